@@ -153,7 +153,7 @@ def lower(
     """Schedule to program: passes, transfers, and sums of gradients.
 
     sharding: none, optimizer, gradients, weights, full (over data_ranks copies of the pipeline).
-    reduction: eager, at_end, eager_middle_last. lanes: one, one_a_peer, one_a_direction.
+    reduction: eager, at_end, eager_middle_last. lanes: one, one_a_peer, one_a_direction, one_a_kind.
     """
     return Operation(
         _core.lower,

@@ -6,6 +6,7 @@
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/sequence_costs.hpp>
 #include <ashlar/model/placement.hpp>
+#include <ashlar/program/names.hpp>
 #include <ashlar/render/diagnosis.hpp>
 #include <ashlar/schedule/check.hpp>
 
@@ -15,6 +16,7 @@
 #include <nanobind/stl/variant.h>
 #include <options/limits.hpp>
 
+#include <algorithm>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -49,6 +51,13 @@ Meaning meaning_of(char const* parameter, std::string_view word,
     all += (all.empty() ? "'" : ", '") + std::string(known) + "'";
   }
   throw nb::value_error((std::string(parameter) + " must be one of " + all).c_str());
+}
+
+// Of a pass, as in JSON: with underscores.
+inline std::string kind_of(ashlar::pass what) {
+  std::string name = ashlar::name_of(what.kind);
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
 }
 
 // Throws ValueError for what is out of range: nobody waits for what is larger.

@@ -2,6 +2,7 @@
 #include "bindings.hpp"
 #include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
+#include <ashlar/interop/pytorch_lines.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/prove/prove.hpp>
@@ -9,9 +10,11 @@
 #include <ashlar/simulate/simulate.hpp>
 
 #include <nanobind/operators.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,8 +38,11 @@ ashlar::csv_dialect dialect_of(std::string const& word) {
 
 ashlar::transfer_lanes lanes_of(std::string const& word) {
   using enum ashlar::transfer_lanes;
-  return meaning_of<ashlar::transfer_lanes>(
-      "lanes", word, {{"one", one}, {"one_a_peer", one_a_peer}, {"one_a_direction", one_a_direction}});
+  return meaning_of<ashlar::transfer_lanes>("lanes", word,
+                                            {{"one", one},
+                                             {"one_a_peer", one_a_peer},
+                                             {"one_a_direction", one_a_direction},
+                                             {"one_a_kind", one_a_kind}});
 }
 
 program lowered(ashlar::schedule const& s, int data_ranks, std::string const& sharding,
@@ -72,17 +78,56 @@ void must_run_in_pytorch(program const& p) {
     throw nb::value_error(("PyTorch cannot run it: " + why).c_str());
 }
 
-program read(std::string const& text, std::string const& lanes) {
-  ashlar::csv_program found = ashlar::read_pytorch_comms(text, {.lanes = lanes_of(lanes)});
+std::string words_of(std::vector<ashlar::csv_problem> const& problems) {
   std::string all;
-  for (ashlar::csv_problem const& p : found.problems) all += (all.empty() ? "" : "\n") + to_string(p);
-  if (!found.value) throw nb::value_error(all.c_str());
+  for (ashlar::csv_problem const& p : problems) all += (all.empty() ? "" : "\n") + to_string(p);
+  return all;
+}
+
+ashlar::csv_tokens tokens_of(std::string const& text) {
+  ashlar::csv_problems problems(ashlar::csv_options{}.most_problems);
+  ashlar::csv_tokens tokens = ashlar::read_csv_tokens(text, {}, problems);
+  if (!problems.none()) throw nb::value_error(words_of(problems.take()).c_str());
+  return tokens;
+}
+
+program read(std::string const& text, std::string const& lanes) {
+  ashlar::csv_tokens const tokens = tokens_of(text);
+  ashlar::csv_problems problems(ashlar::csv_options{}.most_problems);
+  ashlar::csv_program found = ashlar::read_pytorch_comms(tokens, problems, lanes_of(lanes));
+  if (!found.value) throw nb::value_error(words_of(found.problems).c_str());
+  if (std::string const why = ashlar::pytorch_lines(tokens, found.value->lanes).run(); !why.empty())
+    throw nb::value_error(why.c_str());
   return std::move(*found.value);
+}
+
+char const* word_of(ashlar::transfer_lanes lanes) {
+  switch (lanes) {
+    case ashlar::transfer_lanes::one:
+      return "one";
+    case ashlar::transfer_lanes::one_a_peer:
+      return "one_a_peer";
+    case ashlar::transfer_lanes::one_a_direction:
+      return "one_a_direction";
+    case ashlar::transfer_lanes::one_a_kind:
+      break;
+  }
+  return "one_a_kind";
+}
+
+std::map<std::string, std::string> communicators_of(std::string const& text) {
+  ashlar::csv_tokens const tokens = tokens_of(text);
+  std::map<std::string, std::string> all;
+  for (ashlar::pytorch_communicators const& c : ashlar::all_pytorch_communicators)
+    all[word_of(c.lanes)] = ashlar::pytorch_deadlock(tokens, c.lanes);
+  return all;
 }
 
 void bind_instruction(nb::module_& m) {
   nb::class_<instruction>(m, "Instruction", "One step of one device's stream.")
       .def_prop_ro("code", [](instruction const& i) { return std::string(ashlar::name_of(i.code)); })
+      .def_prop_ro(
+          "kind", [](instruction const& i) { return kind_of(i.what); }, "Of the pass, as a Pass has it.")
       .def_prop_ro(
           "letter", [](instruction const& i) { return std::string(1, ashlar::letter_of(i.what.kind)); },
           "Of the pass: F, R, B, I or W.")
@@ -149,10 +194,17 @@ void bind_program(nb::module_& m) {
         return ashlar::pytorch_csv(s, dialect_of(dialect));
       },
       "schedule"_a, "dialect"_a = "newest", "PyTorch's CSV of passes alone (compute_only).");
-  m.def("read_pytorch_program", &read, "text"_a, "lanes"_a = "one",
-        "The program of PyTorch's CSV with communication, proved. Raises ValueError with line and "
-        "column of what "
-        "is wrong. lanes: how many transfers a device has under way: one, one_a_peer, one_a_direction.");
+  m.def(
+      "read_pytorch_program", &read, "text"_a, "lanes"_a = "one",
+      "The program of PyTorch's CSV with communication, proved. Raises ValueError with line and "
+      "column of what "
+      "is wrong. lanes: which transfers of a device share a communicator: all (one), those with a peer "
+      "(one_a_peer), those from a rank to another (one_a_direction), or activations and gradients each "
+      "(one_a_kind).");
+  m.def(
+      "pytorch_communicators", &communicators_of, "text"_a,
+      "By lanes (one, one_a_kind, one_a_direction: what PyTorch has had), why a CSV with communication "
+      "gets stuck with them; an empty string where it does not.");
 }
 
 }  // namespace

@@ -74,8 +74,12 @@ schedule read(std::string const& text) {
 
 void bind_pass(nb::module_& m) {
   nb::class_<placed_pass>(m, "Pass", "A pass of a schedule, with its times.")
-      .def_prop_ro("kind",
-                   [](placed_pass const& p) { return std::string(ashlar::name_of(p.what.kind)); })
+      .def_prop_ro(
+          "kind", [](placed_pass const& p) { return kind_of(p.what); },
+          "forward, recompute, backward, backward_input, backward_weight, or work.")
+      .def_prop_ro(
+          "letter", [](placed_pass const& p) { return std::string(1, ashlar::letter_of(p.what.kind)); },
+          "F, R, B, I or W.")
       .def_prop_ro("stage", [](placed_pass const& p) { return p.what.stage; })
       .def_prop_ro("micro_batch", [](placed_pass const& p) { return p.what.micro_batch; })
       .def_ro("start", &placed_pass::start)

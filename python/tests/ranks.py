@@ -1,7 +1,9 @@
 """What the processes of the tests do: one function each, with a rank in a group of gloo's."""
 
 import json
+import os
 import sys
+import time
 
 import torch
 import torch.distributed as dist
@@ -132,11 +134,11 @@ def fully_sharded(cases):
 
 
 def copies_of_pipelines(names):
-    """Two copies of pipelines in our runtime: how far gradients are off."""
+    """Two copies of pipelines in both runtimes: how far gradients are off the mean of both."""
     _, pipe_group, data_group = two_by_two()
     copy = dist.get_rank(data_group)
     results = {}
-    for name in names:
+    for name, runtime in names:
         schedule = ashlar_pp.catalog.find(name)(2, 4)
         mine = ashlar_pp.torch.stages_of(schedule, dist.get_rank(pipe_group))
         modules = {s: trainers.stage(s + 10 * copy, False) for s in mine}  # made equal to those of the first
@@ -147,18 +149,146 @@ def copies_of_pipelines(names):
             group=pipe_group,
             data_group=data_group,
             data_ranks=2,
-            runtime="ashlar",
+            runtime=runtime,
         )
         inputs, targets = trainers.batch(4, False, seed=2 + copy)
         expected, _ = sum_of_both(schedule.stages, 4)
-        # Twice, so that gradients add up, as in a loop that clears them after several steps; of 4 micro-batches
-        # the mean.
+        # Twice, so that gradients add up, as in a loop that clears them after several steps; the mean of 4
+        # micro-batches and of 2 copies.
         for _ in range(2):
             pipe.step(*((inputs,) if 0 in mine else ()), target=targets if schedule.stages - 1 in mine else None)
-        results[name] = max(
-            different([4 * p.grad / 2 for p in modules[s].parameters()], expected[s]) for s in mine
+        results[f"{name}/{runtime}"] = max(
+            different([4 * p.grad for p in modules[s].parameters()], expected[s]) for s in mine
         )
     return results
+
+
+def nested_in_fully_shard(_):
+    """One pipeline device, two data-parallel ranks; layers are sharded on their own, and given up after forwards."""
+    mesh = init_device_mesh("cpu", (2, 1), mesh_dim_names=("data", "pipe"))
+    pipe_group, copy = mesh["pipe"].get_group(), dist.get_rank()
+
+    def stage(number):
+        torch.manual_seed(number)
+        return torch.nn.Sequential(*(torch.nn.Linear(trainers.WIDTH, trainers.WIDTH).double() for _ in range(2)))
+
+    def sharded(number, nested):
+        made = stage(number)
+        if nested:
+            fully_shard(made[1], mesh=mesh["data"], reshard_after_forward=True)
+        return fully_shard(made, mesh=mesh["data"])
+
+    def words_of(**options):
+        modules = options.pop("modules")
+        try:
+            ashlar_pp.torch.pipeline(modules, schedule, trainers.loss_of, group=pipe_group, **options)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    schedule = ashlar_pp.catalog.v_zb(1, 4)
+    modules = {s: sharded(s, nested=True) for s in (0, 1)}
+    pipe = ashlar_pp.torch.pipeline(
+        modules, schedule, trainers.loss_of, group=pipe_group, data_ranks=2, sharding="optimizer", scale_grads=False
+    )
+    inputs, targets = trainers.batch(4, False, seed=2 + copy)
+    pipe.step(inputs, target=targets)
+    alone = [stage(s) for s in (0, 1)]
+    for seed in (2, 3):
+        for x, y in zip(*(t.chunk(4) for t in trainers.batch(4, False, seed=seed))):
+            trainers.loss_of(alone[1](alone[0](x)), y).backward()
+    return {
+        "gradients": max(
+            different([2 * p.grad.full_tensor() for p in modules[s].parameters()], [p.grad for p in alone[s].parameters()])
+            for s in (0, 1)
+        ),
+        "refused": words_of(modules={s: sharded(s, nested=False) for s in (0, 1)}),
+        "whole": words_of(modules={s: stage(s) for s in (0, 1)}, data_ranks=2, sharding="full"),
+    }
+
+
+class Beside(torch.nn.Module):
+    """Several tensors between stages, one of whole numbers; the first stage takes one, the last gives one."""
+
+    def __init__(self, number, last):
+        super().__init__()
+        torch.manual_seed(number)
+        self.inner, self.last = torch.nn.Linear(trainers.WIDTH, trainers.WIDTH).double(), last
+
+    def forward(self, x, beside=None, chosen=None, scale=1.0):
+        y = torch.tanh(self.inner(x)) * scale
+        if beside is None:
+            return y, y.cos(), (x > 0).long()
+        y = y * beside + chosen
+        return y if self.last else (y, beside.sin(), chosen + 1)
+
+
+def several_tensors(name):
+    """Micro-batches of different sizes with several tensors between stages; how far gradients are off, by run."""
+    devices = dist.get_world_size()
+    schedule = ashlar_pp.catalog.find(name)(devices, 4)
+    last = schedule.stages - 1
+    mine = ashlar_pp.torch.stages_of(schedule, dist.get_rank())
+    results = []
+    for sizes in ([2, 2, 2, 2], [1, 3, 2, 4]):
+        modules = {s: Beside(s, s == last) for s in mine}
+        pipe = ashlar_pp.torch.pipeline(
+            modules, schedule, trainers.loss_of, runtime="ashlar", scale_grads=False, dynamic_shapes=len(set(sizes)) > 1
+        )
+        torch.manual_seed(1)
+        inputs = [torch.randn(rows, trainers.WIDTH).double() for rows in sizes]
+        pipe.step(
+            **({"arg_mbs": [(x,) for x in inputs]} if 0 in mine else {}),
+            **({"target_mbs": [x.sin() for x in inputs]} if last in mine else {}),
+            kwarg_mbs=[{"scale": 1.0 + k} for k in range(4)],
+        )
+        alone = [Beside(s, s == last) for s in range(last + 1)]
+        for k, x in enumerate(inputs):
+            out = (x,)
+            for one in alone:
+                out = one(*out, scale=1.0 + k)
+            trainers.loss_of(out, x.sin()).backward()
+        results.append(
+            max(different([p.grad for p in modules[s].parameters()], [p.grad for p in alone[s].parameters()]) for s in mine)
+        )
+    return results
+
+
+class Stalls(torch.nn.Module):
+    """Comes back from its third micro-batch after so many seconds."""
+
+    def __init__(self, inner, seconds):
+        super().__init__()
+        self.inner, self.seconds, self.calls = inner, seconds, 0
+
+    def forward(self, x):
+        if not isinstance(x, torch._subclasses.fake_tensor.FakeTensor):
+            self.calls += 1
+            if self.calls == 3:
+                time.sleep(self.seconds)
+        return self.inner(x)
+
+
+def one_hangs(timeout):
+    """Rank 1 hangs: what the others say, and after how long."""
+    schedule = ashlar_pp.catalog.one_f_one_b(4, 4)
+    rank = dist.get_rank()
+    module = trainers.stage(rank, False)
+    pipe = ashlar_pp.torch.pipeline(
+        {rank: Stalls(module, 3 * timeout) if rank == 1 else module}, schedule, trainers.loss_of, timeout=timeout
+    )
+    inputs, targets = trainers.batch(4, False)
+    started = time.monotonic()
+    found = {}
+    try:
+        pipe.step(*((inputs,) if rank == 0 else ()), **({"target": targets} if rank == 3 else {}))
+    except ashlar_pp.torch.LostRank as error:
+        found = {"rank": error.rank, "stage": error.stage, "micro_batch": error.micro_batch}
+        found.update(instruction=error.instruction, words=str(error), after=time.monotonic() - started)
+        found["untouched"] = all(p.grad is None for p in module.parameters())
+    print(json.dumps(found), flush=True)
+    time.sleep(timeout)  # the others look at what this rank has told
+    os._exit(0)  # the group is beyond repair
 
 
 def profiled(_):

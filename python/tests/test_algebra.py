@@ -74,8 +74,8 @@ def test_backwards_are_fused_where_that_is_free():
     fused = split | ashlar_pp.fuse_where_free()
     fused.check()
     kinds = [one.kind for line in fused.order for one in line]
-    assert 0 < kinds.count("backward input") == kinds.count("backward weight") < 64
-    assert kinds.count("backward") + kinds.count("backward weight") == 64
+    assert 0 < kinds.count("backward_input") == kinds.count("backward_weight") < 64
+    assert kinds.count("backward") + kinds.count("backward_weight") == 64
     assert fused.makespan <= split.makespan and fused.span <= split.span
     assert all(a <= b for a, b in zip(fused.peak_activations, split.peak_activations))
     assert fused.costs == costs

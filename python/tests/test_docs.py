@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
-PAGE = (HERE.parent.parent / "docs" / "pytorch.md").read_text()
+PAGE = (HERE.parent / "docs" / "pytorch.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -33,6 +33,18 @@ def test_deferred_receives_wait_in_a_cycle():
     ashlar_pp.read_pytorch_program(text, lanes="one_a_direction")
 
 
+def test_which_communicators_are_safe_is_said():
+    text = (
+        "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
+        "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n"
+    )
+    stuck = ashlar_pp.pytorch_communicators(text)
+    assert [lanes for lanes, why in stuck.items() if not why] == ["one_a_direction", "one_a_kind"]
+    assert "0SEND_F1 on line 1" in stuck["one"]
+    for lanes in ("one_a_direction", "one_a_kind"):
+        ashlar_pp.read_pytorch_program(text, lanes=lanes)
+
+
 def test_the_raw_order_of_1f1b_begins_with_the_wrong_micro_batch():
     text = text_of(schedules.Schedule1F1B(Stage(), 2, loss_fn=print)._get_pipeline_order())
     with pytest.raises(ValueError, match="line 2.*1F2"):

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from ashlar_pp.torch.passes import StagePasses
+from ashlar_pp.torch.passes import MicroBatch, StagePasses
 
 WIDTH = 6
 ROWS = 2  # of a micro-batch
@@ -99,10 +99,10 @@ def kept_bytes(stage_count, number):
     """What a forward of the stage keeps for its backward, and what of that stays from the input to the weight pass."""
     one = stage(number, sequences=False)
     is_first, is_last = number == 0, number + 1 == stage_count
-    passes = StagePasses(one, is_first, loss_of if is_last else None, sequence_chunks=1)
+    passes = StagePasses(one, number, is_first, loss_of if is_last else None, sequence_chunks=1)
     x, y = batch(1, sequences=False)
     with SavedBytes(one.parameters()) as counter:
-        passes.forward(0, (x,), y if is_last else None, trains=True, again=False)
+        passes.forward(0, (x,), MicroBatch(target=y if is_last else None), trains=True)
         stash = counter.now
-        passes.backward_input(0, None if is_last else y)
+        passes.backward_input(0, None if is_last else [y])
         return stash, counter.now

@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   std::string_view const text(reinterpret_cast<char const*>(data) + 1, size - 1);
   csv_options const options{.most_problems = 1 + static_cast<std::size_t>(data[0] / 2 % 4),
                             .dialect = static_cast<csv_dialect>(data[0] / 8 % 5),
-                            .lanes = static_cast<transfer_lanes>(data[0] / 40 % 3)};
+                            .lanes = static_cast<transfer_lanes>(data[0] / 40 % 4)};
   csv_schedule const s = read_pytorch_csv(text, options);
   demand(s.value.has_value() == s.problems.empty());
   if (s.value) {

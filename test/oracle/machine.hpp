@@ -79,7 +79,7 @@ class machine {
     if (s.what.code == opcode::receive) return {};  // happens with its send
     if (s.what.code == opcode::send) {
       int const own = all_.device_of(s), peer = s.node - own + s.what.peer;
-      int const lane = all_.transfer_queue(own, true);
+      int const lane = all_.transfer_queue(own, true, s.what.what.kind == ashlar::pass_kind::forward);
       step const* const other = up(now, all_.queue_of(peer, lane));
       if (other == nullptr || other->what.code != opcode::receive || other->what.peer != own) return {};
       return {&s, other};

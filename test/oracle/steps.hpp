@@ -86,16 +86,18 @@ class steps {
     return static_cast<std::size_t>(node * lanes_ + lane);
   }
   // Of transfers with that peer.
-  int transfer_queue(int peer, bool receives) const {
+  int transfer_queue(int peer, bool receives, bool forward) const {
     switch (p_.lanes) {
       case ashlar::transfer_lanes::one:
         return 1;
       case ashlar::transfer_lanes::one_a_peer:
         return 1 + peer;
       case ashlar::transfer_lanes::one_a_direction:
+        return 1 + 2 * peer + (receives ? 1 : 0);
+      case ashlar::transfer_lanes::one_a_kind:
         break;
     }
-    return 1 + 2 * peer + (receives ? 1 : 0);
+    return forward ? 1 : 2;
   }
   std::size_t queue_of(step const& s) const { return queue_of(s.node, s.what.lane); }
   // Of an operand, among the slots of all nodes; and those of a node.
@@ -212,7 +214,8 @@ class steps {
         return 0;
       case opcode::send:
       case opcode::receive:
-        return transfer_queue(i.peer, i.code == opcode::receive);
+        return transfer_queue(i.peer, i.code == opcode::receive,
+                              i.what.kind == ashlar::pass_kind::forward);
       case opcode::clear:
         return i.subject == slot_kind::gradient_shard ? lanes_ - 1 : 0;
       case opcode::all_reduce:

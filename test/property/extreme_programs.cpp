@@ -66,10 +66,8 @@ void insert_transfer(dice& d, program& p) {
       || p.stream_begin[static_cast<std::size_t>(device) + 1] > static_cast<int>(p.instructions.size()))
     return;
   opcode const half = d.percent(50) ? opcode::send : opcode::receive;
-  instruction i{.code = half,
-                .lane = p.transfer_lane(device, half),
-                .what = one_of(d, p.instructions).what,
-                .peer = device};
+  instruction i{.code = half, .what = one_of(d, p.instructions).what, .peer = device};
+  i.lane = p.transfer_lane(device, half, i.what.kind);
   i.to = i.what.stage + (i.what.kind == pass_kind::forward ? 1 : -1);
   int const at = d.between(0, length);
   mutate::insert(p, device, at, i);

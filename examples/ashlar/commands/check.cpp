@@ -16,6 +16,7 @@
 #include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
+#include <ashlar/interop/pytorch_lines.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/prove.hpp>
 #include <ashlar/render/diagnosis.hpp>
@@ -74,11 +75,23 @@ int tell(check_options const& o, std::string const& obstacle) {
   return invalid;
 }
 
+// With which of PyTorch's communicators a program gets stuck; `why` says why with given lanes.
+template <class Why>
+void tell_communicators(std::string const& file, Why why) {
+  for (ashlar::pytorch_communicators const& c : ashlar::all_pytorch_communicators) {
+    std::string const stuck = why(c.lanes);
+    fmt::print("{}: with {}: {}\n", file, c.name, stuck.empty() ? "safe" : "gets stuck: " + stuck);
+  }
+}
+
 int check_comms(check_options const& o, ashlar::csv_tokens const& tokens,
                 ashlar::csv_problems& problems) {
   using namespace ashlar;
   must_be_small(o.file, tokens);
   csv_program const read = read_pytorch_comms(tokens, problems, o.lanes);
+  bool const is_stuck = !read.problems.empty() && read.problems[0].broken == rule::no_cycle_of_waits;
+  if (o.for_pytorch && (read.value || is_stuck))
+    tell_communicators(o.file, [&](transfer_lanes lanes) { return pytorch_deadlock(tokens, lanes); });
   if (!read.value) return tell(o.file, read.problems);
   program const& p = *read.value;
   if (int const code = tell(o, pytorch_obstacle(tokens, p)); code != done) return code;
@@ -122,6 +135,8 @@ int check_schedule(check_options const& o, ashlar::schedule const& s, std::size_
     return invalid;
   }
   if (int const code = tell(o, pytorch_obstacle(lowered)); code != done) return code;
+  if (o.for_pytorch)
+    tell_communicators(o.file, [&](transfer_lanes lanes) { return pytorch_deadlock(lowered, lanes); });
   fmt::print("{}: valid{}: {}, {}, {}, {}{}, makespan {}, {}\n", o.file, purpose(s.mode),
              counted(s.device_count(), "device"), counted(s.stage_count(), "stage"),
              counted(s.micro_batch_count(), "micro-batch"), counted(s.where.route_count(), "route"),

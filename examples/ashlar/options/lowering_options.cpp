@@ -47,8 +47,12 @@ void add_lanes_option(CLI::App& command, ashlar::transfer_lanes& lanes) {
   using enum ashlar::transfer_lanes;
   add_choice<ashlar::transfer_lanes>(
       command, "--lanes", lanes,
-      {{"one", one}, {"one-a-peer", one_a_peer}, {"one-a-direction", one_a_direction}},
-      "transfer lanes: one per device (default), one per peer, or one per peer and direction");
+      {{"one", one},
+       {"one-a-peer", one_a_peer},
+       {"one-a-direction", one_a_direction},
+       {"one-a-kind", one_a_kind}},
+      "transfer lanes: one per device (default), one per peer, one per peer and direction, or one for "
+      "activations and one for gradients");
 }
 
 void add_tying_option(CLI::App& command, lowering_options& o) {

@@ -92,7 +92,7 @@ ASHLAR_INLINE void csv_program_writer::transfer(csv_token const& t) {
   int const other = t.other_stage(), peer = made_.where.device_of(0, other);
   opcode const code = t.sends() ? opcode::send : opcode::receive;
   write({.code = code,
-         .lane = made_.transfer_lane(peer, code),
+         .lane = made_.transfer_lane(peer, code, t.what.kind),
          .what = {t.what.kind, t.sends() ? t.what.stage : other, t.what.micro_batch},
          .to = t.sends() ? other : t.what.stage,
          .peer = peer});

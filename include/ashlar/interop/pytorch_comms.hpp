@@ -30,8 +30,14 @@ csv_program read_pytorch_comms(std::string_view text, csv_options const& options
 // Why PyTorch cannot run the program, or nothing.
 std::string pytorch_obstacle(program const& p);
 
-// The same of a file that was read without a problem, in its own order.
+// The same of a file that was read without a problem, in its own order, with the program's lanes.
 std::string pytorch_obstacle(csv_tokens const& tokens, program const& p);
+
+// Why a file, or the file of a program without obstacle, gets stuck where these transfers of a rank
+// share a communicator; or nothing. Stricter than the proof: in PyTorch a transfer is issued after the
+// passes before it. Of a file that has another problem, that.
+std::string pytorch_deadlock(csv_tokens const& tokens, transfer_lanes lanes);
+std::string pytorch_deadlock(program const& p, transfer_lanes lanes);
 
 // Each stream in its order. The dialect `waits`, which `detect` stands for, waits for each reduction at
 // once, so that no two are pending, and for each send where send_waits has it. For a program that has

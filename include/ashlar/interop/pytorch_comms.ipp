@@ -93,9 +93,19 @@ ASHLAR_INLINE std::string pytorch_obstacle(csv_tokens const& tokens, program con
   if (std::string why = pytorch_obstacle(p); !why.empty()) return why;
   if (tokens.dialect == csv_dialect::waits)
     if (std::string why = pending_reductions(tokens); !why.empty()) return why;
-  std::vector<int> owner;
-  for (int stage = 0; stage < p.stage_count(); ++stage) owner.push_back(p.where.device_of(0, stage));
-  return pytorch_lines(tokens, owner).run();
+  return pytorch_lines(tokens, p.lanes).run();
+}
+
+ASHLAR_INLINE std::string pytorch_deadlock(csv_tokens const& tokens, transfer_lanes lanes) {
+  csv_problems problems(1);
+  csv_program const read = read_pytorch_comms(tokens, problems, lanes);
+  return read.value ? pytorch_lines(tokens, lanes).run() : to_string(read.problems.front());
+}
+
+ASHLAR_INLINE std::string pytorch_deadlock(program const& p, transfer_lanes lanes) {
+  csv_problems problems(1);
+  csv_tokens const tokens = read_csv_tokens(pytorch_comms_csv(p), {}, problems);
+  return pytorch_deadlock(tokens, lanes);
 }
 
 ASHLAR_INLINE std::string pytorch_comms_csv(program const& p, csv_dialect dialect) {

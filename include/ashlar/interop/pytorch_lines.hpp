@@ -2,49 +2,89 @@
 // after the other, each only after the one before it has been issued.
 #pragma once
 
-#include <ashlar/core/nth.hpp>
 #include <ashlar/interop/csv_tokens.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace ashlar {
 
-// A pass holds up its rank until its inputs have been sent, a wait for a send until the receive has been
-// issued. Linear in tokens.
+// Which transfers of a rank share a communicator. A communicator runs them in the order in which they
+// are issued, and each lasts until its other half has come.
+struct pytorch_communicators {
+  transfer_lanes lanes;
+  char const* name;  // of each
+};
+
+// Those that PyTorch has had, the oldest first: for all transfers of the group
+// (https://github.com/pytorch/pytorch/issues/172668), two for the group
+// (https://github.com/pytorch/pytorch/pull/186173), and for all that go from one rank to one other
+// (https://github.com/pytorch/pytorch/pull/196666; TORCH_DISTRIBUTED_PIPELINE_PER_EDGE_P2P).
+inline constexpr pytorch_communicators all_pytorch_communicators[] = {
+    {transfer_lanes::one, "one communicator"},
+    {transfer_lanes::one_a_kind, "one for activations and one for gradients"},
+    {transfer_lanes::one_a_direction, "one for each directed edge"},
+};
+
+// A pass holds up its rank until its inputs have come, a wait for a send until that has been received.
+// Linear in tokens.
 class pytorch_lines {
  public:
-  // `owner`: device by stage. For a file that was read without a problem.
-  pytorch_lines(csv_tokens const& tokens, std::vector<int> const& owner)
-      : tokens_(tokens),
-        owner_(owner),
-        issued_(4 * owner.size() * static_cast<std::size_t>(tokens.micro_batch_count), false),
-        at_(tokens.lines.size(), 0) {}
+  // `shared`: the transfers of a rank that run one after the other; none do if it is empty. For a file
+  // that was read without a problem.
+  pytorch_lines(csv_tokens const& tokens, std::optional<transfer_lanes> shared);
+  pytorch_lines(pytorch_lines const&) = delete;  // queues refer to halves
+  pytorch_lines& operator=(pytorch_lines const&) = delete;
 
   // Why the lines do not run to their end, or nothing.
   std::string run();
 
  private:
-  std::size_t line_of(int stage) const { return static_cast<std::size_t>(nth(owner_, stage)); }
-  std::size_t row_of(csv_action what, pass of) const;
+  struct half {
+    std::size_t line = 0;
+    std::size_t index = 0;  // on its line
+    std::size_t queue = 0;
+    bool is_issued = false;
+    bool has_ended = false;
+  };
+  struct place {
+    std::size_t line = 0;
+    std::size_t index = 0;
 
-  // Of a pass or wait: the transfer that it waits for, and the stage that this is of; -1 if of none.
-  std::pair<csv_action, int> needed(csv_token const& t) const;
+    friend bool operator==(place const&, place const&) = default;
+  };
+
+  void find_owners();
+  void queue_up(std::optional<transfer_lanes> shared);
+
+  std::size_t row_of(csv_action what, pass of) const;
+  std::size_t row_of(csv_token const& t) const { return row_of(t.action(), t.what); }
+  std::size_t partner_of(csv_token const& t) const;
+
+  // Of a pass or a wait: the row of the half on its line that it waits for; none if of none.
+  std::optional<std::size_t> needed(csv_token const& t) const;
   bool blocks(csv_token const& t) const {
-    auto const [what, stage] = needed(t);
-    return stage >= 0 && !issued_[row_of(what, {t.what.kind, stage, t.what.micro_batch})];
+    std::optional<std::size_t> const row = needed(t);
+    return row && !halves_[*row].has_ended;
   }
 
-  // From a line that is stuck to the line that it waits for, until one comes again.
-  std::string cycle(std::size_t d) const;
-  std::size_t next_of(std::size_t d) const { return line_of(needed(tokens_.lines[d][at_[d]]).second); }
+  bool is_up(half const& h) const { return h.is_issued && queues_[h.queue][up_[h.queue]] == &h; }
+  // Ends what can end on a queue, and says which lines go on.
+  void settle(std::size_t queue, std::vector<std::size_t>& awake);
+
+  csv_token const& at(place const& p) const { return tokens_.lines[p.line][p.index]; }
+  // What a token that is stuck waits for.
+  place blocker(place const& p) const;
+  std::string cycle(std::size_t line) const;
 
   csv_tokens const& tokens_;
-  std::vector<int> const& owner_;
-  std::vector<bool> issued_;  // by micro-batch, stage and kind of transfer
-  std::vector<std::size_t> at_;
+  std::vector<std::size_t> owner_;          // line by stage
+  std::vector<half> halves_;                // by micro-batch, stage and kind of transfer
+  std::vector<std::vector<half*>> queues_;  // in their order
+  std::vector<std::size_t> up_;             // by queue: how many have ended
+  std::vector<std::size_t> at_;             // by line: the token that is next
 };
 
 // The stage whose reduction is still pending where another begins, told by its tokens; or nothing.

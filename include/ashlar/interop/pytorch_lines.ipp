@@ -6,6 +6,44 @@
 
 namespace ashlar {
 
+ASHLAR_INLINE pytorch_lines::pytorch_lines(csv_tokens const& tokens,
+                                           std::optional<transfer_lanes> shared)
+    : tokens_(tokens),
+      owner_(static_cast<std::size_t>(tokens.stage_count)),
+      halves_(4 * owner_.size() * static_cast<std::size_t>(tokens.micro_batch_count)),
+      at_(tokens.lines.size(), 0) {
+  find_owners();
+  queue_up(shared);
+}
+
+ASHLAR_INLINE void pytorch_lines::find_owners() {
+  for (std::size_t d = 0; d < tokens_.lines.size(); ++d)
+    for (csv_token const& t : tokens_.lines[d])
+      if (t.computes()) owner_[static_cast<std::size_t>(t.what.stage)] = d;
+}
+
+ASHLAR_INLINE void pytorch_lines::queue_up(std::optional<transfer_lanes> shared) {
+  auto const lines = static_cast<int>(tokens_.lines.size());
+  std::size_t const a_line = shared ? static_cast<std::size_t>(transfer_lane_count(*shared, lines)) : 0;
+  queues_.resize(shared ? a_line * tokens_.lines.size() : halves_.size());
+  up_.assign(queues_.size(), 0);
+  for (std::size_t d = 0; d < tokens_.lines.size(); ++d)
+    for (std::size_t i = 0; i < tokens_.lines[d].size(); ++i) {
+      csv_token const& t = tokens_.lines[d][i];
+      if (!t.sends() && !t.receives()) continue;
+      std::size_t const row = row_of(t);
+      std::size_t queue = row;
+      if (shared) {
+        auto const peer = static_cast<int>(owner_[static_cast<std::size_t>(t.other_stage())]);
+        opcode const code = t.sends() ? opcode::send : opcode::receive;
+        queue =
+            d * a_line + static_cast<std::size_t>(transfer_lane_of(*shared, peer, code, t.what.kind));
+      }
+      halves_[row] = {.line = d, .index = i, .queue = queue};
+      queues_[queue].push_back(&halves_[row]);
+    }
+}
+
 ASHLAR_INLINE std::string pytorch_lines::run() {
   std::vector<std::size_t> awake;
   for (std::size_t d = at_.size(); d-- > 0;) awake.push_back(d);
@@ -16,13 +54,33 @@ ASHLAR_INLINE std::string pytorch_lines::run() {
       csv_token const& t = tokens_.lines[d][at_[d]];
       if (blocks(t)) break;
       if (!t.sends() && !t.receives()) continue;
-      issued_[row_of(t.action(), t.what)] = true;
-      awake.push_back(line_of(t.other_stage()));
+      half& issued = halves_[row_of(t)];
+      issued.is_issued = true;
+      settle(issued.queue, awake);
     }
   }
   for (std::size_t d = 0; d < at_.size(); ++d)
     if (at_[d] < tokens_.lines[d].size()) return cycle(d);
   return "";
+}
+
+ASHLAR_INLINE void pytorch_lines::settle(std::size_t queue, std::vector<std::size_t>& awake) {
+  std::vector<std::size_t> changed{queue};
+  while (!changed.empty()) {
+    std::size_t const q = changed.back();
+    changed.pop_back();
+    while (up_[q] < queues_[q].size()) {
+      half& own = *queues_[q][up_[q]];
+      half& other = halves_[partner_of(at({own.line, own.index}))];
+      if (!own.is_issued || !is_up(other)) break;
+      own.has_ended = other.has_ended = true;
+      ++up_[q];
+      ++up_[other.queue];
+      changed.push_back(other.queue);
+      awake.push_back(own.line);
+      awake.push_back(other.line);
+    }
+  }
 }
 
 ASHLAR_INLINE std::size_t pytorch_lines::row_of(csv_action what, pass of) const {
@@ -33,39 +91,62 @@ ASHLAR_INLINE std::size_t pytorch_lines::row_of(csv_action what, pass of) const 
          + kind;
 }
 
-ASHLAR_INLINE std::pair<csv_action, int> pytorch_lines::needed(csv_token const& t) const {
+ASHLAR_INLINE std::size_t pytorch_lines::partner_of(csv_token const& t) const {
+  bool const forward = t.what.kind == pass_kind::forward;
+  csv_action const other = t.sends() ? (forward ? csv_action::recv_f : csv_action::recv_b)
+                                     : (forward ? csv_action::send_f : csv_action::send_b);
+  return row_of(other, {t.what.kind, t.other_stage(), t.what.micro_batch});
+}
+
+ASHLAR_INLINE std::optional<std::size_t> pytorch_lines::needed(csv_token const& t) const {
   int const stage = t.what.stage;
   switch (t.action()) {
     case csv_action::wait_send_f:
-      return {csv_action::recv_f, stage + 1};
+      return row_of(csv_action::send_f, t.what);
     case csv_action::wait_send_b:
-      return {csv_action::recv_b, stage - 1};
+      return row_of(csv_action::send_b, t.what);
     case csv_action::compute: {
       bool const forward = t.what.kind == pass_kind::forward;
       int const from = forward ? stage - 1 : stage + 1;
       if ((!forward && !gives_input_gradient(t.what.kind)) || from < 0
-          || from >= static_cast<int>(owner_.size()) || line_of(from) == line_of(stage))
-        return {csv_action::compute, -1};
-      return {forward ? csv_action::send_f : csv_action::send_b, from};
+          || from >= static_cast<int>(owner_.size())
+          || owner_[static_cast<std::size_t>(from)] == owner_[static_cast<std::size_t>(stage)])
+        return std::nullopt;
+      return row_of(forward ? csv_action::recv_f : csv_action::recv_b, t.what);
     }
     default:
-      return {csv_action::compute, -1};
+      return std::nullopt;
   }
 }
 
-ASHLAR_INLINE std::string pytorch_lines::cycle(std::size_t d) const {
-  std::vector<bool> seen(at_.size(), false);
-  while (!seen[d]) {
-    seen[d] = true;
-    d = next_of(d);
+ASHLAR_INLINE pytorch_lines::place pytorch_lines::blocker(place const& p) const {
+  csv_token const& t = at(p);
+  if (p.index > at_[p.line]) return {p.line, at_[p.line]};
+  half const* of = nullptr;
+  if (t.sends() || t.receives()) {
+    half const& own = halves_[row_of(t)];
+    of = is_up(own) ? &halves_[partner_of(t)] : queues_[own.queue][up_[own.queue]];
+  } else {
+    of = &halves_[*needed(t)];
   }
-  std::string text;
+  return {of->line, of->index};
+}
+
+ASHLAR_INLINE std::string pytorch_lines::cycle(std::size_t line) const {
+  place p{line, at_[line]};
+  std::vector<std::vector<bool>> seen;
+  for (auto const& tokens : tokens_.lines) seen.emplace_back(tokens.size(), false);
+  while (!seen[p.line][p.index]) {
+    seen[p.line][p.index] = true;
+    p = blocker(p);
+  }
   constexpr int most = 8;  // of a long cycle
-  std::size_t const first = d;
-  for (int told = 0; told < most && (told == 0 || d != first); ++told, d = next_of(d))
-    text += (told == 0 ? "" : ", ") + tokens_.place_of(d, tokens_.lines[d][at_[d]])
-            + " holds up its rank until line " + std::to_string(next_of(d) + 1) + " goes on";
-  return text + (d == first ? ", and so in a cycle" : ", and so on in a cycle");
+  place const first = p;
+  std::string text = tokens_.place_of(p.line, at(p)) + " waits for ";
+  p = blocker(p);
+  for (int told = 1; told < most && p != first; ++told, p = blocker(p))
+    text += tokens_.place_of(p.line, at(p)) + ", that waits for ";
+  return text + (p == first ? "the first" : "others, and so on in a cycle");
 }
 
 ASHLAR_INLINE std::string pending_reductions(csv_tokens const& tokens) {

@@ -162,7 +162,7 @@ class lowering {
     int const peer = sends ? e.target : e.source;
     opcode const code = sends ? opcode::send : opcode::receive;
     out_.write({.code = code,
-                .lane = out_.made().transfer_lane(peer, code),
+                .lane = out_.made().transfer_lane(peer, code, e.what.kind),
                 .what = e.what,
                 .to = e.to,
                 .peer = peer},

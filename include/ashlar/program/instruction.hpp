@@ -56,8 +56,8 @@ struct operand {
 };
 
 // Lanes are in-order queues of a device that run concurrently. Lane 0 computes. Then come the lanes of
-// transfers: one for all, or one or two for each peer. The lane of collectives (between holders of a
-// group, or data-parallel ranks) is the last.
+// transfers: one for all, one or two for each peer, or one for each kind of value. The lane of
+// collectives (between holders of a group, or data-parallel ranks) is the last.
 inline constexpr int compute_lane = 0;
 inline constexpr int first_transfer_lane = 1;
 

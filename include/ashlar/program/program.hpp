@@ -15,8 +15,39 @@
 
 namespace ashlar {
 
-// Of a device: one for all transfers, one per peer, or two per peer, for sends and receives.
-enum class transfer_lanes : unsigned char { one, one_a_peer, one_a_direction };
+// Of a device: one for all transfers; one per peer; two per peer, for sends and receives; or one for
+// activations and one for gradients.
+enum class transfer_lanes : unsigned char { one, one_a_peer, one_a_direction, one_a_kind };
+
+// How many there are.
+constexpr int transfer_lane_count(transfer_lanes lanes, int device_count) {
+  switch (lanes) {
+    case transfer_lanes::one:
+      return 1;
+    case transfer_lanes::one_a_peer:
+      return device_count;
+    case transfer_lanes::one_a_direction:
+      return 2 * device_count;
+    case transfer_lanes::one_a_kind:
+      break;
+  }
+  return 2;
+}
+
+// The one for half a transfer, from 0, of what a pass of that kind made.
+constexpr int transfer_lane_of(transfer_lanes lanes, int peer, opcode half, pass_kind made) {
+  switch (lanes) {
+    case transfer_lanes::one:
+      return 0;
+    case transfer_lanes::one_a_peer:
+      return peer;
+    case transfer_lanes::one_a_direction:
+      return 2 * peer + (half == opcode::receive ? 1 : 0);
+    case transfer_lanes::one_a_kind:
+      break;
+  }
+  return made == pass_kind::forward ? 0 : 1;
+}
 
 // What runs: the streams of all devices one after the other, with their operands and slots, and what
 // these follow from. It owns nothing, so a backend sees no difference between a program made at run time
@@ -100,13 +131,11 @@ struct program {
   constexpr int micro_batch_count() const { return static_cast<int>(route.size()); }
   // The lanes of a device: of transfers with a peer, by `lanes`, and after all of these that of
   // collectives.
-  constexpr int transfer_lane(int peer, opcode code) const {
-    if (lanes == transfer_lanes::one) return first_transfer_lane;
-    if (lanes == transfer_lanes::one_a_peer) return first_transfer_lane + peer;
-    return first_transfer_lane + 2 * peer + (code == opcode::receive ? 1 : 0);
+  constexpr int transfer_lane(int peer, opcode half, pass_kind made) const {
+    return first_transfer_lane + transfer_lane_of(lanes, peer, half, made);
   }
   constexpr int collective_lane() const {
-    return transfer_lane(device_count() - 1, opcode::receive) + 1;
+    return first_transfer_lane + transfer_lane_count(lanes, device_count());
   }
   constexpr slot_kind gradient_kind(int group) const {
     return sharding != sharding_level::none && group < stage_count() ? slot_kind::gradient_shard

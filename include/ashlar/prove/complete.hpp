@@ -217,7 +217,7 @@ constexpr int lane_for(program const& p, instruction const& i) {
       return compute_lane;
     case opcode::send:
     case opcode::receive:
-      return p.transfer_lane(i.peer, i.code);
+      return p.transfer_lane(i.peer, i.code, i.what.kind);
     case opcode::all_reduce:
       return sums_work(i) ? p.collective_lane() : p.all_reduce_lane(i.group);
     case opcode::clear:

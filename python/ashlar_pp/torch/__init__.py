@@ -4,8 +4,9 @@
     pipe.step(inputs, target=targets, losses=losses)
 """
 
-from .pipelines import installed_dialect, pipeline, stages_of
+from .pipelines import installed_dialect, installed_lanes, pipeline, stages_of
 from .profiling import profile
 from .runtime import ProgramRuntime
+from .waiting import LostRank
 
-__all__ = ["ProgramRuntime", "installed_dialect", "pipeline", "profile", "stages_of"]
+__all__ = ["LostRank", "ProgramRuntime", "installed_dialect", "installed_lanes", "pipeline", "profile", "stages_of"]

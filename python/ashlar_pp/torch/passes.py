@@ -2,124 +2,176 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import nn
-from torch.distributed.pipelining._backward import stage_backward_input, stage_backward_weight
+from torch.utils._pytree import tree_map_only
 
-Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+from .guards import must_know_parameters
+from .split import input_gradients
+
+Loss = Callable[..., torch.Tensor]
+Tensors = Sequence[torch.Tensor | None]
+
+
+def tensors_of(output: Any, stage: str) -> tuple[torch.Tensor, ...]:
+    """What goes to the next stage. Raises TypeError for what cannot."""
+    given = output if isinstance(output, (tuple, list)) else (output,)
+    for one in given:
+        if not isinstance(one, torch.Tensor):
+            raise TypeError(
+                f"{stage} gives a {type(one).__name__}: what goes from stage to stage is a tensor, or a tuple of tensors"
+            )
+    return tuple(given)
+
+
+def has_gradient(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+class MicroBatch:
+    """What a forward is given from outside the pipeline."""
+
+    def __init__(
+        self, kwargs: dict[str, Any] | None = None, target: Any = None, loss_kwargs: dict[str, Any] | None = None
+    ) -> None:
+        self.kwargs, self.target, self.loss_kwargs = kwargs or {}, target, loss_kwargs or {}
 
 
 class _Kept:
     """What a forward keeps for the backward of its micro-batch."""
 
-    def __init__(self, inputs: list[torch.Tensor], roots: list[torch.Tensor]) -> None:
-        self.inputs, self.roots = inputs, roots
+    def __init__(self, inputs: Tensors, state: torch.Tensor | None, roots: list[torch.Tensor]) -> None:
+        self.inputs, self.state, self.roots = inputs, state, roots
         self.gradients: list[torch.Tensor] = []
-        self.parameter_groups: list[dict[str, Any]] | None = None
+        self.weight_part: Callable[[], None] | None = None
 
 
 class StagePasses:
     """Gradients of weights are added to `.grad` of the module's parameters.
 
-    A module maps a tensor to a tensor. Of sequences that come in chunks, it maps a tensor and the state that
-    the chunk before left (None: there is none) to a tensor and the state for the next chunk.
+    A module maps tensors to a tensor or a tuple of tensors. Of sequences that come in chunks, it also takes the state
+    that the chunk before left (None: there is none), and gives its output and the state for the next chunk.
     """
 
-    def __init__(self, module: nn.Module, is_first: bool, loss_fn: Loss | None, sequence_chunks: int) -> None:
+    def __init__(self, module: nn.Module, stage: int, is_first: bool, loss_fn: Loss | None, sequence_chunks: int) -> None:
         self.module, self.is_first, self.loss_fn, self.sequence_chunks = module, is_first, loss_fn, sequence_chunks
+        self.name = f"stage {stage}"
+        self._is_checked = False
+        self.losses: dict[int, torch.Tensor] = {}
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets a step that did not come to its end."""
         self._kept: dict[int, _Kept] = {}
         self._checkpoints: dict[int, tuple[Any, ...]] = {}
         self._states: dict[int, torch.Tensor] = {}  # of the chunk after
-        self._state_gradients: dict[int, torch.Tensor] = {}  # of the chunk before
-        self.losses: dict[int, torch.Tensor] = {}
+        self._state_gradients: dict[int, torch.Tensor | None] = {}  # of the chunk before
+        self.losses.clear()
 
-    def forward(
-        self, k: int, inputs: tuple[torch.Tensor, ...], target: torch.Tensor | None, *, trains: bool, again: bool
-    ) -> torch.Tensor:
+    def forward(self, k: int, inputs: tuple[Any, ...], given: MicroBatch, *, trains: bool, again: bool = False) -> Any:
         """The output of micro-batch k, detached. `again`: it will be recomputed, and keeps its inputs only."""
         state = self._states.pop(k, None)
         if again:
-            self._checkpoints[k] = (inputs, state, target, torch.random.get_rng_state())
+            self._checkpoints[k] = (inputs, state, given, torch.random.get_rng_state())
         with torch.set_grad_enabled(trains and not again):
-            return self._run(k, inputs, state, target)
+            return self._run(k, inputs, state, given)
 
     def recompute(self, k: int) -> None:
-        inputs, state, target, random = self._checkpoints.pop(k)
+        inputs, state, given, random = self._checkpoints.pop(k)
         hands_on = self._states.pop(k + 1, None)  # the forward has done so
         with torch.random.fork_rng(devices=[]):
             torch.random.set_rng_state(random)
-            self._run(k, inputs, state, target)
+            self._run(k, inputs, state, given)
         if hands_on is not None:
             self._states[k + 1] = hands_on
         else:
             self._states.pop(k + 1, None)
 
-    def _run(
-        self, k: int, inputs: tuple[torch.Tensor, ...], state: torch.Tensor | None, target: torch.Tensor | None
-    ) -> torch.Tensor:
+    def _run(self, k: int, inputs: tuple[Any, ...], state: torch.Tensor | None, given: MicroBatch) -> Any:
         keeps = torch.is_grad_enabled()
-        read: list[torch.Tensor] = []
+        read: list[torch.Tensor | None] = []
         if keeps and not self.is_first:
-            inputs = tuple(x.detach().requires_grad_(x.is_floating_point()) for x in inputs)
-            read.extend(inputs)
+            inputs = tuple(x.detach().requires_grad_(has_gradient(x)) for x in inputs)
+            read.extend(x if x.requires_grad else None for x in inputs)
+        if state is not None and keeps:
+            state = state.detach().requires_grad_()
         if self.sequence_chunks > 1:
-            if state is not None and keeps:
-                state = state.detach().requires_grad_()
-                read.append(state)
-            output, left = self.module(*inputs, state)
+            output, left = self.module(*inputs, state, **given.kwargs)
         else:
-            output, left = self.module(*inputs), None
-        roots = [output]
-        if self.loss_fn is not None and target is not None:
-            loss = self.loss_fn(output, target)
+            output, left = self.module(*inputs, **given.kwargs), None
+        if self.loss_fn is not None and given.target is not None:
+            loss = self.loss_fn(output, given.target, **given.loss_kwargs)
+            if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+                raise TypeError(f"loss_fn must give one number, a tensor of one element, not {_shown(loss)}")
             self.losses[k] = loss.detach()
             roots = [loss]
+        elif keeps:
+            roots = list(tensors_of(output, self.name))
+        else:
+            roots = []
         if left is not None and (k + 1) % self.sequence_chunks != 0:
             self._states[k + 1] = left.detach()
             roots.append(left)
         if keeps:
-            self._kept[k] = _Kept(read, roots)
-        return output.detach()
+            if not self._is_checked:
+                must_know_parameters(self.name, self.module, roots, [*read, state])
+                self._is_checked = True
+            self._kept[k] = _Kept(read, state if state is not None else None, roots)
+        if isinstance(output, torch.Tensor):
+            return output.detach()
+        return tree_map_only(torch.Tensor, torch.Tensor.detach, output)
 
-    def backward(self, k: int, gradient: torch.Tensor | None) -> torch.Tensor | None:
-        """The gradient of the input, and those of the weights at once."""
+    def backward(self, k: int, gradients: Tensors | None) -> list[torch.Tensor | None]:
+        """The gradients of the inputs, and those of the weights at once."""
         kept = self._kept.pop(k)
-        self._take_gradients(k, kept, gradient)
-        torch.autograd.backward(kept.roots, kept.gradients)
-        return self._hand_back(k, [x.grad for x in kept.inputs])
+        self._take_gradients(k, kept, gradients)
+        if kept.roots:
+            torch.autograd.backward(kept.roots, kept.gradients)
+        state = None if kept.state is None else kept.state.grad
+        return self._hand_back(k, kept, [None if x is None else x.grad for x in kept.inputs], state)
 
-    def backward_input(self, k: int, gradient: torch.Tensor | None) -> torch.Tensor | None:
-        """The gradient of the input alone. Where nobody asks for it, the weight pass does all."""
+    def backward_input(self, k: int, gradients: Tensors | None) -> list[torch.Tensor | None]:
+        """The gradients of the inputs alone. Where nobody asks for them, the weight pass does all."""
         kept = self._kept[k]
-        self._take_gradients(k, kept, gradient)
-        if not kept.inputs:
-            return None
-        of_inputs, kept.parameter_groups = stage_backward_input(
-            kept.roots, kept.gradients, kept.inputs, iter(self.module.parameters())
-        )
-        kept.roots, kept.inputs, kept.gradients = [], [], []
-        return self._hand_back(k, list(of_inputs))
+        self._take_gradients(k, kept, gradients)
+        asked = [x for x in (*kept.inputs, kept.state) if x is not None]
+        if not asked or not kept.roots:
+            return self._hand_back(k, kept, [None] * len(kept.inputs), None)
+        found, kept.weight_part = input_gradients(kept.roots, kept.gradients, asked, self.module.parameters())
+        kept.roots, kept.gradients = [], []
+        state = None if kept.state is None else found.pop()
+        rest = iter(found)
+        result = self._hand_back(k, kept, [None if x is None else next(rest) for x in kept.inputs], state)
+        kept.inputs, kept.state = [], None
+        return result
 
     def backward_weight(self, k: int) -> None:
         """The gradients of the weights, from what the input pass has kept."""
         kept = self._kept.pop(k)
-        if kept.parameter_groups is None:
+        if kept.weight_part is not None:
+            kept.weight_part()
+        elif kept.roots:
             torch.autograd.backward(kept.roots, kept.gradients)
-        else:
-            stage_backward_weight(iter(self.module.parameters()), kept.parameter_groups)
 
-    def _take_gradients(self, k: int, kept: _Kept, gradient: torch.Tensor | None) -> None:
-        kept.gradients = [torch.ones_like(kept.roots[0]) if gradient is None else gradient]
-        if len(kept.roots) > 1:
-            kept.gradients.append(self._state_gradients.pop(k + 1))
+    def _take_gradients(self, k: int, kept: _Kept, gradients: Tensors | None) -> None:
+        """Of the roots that depend on something that is trained. gradients: None for a loss."""
+        given = [torch.ones_like(kept.roots[0])] if gradients is None else list(gradients)
+        if len(kept.roots) > len(given):
+            given.append(self._state_gradients.pop(k + 1))
+        pairs = [(r, g) for r, g in zip(kept.roots, given) if r.requires_grad and g is not None]
+        kept.roots, kept.gradients = [r for r, _ in pairs], [g for _, g in pairs]
 
-    def _hand_back(self, k: int, gradients: list[torch.Tensor | None]) -> torch.Tensor | None:
-        """Gradients stand in the order of the inputs, that of the state last."""
+    def _hand_back(
+        self, k: int, kept: _Kept, found: list[torch.Tensor | None], of_state: torch.Tensor | None
+    ) -> list[torch.Tensor | None]:
+        """Zeros for inputs that nothing depends on; None for those that have no gradient."""
         if self.sequence_chunks > 1 and k % self.sequence_chunks != 0:
-            of_state = gradients.pop()
-            assert of_state is not None
             self._state_gradients[k] = of_state
-        return gradients[0] if gradients else None
+        return [x if x is None else torch.zeros_like(x) if g is None else g for x, g in zip(kept.inputs, found)]
+
+
+def _shown(value: Any) -> str:
+    return f"one of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import datetime
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -11,23 +10,17 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.pipelining import PipelineStage
-from torch.distributed.pipelining.schedules import _ComputationType, _PipelineScheduleRuntime
+from torch.nn.parallel import DistributedDataParallel
 
 from .. import _core
 from .._core import Program, Schedule
+from . import guards
+from .pytorch_runtime import PytorchRuntime, installed_dialect, installed_lanes, prepare
 from .runtime import ProgramRuntime
 
+__all__ = ["installed_dialect", "installed_lanes", "pipeline", "stages_of"]
+
 Modules = Mapping[int, nn.Module] | Callable[[int], nn.Module]
-
-
-def installed_dialect() -> str:
-    """Of PyTorch's CSV, as the installed torch reads it."""
-    words = _ComputationType.__members__
-    if "WAIT_SEND_F" in words:
-        return "waits"
-    if "REDUCE_GRAD" in words:
-        return "reduce-grad"
-    return "i-b" if "BACKWARD_INPUT" in words else "b-bw"
 
 
 def stages_of(schedule: Schedule | Program, device: int) -> list[int]:
@@ -49,45 +42,81 @@ def pipeline(
     sharding: str = "none",
     scale_grads: bool = True,
     runtime: str = "auto",
+    lanes: str | None = None,
+    dynamic_shapes: bool = False,
+    timeout: float | datetime.timedelta | None = None,
 ) -> Any:
     """What runs the schedule on this rank; device d of the schedule is rank d of `group`.
 
     stages: this rank's modules by stage, or a function that makes the module of a stage, or PipelineStages.
     loss_fn(output, target): of a micro-batch. scale_grads: gradients are divided by the number of micro-batches.
-    data_ranks, sharding: of stages in fully_shard (pytorch) or copies summed over `data_group` (ashlar).
+    data_group: the ranks with the same stages, each with data of its own. They begin with the weights of the first,
+    and gradients are averaged over them, as DistributedDataParallel does.
+    data_ranks, sharding: of stages in fully_shard, which averages over its own mesh.
     runtime: `pytorch` is PyTorch's own, with our communication; `ashlar` is ours, which also runs several
     routes, recomputes, and sequences in chunks; `auto` is PyTorch's where it can run the schedule.
+    lanes: which transfers share a communicator in PyTorch (one, one_a_kind, one_a_direction; None: as torch is set).
+    dynamic_shapes: micro-batches may differ in shape; each step then begins with messages about that (ours alone).
+    timeout: in seconds; whoever does not answer for so long is named (ours alone; else the group's own holds).
 
-    The result has step(*inputs, target=, losses=). Every rank of the group has to call this.
-    Raises ValueError with the reason where `pytorch` cannot run the schedule.
+    The result has step(*inputs, target=, losses=, ...) and eval(), with the arguments of PyTorch's own.
+    Every rank of the group has to call this. Raises ValueError with the reason where `pytorch` cannot run the
+    schedule, or would train these stages wrong; `auto` then takes `ashlar`.
     """
     if runtime not in ("auto", "pytorch", "ashlar"):
         raise ValueError(f"runtime must be auto, pytorch or ashlar, not '{runtime}'")
+    guards.must_have_no_parameters(loss_fn)
     rank = dist.get_rank(group)
-    program = _core.lower(schedule, data_ranks=data_ranks, sharding=sharding, lanes="one")
+    program = _core.lower(schedule, data_ranks=data_ranks, sharding=sharding, lanes=lanes or installed_lanes())
     obstacle = program.pytorch_obstacle()
     if not obstacle and program.devices != dist.get_world_size(group):
         obstacle = f"it has {program.devices} devices, and the group {dist.get_world_size(group)} ranks"
     if runtime == "pytorch" and obstacle:
         raise ValueError(f"PyTorch cannot run it: {obstacle}")
-    mine = _modules(stages, stages_of(program, rank))
+    if sharding != "none" and (runtime == "ashlar" or obstacle):
+        raise ValueError(f"the runtime of our own keeps parameters whole: sharding must be 'none'{_aside(obstacle)}")
+    if data_group is not None and sharding != "none":
+        raise ValueError("stages in fully_shard are averaged over their own mesh: data_group is for whole copies")
+    with _all_or_none(group) as together:
+        mine = _modules(stages, stages_of(program, rank))
+        plain = {stage: getattr(m, "submod", m) for stage, m in mine.items()}
+        guards.must_fit(plain, sharding)
+        together.says = guards.pytorch_obstacle(plain, program)
+    if not obstacle and runtime != "ashlar":
+        obstacle = together.heard
+        if not obstacle and dynamic_shapes:
+            obstacle = "micro-batches of different shapes need the runtime of our own"
+        if not obstacle and timeout is not None:
+            obstacle = "PyTorch's runtime has the timeout of its group, and tells no one who hangs"
+        if obstacle and runtime == "pytorch":
+            raise ValueError(f"PyTorch would not run it right: {obstacle}")
     if runtime == "ashlar" or obstacle:
         if sharding != "none":
-            raise ValueError("the runtime of our own keeps parameters whole: sharding must be 'none'")
+            raise ValueError(f"the runtime of our own keeps parameters whole: sharding must be 'none'{_aside(obstacle)}")
+        prepare(plain, program)
         return ProgramRuntime(
-            {stage: getattr(m, "submod", m) for stage, m in mine.items()},
+            plain,
             schedule,
             loss_fn,
             group=group,
             device=device,
             data_group=data_group,
             scale_grads=scale_grads,
+            dynamic_shapes=dynamic_shapes,
+            timeout=timeout,
         )
+    if data_group is not None:
+        for stage, module in plain.items():
+            if isinstance(module, DistributedDataParallel):
+                raise ValueError(f"stage {stage} is in DistributedDataParallel, which averages already: leave out data_group")
+        _begin_equal(plain, data_group)
     made = [
         m if isinstance(m, PipelineStage) else PipelineStage(m, stage, program.stages, torch.device(device), group=group)
         for stage, m in mine.items()
     ]
-    return _loaded(made, program, loss_fn, scale_grads)
+    program.check()
+    prepare(plain, program)
+    return PytorchRuntime(made, program, loss_fn, scale_grads=scale_grads, data_group=data_group)
 
 
 def _modules(stages: Modules | Iterable[PipelineStage], wanted: list[int]) -> dict[int, Any]:
@@ -99,16 +128,29 @@ def _modules(stages: Modules | Iterable[PipelineStage], wanted: list[int]) -> di
     return given
 
 
-def _loaded(
-    stages: list[PipelineStage], program: Program, loss_fn: Callable[..., torch.Tensor] | None, scale_grads: bool
-) -> _PipelineScheduleRuntime:
-    program.check()
-    runtime = _PipelineScheduleRuntime(stages, program.micro_batches, loss_fn=loss_fn, scale_grads=scale_grads)
-    handle, path = tempfile.mkstemp(suffix=".csv")
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(program.pytorch(installed_dialect()))
-        runtime._load_csv(path, format="compute_comms")
-    finally:
-        os.remove(path)
-    return runtime
+def _aside(obstacle: str) -> str:
+    return f" (PyTorch's is not taken: {obstacle})" if obstacle else ""
+
+
+class _all_or_none:
+    """What one rank says, all hear: they have to choose the same runtime. If one fails, all do."""
+
+    def __init__(self, group: dist.ProcessGroup | None) -> None:
+        self._group, self.says, self.heard = group, "", ""
+
+    def __enter__(self) -> _all_or_none:
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        said: list[tuple[str, str]] = [("", "")] * dist.get_world_size(self._group)
+        dist.all_gather_object(said, (self.says, "" if error is None else str(error) or repr(error)), group=self._group)
+        self.heard = next((words for words, _ in said if words), "")
+        failed = next((rank for rank, (_, words) in enumerate(said) if words), None)
+        if error is None and failed is not None:
+            raise ValueError(f"rank {failed} of the group cannot make its stages: {said[failed][1]}")
+
+
+def _begin_equal(modules: Mapping[int, nn.Module], group: dist.ProcessGroup) -> None:
+    for stage in sorted(modules):
+        for t in [*modules[stage].parameters(), *modules[stage].buffers()]:
+            dist.broadcast(t.detach(), src=dist.get_global_rank(group, 0), group=group)

@@ -54,11 +54,11 @@ def _latency(runtime: ProgramRuntime, rounds: int = 20) -> float:
     if runtime.program.devices < 2:
         return 0.0
     result = [0.0]
-    assert runtime._shapes is not None
-    shape, dtype = runtime._shapes[0]
+    assert runtime.shapes is not None
+    shape, dtype = runtime.shapes[0][0][0]
     if runtime.rank < 2:
         buffer = torch.zeros(shape, dtype=dtype, device=runtime.device)
-        peer = runtime._global_rank(1 - runtime.rank)
+        peer = runtime.global_rank(1 - runtime.rank)
         times = []
         for _ in range(rounds):
             started = time.perf_counter()
@@ -70,5 +70,5 @@ def _latency(runtime: ProgramRuntime, rounds: int = 20) -> float:
                 dist.send(buffer, peer, group=runtime.group)
             times.append((time.perf_counter() - started) / 2)
         result = [statistics.median(times)]
-    dist.broadcast_object_list(result, src=runtime._global_rank(0), group=runtime.group)
+    dist.broadcast_object_list(result, src=runtime.global_rank(0), group=runtime.group)
     return result[0]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -42,18 +43,24 @@ def buckets_of(parameters: Iterable[nn.Parameter], most_bytes: int) -> list[list
 
 
 class GradientSum:
-    """The sum of a stage's gradients under way: over `groups`, one after the other."""
+    """The sum of a stage's gradients under way: over `groups`, one after the other, divided by `over`."""
 
-    def __init__(self, module: nn.Module, groups: list[dist.ProcessGroup], most_bytes: int) -> None:
+    def __init__(self, module: nn.Module, groups: list[dist.ProcessGroup], most_bytes: int, over: int = 1) -> None:
         self._buckets = [_Bucket(ps) for ps in buckets_of(module.parameters(), most_bytes)]
         self._first, *self._others = groups
-        self._works = [dist.all_reduce(b.flat, group=self._first, async_op=True) for b in self._buckets]
+        self._over = over
+        self._works = self._start(self._first)
 
-    def finish(self) -> None:
+    def _start(self, group: dist.ProcessGroup) -> list[Any]:
+        return [dist.all_reduce(b.flat, group=group, async_op=True) for b in self._buckets]
+
+    def finish(self, wait: Callable[[Any], None] = lambda work: work.wait()) -> None:
         for work in self._works:
-            work.wait()
+            wait(work)
         for group in self._others:
-            for work in [dist.all_reduce(b.flat, group=group, async_op=True) for b in self._buckets]:
-                work.wait()
+            for work in self._start(group):
+                wait(work)
         for bucket in self._buckets:
+            if self._over > 1:
+                bucket.flat /= self._over
             bucket.spread()

@@ -112,8 +112,8 @@ void events_of(program const& p) {
 }
 
 TEST_CASE("events order what hazards order, and none is one too many") {
-  for (transfer_lanes lanes :
-       {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction})
+  for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer,
+                               transfer_lanes::one_a_direction, transfer_lanes::one_a_kind})
     for (catalog_case const& c : catalog_cases(listed_cases(std::vector<int>{2, 3}), {4}))
       events_of(c.schedule() | lower({.lanes = lanes}));
   for (sharding_level level : {sharding_level::optimizer, sharding_level::full})

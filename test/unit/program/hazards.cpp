@@ -92,8 +92,8 @@ void look_at(program const& p) {
 }
 
 TEST_CASE("lanes and waits order every conflict") {
-  for (transfer_lanes lanes :
-       {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction})
+  for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer,
+                               transfer_lanes::one_a_direction, transfer_lanes::one_a_kind})
     for (int p = 1; p <= 4; ++p) {
       for (catalog_case const& c : catalog_cases({p}, {4}, costs(stage_cost{}, 1))) {
         look_at(c.schedule() | lower({.lanes = lanes}));

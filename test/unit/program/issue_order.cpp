@@ -84,8 +84,8 @@ void order_of(program const& p) {
 }
 
 TEST_CASE("an issue order keeps lanes and waits, and what belongs together is adjacent") {
-  for (transfer_lanes lanes :
-       {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction})
+  for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer,
+                               transfer_lanes::one_a_direction, transfer_lanes::one_a_kind})
     for (catalog_case const& c : catalog_cases({1, 2, 4}, {8}))
       order_of(c.schedule() | lower({.lanes = lanes}));
   for (sharding_level level : {sharding_level::none, sharding_level::full})

@@ -23,20 +23,27 @@ TEST_CASE("a view walks over streams, slots and operands") {
   CHECK(operands == p.operands.size());
 }
 
-TEST_CASE("one transfer lane, one per peer or two") {
+TEST_CASE("one transfer lane, one per peer or two, or one per kind of value") {
   program p = one_f_one_b(3, 1) | lower();
   for (opcode code : {opcode::send, opcode::receive})
-    CHECK((p.transfer_lane(0, code) == first_transfer_lane
-           && p.transfer_lane(2, code) == first_transfer_lane));
+    CHECK((p.transfer_lane(0, code, F) == first_transfer_lane
+           && p.transfer_lane(2, code, I) == first_transfer_lane));
   CHECK(p.collective_lane() == first_transfer_lane + 1);
   p.lanes = transfer_lanes::one_a_peer;
   for (opcode code : {opcode::send, opcode::receive})
-    CHECK(p.transfer_lane(2, code) == first_transfer_lane + 2);
+    CHECK(p.transfer_lane(2, code, F) == first_transfer_lane + 2);
   CHECK(p.collective_lane() == first_transfer_lane + 3);
   p.lanes = transfer_lanes::one_a_direction;
-  CHECK(p.transfer_lane(2, opcode::send) == first_transfer_lane + 4);
-  CHECK(p.transfer_lane(2, opcode::receive) == first_transfer_lane + 5);
+  CHECK(p.transfer_lane(2, opcode::send, F) == first_transfer_lane + 4);
+  CHECK(p.transfer_lane(2, opcode::receive, I) == first_transfer_lane + 5);
   CHECK(p.collective_lane() == first_transfer_lane + 6);
+  p.lanes = transfer_lanes::one_a_kind;
+  for (opcode code : {opcode::send, opcode::receive}) {
+    CHECK(p.transfer_lane(2, code, F) == first_transfer_lane);
+    CHECK(p.transfer_lane(2, code, I) == first_transfer_lane + 1);
+    CHECK(p.transfer_lane(0, code, B) == first_transfer_lane + 1);
+  }
+  CHECK(p.collective_lane() == first_transfer_lane + 2);
 }
 
 TEST_CASE("slots by kind") {

@@ -122,8 +122,8 @@ TEST_CASE("every level of every small program") {
   auto const ps = listed_cases(std::vector<int>{1, 2, 3, 4, 5, 6});
   auto const ms = listed_cases(std::vector<int>{1, 2, 3, 4, 5, 6, 7});
   for (catalog_case const& c : catalog_cases(ps, ms, costs(stage_cost{2, 1, 3}, 2)))
-    for (transfer_lanes lanes :
-         {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction}) {
+    for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer,
+                                 transfer_lanes::one_a_direction, transfer_lanes::one_a_kind}) {
       CAPTURE(c);
       CHECK(check(c.schedule() | lower({.lanes = lanes})).ok());
     }

@@ -1,0 +1,147 @@
+"""What would train something wrong without a word, and is refused instead, with the reason."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from .._core import Program
+
+try:
+    from torch.distributed.fsdp import FSDPModule
+except ImportError:  # before torch 2.6 it had another place
+    from torch.distributed._composable.fsdp import FSDPModule
+
+
+def is_sharded(module: nn.Module) -> bool:
+    return any(isinstance(one, FSDPModule) for one in module.modules())
+
+
+def is_compiled(module: nn.Module) -> bool:
+    return any(
+        hasattr(one, "_orig_mod") or getattr(one, "_compiled_call_impl", None) is not None for one in module.modules()
+    )
+
+
+def splits_backwards(program: Program) -> bool:
+    return any(i.code == "compute" and i.letter == "W" for d in range(program.devices) for i in program.stream(d))
+
+
+def is_frozen(module: nn.Module) -> bool:
+    return not any(p.requires_grad for p in module.parameters())
+
+
+def tied(modules: Mapping[int, nn.Module]) -> tuple[int, int] | None:
+    """Two stages that have a parameter in common."""
+    owner: dict[nn.Parameter, int] = {}
+    for stage, module in modules.items():
+        for p in module.parameters():
+            if p.requires_grad and owner.setdefault(p, stage) != stage:
+                return owner[p], stage
+    return None
+
+
+def must_know_parameters(
+    name: str,
+    module: nn.Module,
+    roots: Sequence[torch.Tensor],
+    inputs: Iterable[torch.Tensor | None],
+    *,
+    parameters_alone: bool = False,
+) -> None:
+    """Raises ValueError if what is computed depends on something trained that is no parameter of the stage.
+
+    parameters_alone: other leaves may be inputs.
+    """
+    known = {id(p) for p in module.parameters()} | {id(x) for x in inputs}
+    seen: set[Any] = set()
+    stack = [r.grad_fn for r in roots if r.grad_fn is not None]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)
+        if isinstance(leaf, nn.Parameter if parameters_alone else torch.Tensor) and id(leaf) not in known:
+            raise ValueError(
+                f"{name} or loss_fn computes with something trained, of shape {tuple(leaf.shape)}, that is no parameter "
+                "of the stage's module: its gradient would be neither scaled nor summed. Make it a parameter of the module"
+            )
+        stack.extend(child for child, _ in node.next_functions if child is not None)
+
+
+def must_have_no_parameters(loss_fn: Any) -> None:
+    """Raises ValueError if a loss has parameters of its own, however it is wrapped."""
+    for found in _parameters_in(loss_fn, set()):
+        raise ValueError(
+            f"loss_fn has a parameter of its own, of shape {tuple(found.shape)}: it belongs to no stage, and its gradient "
+            "would be neither scaled nor summed. Make it a part of the last stage's module"
+        )
+
+
+def _parameters_in(value: Any, seen: set[int]) -> Iterable[nn.Parameter]:
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, nn.Module):
+        yield from (p for p in value.parameters() if p.requires_grad)
+    elif isinstance(value, nn.Parameter):
+        if value.requires_grad:
+            yield value
+    elif isinstance(value, functools.partial):
+        for one in (value.func, *value.args, *value.keywords.values()):
+            yield from _parameters_in(one, seen)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for one in value:
+            yield from _parameters_in(one, seen)
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _parameters_in(one, seen)
+    elif callable(value) and not isinstance(value, type):
+        yield from _parameters_in(getattr(value, "__self__", None), seen)
+        yield from _parameters_in(getattr(value, "__wrapped__", None), seen)
+        for cell in getattr(value, "__closure__", None) or ():
+            try:
+                held = cell.cell_contents
+            except ValueError:  # not yet filled
+                continue
+            yield from _parameters_in(held, seen)
+        yield from _parameters_in(getattr(value, "__dict__", None), seen)
+
+
+def pytorch_obstacle(modules: Mapping[int, nn.Module], program: Program) -> str:
+    """Why PyTorch's runtime would train these modules wrong, or an empty string."""
+    if splits_backwards(program):
+        for stage, module in modules.items():
+            if stage == 0 and is_frozen(module) and program.stages > 1:
+                return (
+                    "stage 0 has nothing to train and the schedule splits backwards, for which PyTorch then leaves out "
+                    "the gradients of the stages behind it"
+                )
+    return ""
+
+
+def must_fit(modules: Mapping[int, nn.Module], sharding: str) -> None:
+    """Raises ValueError if modules are sharded and the program is not, or the other way round."""
+    for stage, module in modules.items():
+        if is_sharded(module) and sharding == "none":
+            raise ValueError(
+                f"stage {stage} is in fully_shard, but sharding is 'none': its weights would never be gathered. "
+                "Say what each rank keeps a shard of: sharding='optimizer', 'gradients', 'weights' or 'full', and data_ranks"
+            )
+        if not is_sharded(module) and sharding != "none" and any(True for _ in module.parameters()):
+            raise ValueError(
+                f"sharding is '{sharding}', but stage {stage} is not in fully_shard: its gradients would not be summed"
+            )
+
+
+def unwrapped(module: nn.Module) -> tuple[nn.Module, Any]:
+    """A module out of DistributedDataParallel, and the group that it averages gradients over."""
+    if isinstance(module, DistributedDataParallel):
+        return module.module, module.process_group
+    return module, None

@@ -1,0 +1,115 @@
+"""What a step is given, in micro-batches: whole batches are split, lists of micro-batches are taken as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.distributed.pipelining.microbatch import split_args_kwargs_into_chunks
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+
+
+class Batch:
+    """By micro-batch: positional and keyword inputs, and targets (None: none)."""
+
+    def __init__(self, args: list[tuple[Any, ...]], kwargs: list[dict[str, Any]], targets: list[Any] | None) -> None:
+        self.args, self.kwargs, self.targets = args, kwargs, targets
+
+
+def split(
+    count: int,
+    chunks: int,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    target: Any,
+    arg_mbs: Any,
+    kwarg_mbs: Any,
+    target_mbs: Any,
+    *,
+    equal: bool = True,
+) -> Batch:
+    """In `count` micro-batches along dimension 0, each in `chunks` along dimension 1.
+
+    Tensors are split, all else is given to each. equal: of one size. Lists of micro-batches (of chunks, if there
+    are several) exclude whole batches, as in PyTorch. Raises TypeError and ValueError.
+    """
+    if arg_mbs is None and kwarg_mbs is None and target_mbs is None:
+        _must_divide([*args, kwargs, target], count, chunks, equal)
+        all_args, all_kwargs = [()] * count, [{}] * count
+        if args or kwargs:
+            all_args, all_kwargs = split_args_kwargs_into_chunks(args, kwargs, count)
+        targets = None if target is None else _pieces(target, count, 0)
+        if chunks > 1:
+            all_args, all_kwargs = _chunks_of(all_args, chunks), _chunks_of(all_kwargs, chunks)
+            targets = None if targets is None else _chunks_of(targets, chunks)
+        return Batch(all_args, all_kwargs, targets)
+    for name, given, instead in [
+        ("positional inputs", args, "arg_mbs"),
+        (f"the keyword inputs {', '.join(sorted(kwargs))}", kwargs, "kwarg_mbs"),
+        ("target", () if target is None else (target,), "target_mbs"),
+    ]:
+        if given:
+            raise ValueError(f"inputs come in micro-batches here: give {name} as {instead}")
+    total = count * chunks
+    return Batch(
+        _micro_batches("arg_mbs", arg_mbs, total, tuple) or [()] * total,
+        _micro_batches("kwarg_mbs", kwarg_mbs, total, dict) or [{}] * total,
+        _micro_batches("target_mbs", target_mbs, total, None),
+    )
+
+
+def _micro_batches(name: str, given: Any, count: int, kind: type | None) -> list[Any] | None:
+    if given is None:
+        return None
+    if not isinstance(given, (list, tuple)):
+        raise TypeError(f"{name} must be a list with one entry for each micro-batch, not {type(given).__name__}")
+    if len(given) != count:
+        raise ValueError(f"{name} has {len(given)} entries, and the schedule {count} micro-batches")
+    for k, one in enumerate(given):
+        if kind is not None and not isinstance(one, kind):
+            raise TypeError(f"{name}[{k}] must be a {kind.__name__}, not {type(one).__name__}")
+    return list(given)
+
+
+def _must_divide(values: Any, count: int, chunks: int, equal: bool) -> None:
+    for leaf in tree_leaves(values):
+        if not isinstance(leaf, torch.Tensor):
+            continue
+        is_divided = leaf.dim() > 0 and (leaf.shape[0] % count == 0 if equal else leaf.shape[0] >= count)
+        if chunks > 1:
+            is_divided = is_divided and leaf.dim() > 1 and leaf.shape[1] % chunks == 0
+        if not is_divided:
+            of_chunks = f" of {chunks} chunks" if chunks > 1 else ""
+            raise ValueError(
+                f"a batch of shape {tuple(leaf.shape)} has no {count}{' equal' if equal else ''} micro-batches{of_chunks}"
+            )
+
+
+def _pieces(value: Any, count: int, dim: int) -> list[Any]:
+    leaves, spec = tree_flatten(value)
+    split = [x.tensor_split(count, dim) if isinstance(x, torch.Tensor) else [x] * count for x in leaves]
+    return [tree_unflatten([one[k] for one in split], spec) for k in range(count)]
+
+
+def _chunks_of(values: Sequence[Any], chunks: int) -> list[Any]:
+    return [piece for value in values for piece in _pieces(value, chunks, 1)]
+
+
+def merge(outputs: dict[int, Any], chunks: int) -> Any:
+    """Outputs by micro-batch as one: tensors are joined along dimension 0 (chunks of sequences along dimension 1)."""
+    order = sorted(outputs)
+    sequences = [_joined([outputs[k + j] for j in range(chunks)], 1) for k in order[::chunks]]
+    return _joined(sequences, 0)
+
+
+def _joined(values: list[Any], dim: int) -> Any:
+    """What is no tensor, or has no dimension, comes as a list."""
+    if len(values) == 1 and dim == 1:
+        return values[0]
+    flat = [tree_flatten(value) for value in values]
+    columns = zip(*(leaves for leaves, _ in flat))
+    joined = [
+        torch.cat(one, dim=dim) if isinstance(one[0], torch.Tensor) and one[0].dim() > dim else list(one) for one in columns
+    ]
+    return tree_unflatten(joined, flat[0][1])

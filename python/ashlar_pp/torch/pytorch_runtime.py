@@ -1,0 +1,158 @@
+"""PyTorch's own pipeline runtime with our program, and without what it does wrong."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.pipelining import PipelineStage, schedules
+from torch.distributed.pipelining.schedules import _ComputationType, _PipelineScheduleRuntime
+
+from .._core import Program
+from .guards import is_compiled, is_sharded, must_know_parameters, splits_backwards
+from .sums import GradientSum
+
+
+def installed_dialect() -> str:
+    """Of PyTorch's CSV, as the installed torch reads it."""
+    words = _ComputationType.__members__
+    if "WAIT_SEND_F" in words:
+        return "waits"
+    if "REDUCE_GRAD" in words:
+        return "reduce-grad"
+    return "i-b" if "BACKWARD_INPUT" in words else "b-bw"
+
+
+def installed_lanes() -> str:
+    """Which transfers of a rank share a communicator in the installed torch, as it is set now."""
+    import torch.distributed as distributed
+
+    config = getattr(distributed, "config", None)
+    per_edge = bool(getattr(config, "pipeline_per_edge_p2p", False) or getattr(config, "use_torchcomms", False))
+    return "one_a_direction" if per_edge else "one"
+
+
+def prepare(modules: Mapping[int, nn.Module], program: Program) -> None:
+    """Settings without which a backward in two parts fails or loses gradients."""
+    if not splits_backwards(program):
+        return
+    for module in modules.values():
+        if is_compiled(module):
+            # The compiled backward would overwrite what the second part still needs.
+            import torch._functorch.config
+
+            torch._functorch.config.donated_buffer = False
+        for one in module.modules():
+            if hasattr(one, "set_reshard_after_forward") and is_sharded(one):
+                # Else nested modules are gathered anew for the first part, and the second part works on weights that
+                # nobody takes gradients from. The program itself says when weights are given up.
+                one.set_reshard_after_forward(False, recurse=False)
+
+
+class _LastAction(logging.Handler):
+    """Which action PyTorch was at when a step failed: it logs that, and does not say it in the exception."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.action: Any = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if isinstance(record.args, tuple) and len(record.args) == 2 and "running action" in str(record.msg):
+            self.action = record.args[1]
+
+
+class PytorchRuntime(_PipelineScheduleRuntime):
+    """`step` and `eval` as PyTorch's. Gradients of a step are divided by the number of micro-batches once, whoever
+    shares parameters and however many steps add up, averaged over `data_group`, and as before if it fails."""
+
+    def __init__(
+        self,
+        stages: list[PipelineStage],
+        program: Program,
+        loss_fn: Callable[..., torch.Tensor] | None,
+        *,
+        scale_grads: bool,
+        data_group: dist.ProcessGroup | None,
+        bucket_bytes: int = 25 << 20,
+    ) -> None:
+        self._modules = {stage.stage_index: stage.submod for stage in stages}
+        super().__init__(stages, program.micro_batches, loss_fn=self._checked(loss_fn, program.stages), scale_grads=False)
+        self.program = program
+        self._scales, self._data_group, self._bucket_bytes = scale_grads, data_group, bucket_bytes
+        handle, path = tempfile.mkstemp(suffix=".csv")
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(program.pytorch(installed_dialect()))
+            self._load_csv(path, format="compute_comms")
+        finally:
+            os.remove(path)
+
+    def _checked(self, loss_fn: Callable[..., torch.Tensor] | None, stages: int) -> Callable[..., torch.Tensor] | None:
+        """Looks at the graph of the first loss."""
+        module = self._modules.get(stages - 1)
+        if loss_fn is None or module is None or is_sharded(module):
+            return loss_fn
+        done = False
+
+        def checked(output: Any, target: Any, **kwargs: Any) -> torch.Tensor:
+            nonlocal done
+            loss = loss_fn(output, target, **kwargs)
+            if not done and isinstance(loss, torch.Tensor) and loss.grad_fn is not None and not loss.is_meta:
+                done = True
+                must_know_parameters(f"stage {stages - 1}", module, [loss], [], parameters_alone=True)
+            return loss
+
+        return checked
+
+    def step(self, *args: Any, **kwargs: Any) -> Any:
+        """As PyTorch's own, which see. After an exception, gradients are as before."""
+        if not self._has_backward:
+            return super().step(*args, **kwargs)
+        if not torch.is_grad_enabled():
+            raise RuntimeError("step() trains, and gradients are disabled here (torch.no_grad): eval() runs forwards alone")
+        carried = {p: p.grad for module in self._modules.values() for p in module.parameters()}
+        for p in carried:
+            p.grad = None
+        seen = _LastAction()
+        schedules.logger.addHandler(seen)
+        try:
+            result = super().step(*args, **kwargs)
+        except BaseException as error:
+            for p, before in carried.items():
+                p.grad = before
+            if seen.action is not None and isinstance(error, RuntimeError):
+                raise RuntimeError(f"rank {dist.get_rank()} failed at {seen.action}{self._owed(seen.action)}: {error}") from error
+            raise
+        finally:
+            schedules.logger.removeHandler(seen)
+        if self._data_group is not None:
+            over = dist.get_world_size(self._data_group)
+            sums = [GradientSum(m, [self._data_group], self._bucket_bytes, over) for m in self._modules.values()]
+            for one in sums:
+                one.finish()
+        for p, before in carried.items():
+            if p.grad is not None and self._scales:
+                p.grad /= self._n_microbatches
+            if before is not None:
+                p.grad = before if p.grad is None else p.grad.add_(before)
+        return result
+
+    def _owed(self, action: Any) -> str:
+        """Whom a pass waits for, and for what."""
+        stage, k, kind = action.stage_index, action.microbatch_index, action.computation_type
+        if kind == _ComputationType.FORWARD:
+            other, letter = stage - 1, "F"
+        elif kind in (_ComputationType.FULL_BACKWARD, _ComputationType.BACKWARD_INPUT):
+            other, letter = stage + 1, "B"
+        else:
+            return ""
+        if not 0 <= other < self.program.stages or other in self._modules:
+            return ""
+        owner = self.stage_index_to_group_rank[other]
+        return f", which needs {other}SEND_{letter}{k} of rank {owner} of the pipeline"

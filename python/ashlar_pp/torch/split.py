@@ -1,0 +1,128 @@
+"""A backward in two parts: the gradients of the inputs first, those of the weights later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from torch.autograd.graph import GradientEdge, Node
+
+
+def _accumulator(leaf: torch.Tensor) -> Node:
+    """The node at which the graph ends that computes the leaf's gradient."""
+    function = leaf.view_as(leaf).grad_fn
+    assert function is not None
+    return function.next_functions[0][0]
+
+
+def _node_of(t: torch.Tensor) -> Node:
+    return _accumulator(t) if t.grad_fn is None else t.grad_fn
+
+
+def _children(node: Node) -> list[Node]:
+    return [child for child, _ in node.next_functions if child is not None]
+
+
+def _children_first(roots: Iterable[Node]) -> list[Node]:
+    seen: set[Node] = set()
+    order: list[Node] = []
+    stack = [(root, False) for root in roots]
+    while stack:
+        node, is_done = stack.pop()
+        if is_done:
+            order.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((child, False) for child in _children(node) if child not in seen)
+    return order
+
+
+class _Use:
+    """Where weights come in: a node on the way to the inputs, and the gradient that it is given."""
+
+    def __init__(self, node: Node) -> None:
+        self.node, self.given = node, None
+        self.weights: dict[Node, torch.Tensor] = {}
+
+    def keep(self, given: tuple[torch.Tensor | None, ...]) -> None:
+        self.given = given
+
+    def weight_gradients(self) -> None:
+        edges = [(GradientEdge(self.node, i), g) for i, g in enumerate(self.given or ()) if g is not None]
+        if not edges:
+            return
+        found = torch.autograd.grad(
+            [edge for edge, _ in edges],
+            [GradientEdge(node, 0) for node in self.weights],
+            [g for _, g in edges],
+            allow_unused=True,
+        )
+        for weight, gradient in zip(self.weights.values(), found):
+            if gradient is not None:
+                weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)
+
+
+def _uses(roots: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], weights: dict[Node, torch.Tensor]) -> list[_Use] | None:
+    """Every place where weights come in; None if one of them comes in at several, or apart from the inputs."""
+    targets = {_accumulator(x) for x in inputs}
+    to_inputs: set[Node] = set()
+    below: dict[Node, set[Node]] = {}  # the weights below a node that no input is below
+    uses: list[_Use] = []
+    known: set[Node] = set()
+    top = [_node_of(r) for r in roots]
+    for node in _children_first(top):
+        children = _children(node)
+        if node in targets or any(child in to_inputs for child in children):
+            to_inputs.add(node)
+            found = {weight for child in children if child not in to_inputs for weight in below[child]}
+            if not found:
+                continue
+            if known & found:
+                return None
+            known |= found
+            uses.append(_Use(node))
+            uses[-1].weights = {weight: weights[weight] for weight in found}
+        else:
+            below[node] = {node} if node in weights else {w for child in children for w in below[child]}
+    if any(node not in to_inputs and below[node] for node in top):
+        return None
+    return uses
+
+
+def input_gradients(
+    roots: list[torch.Tensor],
+    gradients: list[torch.Tensor],
+    inputs: Sequence[torch.Tensor],
+    weights: Iterable[torch.Tensor],
+) -> tuple[list[torch.Tensor | None], Callable[[], None]]:
+    """The gradients of the inputs, and what adds those of the weights to their `.grad`, once, later.
+
+    roots: with these gradients; they and the inputs, which are leaves, require gradients. If a weight is used in
+    several places (or not together with an input), the second part does the whole backward over again: what it
+    would need of the first part is more than it saves.
+    """
+    trained: dict[Node, torch.Tensor] = {_accumulator(w): w for w in weights if w.requires_grad}
+    uses = _uses(roots, inputs, trained)
+    if uses is None:
+        found: Any = torch.autograd.grad(roots, inputs, gradients, retain_graph=True, allow_unused=True)
+        of = list(trained.values())
+
+        def whole() -> None:
+            torch.autograd.backward(roots, gradients, inputs=of)
+
+        return list(found), whole
+    hooks = [use.node.register_prehook(use.keep) for use in uses]
+    try:
+        found = torch.autograd.grad(roots, inputs, gradients, retain_graph=True, allow_unused=True)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    uses.reverse()
+
+    def by_use() -> None:
+        while uses:
+            uses.pop(0).weight_gradients()
+
+    return list(found), by_use

@@ -1,0 +1,243 @@
+"""No gradient is wrong without a word: it is right, or refused with the reason."""
+
+import functools
+
+import pytest
+import torch
+from alone import BOTH, FUSED, SPLIT, V, batch, linear, mse, one_rank, same, whole  # noqa: F401
+from torch import nn
+from trainers import Recurrent
+
+import ashlar_pp
+import ashlar_pp.torch
+
+
+def frozen(module):
+    return module.requires_grad_(False)
+
+
+@pytest.mark.parametrize("schedule", [V, SPLIT], ids=["fused", "split"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_what_is_not_frozen_is_trained(schedule, which):
+    x, y = batch()
+    modules = {0: linear(1), 1: linear(2)}
+    alone = [linear(1), linear(2)]
+    frozen(modules[which]), frozen(alone[which])
+    ashlar_pp.torch.pipeline(modules, schedule, mse).step(x, target=y)
+    same(modules.values(), whole(alone, x, y))
+
+
+def test_a_first_stage_without_gradients_is_not_for_pytorch_if_backwards_are_split():
+    modules = {0: frozen(linear(1)), 1: linear(2)}
+    with pytest.raises(ValueError, match="stage 0 has nothing to train"):
+        ashlar_pp.torch.pipeline(modules, SPLIT, mse, runtime="pytorch")
+
+
+class Tied(nn.Module):
+    def __init__(self, weight):
+        super().__init__()
+        self.weight = weight
+
+    def forward(self, x):
+        return x @ self.weight.T
+
+
+@BOTH
+def test_a_weight_of_two_stages_is_divided_once(runtime):
+    x, y = batch()
+
+    def pair():
+        shared = nn.Parameter(torch.eye(4).double())
+        return [Tied(shared), Tied(shared)]
+
+    modules = pair()
+    ashlar_pp.torch.pipeline(dict(enumerate(modules)), SPLIT, mse, runtime=runtime).step(x, target=y)
+    same(modules[:1], whole(pair(), x, y)[:1])
+
+
+@BOTH
+@pytest.mark.parametrize("clear", ["none", "zero"])
+def test_gradients_of_several_steps_add_up(runtime, clear):
+    x, y = batch()
+    module = linear()
+    pipe = ashlar_pp.torch.pipeline({0: module}, FUSED, mse, runtime=runtime)
+    if clear == "zero":
+        for p in module.parameters():
+            p.grad = torch.zeros_like(p)
+    for _ in range(3):
+        pipe.step(x, target=y)
+    same([module], [[3 * g for g in whole([linear()], x, y)[0]]])
+
+
+@BOTH
+def test_gradients_are_as_before_if_a_step_fails(runtime):
+    x, y = batch()
+    module = linear()
+    calls = []
+
+    def loss_of(output, target):
+        calls.append(output)
+        if fails and len(calls) > 2:
+            raise ArithmeticError("too large")
+        return mse(output, target)
+
+    fails = False
+    pipe = ashlar_pp.torch.pipeline({0: module}, FUSED, loss_of, runtime=runtime)
+    pipe.step(x, target=y)
+    before = [p.grad.clone() for p in module.parameters()]
+    fails = True
+    calls.clear()
+    with pytest.raises((ArithmeticError, RuntimeError)):
+        pipe.step(x, target=y)
+    same([module], [before])
+    if runtime == "ashlar":  # nothing of the failed step is left
+        fails = False
+        module.zero_grad()
+        pipe.step(x, target=y)
+        same([module], whole([linear()], x, y))
+
+
+class Scored(nn.Module):
+    """A loss that is trained."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = linear(9)
+
+    def forward(self, output, target):
+        return mse(self.head(output), target)
+
+
+def closure_over(module):
+    return lambda output, target: module(output, target)
+
+
+class Holder:
+    def __init__(self, module):
+        self.inside = {"loss": [module]}
+
+    def __call__(self, output, target):
+        return self.inside["loss"][0](output, target)
+
+    def method(self, output, target):
+        return self(output, target)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda m: m,
+        closure_over,
+        lambda m: functools.partial(lambda o, t, with_: with_(o, t), with_=m),
+        Holder,
+        lambda m: Holder(m).method,
+        lambda m: functools.wraps(mse)(closure_over(m)),
+    ],
+    ids=["module", "closure", "partial", "object", "method", "wrapped"],
+)
+def test_a_loss_with_parameters_is_refused_however_it_is_wrapped(runtime, wrap):
+    with pytest.raises(ValueError, match="loss_fn has a parameter of its own"):
+        ashlar_pp.torch.pipeline({0: linear()}, FUSED, wrap(Scored()), runtime=runtime)
+
+
+HIDDEN = nn.Parameter(torch.ones(4).double())
+
+
+@BOTH
+def test_a_parameter_that_is_found_nowhere_is_refused_when_it_is_used(runtime):
+    x, y = batch()
+    pipe = ashlar_pp.torch.pipeline({0: linear()}, FUSED, lambda o, t: mse(o * HIDDEN, t), runtime=runtime)
+    with pytest.raises((ValueError, RuntimeError), match="no parameter of the stage"):
+        pipe.step(x, target=y)
+
+
+@BOTH
+def test_compiled_stages_with_split_backwards(runtime):
+    x, y = batch()
+
+    def stage(seed):
+        return nn.Sequential(linear(seed), nn.LayerNorm(4).double(), nn.GELU(), linear(seed + 1))
+
+    modules = {s: torch.compile(stage(s), backend="aot_eager") for s in (0, 1)}
+    ashlar_pp.torch.pipeline(modules, SPLIT, mse, runtime=runtime).step(x, target=y)
+    same(modules.values(), whole([stage(0), stage(1)], x, y))
+
+
+class TwoUses(nn.Module):
+    """One weight in two places, one on the other's way to the input."""
+
+    def __init__(self, seed):
+        super().__init__()
+        self.inner, self.outer = linear(seed), linear(seed + 10)
+
+    def forward(self, x):
+        return self.inner(torch.tanh(self.outer(torch.tanh(self.inner(x)))))
+
+
+class Apart(nn.Module):
+    """A weight that meets the input nowhere but in the loss, and one that is not used."""
+
+    def __init__(self, seed):
+        super().__init__()
+        self.inner, self.unused = linear(seed), linear(seed + 1)
+        self.alone = nn.Parameter(torch.full((4,), 0.5).double())
+
+    def forward(self, x, beside=None):
+        return torch.tanh(self.inner(x)), self.alone.exp() * torch.ones_like(x)
+
+
+class Both(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = linear(3)
+
+    def forward(self, x, beside):
+        return self.inner(x) * beside
+
+
+def test_split_backwards_of_a_weight_with_several_uses():
+    x, y = batch()
+    modules = {s: TwoUses(s) for s in (0, 1)}
+    ashlar_pp.torch.pipeline(modules, SPLIT, mse, runtime="ashlar").step(x, target=y)
+    same(modules.values(), whole([TwoUses(0), TwoUses(1)], x, y))
+
+
+def test_split_backwards_of_a_weight_apart_from_the_inputs():
+    x, y = batch()
+    schedule = ashlar_pp.schedule(
+        ashlar_pp.looped(1, 3),
+        [[f"{s}{letter}{k}" for k in range(4) for letter in "FIW" for s in ((0, 1, 2) if letter == "F" else (2, 1, 0))]],
+    )
+    modules = {0: linear(1), 1: Apart(2), 2: Both()}
+    ashlar_pp.torch.pipeline(modules, schedule, mse, runtime="ashlar").step(x, target=y)
+    alone = [linear(1), Apart(2), Both()]
+    for a, b in zip(x.chunk(4), y.chunk(4)):
+        (mse(alone[2](*alone[1](alone[0](a))), b) / 4).backward()
+    same(modules.values(), [[p.grad for p in one.parameters()] for one in alone])
+
+
+def test_chunks_of_sequences_with_split_backwards_from_the_first_stage_on():
+    found = ashlar_pp.search_layouts(1, 4, ashlar_pp.Costs(20, 26, 14), sequence_chunks=2, causal=(30, 46), budget=20)
+    schedule = next(one.schedule for one in found if one.schedule.sequence_chunks > 1)
+    assert any(one.kind == "backward_weight" for line in schedule.order for one in line)
+
+    def stages():
+        torch.manual_seed(0)
+        return [Recurrent().double() for _ in range(schedule.stages)]
+
+    torch.manual_seed(3)
+    x = torch.randn(8, 4, 6).double()
+    modules = stages()
+    ashlar_pp.torch.pipeline(
+        dict(enumerate(modules)), schedule, lambda o, t: ((o - t) ** 2).sum(), scale_grads=False
+    ).step(x, target=x)
+    alone = stages()
+    for a in x.chunk(4):
+        out = a
+        for one in alone:
+            out = one(out, None)[0]
+        ((out - a) ** 2).sum().backward()
+    for one, other in zip(modules, alone):
+        for p, q in zip(one.parameters(), other.parameters()):
+            assert torch.allclose(p.grad, q.grad, rtol=1e-10, atol=1e-12)
