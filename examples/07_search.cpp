@@ -73,7 +73,7 @@ int main() {
   search_all("may recompute", {.kept_percent = {6}});
   search_all("and cut sequences", {.kept_percent = {6}, .most_sequence_chunks = 4});
 
-  // Less memory than one micro-batch takes is told apart from little.
+  // Less memory than one micro-batch takes is another case than little memory.
   search_problem too_little = two_chunks;
   too_little.limit.budget = {weights_and_optimizer + 3000 * MiB};
   std::printf("\nwith 3000 MiB beside the weights: %s\n", explain(check(too_little)).c_str());

@@ -38,7 +38,7 @@ struct config {
   constexpr int expert_hidden() const { return (hidden() + chosen - 1) / chosen; }
   // Tokens of a micro-batch that go through routers.
   constexpr int routed_rows() const { return experts > 0 ? rows() : 0; }
-  // What the MLP keeps is of so many rows, of which experts need none.
+  // What the MLP keeps is of this many rows, of which experts need none.
   constexpr int mlp_rows() const { return experts > 0 ? 0 : rows(); }
 
   friend constexpr bool operator==(config const&, config const&) = default;

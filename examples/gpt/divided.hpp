@@ -37,13 +37,13 @@ struct mlp_workspace {
 
 enum class block_half : unsigned char { attention, mlp };
 
-// The model on so many sequences at once.
+// The model on this many sequences at once.
 inline config part_of(config shape, int sequences) {
   shape.sequences = sequences;
   return shape;
 }
 
-// Elements of workspace for so many sequences at once.
+// Elements of workspace for this many sequences at once.
 template <class Scalar>
 std::size_t workspace_of(config const& shape, block_half half, int sequences) {
   carver<Scalar> measure;

@@ -18,7 +18,7 @@ namespace gpt {
 // Dynamic loss scaling (Micikevicius et al., arXiv 1710.03740, section 3.2).
 struct loss_scaling {
   double first = 65536;
-  double growth = 2;  // after so many good steps in a row
+  double growth = 2;  // after this many good steps in a row
   int interval = 2000;
   double backoff = 0.5;  // after a step that is skipped
 };

@@ -198,8 +198,7 @@ void bind_costs(nb::module_& m) {
           "From costs of the mean chunk, those of each, and how many of their ticks are one of these. "
           "causal: the percentage of a whole sequence's forward (and recompute) and input pass that is "
           "causal attention, or a pair of one each; it grows by the same amount from each chunk to the "
-          "next. Raises ValueError for what is no percentage, Violation for costs that tell chunks "
-          "apart "
+          "next. Raises ValueError for what is no percentage, Violation for costs that differ by chunk "
           "already.")
       .def_prop_ro("per_stage", &ticks_of_stages)
       .def_prop_ro("sequence_chunks", [](costs const& c) { return c.passes.sequence_chunks(); })

@@ -138,7 +138,7 @@ TEST_CASE("conforms: who is told of a gradient never, or twice, is found") {
   for (auto level : {numerics::ordered, numerics::any_order}) {
     sentences const nothing = conforms_with([](program const&, network&) {}, level);
     for (char const* said :
-         {"plain: not every holder is told of its gradient once", "plain: the losses differ",
+         {"plain: reduced() is not called once for each holder", "plain: the losses differ",
           "plain: the gradients of stage 0 differ", "plain: the gradients of stage 1 differ",
           "rich: the gradients of what stages have in common differ"})
       CHECK(std::count(nothing.begin(), nothing.end(), said) > 0);
@@ -151,8 +151,8 @@ TEST_CASE("conforms: who is told of a gradient never, or twice, is found") {
     });
   });
   CHECK(twice
-        == sentences{"plain: not every holder is told of its gradient once",
-                     "rich: not every holder is told of its gradient once"});
+        == sentences{"plain: reduced() is not called once for each holder",
+                     "rich: reduced() is not called once for each holder"});
 }
 
 TEST_CASE("conforms: inference must tell of no gradient") {
@@ -165,7 +165,7 @@ TEST_CASE("conforms: inference must tell of no gradient") {
     }));
   };
   CHECK(run(false) == sentences{});
-  CHECK(run(true) == sentences{"served: not every holder is told of its gradient once"});
+  CHECK(run(true) == sentences{"served: reduced() is not called once for each holder"});
 }
 
 TEST_CASE("conforms: other data give other losses") {

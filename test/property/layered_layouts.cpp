@@ -1,4 +1,4 @@
-// What holds of layers dealt to stages and searched: over layers, layouts and limits, against every
+// What holds of layers divided into stages and searched: over layers, layouts and limits, against every
 // division there is.
 #include "random.hpp"
 #include "random_cases.hpp"

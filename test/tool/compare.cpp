@@ -73,7 +73,7 @@ TEST_CASE("what is recomputed is overhead, and saves memory") {
   CHECK(plain["overhead"] == plain["bubble_rate"]);
   CHECK(again["overhead"].get<double>() > plain["overhead"].get<double>());
   CHECK(again["overhead"].get<double>() > again["bubble_rate"].get<double>());
-  // One whole activation, and of three more what is kept: 6 % unless told otherwise.
+  // One whole activation, and of three more what is kept: 6 % unless stated otherwise.
   CHECK(again["peak_activations"][0] == (100 + 3 * 6) / 400.0);
   CHECK(numbers("1f1b-recompute", " --checkpoint 0.5")["peak_activations"][0] == (100 + 3 * 50) / 400.0);
   CHECK(run_tool("compare 1f1b --checkpoint 2").code == 2);

@@ -38,7 +38,7 @@ void stages_are_their_layers(nlohmann::json const& s) {
 
 }  // namespace
 
-TEST_CASE("search: layers dealt to stages, the best way is no worse than evenly") {
+TEST_CASE("search: layers divided into stages, the best way is no worse than evenly") {
   std::string const options = "-p 4 -m 8 --budget 600 --transfer 1 --per-layer " + layers_file();
   nlohmann::json const line = found(options + " --placement linear"), any = found(options);
   REQUIRE(line["layouts"].size() >= 2);
@@ -60,7 +60,7 @@ TEST_CASE("search: layers dealt to stages, the best way is no worse than evenly"
 
   tool_result const text = run_tool("search --placement linear " + options);
   CHECK(text.code == 0);
-  CHECK(contains(text.out, "linear, layers dealt evenly "));
+  CHECK(contains(text.out, "linear, layers divided evenly "));
   CHECK(contains(text.out, "\nlayers of each stage: 0-"));
 }
 

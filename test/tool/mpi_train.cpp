@@ -181,7 +181,7 @@ TEST_CASE("mpi: a process that never comes ends the others after the deadline") 
 }
 
 // Each process has its own line: the last word of it is another one.
-TEST_CASE("mpi: processes that were told otherwise end before the first step, with the option") {
+TEST_CASE("mpi: processes with other options end before the first step, with the option") {
   std::string const other = scratch_file("other.txt", std::string(20'000, 'x'));
   auto const ends = [&](std::string const& option, std::string const& first, std::string const& second,
                         std::string const& words) {

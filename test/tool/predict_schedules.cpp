@@ -41,7 +41,7 @@ TEST_CASE("predict --schedule: what has a closed form keeps its interval, the re
   CHECK(!usual["interval"].is_null());
   CHECK(other["interval"].is_null());
   CHECK(contains(run_tool("predict " + piped_run + "--schedule zb-h1").out,
-                 "no published run tells how far off this is"));
+                 "no published run shows how far off this is"));
 }
 
 TEST_CASE("predict --schedule: zero bubble has less bubble, half V less memory, DualPipe two copies") {

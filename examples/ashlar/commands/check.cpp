@@ -207,8 +207,7 @@ int check_text(CLI::App const& command, std::string const& name, std::string con
 }
 
 void add_check(CLI::App& app, action& chosen) {
-  auto* const command = app.add_subcommand(
-      "check", "Check a schedule, of a file or by name, and prove the program that it makes or is");
+  auto* const command = app.add_subcommand("check", "Check a schedule and prove its program");
   auto const options = std::make_shared<check_options>();
   command
       ->add_option("file", options->file,

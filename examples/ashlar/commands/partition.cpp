@@ -107,8 +107,8 @@ int partition(partition_options const& o) {
 }  // namespace
 
 void add_partition(CLI::App& app, action& chosen) {
-  auto* const command = app.add_subcommand(
-      "partition", "Cut a model, a graph of operators, into stages that form a graph");
+  auto* const command =
+      app.add_subcommand("partition", "Cut a graph of operators into a graph of stages");
   auto const o = std::make_shared<partition_options>();
   command->add_option("model", o->model, "file of operators; - is standard input")
       ->required()
@@ -124,8 +124,8 @@ void add_partition(CLI::App& app, action& chosen) {
              "bytes per tick between two stages; 0: unlimited");
   command->add_flag(
       "--rated", o->rated,
-      "take the plan whose busiest device has the least to do, even if one with up to 50 % "
-      "more has a shorter step in simulation");
+      "take the partition whose busiest device has the least work (default: that with the shortest "
+      "simulated step among those whose busiest device has up to 50 % more)");
   add_format_option(*command, o->format, {"text", "json", "svg", "graph"},
                     "text: a table of stages; json: the schedule over them, which other commands read; "
                     "svg: its picture; graph: a picture of the stages");

@@ -154,8 +154,8 @@ int plan(CLI::App const& command, plan_options const& o) {
 }  // namespace
 
 void add_plan(CLI::App& app, action& chosen) {
-  auto* const command = app.add_subcommand(
-      "plan", "Find how to divide a training run over a cluster so that its step is shortest");
+  auto* const command =
+      app.add_subcommand("plan", "Find the fastest way to divide a training run over a cluster");
   auto const o = std::make_shared<plan_options>();
   command
       ->add_option("--model", o->model,
@@ -197,9 +197,10 @@ void add_plan(CLI::App& app, action& chosen) {
       ->check(CLI::IsMember({"flash", "scores"}))
       ->type_name("KERNEL")
       ->capture_default_str();
-  add_numbers(*command, "--causal", o->causal, 0, 100,
-              "of measured layers: percentage of a forward and of an input pass, or of each, that is "
-              "causal attention: later pieces of a sequence take longer by it (default: 0)")
+  add_numbers(
+      *command, "--causal", o->causal, 0, 100,
+      "of measured layers: percent of a forward and of an input pass that is causal attention, one "
+      "number or two; later sequence chunks take longer (default: 0)")
       ->type_name("PERCENT");
   command
       ->add_option("--emit", o->schedule,

@@ -11,7 +11,7 @@ namespace tool {
 
 void add_profile(CLI::App& app, action& chosen) {
   auto* const command = app.add_subcommand(
-      "profile", "Measure what passes, messages and sums take on a backend, for --costs");
+      "profile", "Measure the times of passes, messages and sums on a backend, for --costs");
   auto const o = std::make_shared<train_options>();
   o->repeats = 20;
   add_training_options(*command, *o);

@@ -112,7 +112,7 @@ struct infeasible_layout {
   shortfall lacks;
 };
 
-// All layouts, told apart.
+// All layouts, by whether the limit leaves a schedule.
 struct choices {
   std::vector<ashlar::layout_choice> feasible = {};
   std::vector<infeasible_layout> infeasible = {};
@@ -297,10 +297,10 @@ void add_search(CLI::App& app, action& chosen) {
   add_dialect_option(*command, o->dialect);
   command->footer(
       "With one placement, costs and sizes are those of a stage. With --placement any they are those of "
-      "a p-th of\nthe model: a placement with two stages per device has stages of half the cost. All "
-      "share "
-      "a part of the budget,\nthen the better half of them another, and so on; the best alone gets "
-      "half.\n"
+      "a p-th of\nthe model: a placement with two stages per device has stages of half the cost. The "
+      "budget goes\nto all placements at first, then to the better half of them, and so on; half of it "
+      "goes "
+      "to the best.\n"
       "Exit code 1: the limit leaves no schedule.\n"
       "Examples:\n"
       "  ashlar search -p 8 -m 32 --memory 0.5 --forward 20 --backward-input 26 --backward-weight 14 "

@@ -32,7 +32,8 @@ int write_difference(CLI::App const& command, trace_diff_options const& o) {
 
 void add_trace_diff(CLI::App& app, action& chosen) {
   auto* const command = app.add_subcommand(
-      "trace-diff", "Lay a measured timeline over a planned one, and name what makes the difference");
+      "trace-diff",
+      "Compare a measured trace with a simulated one, and name the passes that differ most");
   auto const o = std::make_shared<trace_diff_options>();
   command->add_option("measured", o->measured, "what `ashlar train --trace` wrote")
       ->required()

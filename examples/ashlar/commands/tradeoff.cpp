@@ -106,7 +106,7 @@ int tradeoff(tradeoff_options const& o) {
 
 void add_tradeoff(CLI::App& app, action& chosen) {
   auto* const command =
-      app.add_subcommand("tradeoff", "Weigh utilisation, cost and training time at cluster scale");
+      app.add_subcommand("tradeoff", "Compare utilisation, cost and training time at cluster scale");
   auto const o = std::make_shared<tradeoff_options>();
   command->add_option("--model", o->model, "model, as JSON (docs/formats.md)")
       ->required()

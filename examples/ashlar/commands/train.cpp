@@ -54,7 +54,7 @@ void add_train(CLI::App& app, action& chosen) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->type_name("DIR");
   number("--restart", o->restart, 0, 1'000'000,
-         "how often a training that dies is started again, from its newest checkpoint")
+         "how often a training that ends unexpectedly is started again from its newest checkpoint")
       ->needs(save)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   command

@@ -64,11 +64,12 @@ void add_cost_options(CLI::App& command, cost_options& o) {
   time("--transfer", 0, "a transfer from one device to another (default: 0)");
   time("--overlapped", 0, "a forward and a backward that run as an overlapped pair (default: the sum)");
   add_numbers(command, "--speeds", o.speeds, 1, most_percent,
-              "speed of each device, as a percentage of the speed that costs are for: 100,100,50,100")
+              "speed of each device in percent of the speed for which costs are given: 100,100,50,100")
       ->type_name("PERCENT");
-  add_numbers(command, "--causal", o.causal, 0, 100,
-              "percentage of a whole sequence's forward and input pass, or of each, that is causal "
-              "attention: later chunks take longer by it (default: 0)")
+  add_numbers(
+      command, "--causal", o.causal, 0, 100,
+      "percent of a forward and of an input pass over a whole sequence that is causal attention, "
+      "one number or two: 30,46; later sequence chunks take longer (default: 0)")
       ->type_name("PERCENT");
 }
 

@@ -27,8 +27,8 @@ inline void add_dialect_option(CLI::App& command, std::string& dialect) {
   command
       .add_option(
           "--dialect", dialect,
-          "of PyTorch's CSV: b-bw (to 2.5), i-b, reduce-grad (late 2025), waits (its newest, which is "
-          "written unless told otherwise)")
+          "of PyTorch's CSV: b-bw (to 2.5), i-b, reduce-grad (late 2025), waits (the newest); detect: "
+          "when reading, found from the file; when writing, waits")
       ->check(CLI::IsMember({"detect", "b-bw", "i-b", "reduce-grad", "waits"}))
       ->type_name("DIALECT")
       ->capture_default_str();

@@ -23,7 +23,7 @@ void add_layer_options(CLI::App& command, layer_options& layers, cost_options& c
 // Which limits go with it. Throws usage_error.
 void must_suit(layer_options const& layers, limit_options const& limit);
 
-// The layouts asked for with the layers dealt in several ways, and the limit put on. Layouts that have
+// The layouts asked for with the layers divided in several ways, and the limit put on. Layouts that have
 // more stages than there are layers are left out. Throws usage_error if that leaves none, and as
 // layouts_of() does.
 std::vector<ashlar::layout_choice> layered_layouts_of(layer_options const& layers,

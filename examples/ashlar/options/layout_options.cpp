@@ -100,7 +100,7 @@ std::string words_of_stages(std::vector<int> const& stages) {
   return words;
 }
 
-// Sets of stages, told apart by '/': "none/0,1,4".
+// Sets of stages, separated by '/': "none/0,1,4".
 std::vector<std::vector<int>> read_sets(std::string const& text) {
   std::string const option = "--checkpoint-stages";
   std::vector<std::vector<int>> sets;
@@ -370,7 +370,7 @@ std::string layout_name(ashlar::layout_choice const& choice) {
   bool const leaves_choice =
       choice.shape == placement_kind::looped || choice.shape == placement_kind::wave;
   return (leaves_choice ? name + ", " + counted(choice.chunk_count, "chunk") : name)
-         + (choice.layers.empty() ? "" : fmt::format(", layers dealt {}", name_of(choice.division)))
+         + (choice.layers.empty() ? "" : fmt::format(", layers divided {}", name_of(choice.division)))
          + recomputed_words(choice)
          + (choice.sequence_chunks > 1 ? fmt::format(", sequences in {}", choice.sequence_chunks) : "");
 }

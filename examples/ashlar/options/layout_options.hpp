@@ -69,7 +69,7 @@ double share_of(ashlar::layout_choice const& choice, double memory);
 std::string layout_name(ashlar::layout_choice const& choice);
 char const* shape_name(ashlar::placement_kind shape);
 
-// How layers are dealt: "evenly", "by time", "by bound".
+// How layers are divided: "evenly", "by time", "by bound".
 char const* name_of(ashlar::layer_division division);
 
 }  // namespace tool

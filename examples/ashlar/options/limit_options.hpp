@@ -34,9 +34,8 @@ void must_suit(limit_options const& options, std::string const& placement, bool 
 void must_be_one_or_each(char const* option, std::size_t given, int device_count);
 
 // The variants of a layout with the limit put on. `divided`: sizes are those of a p-th of the model, of
-// which each of the layout's chunks takes its part, rounded up. Where layers are dealt, stages have the
-// sizes of their layers already. Throws usage_error for lists of another
-// length.
+// which each of the layout's chunks takes its part, rounded up. Where layers are divided, stages have
+// the sizes of their layers already. Throws usage_error for lists of another length.
 std::vector<ashlar::layout_choice> limited(ashlar::layout_choice choice, limit_options const& options,
                                            ashlar::variety const& how, bool divided);
 

@@ -21,9 +21,10 @@ void add_sharing_options(CLI::App& command, lowering_options& o) {
         sharding_level::weights, sharding_level::full})
     levels.emplace(name_of(level), level);
   add_choice<sharding_level>(command, "--sharding", o.rest.sharding, levels,
-                             "what each data-parallel rank keeps only a shard of: nothing (default), "
-                             "optimizer state and weights between steps, gradients too, weights too "
-                             "(gathered and released, gradients whole and reduced once), or all");
+                             "what data-parallel ranks keep in shards: none (default): nothing; "
+                             "optimizer: its state, and weights between steps; gradients: these, too; "
+                             "weights: they are gathered and released, but gradients are whole and "
+                             "reduced once; full: all");
   add_number(command, "--weight-buffers", o.weight_buffers, 1, most_passes,
              "buffers per device for gathered weights (--sharding full, weights) and for gradients "
              "(full, gradients)");

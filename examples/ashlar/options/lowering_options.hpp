@@ -24,7 +24,7 @@ void add_tying_option(CLI::App& command, lowering_options& options);
 void add_lowering_options(CLI::App& command, lowering_options& options);
 void add_lanes_option(CLI::App& command, ashlar::transfer_lanes& lanes);
 
-// For so many stages. Throws usage_error for shards that nobody shares.
+// For this many stages. Throws usage_error for shards that nobody shares.
 ashlar::lower_options lowering_of(lowering_options const& options, int stage_count);
 
 }  // namespace tool

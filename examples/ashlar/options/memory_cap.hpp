@@ -12,11 +12,11 @@ namespace tool {
 // --memory-cap, by default half of the machine's memory.
 void add_memory_cap(CLI::App& command);
 
-// Throws usage_error, saying what would be needed, unless so many passes can be made, lowered, proved
+// Throws usage_error, saying what would be needed, unless this many passes can be made, lowered, proved
 // and simulated within the cap. `what` makes them: "8 devices with 32 micro-batches".
 void must_fit_in_memory(std::string const& what, double passes);
 
-// The same of so many other parts, which take so many bytes each.
+// The same of this many other parts, which take so many bytes each.
 void must_fit_in_memory(std::string const& what, char const* parts, double count, double bytes_each);
 
 // The largest file that is read: what is read takes more than its text.

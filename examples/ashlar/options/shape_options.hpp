@@ -55,7 +55,7 @@ bool names_file(std::string const& name);
 // A schedule of one's own, under the costs of its file or those given. Throws as read_schedule().
 chosen_schedule choose_file(std::string const& path, long long micro_batches, cost_options const& cost);
 
-// Names and files, told apart. Files are under their own costs. Throws as the above.
+// Names and files, separately. Files are under their own costs. Throws as the above.
 struct named_schedules {
   std::vector<chosen_schedule> own;
   std::vector<ashlar::catalog::entry const*> known;

@@ -87,7 +87,7 @@ ashlar::transformer own_model(json_object& file, std::string& precision) {
   return t;
 }
 
-// Lists of layers, each for so many tensor ranks.
+// Lists of layers, each for this many tensor ranks.
 named_model measured_model(std::string const& path, json_object& file) {
   named_model made{.name = path, .source = "measured layers", .model = {}, .widths = {}};
   made.model.sequence = file.real("sequence", 1);

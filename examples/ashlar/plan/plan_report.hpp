@@ -29,7 +29,7 @@ struct plan_study {
   double device_hours(ashlar::training_plan const& plan, double seconds) const;
 };
 
-// Asks the question of the study, told otherwise; the best alone.
+// The best answer alone to another question of the study.
 ashlar::plan_answer best_of(plan_study const& study, ashlar::plan_question const& otherwise);
 
 // The question with links that take no time.

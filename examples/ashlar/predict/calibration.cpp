@@ -60,7 +60,7 @@ calibration_report calibrate_to(std::string const& runs_path, fitted_constants c
       fmt::format("{} runs; mean error {} % with the constants as they were, {} % fitted", runs.size(),
                   percent(mean_error(found.before), 1), percent(mean_error(found.after), 1));
   if (found.left_out.empty())
-    report.text += "\nToo few runs to tell how well this predicts others: that takes ten.\n";
+    report.text += "\nToo few runs to say how well this predicts others: that takes ten.\n";
   else
     report.text += fmt::format(", {} % of runs that had no part in the fit\nOf these, {}\n",
                                percent(mean_error(found.left_out), 1), spread_words(found.left_out));

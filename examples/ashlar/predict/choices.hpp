@@ -1,4 +1,4 @@
-// The words of predict's options that choose: as they are read, and as they are told.
+// The words of predict's options that choose: as they are read, and as they are printed.
 #pragma once
 
 #include "options/choice.hpp"

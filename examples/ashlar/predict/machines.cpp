@@ -76,7 +76,7 @@ machine_cluster read_machine_cluster(std::string const& text) {
   if (parts.empty()) {
     if (text.find('.') != std::string::npos || text.find('/') != std::string::npos || text == "-")
       return cluster_file(text);
-    sheet_named(text);  // a near miss is told
+    sheet_named(text);  // reports a near miss
     throw usage_error(
         fmt::format("--cluster is NODESxDEVICESxKIND as 16x8x{0}, or a file, not '{0}'", text));
   }

@@ -26,7 +26,7 @@ constexpr char const* other_models[] = {"heterogeneous_layers_config_path",
                                         "retro_add_retriever"};
 
 // Which layers have experts, one after the other: a list as ([0]*3+[1]*58), as Python has it. Empty if
-// it is none, or says more than so many layers.
+// it is none, or says more than this many layers.
 std::vector<bool> listed_layers(std::string_view list, std::size_t most) {
   std::vector<bool> all;
   std::string rest;

@@ -91,13 +91,14 @@ int predict(CLI::App const& command, predict_options const& o) {
 }  // namespace
 
 void add_predict(CLI::App& app, action& chosen) {
-  auto* const command = app.add_subcommand(
-      "predict", "Say what a given training run takes: its step, and the memory of each device");
+  auto* const command =
+      app.add_subcommand("predict", "Predict the step time and the memory of a given training run");
   auto const o = std::make_shared<predict_options>();
   add_question_options(*command, o->run, true);
   command
       ->add_option("--megatron", o->megatron,
-                   "arguments of Megatron-LM, as a shell line or a YAML; options given beside it count")
+                   "arguments of Megatron-LM, as a shell line or a YAML; options on the command line "
+                   "replace them")
       ->type_name("FILE");
   command->add_option("--torchtitan", o->torchtitan, "a job of torchtitan, a TOML")->type_name("FILE");
   command->add_option("--deepspeed", o->deepspeed, "a configuration of DeepSpeed, beside --model")
@@ -107,14 +108,15 @@ void add_predict(CLI::App& app, action& chosen) {
                    "a file of fitted constants in place of the tool's own (docs/predict.md)")
       ->type_name("FILE");
   add_number(*command, "--best", o->best, 1, 1000,
-             "tries the sizes that are not given, shows so many of the fastest layouts that fit, and "
+             "tries the sizes that are not given, shows this many of the fastest layouts that fit, and "
              "predicts the first")
       ->default_str("");
   command->add_flag("--explain", o->explains, "also show each term's formula");
   command
-      ->add_option("--calibrate", o->runs,
-                   "a CSV of measured runs, a column an option and step_seconds: fits the machine's "
-                   "constants to them; -o writes these, for --constants")
+      ->add_option(
+          "--calibrate", o->runs,
+          "a CSV of measured runs, with a column for each option and step_seconds: fits the machine's "
+          "constants to them; -o writes these, for --constants")
       ->type_name("FILE");
   add_format_option(*command, o->format, {"text", "json", "svg", "html", "trace"},
                     "text; json; svg: the passes of a step; html: a page with both; trace: for "

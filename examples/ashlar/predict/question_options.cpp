@@ -65,7 +65,7 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
       ->type_name("PARTS|FILE");
   add_choice(command, "--precision", q.format, format_choices, "of products (default: bf16)");
   add_choice(command, "--stack", q.program, stack_choices,
-             "the training program: what it fuses and overlaps (default: auto, told by the rest)");
+             "the training program: what it fuses and overlaps (default: auto, from the other options)");
   add_choice(
       command, "--attention", q.attention, attention_choices,
       "whether attention is one kernel, or writes its scores to memory and keeps them (default: auto, "
@@ -75,7 +75,7 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
                   "layers of each virtual stage: as Megatron, Et*3|(tt|)*29,m|L, or 7,8,8,7")
       ->type_name("LAYOUT");
   command.add_flag("--ends-as-layers", q.counts_ends,
-                   "embedding and loss count as a layer each when layers are dealt to stages");
+                   "embedding and loss count as a layer each when layers are divided into stages");
   command
       .add_option(
           "--schedule", o.schedule,

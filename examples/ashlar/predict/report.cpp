@@ -156,7 +156,7 @@ std::string text_of(prediction const& p, bool explains) {
     text += fmt::format("  of this kind: {} ({} comparisons); taken to be {}\n", kind_words(p),
                         runs_around(p), stack_words(p));
   } else {
-    text += fmt::format("{} a step; no published run tells how far off this is\n",
+    text += fmt::format("{} a step; no published run shows how far off this is\n",
                         seconds_words(a.step.seconds));
     text += fmt::format("  taken to be {}\n", stack_words(p));
   }

@@ -1,4 +1,4 @@
-// What a profile tells, and where it is written.
+// What a profile reports, and where it is written.
 #pragma once
 
 #include "train/train_team.hpp"

@@ -1,4 +1,4 @@
-// What all processes of a training must have been told alike.
+// Options that must be the same on all processes of a training.
 #pragma once
 
 #include "command.hpp"

@@ -1,4 +1,4 @@
-// Processes that a launcher has started to train together on GPUs, and what they tell each other.
+// Processes that a launcher has started to train together on GPUs, and what they exchange.
 #pragma once
 
 #include <algorithm>

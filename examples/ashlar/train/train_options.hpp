@@ -1,4 +1,4 @@
-// What `ashlar train` is told.
+// The options of `ashlar train`.
 #pragma once
 
 #include "options/lowering_options.hpp"

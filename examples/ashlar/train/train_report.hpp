@@ -1,4 +1,4 @@
-// What a training tells of itself.
+// What a training reports.
 #pragma once
 
 #include "files/adaptation.hpp"
@@ -49,7 +49,7 @@ struct train_report {
 };
 
 void introduce(training const& t, std::size_t parameters);
-// After so many steps.
+// After this many steps.
 void tell_adaptation(adaptation const& a, int steps, double tick_ns);
 struct train_end {
   bool early = false;

@@ -15,7 +15,7 @@ struct attention_shape {
   int sequences = 1, heads = 1, context = 1, head_width = 1;
 };
 
-// What a block of threads keeps of a row has room for so many channels.
+// What a block of threads keeps of a row has room for this many channels.
 inline constexpr int widest_head = 128;
 
 // Throws std::invalid_argument if heads are too wide.

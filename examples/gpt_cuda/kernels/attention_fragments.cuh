@@ -49,7 +49,7 @@ ASHLAR_DEVICE bf16 const* tile_in(bf16 const* tile, int row, int channel) {
 
 inline constexpr float log2_e = 1.44269504F, ln_2 = 0.693147181F;
 
-// The warp's 16 rows of so many columns, channels or rows of a tile: as factors and as sums.
+// The warp's 16 rows of this many columns, channels or rows of a tile: as factors and as sums.
 template <int Columns>
 using own_factors = fragment[static_cast<std::size_t>(Columns / fragment_size)];
 template <int Columns>

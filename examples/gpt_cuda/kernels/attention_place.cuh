@@ -22,7 +22,7 @@ void with_room_for(int head_width, Act act) {
   act(std::integral_constant<int, Least>{});
 }
 
-// A block of threads for so many rows of a head of a sequence.
+// A block of threads for this many rows of a head of a sequence.
 inline ashlar::cuda::grid attention_grid(attention_shape const& s, int rows) {
   return {(s.context + rows - 1) / rows, s.heads, s.sequences};
 }

@@ -62,7 +62,8 @@ ASHLAR_DEVICE void load_packs(float* to, float const* from, int pitch, int rows,
     for (int k = 0; k < N; ++k) to[row * row_stride<D> + channel + k] = values.value[k];
   }
 }
-// Rows of a head into shared memory, by so many threads; zeros where there are no more rows or channels.
+// Rows of a head into shared memory, by this many threads; zeros where there are no more rows or
+// channels.
 template <int D>
 ASHLAR_DEVICE void load_rows(float* to, float const* from, int pitch, int rows, int there, int width,
                              int workers) {

@@ -8,7 +8,8 @@
 
 namespace gpt_cuda {
 
-// Floats of scratch memory for `sums` sums (one for a bias, two for a norm) of each of so many columns.
+// Floats of scratch memory for `sums` sums (one for a bias, two for a norm) of each of this many
+// columns.
 std::size_t column_sum_scratch(int rows, int cols, int sums);
 
 // bias += the sum of the rows of dy, rows x cols.

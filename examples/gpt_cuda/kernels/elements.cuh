@@ -8,7 +8,7 @@ namespace gpt_cuda {
 
 inline constexpr int threads_of_elements = 256;
 
-// Blocks for so many packs: no more than keep a large GPU busy, the rest is a loop.
+// Blocks for this many packs: no more than keep a large GPU busy, the rest is a loop.
 constexpr int blocks_for(long long packs) {
   constexpr long long most = 2048;
   long long const blocks = (packs + threads_of_elements - 1) / threads_of_elements;

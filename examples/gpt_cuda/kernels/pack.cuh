@@ -20,13 +20,13 @@ struct alignas(sizeof(T) * static_cast<std::size_t>(N)) pack {
 template <class T>
 inline constexpr int wide = 16 / static_cast<int>(sizeof(T));
 
-// Whether rows of so many elements, the first of which is aligned, consist of whole packs.
+// Whether rows of this many elements, the first of which is aligned, consist of whole packs.
 template <class T>
 constexpr bool is_wide(long long elements) {
   return elements % wide<T> == 0;
 }
 
-// Packs of so many elements, if they go in packs.
+// Packs of this many elements, if they go in packs.
 template <class T>
 constexpr long long packs_of(long long elements, bool whole) {
   return whole ? elements / wide<T> : elements;

@@ -60,7 +60,7 @@ ASHLAR_INLINE report conforms(std::vector<sample_program> const& samples,
       for (int group = 0; group < p.groups.count(); ++group) {
         int const told =
             (p.mode == execution_mode::training) ? static_cast<int>(p.groups.holders(group).size()) : 0;
-        say(found.reductions(group) == told, "not every holder is told of its gradient once");
+        say(found.reductions(group) == told, "reduced() is not called once for each holder");
       }
       network::outcome const out = found.take();
       say(conformance_detail::agree(out.losses, expected.losses, level), "the losses differ");

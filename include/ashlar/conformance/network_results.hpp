@@ -31,7 +31,7 @@ class network_results {
     friend bool operator==(outcome const&, outcome const&) = default;
   };
   outcome take();
-  // How often it has been told of a group's gradient, by all of its holders.
+  // How often `reduced` was called for a group, on all of its holders.
   int reductions(int group) const {
     auto const& by_replica = nth(reductions_, group);
     return std::accumulate(by_replica.begin(), by_replica.end(), 0);

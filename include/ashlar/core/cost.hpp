@@ -12,7 +12,7 @@
 
 namespace ashlar {
 
-// Passes on a machine: all that a simulation, which knows its messages, has to be told.
+// Passes on a machine: what a simulation needs, which takes sizes of messages from the memory model.
 struct execution_costs {
   pass_costs passes = {};
   machine on = {};
@@ -53,8 +53,8 @@ struct costs : execution_costs {
   friend constexpr bool operator==(costs const&, costs const&) = default;
 };
 
-// The costs of two schedules, or blocks, of so many micro-batches that become one. Throws violation
-// {rule::parts_are_alike} where more differs than the times of micro-batches that are told apart.
+// The costs of two schedules, or blocks, of this many micro-batches that become one. Throws violation
+// {rule::parts_are_alike} where more differs than the times of single micro-batches.
 constexpr costs joined(costs a, int of_a, costs const& b, int of_b) {
   bool const are_distinguished = a.passes.micro_batches() != 0 || b.passes.micro_batches() != 0;
   bool const differ = a.on != b.on || a.message != b.message

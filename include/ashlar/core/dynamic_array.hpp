@@ -18,7 +18,7 @@ class dynamic_array {
   using value_type = T;
 
   constexpr dynamic_array() = default;
-  // Elements of a class begin with what it says, numbers with 0.
+  // Value-initialised elements.
   explicit constexpr dynamic_array(std::size_t n) : data_(allocated(n)), size_(n), room_(n) {
     if constexpr (!std::is_class_v<T>)
       for (T& each : *this) each = {};

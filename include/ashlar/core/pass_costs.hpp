@@ -14,7 +14,7 @@ namespace ashlar {
 
 // Ticks of each kind of pass of one stage; 0 for a pass that takes no time, as the weight pass of frozen
 // weights. A fused backward takes the sum of its two parts; a recompute takes as long as a forward
-// unless told otherwise. What work takes, its job says (model/work.hpp).
+// unless stated otherwise. What work takes, its job says (model/work.hpp).
 struct stage_cost {
   tick forward = 1;
   tick backward_input = 1;
@@ -37,8 +37,8 @@ struct stage_cost {
   friend constexpr bool operator==(stage_cost const&, stage_cost const&) = default;
 };
 
-// The ticks of passes by stage, kind and micro-batch, at full speed. How they are told apart is for the
-// constructors and factories to say; whoever reads asks of(stage, micro_batch) and need not know. A
+// The ticks of passes by stage, kind and micro-batch, at full speed. How they are distinguished is for
+// the constructors and factories to say; whoever reads asks of(stage, micro_batch) and need not know. A
 // table without entries, or that does not consist of whole rows, cannot be made.
 class pass_costs {
  public:
@@ -124,7 +124,8 @@ class pass_costs {
   constexpr int sequence_chunks() const { return by_micro_batch_ ? 1 : period_; }
   constexpr int micro_batches() const { return by_micro_batch_ ? period_ : 0; }
   constexpr bool are_alike() const { return each_.size() == 1; }
-  // Micro-batches that are this many apart are alike. A multiple of them, or none more, is told apart.
+  // Micro-batches that are this many apart are alike. A multiple of them, or none more, is
+  // distinguished.
   constexpr int period() const { return period_; }
 
   // Whether some pass takes no time. Where such passes start together, the order of their device says
@@ -139,7 +140,7 @@ class pass_costs {
     return false;
   }
 
-  // visit(stage, micro_batch, cost) of all that are told apart.
+  // visit(stage, micro_batch, cost) of all that differ.
   template <class Visit>
   constexpr void for_each(Visit&& visit) const {
     for (std::size_t i = 0; i < each_.size(); ++i)

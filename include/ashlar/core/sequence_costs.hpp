@@ -31,8 +31,8 @@ struct finer_costs {
 // From costs of the mean chunk of a sequence in q chunks. The result has whole numbers, in the longest
 // ticks that allow that: chunk i takes (100 - a) q + a (2 i + 1) of 100 q parts. A message takes the
 // same time for each chunk. Throws violation: rule::counts_are_positive for q < 1, rule::sizes_fit for a
-// share that is not a percentage from 0 to 100, rule::tables_agree for costs that tell chunks or
-// micro-batches apart already, where chunks differ.
+// share that is not a percentage from 0 to 100, rule::tables_agree for costs that differ by sequence
+// chunk already, or by micro-batch where chunks differ.
 constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) {
   if (q < 1) refuse({.broken = rule::counts_are_positive, .number = q});
   if (mean.passes.sequence_chunks() != 1)

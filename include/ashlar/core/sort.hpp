@@ -8,7 +8,7 @@
 
 namespace ashlar {
 
-// Sorts by `before`; elements that it does not tell apart keep their order. O(n log n), linear for a
+// Sorts by `before`; elements that it does not distinguish keep their order. O(n log n), linear for a
 // list that is sorted already. Needs room for a copy of the list.
 template <class List, class Before>
 constexpr void merge_sort(List& list, Before before) {

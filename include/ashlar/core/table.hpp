@@ -13,7 +13,7 @@ enum class table : unsigned char {
   micro_batches_of_schedule,
   stage_costs,                     // or one entry for all
   sequence_chunk_costs_of_stages,  // or one entry for all stages
-  sequence_chunk_costs,            // chunks of a sequence that costs tell apart, or 1
+  sequence_chunk_costs,            // chunks of a sequence that costs distinguish, or 1
   micro_batch_costs,               // of all micro-batches, or one entry for all
   device_speeds,                   // or none
   stage_memory,                    // or one entry for all

@@ -111,7 +111,7 @@ ASHLAR_INLINE void find_missing(csv_tokens const& tokens, csv_table& table, csv_
       if (input.device < 0 && weight.device >= 0) miss(pass_kind::backward_input, "");
       if (input.device >= 0 && input.kind == pass_kind::backward_input && weight.device < 0)
         miss(pass_kind::backward_weight, "");
-      // Unless it was told when the later of the two came.
+      // Unless it was reported when the later of the two came.
       if (input.device >= 0 && input.kind == pass_kind::backward && weight.device >= 0
           && problems.none()) {
         site const at{.device = weight.device, .index = weight.index};

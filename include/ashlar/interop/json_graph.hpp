@@ -7,7 +7,7 @@
 namespace ashlar {
 
 // `edges`, a list of pairs, and "micro_batch_sizes", one a stage; a chain where there are no edges.
-// Throws input_error for what is neither, and for what is no graph of so many stages.
+// Throws input_error for what is neither, and for what is no graph of this many stages.
 stage_graph read_json_graph(json_text const& source, int stage_count, char const* edges = "stage_edges");
 
 }  // namespace ashlar

@@ -83,7 +83,7 @@ class schedule_reader : json_reader {
             .recompute = time_of("recompute", stage_cost::same_as_forward)};
   }
 
-  // By stage, and by what is told apart of each where that is more than one.
+  // By stage, and by what is distinguished of each where that is more than one.
   std::vector<stage_cost> read_stage_costs(json const& given, int stage_count, int told,
                                            char const* what) const {
     std::vector<stage_cost> each;
@@ -132,7 +132,7 @@ class schedule_reader : json_reader {
     return all;
   }
 
-  // The costs of each stage, and of each of its chunks or micro-batches where these are told apart.
+  // The costs of each stage, and of each of its chunks or micro-batches where these are distinguished.
   pass_costs read_pass_costs(json const& given, int stage_count, int m) const {
     if (!given.contains("per_stage")) return read_stage_cost(given);
     bool const has_chunks = given.contains("sequence_chunks");
@@ -143,13 +143,13 @@ class schedule_reader : json_reader {
     }
     json const& count = given["micro_batches"];
     if (whole(count, "micro_batches", 1, input_limits::micro_batches) != m || has_chunks)
-      fail(count, "tells " + count.dump() + " micro-batches apart, but there are " + std::to_string(m)
+      fail(count, "has costs of " + count.dump() + " micro-batches, but there are " + std::to_string(m)
                       + (has_chunks ? " and \"sequence_chunks\"" : ""));
     return pass_costs::by_stage_and_micro_batch(read_stage_costs(given, stage_count, m, "micro-batches"),
                                                 m);
   }
 
-  // `m`: micro-batches that costs may tell apart.
+  // `m`: micro-batches that costs may distinguish.
   costs read_costs(int stage_count, int device_count, int m) const {
     costs made;
     static json const none = json::object();

@@ -15,7 +15,7 @@
 namespace ashlar {
 
 // The same orders in ticks so fine that passes which take no time can take one, each after those that it
-// waits for: what starts and ends at one time is then told apart by the orders. Of a valid schedule,
+// waits for: what starts and ends at one time is then distinguished by the orders. Of a valid schedule,
 // whose result is one. Throws violation{rule::ticks_fit} where so fine times are out of range.
 constexpr schedule without_instants(schedule s) {
   tick slowest = 1;  // what a tick becomes on the slowest device

@@ -34,7 +34,7 @@ class slot_pool {
     leaving_.clear();
   }
 
-  // Moves the time on to `now`: slots that were let go of until then are free again.
+  // Moves the time on to `now`: slots that were released until then are free again.
   constexpr void advance(tick now) {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < leaving_.size(); ++i) {

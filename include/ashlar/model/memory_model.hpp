@@ -224,7 +224,7 @@ constexpr byte_count smallest_budget(placement const& where, memory_model const&
 
 // Those of check(memory_model); rule::tables_agree unless there is one budget for all devices or one
 // each; rule::parameter_is_at_least with the smallest budget of the first device that has less. `least`
-// gives the smallest budgets, a list by device, and is called if the rest is well.
+// gives the smallest budgets, a list by device. It is called only if the checks before pass.
 template <class SmallestBudgets>
 constexpr diagnosis check_budgets(memory_limit const& limit, placement const& where,
                                   SmallestBudgets const& least) {

@@ -69,8 +69,8 @@ struct group_view {
   }
 };
 
-// Calls visit(group) for each group that a stage of so many uses: its own, then the shared ones. Linear
-// in the lists of all shared groups, of which there are few.
+// Calls visit(group) for each group that a stage of this many uses: its own, then the shared ones.
+// Linear in the lists of all shared groups, of which there are few.
 template <class Visit>
 constexpr void for_each_group_of(group_view const& groups, int stage_count, int stage, Visit&& visit) {
   visit(stage);

@@ -107,7 +107,7 @@ class stage_graph {
     return graph;
   }
 
-  // The same stages with micro-batches of so many units each. Throws violation: rule::tables_agree
+  // The same stages with micro-batches of this many units each. Throws violation: rule::tables_agree
   // unless there is one size a stage, rule::counts_are_positive, rule::micro_batch_sizes_divide unless
   // each size divides all larger ones, and for sequences in chunks.
   friend constexpr stage_graph in_micro_batches(stage_graph graph, std::vector<int> sizes) {

@@ -123,7 +123,7 @@ double dense_matrices(architecture const& a, feed_forward const& f, double width
 double expert_parameters(architecture const& a, feed_forward const& f, double count);
 double beside_expert_matrices(architecture const& a, feed_forward const& f);
 
-// With so many of its routed experts.
+// With this many of its routed experts.
 double layer_matrices(architecture const& a, layer const& l, double experts);
 
 // Of the predictors of further tokens, which published counts leave out.

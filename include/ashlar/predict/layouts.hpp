@@ -43,12 +43,12 @@ using layouts_watch = function_ref<bool(layouts_found const&)>;
 
 // Tries every usual layout of these sizes and keeps the `most` best. Tensor, context, pipeline and
 // expert ranks are all divisors; expert-tensor ranks 1 or as many as tensor ranks; chunks up to a layer
-// a stage; micro-batches 1, 2, 4 ... sequences; layers dealt evenly, also with embedding and loss as one
-// each where all stages are then as long; what is shared nothing, the optimizer's state, or everything;
-// what is run again nothing, attention, or whole layers. A layout that the question names stays, with
-// its stages. Where the question leaves the program open, what is not sharded runs as Megatron-Core
-// does, and says so if its sizes would not. Linear in what is tried, some 10 microseconds each. Throws
-// unpredictable for a size that is not positive.
+// a stage; micro-batches 1, 2, 4 ... sequences; layers divided evenly, also with embedding and loss as
+// one each where all stages are then as long; what is shared nothing, the optimizer's state, or
+// everything; what is run again nothing, attention, or whole layers. A layout that the question names
+// stays, with its stages. Where the question leaves the program open, what is not sharded runs as
+// Megatron-Core does, and says so if its sizes would not. Linear in what is tried, some 10 microseconds
+// each. Throws unpredictable for a size that is not positive.
 layouts_found best_layouts(question const& q, open_sizes const& open, constants const& c,
                            std::size_t most, layouts_watch watch);
 

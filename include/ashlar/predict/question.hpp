@@ -53,7 +53,7 @@ struct question {
   number_format format = number_format::bf16;
   program_kind program = program_kind::automatic;
   attention_kernel attention = attention_kernel::automatic;
-  // Embedding and loss count as a layer each when layers are dealt to stages.
+  // Embedding and loss count as a layer each when layers are divided into stages.
   bool counts_ends = false;
   std::string_view layout;  // Megatron's letters, or layers of each stage with commas; empty: even
 

@@ -1,4 +1,4 @@
-// What the training program is taken to do, told by the question alone.
+// What the training program is taken to do, derived from the question alone.
 #pragma once
 
 #include <ashlar/predict/question.hpp>
@@ -45,7 +45,7 @@ enum class run_kind : unsigned char {
 };
 inline constexpr int run_kind_count = 8;
 
-// The kind of run, by which intervals are told.
+// The kind of run, which decides the interval.
 run_kind run_kind_of(question const& q);
 
 }  // namespace ashlar::predict

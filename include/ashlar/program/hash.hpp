@@ -1,4 +1,4 @@
-// A number that tells programs apart, the same on every machine and compiler.
+// A hash of a program, the same on every machine and compiler.
 #pragma once
 
 #include <ashlar/program/program.hpp>

@@ -14,9 +14,9 @@
 namespace ashlar {
 
 // Lanes advance whenever they can: what is up on a lane waits for what hazards.hpp says, a transfer for
-// its other half, an all-reduce for the holders of its group. What one lane does never takes away
-// another's possibility, so if this run ends, every run ends; and if it gets stuck, the instructions
-// left wait for each other: the union of lane orders, waits and rendezvous has a cycle.
+// its other half, an all-reduce for the holders of its group. Steps of different lanes commute, so one
+// run decides for all: if it ends, every run ends. If it gets stuck, the union of lane orders, waits and
+// rendezvous has a cycle.
 //
 // `Machine` derives from this and says what it means that instructions happen:
 //   happens(last, together)  a pass or an overlapped pair, a send and its receive, the members of an

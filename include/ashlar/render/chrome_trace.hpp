@@ -34,13 +34,13 @@ inline std::string instant(std::int64_t ns) {
 
 }  // namespace render_detail
 
-// A schedule's passes, a tick as so many nanoseconds; an arrow for each value that goes from device to
+// A schedule's passes, a tick as this many nanoseconds; an arrow for each value that goes from device to
 // device; and a counter of the chunk activations that each device holds. Arrows begin and end a
 // nanosecond inside their passes, so that a viewer binds them to these and not to the neighbours. Throws
 // violation: check_form(s), rule::ticks_fit unless a tick takes time and all times fit into nanoseconds.
 std::string chrome_trace(schedule const& s, double tick_ns = 1000);
 
-// What was measured, to the nanosecond, of a program with so many lanes a device. Throws
+// What was measured, to the nanosecond, of a program with this many lanes a device. Throws
 // violation{rule::ticks_fit}.
 std::string chrome_trace(std::vector<trace_span> const& spans, int lane_count);
 

@@ -11,7 +11,7 @@
 
 namespace ashlar::render_detail {
 
-// Schedules that a picture does not tell apart.
+// Schedules that a picture does not distinguish.
 struct comparison_dot {
   double memory, overhead;
   std::size_t series;

@@ -8,7 +8,7 @@
 
 namespace ashlar {
 
-// What times are counted in: so many ticks have a name.
+// What times are counted in: this many ticks have a name.
 struct time_unit {
   tick ticks = 1;
   std::string_view name = "ticks";

@@ -18,7 +18,7 @@
 
 namespace ashlar::measure {
 
-// Messages or sums of so many bytes, each in a step of its own.
+// Messages or sums of this many bytes, each in a step of its own.
 struct probe {
   std::size_t bytes = 0;
   int repeats = 0;
@@ -92,7 +92,7 @@ std::vector<double> transfers_ns(probe what, Options const& options) {
   return all;
 }
 
-// Sums over so many devices of this process; none: there is but one.
+// Sums over this many devices of this process; none: there is but one.
 template <template <class> class Runtime, class Options>
 std::vector<double> sums_ns(probe what, int ranks, Options const& options) {
   std::vector<double> all;
@@ -121,7 +121,7 @@ std::optional<measured_link> link_of(Measure measure, int repeats, double steps 
       .bytes_per_second = longer > 0 ? 1e9 * static_cast<double>(large - small) * passes / longer : 0.0};
 }
 
-// The same of sums over so many ranks: each goes round a ring twice, a part of it at a time.
+// The same of sums over this many ranks: each goes round a ring twice, a part of it at a time.
 template <class Measure>
 std::optional<measured_link> ring_of(Measure measure, int repeats, int ranks) {
   double const steps = 2.0 * (ranks - 1);

@@ -43,7 +43,7 @@ class poll_cursor {
     return true;
   }
 
-  // Moves a lane on by an instruction, if it can. `post` and `notify` take its index.
+  // Advances a lane by one instruction, if it can. `post` and `notify` take its index.
   template <class D>
   bool advance(device_plan const& plan, int lane, worker_of<D> w, D& d, act_on post, act_on notify) {
     int& next = nth(next_, lane);
@@ -71,8 +71,8 @@ class poll_cursor {
   }
 
  private:
-  std::vector<int> next_;   // by lane: instructions posted, and told of
-  std::vector<char> half_;  // posted, but the worker has not been told
+  std::vector<int> next_;   // by lane: instructions posted and reported
+  std::vector<char> half_;  // posted, but the worker has not been notified
 };
 
 // Posts everything that can be posted now, but returns after the first pass; says whether it posted

@@ -1,4 +1,4 @@
-// Some of many values, that stand for all of them.
+// A random sample of many values.
 #pragma once
 
 #include <cstddef>

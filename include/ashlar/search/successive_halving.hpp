@@ -21,7 +21,7 @@ inline void one_after_the_other(std::size_t n, function_ref<void(std::size_t)> f
   for (std::size_t i = 0; i < n; ++i) f(i);
 }
 
-// After so many evaluations of a whole schedule, a search gains little more.
+// After this many evaluations of a whole schedule, a search gains little more.
 inline constexpr std::int64_t enough_evaluations = 1'250;
 
 // One of several searches of the same problem.
@@ -71,10 +71,10 @@ struct halving_result {
   std::int64_t passes = 0;  // dispatched by all
 };
 
-// Half of the budget goes to searches that begin by themselves, each with an equal share; then, four
-// times, the worse half, three quarters ... of them become copies of the better ones, and all go on with
-// an eighth of the budget between them. A short search comes first: what it solves needs no
-// successive_halving. The result does not depend on `for_each_task`.
+// Half of the budget is divided equally among search_count() searches. Four rounds follow: the best
+// n / 2^k survive round k and are cloned to n again, and all resume with an eighth of the budget. A
+// short search comes first; if it reaches the goal, there is no other. The result does not depend on
+// `for_each_task`. Throws as justifier does.
 halving_result successive_halving(schedule const& s, std::vector<schedule> const& seeds,
                                   memory_limit const& limit, search_budget budget, search_watch watch,
                                   task_runner for_each_task);

@@ -16,7 +16,7 @@
 
 namespace ashlar {
 
-// The share of one of so many parts, rounded up.
+// The share of one of this many parts, rounded up.
 constexpr byte_count share_of(byte_count size, int parts) { return size / parts + (size % parts != 0); }
 
 // When the halves of a transfer start.

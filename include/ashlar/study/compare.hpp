@@ -41,7 +41,7 @@ struct divided_model {
   costs cost = {};
   int piece_count = 1;       // where costs are alike
   int kept_percent = 100;    // what of an activation a recompute leaves until it runs
-  causal_share causal = {};  // for which later chunks of a sequence take longer, if none are told apart
+  causal_share causal = {};  // makes later sequence chunks take longer, unless costs differ by chunk
 };
 
 // No schedule of the same stages on the same devices, with the memory of the one that is compared, takes

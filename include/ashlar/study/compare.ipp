@@ -68,7 +68,7 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_
     refuse(d);
   costs cost = model.cost;
   if (sequence_chunks == 1) cost = of_whole_sequences(std::move(cost));
-  int const q = cost.passes.sequence_chunks();  // told apart; 1: costs are of whole sequences
+  int const q = cost.passes.sequence_chunks();  // distinguished; 1: costs are of whole sequences
   bool const alike = cost.passes.stages() == 0;
   int const piece_count = alike ? model.piece_count : cost.passes.stages();
   // Each piece in so many slivers that a stage has whole ones.

@@ -51,7 +51,7 @@ tick step_time(layered_model const& model, pipeline_choice const& choice);
 // None unless stages form a chain. Throws as step_schedule does.
 std::optional<tick> least_step_time(layered_model const& model, pipeline_choice const& choice);
 
-// Share of a step of so many ticks in which a device computes: 1 without any bubble.
+// Share of a step of this many ticks in which a device computes: 1 without any bubble.
 double utilisation_of(layered_model const& model, pipeline_choice const& choice, tick step);
 inline double utilisation(layered_model const& model, pipeline_choice const& choice) {
   return utilisation_of(model, choice, step_time(model, choice));

@@ -15,7 +15,7 @@ namespace {
 TEST_CASE("costs of a stage's passes") {
   stage_cost const c{.forward = 2, .backward_input = 3, .backward_weight = 5};
   CHECK(c.of(pass_kind::forward) == 2);
-  CHECK(c.of(pass_kind::recompute) == 2);  // as long as a forward unless told otherwise
+  CHECK(c.of(pass_kind::recompute) == 2);  // as long as a forward unless stated otherwise
   CHECK(c.of(pass_kind::backward) == 8);
   CHECK(c.of(pass_kind::backward_input) == 3);
   CHECK(c.of(pass_kind::backward_weight) == 5);

@@ -12,7 +12,7 @@ namespace {
 // Programs are copied into static memory and walked over by every backend.
 static_assert(std::is_trivially_copyable_v<instruction> && std::is_trivially_copyable_v<operand>);
 
-TEST_CASE("an instruction computes unless told otherwise") {
+TEST_CASE("an instruction computes unless stated otherwise") {
   instruction const i;
   CHECK((i.code == opcode::compute && i.lane == compute_lane));
   CHECK((i.to == -1 && i.peer == -1 && i.group == -1 && i.operand_count == 0));

@@ -61,7 +61,7 @@ inline tick busy_of_stage(operator_cost const& sum, stage_choice const& how, int
   return samples / how.micro_batch * (c.forward + c.backward_input + c.backward_weight);
 }
 
-// Bytes on each device of the stage, with so many samples in flight: whole micro-batches, and no more
+// Bytes on each device of the stage, with this many samples in flight: whole micro-batches, and no more
 // than there are.
 byte_count memory_of_stage(operator_cost const& sum, stage_choice const& how, std::int64_t in_flight,
                            int samples);

@@ -7,7 +7,7 @@
 
 namespace ashlar {
 
-// An algorithm of the kernel on so many samples at once.
+// An algorithm of the kernel on this many samples at once.
 struct division_option {
   int samples = 1;
   variant what = {};
@@ -22,7 +22,7 @@ enum class part_sizes : unsigned char {
   all,
 };
 
-// Whether one of `of` parts of a micro-batch of so many samples may be so large.
+// Whether one of `of` parts of a micro-batch of this many samples may be so large.
 bool may_be_a_part(part_sizes sizes, int samples, int of);
 
 // Parts run one after the other in the same workspace: times add, the memory is that of the largest.

@@ -34,8 +34,8 @@ inline variant in_turn(variant const& a, variant const& b) {
           saturating_sum(a.penalty, b.penalty)};
 }
 
-// Those for which no other takes neither more memory nor more cost, the one with least memory first,
-// hence the dearest; one of equal ones. `of` says what variant an entry is. O(n log n).
+// The Pareto front of memory and cost, by increasing memory and so by decreasing cost; one of equal
+// entries. `of` gives the variant of an entry. O(n log n).
 template <class List, class Of>
 List pareto_front(List all, Of of) {
   merge_sort(all, [&](auto const& a, auto const& b) {

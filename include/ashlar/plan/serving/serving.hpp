@@ -45,7 +45,7 @@ struct serving_plan {
   tick objective = 0;       // two_phase_formula and all penalties
 
   // Why nothing fits. In the fewest bits, and every device before it filled as far as layers fit, this
-  // device is so many bytes short of the rest; with them there is a plan.
+  // device is this many bytes short of the rest; with them there is a plan.
   int short_device = -1;
   byte_count missing = 0;
 

@@ -26,12 +26,12 @@ struct two_phase {
   int groups = 1;
   int tokens = 1;
 
-  // Prefills and groups cover the same samples: they come in units of so many of each.
+  // Prefills and groups cover the same samples: they come in units of this many of each.
   int units() const { return greatest_common_divisor(prefills, groups); }
   int prefills_of_unit() const { return prefills / units(); }
   int groups_of_unit() const { return groups / units(); }
 
-  // Stages of a unit on so many devices: a chain for each prefill, and one for each token of a group.
+  // Stages of a unit on this many devices: a chain for each prefill, and one for each token of a group.
   int stage_count(int p) const { return p * (prefills_of_unit() + tokens * groups_of_unit()); }
   int prefill_stage(int p, int prefill, int device) const { return prefill * p + device; }
   int decode_stage(int p, int token, int group, int device) const {

@@ -27,8 +27,8 @@ struct layer_chain {
   std::vector<byte_count> budget;  // of a device, one for all or one each
 };
 
-// The layout with stages of so many layers each: their costs, their memory, the model's budgets. Throws
-// violation{rule::tables_agree} unless there is a size for each stage and all layers are dealt.
+// The layout with stages of this many layers each: their costs, their memory, the model's budgets.
+// Throws violation{rule::tables_agree} unless there is a size for each stage and all layers are used.
 layout_choice with_layers(layer_chain const& model, layout_choice plain, std::vector<int> sizes,
                           layer_division division);
 

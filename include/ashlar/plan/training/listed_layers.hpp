@@ -42,7 +42,7 @@ inline pass_seconds layer_seconds(listed_layer const& each, training_layout cons
 // Of that, causal attention.
 pass_seconds attention_seconds(listed_layer const& each, training_layout const& l, causal_share share);
 
-// Of stages of so many layers each.
+// Of stages of this many layers each.
 std::vector<stage_seconds> stage_times(listed_model const& t, training_layout const& l,
                                        sharding_level level, std::vector<int> const& sizes,
                                        device_machine const& machine);

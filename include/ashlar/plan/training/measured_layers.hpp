@@ -16,8 +16,7 @@ namespace ashlar {
 struct measured_layer {
   double alone = 0;
   double split = 0;
-  double exchange =
-      0;  // of what the split ranks tell each other, in units of data that a rank moves a sample
+  double exchange = 0;  // of what the tensor ranks exchange, in units of data that a rank moves a sample
 };
 
 // Of a micro-batch. Compute is shared by the ranks, exchanges take what their link takes; what the

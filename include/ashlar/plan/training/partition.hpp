@@ -13,7 +13,7 @@ struct cut_costs {
   double repeats = 0;  // how often the longest stage counts beside the sum of all: micro-batches - 1
 };
 
-// repeats * longest stage + the cuts + all layers, for stages of so many layers each: the fill of the
+// repeats * longest stage + the cuts + all layers, for stages of this many layers each: the fill of the
 // pipeline, then one micro-batch after another at the pace of the slowest stage. Linear. Throws
 // violation: rule::counts_are_positive for a stage without layers, rule::tables_agree for stages of
 // other layers, or costs that do not have every layer and cut, rule::figures_are_in_range for costs that

@@ -19,7 +19,7 @@ namespace ashlar {
 // What is made small: seconds of a step, or seconds times devices.
 enum class plan_objective : unsigned char { time, device_time };
 
-// A model, devices of one kind or several, a batch of so many sequences.
+// A model, devices of one kind or several, a batch of this many sequences.
 struct plan_question {
   transformer model;                // of a listed model only layers, heads and tokens count
   std::vector<listed_model> lists;  // one for each number of tensor ranks; none: a transformer
@@ -34,8 +34,8 @@ struct plan_question {
   std::vector<sharding_level> levels = {sharding_level::none, sharding_level::optimizer,
                                         sharding_level::gradients, sharding_level::full};
   int kind = -1;                              // only devices of this kind; -1: any
-  bool deals_alike = false;                   // only layers dealt out alike
-  int tensor = 0;                             // only so many tensor ranks; 0: any
+  bool deals_alike = false;                   // only layers divided evenly
+  int tensor = 0;                             // only this many tensor ranks; 0: any
   std::vector<int> chunks = {2, 4};           // stages on a device, where the schedule has the choice
   std::vector<int> sequence_chunks = {2, 4};  // where it works on pieces of sequences
 
@@ -81,7 +81,7 @@ inline int enough_micro_batches(training_plan const& plan) {
 // catalog::entry::make() does.
 schedule passes_of(training_plan const& plan, int micro_batch_count);
 
-// The list for so many tensor ranks, or null.
+// The list for this many tensor ranks, or null.
 listed_model const* list_of(plan_question const& q, int tensor);
 
 }  // namespace ashlar

@@ -54,7 +54,7 @@ ASHLAR_INLINE void add_shifted(plan_question const& q, training_plan& plan,
   }
 }
 
-// The plan with its layers dealt out alike, and once more as evenly as the devices and the head allow,
+// The plan with its layers divided evenly, and once more as evenly as the devices and the head allow,
 // if that differs; with several kinds also with that shifted between them.
 ASHLAR_INLINE void add_divided(plan_question const& q, training_plan plan,
                                std::vector<training_plan>& made) {
@@ -106,7 +106,7 @@ ASHLAR_INLINE void add_scheduled(plan_question const& q, training_plan plan,
   }
 }
 
-// The layouts of so many devices, of these kinds in this order. Tensor ranks are of one node.
+// The layouts of this many devices, of these kinds in this order. Tensor ranks are of one node.
 ASHLAR_INLINE void add_laid_out(plan_question const& q, std::vector<int> const& kinds, int device_count,
                                 std::vector<catalog::entry const*> const& entries,
                                 std::vector<training_plan>& made) {

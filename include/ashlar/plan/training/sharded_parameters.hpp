@@ -8,9 +8,9 @@
 
 namespace ashlar {
 
-// How parameters of one stage are kept: by so many data ranks, in shards down to a level. Of what is in
-// shards, gradients of one layer are whole at a time, and weights of two: that of the layer at work and
-// of the next.
+// How parameters of one stage are kept: by this many data ranks, in shards down to a level. Of what is
+// in shards, gradients of one layer are whole at a time, and weights of two: that of the layer at work
+// and of the next.
 struct parameter_sharing {
   sharding_level level = sharding_level::none;
   int data = 1;
@@ -23,7 +23,7 @@ struct parameter_sharing {
   double others() const { return (data - 1.0) / data; }  // share of the other ranks
 };
 
-// Bytes on each rank of a stage with so many parameters, `largest` of them in one layer.
+// Bytes on each rank of a stage with this many parameters, `largest` of them in one layer.
 stage_memory kept_parameters(double parameters, double largest, parameter_bytes const& each,
                              parameter_sharing const& sharing);
 

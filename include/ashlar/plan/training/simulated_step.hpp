@@ -31,8 +31,8 @@ enum class message_mode : unsigned char {
 };
 
 // The machine on which a tick is a nanosecond and a message has a byte for each that it takes. Where the
-// chunks of sequences are told apart, there is an entry for each stage and chunk, as in `costs`; those
-// of a stage have messages alike.
+// chunks of sequences are distinguished, there is an entry for each stage and chunk, as in `costs`;
+// those of a stage have messages alike.
 simulation_options step_machine(std::vector<stage_seconds> const& per_stage, message_mode messages,
                                 int sequence_chunks = 1);
 

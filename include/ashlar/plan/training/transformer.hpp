@@ -50,8 +50,8 @@ struct transformer {
   friend constexpr bool operator==(transformer const&, transformer const&) = default;
 };
 
-// Floating-point operations of the model's own arithmetic in a step over so many sequences, whatever is
-// run again: batch x sequence x (6 parameters that a token meets + 12 layers x hidden x sequence).
+// Floating-point operations of the model's own arithmetic in a step over this many sequences, whatever
+// is run again: batch x sequence x (6 parameters that a token meets + 12 layers x hidden x sequence).
 // (Chowdhery et al., PaLM, 2022, appendix B.)
 inline double model_flops(transformer const& t, double batch) {
   return batch * t.sequence * (6 * t.active_parameters() + 12 * t.layers * t.hidden * t.sequence);

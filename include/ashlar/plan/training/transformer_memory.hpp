@@ -33,14 +33,14 @@ struct kept_widths {
   double scores = 5;
   double input = 2;  // of a layer, which is all that is kept where layers are run again
 
-  // For values of so many bytes in place of 2; nothing else is kept.
+  // For values of this many bytes in place of 2; nothing else is kept.
   kept_widths of_values(double bytes) const {
     double const f = bytes / 2;
     return {f * whole, f * split, f * feed_forward, f * scores, f * input};
   }
 };
 
-// Bytes of one layer and micro-batch of so many samples on each tensor rank.
+// Bytes of one layer and micro-batch of this many samples on each tensor rank.
 double kept_bytes(split_layer const& l, double samples, recomputation again = recomputation::none,
                   kept_widths const& w = {});
 

@@ -26,7 +26,7 @@ std::vector<std::vector<int>> sizes_of(std::vector<layout_choice> const& all) {
   return sizes;
 }
 
-TEST_CASE("layers dealt to stages add up") {
+TEST_CASE("layers divided into stages add up") {
   layer_chain model{.m = micro_batches{5},
                     .layers = {{{1, 2, 3}, 10, 4}, {{4, 5, 6}, 20, 5}, {{7, 8, 9, 1}, 30, 6}},
                     .on = {.links = {.inside = {2}, .between = {2}}},
@@ -47,7 +47,7 @@ TEST_CASE("layers dealt to stages add up") {
   CHECK(with_layers(model, halves, {2, 1}, layer_division::balanced).unit == 1);
 }
 
-TEST_CASE("layers dealt evenly and by time") {
+TEST_CASE("layers divided evenly and by time") {
   layer_chain const alike = of_times({1, 1, 1, 1}, {100});
   CHECK(sizes_of(divisions_of(alike, on_line(2), 0)) == std::vector<std::vector<int>>{{2, 2}});
   layer_chain const heavy_end = of_times({1, 1, 1, 1, 1, 1, 4}, {100});

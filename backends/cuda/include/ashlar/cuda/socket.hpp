@@ -1,4 +1,4 @@
-// TCP between the processes of a job: nothing here waits longer than it is told to.
+// TCP between the processes of a job: nothing here waits longer than its deadline.
 #pragma once
 
 #include <fcntl.h>

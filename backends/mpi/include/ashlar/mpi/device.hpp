@@ -100,7 +100,7 @@ class device {
       if (operations_[i].state == operation::posted) return static_cast<int>(i);
     return queue::nothing;
   }
-  // The numbers of the processes whose part is missing, ascending; empty if the library does not tell.
+  // The numbers of the processes whose part is missing, ascending; empty if the library does not say.
   std::vector<int> missing(int index) const {
     std::vector<int> all;
     for (int name : pending_.names())
