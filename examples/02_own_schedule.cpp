@@ -45,7 +45,7 @@ struct found {
   tick bubble;
 };
 
-void tell(std::string const& name, int peak, tick bubble) {
+void print_row(std::string const& name, int peak, tick bubble) {
   std::printf("%-26s memory %4.2f of 1F1B, bubble %2d ticks\n", name.c_str(), peak / (2.0 * p),
               static_cast<int>(bubble));
 }
@@ -92,9 +92,9 @@ int main() {
     for (int hop : f.w.hop) name += " " + std::to_string(hop);
     name += ", waits";
     for (int wait : f.w.wait) name += " " + std::to_string(wait);
-    tell(name, f.peak, f.bubble);
+    print_row(name, f.peak, f.bubble);
   }
   schedule const known = catalog::one_f_one_b(devices{p}) | repeat(micro_batches{m}) | squeeze();
   // A stage of 1F1B is two chunks.
-  tell("1f1b", 2 * most(peak_activations(known)), 2 * (makespan(known) - busy(known)[0]));
+  print_row("1f1b", 2 * most(peak_activations(known)), 2 * (makespan(known) - busy(known)[0]));
 }

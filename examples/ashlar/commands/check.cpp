@@ -44,7 +44,7 @@ struct check_options {
   shape_options shape;
 };
 
-int tell(std::string const& file, std::vector<ashlar::csv_problem> const& problems) {
+int print_problems(std::string const& file, std::vector<ashlar::csv_problem> const& problems) {
   for (ashlar::csv_problem const& p : problems) fmt::print("{}: {}\n", file, to_string(p));
   fmt::print("{}: invalid\n", file);
   return invalid;
@@ -65,7 +65,7 @@ char const* purpose(ashlar::execution_mode mode) {
 }
 
 // A proved program that PyTorch has a reason not to run: a warning, or the end.
-int tell(check_options const& o, std::string const& obstacle) {
+int print_problems(check_options const& o, std::string const& obstacle) {
   if (obstacle.empty()) return done;
   if (!o.for_pytorch) {
     fmt::print(stderr, "ashlar: warning: {}: PyTorch cannot run it: {}\n", o.file, obstacle);
@@ -77,7 +77,7 @@ int tell(check_options const& o, std::string const& obstacle) {
 
 // With which of PyTorch's communicators a program gets stuck; `why` says why with given lanes.
 template <class Why>
-void tell_communicators(std::string const& file, Why why) {
+void report_communicators(std::string const& file, Why why) {
   for (ashlar::pytorch_communicators const& c : ashlar::all_pytorch_communicators) {
     std::string const stuck = why(c.lanes);
     fmt::print("{}: with {}: {}\n", file, c.name, stuck.empty() ? "safe" : "gets stuck: " + stuck);
@@ -91,10 +91,10 @@ int check_comms(check_options const& o, ashlar::csv_tokens const& tokens,
   csv_program const read = read_pytorch_comms(tokens, problems, o.lanes);
   bool const is_stuck = !read.problems.empty() && read.problems[0].broken == rule::no_cycle_of_waits;
   if (o.for_pytorch && (read.value || is_stuck))
-    tell_communicators(o.file, [&](transfer_lanes lanes) { return pytorch_deadlock(tokens, lanes); });
-  if (!read.value) return tell(o.file, read.problems);
+    report_communicators(o.file, [&](transfer_lanes lanes) { return pytorch_deadlock(tokens, lanes); });
+  if (!read.value) return print_problems(o.file, read.problems);
   program const& p = *read.value;
-  if (int const code = tell(o, pytorch_obstacle(tokens, p)); code != done) return code;
+  if (int const code = print_problems(o, pytorch_obstacle(tokens, p)); code != done) return code;
   fmt::print("{}: valid{}: {}, {}, {}, {}, dialect {}\n", o.file, purpose(p.mode),
              counted(p.device_count(), "device"), counted(p.stage_count(), "stage"),
              counted(p.micro_batch_count(), "micro-batch"),
@@ -134,9 +134,9 @@ int check_schedule(check_options const& o, ashlar::schedule const& s, std::size_
                o.file);
     return invalid;
   }
-  if (int const code = tell(o, pytorch_obstacle(lowered)); code != done) return code;
+  if (int const code = print_problems(o, pytorch_obstacle(lowered)); code != done) return code;
   if (o.for_pytorch)
-    tell_communicators(o.file, [&](transfer_lanes lanes) { return pytorch_deadlock(lowered, lanes); });
+    report_communicators(o.file, [&](transfer_lanes lanes) { return pytorch_deadlock(lowered, lanes); });
   fmt::print("{}: valid{}: {}, {}, {}, {}{}, makespan {}, {}\n", o.file, purpose(s.mode),
              counted(s.device_count(), "device"), counted(s.stage_count(), "stage"),
              counted(s.micro_batch_count(), "micro-batch"), counted(s.where.route_count(), "route"),
@@ -179,14 +179,14 @@ int check_words(CLI::App const& command, check_options const& o, std::string con
   csv_options const options{.dialect = dialect_of(o.dialect)};
   csv_problems problems(options.most_problems);
   csv_tokens const tokens = read_csv_tokens(text, options, problems);
-  if (!problems.none()) return tell(o.file, problems.take());
+  if (!problems.none()) return print_problems(o.file, problems.take());
   if (tokens.others > 0) {
     must_have_effect(command, effects_on_file("a program", false, false, true));
     return check_comms(o, tokens, problems);
   }
   must_have_effect(command, effects_on_file("a CSV", false, true, true));
   csv_schedule read = read_pytorch_csv(tokens, problems);
-  if (!read.value) return tell(o.file, read.problems);
+  if (!read.value) return print_problems(o.file, read.problems);
   schedule_file file{.schedule = std::move(*read.value)};
   must_have_effect(command, effects_on(traits_of({&file.schedule}), "a CSV"));
   put_under(o.shape.cost, file);

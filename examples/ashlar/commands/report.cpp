@@ -25,7 +25,7 @@ struct report_options {
   bool has_contents = false;
 };
 
-void tell_machine() {
+void report_machine() {
   utsname system{};
   fmt::print("{}\n", build_words());
   if (::uname(&system) == 0) fmt::print("on {} {}, ", system.sysname, system.machine);
@@ -33,7 +33,7 @@ void tell_machine() {
 }
 
 // A folder may say who somebody is, so a file goes by its last name alone.
-void tell_file(CLI::App const& command, std::string const& path, bool has_contents) {
+void report_file(CLI::App const& command, std::string const& path, bool has_contents) {
   std::string const name = std::filesystem::path(path).filename().string();
   std::string text;
   try {
@@ -53,8 +53,8 @@ void tell_file(CLI::App const& command, std::string const& path, bool has_conten
 }
 
 int report(CLI::App const& command, report_options const& o) {
-  tell_machine();
-  for (std::string const& each : o.files) tell_file(command, each, o.has_contents);
+  report_machine();
+  for (std::string const& each : o.files) report_file(command, each, o.has_contents);
   return done;
 }
 

@@ -61,9 +61,10 @@ prediction prepare_run(CLI::App const& command, predict_options const& o, fitted
 }
 
 int predict(CLI::App const& command, predict_options const& o) {
-  bool const is_told = o.format == "text" || o.format == "html";
-  must_have_effect(command, {{"--explain", is_told && o.runs.empty(), "here: it is for text and html"},
-                             {"--as", o.runs.empty(), "with --calibrate"}});
+  bool const is_page_or_text = o.format == "text" || o.format == "html";
+  must_have_effect(command,
+                   {{"--explain", is_page_or_text && o.runs.empty(), "here: it is for text and html"},
+                    {"--as", o.runs.empty(), "with --calibrate"}});
   for (char const* each : {"--schedule", "--costs"})
     must_have_effect(command, {{each, o.best == 0, "with --best, which goes by formulas"}});
   for (char const* each : {"--best", "--model", "--cluster", "--sequence", "--batch", "--megatron",
@@ -79,7 +80,7 @@ int predict(CLI::App const& command, predict_options const& o) {
   }
   prediction p = prepare_run(command, o, c);
   answer_it(p);
-  if (is_told && o.best == 0) p.better = neighbours_of(p);
+  if (is_page_or_text && o.best == 0) p.better = neighbours_of(p);
   to.write(o.format == "json"    ? json_of(p)
            : o.format == "svg"   ? svg_of(p)
            : o.format == "html"  ? html_of(p)

@@ -99,7 +99,7 @@ bool has_neighbours(prediction const& p) {
 std::vector<neighbour> neighbours_of(prediction const& p) {
   std::vector<neighbour> found;
   if (!has_neighbours(p)) return found;
-  auto const weigh = [&](question const& q) {
+  auto const try_change = [&](question const& q) {
     if (!is_usual(q) || !is_same_program(p.asked, q)) return;
     try {
       auto const a = predict_run(q, p.constants.values, p.constants.around);
@@ -113,9 +113,9 @@ std::vector<neighbour> neighbours_of(prediction const& p) {
     }
   };
   for (question const& once : changed_once(p.asked)) {
-    weigh(once);
+    try_change(once);
     if (p.asked.is_executed()) continue;  // twice would take seconds
-    for (question const& twice : changed_once(once)) weigh(twice);
+    for (question const& twice : changed_once(once)) try_change(twice);
   }
   std::stable_sort(found.begin(), found.end(),
                    [](auto const& a, auto const& b) { return a.seconds < b.seconds; });

@@ -75,11 +75,11 @@ folder_lock::folder_lock(std::string const& folder, std::chrono::milliseconds ti
     std::this_thread::sleep_for(pause);
   }
   std::string const own = fmt::format("process {} on {}", getpid(), host_name());
-  bool const told =
+  bool const is_written =
       ftruncate(descriptor_, 0) == 0
       && pwrite(descriptor_, own.data(), own.size(), 0) == static_cast<ssize_t>(own.size());
   try {
-    if (!told) refuse_file("write", path_);
+    if (!is_written) refuse_file("write", path_);
     must_be_writable(folder);
   } catch (...) {
     unlink(path_.c_str());

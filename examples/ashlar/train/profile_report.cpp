@@ -50,7 +50,7 @@ nlohmann::ordered_json about_of(training const& t, processors computing, int pro
             {"precision", o.precision}}}};
 }
 
-void tell_begin(training const& t, std::size_t parameters) {
+void report_begin(training const& t, std::size_t parameters) {
   if (!goes_to_output(t)) introduce(t, parameters);
 }
 
@@ -62,8 +62,8 @@ void report_links(ashlar::measured_costs const& m, training const& t) {
   std::fflush(stdout);
 }
 
-void tell_end(ashlar::measured_costs const& m, nlohmann::ordered_json const& about, training const& t,
-              processors computing) {
+void report_end(ashlar::measured_costs const& m, nlohmann::ordered_json const& about, training const& t,
+                processors computing) {
   output(t.options->costs).write(dumped(to_json(m, about), 1) + "\n");
   if (goes_to_output(t)) return;
   std::vector<std::vector<std::string>> rows{{"stage", "pass", "median, us", "quartiles", "samples"}};

@@ -16,9 +16,9 @@ nlohmann::ordered_json about_of(training const& t, processors computing, int pro
 
 // Before anything is measured, after links are, and in the end: the file, and unless it goes to standard
 // output what is in it.
-void tell_begin(training const& t, std::size_t parameters);
+void report_begin(training const& t, std::size_t parameters);
 void report_links(ashlar::measured_costs const& m, training const& t);
-void tell_end(ashlar::measured_costs const& m, nlohmann::ordered_json const& about, training const& t,
-              processors computing);
+void report_end(ashlar::measured_costs const& m, nlohmann::ordered_json const& about, training const& t,
+                processors computing);
 
 }  // namespace tool

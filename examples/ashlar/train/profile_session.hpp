@@ -28,7 +28,7 @@ class profile_session {
   int run() {
     auto const about = about_of(t_, all_.computing(), all_.processes());
     ashlar::measured_costs m;
-    if (all_.leads()) tell_begin(t_, all_.workers().front()->parameters());
+    if (all_.leads()) report_begin(t_, all_.workers().front()->parameters());
     int const repeats = std::min(5 * t_.options->repeats, most_messages);
     auto const link = [&](link_class which) {
       return ashlar::measure::link_of([&](probe what) { return all_.time_transfers(which, what); },
@@ -46,7 +46,7 @@ class profile_session {
       m.stages.push_back(stage_times(own, parts, stage));
     m.message = static_cast<ashlar::byte_count>(all_.layout({ashlar::slot_kind::activation, 0}).bytes);
     m.node_size = all_.node_size();
-    if (all_.leads()) tell_end(m, about, t_, all_.computing());
+    if (all_.leads()) report_end(m, about, t_, all_.computing());
     return done;
   }
 

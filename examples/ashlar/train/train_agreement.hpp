@@ -46,9 +46,9 @@ inline std::string agreed_options(training const& t) {
 // option that is not alike on all.
 template <class Scalar>
 void must_be_alike(std::string const& mine, team<Scalar>& all) {
-  std::vector<std::string> const told = all.tell_all(mine);
-  for (std::size_t process = 1; process < told.size(); ++process) {
-    std::istringstream first(told[0]), other(told[process]);
+  std::vector<std::string> const texts = all.gather_texts(mine);
+  for (std::size_t process = 1; process < texts.size(); ++process) {
+    std::istringstream first(texts[0]), other(texts[process]);
     for (std::string a, b; std::getline(first, a) && std::getline(other, b);)
       if (a != b) {
         std::size_t const cut = a.find(' ');

@@ -174,11 +174,11 @@ class train_checkpoints {
         error = e.what();
       }
     });
-    for (std::string const& one : all_->tell_all(error))
+    for (std::string const& one : all_->gather_texts(error))
       if (!one.empty()) throw agreed_error(one);
-    for (std::string const& one : all_->tell_all(temporary))
+    for (std::string const& one : all_->gather_texts(temporary))
       if (!one.empty()) throw agreed_error(one, failed);
-    return all_->tell_all(said);
+    return all_->gather_texts(said);
   }
 
   training const* t_;

@@ -24,11 +24,11 @@ struct step_numbers {
 // Of the gradient of the last step.
 template <class Scalar>
 double norm_of(team<Scalar>& all) {
-  std::vector<gpt::exact_sum::words> told(static_cast<std::size_t>(all.processes()));
-  told[static_cast<std::size_t>(all.process())] = all.squares().as_words();
-  all.unite(told);
+  std::vector<gpt::exact_sum::words> parts(static_cast<std::size_t>(all.processes()));
+  parts[static_cast<std::size_t>(all.process())] = all.squares().as_words();
+  all.unite(parts);
   gpt::exact_sum sum;
-  for (auto const& one : told) sum.add(gpt::exact_sum(one));
+  for (auto const& one : parts) sum.add(gpt::exact_sum(one));
   return std::sqrt(sum.value());
 }
 

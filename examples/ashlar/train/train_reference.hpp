@@ -43,7 +43,7 @@ class train_reference {
       for (int g = 0; g < t_->shape.groups(); ++g)
         for (int copy = 0; copy < copies(g); ++copy) {
           auto const values =
-              told(rank, g, copy, [g](worker const& w, int c) { return w.weights(g, c); });
+              received(rank, g, copy, [g](worker const& w, int c) { return w.weights(g, c); });
           if (all_->leads())
             std::copy(values.begin(), values.end(), workers_[at(rank)]->weights(g, copy).begin());
         }
@@ -62,7 +62,7 @@ class train_reference {
           if (!said.empty() && t_->shape.data_ranks > 1) said = fmt::format("rank {}: {}", rank, said);
         }
       });
-    return all_->tell_all(said)[0];
+    return all_->gather_texts(said)[0];
   }
 
   // Where the first number of a step with the weights of now is not finite, for who leads.
@@ -82,7 +82,7 @@ class train_reference {
 
   // What a holder of a group has, `of(worker, copy)`, where it has it and then everywhere.
   template <class Of>
-  std::vector<Scalar> told(int rank, int group, int holder, Of of) {
+  std::vector<Scalar> received(int rank, int group, int holder, Of of) {
     worker const& any = *all_->workers().front();
     std::vector<Scalar> values(any.elements(group), Scalar{});
     if (all_->is_here(rank, t_->program.groups.holders(group)[at(holder)])) {
@@ -100,9 +100,9 @@ class train_reference {
       auto& of_rank = found.emplace_back();
       for (int g = 0; g < t_->shape.groups(); ++g) {
         auto const all_holders = [&](auto of) {
-          std::vector<Scalar> first = told(rank, g, 0, of);
+          std::vector<Scalar> first = received(rank, g, 0, of);
           for (int h = 1; h < static_cast<int>(t_->program.groups.holders(g).size()); ++h)
-            if (auto const other = told(rank, g, h, of);
+            if (auto const other = received(rank, g, h, of);
                 !first.empty()
                 && std::memcmp(first.data(), other.data(), first.size() * sizeof(Scalar)) != 0)
               said = fmt::format("the copies of {} differ", name_of_group(g));

@@ -45,7 +45,7 @@ std::string times_predicted_with(training const& t, train_report const& r) {
 
 // How near the prediction is; and apart from that how near the simulation is, had the prediction known
 // what passes would take.
-void tell_prediction(training const& t, train_report const& r, double step_ms) {
+void report_prediction(training const& t, train_report const& r, double step_ms) {
   fmt::print("predicted with {}: {:.2f} ms{}, {}\n", times_predicted_with(t, r), r.predicted.ms,
              r.least_ms > 0 ? fmt::format(" (no less than {:.2f}, gap {} %)", r.least_ms,
                                           percent(proved_gap(r.predicted.ms, r.least_ms)))
@@ -82,7 +82,7 @@ void train_report::adapt() {
   step_ms.clear();
 }
 
-void tell_adaptation(adaptation const& a, int steps, double tick_ns) {
+void report_adaptation(adaptation const& a, int steps, double tick_ns) {
   auto const ms = [&](ashlar::tick t) { return 1e-6 * tick_ns * static_cast<double>(t); };
   if (a.program)
     fmt::print(
@@ -120,7 +120,7 @@ void conclude(training const& t, train_report const& r, train_end const& end) {
     ashlar::measured_time const steps = ashlar::measured_time_of(r.step_ms);
     fmt::print("a step takes {:.2f} ms, half of them {:.2f} to {:.2f}\n", steps.median, steps.low,
                steps.high);
-    tell_prediction(t, r, steps.median);
+    report_prediction(t, r, steps.median);
     if (t.devices() > end.computing.count)
       fmt::print(
           "{} share {}, each of which has {:.2f} ms of work; the simulation gives each one of its own\n",

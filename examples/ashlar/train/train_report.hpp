@@ -50,7 +50,7 @@ struct train_report {
 
 void introduce(training const& t, std::size_t parameters);
 // After this many steps.
-void tell_adaptation(adaptation const& a, int steps, double tick_ns);
+void report_adaptation(adaptation const& a, int steps, double tick_ns);
 struct train_end {
   bool early = false;
   int steps = 0;

@@ -83,7 +83,7 @@ int run_to_the_end(std::vector<std::string> line) {
 }
 
 // What the training itself says; nothing where it could not.
-std::optional<int> told_code(train_options const& o) {
+std::optional<int> reported_code(train_options const& o) {
   int code = 0;
   std::ifstream file(ended_file(o));
   return file >> code ? std::optional(code) : std::nullopt;
@@ -115,9 +115,9 @@ int train_again_and_again(train_options const& o) {
     std::filesystem::remove(ended_file(o), ignored);
     int const status = run_to_the_end(line_of(o, from));
     if (stop_signal != 0) return code_of_signal(stop_signal);
-    if (std::optional<int> const told = told_code(o)) {
+    if (std::optional<int> const reported = reported_code(o)) {
       std::filesystem::remove(ended_file(o), ignored);
-      return *told;
+      return *reported;
     }
     std::string const death = death_of(status, o.backend == "mpi");
     if (death.empty()) return WEXITSTATUS(status);

@@ -90,7 +90,7 @@ class train_session {
       else if (o_.skip_nonfinite || (o_.loss_scale > 0 && std::isfinite(numbers.loss)))
         ++report_.skipped;
       else
-        return tell_where(batch, numbers.loss, bar);
+        return report_where(batch, numbers.loss, bar);
       ++done_;
       bar.update(done_, report_.mean_loss, t_.tokens(done_ - first) / seconds_since(start),
                  report_.mean_step_ms, report_.predicted.ms);
@@ -229,7 +229,7 @@ class train_session {
     all_.work(
         [&] { found = adapted(t_, *with, [this](ashlar::value_key key) { return all_.layout(key); }); });
     bar.end();
-    tell_adaptation(found, o_.adapt, tick_ns());
+    report_adaptation(found, o_.adapt, tick_ns());
     if (!found.program) return;
     t_.schedule = std::move(*found.schedule);
     t_.program = std::move(*found.program);
@@ -252,7 +252,7 @@ class train_session {
     return false;
   }
 
-  int tell_where(std::uint64_t batch, double loss, progress& bar) {
+  int report_where(std::uint64_t batch, double loss, progress& bar) {
     all_.fetch();
     bool const changed = t_.program.step == ashlar::optimizer_step::at_end;
     auto const first = changed ? std::nullopt : reference_.first_non_finite(batch);

@@ -162,7 +162,7 @@ class team {
     unite(std::as_writable_bytes(std::span(values)));
   }
   // What each process says, by process.
-  std::vector<std::string> tell_all(std::string const& mine) {
+  std::vector<std::string> gather_texts(std::string const& mine) {
     std::vector<std::uint64_t> sizes(static_cast<std::size_t>(processes_), 0);
     sizes[static_cast<std::size_t>(process_)] = mine.size();
     unite(sizes);

@@ -58,9 +58,9 @@ ASHLAR_INLINE report conforms(std::vector<sample_program> const& samples,
       found.message_bytes = bytes;
       run(p, found);
       for (int group = 0; group < p.groups.count(); ++group) {
-        int const told =
+        int const calls =
             (p.mode == execution_mode::training) ? static_cast<int>(p.groups.holders(group).size()) : 0;
-        say(found.reductions(group) == told, "reduced() is not called once for each holder");
+        say(found.reductions(group) == calls, "reduced() is not called once for each holder");
       }
       network::outcome const out = found.take();
       say(conformance_detail::agree(out.losses, expected.losses, level), "the losses differ");

@@ -21,13 +21,13 @@ ASHLAR_INLINE void for_each_place(csv_tokens const& tokens, csv_problems const& 
 
 ASHLAR_INLINE void find_second_owners(csv_tokens const& tokens, csv_problems& problems) {
   std::vector<site> first(static_cast<std::size_t>(tokens.stage_count));
-  std::vector<bool> told(first.size(), false);
+  std::vector<bool> reported(first.size(), false);
   for_each_place(tokens, problems, [&](site here, csv_token const& t) {
     if (!t.computes()) return;
     auto const stage = static_cast<std::size_t>(t.what.stage);
     if (first[stage].device < 0) first[stage] = here;
-    if (first[stage].device == here.device || told[stage]) return;
-    told[stage] = true;
+    if (first[stage].device == here.device || reported[stage]) return;
+    reported[stage] = true;
     problems.add(tokens.at(here), rule::every_stage_has_one_owner,
                  "there is " + tokens.place_of(first[stage]));
   });

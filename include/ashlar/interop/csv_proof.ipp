@@ -110,13 +110,13 @@ ASHLAR_INLINE std::string csv_proof::cycle(site& culprit) const {
   std::string but = "this";
   std::vector<site> const found = find_wait_cycle(streams_.value);
   constexpr int most = 8;  // of a long cycle
-  int told = 0;
+  int named = 0;
   for (std::size_t i = found.size(); i-- > 0;)  // what is stuck first may stand outside the cycle
     if (site const t = token_of(found[i]); t.device >= 0) culprit = t;
   for (site const& at : found)
-    if (site const t = token_of(at); t.device >= 0 && !(t == culprit) && told++ < most)
+    if (site const t = token_of(at); t.device >= 0 && !(t == culprit) && named++ < most)
       but += " waits for " + tokens_.place_of(t) + ", that";
-  return but + (told > most ? " for others, and the last of them for this" : " waits for this");
+  return but + (named > most ? " for others, and the last of them for this" : " waits for this");
 }
 
 }  // namespace ashlar

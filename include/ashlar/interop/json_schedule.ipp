@@ -84,16 +84,17 @@ class schedule_reader : json_reader {
   }
 
   // By stage, and by what is distinguished of each where that is more than one.
-  std::vector<stage_cost> read_stage_costs(json const& given, int stage_count, int told,
+  std::vector<stage_cost> read_stage_costs(json const& given, int stage_count, int per_stage,
                                            char const* what) const {
     std::vector<stage_cost> each;
     for (json const& one : list(given["per_stage"], "per_stage"))
       each.push_back(read_stage_cost(object(one, "per_stage")));
-    if (static_cast<std::int64_t>(each.size()) == std::int64_t{stage_count} * told) return each;
+    if (static_cast<std::int64_t>(each.size()) == std::int64_t{stage_count} * per_stage) return each;
     std::string const read = std::to_string(each.size()), stages = std::to_string(stage_count);
-    fail(given["per_stage"], told == 1 ? "has costs of " + read + " stages, but " + stages + " stages"
-                                       : "has " + read + " costs, but " + stages + " stages with "
-                                             + std::to_string(told) + " " + what + " each");
+    fail(given["per_stage"], per_stage == 1
+                                 ? "has costs of " + read + " stages, but " + stages + " stages"
+                                 : "has " + read + " costs, but " + stages + " stages with "
+                                       + std::to_string(per_stage) + " " + what + " each");
   }
 
   interconnect read_links(json const& given, int device_count) const {
@@ -161,8 +162,8 @@ class schedule_reader : json_reader {
       made.passes.overlapped = times_.ticks(given["overlapped"], "overlapped", 0);
     if (file_.contains("costs"))
       made_of(given, "costs", [&] {
-        int const chunks = made.passes.sequence_chunks(), told = made.passes.micro_batches();
-        if (auto const d = check(made, stage_count, device_count, std::max(chunks, told), chunks);
+        int const chunks = made.passes.sequence_chunks(), per_stage = made.passes.micro_batches();
+        if (auto const d = check(made, stage_count, device_count, std::max(chunks, per_stage), chunks);
             !d.ok())
           throw violation(d);
       });

@@ -144,7 +144,7 @@ ASHLAR_INLINE std::string pytorch_lines::cycle(std::size_t line) const {
   place const first = p;
   std::string text = tokens_.place_of(p.line, at(p)) + " waits for ";
   p = blocker(p);
-  for (int told = 1; told < most && p != first; ++told, p = blocker(p))
+  for (int named = 1; named < most && p != first; ++named, p = blocker(p))
     text += tokens_.place_of(p.line, at(p)) + ", that waits for ";
   return text + (p == first ? "the first" : "others, and so on in a cycle");
 }

@@ -83,8 +83,8 @@ class event_table {
       if (i > 0 && stream[i - 1].overlaps_next) continue;
       if (followed[i] == 0) last_.push_back(static_cast<int>(i));
       // Instructions that a worker is notified of when they are done.
-      bool const told = notifies_when_done(stream[i]);
-      if (followed[i] == 0 || told) give_event(static_cast<int>(i));
+      bool const notifies = notifies_when_done(stream[i]);
+      if (followed[i] == 0 || notifies) give_event(static_cast<int>(i));
     }
   }
 
