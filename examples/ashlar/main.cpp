@@ -31,7 +31,7 @@ constexpr char const* footer =
     "Exit codes: 0 done or valid, 1 invalid, 2 wrong usage or an unusable file.";
 
 // Not by fmt, which throws where standard error cannot be written either.
-int complain(std::string const& message, int code = tool::unusable) {
+int print_error(std::string const& message, int code = tool::unusable) {
   std::fputs(("ashlar: " + message + "\n").c_str(), stderr);
   return code;
 }
@@ -109,16 +109,16 @@ int main(int argc, char** argv) {
     tool::command_line.assign(argv, argv + argc);
     return run(argc, argv);
   } catch (ashlar::violation const& e) {
-    return complain(ashlar::explain(e.why));
+    return print_error(ashlar::explain(e.why));
   } catch (tool::reported_elsewhere const& e) {
     return e.code;
   } catch (tool::agreed_error const& e) {
-    return complain(e.what(), e.code);
+    return print_error(e.what(), e.code);
   } catch (tool::run_error const& e) {
-    return complain(e.what(), tool::failed);
+    return print_error(e.what(), tool::failed);
   } catch (std::bad_alloc const&) {
-    return complain("there is not enough memory for this");
+    return print_error("there is not enough memory for this");
   } catch (std::exception const& e) {
-    return complain(e.what());
+    return print_error(e.what());
   }
 }

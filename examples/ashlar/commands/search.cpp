@@ -134,8 +134,8 @@ choices choices_of(search_options const& o) {
 // What is proved of the best, and of which schedules: those that were searched, no others.
 std::string words_of_proof(ashlar::proved_layouts const& proof,
                            std::vector<ashlar::searched_layout> const& all, std::string const& what) {
-  bool const deals = !all[proof.best].choice.layers.empty(), several = all.size() > 1;
-  std::string const whose = deals     ? " of these divisions of the layers"
+  bool const divides = !all[proof.best].choice.layers.empty(), several = all.size() > 1;
+  std::string const whose = divides   ? " of these divisions of the layers"
                             : several ? " of these layouts"
                                       : "";
   if (proof.is_optimal) return fmt::format("optimal, no {}{} within this limit is shorter", what, whose);

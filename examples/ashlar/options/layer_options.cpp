@@ -64,7 +64,7 @@ std::vector<ashlar::layout_choice> layered_layouts_of(layer_options const& layer
                                                       limit_options const& limit) {
   time_scale const scale = scale_of(model);
   ashlar::costs const cost = costs_of(model.cost, model.p, model.m);
-  ashlar::layer_chain dealt{.m = ashlar::micro_batches{static_cast<int>(model.m)},
+  ashlar::layer_chain chain{.m = ashlar::micro_batches{static_cast<int>(model.m)},
                             .layers = {},
                             .on = cost.on,
                             .message = cost.message,
@@ -79,10 +79,10 @@ std::vector<ashlar::layout_choice> layered_layouts_of(layer_options const& layer
       layer.stash = line.sizes[1];
     }
     stashes = ashlar::saturating_sum(stashes, layer.stash);
-    dealt.layers.push_back(layer);
+    chain.layers.push_back(layer);
   }
   if (limit.bytes.empty())
-    dealt.budget = {part_of(read_memory("--memory", limit.memory), stashes)};
+    chain.budget = {part_of(read_memory("--memory", limit.memory), stashes)};
   else
     must_be_one_or_each("--limit-bytes", limit.bytes.size(), static_cast<int>(model.p));
   int const layer_count = static_cast<int>(layers.lines.size());
@@ -90,9 +90,9 @@ std::vector<ashlar::layout_choice> layered_layouts_of(layer_options const& layer
   for (ashlar::layout_choice const& plain : layouts_of(model)) {
     int const stage_count = plain.problem.where.stage_count();
     if (stage_count > layer_count) continue;
-    must_add_up(ashlar::with_layers(dealt, plain, ashlar::uniform_partition(layer_count, stage_count),
+    must_add_up(ashlar::with_layers(chain, plain, ashlar::uniform_partition(layer_count, stage_count),
                                     ashlar::layer_division::even));
-    for (ashlar::layout_choice& c : ashlar::divisions_of(dealt, plain)) {
+    for (ashlar::layout_choice& c : ashlar::divisions_of(chain, plain)) {
       c.unit = scale.ticks_per_unit;
       all.push_back(std::move(c));
     }

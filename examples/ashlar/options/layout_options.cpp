@@ -280,7 +280,7 @@ ashlar::variety variety_of(layout_options const& o, ashlar::layout_choice const&
                     "for each of {}",
                     how.kept_percent.size(), count));
   for (std::vector<int> const& set : how.recomputed)
-    if (!set.empty()) must_lie("--checkpoint-stages: a stage", set.back(), 0, count - 1);
+    if (!set.empty()) must_be_between("--checkpoint-stages: a stage", set.back(), 0, count - 1);
   return how;
 }
 

@@ -105,7 +105,7 @@ void must_suit(limit_options const& o, std::string const& placement, bool are_si
   if (o.stage.stash == 0)
     throw usage_error("--limit-bytes needs --stash-bytes of 1 or more, or --per-stage-bytes");
   if (o.stage.stash_left != ashlar::stage_memory::all)
-    must_lie("--stash-left-bytes", o.stage.stash_left, 0, o.stage.stash);
+    must_be_between("--stash-left-bytes", o.stage.stash_left, 0, o.stage.stash);
 }
 
 std::vector<ashlar::layout_choice> limited(ashlar::layout_choice c, limit_options const& o,

@@ -70,7 +70,7 @@ CLI::Option* add_numbers(CLI::App& command, std::string const& flags, std::vecto
 }
 
 // Where a range depends on other options. Throws usage_error with the option `what` and its range.
-inline void must_lie(char const* what, long long value, long long least, long long most) {
+inline void must_be_between(char const* what, long long value, long long least, long long most) {
   if (value < least || value > most)
     throw usage_error(fmt::format("{} must be from {} to {}, not {}", what, least, most, value));
 }

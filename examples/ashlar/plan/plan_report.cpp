@@ -139,7 +139,7 @@ std::string size_table(plan_study const& s) {
 std::string arguments_of(plan_study const& s) {
   plan_question q = s.question;
   q.levels = {sharding_level::none, sharding_level::optimizer};
-  q.deals_alike = s.has_kinds();  // else the uneven ones of several kinds come first
+  q.divides_evenly = s.has_kinds();  // else the uneven ones of several kinds come first
   plan_answer const own = answer(q, {catalog::find("1f1b"), catalog::find("depth-first")}, 20,
                                  [](plan_phase, std::size_t, std::size_t) {});
   std::string all;

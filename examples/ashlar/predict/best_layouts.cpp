@@ -42,18 +42,18 @@ class tried_line {
 
 open_sizes sizes_left_open(option_words const& given) {
   auto const is_open = [&](char const* option) { return given.count(option) == 0; };
-  bool const deals = is_open("layout");
+  bool const divides = is_open("layout");
   return {.micro_batch = is_open("micro-batch"),
           .tensor = is_open("tensor"),
-          .pipeline = is_open("pipeline") && deals,
-          .chunks = is_open("chunks") && deals,
+          .pipeline = is_open("pipeline") && divides,
+          .chunks = is_open("chunks") && divides,
           .context = is_open("context"),
           .expert = is_open("expert"),
           .expert_tensor = is_open("expert-tensor"),
           .data = is_open("data"),
           .shares = is_open("sharding"),
           .again = is_open("recompute"),
-          .ends = is_open("ends-as-layers") && deals};
+          .ends = is_open("ends-as-layers") && divides};
 }
 
 [[noreturn]] void refuse_all(layouts_found const& found, fitted_constants const& c) {

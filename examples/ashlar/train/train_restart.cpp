@@ -91,7 +91,7 @@ std::optional<int> reported_code(train_options const& o) {
 
 // Why it may be worth another try; empty: it is not. `launched`: of a launcher, without a word of the
 // training.
-std::string death_of(int status, bool launched) {
+std::string failure_of(int status, bool launched) {
   if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));
   int const code = WEXITSTATUS(status);
   bool const by_hand = code == code_of_signal(SIGINT) || code == code_of_signal(SIGTERM);
@@ -119,13 +119,13 @@ int train_again_and_again(train_options const& o) {
       std::filesystem::remove(ended_file(o), ignored);
       return *reported;
     }
-    std::string const death = death_of(status, o.backend == "mpi");
-    if (death.empty()) return WEXITSTATUS(status);
+    std::string const failure = failure_of(status, o.backend == "mpi");
+    if (failure.empty()) return WEXITSTATUS(status);
     if (restarts == o.restart)
       throw run_error(
-          fmt::format("the training {} and is not started again after {} restarts", death, restarts));
+          fmt::format("the training {} and is not started again after {} restarts", failure, restarts));
     from = newest_checkpoint(o.save);
-    std::fputs(fmt::format("ashlar: the training {}; restart {} of {} {}\n", death, restarts + 1,
+    std::fputs(fmt::format("ashlar: the training {}; restart {} of {} {}\n", failure, restarts + 1,
                            o.restart, from.empty() ? "from the beginning" : "from " + from)
                    .c_str(),
                stderr);

@@ -40,7 +40,7 @@ gpt::config shape_of(train_options const& o, ashlar::schedule const& schedule) {
   if (shape.stages > most_stages)
     throw usage_error(
         fmt::format("training runs at most {} stages here, not {}", most_stages, shape.stages));
-  must_lie("--data-ranks", o.lowering.data_ranks, 1, most_trainers / schedule.device_count());
+  must_be_between("--data-ranks", o.lowering.data_ranks, 1, most_trainers / schedule.device_count());
   shape.data_ranks = static_cast<int>(o.lowering.data_ranks);
   shape.tied = o.lowering.tied;
   shape.chosen = std::min(shape.chosen, std::max(shape.experts, 1));

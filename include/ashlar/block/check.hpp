@@ -110,10 +110,10 @@ constexpr diagnosis check_inputs(stage_graph const& graph, costs const& cost, si
   for_each_input(graph, where.what, [&](result r, int stage, int micro_batch) {
     auto const& input = ends(micro_batch, stage, r);
     if (!input.present || arrival(input, stage) <= start || !found.ok()) return;
-    site const giver{.device = device_of(stage), .what = {input.kind(r), stage, micro_batch}};
+    site const producer{.device = device_of(stage), .what = {input.kind(r), stage, micro_batch}};
     found = {.broken = rule::no_pass_starts_before_its_input,
              .first = where,
-             .second = giver,
+             .second = producer,
              .number = arrival(input, stage) - start};
   });
   return found;

@@ -76,10 +76,10 @@ class work_register {
           delay
           + (is_work ? end_of(from) : passes(from.micro_batch, from.stage, result_of(from.kind)).end);
       if (arrival <= start || !found.ok()) return;
-      site const giver{.device = is_work ? work_.part(from).device : where.device, .what = from};
+      site const producer{.device = is_work ? work_.part(from).device : where.device, .what = from};
       found = {.broken = rule::no_pass_starts_before_its_input,
                .first = where,
-               .second = giver,
+               .second = producer,
                .number = arrival - start};
     });
     return found;

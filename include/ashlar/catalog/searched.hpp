@@ -12,7 +12,7 @@ namespace ashlar::catalog {
 
 // The budget of such an entry, in dispatched passes: 3,000 times the schedule's size, capped at 12
 // million (about 1 s).
-std::int64_t effort_of(schedule const& s);
+std::int64_t search_budget_of(schedule const& s);
 
 // The greatest number of ticks of which all times are multiples: what is searched does not depend on the
 // unit of the costs. 1 where speeds or bandwidths round.

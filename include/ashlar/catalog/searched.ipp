@@ -16,7 +16,7 @@
 
 namespace ashlar::catalog {
 
-ASHLAR_INLINE std::int64_t effort_of(schedule const& s) {
+ASHLAR_INLINE std::int64_t search_budget_of(schedule const& s) {
   constexpr std::int64_t times = 3'000, most = 12'000'000;
   std::int64_t size = 0;
   for (auto const& order : s.order) size += static_cast<std::int64_t>(order.size());
@@ -55,7 +55,7 @@ ASHLAR_INLINE schedule least_idle(schedule start, shape const& s, int limit, tic
   if (start.cost != cost) start = retime(std::move(start), cost);
   if (span(start) > least || peak_of_all(start) > limit)
     start = improve({start}, chunk_activations(limit),
-                    {.passes = effort_of(start), .aim = objective::span, .goal = least});
+                    {.passes = search_budget_of(start), .aim = objective::span, .goal = least});
   if (unit == 1) return start;
   start.cost = s.cost;
   for (auto& order : start.order)

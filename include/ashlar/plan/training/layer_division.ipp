@@ -13,9 +13,9 @@ namespace ashlar::plan_detail {
 // Assigns layers one by one: each to the device of `eligible` that then has the least work, and there to
 // the smallest stage (the first of several). layer[d] is the time of a layer on device d. O(layers x
 // devices).
-ASHLAR_INLINE void deal_layers(int layer_count, std::vector<double> const& layer,
-                               std::vector<int> const& eligible, placement const& where,
-                               std::vector<double>& load, std::vector<int>& sizes) {
+ASHLAR_INLINE void assign_layers(int layer_count, std::vector<double> const& layer,
+                                 std::vector<int> const& eligible, placement const& where,
+                                 std::vector<double>& load, std::vector<int>& sizes) {
   auto const at = [](int i) { return static_cast<std::size_t>(i); };
   for (; layer_count > 0; --layer_count) {
     int least = eligible[0];
@@ -54,7 +54,7 @@ ASHLAR_INLINE std::vector<int> balanced_division(int layer_count, std::vector<do
   std::vector<int> sizes = uniform_partition(stage_count, stage_count), eligible;
   std::vector<double> load = plan_detail::loads_of(sizes, layer, head, where);
   for (int d = 0; d < where.device_count(); ++d) eligible.push_back(d);
-  plan_detail::deal_layers(layer_count - stage_count, layer, eligible, where, load, sizes);
+  plan_detail::assign_layers(layer_count - stage_count, layer, eligible, where, load, sizes);
   return sizes;
 }
 
@@ -84,7 +84,7 @@ ASHLAR_INLINE std::vector<int> shifted_division(std::vector<int> const& sizes, i
     if (in[at(d)] == 0) others.push_back(d);
   if (rest < 0 || others.empty()) return {};
   std::vector<double> load = plan_detail::loads_of(made, layer, head, where);
-  plan_detail::deal_layers(rest, layer, others, where, load, made);
+  plan_detail::assign_layers(rest, layer, others, where, load, made);
   return made;
 }
 

@@ -34,7 +34,7 @@ struct plan_question {
   std::vector<sharding_level> levels = {sharding_level::none, sharding_level::optimizer,
                                         sharding_level::gradients, sharding_level::full};
   int kind = -1;                              // only devices of this kind; -1: any
-  bool deals_alike = false;                   // only layers divided evenly
+  bool divides_evenly = false;                // only layers divided evenly
   int tensor = 0;                             // only this many tensor ranks; 0: any
   std::vector<int> chunks = {2, 4};           // stages on a device, where the schedule has the choice
   std::vector<int> sequence_chunks = {2, 4};  // where it works on pieces of sequences

@@ -62,7 +62,7 @@ ASHLAR_INLINE void add_divided(plan_question const& q, training_plan plan,
   int const stage_count = where.stage_count();
   std::size_t const from = made.size();
   add_once(plan, uniform_partition(q.model.layers, stage_count), from, made);
-  if (q.deals_alike) return;
+  if (q.divides_evenly) return;
   if (listed_model const* const list = list_of(q, plan.layout.tensor); list != nullptr) {
     std::vector<double> each;
     for (listed_layer const& l : list->layers) each.push_back(layer_seconds(l, plan.layout).both());

@@ -108,7 +108,7 @@ TEST_CASE("training plans: plans of kinds") {
   CHECK((is_balanced && is_shifted));
   CHECK((alone == 2 * (1 + 1) && together > 2 * 2));
   // Layers dealt out alike: data ranks of both kinds, and pipelines of two and of four in both orders.
-  q.deals_alike = true;
+  q.divides_evenly = true;
   CHECK(all_plans(q, {catalog::find("1f1b")}).size() == 2 * (alone + 1 + 2 * 2));
   q.kind = 1;
   for (training_plan const& p : all_plans(q, {catalog::find("1f1b")}))

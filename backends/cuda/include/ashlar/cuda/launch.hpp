@@ -20,8 +20,8 @@ struct grid {
 template <class... P, class... A>
 void launch(void (*kernel)(P...), grid blocks, int threads, std::size_t shared, cudaStream_t stream,
             A... arguments) {
-  constexpr std::size_t unasked = 48 << 10;  // what every kernel is given
-  if (shared > unasked)
+  constexpr std::size_t default_limit = 48 << 10;  // what every kernel is given
+  if (shared > default_limit)
     ASHLAR_CUDA(cudaFuncSetAttribute, reinterpret_cast<void const*>(kernel),
                 cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
 #if defined(__CUDACC__)

@@ -1,4 +1,4 @@
-// Rank 0 at its port: it asks every connection for its rank and sends strangers away.
+// Rank 0 at its port: it asks every connection for its rank and closes those of others.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -71,7 +71,7 @@ class reception {
   }
 
  private:
-  struct guest {
+  struct connection {
     tcp_socket socket;
     inbox in{sizeof(hello)};
     socket_clock::time_point leave = socket_clock::now() + std::chrono::seconds(2);
@@ -83,28 +83,28 @@ class reception {
     std::vector<tcp_socket const*> all{&listener_};
     for (tcp_socket const& s : peers_)
       if (s) all.push_back(&s);
-    for (guest const& g : guests_) all.push_back(&g.socket);
+    for (connection const& g : pending_) all.push_back(&g.socket);
     return all;
   }
 
   void admit() {
     while (tcp_socket s = accept_from(listener_)) {
-      guests_.push_back({std::move(s)});
-      if (guests_.size() > peers_.size() + 64) guests_.pop_front();  // a crowd of strangers
+      pending_.push_back({std::move(s)});
+      if (pending_.size() > peers_.size() + 64) pending_.pop_front();  // others than ranks
     }
   }
 
   void ask() {
-    for (guest& g : guests_)
+    for (connection& g : pending_)
       if (g.in.read(g.socket) == inbox::state::complete && g.in.kind() == frame_kind::hello
           && g.in.payload().size() == sizeof(hello))
-        seat(g);
-    std::erase_if(guests_, [now = socket_clock::now()](guest const& g) {
+        accept_rank(g);
+    std::erase_if(pending_, [now = socket_clock::now()](connection const& g) {
       return !g.socket || g.in.now() != inbox::state::open || now >= g.leave;
     });
   }
 
-  void seat(guest& g) {
+  void accept_rank(connection& g) {
     hello h;
     std::memcpy(&h, g.in.payload().data(), sizeof h);
     int const size = static_cast<int>(peers_.size());
@@ -124,7 +124,7 @@ class reception {
     else
       place = std::move(g.socket);
     if (wrong.empty()) return;
-    peers_.push_back(std::move(g.socket));  // is told, too
+    peers_.push_back(std::move(g.socket));  // gets the message, too
     fail(wrong);
   }
 
@@ -140,8 +140,8 @@ class reception {
   }
 
   tcp_socket listener_;
-  std::vector<tcp_socket> peers_;  // by rank; empty: has not come
-  std::deque<guest> guests_;       // those who have not yet said who they are
+  std::vector<tcp_socket> peers_;   // by rank; empty: has not come
+  std::deque<connection> pending_;  // those who have not yet said who they are
 };
 
 }  // namespace rendezvous_detail
