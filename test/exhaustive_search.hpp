@@ -137,7 +137,7 @@ class search {
 
   // What of a stage's micro-batch a device holds when the pass is over.
   std::int64_t held_after(pass what) const {
-    stage_memory const& m = w_.limit.memory.of(what.stage);
+    stage_memory const& m = w_.limit.memory.of(what.stage, what.micro_batch);
     bool const again = m.checkpoint != stage_memory::all;
     switch (what.kind) {
       case pass_kind::forward:
@@ -162,12 +162,12 @@ class search {
         before.kind = pass_kind::forward;
         return held_after(before);
       default:
-        return w_.limit.memory.of(what.stage).stash;
+        return w_.limit.memory.of(what.stage, what.micro_batch).stash;
     }
   }
   // Held of it at most, during the pass.
   std::int64_t held_during(pass what) const {
-    stage_memory const& m = w_.limit.memory.of(what.stage);
+    stage_memory const& m = w_.limit.memory.of(what.stage, what.micro_batch);
     if (what.kind == pass_kind::backward || what.kind == pass_kind::backward_input)
       return m.stash + m.weight_stash;
     pass const forward{pass_kind::forward, what.stage, what.micro_batch};

@@ -146,6 +146,7 @@ inline void change_memory(dice& d, memory_model& memory) {
       &stage_memory::stash,          &stage_memory::stash_left,       &stage_memory::weight_stash,
       &stage_memory::sequence_state, &stage_memory::sequence_gradient};
   put(d, memory.stages, fields[d.between(0, 10)]);
+  if (d.percent(20)) memory.micro_batches = d.percent(50) ? d.between(0, 5) : extreme(d, 1);
 }
 
 inline void change_graph(dice& d, stage_graph& graph) {

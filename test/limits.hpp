@@ -27,7 +27,8 @@ constexpr memory_limit sized(std::vector<byte_count> const& budget, std::vector<
 // These stages keep only so much until they recompute.
 constexpr memory_limit recomputing(memory_limit limit, int stage_count,
                                    std::vector<int> const& recomputed, byte_count checkpoint) {
-  limit.memory = ashlar::recomputing(limit.memory, stage_count, recomputed, {checkpoint});
+  limit.memory = ashlar::recomputing(limit.memory, stage_count, recomputed,
+                                     [=](int, stage_memory const&) { return checkpoint; });
   return limit;
 }
 

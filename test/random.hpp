@@ -3,6 +3,7 @@
 
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/model/dependencies.hpp>
+#include <ashlar/model/memory_model.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <algorithm>
@@ -97,6 +98,19 @@ inline void differ_by_micro_batch(dice& d, costs& cost, int m) {
   });
   cost.passes = pass_costs::by_stage_and_micro_batch(each, m);
   cost.passes.overlapped = overlapped;
+}
+
+// Micro-batches that keep and send more than they did, by up to `most`.
+inline void differ_by_micro_batch(dice& d, memory_model& memory, int m, int most) {
+  std::vector<stage_memory> each;
+  for (stage_memory const& alike : memory.stages)
+    for (int k = 0; k < m; ++k) {
+      stage_memory& own = each.emplace_back(alike);
+      for (byte_count* const size : {&own.activation, &own.gradient, &own.stash, &own.weight_stash})
+        if (d.percent(60)) *size += d.between(1, most);
+    }
+  memory.stages = each;
+  memory.micro_batches = m;
 }
 
 inline costs random_costs(dice& d, int count) {

@@ -167,9 +167,14 @@ def lower(
 
 
 def simulate(
-    costs: Costs | None = None, memory: Sequence[StageMemory] | None = None, data_ranks: int = 1
+    costs: Costs | None = None,
+    memory: Sequence[StageMemory | Sequence[StageMemory]] | None = None,
+    data_ranks: int = 1,
 ) -> Operation:
-    """Program to simulation: what running it takes. memory: one StageMemory for all stages, or one each."""
+    """Program to simulation: what running it takes. memory: one StageMemory for all stages, or one each.
+
+    Where micro-batches differ, each is a list of one StageMemory for each micro-batch.
+    """
     given: dict[str, Any] = {"data_ranks": data_ranks}
     if costs is not None:
         given["costs"] = costs

@@ -17,7 +17,7 @@ def search(
     costs: Costs | None = None,
     *,
     limit: int | Sequence[int] | None = None,
-    memory: Sequence[StageMemory] | None = None,
+    memory: Sequence[StageMemory | Sequence[StageMemory]] | None = None,
     sequence_chunks: int | None = None,
     budget: int = 10_000,
     seed: int = 1,
@@ -28,10 +28,10 @@ def search(
     """Searches schedules of one placement, with costs of its stages, one for all or one each.
 
     limit: chunk activations that a device may hold (those of 1F1B unless given), the same for all or one each;
-    with `memory`, of stages, in its units. sequence_chunks: that sequences are cut into, as many as the costs have
-    unless given; costs are those of the mean chunk, or of each, as `Costs.with_causal_chunks` makes them. aim: span,
-    makespan, or program (the simulated makespan of the program). budget: schedules to evaluate; the same gives the
-    same result everywhere. starts: schedules to begin with, beside those of the catalog; those of another problem are
+    with `memory`, of stages, in its units: a StageMemory, or where micro-batches differ a list of one for each.
+    sequence_chunks: that sequences are cut into, as many as the costs have unless given; costs are those of the mean
+    chunk, or of each, as `Costs.with_causal_chunks` makes them. aim: span, makespan, or program (the simulated
+    makespan of the program). budget: schedules to evaluate; the same gives the same result everywhere. starts: schedules to begin with, beside those of the catalog; those of another problem are
     left out. Other threads run meanwhile; Ctrl-C ends it. Raises Violation where no schedule is within the limit.
     """
     return _core.search_placement(

@@ -5,6 +5,7 @@
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/sequence_costs.hpp>
+#include <ashlar/model/memory_model.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/render/diagnosis.hpp>
@@ -14,6 +15,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
 #include <options/limits.hpp>
 
 #include <algorithm>
@@ -23,6 +25,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace python {
 
@@ -93,6 +96,12 @@ inline ashlar::causal_share causal_share_of(std::optional<causal_percent> const&
     throw nb::value_error("causal has no effect on costs that are given for each chunk");
   return causal_share_of(*given);
 }
+
+// What a stage takes, or what it takes for each micro-batch: one for all stages, or one each.
+using given_memory = std::vector<std::variant<ashlar::stage_memory, std::vector<ashlar::stage_memory>>>;
+
+// Throws ValueError for stages of which only some tell micro-batches apart, or of different numbers.
+ashlar::memory_model memory_of(given_memory const& given);
 
 void bind_costs(nb::module_& m);
 void bind_schedules(nb::module_& m);

@@ -153,6 +153,23 @@ void bind_memory(nb::module_& m) {
 
 }  // namespace
 
+ashlar::memory_model memory_of(given_memory const& given) {
+  ashlar::memory_model made{.stages = {}};
+  for (auto const& stage : given) {
+    auto const* const row = std::get_if<std::vector<ashlar::stage_memory>>(&stage);
+    int const count = row == nullptr ? 0 : static_cast<int>(row->size());
+    if (made.stages.empty()) made.micro_batches = count;
+    if (count != made.micro_batches || (row != nullptr && row->empty()))
+      throw nb::value_error(
+          "memory has one StageMemory for each stage, or for each a list by micro-batch");
+    if (row == nullptr)
+      made.stages.push_back(std::get<ashlar::stage_memory>(stage));
+    else
+      made.stages.insert(made.stages.end(), row->begin(), row->end());
+  }
+  return made;
+}
+
 void bind_costs(nb::module_& m) {
   using ashlar::costs;
   using ashlar::placement;

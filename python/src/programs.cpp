@@ -241,20 +241,18 @@ void bind_programs(nb::module_& m) {
       });
   m.def(
       "simulate",
-      [](program const& p, ashlar::costs cost, std::vector<ashlar::stage_memory> stages,
-         int data_ranks) {
+      [](program const& p, ashlar::costs cost, given_memory const& stages, int data_ranks) {
         ashlar::simulation_options const options{
-            .cost = std::move(cost), .memory = {.stages = std::move(stages)}, .data_ranks = data_ranks};
+            .cost = std::move(cost), .memory = memory_of(stages), .data_ranks = data_ranks};
         if (auto const d = check(options, p.stage_count(), p.device_count(), p.micro_batch_count(),
                                  p.graph.sequence_chunks());
             !d.ok())
           throw ashlar::violation{d};
         return ashlar::simulate(p, options);
       },
-      "value"_a, "costs"_a = ashlar::costs{}, "memory"_a = std::vector<ashlar::stage_memory>(1),
-      "data_ranks"_a = 1,
+      "value"_a, "costs"_a = ashlar::costs{}, "memory"_a = given_memory(1), "data_ranks"_a = 1,
       "Runs a program on simulated devices and links. memory: one StageMemory for all stages, or one "
-      "each.");
+      "each; where micro-batches differ, a list by micro-batch instead of each.");
 }
 
 }  // namespace python

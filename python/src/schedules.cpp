@@ -154,10 +154,15 @@ void bind_schedules(nb::module_& m) {
           "The most chunk activations that each device holds.")
       .def(
           "peak_memory",
-          [](schedule const& s, std::vector<ashlar::stage_memory> const& stages) {
-            return ashlar::peak_memory(s, {.stages = stages});
+          [](schedule const& s, given_memory const& stages) {
+            ashlar::memory_model const memory = memory_of(stages);
+            if (auto const d = ashlar::check(memory, s.stage_count(), s.micro_batch_count()); !d.ok())
+              throw ashlar::violation{d};
+            return ashlar::peak_memory(s, memory);
           },
-          "stages"_a, "The most that each device holds: one StageMemory for all stages, or one each.")
+          "stages"_a,
+          "The most that each device holds: one StageMemory for all stages, or one each; where "
+          "micro-batches differ, a list by micro-batch instead of each.")
       .def("bound", &ashlar::known_bound, "None where none is known: stages that are no chain, work.")
       .def("check", &must_hold<schedule>, "Raises Violation unless every rule of schedules holds.")
       .def("svg", &picture_of_value<schedule>, nb::kw_only(), "title"_a = "", "memory"_a = false,

@@ -89,11 +89,11 @@ search_result search_one(search_problem const& problem, search_options const& o,
 using limit_words = std::variant<std::int64_t, std::vector<std::int64_t>>;
 
 ashlar::memory_limit limit_of(std::optional<limit_words> const& given,
-                              std::optional<std::vector<ashlar::stage_memory>> const& memory,
+                              std::optional<given_memory> const& memory,
                               ashlar::placement const& where) {
   // What 1F1B holds on its first device: p micro-batches of a p-th of the model.
   ashlar::memory_limit limit = ashlar::chunk_activations(where.stage_count());
-  if (memory) limit.memory.stages = *memory;
+  if (memory) limit.memory = memory_of(*memory);
   if (!given && memory) throw nb::value_error("a limit is needed for memory");
   if (given)
     limit.budget = std::holds_alternative<std::int64_t>(*given)
@@ -118,14 +118,11 @@ char const* name_of(ashlar::placement_kind shape) {
   return "given";
 }
 
-ashlar::searched_layout search_placement(ashlar::placement const& where, long long m,
-                                         ashlar::costs const& cost,
-                                         std::optional<limit_words> const& limit,
-                                         std::optional<std::vector<ashlar::stage_memory>> const& memory,
-                                         std::optional<long long> sequence_chunks, std::int64_t budget,
-                                         std::uint64_t seed, std::string const& aim,
-                                         std::vector<schedule> const& starts,
-                                         nb::object const& progress) {
+ashlar::searched_layout search_placement(
+    ashlar::placement const& where, long long m, ashlar::costs const& cost,
+    std::optional<limit_words> const& limit, std::optional<given_memory> const& memory,
+    std::optional<long long> sequence_chunks, std::int64_t budget, std::uint64_t seed,
+    std::string const& aim, std::vector<schedule> const& starts, nb::object const& progress) {
   search_problem problem{.where = where,
                          .m = micro_batch_count(m),
                          .cost = cost,

@@ -91,6 +91,21 @@ def test_simulation_has_time_and_memory():
     assert slow.makespan > run.makespan
 
 
+def test_micro_batches_may_keep_different_amounts():
+    schedule = catalog.one_f_one_b(4, 8)
+    stage = [ashlar_pp.StageMemory(stash=stash, weights=100) for stash in (10, 10, 10, 40, 10, 10, 10, 10)]
+    alike = [ashlar_pp.StageMemory(stash=10, weights=100)]
+    run = schedule | lower() | simulate(Costs(), [stage])
+    assert [d.peak for d in run.memory] == [170, 160, 150, 140] == schedule.peak_memory([stage] * 4)
+    assert schedule.peak_memory(alike) == schedule.peak_memory([alike * 8])
+    tight = ashlar_pp.search(ashlar_pp.linear(4), 8, limit=140, memory=[stage], budget=50)
+    assert max(tight.schedule.peak_memory([stage])) <= 140
+    with pytest.raises(ashlar_pp.Violation, match="micro-batches that have sizes of their own"):
+        schedule.peak_memory([stage[:7]])
+    with pytest.raises(ValueError, match="a list by micro-batch"):
+        schedule.peak_memory([stage, alike[0], alike[0], alike[0]])
+
+
 def test_schedules_side_by_side():
     table = ashlar_pp.compare(["1f1b", "zb-h1"], devices=4, micro_batches=8)
     assert [row["schedule"] for row in table.rows] == ["1f1b", "zb-h1"]

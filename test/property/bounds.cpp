@@ -164,6 +164,7 @@ workload tiny_workload(dice& d, sequences kind = sequences::whole_or_alike) {
   w.cost = d.percent(30) ? costs(stage_cost{}, d.between(0, 1)) : random_costs(d, w.where.stage_count());
   if (differ) differ_by_sequence_chunk(d, w.cost, w.sequence_chunks);
   if (each_differs) differ_by_micro_batch(d, w.cost, w.micro_batch_count);
+  if (each_differs && d.percent(50)) differ_by_micro_batch(d, memory, w.micro_batch_count, 2);
   vary_machine(d, w.cost, w.where.device_count(), false);
   w.limit.budget.clear();
   for (int e = 0; e < w.where.device_count(); ++e) {

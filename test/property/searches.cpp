@@ -33,17 +33,23 @@ placement random_chain(dice& d) {
 // Of one sequence after the other: what is kept of all its chunks, and the whole of one that is
 // recomputed, those of later stages being through; beside what lies there all the time, and during an
 // input pass what it keeps for its weight pass.
-byte_count least_of(search_problem const& problem, int device) {
+byte_count least_of(search_problem const& problem, int device, int micro_batch) {
   byte_count sum = 0, most = 0, resident = 0;
   for (int stage = 0; stage < problem.where.stage_count(); ++stage) {
     if (problem.where.device_of(0, stage) != device) continue;
-    stage_memory const& m = problem.limit.memory.of(stage);
+    stage_memory const& m = problem.limit.memory.of(stage, micro_batch);
     byte_count const kept = m.checkpoint == stage_memory::all ? m.stash : m.checkpoint;
     sum += kept * problem.sequence_chunks;
     most = std::max(most, sum + m.stash - kept + m.weight_stash);
     resident += m.weights + m.optimizer_state + m.weight_gradient;
   }
   return resident + most;
+}
+
+byte_count least_of(search_problem const& problem, int device) {
+  byte_count most = 0;
+  for (int k = 0; k < problem.m.value; ++k) most = std::max(most, least_of(problem, device, k));
+  return most;
 }
 
 // Limits from the smallest with a solution up: of one count for all, of one each, or in bytes of which
@@ -74,6 +80,7 @@ search_problem random_problem(dice& d) {
     if (d.percent(60)) differ_by_sequence_chunk(d, problem.cost, problem.sequence_chunks);
   } else if (d.percent(20)) {
     differ_by_micro_batch(d, problem.cost, problem.m.value);
+    if (d.percent(60)) differ_by_micro_batch(d, problem.limit.memory, problem.m.value, 9);
   }
   problem.limit.budget.clear();
   for (int device = 0; device < p; ++device) {
@@ -98,7 +105,7 @@ bool keeps_to(schedule const& s, memory_limit const& limit) {
     }
     byte_count const resident = held;
     for (timed_pass const& t : s.order[static_cast<std::size_t>(device)]) {
-      stage_memory const& m = limit.memory.of(t.what.stage);
+      stage_memory const& m = limit.memory.of(t.what.stage, t.what.micro_batch);
       byte_count const rest = m.stash_left == stage_memory::all ? m.stash : m.stash_left,
                        kept = m.checkpoint == stage_memory::all ? m.stash : m.checkpoint;
       if (t.what.kind == pass_kind::forward) held += kept;

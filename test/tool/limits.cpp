@@ -151,3 +151,12 @@ TEST_CASE("limits and speeds: wrong usage") {
        {"search --placement v --limit 4 --weight-bytes 10", "--limit-bytes"},
        {"simulate 1f1b --weight-bytes 10Gb", "--weight-bytes is a number of bytes"}});
 }
+
+TEST_CASE("bytes: powers of 1000 and 1024, and what is rounded is said") {
+  std::string const line =
+      "search -p 2 -m 2 --placement linear --budget 1 --limit-bytes 79.7GB --stash-bytes ";
+  tool_result const rounded = run_tool(line + "0.1GiB --weight-bytes 0.3GiB");
+  CHECK(rounded.code == 0);
+  CHECK(rounded.err == "note: '0.1GiB' is 107374182 bytes; parts of bytes are rounded\n");
+  CHECK(run_tool(line + "2.3GB").err.empty());
+}

@@ -59,6 +59,36 @@ TEST_CASE("costs of each micro-batch: search and compare") {
   CHECK(compared[1]["makespan"] == json_of("emit zb-h1" + size)["makespan"]);
 }
 
+// The longest keeps and sends most.
+TEST_CASE("sizes of each micro-batch: simulations and searches") {
+  std::string const each =
+      scratch_file("sized.csv",
+                   "\"forward\", \"backward_input\", \"backward_weight\", \"message\", \"stash\"\n"
+                   "1,1,1,1KiB,\"10\"\n1,1,1,1KiB,10\n4,4,4,4KiB,40\n2,2,2,2KB,20\n");
+  std::string const size = " -p 2 -m 4 --per-micro-batch " + each;
+  nlohmann::json const free = json_of("simulate 1f1b" + size);
+  CHECK(json_of("simulate 1f1b -p 2 -m 4 --per-micro-batch "
+                + scratch_file("micro.csv", short_and_long))["makespan"]
+        == free["makespan"]);
+  nlohmann::json const slow = json_of("simulate 1f1b --bandwidth 1000" + size);
+  CHECK(slow["makespan"] > free["makespan"]);
+  // The first device holds two micro-batches at once: of the four the last two.
+  std::string const held = "search --placement linear --budget 100 --limit-bytes ";
+  nlohmann::json const roomy = json_of(held + "60" + size), tight = json_of(held + "40" + size);
+  CHECK(roomy["makespan"] <= tight["makespan"]);
+  CHECK(contains(run_tool(held + "39" + size).err, "device 0 needs 40B"));
+  std::string const emitted = "simulate zb-h1 --bytes 5" + size;
+  all_refused(
+      {{emitted, "--bytes has no effect"},
+       {held + "60 --stash-bytes 3" + size, "--stash-bytes has no effect"},
+       {held + "60 --stash-left-bytes 11" + size, "--stash-left-bytes"},
+       {held + "60 -p 2 -m 4", "a --per-micro-batch with stashes"},
+       {"show 1f1b -p 2 -m 2 --per-micro-batch " + scratch_file("none.csv", "1,1,1,2,0\n1,1,1,2,3\n"),
+        "line 1: a stash must be of 1 byte or more"},
+       {"show 1f1b -p 2 -m 2 --per-micro-batch " + scratch_file("some.csv", "1,1,1,2,1\n1,1,1\n"),
+        "line 2: either all micro-batches have sizes or none has"}});
+}
+
 TEST_CASE("costs of micro-batches that there are not") {
   std::string const each = scratch_file("micro.csv", short_and_long);
   all_refused(

@@ -123,7 +123,7 @@ choices choices_of(search_options const& o) {
   for (ashlar::layout_choice const& plain :
        o.layers.path.empty() ? layouts_of(o.model) : layered_layouts_of(o.layers, o.model, o.limit))
     for (ashlar::layout_choice& c :
-         limited(plain, o.limit, variety_of(o.model, plain), o.model.placement == "any"))
+         limited(plain, o.limit, o.model.cost, variety_of(o.model, plain), o.model.placement == "any"))
       if (std::optional<shortfall> lacks = shortfall_of(c, o.limit))
         all.infeasible.push_back({std::move(c), std::move(*lacks)});
       else
@@ -225,7 +225,7 @@ int search(CLI::App const& command, search_options o) {
   must_have_effect(command, {effect_of_dialect(o.format),
                              {"--causal", o.model.sequence_chunks > 1, "without --sequence-chunks"}});
   complete_placement(o.model);
-  must_suit(o.limit, o.model.placement, !o.layers.path.empty());
+  must_suit(o.limit, o.model.placement, !o.layers.path.empty() || !o.model.cost.sizes.empty());
   must_suit(o.layers, o.limit);
   auto const dialect = dialect_of(o.dialect);
   output const to(o.output);

@@ -119,10 +119,11 @@ simulated_schedule run(simulate_options const& o) {
   how.collective.latency = time("--ring-latency", ring.latency);
   how.collective.bandwidth = bandwidth("--ring-bandwidth", o.ring_bandwidth, ring.bandwidth);
   how.latency_holds_lane = !o.in_flight;
-  how.memory = {.stages = {o.bytes}, .shared = {o.tied}};
-  how.memory.stages[0].activation = how.memory.stages[0].gradient =
-      o.message < 0 ? chosen.schedule.cost.message : o.message;
-  how.memory.stages[0].sequence_gradient = o.bytes.sequence_state;
+  ashlar::stage_memory stage = o.bytes;
+  stage.activation = stage.gradient = o.message < 0 ? chosen.schedule.cost.message : o.message;
+  stage.sequence_gradient = o.bytes.sequence_state;
+  how.memory = with_sizes(stage, o.shape.cost, chosen.schedule.micro_batch_count(), *o.shape.command);
+  how.memory.shared = {o.tied};
   at.say("lowering it");
   ashlar::lower_options const lowering = lowering_of(o.lowering, chosen.schedule.stage_count());
   must_have_effect(*o.shape.command, effects_on(lowering, chosen.schedule, chosen.name));

@@ -8,8 +8,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 namespace tool {
 
@@ -48,7 +50,12 @@ ashlar::byte_count read_bytes(std::string const& option, std::string const& text
         fmt::format("{} is a number of bytes from 0 to {}, like 512, 24GiB, 79.5GiB or 80GB, "
                     "not '{}'",
                     option, text_of_bytes(most_memory), text.substr(0, 64)));
-  return std::llround(bytes);
+  // Products of doubles, such as 79.7 GB, may miss a whole number by their last digit.
+  auto const whole = std::llround(bytes);
+  static bool is_said = false;
+  if (std::abs(bytes - static_cast<double>(whole)) > bytes * 1e-15 && !std::exchange(is_said, true))
+    fmt::print(stderr, "note: '{}' is {} bytes; parts of bytes are rounded\n", text, whole);
+  return whole;
 }
 
 std::string text_of_bytes(ashlar::byte_count bytes) {

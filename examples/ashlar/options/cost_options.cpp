@@ -1,6 +1,7 @@
 #include "options/cost_options.hpp"
 
 #include "command.hpp"
+#include "options/effects.hpp"
 #include "options/limits.hpp"
 #include "options/number_option.hpp"
 #include "report/counted.hpp"
@@ -41,11 +42,14 @@ void add_cost_options(CLI::App& command, cost_options& o) {
               "--per-micro-batch",
               [&o](std::string const& path) {
                 o.per_micro_batch = path;
-                o.each = read_passes(path);
+                for (sized_line& line : read_per_micro_batch(path)) {
+                  o.each.push_back(std::move(line.times));
+                  if (!line.sizes.empty()) o.sizes.push_back(std::move(line.sizes));
+                }
               },
               "costs of each micro-batch, one line per micro-batch, the same for all stages; or one per "
               "stage and micro-batch, those of a stage one after the other: "
-              "`forward,backward_input,backward_weight`")
+              "`forward,backward_input,backward_weight`, and `,message,stash` where bytes count")
           ->type_name("FILE")
           ->excludes(costs)
           ->excludes(per_stage);
@@ -171,6 +175,25 @@ ashlar::costs costs_of(cost_options const& o, long long p, long long m, int sequ
   cost.passes.overlapped = time("--overlapped", ashlar::pass_costs::one_after_the_other);
   cost.on.speeds = o.speeds;
   return in_chunks(o, std::move(cost), sequence_chunks).cost;
+}
+
+ashlar::memory_model with_sizes(ashlar::stage_memory const& stage, cost_options const& o, long long m,
+                                CLI::App const& command) {
+  ashlar::memory_model made{.stages = {stage}};
+  if (o.sizes.empty()) return made;
+  for (char const* const flag : {"--bytes", "--stash-bytes", "--per-stage-bytes"})
+    if (is_given(command, flag))
+      throw usage_error(
+          fmt::format("{} has no effect: '{}' has the messages and stashes", flag, o.per_micro_batch));
+  made = {.stages = {}, .micro_batches = static_cast<int>(m)};
+  for (std::vector<ashlar::byte_count> const& line : o.sizes) {
+    ashlar::stage_memory& own = made.stages.emplace_back(stage);
+    own.activation = own.gradient = line[0];
+    own.stash = line[1];
+    if (own.stash_left != ashlar::stage_memory::all)
+      must_lie("--stash-left-bytes", own.stash_left, 0, own.stash);
+  }
+  return made;
 }
 
 void split_by_sequence_chunk(ashlar::costs& cost, int stage_count, int sequence_chunks) {

@@ -6,6 +6,7 @@
 #include "options/per_stage.hpp"
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/sequence_costs.hpp>
+#include <ashlar/model/memory_model.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -22,9 +23,11 @@ struct cost_options {
   std::string per_stage = {};                   // a file; empty: all stages alike
   std::string per_micro_batch = {};             // a file; empty: all micro-batches alike
   std::vector<stage_durations> each = {};       // what the file of either holds
-  std::vector<int> speeds = {};                 // of each device, in percent; empty: all alike
-  std::optional<costs_file> measured = {};      // of --costs
-  std::vector<int> causal = {};                 // of --causal: a percentage, or one of each pass
+  // What the file of micro-batches says of their sizes, line by line: message, stash; empty: nothing.
+  std::vector<std::vector<ashlar::byte_count>> sizes = {};
+  std::vector<int> speeds = {};             // of each device, in percent; empty: all alike
+  std::optional<costs_file> measured = {};  // of --costs
+  std::vector<int> causal = {};             // of --causal: a percentage, or one of each pass
 
   // Whether the command line says anything of costs.
   bool are_given() const {
@@ -67,6 +70,11 @@ constexpr char const* chunks_have_costs =
 // file with costs of other micro-batches, or of micro-batches where sequences are in chunks, and as
 // scale_of().
 ashlar::costs costs_of(cost_options const& options, long long p, long long m, int sequence_chunks = 1);
+
+// The memory of a stage, with the messages and stashes of m micro-batches that --per-micro-batch gives.
+// Throws usage_error for options of `command` that give them, too.
+ashlar::memory_model with_sizes(ashlar::stage_memory const& stage, cost_options const& options,
+                                long long m, CLI::App const& command);
 
 // Throws usage_error if --per-micro-batch gives costs of another number of stages.
 void must_be_of_stages(cost_options const& options, ashlar::costs const& cost, int stage_count);

@@ -121,6 +121,9 @@ std::vector<effect> effects_on(ashlar::simulation_options const& how, ashlar::pr
   ashlar::interconnect const& links = how.cost.on.links;
   bool const nodes = links.node_size > 0 && links.node_size < low.device_count();
   ashlar::stage_memory const& bytes = how.memory.stages[0];
+  bool const messages =
+      std::any_of(how.memory.stages.begin(), how.memory.stages.end(),
+                  [](ashlar::stage_memory const& each) { return each.activation > 0; });
   std::string const forwards = forwards_only(name);
   std::string const alone =
       fmt::format("on {}: gradients are not summed over devices or --data-ranks", name);
@@ -128,8 +131,8 @@ std::vector<effect> effects_on(ashlar::simulation_options const& how, ashlar::pr
           {"--inter-bandwidth", nodes, "without several nodes: --node-size"},
           {"--node-size", nodes && links.inside != links.between,
            nodes ? "without --inter-latency or --inter-bandwidth" : "with no more devices than that"},
-          {"--bandwidth", bytes.activation > 0, "without --bytes"},
-          {"--inter-bandwidth", bytes.activation > 0, "without --bytes"},
+          {"--bandwidth", messages, "without --bytes"},
+          {"--inter-bandwidth", messages, "without --bytes"},
           {"--latency-in-flight", links.inside.latency > 0 || links.between.latency > 0,
            "without --latency"},
           {"--ring-latency", sums_over_several(low), alone},

@@ -19,7 +19,7 @@ void add_layer_options(CLI::App& command, layer_options& o, cost_options& cost) 
               [&](std::string const& path) {
                 o.path = path;
                 o.lines = read_per_layer(path);
-                for (layer_line const& layer : o.lines)
+                for (sized_line const& layer : o.lines)
                   for (duration const& time : layer.times)
                     cost.others[time.given_by + std::to_string(cost.others.size())] = time;
               },
@@ -54,9 +54,6 @@ void must_suit(layer_options const& layers, limit_options const& limit) {
   if (!sized && !limit.bytes.empty())
     throw usage_error(
         fmt::format("--limit-bytes needs sizes of layers; '{}' has times alone", layers.path));
-  for (layer_line const& layer : layers.lines)
-    if (sized && layer.sizes[1] < 1)
-      throw usage_error(fmt::format("'{}': a stash must be of 1 byte or more", layers.path));
 }
 
 std::vector<ashlar::layout_choice> layered_layouts_of(layer_options const& layers,
@@ -70,7 +67,7 @@ std::vector<ashlar::layout_choice> layered_layouts_of(layer_options const& layer
                             .message = cost.message,
                             .budget = limit.bytes};
   ashlar::byte_count stashes = 0;
-  for (layer_line const& line : layers.lines) {
+  for (sized_line const& line : layers.lines) {
     ashlar::layer_share layer{.cost = {.forward = ticks_of(line.times[0], scale),
                                        .backward_input = ticks_of(line.times[1], scale),
                                        .backward_weight = ticks_of(line.times[2], scale)}};

@@ -14,7 +14,7 @@ namespace tool {
 
 struct layer_options {
   std::string path;  // of --per-layer; empty: stages are given as they are
-  std::vector<layer_line> lines = {};
+  std::vector<sized_line> lines = {};
 };
 
 // --per-layer, which excludes the times and sizes of stages.

@@ -13,27 +13,29 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace tool {
 
 namespace {
 
 // What the stages of the layout take, one entry if they are alike.
-std::vector<ashlar::stage_memory> memory_of(ashlar::layout_choice const& c, limit_options const& o,
-                                            bool divided) {
-  if (!o.per_stage.empty()) {
+ashlar::memory_model memory_of(ashlar::layout_choice const& c, limit_options const& o,
+                               cost_options const& cost, bool divided) {
+  if (!o.per_stage.empty() && cost.sizes.empty()) {
     std::vector<ashlar::stage_memory> each = read_per_stage_bytes(o.per_stage);
     if (static_cast<int>(each.size()) != c.problem.where.stage_count())
       throw usage_error(fmt::format("'{}' has sizes of {} stages, but {} on {} devices has {} stages",
                                     o.per_stage, each.size(), layout_name(c),
                                     c.problem.where.device_count(), c.problem.where.stage_count()));
-    return each;
+    return {.stages = std::move(each)};
   }
-  ashlar::stage_memory part = o.stage;
-  for (ashlar::byte_count* const size :
-       {&part.weights, &part.weight_gradient, &part.optimizer_state, &part.stash, &part.stash_left})
-    if (divided && *size != ashlar::stage_memory::all) *size = ashlar::share_of(*size, c.chunk_count);
-  return {part};
+  ashlar::memory_model made = with_sizes(o.stage, cost, c.problem.m.value, *o.command);
+  for (ashlar::stage_memory& part : made.stages)
+    for (ashlar::byte_count* const size :
+         {&part.weights, &part.weight_gradient, &part.optimizer_state, &part.stash, &part.stash_left})
+      if (divided && *size != ashlar::stage_memory::all) *size = ashlar::share_of(*size, c.chunk_count);
+  return made;
 }
 
 // All devices' entries, if they are alike the one. Chunk activations may be parts of one where chunks
@@ -50,6 +52,7 @@ std::vector<double> entries_of(ashlar::layout_choice const& c, limit_options con
 }  // namespace
 
 void add_limit_options(CLI::App& command, limit_options& o) {
+  o.command = &command;
   auto* const limit =
       add_numbers(command, "--limit", o.activations, 1, most_activations,
                   "chunk activations that a device may hold, or one number per device: 8,8,6,6");
@@ -103,18 +106,21 @@ void must_suit(limit_options const& o, std::string const& placement, bool are_si
     throw usage_error("--per-stage-bytes names the stages of one placement; say which with --placement");
   if (o.bytes.empty() || !o.per_stage.empty() || are_sized) return;
   if (o.stage.stash == 0)
-    throw usage_error("--limit-bytes needs --stash-bytes of 1 or more, or --per-stage-bytes");
+    throw usage_error(
+        "--limit-bytes needs --stash-bytes of 1 or more, --per-stage-bytes, or a --per-micro-batch "
+        "with stashes");
   if (o.stage.stash_left != ashlar::stage_memory::all)
     must_be_between("--stash-left-bytes", o.stage.stash_left, 0, o.stage.stash);
 }
 
 std::vector<ashlar::layout_choice> limited(ashlar::layout_choice c, limit_options const& o,
-                                           ashlar::variety const& how, bool divided) {
+                                           cost_options const& cost, ashlar::variety const& how,
+                                           bool divided) {
   int const p = c.problem.where.device_count();
   if (!o.bytes.empty()) {
     must_be_one_or_each("--limit-bytes", o.bytes.size(), p);
     if (c.layers.empty())
-      c.problem.limit = {.memory = {.stages = memory_of(c, o, divided)}, .budget = o.bytes};
+      c.problem.limit = {.memory = memory_of(c, o, cost, divided), .budget = o.bytes};
   } else if (!o.activations.empty()) {
     must_be_one_or_each("--limit", o.activations.size(), p);
     c.problem.limit.budget.assign(o.activations.begin(), o.activations.end());

@@ -22,6 +22,7 @@ struct limit_options {
   std::string memory = "1";
   ashlar::stage_memory stage = {};  // of a stage, or of a p-th of the model
   std::string per_stage = {};       // a file with all of that for each stage; empty: all alike
+  CLI::App const* command = nullptr;
 };
 
 void add_limit_options(CLI::App& command, limit_options& options);
@@ -35,9 +36,11 @@ void must_be_one_or_each(char const* option, std::size_t given, int device_count
 
 // The variants of a layout with the limit put on. `divided`: sizes are those of a p-th of the model, of
 // which each of the layout's chunks takes its part, rounded up. Where layers are divided, stages have
-// the sizes of their layers already. Throws usage_error for lists of another length.
+// the sizes of their layers already. Micro-batches may have stashes of their own (`cost`). Throws
+// usage_error for lists of another length.
 std::vector<ashlar::layout_choice> limited(ashlar::layout_choice choice, limit_options const& options,
-                                           ashlar::variety const& how, bool divided);
+                                           cost_options const& cost, ashlar::variety const& how,
+                                           bool divided);
 
 // Why a limit that was put on leaves no schedule, and how much the smallest one for all devices is that
 // does: in a unit that all layouts share, in that of the limit, and in words.

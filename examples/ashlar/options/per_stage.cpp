@@ -56,6 +56,31 @@ stage_durations times_of(std::string const& where, std::vector<std::string_view>
   return times;
 }
 
+// Three times of each, and if one has them a size of the name given and a stash.
+std::vector<sized_line> read_sized(std::string const& path, char const* one, char const* all,
+                                   char const* size) {
+  std::size_t columns = 0;
+  return read_stages(
+      path, all, {"forward", "backward_input", "backward_weight", size, "stash"},
+      [&](std::string const& where, std::vector<std::string_view> const& cells) {
+        constexpr std::size_t times = std::tuple_size_v<stage_durations>, most = times + 2;
+        if (cells.size() != times && cells.size() != most)
+          throw usage_error(
+              fmt::format("{}: a {} has three times and perhaps two sizes, "
+                          "`forward,backward_input,backward_weight,{},stash`",
+                          where, one, size));
+        if (columns == 0) columns = cells.size();
+        if (cells.size() != columns)
+          throw usage_error(fmt::format("{}: either all {} have sizes or none has", where, all));
+        sized_line line{.times = times_of(where, cells)};
+        for (std::size_t i = times; i < cells.size(); ++i)
+          line.sizes.push_back(read_bytes(where + ": a size", std::string(cells[i])));
+        if (!line.sizes.empty() && line.sizes[1] < 1)
+          throw usage_error(fmt::format("{}: a stash must be of 1 byte or more", where));
+        return line;
+      });
+}
+
 }  // namespace
 
 std::vector<stage_durations> read_passes(std::string const& path) {
@@ -70,25 +95,12 @@ std::vector<stage_durations> read_passes(std::string const& path) {
                      });
 }
 
-std::vector<layer_line> read_per_layer(std::string const& path) {
-  std::size_t columns = 0;
-  return read_stages(
-      path, "layers", {"forward", "backward_input", "backward_weight", "resident", "stash"},
-      [&](std::string const& where, std::vector<std::string_view> const& cells) {
-        constexpr std::size_t times = std::tuple_size_v<stage_durations>, all = times + 2;
-        if (cells.size() != times && cells.size() != all)
-          throw usage_error(
-              fmt::format("{}: a layer has three times and perhaps two sizes, "
-                          "`forward,backward_input,backward_weight,resident,stash`",
-                          where));
-        if (columns == 0) columns = cells.size();
-        if (cells.size() != columns)
-          throw usage_error(fmt::format("{}: either all layers have sizes or none has", where));
-        layer_line layer{.times = times_of(where, cells)};
-        for (std::size_t i = times; i < cells.size(); ++i)
-          layer.sizes.push_back(read_bytes(where + ": a size", std::string(cells[i])));
-        return layer;
-      });
+std::vector<sized_line> read_per_layer(std::string const& path) {
+  return read_sized(path, "layer", "layers", "resident");
+}
+
+std::vector<sized_line> read_per_micro_batch(std::string const& path) {
+  return read_sized(path, "micro-batch", "micro-batches", "message");
 }
 
 std::vector<ashlar::stage_memory> read_per_stage_bytes(std::string const& path) {

@@ -14,19 +14,22 @@ namespace tool {
 // Forward, input pass, weight pass.
 using stage_durations = std::array<duration, 3>;
 
-// The files of --per-stage and --per-micro-batch: `forward,backward_input,backward_weight`. Empty lines
-// and lines that begin with # do not count. Throws usage_error with the line at fault.
+// The file of --per-stage: `forward,backward_input,backward_weight`. Empty lines and lines that begin
+// with # do not count. Throws usage_error with the line at fault.
 std::vector<stage_durations> read_passes(std::string const& path);
 
-// A layer of a model: times, and sizes if the file has them.
-struct layer_line {
+// A layer of a model, or a micro-batch: times, and sizes if the file has them.
+struct sized_line {
   stage_durations times;
-  std::vector<ashlar::byte_count> sizes = {};  // resident, stash; or none
+  std::vector<ashlar::byte_count> sizes = {};  // two or none
 };
 
 // The file of --per-layer: `forward,backward_input,backward_weight` or
 // `forward,backward_input,backward_weight,resident,stash`, the same in all lines. Likewise.
-std::vector<layer_line> read_per_layer(std::string const& path);
+std::vector<sized_line> read_per_layer(std::string const& path);
+
+// The file of --per-micro-batch: the same with `message,stash`.
+std::vector<sized_line> read_per_micro_batch(std::string const& path);
 
 // The file of --per-stage-bytes: `resident,stash` or `resident,stash,left`. Likewise.
 std::vector<ashlar::stage_memory> read_per_stage_bytes(std::string const& path);

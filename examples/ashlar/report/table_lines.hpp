@@ -1,4 +1,4 @@
-// The lines of a small table of numbers: cells apart by commas.
+// The lines of a small table of numbers: cells apart by commas, with or without quotes around them.
 #pragma once
 
 #include <string_view>
@@ -13,6 +13,13 @@ inline std::string_view trimmed(std::string_view s) {
   return s.substr(begin, s.find_last_not_of(" \t\r") - begin + 1);
 }
 
+// As Python's csv module has them: without blanks and quotes around.
+inline std::string_view cell_of(std::string_view text) {
+  std::string_view const cell = trimmed(text);
+  if (cell.size() < 2 || cell.front() != '"' || cell.back() != '"') return cell;
+  return trimmed(cell.substr(1, cell.size() - 2));
+}
+
 // use(number, cells) for each line, counted from 1, that is not empty and does not begin with #.
 template <class Use>
 void for_each_line(std::string_view text, Use use) {
@@ -24,10 +31,10 @@ void for_each_line(std::string_view text, Use use) {
     if (line.empty() || line[0] == '#') continue;
     cells.clear();
     for (auto comma = line.find(','); comma != std::string_view::npos; comma = line.find(',')) {
-      cells.push_back(trimmed(line.substr(0, comma)));
+      cells.push_back(cell_of(line.substr(0, comma)));
       line.remove_prefix(comma + 1);
     }
-    cells.push_back(trimmed(line));
+    cells.push_back(cell_of(line));
     use(number, cells);
   }
 }

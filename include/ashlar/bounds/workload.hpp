@@ -20,8 +20,8 @@
 
 namespace ashlar {
 
-// A chain of stages, micro-batches, and what each device may hold. Micro-batches differ in their routes
-// or in their times, but not in both.
+// A chain of stages, micro-batches, and what each device may hold. Micro-batches differ in their routes,
+// or in their times and memory.
 // Stages that have a checkpoint in the limit run their forwards again before the backward. If sequences
 // are in q chunks, each chunk counts as a micro-batch.
 struct workload {
@@ -106,9 +106,11 @@ constexpr int activations_on(workload const& w, int device, counted_span counted
   for (int route = 0; route < w.route_count(); ++route)
     for (int stage = 0; stage < w.where.stage_count(); ++stage)
       if (w.where.device_of(route, stage) == device) {
-        byte_count const held = w.limit.memory.of(stage).least_held(counted.from, counted.to);
-        least = any ? min_of(least, held) : held;
-        any = true;
+        for (int k = 0; k < w.limit.memory.period(); ++k) {
+          byte_count const held = w.limit.memory.of(stage, k).least_held(counted.from, counted.to);
+          least = any ? min_of(least, held) : held;
+          any = true;
+        }
       }
   if (least == 0) return workload::no_limit;
   return static_cast<int>(
@@ -119,11 +121,12 @@ constexpr int activations_on(workload const& w, int device, counted_span counted
 // or after.
 constexpr dynamic_array<counted_span> counted_spans(workload const& w) {
   bool again = false, early = false;
-  for (int stage = 0; stage < w.where.stage_count(); ++stage) {
-    stage_memory const& own = w.limit.memory.of(stage);
-    again = again || (w.recomputes(stage) && own.kept_by_forward() < own.stash);
-    early = early || own.least_held(pass_kind::recompute, pass_kind::backward_weight) < own.stash;
-  }
+  for (int stage = 0; stage < w.where.stage_count(); ++stage)
+    for (int k = 0; k < w.limit.memory.period(); ++k) {
+      stage_memory const& own = w.limit.memory.of(stage, k);
+      again = again || (w.recomputes(stage) && own.kept_by_forward() < own.stash);
+      early = early || own.least_held(pass_kind::recompute, pass_kind::backward_weight) < own.stash;
+    }
   early = early && w.splits_backward && w.mode == execution_mode::training;
   dynamic_array<counted_span> all(1);
   if (early) all.push_back({.to = pass_kind::backward_input});
@@ -162,13 +165,15 @@ constexpr diagnosis check(workload const& w) {
     if (sum != w.micro_batch_count)
       return wrong_size(table::micro_batches_of_schedule, sum, w.micro_batch_count);
   }
-  if (w.cost.passes.micro_batches() != 0 && w.route_count() > 1)
+  if ((w.cost.passes.micro_batches() != 0 || w.limit.memory.micro_batches != 0) && w.route_count() > 1)
     return {.broken = rule::bound_is_for_a_chain};
   // Passes are counted by int.
   std::int64_t const most = std::numeric_limits<int>::max() / results;
   if (w.where.stage_count() > most / w.micro_batch_count)
     return {.broken = rule::sizes_fit, .number = w.where.stage_count()};
-  if (diagnosis const d = check(w.limit, w.where, w.sequence_chunks, w.mode); !d.ok()) return d;
+  if (diagnosis const d = check(w.limit, w.where, w.micro_batch_count, w.sequence_chunks, w.mode);
+      !d.ok())
+    return d;
   return check(w.cost, w.where.stage_count(), w.where.device_count(), w.micro_batch_count,
                w.sequence_chunks);
 }
@@ -216,7 +221,8 @@ constexpr workload workload_of(schedule const& s, std::vector<int> const& limits
   }
   if (counts.size() == 1) counts.clear();
   memory_limit held = chunk_activations({limits.begin(), limits.end()});
-  held.memory = recomputing(std::move(held.memory), s.stage_count(), recomputed_stages(s), {1});
+  held.memory = recomputing(std::move(held.memory), s.stage_count(), recomputed_stages(s),
+                            [](int, stage_memory const&) { return byte_count{1}; });
   return workload{.where = placement(devices{s.device_count()}, routes),
                   .micro_batch_count = s.micro_batch_count(),
                   .on_route = std::move(counts),

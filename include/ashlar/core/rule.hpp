@@ -15,6 +15,7 @@ enum class rule : unsigned char {
   parameter_is_at_most,
   parameter_is_a_multiple,
   sizes_fit,
+  micro_batches_share_weights,
   figures_are_in_range,
   stage_edges_ascend,
   micro_batch_sizes_divide,
@@ -109,6 +110,9 @@ constexpr char const* sentence(rule broken) {
       return "a schedule's parameter must be a multiple";
     case rule::sizes_fit:
       return "sizes must not be negative, larger than the whole or beyond the range of bytes";
+    case rule::micro_batches_share_weights:
+      return "micro-batches may differ in what passes keep and send, but not in weights, gradients, "
+             "optimizer state or in whether a stage recomputes";
     case rule::figures_are_in_range:
       return "figures of models, devices and plans must be finite, and above zero unless zero has a "
              "meaning";

@@ -17,6 +17,7 @@ enum class table : unsigned char {
   micro_batch_costs,               // of all micro-batches, or one entry for all
   device_speeds,                   // or none
   stage_memory,                    // or one entry for all
+  micro_batch_memory,              // of all micro-batches, or one entry for all
   device_budgets,                  // or one entry for all
   micro_batch_sizes,               // of stages
   in_flight_counts,                // of stages

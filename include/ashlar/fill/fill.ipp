@@ -72,7 +72,9 @@ ASHLAR_INLINE filling fill_steps(schedule step, work_graph const& work, fill_opt
   if (o.period < 0 || o.margin < 0)
     refuse({.broken = rule::counts_are_positive, .number = min_of(o.period, o.margin)});
   if (!o.limit.budget.empty())
-    if (diagnosis const d = check(o.limit, step.where, step.graph.sequence_chunks(), step.mode); !d.ok())
+    if (diagnosis const d = check(o.limit, step.where, step.micro_batch_count(),
+                                  step.graph.sequence_chunks(), step.mode);
+        !d.ok())
       refuse(d);
   if (diagnosis const d = check_work_bytes(o.work_bytes); !d.ok()) refuse(d);
   tick first = 0;

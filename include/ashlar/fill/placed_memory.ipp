@@ -60,7 +60,7 @@ ASHLAR_INLINE void placed_memory::add_step(tick shift, bool first) {
     bool const frees = step_.mode == execution_mode::inference ? t.what.kind == pass_kind::forward
                                                                : gives_weight_gradient(t.what.kind);
     if (!first || !frees) continue;
-    stage_memory const& m = memory.of(t.what.stage);
+    stage_memory const& m = memory.of(t.what.stage, t.what.micro_batch);
     byte_count const of_weights = step_.mode == execution_mode::inference ? 0 : m.weight_stash;
     std::size_t const i = index(t.what);
     stashes_[i] = {end, m.given_back_by(t.what.kind, step_.mode) - of_weights};

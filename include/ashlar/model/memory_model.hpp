@@ -106,10 +106,18 @@ struct memory_model {
 
   std::vector<stage_memory> stages = std::vector<stage_memory>(1);  // one for all alike, or one each
   std::vector<stage_memory> shared = {};  // of parameters that several stages use: one for each group
+  // 0: micro-batches are alike. Else each of the above is a row of so many entries, one for each
+  // micro-batch, as of packed sequences; what lies there all the time is the same in all of them.
+  int micro_batches = 0;
 
-  constexpr stage_memory const& of(int stage) const {
-    return stages[stages.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
+  // After the last micro-batch comes the first again.
+  constexpr stage_memory const& of(int stage, int micro_batch = 0) const {
+    auto const row = static_cast<std::size_t>(period()), i = static_cast<std::size_t>(stage);
+    std::size_t const first = stages.size() == row ? 0 : i * row;
+    return stages[row == 1 ? first : first + static_cast<std::size_t>(micro_batch) % row];
   }
+  // Micro-batches that are this many apart are alike.
+  constexpr int period() const { return micro_batches == 0 ? 1 : micro_batches; }
   // The sizes of a parameter group: of a stage's own parameters, or of shared ones.
   constexpr stage_memory const& of_group(int group, int stage_count) const {
     int const number = group - stage_count;
@@ -119,7 +127,7 @@ struct memory_model {
   // What lies on a device all the time, for every stage that has a replica there. O(stages * routes).
   constexpr byte_count resident_on(placement const& where, int device) const {
     byte_count sum = 0;
-    if (stages.size() == 1 && of(0).resident() == 0) return sum;
+    if (static_cast<int>(stages.size()) == period() && of(0).resident() == 0) return sum;
     for (int stage = 0; stage < where.stage_count(); ++stage) {
       bool lives = false;
       for (int route = 0; route < where.route_count(); ++route)
@@ -132,16 +140,23 @@ struct memory_model {
   friend constexpr bool operator==(memory_model const&, memory_model const&) = default;
 };
 
-// Broken rules: rule::tables_agree unless there is one entry for all stages or one each;
+// Broken rules: rule::tables_agree unless there is one entry (or row) for all stages or one each;
 // rule::sizes_fit, with the stage, for sizes that are negative or not below max_tick, and for more of a
-// stash that stays than there is.
+// stash that stays than there is; rule::micro_batches_share_weights for micro-batches of
+// which only some recompute a stage, or that differ in what lies there all the time.
 constexpr diagnosis check(memory_model const& memory, int stage_count) {
-  if (memory.stages.size() != 1 && static_cast<int>(memory.stages.size()) != stage_count)
-    return wrong_size(table::stage_memory, memory.stages.size(), stage_count);
+  if (memory.micro_batches < 0)
+    return {.broken = rule::counts_are_positive, .number = memory.micro_batches};
+  auto const row = static_cast<std::size_t>(memory.period());
+  if (memory.stages.size() != row && memory.stages.size() / row != static_cast<std::size_t>(stage_count))
+    return wrong_size(table::stage_memory, memory.stages.size() / row, stage_count);
+  if (memory.stages.size() % row != 0)
+    return wrong_size(table::micro_batch_memory, memory.stages.size() % row, memory.micro_batches);
   for (auto const* table : {&memory.stages, &memory.shared})
     for (std::size_t i = 0; i < table->size(); ++i) {
       stage_memory const& m = (*table)[i];
-      site const where{.what = {.stage = static_cast<int>(i)}};
+      bool const is_row = table == &memory.stages;
+      site const where{.what = {.stage = static_cast<int>(is_row ? i / row : i)}};
       for (byte_count size : {m.weights, m.optimizer_state, m.weight_gradient, m.activation, m.gradient,
                               m.stash, m.kept_by_forward(), m.left_by_input(), m.weight_stash,
                               m.sequence_state, m.sequence_gradient})
@@ -149,7 +164,20 @@ constexpr diagnosis check(memory_model const& memory, int stage_count) {
           return {.broken = rule::sizes_fit, .first = where, .number = size};
       for (byte_count part : {m.kept_by_forward(), m.left_by_input()})
         if (part > m.stash) return {.broken = rule::sizes_fit, .first = where, .number = part};
+      if (!is_row || row == 1) continue;
+      stage_memory const& first = (*table)[i - i % row];
+      if (m.recomputes() != first.recomputes() || m.weights != first.weights
+          || m.optimizer_state != first.optimizer_state || m.weight_gradient != first.weight_gradient)
+        return {.broken = rule::micro_batches_share_weights, .first = where};
     }
+  return {};
+}
+
+// The same, and rule::tables_agree unless all of so many micro-batches are told apart or none.
+constexpr diagnosis check(memory_model const& memory, int stage_count, int micro_batch_count) {
+  if (diagnosis const d = check(memory, stage_count); !d.ok()) return d;
+  if (memory.micro_batches != 0 && memory.micro_batches != micro_batch_count)
+    return wrong_size(table::micro_batch_memory, memory.micro_batches, micro_batch_count);
   return {};
 }
 
@@ -181,54 +209,64 @@ constexpr memory_limit chunk_activations(byte_count most) {
   return chunk_activations(std::vector<byte_count>(1, most));
 }
 
-// `recomputed` stages keep only `checkpoint` until their recompute (one entry for all stages, or one
-// each). Throws violation{rule::every_pass_is_known} for a stage out of range.
+// `recomputed` stages keep only checkpoint_of(stage, stage_memory) until their recompute. Throws
+// violation{rule::every_pass_is_known} for a stage out of range.
+template <class CheckpointOf>
 constexpr memory_model recomputing(memory_model memory, int stage_count,
-                                   std::vector<int> const& recomputed,
-                                   std::vector<byte_count> const& checkpoint) {
+                                   std::vector<int> const& recomputed, CheckpointOf checkpoint_of) {
   if (recomputed.empty()) return memory;
-  while (static_cast<int>(memory.stages.size()) < stage_count) memory.stages.push_back(memory.stages[0]);
+  auto const row = static_cast<std::size_t>(memory.period());
+  for (std::size_t i = memory.stages.size(); i < row * static_cast<std::size_t>(stage_count); ++i)
+    memory.stages.push_back(stage_memory(memory.stages[i % row]));
   for (int stage : recomputed) {
     if (stage < 0 || stage >= stage_count)
       refuse({.broken = rule::every_pass_is_known,
               .first = {.what = {.kind = pass_kind::recompute, .stage = stage}}});
-    auto const i = static_cast<std::size_t>(stage);
-    memory.stages[i].checkpoint = checkpoint[checkpoint.size() == 1 ? 0 : i];
+    for (std::size_t k = 0; k < row; ++k) {
+      stage_memory& own = memory.stages[static_cast<std::size_t>(stage) * row + k];
+      own.checkpoint = checkpoint_of(stage, static_cast<stage_memory const&>(own));
+    }
   }
   return memory;
 }
 
-// The least that a device can do with, for one micro-batch at a time (the q chunks of one sequence). It
-// then holds every stage of the device until its backwards. Stages that recompute take all of their
-// stash only at the recompute. O(stages * routes).
+// The least that a device can do with, for one micro-batch at a time (the q chunks of one sequence): the
+// largest, where they differ. It then holds every stage of the device until its backwards. Stages that
+// recompute take all of their stash only at the recompute. O(stages * routes), for each micro-batch that
+// is told apart, and for each chunk before it in its sequence.
 constexpr byte_count smallest_budget(placement const& where, memory_model const& memory, int device,
                                      int sequence_chunks = 1,
                                      execution_mode mode = execution_mode::training) {
   byte_count most = 0;
-  for (int route = 0; route < where.route_count(); ++route) {
-    byte_count held = 0;  // when all chunks have gone forward through the stages up to this one
-    for (int stage = 0; stage < where.stage_count(); ++stage) {
-      if (where.device_of(route, stage) != device) continue;
-      stage_memory const& m = memory.of(stage);
-      if (mode == execution_mode::training)
-        held = saturating_sum(held, saturating_product(sequence_chunks, m.kept_by_forward()));
-      // Later stages are through when the first chunk goes back.
-      byte_count const more = mode == execution_mode::training
-                                  ? m.taken_by(pass_kind::recompute) + m.weight_stash
-                                  : m.taken_by(pass_kind::forward);
-      most = max_of(most, saturating_sum(held, more));
+  bool const trains = mode == execution_mode::training;
+  int const told = memory.micro_batches == 0 ? sequence_chunks : memory.micro_batches;
+  for (int route = 0; route < where.route_count(); ++route)
+    // The last chunk goes back first, so of alike ones it is the one at which most is held.
+    for (int k = memory.micro_batches == 0 ? told - 1 : 0; k < told; ++k) {
+      byte_count held =
+          0;  // of the chunks up to k, when all have gone forward through the stages so far
+      for (int stage = 0; stage < where.stage_count(); ++stage) {
+        if (where.device_of(route, stage) != device) continue;
+        for (int chunk = k - k % sequence_chunks; trains && chunk <= k; ++chunk)
+          held = saturating_sum(held, memory.of(stage, chunk).kept_by_forward());
+        // Later stages are through when this chunk goes back.
+        stage_memory const& m = memory.of(stage, k);
+        byte_count const more =
+            trains ? m.taken_by(pass_kind::recompute) + m.weight_stash : m.taken_by(pass_kind::forward);
+        most = max_of(most, saturating_sum(held, more));
+      }
     }
-  }
   return saturating_sum(most, memory.resident_on(where, device));
 }
 
-// Those of check(memory_model); rule::tables_agree unless there is one budget for all devices or one
-// each; rule::parameter_is_at_least with the smallest budget of the first device that has less. `least`
-// gives the smallest budgets, a list by device. It is called only if the checks before pass.
+// Those of check(memory_model), of so many micro-batches; rule::tables_agree unless there is one budget
+// for all devices or one each; rule::parameter_is_at_least with the smallest budget of the first device
+// that has less. `least` gives the smallest budgets, a list by device, and is called only if the checks
+// before pass.
 template <class SmallestBudgets>
 constexpr diagnosis check_budgets(memory_limit const& limit, placement const& where,
-                                  SmallestBudgets const& least) {
-  if (diagnosis const d = check(limit.memory, where.stage_count()); !d.ok()) return d;
+                                  int micro_batch_count, SmallestBudgets const& least) {
+  if (diagnosis const d = check(limit.memory, where.stage_count(), micro_batch_count); !d.ok()) return d;
   if (limit.budget.size() != 1 && static_cast<int>(limit.budget.size()) != where.device_count())
     return wrong_size(table::device_budgets, limit.budget.size(), where.device_count());
   std::vector<byte_count> const needed = least();
@@ -243,9 +281,9 @@ constexpr diagnosis check_budgets(memory_limit const& limit, placement const& wh
 }
 
 // For one micro-batch at a time (the chunks of one sequence).
-constexpr diagnosis check(memory_limit const& limit, placement const& where, int sequence_chunks = 1,
-                          execution_mode mode = execution_mode::training) {
-  return check_budgets(limit, where, [&] {
+constexpr diagnosis check(memory_limit const& limit, placement const& where, int micro_batch_count,
+                          int sequence_chunks = 1, execution_mode mode = execution_mode::training) {
+  return check_budgets(limit, where, micro_batch_count, [&] {
     std::vector<byte_count> least;
     for (int d = 0; d < where.device_count(); ++d)
       least.push_back(smallest_budget(where, limit.memory, d, sequence_chunks, mode));

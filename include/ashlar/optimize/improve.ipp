@@ -20,7 +20,8 @@ namespace ashlar {
 
 ASHLAR_INLINE bool is_within(schedule const& s, memory_limit const& limit) {
   must_have_form(s);
-  if (diagnosis const d = check(limit.memory, s.stage_count()); !d.ok()) refuse(d);
+  if (diagnosis const d = check(limit.memory, s.stage_count(), s.micro_batch_count()); !d.ok())
+    refuse(d);
   if (limit.budget.size() != 1 && static_cast<int>(limit.budget.size()) != s.device_count())
     refuse(wrong_size(table::device_budgets, limit.budget.size(), s.device_count()));
   std::vector<byte_count> const peaks = peak_memory(s, limit.memory);

@@ -34,7 +34,7 @@ ASHLAR_INLINE precedence_graph::precedence_graph(schedule const& s, memory_model
       what.push_back(t.what);
       device.push_back(static_cast<int>(d));
       length.push_back(s.cost.of(t.what, where.device));
-      stage_memory const& stage = memory.of(t.what.stage);
+      stage_memory const& stage = memory.of(t.what.stage, t.what.micro_batch);
       takes.push_back(stage.taken_by(t.what.kind));
       gives.push_back(stage.given_back_by(t.what.kind, s.mode));
       int& own = stream_of[static_cast<std::size_t>(t.what.stage * pass_kinds)

@@ -69,6 +69,8 @@ ASHLAR_INLINE std::string quantities(diagnosis const& d) {
       return "a stage takes " + n + " ticks, too many to add up";
     case rule::figures_are_in_range:
       return std::string("a ") + name_of(d.which) + " is not";
+    case rule::micro_batches_share_weights:
+      return "those of stage " + std::to_string(d.first.what.stage) + " do not agree";
     case rule::sizes_fit:
     case rule::micro_batch_sizes_divide:
       return "one is " + n;

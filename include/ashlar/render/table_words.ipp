@@ -9,7 +9,7 @@ namespace ashlar::render_detail {
 ASHLAR_INLINE std::string size_of_table(diagnosis const& d) {
   bool const one_for_all = d.of == table::stage_costs || d.of == table::sequence_chunk_costs
                            || d.of == table::micro_batch_costs || d.of == table::stage_memory
-                           || d.of == table::device_budgets;
+                           || d.of == table::micro_batch_memory || d.of == table::device_budgets;
   std::string const sizes =
       std::to_string(d.number) + ", not " + (one_for_all ? "1 or " : "") + std::to_string(d.needed);
   switch (d.of) {
@@ -37,6 +37,8 @@ ASHLAR_INLINE std::string size_of_table(diagnosis const& d) {
       return "speeds of devices are " + sizes;
     case table::stage_memory:
       return "sizes of stages in memory are " + sizes;
+    case table::micro_batch_memory:
+      return "micro-batches that have sizes of their own in memory are " + sizes;
     case table::device_budgets:
       return "budgets of devices are " + sizes;
     case table::micro_batch_sizes:

@@ -34,7 +34,8 @@ class held_memory {
 
   // Bytes that the pass takes at its start.
   constexpr byte_count taken_by(pass what) {
-    if (what.kind != pass_kind::work) return memory_.of(what.stage).taken_by(what.kind);
+    if (what.kind != pass_kind::work)
+      return memory_.of(what.stage, what.micro_batch).taken_by(what.kind);
     if (!work_.knows(what) || work_.readers(what).empty()) return 0;
     auto const job = static_cast<std::size_t>(what.stage);
     byte_count const bytes = job < work_bytes_.size() ? work_bytes_[job].output : 0;
@@ -61,7 +62,7 @@ class held_memory {
   };
 
   constexpr byte_count given_back_by_pass(pass what) {
-    stage_memory const& own = memory_.of(what.stage);
+    stage_memory const& own = memory_.of(what.stage, what.micro_batch);
     byte_count const all = own.given_back_by(what.kind, mode_);
     if (work_.empty()) return all;
     if (mode_ == execution_mode::inference)

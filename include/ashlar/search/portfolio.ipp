@@ -72,16 +72,15 @@ ASHLAR_INLINE layout_choice vary(layout_choice c, std::vector<int> const& recomp
   std::int64_t const finer = recomputed.empty() ? 1 : percents;
   c.memory_unit *= finer * sequence_chunks;
   for (byte_count& most : limit.budget) most = saturating_product(most, finer * sequence_chunks);
-  std::vector<byte_count> checkpoints;
-  for (int stage = 0; stage < where.stage_count(); ++stage)
-    checkpoints.push_back(limit.memory.of(stage).stash * how.kept_percent_of(stage));
   for (stage_memory& m : limit.memory.stages) {
     for (byte_count* size : {&m.weights, &m.weight_gradient, &m.optimizer_state})
       *size = saturating_product(*size, finer * sequence_chunks);
     for (byte_count* size : {&m.stash, &m.stash_left, &m.weight_stash})
       if (*size != stage_memory::all) *size *= finer;
   }
-  limit.memory = recomputing(std::move(limit.memory), where.stage_count(), recomputed, checkpoints);
+  limit.memory = recomputing(
+      std::move(limit.memory), where.stage_count(), recomputed,
+      [&](int stage, stage_memory const& m) { return m.stash / finer * how.kept_percent_of(stage); });
   return c;
 }
 

@@ -62,7 +62,7 @@ ASHLAR_INLINE diagnosis check(search_problem const& problem) {
     if (count % graph.together() != 0)
       return {.broken = rule::micro_batches_fill_blocks, .number = graph.together()};
   }
-  return check_budgets(problem.limit, problem.where, [&] { return smallest_budgets(problem); });
+  return check_budgets(problem.limit, problem.where, count, [&] { return smallest_budgets(problem); });
 }
 
 ASHLAR_INLINE diagnosis check_start(search_problem const& problem, schedule const& s) {

@@ -19,9 +19,11 @@ struct transfer_time {
 constexpr byte_count message_size(simulation_options const& o, instruction const& i,
                                   stage_graph const& graph) {
   bool const forward = i.what.kind == pass_kind::forward;
-  return o.size_of(
-      {.kind = forward ? slot_kind::activation : slot_kind::gradient, .of = i.what.stage, .to = i.to},
-      graph);
+  return o.size_of({.kind = forward ? slot_kind::activation : slot_kind::gradient,
+                    .of = i.what.stage,
+                    .micro_batch = i.what.micro_batch,
+                    .to = i.to},
+                   graph);
 }
 
 // Of a send on this device.

@@ -150,7 +150,8 @@ class memory_walk {
         } else {
           v.end = max_of(v.end, t.end);
           if (keys_[n].kind != slot_kind::stash || self.what.kind != pass_kind::backward_input) continue;
-          byte_count const left = min_of(v.bytes, o_.memory.of(self.what.stage).left_by_input());
+          byte_count const left =
+              min_of(v.bytes, o_.memory.of(self.what.stage, self.what.micro_batch).left_by_input());
           if (left < v.bytes) changes_.push_back({t.end, left - v.bytes, i});
           v.bytes = left;
         }

@@ -68,7 +68,7 @@ struct simulation_options {
     }
     int const stage = v.kind == slot_kind::gradient ? v.to : v.of;
     if (stage < 0 || stage >= stage_count) return 0;
-    stage_memory const& m = memory.of(stage);
+    stage_memory const& m = memory.of(stage, v.micro_batch);
     switch (v.kind) {
       case slot_kind::activation:
         return m.activation;
@@ -136,7 +136,7 @@ constexpr diagnosis check(simulation_options const& o, int stage_count, int devi
   if (diagnosis const d = check(o.cost, stage_count, device_count, micro_batch_count, sequence_chunks);
       !d.ok())
     return d;
-  if (diagnosis const d = check(o.memory, stage_count); !d.ok()) return d;
+  if (diagnosis const d = check(o.memory, stage_count, micro_batch_count); !d.ok()) return d;
   if (o.data_ranks < 1) return {.broken = rule::counts_are_positive, .number = o.data_ranks};
   if (o.optimizer < 0 || o.optimizer >= max_tick)
     return {.broken = rule::no_duration_is_negative, .number = o.optimizer};

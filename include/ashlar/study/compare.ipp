@@ -116,7 +116,8 @@ ASHLAR_INLINE std::vector<double> peaks_of(schedule const& s, int parts, int kep
   }
   memory_model memory;
   memory.stages[0].stash = 100;
-  memory = recomputing(std::move(memory), s.stage_count(), again, {kept_percent});
+  memory = recomputing(std::move(memory), s.stage_count(), again,
+                       [&](int, stage_memory const&) { return byte_count{kept_percent}; });
   for (byte_count peak : peak_memory(s, memory))
     peaks.push_back(static_cast<double>(peak) / (100 * whole));
   return peaks;

@@ -13,6 +13,8 @@ namespace {
 constexpr auto trains = execution_mode::training;
 constexpr auto infers = execution_mode::inference;
 
+byte_count all_but(int stage, stage_memory const& m) { return m.stash - stage; }
+
 TEST_CASE("what passes take and give back") {
   memory_limit const counted = chunk_activations(3);
   CHECK((counted.budget_of(0) == 3 && counted.budget_of(7) == 3));
@@ -37,22 +39,22 @@ TEST_CASE("what passes take and give back") {
 
 TEST_CASE("the first device that has too little, and the least that it needs") {
   placement const v = v_shape(devices{3});  // stages 0 5, 1 4, 2 3
-  CHECK(check(chunk_activations(2), v).ok());
-  diagnosis const d = check(chunk_activations(1), v);
+  CHECK(check(chunk_activations(2), v, 4).ok());
+  diagnosis const d = check(chunk_activations(1), v, 4);
   CHECK((d.broken == rule::parameter_is_at_least && d.which == parameter::memory_budget));
   CHECK((d.first.device == 0 && d.number == 2 && d.given == 1));
 
   memory_limit bytes = limits::sized({26, 27, 28}, {1, 2, 4, 8, 16, 32}, {0});
   for (int device = 0; device < 3; ++device)
     CHECK(smallest_budget(v, bytes.memory, device) == (device == 0 ? 33 : device == 1 ? 18 : 12));
-  diagnosis const e = check(bytes, v);
+  diagnosis const e = check(bytes, v, 1);
   CHECK((e.first.device == 0 && e.number == 33 && e.given == 26));
   bytes.budget = {33, 17, 12};
-  CHECK((check(bytes, v).first.device == 1 && check(bytes, v).number == 18));
+  CHECK((check(bytes, v, 1).first.device == 1 && check(bytes, v, 1).number == 18));
   bytes.budget = {33, 18, 12};
-  CHECK(check(bytes, v).ok());
+  CHECK(check(bytes, v, 1).ok());
   bytes.memory.stages[3].weight_stash = 5;  // beside all that is held by then
-  CHECK((smallest_budget(v, bytes.memory, 2) == 17 && check(bytes, v).first.device == 2));
+  CHECK((smallest_budget(v, bytes.memory, 2) == 17 && check(bytes, v, 1).first.device == 2));
   // Of two routes the one that needs more.
   CHECK(smallest_budget(overlay(linear(devices{2}), mirror(linear(devices{2}))),
                         limits::sized({3, 5}, {3, 5}), 0)
@@ -71,10 +73,10 @@ TEST_CASE("what lies there all the time leaves the rest of a budget") {
                      .budget = {100, 84}};
   CHECK(
       (limit.memory.resident_on(v, 0) == 70 && limit.free_on(v, 0) == 30 && limit.free_on(v, 1) == 14));
-  CHECK(check(limit, v).ok());
+  CHECK(check(limit, v, 4).ok());
   limit.budget = {100, 83};
-  CHECK((check(limit, v).first.device == 1 && check(limit, v).number == 84
-         && check(limit, v).given == 83));
+  CHECK((check(limit, v, 4).first.device == 1 && check(limit, v, 4).number == 84
+         && check(limit, v, 4).given == 83));
 
   limit.memory.stages.resize(4, limit.memory.stages[0]);
   limit.memory.stages[3].weights += 100;  // a vocabulary on device 0
@@ -93,8 +95,8 @@ TEST_CASE("what lies there all the time leaves the rest of a budget") {
 TEST_CASE("what recomputes keeps less until then") {
   placement const v = v_shape(devices{2});  // stages 0 3, 1 2
   memory_model const plain = limits::sized({10, 20, 10, 20}, {4});
-  CHECK(recomputing(plain, 4, {}, {1}) == plain);
-  CHECK(recomputing(plain, 4, {0, 2}, {3, 9, 2, 9}).of(2).checkpoint == 2);
+  CHECK(recomputing(plain, 4, {}, all_but) == plain);
+  CHECK(recomputing(plain, 4, {0, 2}, all_but).of(2).checkpoint == 8);
   memory_limit limit = limits::recomputing(limits::sized({24}, {10}, {4}), 4, {0, 2}, 3);
   memory_model const& m = limit.memory;
   CHECK(
@@ -105,23 +107,61 @@ TEST_CASE("what recomputes keeps less until then") {
   // which 2 is recomputed while 1 is held.
   CHECK((smallest_budget(v, m, 0) == 13 && smallest_budget(v, m, 1) == 20));
   CHECK((smallest_budget(v, m, 0, 3) == 39 && smallest_budget(v, m, 1, 3) == 3 * 13 + 7));
-  CHECK((check(limit, v).ok() && check(limit, v, 3).number == 39));
+  CHECK((check(limit, v, 4).ok() && check(limit, v, 3, 3).number == 39));
   CHECK((m.of(0).least_held(F, W) == 3 && m.of(1).least_held(F, W) == 4));
   CHECK((m.of(1).least_held(F, I) == 10 && m.of(0).least_held(F, I) == 3));
   CHECK((m.of(0).least_held(R, I) == 10 && m.of(0).least_held(R, W) == 4));
 }
 
+TEST_CASE("micro-batches may differ in what passes keep and send") {
+  placement const v = v_shape(devices{2});  // stages 0 3, 1 2
+  memory_limit limit{.memory = {.stages = {{.weights = 5, .activation = 8, .stash = 3},
+                                           {.weights = 5, .activation = 4, .stash = 9},
+                                           {.weights = 5, .stash = 1}},
+                                .micro_batches = 3},
+                     .budget = {28}};
+  memory_model& m = limit.memory;
+  CHECK((m.of(3, 1).stash == 9 && m.of(0, 2).activation == 0 && m.of(2, 4).stash == 9));
+  CHECK((m.resident_on(v, 0) == 10 && limit.free_on(v, 1) == 18));
+  CHECK(smallest_budget(v, m, 0) == 28);  // two stashes of the largest
+  CHECK(smallest_budget(v, m, 0, 1, infers) == 19);
+  CHECK(smallest_budget(v, m, 0, 3) == 10 + 2 * (3 + 9 + 1));  // of one sequence
+  CHECK((check(limit, v, 3).ok() && check(limit, v, 4) == wrong_size(table::micro_batch_memory, 3, 4)));
+  memory_model const again = recomputing(m, 4, {1}, [](int, stage_memory const&) { return 1; });
+  CHECK((again.stages.size() == 12 && again.of(1, 1).taken_by(R) == 8 && !again.of(2, 1).recomputes()));
+  CHECK(check(again, 4, 3).ok());
+  // Chunks of a sequence that have gone back keep nothing while the one before them is recomputed.
+  CHECK(smallest_budget(linear(devices{4}), again, 1, 3) == 5 + 2 + 8);
+
+  m.stages.push_back({});
+  CHECK(check(m, 4) == wrong_size(table::stage_memory, 1, 4));
+  CHECK(check(m, 1) == wrong_size(table::micro_batch_memory, 1, 3));
+  m.stages.pop_back();
+  for (auto const change : {+[](stage_memory& each) { each.weights = 4; },
+                            +[](stage_memory& each) { each.optimizer_state = 4; },
+                            +[](stage_memory& each) { each.weight_gradient = 4; },
+                            +[](stage_memory& each) { each.checkpoint = 0; }}) {
+    memory_model wrong = again;
+    change(wrong.stages[8]);
+    CHECK(check(wrong, 4).broken == rule::micro_batches_share_weights);
+    CHECK(check(wrong, 4).first.what.stage == 2);
+  }
+  m.micro_batches = -1;
+  CHECK(check(m, 4).broken == rule::counts_are_positive);
+}
+
 TEST_CASE("tables of other lengths and sizes that are none are refused") {
   placement const v = v_shape(devices{2});
-  CHECK(check(chunk_activations({8, 8, 8}), v).broken == rule::tables_agree);
-  CHECK(check(chunk_activations({8, 8, 8}), v).number == 3);
-  CHECK(check(memory_limit{}, v).broken == rule::tables_agree);  // no budget at all
-  CHECK(check(limits::sized({8}, {1, 1}, {1}), v).broken == rule::tables_agree);
-  CHECK(check(limits::sized({8, 8}, {1, 1, 1, 1}, {1, 1, 1, 1}), v).ok());
-  diagnosis const more = check(limits::sized({90}, {5, 4, 5, 5}, {5}), v);
+  CHECK(check(chunk_activations({8, 8, 8}), v, 4).broken == rule::tables_agree);
+  CHECK(check(chunk_activations({8, 8, 8}), v, 4).number == 3);
+  CHECK(check(memory_limit{}, v, 4).broken == rule::tables_agree);  // no budget at all
+  CHECK(check(limits::sized({8}, {1, 1}, {1}), v, 4).broken == rule::tables_agree);
+  CHECK(check(limits::sized({8, 8}, {1, 1, 1, 1}, {1, 1, 1, 1}), v, 4).ok());
+  diagnosis const more = check(limits::sized({90}, {5, 4, 5, 5}, {5}), v, 4);
   CHECK((more.broken == rule::sizes_fit && more.first.what.stage == 1 && more.number == 5));
-  CHECK(check(limits::sized({90}, {5}, {-2}), v).number == -2);
-  CHECK(check(limits::recomputing(limits::sized({90}, {5}, {5}), 4, {2}, 6), v).first.what.stage == 2);
+  CHECK(check(limits::sized({90}, {5}, {-2}), v, 4).number == -2);
+  CHECK(check(limits::recomputing(limits::sized({90}, {5}, {5}), 4, {2}, 6), v, 4).first.what.stage
+        == 2);
   for (byte_count stage_memory::*const size :
        {&stage_memory::weights, &stage_memory::optimizer_state, &stage_memory::weight_gradient,
         &stage_memory::activation, &stage_memory::gradient, &stage_memory::stash,
@@ -136,12 +176,12 @@ TEST_CASE("tables of other lengths and sizes that are none are refused") {
 }
 
 TEST_CASE("errors of memory in words") {
-  CHECK_BREAKS(every_pass_is_known, recomputing({}, 4, {0, 4}, {0}));
-  CHECK_BREAKS(every_pass_is_known, recomputing({}, 4, {-1}, {0}));
-  CHECK(explain(check(chunk_activations(1), v_shape(devices{2})))
+  CHECK_BREAKS(every_pass_is_known, recomputing({}, 4, {0, 4}, all_but));
+  CHECK_BREAKS(every_pass_is_known, recomputing({}, 4, {-1}, all_but));
+  CHECK(explain(check(chunk_activations(1), v_shape(devices{2}), 4))
         == "the memory budget on device 0 must be at least 2, not 1");
   CHECK(
-      explain(check(limits::sized({90}, {5, 4, 5, 5}, {5}), v_shape(devices{2})))
+      explain(check(limits::sized({90}, {5, 4, 5, 5}, {5}), v_shape(devices{2}), 4))
       == "sizes must not be negative, larger than the whole or beyond the range of bytes, but one is 5");
 }
 
