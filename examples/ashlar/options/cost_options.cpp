@@ -191,7 +191,7 @@ ashlar::memory_model with_sizes(ashlar::stage_memory const& stage, cost_options 
     own.activation = own.gradient = line[0];
     own.stash = line[1];
     if (own.stash_left != ashlar::stage_memory::all)
-      must_lie("--stash-left-bytes", own.stash_left, 0, own.stash);
+      must_be_between("--stash-left-bytes", own.stash_left, 0, own.stash);
   }
   return made;
 }
