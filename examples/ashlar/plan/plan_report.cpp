@@ -74,8 +74,9 @@ std::string question_of(plan_study const& s) {
   std::string text = model_of(s) + cluster_of(s);
   if (s.model.lists.empty())
     text += fmt::format(
-        "Assumed: products take {} of their time at peak and exchange {}, as fitted to published "
-        "steps on A100s, unless the cluster's file says otherwise;\n{}, {} attention and fused norms; ",
+        "Assumed: products take {} times as long as at peak and exchanges {} times, as fitted to "
+        "published steps on A100s, unless the cluster's file says otherwise;\n{}, {} attention and "
+        "fused norms; ",
         factor_of(s, &step_constants::products, 3), factor_of(s, &step_constants::exchange, 2),
         s.model.precision, s.question.widths.scores > 0 ? "kept scores of" : "flash");
   else
@@ -117,8 +118,9 @@ std::string best_table(plan_study const& s) {
   std::string text = table(cells, 2);
   for (std::size_t i = 0; i < s.answer.best.size(); ++i)
     if (planned_step const& step = s.answer.best[i]; step.catalog > 0)
-      text += fmt::format("A search found the order of plan {}: {:.3f} s in that of {}.\n", i + 1,
-                          step.catalog, name_of(step.plan));
+      text += fmt::format(
+          "Plan {} has an order that a search found. In the order of {} it takes {:.3f} s.\n", i + 1,
+          name_of(step.plan), step.catalog);
   return text;
 }
 

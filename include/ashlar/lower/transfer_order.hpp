@@ -12,7 +12,7 @@ namespace ashlar {
 
 // By what a device's transfers are ordered.
 enum class transfer_order : unsigned char {
-  finish_time,  // by the time at which the schedule has the producer end: what transfers.hpp explains
+  finish_time,  // by the end of the producer in the schedule (transfer_events.hpp)
   asap,         // as frameworks list them: each right after its producer, passes taken by turns
 };
 
