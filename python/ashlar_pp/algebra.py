@@ -149,11 +149,13 @@ def lower(
     lanes: str = "one",
     weight_buffers: int = 1,
     prefetch: int = 1,
+    receives: str = "when_sent",
 ) -> Operation:
     """Schedule to program: passes, transfers, and sums of gradients.
 
     sharding: none, optimizer, gradients, weights, full (over data_ranks copies of the pipeline).
     reduction: eager, at_end, eager_middle_last. lanes: one, one_a_peer, one_a_direction, one_a_kind.
+    receives: when_sent, or when_needed: as late as the lanes allow without holding anything up.
     """
     return Operation(
         _core.lower,
@@ -163,6 +165,7 @@ def lower(
         lanes=lanes,
         weight_buffers=weight_buffers,
         prefetch=prefetch,
+        receives=receives,
     )
 
 

@@ -46,9 +46,10 @@ ashlar::transfer_lanes lanes_of(std::string const& word) {
 }
 
 program lowered(ashlar::schedule const& s, int data_ranks, std::string const& sharding,
-                std::string const& reduction, std::string const& lanes, int weight_buffers,
-                int prefetch) {
+                std::string const& reduction, std::string const& lanes, int weight_buffers, int prefetch,
+                std::string const& receives) {
   using ashlar::gradient_reduction;
+  using ashlar::receive_time;
   using ashlar::sharding_level;
   return ashlar::lower(
       s, {.lanes = lanes_of(lanes),
@@ -65,7 +66,10 @@ program lowered(ashlar::schedule const& s, int data_ranks, std::string const& sh
                                                   {"weights", sharding_level::weights},
                                                   {"full", sharding_level::full}}),
           .weight_buffers = within("weight_buffers", weight_buffers, 1, tool::most_devices),
-          .prefetch = within("prefetch", prefetch, 0, tool::most_passes)});
+          .prefetch = within("prefetch", prefetch, 0, tool::most_passes),
+          .receives = meaning_of<receive_time>(
+              "receives", receives,
+              {{"when_sent", receive_time::when_sent}, {"when_needed", receive_time::when_needed}})});
 }
 
 void prove(program const& p) {
@@ -187,7 +191,7 @@ void bind_program(nb::module_& m) {
       });
   m.def("lower", &lowered, "value"_a, nb::kw_only(), "data_ranks"_a = 1, "sharding"_a = "none",
         "reduction"_a = "eager", "lanes"_a = "one", "weight_buffers"_a = 1, "prefetch"_a = 1,
-        "The schedule's program: passes, transfers, and sums of gradients.");
+        "receives"_a = "when_sent", "The schedule's program: passes, transfers, and sums of gradients.");
   m.def(
       "write_pytorch",
       [](ashlar::schedule const& s, std::string const& dialect) {

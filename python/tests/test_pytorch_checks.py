@@ -49,3 +49,13 @@ def test_the_raw_order_of_1f1b_begins_with_the_wrong_micro_batch():
     text = text_of(schedules.Schedule1F1B(Stage(), 2, loss_fn=print)._get_pipeline_order())
     with pytest.raises(ValueError, match="line 2.*1F2"):
         ashlar_pp.read_pytorch_program(text)
+
+
+def test_receives_may_come_as_late_as_the_lanes_allow():
+    schedule = ashlar_pp.catalog.depth_first(4, 8)
+    early = (schedule | ashlar_pp.lower()).pytorch()
+    for lanes in ("one", "one_a_kind", "one_a_direction"):
+        program = schedule | ashlar_pp.lower(lanes=lanes, receives="when_needed")
+        program.check()
+        assert program.pytorch() != early
+        assert ashlar_pp.pytorch_communicators(program.pytorch())[lanes] == ""

@@ -121,7 +121,11 @@ TEST_CASE("what is lowered runs with all of them") {
     CAPTURE(c);
     program const lowered = lower(c.schedule());
     if (!pytorch_obstacle(lowered).empty()) continue;
-    for (pytorch_communicators const& arrangement : all_pytorch_communicators)
+    for (pytorch_communicators const& arrangement : all_pytorch_communicators) {
       CHECK(pytorch_deadlock(lowered, arrangement.lanes) == "");
+      program const late =
+          lower(c.schedule(), {.lanes = arrangement.lanes, .receives = receive_time::when_needed});
+      CHECK(pytorch_deadlock(late, arrangement.lanes) == "");
+    }
   }
 }

@@ -7,8 +7,10 @@
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/prefetch.hpp>
 #include <ashlar/core/refuse.hpp>
+#include <ashlar/core/sort.hpp>
 #include <ashlar/lower/instants.hpp>
 #include <ashlar/lower/options.hpp>
+#include <ashlar/lower/receive_times.hpp>
 #include <ashlar/lower/sharing_writer.hpp>
 #include <ashlar/lower/stream_writer.hpp>
 #include <ashlar/lower/transfer_events.hpp>
@@ -31,7 +33,11 @@ class lowering {
  public:
   // `ends` is what check_passes(s) fills.
   constexpr lowering(schedule const& s, lower_options const& options, pass_ends const& ends)
-      : s_(s), ends_(ends), out_(program_for(s, options), options.slots), sharing_(s, options, out_) {
+      : s_(s),
+        ends_(ends),
+        out_(program_for(s, options), options.slots),
+        sharing_(s, options, out_),
+        late_(options.receives == receive_time::when_needed) {
     std::size_t passes = 0;
     for (auto const& order : s.order) passes += order.size();
     // At most two transfers a pass and edge, five operands a pass on a chain.
@@ -45,6 +51,7 @@ class lowering {
   // Writes the program. To be called once.
   constexpr program run() {
     events_ = events_in_order(s_, out_.made().groups, ends_);
+    if (late_) receive_times_ = receive_times(s_, out_.made().lanes).of(events_);
     lists<turn> const mine = turns_by_device();
     find_states();
     for (std::size_t d = 0; d < mine.size(); ++d) write_stream(static_cast<int>(d), mine[d]);
@@ -71,19 +78,46 @@ class lowering {
     int part = 0;
   };
 
-  // The turns of each device, in the order of the events.
+  // The turns of each device, in the order of their times, and those of one time in that of the events.
   constexpr lists<turn> turns_by_device() const {
-    parameter_groups const& groups = out_.made().groups;
+    if (receive_times_.empty()) return turns_of_events();
+    dynamic_array<keyed_index> by_time;  // an even index is of the receive
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      by_time.push_back({events_[i].time, 2 * i + 1});
+      if (!events_[i].is_reduction()) by_time.push_back({receive_times_[i], 2 * i});
+    }
+    sort_by_key(by_time);
+    return {static_cast<std::size_t>(s_.device_count()), [&](auto add) {
+              for (keyed_index const& k : by_time) {
+                std::size_t const i = k.index / 2;
+                event const& e = events_[i];
+                turn const own{.event = static_cast<int>(i)};
+                if (e.is_reduction())
+                  add_members(e, own, add);
+                else
+                  add(k.index % 2 == 0 ? e.target : e.source, own);
+              }
+            }};
+  }
+
+  template <class Add>
+  constexpr void add_members(event const& e, turn own, Add add) const {
     work_view const work = s_.work.view();
+    if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0) {
+      for (; own.part < work.part_count(job); ++own.part)
+        add(work.part({pass_kind::work, job, own.part}).device, own);
+    } else {
+      for (int device : out_.made().groups.holders(e.group)) add(device, own);
+    }
+  }
+
+  constexpr lists<turn> turns_of_events() const {
     return {static_cast<std::size_t>(s_.device_count()), [&](auto add) {
               for (std::size_t i = 0; i < events_.size(); ++i) {
                 event const& e = events_[i];
-                turn own{.event = static_cast<int>(i)};
-                if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0) {
-                  for (; own.part < work.part_count(job); ++own.part)
-                    add(work.part({pass_kind::work, job, own.part}).device, own);
-                } else if (e.is_reduction()) {
-                  for (int device : groups.holders(e.group)) add(device, own);
+                turn const own{.event = static_cast<int>(i)};
+                if (e.is_reduction()) {
+                  add_members(e, own, add);
                 } else {
                   add(e.source, own);
                   add(e.target, own);
@@ -116,11 +150,12 @@ class lowering {
       for (; next < mine.size(); ++next) {
         if (next + ahead < mine.size()) prefetch(&nth(events_, mine[next + ahead].event));
         event const& e = nth(events_, mine[next].event);
-        if (e.time > until) break;
-        sharing_.write_until(position, e.time);
-        out_.advance(e.time);
+        tick const time = e.target == device ? received(mine[next].event) : e.time;
+        if (time > until) break;
+        sharing_.write_until(position, time);
+        out_.advance(time);
         if (!e.is_reduction())
-          write_transfer(e, device);
+          write_transfer(e, device, received(mine[next].event));
         else if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0)
           write_collective({pass_kind::work, job, mine[next].part}, e.time);
         else
@@ -157,7 +192,13 @@ class lowering {
                time + s_.work.view().duration(what));
   }
 
-  constexpr void write_transfer(event const& e, int device) {
+  // When the receive of an event is issued.
+  constexpr tick received(int event) const {
+    return receive_times_.empty() ? nth(events_, event).time : nth(receive_times_, event);
+  }
+
+  // What is sent at one moment must not make room for what is received at the same.
+  constexpr void write_transfer(event const& e, int device, tick at) {
     bool const sends = e.source == device;
     int const peer = sends ? e.target : e.source;
     opcode const code = sends ? opcode::send : opcode::receive;
@@ -166,7 +207,7 @@ class lowering {
                 .what = e.what,
                 .to = e.to,
                 .peer = peer},
-               sends ? e.time + s_.cost.transfer(device, peer) : e.time);
+               sends ? at + s_.cost.transfer(device, peer) + (late_ ? 1 : 0) : at);
   }
 
   // How many turns ahead an event is prefetched: the events of one device lie far apart among those of
@@ -177,6 +218,8 @@ class lowering {
   pass_ends const& ends_;
   stream_writer out_;
   sharing_writer sharing_;
+  bool late_;                             // receives, when they are needed
+  dynamic_array<tick> receive_times_;     // by event; empty: those of the events
   dynamic_array<event> events_;           // of all devices
   std::vector<std::vector<int>> states_;  // by device
 };

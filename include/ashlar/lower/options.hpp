@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/lower/receive_times.hpp>
 #include <ashlar/lower/slot_coloring.hpp>
 #include <ashlar/lower/transfer_order.hpp>
 #include <ashlar/model/parameter_groups.hpp>
@@ -28,6 +29,7 @@ struct lower_options {
   std::vector<std::vector<int>> shared_parameters = {};
   transfer_order transfers = transfer_order::finish_time;
   slot_reuse slots = slot_reuse::when_free;
+  receive_time receives = receive_time::when_sent;
 
   friend constexpr bool operator==(lower_options const&, lower_options const&) = default;
 };

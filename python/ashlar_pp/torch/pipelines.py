@@ -43,6 +43,7 @@ def pipeline(
     scale_grads: bool = True,
     runtime: str = "auto",
     lanes: str | None = None,
+    receives: str = "when_sent",
     dynamic_shapes: bool = False,
     timeout: float | datetime.timedelta | None = None,
 ) -> Any:
@@ -56,6 +57,8 @@ def pipeline(
     runtime: `pytorch` is PyTorch's own, with our communication; `ashlar` is ours, which also runs several
     routes, recomputes, and sequences in chunks; `auto` is PyTorch's where it can run the schedule.
     lanes: which transfers share a communicator in PyTorch (one, one_a_kind, one_a_direction; None: as torch is set).
+    receives: when PyTorch issues a receive: when_sent, or when_needed: as late as the lanes allow. A receive that waits
+    on a GPU holds up what shares its communicator, and one that comes late is not hidden behind passes.
     dynamic_shapes: micro-batches may differ in shape; each step then begins with messages about that (ours alone).
     timeout: in seconds; whoever does not answer for so long is named (ours alone; else the group's own holds).
 
@@ -67,7 +70,9 @@ def pipeline(
         raise ValueError(f"runtime must be auto, pytorch or ashlar, not '{runtime}'")
     guards.must_have_no_parameters(loss_fn)
     rank = dist.get_rank(group)
-    program = _core.lower(schedule, data_ranks=data_ranks, sharding=sharding, lanes=lanes or installed_lanes())
+    program = _core.lower(
+        schedule, data_ranks=data_ranks, sharding=sharding, lanes=lanes or installed_lanes(), receives=receives
+    )
     obstacle = program.pytorch_obstacle()
     if not obstacle and program.devices != dist.get_world_size(group):
         obstacle = f"it has {program.devices} devices, and the group {dist.get_world_size(group)} ranks"
