@@ -28,7 +28,7 @@ def main():
     pip = ["-m", "pip", "--disable-pip-version-check", "--quiet"]
     with tempfile.TemporaryDirectory() as folder:
         build = [sys.executable, *pip, "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", folder]
-        subprocess.run([*build, str(tests.parent)], check=True)
+        subprocess.run([*build, str(tests.parent.parent)], check=True)
         (wheel,) = pathlib.Path(folder).glob("*.whl")
         print(f"{wheel.name}: {wheel.stat().st_size // 1024} KiB", flush=True)
         home = pathlib.Path(folder, "environment")

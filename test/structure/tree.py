@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-TOP = {"CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CMakePresets.json", "CODE_OF_CONDUCT.md", "LICENSE", "README.md", "SECURITY.md",
+TOP = {"CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CMakePresets.json", "CODE_OF_CONDUCT.md", "LICENSE", "README.md", "SECURITY.md", "pyproject.toml",
        "backends", "bench", "cmake", "docs", "examples", "include", "python", "test"}
 DOTFILES = {".ci", ".clang-format", ".clang-tidy", ".editorconfig", ".github", ".gitignore", ".gitattributes"}
 # Spelt in two halves, so that this file does not find itself.

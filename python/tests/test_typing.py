@@ -1,0 +1,34 @@
+"""Type checkers know the package."""
+
+import importlib.util
+import pathlib
+import subprocess
+import sys
+
+import ashlar_pp
+import pytest
+
+STUBS = pathlib.Path(ashlar_pp.__file__).with_name("_core.pyi")
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("mypy") is None or not STUBS.exists(),
+    reason="mypy is not installed, or the package only linked",
+)
+def test_mypy_tells_right_calls_from_wrong_ones(tmp_path):
+    right = tmp_path / "right.py"
+    right.write_text(
+        "from ashlar_pp import Costs, linear, search\n"
+        "found = search(linear(2), 4, Costs(1, 1, 1), budget=1)\n"
+        "makespan: int = found.schedule.makespan\n"
+    )
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text("from ashlar_pp import linear\nlinear('two')\n")
+    told = [
+        subprocess.run(
+            [sys.executable, "-m", "mypy", "--no-incremental", str(one)], capture_output=True, text=True, cwd=tmp_path
+        )
+        for one in (right, wrong)
+    ]
+    assert told[0].returncode == 0, told[0].stdout
+    assert told[1].returncode == 1 and "[arg-type]" in told[1].stdout, told[1].stdout
