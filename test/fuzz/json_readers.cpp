@@ -4,6 +4,7 @@
 #include <ashlar/interop/json.hpp>
 #include <ashlar/interop/json_costs.hpp>
 #include <ashlar/interop/json_machine.hpp>
+#include <ashlar/interop/json_profile.hpp>
 #include <ashlar/interop/json_schedule.hpp>
 #include <ashlar/interop/json_trace.hpp>
 #include <ashlar/schedule/check.hpp>
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -42,13 +44,21 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     }
   });
   try_to([&] {
-    for (ashlar::stage_cost const& c : ashlar::read_json_costs(text).cost.per_stage)
-      must(c.forward >= 1 && c.backward_input >= 1 && c.backward_weight >= 1);
+    ashlar::read_json_costs(text).cost.passes.for_each([](int, int, ashlar::stage_cost const& c) {
+      must(c.forward >= 0 && c.backward_input >= 0 && c.backward_weight >= 0);
+    });
   });
   try_to([&] {
     ashlar::json_trace const read = ashlar::read_json_trace(text);
     for (ashlar::trace_event const& e : read.events)
       must(e.start <= e.end && e.device >= 0 && e.device < read.device_count);
+  });
+  try_to([&] {
+    std::vector<ashlar::json_text> const one{ashlar::parse_json(text)};
+    if (!ashlar::is_json_profile(one.front())) return;
+    must(ashlar::read_json_costs(ashlar::costs_of_profiles(one).costs.dump()).cost.passes.stages() >= 1);
+    for (ashlar::trace_event const& e : ashlar::timeline_of_profiles(one).events)
+      must(e.start <= e.end && e.device == 0);
   });
   try_to([&] { must(ashlar::read_json_machine(text).machine.per_node >= 1); });
   try_to([&] { must(ashlar::read_json_cluster(text).nodes >= 1); });

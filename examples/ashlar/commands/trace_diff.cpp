@@ -35,7 +35,11 @@ void add_trace_diff(CLI::App& app, action& chosen) {
       "trace-diff",
       "Compare a measured trace with a simulated one, and name the passes that differ most");
   auto const o = std::make_shared<trace_diff_options>();
-  command->add_option("measured", o->measured, "what `ashlar train --trace` wrote")
+  command
+      ->add_option(
+          "measured", o->measured,
+          "what `ashlar train --trace` wrote, or PyTorch's profiler: a trace, or a folder with one "
+          "of each rank")
       ->required()
       ->type_name("MEASURED");
   command

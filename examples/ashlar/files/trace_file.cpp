@@ -1,14 +1,18 @@
 #include "files/trace_file.hpp"
 
-#include "files/json_files.hpp"
+#include "files/profile_files.hpp"
 #include "options/memory_cap.hpp"
+#include <ashlar/interop/json_profile.hpp>
 
 #include <fmt/core.h>
 
 namespace tool {
 
 trace_file read_trace(std::string const& path) {
-  json_text const source = read_json_text(path);
+  std::vector<json_text> const texts = read_json_texts(path);
+  if (texts.size() > 1 || ashlar::is_json_profile(texts.front()))
+    return {ashlar::timeline_of_profiles(texts), path};
+  json_text const& source = texts.front();
   nlohmann::json const& root = source.root;
   auto const events =
       root.is_object() && root.contains("traceEvents") ? root["traceEvents"].size() : root.size();

@@ -1,4 +1,5 @@
-// Timelines in the Trace Event Format, as `train --trace` and `simulate --as trace` write them.
+// Timelines in the Trace Event Format, as `train --trace` and `simulate --as trace` write them, and
+// steps that PyTorch's profiler saw: a file, or a folder with one of each rank.
 #pragma once
 
 #include <ashlar/interop/json_trace.hpp>

@@ -17,7 +17,9 @@ CLI::Option* add_costs_file(CLI::App& command, cost_options& o) {
   return command
       .add_option_function<std::string>(
           "--costs", [&o](std::string const& path) { o.measured = read_costs(path); },
-          "costs that `ashlar profile` has measured: of each stage, of links, of sums")
+          "costs that `ashlar profile` has measured: of each stage, of links, of sums; or what "
+          "PyTorch's profiler "
+          "saw: the trace of a rank, or a folder with one of each")
       ->type_name("FILE");
 }
 

@@ -3,6 +3,7 @@
 #include "command.hpp"
 #include "files/costs_file.hpp"
 #include "files/files.hpp"
+#include "files/profile_files.hpp"
 #include "files/trace_file.hpp"
 
 #include <fmt/core.h>
@@ -25,11 +26,13 @@ constexpr double seconds_a_ns = 1e-9;
 
 // A list of events, or an object that has one.
 bool is_trace(std::string const& path) {
-  if (path == "-") return false;  // it cannot be read twice
+  if (path == "-" || is_folder(path))
+    return false;  // the one cannot be read twice, the other has no text
   std::string const text = read_text(path);
   std::size_t const first = text.find_first_not_of(" \t\r\n");
   return (first != std::string::npos && text[first] == '[')
-         || text.find("\"traceEvents\"") != std::string::npos;
+         || (text.find("\"traceEvents\"") != std::string::npos
+             && text.find("\"PP:") == std::string::npos);
 }
 
 void read_profile(std::string const& path, question& q) {

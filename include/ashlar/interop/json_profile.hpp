@@ -1,0 +1,42 @@
+// Traces of PyTorch's profiler, as `export_chrome_trace` writes them: a file for each rank.
+#pragma once
+
+#include <ashlar/interop/json_text.hpp>
+#include <ashlar/interop/json_trace.hpp>
+#include <ashlar/run/profiled_costs.hpp>
+#include <ashlar/run/profiled_rank.hpp>
+
+#include <string>
+#include <vector>
+
+namespace ashlar {
+
+// Whether it is one: it has annotations like those of PyTorch's pipeline runtime, "PP:2F0".
+bool is_json_profile(json_text const& source);
+
+// The passes that are annotated. What ran in one are the kernels that were launched meanwhile, by any
+// thread; without kernels in the whole file, the operators; in both cases without communication. `rank`
+// is used where the file does not say whose it is. Throws input_error, with line, column and key, for
+// what is no such file. O(n log n).
+profiled_rank read_json_profile(json_text const& source, int rank = 0);
+
+// Those of a pipeline's ranks, or of some of them; texts without a rank get that of their place. Throws
+// input_error also if two are of one rank.
+std::vector<profiled_rank> read_json_profiles(std::vector<json_text> const& sources);
+
+// A file of costs, and what was guessed.
+struct json_profiled_costs {
+  nlohmann::ordered_json costs = {};  // read_json_costs() reads it
+  std::vector<std::string> warnings = {};
+};
+json_profiled_costs costs_of_profiles(std::vector<json_text> const& sources);
+
+// A typical step as a timeline; devices are the ranks of one pipeline, from 0. Throws input_error if the
+// profile has no whole step.
+json_trace timeline_of_profiles(std::vector<json_text> const& sources);
+
+}  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/interop/json_profile.ipp>
+#endif

@@ -1,0 +1,59 @@
+"""Costs out of traces of PyTorch's profiler."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import os
+import pathlib
+import warnings
+from collections.abc import Iterable
+
+from . import _core
+from ._core import Costs
+
+
+@dataclasses.dataclass(frozen=True)
+class TracedCosts:
+    """What a trace says that passes and transfers take.
+
+    text: a costs file for the command-line tool, with medians, quartiles and numbers of samples of each stage.
+    warnings: what was guessed, and what may be wrong.
+    """
+
+    costs: Costs
+    tick_ns: float
+    text: str
+    warnings: tuple[str, ...]
+
+
+def files_of(path: str | os.PathLike[str]) -> list[pathlib.Path]:
+    """The file, or the traces of a folder, in the order of their names."""
+    if not os.path.isdir(path):
+        return [pathlib.Path(path)]
+    found = sorted(one for one in pathlib.Path(path).iterdir() if one.name.endswith((".json", ".json.gz")))
+    if not found:
+        raise ValueError(f"the folder '{path}' has no file *.json or *.json.gz")
+    return found
+
+
+def text_of(path: pathlib.Path) -> str:
+    raw = path.read_bytes()
+    return (gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw).decode()
+
+
+def costs_from_trace(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> TracedCosts:
+    """The costs of a pipeline that PyTorch's own runtime ran under `torch.profiler`.
+
+    paths: the trace of one rank, of several, or a folder with those of all. Gzipped traces are read, too. Record
+    operators or kernels, as the profiler does by default: an annotation of a pass (`PP:2F0`) includes the wait for
+    its input, and what ran inside tells how long that was. Transfers are measured from the traces of all ranks, which
+    each have a clock of their own; messages both ways tell how these differ. Issues a UserWarning for what had to be
+    guessed. Raises ValueError with line, column and key for what is no such trace, OSError for what cannot be read.
+    """
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    files = [file for one in given for file in files_of(one)]
+    costs, tick_ns, text, told = _core.costs_of_profiles([(str(file), text_of(file)) for file in files])
+    for sentence in told:
+        warnings.warn(sentence, stacklevel=2)
+    return TracedCosts(costs, tick_ns, text, tuple(told))
