@@ -68,8 +68,9 @@ from .algebra import (
 )
 from .comparing import Table, compare
 from .emitting import emit
-from .fusing import fuse_where_free
+from .fusing import fuse_backwards, fuse_where_free
 from .searching import search, search_layouts
+from .traces import TracedCosts, costs_from_trace
 
 __all__ = [
     "Block",
@@ -88,15 +89,18 @@ __all__ = [
     "Simulation",
     "StageMemory",
     "Table",
+    "TracedCosts",
     "Violation",
     "__version__",
     "block",
     "catalog",
     "check",
     "compare",
+    "costs_from_trace",
     "emit",
     "fold_in_half",
     "fuse_backward",
+    "fuse_backwards",
     "fuse_where_free",
     "improve",
     "linear",

@@ -16,20 +16,45 @@ def fuse_where_free() -> Operation:
     return Operation(_fused)
 
 
+def fuse_backwards() -> Operation:
+    """All weight passes move up to their input passes and fuse with them, also where that makes the schedule longer.
+
+    For what cannot walk a graph in two parts. Of schedules that `fuse_where_free` takes.
+    """
+    return Operation(_all_fused)
+
+
 def _fused(schedule: Schedule) -> Schedule:
-    lines = [line.split(",") for line in _core.write_pytorch(schedule, "i-b").splitlines()]
-
-    def made(order: list[list[str]]) -> Schedule:
-        text = "".join(",".join(line) + "\n" for line in order)
-        return _core.retime(_core.read_pytorch(text), schedule.costs)
-
-    best = made(lines)
+    lines = _orders(schedule)
+    best = _of_orders(lines, schedule)
     for device, line in enumerate(lines):
         for weight in [token for token in line if "W" in token]:
-            fused = list(lines[device])
-            fused.remove(weight)
-            fused[fused.index(weight.replace("W", "I"))] = weight.replace("W", "B")
-            tried = made([*lines[:device], fused, *lines[device + 1 :]])
+            fused = _with_one_fused(lines[device], weight)
+            tried = _of_orders([*lines[:device], fused, *lines[device + 1 :]], schedule)
             if tried.makespan <= best.makespan and tried.span <= best.span:
                 best, lines[device] = tried, fused
     return best
+
+
+def _all_fused(schedule: Schedule) -> Schedule:
+    lines = _orders(schedule)
+    for device, line in enumerate(lines):
+        for weight in [token for token in line if "W" in token]:
+            lines[device] = _with_one_fused(lines[device], weight)
+    return _of_orders(lines, schedule)
+
+
+def _orders(schedule: Schedule) -> list[list[str]]:
+    return [line.split(",") for line in _core.write_pytorch(schedule, "i-b").splitlines()]
+
+
+def _of_orders(order: list[list[str]], like: Schedule) -> Schedule:
+    text = "".join(",".join(line) + "\n" for line in order)
+    return _core.retime(_core.read_pytorch(text), like.costs)
+
+
+def _with_one_fused(line: list[str], weight: str) -> list[str]:
+    fused = list(line)
+    fused.remove(weight)
+    fused[fused.index(weight.replace("W", "I"))] = weight.replace("W", "B")
+    return fused

@@ -10,7 +10,8 @@ PAGE = (HERE.parent / "docs" / "pytorch.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
-def test_the_blocks_of_the_page_run_in_their_order(capsys):
+def test_the_blocks_of_the_page_run_in_their_order(capsys, monkeypatch):
+    monkeypatch.chdir(HERE.parent)
     names = {}
     for block in BLOCKS:
         exec(block, names)

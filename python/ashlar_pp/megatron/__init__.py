@@ -1,0 +1,15 @@
+"""Schedules under Megatron-Core's interface: what stands in the place of `get_forward_backward_func()`.
+
+    run = ashlar_pp.megatron.forward_backward(schedule)
+    losses = run(forward_step_func=…, data_iterator=…, model=chunks, num_microbatches=…, seq_length=…, micro_batch_size=…)
+
+The i-th chunk of a rank is the i-th of the stages that the schedule has there, in ascending order. In looped
+placements that is Megatron's own numbering; for others, `place_of` says what to build a chunk with. Chunks exchange
+one tensor of one shape.
+"""
+
+from .forward_backward import forward_backward
+from .places import place_of
+from .supported import UNSUPPORTED
+
+__all__ = ["UNSUPPORTED", "forward_backward", "place_of"]

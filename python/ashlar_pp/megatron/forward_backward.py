@@ -1,0 +1,104 @@
+"""A schedule as a forward_backward_func."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from megatron.core.pipeline_parallel import schedules as own
+from megatron.core.utils import get_model_config
+
+from .._core import Program, Schedule
+from .programs import forwards, lowered
+from .step import Step
+from .supported import must_support
+
+
+def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
+    """The schedule's forward_backward_func: takes and returns what Megatron's own do.
+
+    With `forward_only` every micro-batch goes forward as it can, in any number of them. Otherwise their number must
+    be that of the schedule. Reductions start where Megatron starts them: in the backward that completes the gradients
+    of a chunk; or with `grad_sync_func`, where the program has them. Split backwards use `backward_dw()` of layers
+    under delay_wgrad_compute; else autograd walks the graph in two parts. Raises ValueError, naming the option, for
+    what is not supported, and where a schedule cannot run; Violation for a program that is not proved.
+    """
+    training = lowered(schedule)
+    evaluations: dict[int, Program] = {}
+    splits = any(one.letter == "W" for line in schedule.order for one in line)
+
+    def forward_backward_func(
+        *,
+        forward_step_func: Callable[..., Any],
+        data_iterator: Any,
+        model: Any,
+        num_microbatches: int,
+        seq_length: int,
+        micro_batch_size: int,
+        decoder_seq_length: int | None = None,
+        forward_only: bool = False,
+        collect_non_loss_data: bool = False,
+        first_val_step: bool | None = None,
+        adjust_tensor_shapes_fn: Callable[..., Any] | None = None,
+        p2p_communicator: Any = None,
+        pg_collection: Any = None,
+        force_all_reduce: bool = False,
+    ) -> list[Any]:
+        chunks, iterators = (list(one) if isinstance(one, (list, tuple)) else [one] for one in (model, data_iterator))
+        config = get_model_config(chunks[0])
+        groups = pg_collection or groups_of_parallel_state()
+        if forward_only and num_microbatches not in evaluations:
+            evaluations[num_microbatches] = lowered(forwards(schedule.placement, num_microbatches))
+        program = evaluations[num_microbatches] if forward_only else training
+        if groups.pp.size() != program.devices or num_microbatches != program.micro_batches:
+            raise ValueError(
+                f"the schedule is for {program.devices} ranks and {program.micro_batches} micro-batches, not for "
+                f"{groups.pp.size()} (--pipeline-model-parallel-size) and {num_microbatches} (--global-batch-size over "
+                "--micro-batch-size and the data-parallel size)"
+            )
+        must_support(config, chunks, adjust_tensor_shapes_fn, schedule, splits and not forward_only)
+        step = Step(
+            program,
+            chunks,
+            iterators,
+            config,
+            groups,
+            own.get_tensor_shapes(
+                seq_length=seq_length,
+                micro_batch_size=micro_batch_size,
+                decoder_seq_length=decoder_seq_length,
+                config=config,
+                tp_group=groups.tp,
+                cp_group=groups.cp,
+            ),
+            forward_step_func,
+            forward_only,
+            collect_non_loss_data,
+            first_val_step,
+        )
+        if config.timers is not None:
+            config.timers("forward-backward", log_level=1).start(barrier=config.barrier_with_L1_time)
+        step.run()
+        if config.finalize_model_grads_func is not None and not forward_only:
+            tokens = step.tokens if config.calculate_per_token_loss else None
+            config.finalize_model_grads_func(chunks, tokens, pg_collection=groups, force_all_reduce=force_all_reduce)
+        if config.timers is not None:
+            config.timers("forward-backward").stop()
+        return step.losses()
+
+    return forward_backward_func
+
+
+def groups_of_parallel_state() -> Any:
+    """Those of parallel_state, as Megatron's own schedules collect them."""
+    from megatron.core import parallel_state
+    from megatron.core.process_groups_config import ProcessGroupCollection
+
+    groups = ProcessGroupCollection()
+    groups.tp = parallel_state.get_tensor_model_parallel_group()
+    groups.pp = parallel_state.get_pipeline_model_parallel_group()
+    groups.cp = parallel_state.get_context_parallel_group()
+    groups.embd = parallel_state.get_embedding_group(check_initialized=False)
+    groups.pos_embd = parallel_state.get_position_embedding_group(check_initialized=False)
+    groups.dp_cp = parallel_state.get_data_parallel_group(with_context_parallel=True, partial_data_parallel=False)
+    return groups

@@ -1,0 +1,30 @@
+"""Proved programs of schedules that Megatron's chunks can run."""
+
+from __future__ import annotations
+
+from .. import _core
+from .._core import Placement, Program, Schedule
+
+
+def lowered(schedule: Schedule) -> Program:
+    """Proved for one communicator of each rank, hence for more. Two data ranks: so that it says where reductions
+    start."""
+    program = _core.lower(schedule, lanes="one", data_ranks=2)
+    program.check()
+    if program.sequence_chunks > 1:
+        raise ValueError("Megatron's schedules do not cut sequences into chunks")
+    if len(schedule.placement.routes) > 1:
+        raise ValueError("the schedule has copies of stages on several ranks, Megatron one chunk of a stage")
+    if any(one.letter == "R" for line in schedule.order for one in line):
+        raise ValueError(
+            "Megatron's layers recompute by themselves: set recompute_granularity, and take a schedule without recomputes"
+        )
+    return program
+
+
+def forwards(placement: Placement, micro_batches: int) -> Schedule:
+    """Forwards alone; each device takes what its turn is on the way of the micro-batches through all stages."""
+    (route,) = placement.routes
+    passes = sorted((k + stage, stage, k) for stage in range(len(route)) for k in range(micro_batches))
+    order = [[f"{stage}F{k}" for _, stage, k in passes if route[stage] == device] for device in range(max(route) + 1)]
+    return _core.schedule(placement, order)

@@ -1,0 +1,262 @@
+"""One step of one rank: its stream of the proved program, with Megatron's hooks."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from megatron.core.pipeline_parallel import schedules as own
+from torch import nn
+from torch.autograd.graph import get_gradient_edge
+from torch.autograd.variable import Variable
+from torch.distributed.pipelining._backward import stage_backward_input, stage_backward_weight
+
+from .._core import Program
+from .supported import unwrapped
+
+
+class Batches:
+    """Micro-batches by number, of an iterator that gives them in order."""
+
+    def __init__(self, iterator: Iterator[Any] | None) -> None:
+        self._iterator, self._kept, self._next = iterator, {}, 0
+
+    def of(self, k: int) -> Iterator[Any] | None:
+        if self._iterator is None:
+            return None
+        while k not in self._kept:
+            self._kept[self._next] = next(self._iterator)
+            self._next += 1
+        return iter([self._kept.pop(k)])
+
+
+def _backward(output: torch.Tensor, gradient: torch.Tensor | None) -> None:
+    """As Megatron's custom_backward: autograd's own function refuses outputs that have given up their data."""
+    if output.requires_grad:
+        given = torch.ones_like(output) if gradient is None else gradient
+        Variable._execution_engine.run_backward((output,), (given,), False, False, (), True, True)
+
+
+class Step:
+    """One step of one rank. Values are kept by (letter, stage that made them, micro-batch)."""
+
+    def __init__(
+        self,
+        program: Program,
+        chunks: list[Any],
+        iterators: list[Any],
+        config: Any,
+        groups: Any,
+        shapes: list[Any],
+        forward_step_func: Callable[..., Any],
+        forward_only: bool,
+        collect_non_loss_data: bool,
+        first_val_step: bool | None,
+    ) -> None:
+        self._program, self._config, self._groups = program, config, groups
+        self._rank, self._last = groups.pp.rank(), program.stages - 1
+        stages = [stage for stage in range(program.stages) if self._rank in program.holders(stage)]
+        if len(chunks) != len(stages):
+            raise ValueError(
+                f"the schedule has stages {stages} on this rank, but it was given {len(chunks)} chunks of the model"
+            )
+        if iterators == [None]:
+            iterators = [None] * len(chunks)
+        if len(iterators) != len(chunks):
+            raise ValueError(
+                f"data_iterator must be a list of {len(chunks)}, one for each chunk, not of {len(iterators)}"
+            )
+        (self._shape,) = shapes
+        self._call, self._forward_only = forward_step_func, forward_only
+        self._collect, self._first_val_step = collect_non_loss_data, first_val_step
+        self._chunks = dict(zip(stages, chunks))
+        self._number = {stage: i for i, stage in enumerate(stages)}
+        self._batches = {stage: Batches(iterator) for stage, iterator in zip(stages, iterators)}
+        self._device = torch.cuda.current_device()
+        self.tokens = torch.zeros([], dtype=torch.int, device=self._device)
+        self._values: dict[tuple[str, int, int], torch.Tensor] = {}
+        self._arriving: dict[tuple[str, int, int], Any] = {}
+        self._leaving: list[tuple[Any, torch.Tensor]] = []
+        self._alive: dict[tuple[int, int], Any] = {}
+        self._losses: dict[int, list[Any]] = {}
+        self._left = {stage: program.micro_batches for stage in stages}  # backwards until the gradient is whole
+        self._inputs_left = dict(self._left)
+        self._delayed = (
+            {stage: delayed_layers(chunk) for stage, chunk in self._chunks.items()}
+            if config.delay_wgrad_compute
+            else {}
+        )
+        self._no_sync: contextlib.ExitStack | None = None
+        self._first = set(stages)  # stages of which no micro-batch has gone forward
+
+    def losses(self) -> list[Any]:
+        return [one for k in sorted(self._losses) for one in self._losses[k]]
+
+    def run(self) -> None:
+        self._sync(False)
+        sync = self._config.param_sync_func
+        if sync is not None and not self._forward_only:
+            each = sync if isinstance(sync, list) else itertools.repeat(sync)
+            for chunk, function in zip(self._chunks.values(), each):
+                function(chunk.parameters())
+        try:
+            for instruction in self._program.stream(self._rank):
+                self._do(instruction)
+            for work, _ in self._leaving:
+                work.wait()
+        finally:
+            self._sync(True)
+
+    def _sync(self, on: bool) -> None:
+        """Whether backwards start reductions, in Megatron's DistributedDataParallel."""
+        if on and self._no_sync is not None:
+            self._no_sync.close()
+            self._no_sync = None
+        elif not on and self._no_sync is None:
+            given = self._config.no_sync_func or contextlib.nullcontext
+            self._no_sync = contextlib.ExitStack()
+            for function in given if isinstance(given, list) else [given]:
+                self._no_sync.enter_context(function())
+
+    def _do(self, i: Any) -> None:
+        if i.code == "compute":
+            passes = {"F": self._forward, "B": self._fused, "I": self._input, "W": self._weight}
+            passes[i.letter](i.stage, i.micro_batch)
+        elif i.code in ("send", "receive"):
+            key = ("F" if i.letter == "F" else "B", i.stage, i.micro_batch)
+            peer = dist.get_global_rank(self._groups.pp, i.peer)
+            tag = 2 * (i.micro_batch * self._program.stages + i.stage) + (key[0] == "B")
+            if i.code == "send":
+                value = self._values.pop(key).contiguous()
+                self._leaving = [one for one in self._leaving if not one[0].is_completed()]
+                self._leaving.append((dist.isend(value, peer, group=self._groups.pp, tag=tag), value))
+            else:
+                buffer = torch.empty(self._shape, dtype=self._config.pipeline_dtype, device=self._device)
+                self._arriving[key] = dist.irecv(buffer, peer, group=self._groups.pp, tag=tag)
+                self._values[key] = buffer
+        elif i.code == "all-reduce" and self._config.grad_sync_func is not None and not self._forward_only:
+            given = self._config.grad_sync_func
+            function = given[self._number[i.group]] if isinstance(given, list) else given
+            function(self._chunks[i.group].parameters())
+
+    def _take(self, key: tuple[str, int, int]) -> torch.Tensor:
+        if work := self._arriving.pop(key, None):
+            work.wait()
+        return self._values.pop(key)
+
+    def _forward(self, stage: int, k: int) -> None:
+        x = None if stage == 0 else self._take(("F", stage - 1, k)).requires_grad_(not self._forward_only)
+        chunk, store = self._chunks[stage], self._losses.setdefault(k, []) if stage == self._last else []
+        first = stage in self._first
+        self._first.discard(stage)
+        with torch.set_grad_enabled(not self._forward_only):
+            y, tokens = own.forward_step(
+                self._call,
+                self._batches[stage].of(k),
+                chunk,
+                self._program.micro_batches,
+                x,
+                store,
+                self._config,
+                self._groups.cp.size(),
+                self._collect,
+                None,
+                own.check_first_val_step(self._first_val_step, self._forward_only, first),
+                k,
+                getattr(unwrapped(chunk), "vp_stage", None),
+                stage == self._last,
+            )
+        self.tokens += tokens
+        if stage < self._last:
+            self._values["F", stage, k] = y.detach()  # holds the data that y gives up
+        if not self._forward_only:
+            self._alive[stage, k] = x, y, get_gradient_edge(y) if y.requires_grad else None
+            if stage < self._last:
+                own.deallocate_output_tensor(y, self._config.deallocate_pipeline_outputs)
+
+    def _gradient(self, stage: int, k: int) -> tuple[Any, torch.Tensor, torch.Tensor | None, Any]:
+        x, y, edge = self._alive.pop((stage, k))
+        if stage < self._last:
+            return x, y, self._take(("B", stage + 1, k)), edge
+        if self._config.grad_scale_func is not None:
+            y = self._config.grad_scale_func(y)
+            edge = get_gradient_edge(y)
+        return x, y, None, edge
+
+    def _completing(self, stage: int, backward: Callable[[], None]) -> None:
+        """The backward that completes a chunk's gradient starts its reduction, unless the program says where."""
+        self._left[stage] -= 1
+        if self._left[stage] == 0 and self._config.grad_sync_func is None:
+            self._sync(True)
+        backward()
+        self._sync(False)
+
+    def _fused(self, stage: int, k: int) -> None:
+        x, y, g, _ = self._gradient(stage, k)
+
+        def backward() -> None:
+            _backward(y, g)
+            self._delayed_weights(stage)
+
+        self._completing(stage, backward)
+        if stage > 0:
+            self._values["B", stage, k] = x.grad
+
+    def _input(self, stage: int, k: int) -> None:
+        """Under delay_wgrad_compute a whole backward, in which layers keep what their weights need. Else autograd
+        goes down from the output; Megatron's cross entropy overwrites what it has saved, so no part of a graph can be
+        walked twice."""
+        x, y, g, edge = self._gradient(stage, k)
+        if stage in self._delayed:
+            # Of weights without a backward_dw, like those of norms, this completes the gradients.
+            self._inputs_left[stage] -= 1
+            self._sync(self._inputs_left[stage] == 0 and self._config.grad_sync_func is None)
+            _backward(y, g)
+            self._sync(False)
+            if stage > 0:
+                self._values["B", stage, k] = x.grad
+        elif stage == 0:  # nobody waits for the gradient of its input
+            self._alive[stage, k] = y, g, None
+        else:
+            root = y if g is None else edge
+            given = torch.ones_like(y) if g is None else g
+            (dx,), groups = stage_backward_input([root], [given], [x], self._chunks[stage].parameters())
+            self._values["B", stage, k], self._alive[stage, k] = dx, (None, None, groups)
+
+    def _weight(self, stage: int, k: int) -> None:
+        if stage in self._delayed:
+            self._completing(stage, lambda: self._delayed_weights(stage))
+            return
+        y, g, groups = self._alive.pop((stage, k))
+        self._completing(stage, lambda: _backward(y, g) if groups is None else self._weights_of(stage, groups))
+
+    def _delayed_weights(self, stage: int) -> None:
+        for layer in self._delayed.get(stage, ()):
+            layer.backward_dw()
+
+    def _weights_of(self, stage: int, groups: list[Any]) -> None:
+        """No hook of autograd's sees these gradients: what Megatron's DistributedDataParallel does in its own is done
+        here."""
+        chunk = self._chunks[stage]
+        stage_backward_weight(iter(chunk.parameters()), groups)
+        if hasattr(chunk, "_make_backward_post_hook"):
+            for p in chunk.parameters():
+                if p.requires_grad and p.grad is not None:
+                    chunk._make_backward_post_hook(p)()
+
+
+def delayed_layers(chunk: nn.Module) -> list[Any]:
+    """Layers that compute the gradients of their weights when asked, the last one first, as a backward would; none
+    that merely asks its own layers: some of those ask only a part of them."""
+    asked = [module for module in chunk.modules() if hasattr(module, "backward_dw")]
+    askers = {
+        module
+        for module in asked
+        for child in module.modules()
+        if child is not module and hasattr(child, "backward_dw")
+    }
+    return [module for module in reversed(asked) if module not in askers]

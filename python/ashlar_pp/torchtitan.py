@@ -1,0 +1,275 @@
+"""Schedules in torchtitan: any placement, our transfers, and a schedule that is searched for while training.
+
+    config.model_spec = dataclasses.replace(config.model_spec, pipelining_fn=ashlar_pp.torchtitan.pipelining(schedule))
+
+torchtitan 0.3, for models that its `pipeline_llm` divides. The schedule gives the stages, who holds them, and the
+number of micro-batches; the flags pipeline_parallel_schedule and pipeline_parallel_schedule_csv are not looked at.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torchtitan.components.metrics as metrics
+import torchtitan.distributed.pipeline_parallel as own
+import torchtitan.trainer as trainer
+from torch import nn
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.pipelining import PipelineStage
+from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime
+from torchtitan.tools.logging import logger
+
+from . import _core
+from ._core import Costs, Schedule
+from .algebra import retime
+from .fusing import fuse_backwards, fuse_where_free
+from .searching import search
+from .torch import installed_dialect, stages_of
+
+TICK = 1e-6
+"""Seconds, of measured costs."""
+
+
+def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> Callable[..., Any]:
+    """A ModelSpec's `pipelining_fn` that runs the schedule.
+
+    adapt_after: so many steps are measured, the first of them not counted; then every rank searches the same order of
+    passes for these times, within the memory that the schedule takes (options: those of `search`), and runs it from
+    the next step on if it takes less time. 0: the schedule stays.
+
+    The result raises ValueError, naming the flag, where the configuration and the schedule do not fit, and for what
+    silently loses gradients: with split backwards selective checkpointing, chunked losses and resharding after
+    forwards.
+    """
+    if adapt_after == 1 or adapt_after < 0:
+        raise ValueError(f"adapt_after must be 0, or at least 2, as the first step does not count, not {adapt_after}")
+
+    def pipeline(
+        model: nn.Module,
+        *,
+        parallel_dims: Any,
+        training: Any,
+        parallelism: Any,
+        compile_config: Any,
+        ac_config: Any,
+        dump_folder: str,
+        device: torch.device,
+        model_config: Any,
+        parallelize_fn: Callable[..., nn.Module],
+        loss_fn: Callable[..., Any],
+    ) -> tuple[_PipelineScheduleRuntime, list[nn.Module], bool, bool]:
+        mesh = parallel_dims.get_mesh("pp")
+        _must_fit(schedule, parallelism, training, mesh.size())
+        unsplit = _why_backwards_stay_whole(ac_config, loss_fn)
+        if unsplit and _splits(schedule):
+            raise ValueError(f"{unsplit}; or run `schedule | ashlar_pp.fuse_backwards()`")
+        if _splits(schedule) or adapt_after:
+            # A compiled backward may reuse the memory of what it saved: the second walk over the graph then finds it gone.
+            torch._functorch.config.donated_buffer = False
+        _show_loss_of(schedule, parallel_dims.world_size)
+        names = _modules_of_stages(schedule, parallelism, model_config)
+        mine = stages_of(schedule, mesh.get_local_rank())
+        parts = [
+            parallelize_fn(
+                own._split_module(model, names[stage]),
+                parallel_dims=parallel_dims,
+                training=training,
+                parallelism=parallelism,
+                compile_config=compile_config,
+                ac_config=ac_config,
+                dump_folder=dump_folder,
+            )
+            for stage in mine
+        ]
+        if resharded := _resharded_after_forward(parts):
+            unsplit = (
+                f"{resharded} reshards after its forward, and split backwards then lose its gradients: set "
+                "--parallelism.fsdp_reshard_after_forward to default or never"
+            )
+            if _splits(schedule):
+                raise ValueError(unsplit)
+        get_mesh = own._build_get_mesh_callback(parallel_dims)
+        stages = [
+            PipelineStage(part, stage, schedule.stages, device, group=mesh.get_group("pp"), get_mesh=get_mesh)
+            for stage, part in zip(mine, parts)
+        ]
+        runtime = _PipelineScheduleRuntime(
+            stages,
+            schedule.micro_batches,
+            loss_fn=lambda *args, **more: loss_fn(*args, **more)[0],
+            scale_grads=False,
+        )
+        _load(runtime, schedule)
+        if adapt_after:
+            _Adapting(runtime, stages, schedule, adapt_after, mesh.get_group("pp"), not unsplit, options)
+        logger.info(f"ashlar: {schedule}; stages {mine} are on this rank")
+        return runtime, parts, 0 in mine, schedule.stages - 1 in mine
+
+    return pipeline
+
+
+def _splits(schedule: Schedule) -> bool:
+    return any(one.letter == "W" for line in schedule.order for one in line)
+
+
+def _must_fit(schedule: Schedule, parallelism: Any, training: Any, degree: int) -> None:
+    if reason := _core.lower(schedule, lanes="one").pytorch_obstacle():
+        raise ValueError(f"torchtitan runs PyTorch's pipeline runtime, which cannot run the schedule: {reason}")
+    if schedule.devices != degree:
+        raise ValueError(
+            f"the schedule has {schedule.devices} devices, and --parallelism.pipeline_parallel_degree is {degree}"
+        )
+    size = parallelism.pipeline_parallel_microbatch_size
+    if training.local_batch_size != schedule.micro_batches * size:
+        raise ValueError(
+            f"the schedule has {schedule.micro_batches} micro-batches: --training.local_batch_size must be so many times "
+            f"--parallelism.pipeline_parallel_microbatch_size, which is {size}, not {training.local_batch_size}"
+        )
+
+
+def _modules_of_stages(schedule: Schedule, parallelism: Any, model_config: Any) -> list[list[str]]:
+    names = parallelism.module_fqns_per_model_part or own._generate_llm_fqn_per_model_part(
+        schedule.stages,
+        len(model_config.layers),
+        parallelism.pipeline_parallel_first_stage_less_layers,
+        parallelism.pipeline_parallel_last_stage_less_layers,
+    )
+    if len(names) != schedule.stages:
+        raise ValueError(
+            f"the schedule has {schedule.stages} stages, and --parallelism.module_fqns_per_model_part {len(names)}"
+        )
+    return names
+
+
+def _why_backwards_stay_whole(ac_config: Any, loss_fn: Any) -> str:
+    """Why split backwards would lose gradients without a word; empty if they do not."""
+    if type(ac_config).__qualname__.startswith("SelectiveAC"):
+        return (
+            "split backwards walk twice over a graph, which selective activation checkpointing refuses: use "
+            "activation-checkpoint:full or :none"
+        )
+    if type(loss_fn).__name__ == "ChunkedLossWrapper":
+        return (
+            "ChunkedLossWrapper walks the graph of the last stage itself, and split backwards then lose the gradient of "
+            "its norm: use the loss that it wraps (config.loss = config.loss.loss_fn)"
+        )
+    return ""
+
+
+def _resharded_after_forward(parts: list[nn.Module]) -> str:
+    """The first module whose parameters fully_shard takes away after a forward."""
+    for part in parts:
+        for name, module in part.named_modules():
+            if name and isinstance(module, FSDPModule):
+                group = module._get_fsdp_state()._fsdp_param_group
+                if group is not None and group.post_forward_mesh_info is not None:
+                    return name
+    return ""
+
+
+def _show_loss_of(schedule: Schedule, world: int) -> None:
+    """torchtitan logs on the last pipeline rank, or for its one schedule in a V on the first; ours may end
+    anywhere."""
+    rank = world // schedule.devices * schedule.placement.routes[0][-1]
+    metrics._get_metrics_rank = lambda **_: rank
+    trainer.ensure_pp_loss_visible = lambda **_: None
+    if dist.get_rank() == 0:
+        logger.info(f"ashlar: the loss is on rank {rank} (LOG_RANK={rank})")
+
+
+def _load(runtime: _PipelineScheduleRuntime, schedule: Schedule) -> None:
+    """With our transfers. Stages are in fully_shard whatever the degree, and gathered once."""
+    program = _core.lower(schedule, data_ranks=2, sharding="optimizer", lanes="one")
+    program.check()
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        file.write(program.pytorch(installed_dialect()))
+        file.flush()
+        runtime._load_csv(file.name, format="compute_comms")
+
+
+class _Adapting:
+    """Measures passes for some steps, searches on every rank alike, and loads the result between two steps."""
+
+    def __init__(
+        self,
+        runtime: _PipelineScheduleRuntime,
+        stages: list[PipelineStage],
+        schedule: Schedule,
+        steps: int,
+        group: dist.ProcessGroup,
+        may_split: bool,
+        options: dict[str, Any],
+    ) -> None:
+        self._runtime, self._stages, self._schedule, self._left = runtime, stages, schedule, steps
+        self._group, self._may_split, self._options = group, may_split, options
+        self._times: dict[tuple[str, int], list[float]] = defaultdict(list)
+        self._warm = False
+        self._plain, runtime.step = runtime.step, self._step
+        for stage in stages:
+            stage.forward_one_chunk = self._timed(stage.forward_one_chunk, "F", stage)
+            stage.backward_one_chunk = self._timed(stage.backward_one_chunk, "I", stage)
+            stage.backward_weight_one_chunk = self._timed(stage.backward_weight_one_chunk, "W", stage)
+
+    def _timed(self, call: Callable[..., Any], letter: str, stage: PipelineStage) -> Callable[..., Any]:
+        def now() -> float:
+            if stage.device.type == "cuda":
+                torch.cuda.synchronize(stage.device)
+            return time.perf_counter()
+
+        def timed(*args: Any, **more: Any) -> Any:
+            started = now()
+            result = call(*args, **more)
+            whole = letter == "I" and more.get("full_backward", True)
+            self._times["B" if whole else letter, stage.stage_index].append(now() - started)
+            return result
+
+        return timed
+
+    def _step(self, *args: Any, **more: Any) -> Any:
+        result = self._plain(*args, **more)
+        if not self._warm:
+            self._times.clear()  # a first step allocates and traces
+        self._warm = True
+        self._left -= 1
+        if self._left == 0:
+            self._runtime.step = self._plain
+            for stage in self._stages:
+                del stage.forward_one_chunk, stage.backward_one_chunk, stage.backward_weight_one_chunk
+            self._adapt()
+        return result
+
+    def _costs(self) -> Costs:
+        """Medians over the ranks of the pipeline. The halves of a backward that is whole count alike, but on the
+        first stage."""
+        gathered: list[dict[tuple[str, int], list[float]]] = [{}] * dist.get_world_size(self._group)
+        dist.all_gather_object(gathered, dict(self._times), group=self._group)
+        ticks = {key: max(1, round(statistics.median(all_) / TICK)) for one in gathered for key, all_ in one.items()}
+
+        def passes(stage: int) -> tuple[int, int, int]:
+            forward, whole = ticks["F", stage], ticks.get(("B", stage), 0)
+            if ("W", stage) in ticks:
+                return forward, ticks.get(("I", stage), 0), ticks["W", stage]
+            return (forward, 0, whole) if stage == 0 else (forward, whole // 2, whole - whole // 2)
+
+        return Costs(per_stage=[passes(stage) for stage in range(self._schedule.stages)])
+
+    def _adapt(self) -> None:
+        costs = self._costs()
+        before = retime(costs)(self._schedule)
+        asked = {"limit": before.peak_activations, "starts": [before]} | self._options
+        found = search(before.placement, before.micro_batches, costs, **asked).schedule
+        found = (fuse_where_free() if self._may_split else fuse_backwards())(found)
+        better = found.makespan < before.makespan
+        logger.info(
+            f"ashlar: measured {costs.per_stage} us; by these the step takes {before.makespan} us, and with the best "
+            f"order found {found.makespan}: {'from now on that is run' if better else 'the order stays'}"
+        )
+        if better:
+            _load(self._runtime, found)

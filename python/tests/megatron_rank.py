@@ -1,0 +1,248 @@
+"""A small GPTModel of Megatron-Core on CPUs, under schedules of its own and of ours.
+
+usage: megatron_rank.py WORK   (by torchrun)
+
+WORK: JSON with a list of runs: `schedule` (the JSON of a schedule; null: Megatron's own), `ranks` and `chunks` (of
+Megatron's own), and options of `run`. Rank 0 prints, as the last line, for each run the largest difference of
+gradients or weights to those of the first run, relative to the largest, and the largest difference of losses. Later
+runs are compared with the last one before them that has `compare_from_here`. What a CPU lacks is replaced. Weights
+depend on their names and layers alone.
+"""
+
+import contextlib
+import json
+import pathlib
+import sys
+import types
+import warnings
+import zlib
+
+import torch
+import torch.cuda.random
+import torch.distributed as dist
+
+warnings.filterwarnings("ignore")
+torch.set_num_threads(1)
+torch.cuda.current_device = lambda: "cpu"
+torch.cuda.synchronize = lambda *_, **__: None
+torch.cuda.manual_seed = lambda _: None
+torch.cuda.get_rng_state = torch.cuda.random.get_rng_state = lambda *_, **__: torch.get_rng_state()
+torch.cuda.set_rng_state = torch.cuda.random.set_rng_state = lambda state, *_, **__: torch.set_rng_state(state)
+torch.cuda.is_current_stream_capturing = lambda: False
+torch.cuda.nvtx = types.SimpleNamespace(range_push=lambda *_: None, range_pop=lambda *_: None)
+nothing = types.SimpleNamespace(wait_stream=lambda *_: None, synchronize=lambda: None, wait_event=lambda *_: None)
+torch.cuda.current_stream = torch.cuda.Stream = lambda *_, **__: nothing
+torch.cuda.stream = lambda *_, **__: contextlib.nullcontext()
+torch.Tensor.cuda = torch.nn.Module.cuda = lambda self, *_, **__: self
+for name in ("zeros", "ones", "empty", "tensor", "full"):
+
+    def on_cpu(own):
+        def made(*args, **more):
+            if str(more.get("device", "")).startswith("cuda"):
+                more["device"] = "cpu"
+            return own(*args, **more)
+
+        return made
+
+    setattr(torch, name, on_cpu(getattr(torch, name)))
+for name in ("FloatTensor", "IntTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "LongTensor"):
+    setattr(torch.cuda, name, getattr(torch, name))
+own_type = torch.Tensor.type
+torch.Tensor.type = lambda self, *args, **more: (
+    own_type(self, *args, **more) if args or more else own_type(self).replace("torch.", "torch.cuda.")
+)
+
+import ashlar_pp  # noqa: E402
+import ashlar_pp.megatron  # noqa: E402
+import megatron.core.tensor_parallel.random as parallel_random  # noqa: E402
+from ashlar_pp.torch import stages_of  # noqa: E402
+from megatron.core import parallel_state  # noqa: E402
+from megatron.core.distributed import (  # noqa: E402
+    DistributedDataParallel,
+    DistributedDataParallelConfig,
+    finalize_model_grads,
+)
+from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec  # noqa: E402
+from megatron.core.models.gpt.gpt_model import GPTModel  # noqa: E402
+from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer  # noqa: E402
+from megatron.core.pipeline_parallel import get_forward_backward_func  # noqa: E402
+from megatron.core.process_groups_config import ProcessGroupCollection  # noqa: E402
+from megatron.core.transformer.moe import moe_utils  # noqa: E402
+from megatron.core.transformer.transformer_config import TransformerConfig  # noqa: E402
+
+if not hasattr(moe_utils, "te_general_gemm"):  # 0.16.1 asks for it also without Transformer Engine
+    moe_utils.te_general_gemm = None
+parallel_random._get_cuda_rng_state = lambda *_, **__: torch.get_rng_state()
+parallel_random._set_cuda_rng_state = lambda state, *_, **__: torch.set_rng_state(state)
+
+LENGTH, VOCABULARY, WIDTH, LAYERS = 8, 32, 16, 8
+EXPERTS = {
+    "num_moe_experts": 2, "moe_router_topk": 1, "moe_aux_loss_coeff": 0.01, "moe_router_load_balancing_type": "aux_loss",
+    "moe_router_pre_softmax": True, "add_bias_linear": False, "moe_token_dispatcher_type": "allgather",
+}  # fmt: skip
+
+
+def global_name(model, name):
+    parts = name.split(".")
+    if "layers" in parts:
+        at = parts.index("layers") + 1
+        parts[at] = str(model.decoder.layers[int(parts[at])].layer_number - 1)
+    return ".".join(parts)
+
+
+def set_weights(chunks):
+    for model in chunks:
+        for name, p in model.named_parameters():
+            known = (
+                "embedding.word_embeddings.weight"
+                if name == "output_layer.weight" and shares(model)
+                else global_name(model, name)
+            )
+            made = torch.Generator().manual_seed(zlib.crc32(known.encode()))
+            value = torch.randn(p.shape, generator=made, dtype=torch.float64) * 0.1
+            with torch.no_grad():
+                p.copy_(value + ("norm" in name and "weight" in name))
+
+
+def shares(model):
+    return model.share_embeddings_and_output_weights
+
+
+def batches(count, seed):
+    dice = torch.Generator().manual_seed(seed)
+    for _ in range(count):
+        tokens = torch.randint(VOCABULARY, (2, LENGTH + 1), generator=dice)
+        yield tokens[:, :-1], tokens[:, 1:]
+
+
+def forward_step(iterator, model):
+    tokens, labels = next(iterator)
+    mask = torch.ones(1, 1, LENGTH, LENGTH, dtype=torch.bool).triu(1)
+    output = model(tokens, torch.arange(LENGTH).expand(2, -1), mask, labels=labels)
+
+    def loss_of(output):
+        loss = output.mean()
+        return loss, {"loss": loss.detach().clone()}
+
+    return output, loss_of
+
+
+def run(
+    *, schedule, ranks, chunks=1, micro_batches=4, steps=0, overlap=False, distributed=False, sync=False, deallocate=False,
+    experts=False, layout=None, tied=False, delayed=False,
+):  # fmt: skip
+    """Gradients of a step by name, or with steps > 0 the weights after so many of Adam; and losses."""
+    if schedule:
+        schedule = ashlar_pp.read_json(schedule)
+        ranks, chunks = schedule.devices, schedule.stages // schedule.devices
+    several = chunks > 1
+    parallel_state.destroy_model_parallel()
+    parallel_state.initialize_model_parallel(1, ranks, chunks if several else None, create_gloo_process_groups=True)
+    parallel_random.model_parallel_cuda_manual_seed(1)
+    dtype = torch.float32 if steps else torch.float64
+    config = TransformerConfig(
+        num_layers=LAYERS, hidden_size=WIDTH, num_attention_heads=2, use_cpu_initialization=True,
+        pipeline_model_parallel_size=ranks, virtual_pipeline_model_parallel_size=chunks if several else None,
+        pipeline_dtype=dtype, params_dtype=dtype, hidden_dropout=0.0, attention_dropout=0.0,
+        attention_softmax_in_fp32=False,
+        bias_dropout_fusion=False, masked_softmax_fusion=False, gradient_accumulation_fusion=False,
+        deallocate_pipeline_outputs=deallocate, batch_p2p_comm=not several, overlap_p2p_comm=several, batch_p2p_sync=False,
+        pipeline_model_parallel_layout=layout, **(EXPERTS if experts else {}),
+    )  # fmt: skip
+    config.delay_wgrad_compute = delayed
+    groups = ProcessGroupCollection.use_mpu_process_groups()
+    rank, replica = parallel_state.get_pipeline_model_parallel_rank(), parallel_state.get_data_parallel_rank()
+    looped = (
+        schedule or ashlar_pp.catalog.depth_first(ranks, max(micro_batches, ranks), chunks=chunks)
+        if several
+        else schedule
+    )
+    looped = looped or ashlar_pp.catalog.one_f_one_b(ranks, micro_batches)
+    made = []
+    spec = get_gpt_layer_local_spec(num_experts=2 if experts else None, moe_grouped_gemm=False)
+    for stage in stages_of(looped, rank):
+        place = ashlar_pp.megatron.place_of(looped, stage, groups)
+        more = {"vocab_size": VOCABULARY, "max_sequence_length": LENGTH, "share_embeddings_and_output_weights": tied}
+        model = GPTModel(config, spec, **more, **place).to(dtype)
+        model.model_type = None
+        made.append(model)
+    set_weights(made)
+    model = made
+    optimizer = None
+    if steps:
+        settings = DistributedDataParallelConfig(
+            grad_reduce_in_fp32=False,
+            overlap_grad_reduce=overlap,
+            use_distributed_optimizer=distributed,
+            bucket_size=2000,
+        )
+        model = [DistributedDataParallel(config, settings, one, disable_bucketing=False) for one in made]
+        config.no_sync_func = [one.no_sync for one in model] if several else model[0].no_sync
+        if sync:
+            config.grad_sync_func = [one.start_grad_sync for one in model] if several else model[0].start_grad_sync
+        config.finalize_model_grads_func = finalize_model_grads
+        wanted = OptimizerConfig(
+            optimizer="adam", lr=1e-2, clip_grad=1.0, use_distributed_optimizer=distributed, params_dtype=dtype
+        )
+        optimizer = get_megatron_optimizer(wanted, model)
+        config.grad_scale_func = optimizer.scale_loss
+    elif tied:
+        config.finalize_model_grads_func = None
+    go = ashlar_pp.megatron.forward_backward(schedule) if schedule else get_forward_backward_func()
+    losses = []
+    for step in range(max(1, steps)):
+        for one in model if optimizer else ():
+            one.zero_grad_buffer()
+        if optimizer:
+            optimizer.zero_grad()
+        iterators = [batches(micro_batches, 100 * step + replica) for _ in model]
+        one_chunk = not schedule and not several
+        losses += go(
+            forward_step_func=forward_step, data_iterator=iterators[0] if one_chunk else iterators, model=model[0] if one_chunk else model,
+            num_microbatches=micro_batches, seq_length=LENGTH, micro_batch_size=2, forward_only=False,
+        )  # fmt: skip
+        if optimizer:
+            optimizer.step()
+    if schedule and not steps:  # with another number of micro-batches, without gradients
+        evaluated = go(
+            forward_step_func=forward_step, data_iterator=[batches(micro_batches - 1, replica) for _ in model], model=model,
+            num_microbatches=micro_batches - 1, seq_length=LENGTH, micro_batch_size=2, forward_only=True,
+        )  # fmt: skip
+        assert evaluated == losses[:-1], (evaluated, losses)
+    values = {
+        global_name(one, name): (p.detach() if steps else p.grad).clone()
+        for one in made
+        for name, p in one.named_parameters()
+    }
+    return values, [float(one["loss"]) for one in losses]
+
+
+def whole(values, losses):
+    each = [None] * dist.get_world_size()
+    dist.all_gather_object(each, (values, losses))
+    joined = {}
+    for one, _ in each:
+        joined |= one
+    return joined, sorted(loss for _, told in each for loss in told)
+
+
+def main():
+    dist.init_process_group("gloo")
+    expected, answers = None, []
+    for options in json.loads(pathlib.Path(sys.argv[1]).read_text()):
+        if options.pop("compare_from_here", False):
+            expected = None
+        values, losses = whole(*run(**options))
+        expected = expected or (values, losses)
+        assert values.keys() == expected[0].keys() and len(losses) == len(expected[1]), (
+            values.keys() ^ expected[0].keys()
+        )
+        far = max(float((v - expected[0][k]).abs().max() / expected[0][k].abs().max()) for k, v in values.items())
+        answers.append((far, max(abs(a - b) for a, b in zip(losses, expected[1]))))
+    if dist.get_rank() == 0:
+        print(json.dumps(answers), flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

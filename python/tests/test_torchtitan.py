@@ -1,0 +1,93 @@
+"""torchtitan's debug model on a CPU under schedules of ours: its losses and gradients are those without a pipeline."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import ashlar_pp
+import pytest
+from ashlar_pp import Costs, catalog
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchtitan")
+
+STEPS = 4
+OPTIONS = [
+    *("--module", "llama3", "--config", "debug_on_cpu", "--comm.init_timeout_seconds=300"),
+    *("--training.seq_len=64", "--training.local_batch_size=4", f"--training.steps={STEPS}"),
+    *("--training.mixed_precision_param=float32", "--training.disable_cuda_graphs"),
+    *("--checkpoint.no-enable", "--validator.no-enable"),
+]
+
+
+def run(folder, ranks, schedule=None, *options, adapt_after=0, chunked_loss=False):
+    folder.mkdir()
+    work = {
+        "schedule": schedule and ashlar_pp.emit(schedule, "json"),
+        "adapt_after": adapt_after,
+        "chunked_loss": chunked_loss,
+    }
+    (folder / "work.json").write_text(json.dumps(work))
+    script = pathlib.Path(__file__).with_name("torchtitan_rank.py")
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", str(script)]
+    line = [
+        *launch,
+        "work.json",
+        str(folder / "result"),
+        *OPTIONS,
+        f"--parallelism.pipeline_parallel_degree={ranks}",
+        *options,
+    ]
+    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=900)
+    return done, [torch.load(one, weights_only=True) for one in sorted(folder.glob("result.*"))]
+
+
+def whole(results):
+    """Gradients of all ranks by name, and the losses where they are."""
+    gradients = {name: g for one in results for name, g in one["gradients"].items()}
+    return gradients, [loss for one in results for loss in one["losses"]]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    done, results = run(tmp_path_factory.mktemp("alone") / "run", 1, None, "activation-checkpoint:none")
+    assert done.returncode == 0, done.stderr[-3000:]
+    return whole(results)
+
+
+def agrees(results, alone):
+    gradients, losses = whole(results)
+    expected, known = alone
+    assert gradients.keys() == expected.keys()
+    for name, g in gradients.items():
+        assert g is not None, name
+        assert float((g - expected[name]).abs().max() / expected[name].abs().max()) < 1e-5, name
+    assert len(known) == STEPS
+    for k, loss in enumerate(known):
+        assert any(abs(loss - other) < 2e-4 for other in losses[k::STEPS]), (losses, known)
+
+
+def test_a_v_with_split_backwards(tmp_path, alone):
+    none = "activation-checkpoint:none"
+    done, results = run(
+        tmp_path / "run", 2, catalog.v_half(2, 4), "--parallelism.pipeline_parallel_microbatch_size=1", none
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "the loss is on rank 0" in done.stderr + done.stdout
+    agrees(results, alone)
+
+
+def test_a_schedule_that_changes_while_training(tmp_path, alone):
+    slow = catalog.gpipe(2, 4, Costs(1, 1, 1))
+    done, results = run(tmp_path / "run", 2, slow, "activation-checkpoint:none", adapt_after=2)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "by these the step takes" in done.stderr + done.stdout
+    agrees(results, alone)
+
+
+def test_what_loses_gradients_is_refused(tmp_path):
+    done, _ = run(tmp_path / "a", 2, catalog.zb_h1(2, 4), "activation-checkpoint:none", chunked_loss=True)
+    assert done.returncode != 0 and "ChunkedLossWrapper walks the graph" in done.stderr
+    done, _ = run(tmp_path / "b", 2, catalog.zb_h1(2, 8), "activation-checkpoint:none")
+    assert done.returncode != 0 and "the schedule has 8 micro-batches: --training.local_batch_size" in done.stderr
