@@ -171,6 +171,22 @@ TEST_CASE("mpi: a training one of whose processes is killed goes on from its las
   CHECK(learned_after(folder, 150) == learned_after(whole, 150));
 }
 
+// A shell stands for a launcher that waits for ever when its processes have ended.
+TEST_CASE(
+    "mpi: a launcher that outlives its processes is killed, and counts as how the training ended") {
+  std::string const folder = fresh_folder("outlived");
+  std::string const launcher =
+      scratch_file("staying.sh", ASHLAR_MPI_LAUNCH " 2 \"${@:3}\"; sleep 1000\n");
+  tool_result const r =
+      run_line(keeping + train_mpi + "--restart 1 --deadline 3 --launcher 'bash " + launcher
+               + "' --save " + folder + " --schedule 1f1b -p 2 -m 4 --steps 40" + tiny + corpus());
+  INFO(r.err);
+  CHECK(r.code == 0);
+  CHECK(contains(r.err, "the launcher is killed: its processes have ended, and it has not, for 3 s"));
+  CHECK_FALSE(contains(r.err, "restart 1 of 1"));
+  CHECK(contains(r.out, "40/40"));
+}
+
 TEST_CASE("mpi: a process that never comes ends the others after the deadline") {
   tool_result const r = run_line(keeping + ASHLAR_MPI_LAUNCH " 1 " + train_mpi
                                  + "--schedule 1f1b -p 2 -m 4 --steps 3 --deadline 2" + tiny + corpus()

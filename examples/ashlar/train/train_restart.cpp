@@ -3,6 +3,7 @@
 #include "command.hpp"
 #include "options/effects.hpp"
 #include "train/checkpoint.hpp"
+#include "train/launcher_end.hpp"
 #include "train/train_signals.hpp"
 #include "train/training.hpp"
 
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +24,7 @@
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 namespace tool {
@@ -56,7 +59,27 @@ std::vector<std::string> line_of(train_options const& o, std::string const& from
 }
 
 // Returns what waitpid() says.
-int run_to_the_end(std::vector<std::string> line) {
+int wait_for(pid_t child, train_options const& o) {
+  int status = 0;
+  bool const has_launcher = o.backend == "mpi";
+  launcher_end end(child, o.deadline_ms());
+  for (;;) {
+    pid_t const ended = waitpid(child, &status, has_launcher ? WNOHANG : 0);
+    if (ended > 0 || (ended < 0 && errno != EINTR)) return status;
+    if (!has_launcher) continue;
+    if (end.is_overdue()) {
+      std::fputs(fmt::format("ashlar: the launcher is killed: its processes have ended, and it has not, "
+                             "for {:g} s\n",
+                             o.deadline)
+                     .c_str(),
+                 stderr);
+      kill(-child, SIGKILL);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+int run_to_the_end(std::vector<std::string> line, train_options const& o) {
   std::vector<char*> words;
   for (std::string& word : line) words.push_back(word.data());
   words.push_back(nullptr);
@@ -75,9 +98,7 @@ int run_to_the_end(std::vector<std::string> line) {
   }
   child_process = child;
   if (stop_signal != 0) kill(child, stop_signal);  // it came before there was a child
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  int const status = wait_for(child, o);
   child_process = 0;
   return status;
 }
@@ -113,7 +134,7 @@ int train_again_and_again(train_options const& o) {
   for (int restarts = 0;; ++restarts) {
     std::error_code ignored;
     std::filesystem::remove(ended_file(o), ignored);
-    int const status = run_to_the_end(line_of(o, from));
+    int const status = run_to_the_end(line_of(o, from), o);
     if (stop_signal != 0) return code_of_signal(stop_signal);
     if (std::optional<int> const reported = reported_code(o)) {
       std::filesystem::remove(ended_file(o), ignored);
