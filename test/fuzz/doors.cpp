@@ -1,6 +1,7 @@
-// Public functions of the library with arbitrary values: the doors of test/doors.hpp, of which a program
-// knocks at one. The fuzzer chooses what a random number chooses in test/property/extreme_doors.cpp.
-#include "doors.hpp"
+// Public functions of the library with arbitrary values: the doors of test/doors, of which a program
+// knocks at one group. The fuzzer chooses what a random number chooses in
+// test/property/extreme_doors.cpp.
+#include ASHLAR_DOOR_FILE
 
 #include <cstddef>
 #include <cstdint>

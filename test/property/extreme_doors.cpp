@@ -1,6 +1,17 @@
 // Whatever values it is given, a public function answers, or says which rule they break. The sanitizers
 // are the judges here, and what an answer has to keep.
-#include "doors.hpp"
+#include "doors/blocks.hpp"
+#include "doors/fills.hpp"
+#include "doors/graph_plans.hpp"
+#include "doors/layouts.hpp"
+#include "doors/pictures.hpp"
+#include "doors/plans.hpp"
+#include "doors/predictions.hpp"
+#include "doors/programs.hpp"
+#include "doors/schedules.hpp"
+#include "doors/searches.hpp"
+#include "doors/servings.hpp"
+#include "doors/studies.hpp"
 #include "random_cases.hpp"
 
 #include <doctest/doctest.h>
@@ -19,5 +30,12 @@ TEST_CASE("transforms of blocks with anything in them") { all_of(20'000, doors::
 TEST_CASE("pictures of anything") { all_of(8'000, doors::of_pictures); }
 TEST_CASE("searches for anything") { all_of(8'000, doors::of_searches); }
 TEST_CASE("plans, choices and cuts of anything") { all_of(8'000, doors::of_plans); }
+TEST_CASE("layouts of anything") { all_of(1'000, doors::of_layouts); }
+TEST_CASE("plans for graphs of anything") { all_of(4'000, doors::of_graph_plans); }
+TEST_CASE("plans for serving anything") { all_of(8'000, doors::of_servings); }
+TEST_CASE("work in the gaps of anything") { all_of(4'000, doors::of_fills); }
+TEST_CASE("programs, proofs and simulations of anything") { all_of(4'000, doors::of_programs); }
+TEST_CASE("studies of anything") { all_of(4'000, doors::of_studies); }
+TEST_CASE("predictions of anything") { all_of(8'000, doors::of_predictions); }
 
 }  // namespace

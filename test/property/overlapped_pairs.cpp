@@ -161,7 +161,7 @@ TEST_CASE("programs in which a pair is none") {
   CHECK(check(p).broken == pair_rule);
   // The forward's stash in the slot that the backward reads.
   p = good;
-  auto const operand_of = [&](int i, access how, slot_kind kind) -> operand& {
+  auto const operand_of = [&](int i, ashlar::access how, slot_kind kind) -> operand& {
     instruction const self = at(p, 1, i);
     for (int o = self.first_operand; o < self.first_operand + self.operand_count; ++o) {
       operand& found = p.operands[static_cast<std::size_t>(o)];

@@ -22,10 +22,10 @@ BUDGETS = {
     "conformance.hpp": 3200,  # a test kit: threads, random numbers
     "core.hpp": 610,
     "fill.hpp": 760,
-    "interop.hpp": 1665,
+    "interop.hpp": 1675,  # what may be wrong with a program that is written
     "lower.hpp": 1110,  # with a timeline without passes that take no time, and times of late receives
     "model.hpp": 610,
-    "optimize.hpp": 800,  # with tabu search
+    "optimize.hpp": 805,  # with tabu search
     "plan.hpp": 1690,  # with the simulator, the catalog and the layouts of searches
     "predict.hpp": 1215,  # <cmath>, <string_view>; it executes schedules of the catalog
     "program.hpp": 895,
@@ -33,8 +33,8 @@ BUDGETS = {
     "render.hpp": 1925,  # pictures of schedules, graphs, curves and studies
     "run.hpp": 970,  # refusals name their rule and table, views are checked before they are read, workers are referred to
     "schedule.hpp": 710,  # costs by micro-batch; with reorder; what is moved or looked up is checked before
-    "search.hpp": 1710,  # begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
-    "simulate.hpp": 1465,
+    "search.hpp": 1730,  # begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
+    "simulate.hpp": 1475,  # timelines are checked against their programs
     "study.hpp": 1395,  # with bounds
     "values.hpp": 680,
 }

@@ -65,6 +65,8 @@ std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict
       return fmt::format("--costs has times of {} stages, and the run {}", e.number, e.limit);
     case requirement::measured_is_positive:
       return fmt::format("--costs: the passes of stage {} must take some time, and no weeks", e.number);
+    case requirement::every_run_is_measured:
+      return fmt::format("there are {} runs, and {} of them have a time above zero", e.number, e.limit);
     case requirement::schedule_has_every_device:
       return fmt::format("the schedule has {} devices, and --pipeline is {}", e.number, e.limit);
     case requirement::schedule_has_every_micro_batch:

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -45,12 +46,14 @@ filling published(instance const& i) {
 double published_utilisation(instance const& i, filling const& f, int device) {
   auto const d = static_cast<std::size_t>(device);
   tick const end = f.steps[d] * f.step;
-  auto busy = std::llround(utilisation(f, device) * static_cast<double>(end));
-  std::map<int, tick> left;
+  tick busy = 0;
+  std::set<int> left;
   for (timed_pass const& t : f.filled.order[d])
-    if (t.what.kind == pass_kind::work && t.start >= end)
-      left[t.what.stage] += f.filled.end_of(t, device) - t.start;
-  for (auto const& [job, ticks] : left) busy += i.events[static_cast<std::size_t>(job)].duration - ticks;
+    if (t.start < end && !t.closes_pair())
+      busy += f.filled.end_of(t, device) - t.start;
+    else if (t.what.kind == pass_kind::work)
+      left.insert(t.what.stage);
+  for (int job : left) busy += i.events[static_cast<std::size_t>(job)].duration;
   return 100 * static_cast<double>(busy) / static_cast<double>(end);
 }
 

@@ -13,8 +13,8 @@ namespace ashlar::catalog {
 
 // Hanayo is for at least one wave, and passes that an int can count.
 constexpr diagnosis check_waves(shape const& s) {
-  if (diagnosis const d =
-          at_most(parameter::device_count, s.p.value, std::numeric_limits<int>::max() / 2);
+  if (diagnosis const d = all_of({check_shape(s), at_most(parameter::device_count, s.p.value,
+                                                          std::numeric_limits<int>::max() / 2)});
       !d.ok())
     return d;
   return check_count(s, parameter::wave_count, s.w.value, 2 * s.p.value);

@@ -27,7 +27,8 @@ enum class table : unsigned char {
   operator_costs,
   device_variants,
   layers_of_variant,
+  timed_instructions,
 };
-inline constexpr int table_count = static_cast<int>(table::layers_of_variant) + 1;
+inline constexpr int table_count = static_cast<int>(table::timed_instructions) + 1;
 
 }  // namespace ashlar

@@ -20,7 +20,7 @@ schedule repeated(schedule const& step, int count);
 schedule with_parts(schedule s, work_graph const& work, part_times const& times);
 
 // What the filled schedule holds against the limit, if there is one; jobs of the step's own work hand on
-// nothing of any size.
+// nothing of any size. Of a valid schedule and limit.
 diagnosis check_limit(schedule const& filled, int own_jobs, fill_options const& o);
 
 // Places what the policy finds a gap for; the steps that each device takes.
@@ -36,8 +36,9 @@ std::vector<int> steps_of(schedule const& step, tick length, part_times& times, 
 // not in the step; rule::no_pass_starts_before_its_input for a pass that reads work which does not come
 // before it; rule::parameter_is_at_least with the steps that it takes if the period is shorter; what
 // check(memory_limit) finds wrong, and rule::memory_is_within_budget with the device and the bytes that
-// it holds if that is above the limit: first_fit and exact do not look for places where it is not; and
-// as the policy does.
+// it holds if that is above the limit: first_fit and exact do not look for places where it is not;
+// rule::parameter_is_at_most for a period of more than most_passes, rule::ticks_fit for one whose time
+// cannot be counted; and as the policy does.
 filling fill_steps(schedule step, work_graph const& work, fill_options const& o = {});
 
 inline schedule fill(schedule step, work_graph const& work, fill_options const& o = {}) {
@@ -49,7 +50,10 @@ inline auto fill(work_graph work, fill_options o = {}) {
   });
 }
 
-// Busy share of a device in the steps that it takes.
+// Busy share of a device in the steps that it takes. What has found no gap in them comes after them and
+// does not count. Throws violation: check_form(f.filled), rule::every_pass_is_known for a device that
+// there is not, rule::tables_agree unless each has its steps, rule::ticks_fit for a time of them that
+// cannot be counted.
 double utilisation(filling const& f, int device);
 
 }  // namespace ashlar

@@ -13,15 +13,17 @@
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/tables.hpp>
 
 #include <cstddef>
 
 namespace ashlar {
 
 ASHLAR_INLINE schedule repeated(schedule const& step, int count) {
-  schedule all = step;
-  for (int i = 1; i < count; ++i) all = then(all, step);
-  return all;
+  if (count < 2) return step;
+  schedule const half = repeated(step, count / 2);
+  schedule all = then(half, half);
+  return count % 2 == 0 ? all : then(all, step);
 }
 
 ASHLAR_INLINE schedule with_parts(schedule s, work_graph const& work, part_times const& times) {
@@ -93,6 +95,15 @@ ASHLAR_INLINE filling fill_steps(schedule step, work_graph const& work, fill_opt
             .which = parameter::work_period,
             .given = o.period});
   int const count = max_of(most, o.period);
+  std::size_t passes = 1;
+  for (auto const& order : step.order) passes += order.size();
+  if (auto const limit = static_cast<int>(most_passes / passes); count > limit)
+    refuse({.broken = rule::parameter_is_at_most,
+            .number = limit,
+            .which = parameter::work_period,
+            .given = count});
+  if (saturating_product(count, length) >= max_tick)
+    refuse({.broken = rule::ticks_fit, .number = length});
   append_rest(times, step.device_count(), count * length);
   schedule filled = repeated(step, count);
   int const own_jobs = filled.work.job_count();
@@ -106,12 +117,25 @@ ASHLAR_INLINE filling fill_steps(schedule step, work_graph const& work, fill_opt
 }
 
 ASHLAR_INLINE double utilisation(filling const& f, int device) {
+  must_have_form(f.filled);
+  if (device < 0 || device >= f.filled.device_count())
+    refuse({.broken = rule::every_pass_is_known, .first = {.device = device}});
+  if (f.steps.size() != f.filled.order.size())
+    refuse(wrong_size(table::device_orders, f.steps.size(), f.filled.device_count()));
   auto const d = static_cast<std::size_t>(device);
+  if (f.steps[d] < 0 || f.step < 0 || (f.steps[d] > 0 && f.step >= max_tick / f.steps[d]))
+    refuse({.broken = rule::ticks_fit, .number = f.step});
   tick const end = f.steps[d] * f.step;
-  tick busy = 0;
+  // A step may last until the first pass of the next one (fill_options::interlocked).
+  tick first = max_tick;
   for (timed_pass const& t : f.filled.order[d])
-    if (!t.closes_pair() && (t.what.kind == pass_kind::work || t.start < end))
-      busy += f.filled.end_of(t, device) - t.start;
+    if (t.what.kind != pass_kind::work) first = min_of(first, t.start);
+  tick const next = end + max_of<tick>(0, min_of(first, f.step));
+  tick busy = 0;
+  for (timed_pass const& t : f.filled.order[d]) {
+    bool const is_in = t.start < (t.what.kind == pass_kind::work ? next : end);
+    if (is_in && !t.closes_pair()) busy += min_of(f.filled.end_of(t, device), next) - t.start;
+  }
   return end == 0 ? 0 : static_cast<double>(busy) / static_cast<double>(end);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/interop/json.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/render/known_bound.hpp>
@@ -18,6 +19,8 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
                                              time_scale const& scale) {
   using nlohmann::ordered_json;
   must_have_form(s);
+  if (scale.ticks_per_unit < 1 || scale.ticks_per_unit > max_tick)
+    refuse({.broken = rule::ticks_fit, .number = scale.ticks_per_unit});
   ordered_json routes = ordered_json::array();
   for (int route = 0; route < s.where.route_count(); ++route) {
     ordered_json by_stage = ordered_json::array();
@@ -86,7 +89,7 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
   if (s.graph.sequence_chunks() > 1) all["sequence_chunks"] = s.graph.sequence_chunks();
   if (s.cost.passes.overlapped != pass_costs::one_after_the_other)
     all["costs"]["overlapped"] = s.cost.passes.overlapped;
-  if (!scale.unit.empty()) all["costs"]["time_unit"] = scale.unit;
+  if (!scale.unit.empty()) all["costs"]["time_unit"] = render_detail::valid_utf8(scale.unit);
   if (!scale.is_plain()) all["costs"]["ticks_per_unit"] = scale.ticks_per_unit;
   all["busy"] = busy(s);
   all["bubble_rate"] = bubble_rate(s);

@@ -27,7 +27,8 @@ csv_program read_pytorch_comms(csv_tokens const& tokens, csv_problems& problems,
 
 csv_program read_pytorch_comms(std::string_view text, csv_options const& options = {});
 
-// Why PyTorch cannot run the program, or nothing.
+// Why PyTorch cannot run the program, or nothing. Throws violation: check_well_formed(p),
+// rule::every_pass_is_known for a pass of a stage that there is not.
 std::string pytorch_obstacle(program const& p);
 
 // The same of a file that was read without a problem, in its own order, with the program's lanes.

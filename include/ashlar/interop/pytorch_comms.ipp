@@ -3,6 +3,7 @@
 
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/nth.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/interop/csv_names.hpp>
 #include <ashlar/interop/csv_proof.hpp>
 #include <ashlar/interop/csv_routes.hpp>
@@ -10,6 +11,7 @@
 #include <ashlar/interop/pytorch_lines.hpp>
 #include <ashlar/interop/pytorch_waits.hpp>
 #include <ashlar/program/names.hpp>
+#include <ashlar/prove/well_formed.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -45,6 +47,7 @@ ASHLAR_INLINE csv_program read_pytorch_comms(std::string_view text, csv_options 
 }
 
 ASHLAR_INLINE std::string pytorch_obstacle(program const& p) {
+  if (diagnosis const d = check_well_formed(p); !d.ok()) refuse(d);
   if (p.graph.sequence_chunks() > 1)
     return "its sequences come in chunks, and PyTorch treats micro-batches as independent of each other";
   if (p.graph.has_sizes())
@@ -66,6 +69,10 @@ ASHLAR_INLINE std::string pytorch_obstacle(program const& p) {
   int next = 0, forwards = 0, backwards = 0;
   std::vector<bool> scattered(static_cast<std::size_t>(p.stage_count()), false);
   for (instruction const& i : p.instructions) {
+    bool const has_stage =
+        i.code == opcode::reduce_scatter || (i.code == opcode::compute && i.what.kind < pass_kind::work);
+    if (has_stage && (i.what.stage < 0 || i.what.stage >= p.stage_count()))
+      refuse({.broken = rule::every_pass_is_known, .first = {.code = i.code, .what = i.what}});
     if (i.code == opcode::optimize || i.code == opcode::measure)
       return "it has the optimizer's step, and PyTorch leaves that to the training loop";
     if (i.code == opcode::reduce_scatter) {

@@ -20,9 +20,7 @@ ASHLAR_INLINE bool is_measured_alike(question const& q) {
 
 ASHLAR_INLINE answer predict_run(question const& q, constants const& c, spreads const& s) {
   check(q);
-  for (std::size_t i = 0; i < constant_names.size(); ++i)
-    if (!(c.*constant_names[i].value > 0 && c.*constant_names[i].value < 1e30))
-      throw unpredictable(requirement::constants_are_positive, static_cast<long long>(i));
+  check(c);
   std::vector<stage> const stages = stages_of(q);
   answer a;
   a.step = step_of(q, stages, c);

@@ -129,7 +129,8 @@ double layer_matrices(architecture const& a, layer const& l, double experts);
 // Of the predictors of further tokens, which published counts leave out.
 double prediction_parameters(architecture const& a);
 
-// All, or those that a token meets. Exact: norms and biases count.
+// All, or those that a token meets. Exact: norms and biases count. They throw unpredictable for a layer
+// of a kind that there is not.
 double parameters(architecture const& a);
 double active_parameters(architecture const& a);
 

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/predict/architecture.hpp>
+#include <ashlar/predict/unpredictable.hpp>
 
 #include <cstddef>
 
@@ -87,6 +88,12 @@ ASHLAR_INLINE double layer_matrices(architecture const& a, layer const& l, doubl
 
 namespace architecture_detail {
 
+inline void must_know_its_layers(architecture const& a) {
+  for (int each : a.layers)
+    if (each < 0 || static_cast<std::size_t>(each) >= a.kinds.size())
+      throw unpredictable(requirement::model_is_whole, each);
+}
+
 inline double layer_all(architecture const& a, layer const& l, double experts) {
   return layer_matrices(a, l, experts) + l.mix.beside + l.feed.beside;
 }
@@ -104,21 +111,24 @@ inline double body(architecture const& a, bool active) {
 }  // namespace architecture_detail
 
 ASHLAR_INLINE double prediction_parameters(architecture const& a) {
-  if (a.predictions == 0) return 0;
+  if (a.predictions <= 0) return 0;
   double const block =
       architecture_detail::layer_all(a, a.predictor, a.predictor.feed.experts) + 2 * a.hidden * a.hidden;
   return (a.repeats ? 1 : a.predictions) * block;
 }
 
 ASHLAR_INLINE double parameters(architecture const& a) {
+  architecture_detail::must_know_its_layers(a);
   return architecture_detail::body(a, false) + (a.is_tied ? 1 : 2) * a.table_parameters();
 }
 
 ASHLAR_INLINE double active_parameters(architecture const& a) {
+  architecture_detail::must_know_its_layers(a);
   return architecture_detail::body(a, true) + (a.is_tied ? 1 : 2) * a.table_parameters();
 }
 
 ASHLAR_INLINE double trained_parameters(architecture const& a) {
+  architecture_detail::must_know_its_layers(a);
   double frozen = 0;
   for (int i = 0; i < a.layer_count(); ++i)
     if (a.frozen.has_layer(i))

@@ -17,7 +17,7 @@ struct calibration {
 
 // The shares of products, attention, memory and ports, by least squares of the logarithms of predicted
 // over measured, linear beyond 4 %, and drawn to `start` as the fit of the tool's own constants is to
-// round numbers. Measured seconds must be positive. Throws unpredictable.
+// round numbers. Throws unpredictable, also unless each run has measured seconds above zero.
 calibration calibrate(std::vector<question> const& runs, std::vector<double> const& measured,
                       constants const& start);
 

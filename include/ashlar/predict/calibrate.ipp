@@ -157,6 +157,12 @@ class fitter {
 
 ASHLAR_INLINE calibration calibrate(std::vector<question> const& runs,
                                     std::vector<double> const& measured, constants const& start) {
+  check(start);
+  auto const given = static_cast<long long>(runs.size());
+  long long found = 0;
+  for (double seconds : measured) found += seconds > 0 && seconds < 1e30 ? 1 : 0;
+  if (found != given || measured.size() != runs.size())
+    throw unpredictable(requirement::every_run_is_measured, given, found);
   calibrate_detail::fitter const f(runs, measured, start);
   std::vector<char> use(runs.size(), 1);
   calibration made;

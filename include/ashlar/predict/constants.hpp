@@ -1,6 +1,8 @@
 // The constants that are fitted to measured runs, and by what names files call them.
 #pragma once
 
+#include <ashlar/predict/unpredictable.hpp>
+
 #include <array>
 #include <cstddef>
 
@@ -98,5 +100,13 @@ inline constexpr std::array<named_constant, 38> constant_names{{
     {"framework_bytes", &constants::framework_bytes, false},
     {"outside_bytes", &constants::outside_bytes, false},
 }};
+
+// Throws unpredictable{requirement::constants_are_positive} with the number of the first that is no
+// positive, finite one.
+inline void check(constants const& c) {
+  for (std::size_t i = 0; i < constant_names.size(); ++i)
+    if (double const value = c.*constant_names[i].value; !(value > 0 && value < 1e30))
+      throw unpredictable(requirement::constants_are_positive, static_cast<long long>(i));
+}
 
 }  // namespace ashlar::predict

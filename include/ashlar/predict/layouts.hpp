@@ -48,7 +48,7 @@ using layouts_watch = function_ref<bool(layouts_found const&)>;
 // everything; what is run again nothing, attention, or whole layers. A layout that the question names
 // stays, with its stages. Where the question leaves the program open, what is not sharded runs as
 // Megatron-Core does, and says so if its sizes would not. Linear in what is tried, some 10 microseconds
-// each. Throws unpredictable for a size that is not positive.
+// each. Throws unpredictable for a size that is not positive, and with check(c).
 layouts_found best_layouts(question const& q, open_sizes const& open, constants const& c,
                            std::size_t most, layouts_watch watch);
 

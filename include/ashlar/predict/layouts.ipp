@@ -194,6 +194,7 @@ ASHLAR_INLINE bool is_usual(question const& q) {
 
 ASHLAR_INLINE layouts_found best_layouts(question const& q, open_sizes const& open, constants const& c,
                                          std::size_t most, layouts_watch watch) {
+  check(c);
   return layouts_detail::layout_search(q, open, c, most, watch).run(q);
 }
 

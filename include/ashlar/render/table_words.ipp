@@ -57,6 +57,8 @@ ASHLAR_INLINE std::string size_of_table(diagnosis const& d) {
       return "devices with variants of layers are " + sizes;
     case table::layers_of_variant:
       return "layers with variants on device " + std::to_string(d.first.device) + " are " + sizes;
+    case table::timed_instructions:
+      return "times of instructions are " + sizes;
   }
   return "";
 }

@@ -44,7 +44,7 @@ struct proved_layouts {
   bool is_optimal = false;
 };
 
-// Of at least one layout.
+// Throws violation{rule::counts_are_positive} for none.
 proved_layouts proved_of(std::vector<searched_layout> const& all);
 
 // Searches one layout with a share (0 .. 1) of the budget, in a round that is counted from 0.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/optimize/justification.hpp>
@@ -41,6 +42,7 @@ ASHLAR_INLINE std::size_t best_of(std::vector<searched_layout> const& all) {
 }
 
 ASHLAR_INLINE proved_layouts proved_of(std::vector<searched_layout> const& all) {
+  if (all.empty()) refuse({.broken = rule::counts_are_positive});
   proved_layouts found{.best = best_of(all)};
   searched_layout const& best = all[found.best];
   searched_layout const* lowest = &all[0];

@@ -62,11 +62,16 @@ struct variety {
   }
 };
 
+// One share for all stages or one each, percentages all; micro-batches and chunks of their sequences are
+// at least 1 and at most most_passes together.
+diagnosis check(variety const& how, search_problem const& problem, int sequence_chunks);
+
 // Not for placement_kind::given.
 placement lay_out(placement_kind shape, devices p, int chunk_count);
 
 // `memory_percent`: of what 1F1B holds at most, p micro-batches of a p-th of the model. In chunk
-// activations.
+// activations. Throws violation: rule::counts_are_positive for less than a chunk, rule::sizes_fit for a
+// negative share, and as the placement does.
 layout_choice choose_layout(model_share const& model, placement_kind shape, int chunk_count,
                             int memory_percent);
 
@@ -75,7 +80,8 @@ std::vector<int> first_chunks(placement const& where, int count);
 
 // The same layout within the same memory, with sequences cut into chunks, which take equal parts of the
 // memory of the whole, and of its time where nothing else is said, and with some stages recomputed. A
-// message takes as long as that of a whole sequence.
+// message takes as long as that of a whole sequence. Throws violation: check(how, problem, chunks),
+// rule::every_pass_is_known for a stage out of range.
 layout_choice vary(layout_choice c, std::vector<int> const& recomputed, int sequence_chunks,
                    variety const& how);
 
@@ -93,8 +99,7 @@ std::vector<std::vector<int>> sets_for(layout_choice const& plain, int sequence_
 
 // Every set of stages that may recompute, every number of chunks that sequences may be cut into; the
 // layout as it is comes first, unless the sets asked for begin with another. Throws violation:
-// rule::every_pass_is_known for a stage out of range, rule::tables_agree unless there is one share for
-// all stages or one each.
+// rule::every_pass_is_known for a stage out of range, check(how, problem, most_sequence_chunks).
 std::vector<layout_choice> variants_of(layout_choice const& plain, variety const& how);
 
 // One chunk a device; two and four, looped and in waves.

@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/nth.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/search/portfolio.hpp>
 
@@ -11,6 +12,15 @@
 #include <utility>
 
 namespace ashlar {
+
+namespace search_detail {
+
+// Of a device, whatever its layout says.
+inline int chunks_of(layout_choice const& c) {
+  return max_of(1, min_of(c.chunk_count, c.problem.where.stage_count()));
+}
+
+}  // namespace search_detail
 
 ASHLAR_INLINE placement lay_out(placement_kind shape, devices p, int chunk_count) {
   switch (shape) {
@@ -30,14 +40,20 @@ ASHLAR_INLINE placement lay_out(placement_kind shape, devices p, int chunk_count
 
 ASHLAR_INLINE layout_choice choose_layout(model_share const& model, placement_kind shape,
                                           int chunk_count, int memory_percent) {
+  if (chunk_count < 1 || memory_percent < 0)
+    refuse({.broken = chunk_count < 1 ? rule::counts_are_positive : rule::sizes_fit,
+            .number = chunk_count < 1 ? chunk_count : memory_percent});
   tick const part = chunk_count;
-  layout_choice c{.shape = shape,
-                  .chunk_count = chunk_count,
-                  .unit = part,
-                  .problem = {.where = lay_out(shape, model.p, chunk_count),
-                              .m = model.m,
-                              .cost = model.cost,
-                              .limit = chunk_activations(memory_percent * model.p.value * part / 100)}};
+  layout_choice c{
+      .shape = shape,
+      .chunk_count = chunk_count,
+      .unit = part,
+      .problem = {.where = lay_out(shape, model.p, chunk_count),
+                  .m = model.m,
+                  .cost = model.cost,
+                  .limit = chunk_activations(saturating_product(saturating_product(memory_percent, part),
+                                                                max_of(0, model.p.value))
+                                             / 100)}};
   stretch_transfers(c.problem.cost, part);
   return c;
 }
@@ -49,12 +65,30 @@ ASHLAR_INLINE std::vector<int> first_chunks(placement const& where, int count) {
   return found;
 }
 
+ASHLAR_INLINE diagnosis check(variety const& how, search_problem const& problem, int sequence_chunks) {
+  if (int const count = problem.where.stage_count();
+      how.kept_percent.size() != 1 && static_cast<int>(how.kept_percent.size()) != count)
+    return wrong_size(table::stage_memory, how.kept_percent.size(), count);
+  for (int const percent : how.kept_percent)
+    if (percent < 0 || percent > 100) return {.broken = rule::sizes_fit, .number = percent};
+  int const m = problem.m.value;
+  for (int const count : {m, sequence_chunks})
+    if (count < 1) return {.broken = rule::counts_are_positive, .number = count};
+  if (int const most = most_passes / m; sequence_chunks > most)
+    return {.broken = rule::parameter_is_at_most,
+            .number = most,
+            .which = parameter::sequence_chunk_count,
+            .given = sequence_chunks};
+  return {};
+}
+
 ASHLAR_INLINE layout_choice vary(layout_choice c, std::vector<int> const& recomputed,
                                  int sequence_chunks, variety const& how) {
+  if (diagnosis const d = check(how, c.problem, sequence_chunks); !d.ok()) refuse(d);
   constexpr std::int64_t percents = 100;
   memory_limit& limit = c.problem.limit;
   placement const& where = c.problem.where;
-  c.recomputed_chunks = c.chunk_count;
+  c.recomputed_chunks = search_detail::chunks_of(c);
   while (c.recomputed_chunks >= 0 && first_chunks(where, c.recomputed_chunks) != recomputed)
     --c.recomputed_chunks;  // to other_stages
   c.sequence_chunks = c.problem.sequence_chunks = sequence_chunks;
@@ -63,20 +97,20 @@ ASHLAR_INLINE layout_choice vary(layout_choice c, std::vector<int> const& recomp
     c.problem.cost.passes = how.by_sequence_chunk->passes;
     c.problem.cost.passes.overlapped = overlapped;
   } else {
-    c.unit *= sequence_chunks;
+    c.unit = saturating_product(c.unit, sequence_chunks);
     stretch_transfers(c.problem.cost, sequence_chunks);
     finer_costs made = with_causal_chunks(std::move(c.problem.cost), sequence_chunks, how.causal);
-    c.unit *= made.unit;
+    c.unit = saturating_product(c.unit, made.unit);
     c.problem.cost = std::move(made.cost);
   }
   std::int64_t const finer = recomputed.empty() ? 1 : percents;
-  c.memory_unit *= finer * sequence_chunks;
+  c.memory_unit = saturating_product(c.memory_unit, finer * sequence_chunks);
   for (byte_count& most : limit.budget) most = saturating_product(most, finer * sequence_chunks);
   for (stage_memory& m : limit.memory.stages) {
     for (byte_count* size : {&m.weights, &m.weight_gradient, &m.optimizer_state})
       *size = saturating_product(*size, finer * sequence_chunks);
     for (byte_count* size : {&m.stash, &m.stash_left, &m.weight_stash})
-      if (*size != stage_memory::all) *size *= finer;
+      if (*size != stage_memory::all) *size = saturating_product(*size, finer);
   }
   limit.memory = recomputing(
       std::move(limit.memory), where.stage_count(), recomputed,
@@ -86,10 +120,11 @@ ASHLAR_INLINE layout_choice vary(layout_choice c, std::vector<int> const& recomp
 
 ASHLAR_INLINE std::vector<int> chunks_without_room(layout_choice const& plain, int sequence_chunks,
                                                    variety const& how) {
+  if (diagnosis const d = check(how, plain.problem, sequence_chunks); !d.ok()) refuse(d);
   constexpr byte_count percents = 100;
   placement const& where = plain.problem.where;
   memory_limit const& limit = plain.problem.limit;
-  int const count = where.stage_count(), v = plain.chunk_count;
+  int const count = where.stage_count(), v = search_detail::chunks_of(plain);
   std::vector<int> found;
   for (int device = 0; device < where.device_count(); ++device) {
     auto const held = [&](int again) {  // if the first `again` chunks recompute, in percent
@@ -126,7 +161,7 @@ ASHLAR_INLINE std::vector<std::vector<int>> sets_for(layout_choice const& plain,
   bool saves = false;
   for (int const percent : how.kept_percent) saves = saves || percent < 100;
   if (!saves) return sets;
-  for (int again = 1; again <= plain.chunk_count; ++again)
+  for (int again = 1; again <= search_detail::chunks_of(plain); ++again)
     sets.push_back(first_chunks(plain.problem.where, again));
   if (!is_of_a_chain(plain.problem)) return sets;
   std::vector<int> some = chunks_without_room(plain, sequence_chunks, how);
@@ -135,9 +170,7 @@ ASHLAR_INLINE std::vector<std::vector<int>> sets_for(layout_choice const& plain,
 }
 
 ASHLAR_INLINE std::vector<layout_choice> variants_of(layout_choice const& plain, variety const& how) {
-  if (int const count = plain.problem.where.stage_count();
-      how.kept_percent.size() != 1 && static_cast<int>(how.kept_percent.size()) != count)
-    refuse(wrong_size(table::stage_memory, how.kept_percent.size(), count));
+  if (diagnosis const d = check(how, plain.problem, how.most_sequence_chunks); !d.ok()) refuse(d);
   std::vector<layout_choice> found;
   std::vector<int> pieces = {1};
   if (how.by_sequence_chunk)
@@ -167,8 +200,10 @@ ASHLAR_INLINE std::vector<layout_choice> layouts_for(model_share const& model, i
   for (layout_choice const& plain : plain_layouts(model, memory_percent))
     for (layout_choice& c : variants_of(plain, how)) {
       // Where memory counts in parts of chunk activations, what is left of a whole one counts, too.
-      c.problem.limit.budget = {memory_percent * plain.problem.where.stage_count() * c.memory_unit
-                                / 100};
+      c.problem.limit.budget = {
+          saturating_product(saturating_product(memory_percent, plain.problem.where.stage_count()),
+                             c.memory_unit)
+          / 100};
       if (check(c.problem).ok()) found.push_back(static_cast<layout_choice&&>(c));
     }
   return found;

@@ -4,7 +4,9 @@
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/tables.hpp>
 #include <ashlar/simulate/durations.hpp>
+#include <ashlar/simulate/transfer_pairs.hpp>
 
 #include <optional>
 #include <utility>
@@ -30,8 +32,13 @@ constexpr byte_count smallest_message(program const& p, simulation_options const
 // take the time that they take there, a device holds what it holds in `s`, and every message is as short
 // as the shortest. So no simulation is below the bound, whether messages differ or links make them wait.
 // Reductions and optimizer steps do not count. There is no bound for schedules without a workload, or
-// with times too long to be added up.
+// with times too long to be added up. Throws violation: check_form(s), check_can_be_timed(p, o).
 constexpr std::optional<bound> program_bound(schedule s, program const& p, simulation_options const& o) {
+  must_have_form(s);
+  if (!check(o.cost, s.stage_count(), s.device_count(), s.micro_batch_count(), s.graph.sequence_chunks())
+           .ok())
+    return std::nullopt;
+  if (diagnosis const d = check_can_be_timed(p, o); !d.ok()) refuse(d);
   s.cost = {o.cost.passes, o.cost.on, smallest_message(p, o)};
   if (!has_workload(s)
       || !check(s.cost, s.stage_count(), s.device_count(), s.micro_batch_count(),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/nth.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/simulate/timeline.hpp>
 
 #include <cstddef>
@@ -18,15 +19,16 @@ struct path_step {
   friend constexpr bool operator==(path_step const&, path_step const&) = default;
 };
 
-// The path goes from tick 0 to the makespan without a gap: to finish earlier, one of its instructions
-// has to become shorter. Instructions that take no time are left out. If there are several such chains,
-// this is the chain of the first instruction that ends last. Linear.
-constexpr std::vector<path_step> critical_path(timeline const& line) {
+namespace simulate_detail {
+
+// Of a timeline that check() is right about.
+constexpr std::vector<path_step> path_of(timeline const& line) {
   std::vector<path_step> path;
   int at = -1;
   for (std::size_t i = line.timed.size(); i-- > 0;)
     if (line.timed[i].end == line.makespan) at = static_cast<int>(i);
-  for (tick until = line.makespan; at >= 0;) {
+  std::size_t left = line.timed.size();  // causes of no simulation may go round in a circle
+  for (tick until = line.makespan; at >= 0 && left > 0; --left) {
     timed_instruction const& t = nth(line.timed, at);
     if (t.start < until) path.push_back({at, t.start, until});
     until = t.start;
@@ -38,6 +40,17 @@ constexpr std::vector<path_step> critical_path(timeline const& line) {
     path[path.size() - 1 - i] = step;
   }
   return path;
+}
+
+}  // namespace simulate_detail
+
+// The path goes from tick 0 to the makespan without a gap: to finish earlier, one of its instructions
+// has to become shorter. Instructions that take no time are left out. If there are several such chains,
+// this is the chain of the first instruction that ends last. Throws violation with
+// check(line). Linear.
+constexpr std::vector<path_step> critical_path(timeline const& line) {
+  if (diagnosis const d = check(line); !d.ok()) refuse(d);
+  return simulate_detail::path_of(line);
 }
 
 }  // namespace ashlar

@@ -7,6 +7,7 @@
 #include <ashlar/program/operands.hpp>
 #include <ashlar/simulate/options.hpp>
 #include <ashlar/simulate/timeline.hpp>
+#include <ashlar/simulate/transfer_pairs.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -175,14 +176,27 @@ class memory_walk {
   std::vector<change> changes_;
 };
 
-// By device. Messages that a buffered transfer keeps under way lie outside the program's slots and are
-// not counted. O(n log n) in the operands. Throws violation{rule::sizes_fit}.
-constexpr std::vector<device_memory> memory_over_time(program const& p, timeline const& line,
-                                                      simulation_options const& o) {
+namespace simulate_detail {
+
+// Of what can be timed, and of its times.
+constexpr std::vector<device_memory> memory_of(program const& p, timeline const& line,
+                                               simulation_options const& o) {
   std::vector<device_memory> all;
   memory_walk walk(p, line, o);
   for (int d = 0; d < p.device_count(); ++d) all.push_back(walk.run(d));
   return all;
+}
+
+}  // namespace simulate_detail
+
+// By device. Messages that a buffered transfer keeps under way lie outside the program's slots and are
+// not counted. O(n log n) in the operands. Throws violation: check_can_be_timed(p, o), check(line, p),
+// rule::sizes_fit.
+constexpr std::vector<device_memory> memory_over_time(program const& p, timeline const& line,
+                                                      simulation_options const& o) {
+  if (diagnosis const d = check_can_be_timed(p, o); !d.ok()) refuse(d);
+  if (diagnosis const d = check(line, p); !d.ok()) refuse(d);
+  return simulate_detail::memory_of(p, line, o);
 }
 
 }  // namespace ashlar

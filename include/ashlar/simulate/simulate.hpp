@@ -49,9 +49,9 @@ constexpr timeline time_program(program const& p, simulation_options const& o) {
 constexpr simulation simulate(program const& p, simulation_options const& o) {
   simulation s;
   s.line = time_program(p, o);
-  s.usage = usage_of(p, s.line);
-  s.critical = critical_path(s.line);
-  s.memory = memory_over_time(p, s.line, o);
+  s.usage = simulate_detail::usage_of(p, s.line);
+  s.critical = simulate_detail::path_of(s.line);
+  s.memory = simulate_detail::memory_of(p, s.line, o);
   return s;
 }
 

@@ -23,6 +23,7 @@ struct link_slack {
 // never makes anything start sooner, and bisection finds the delay: O(links x log(makespan)) times
 // time_program(). Throws as time_program() does.
 constexpr std::vector<link_slack> link_slacks(program const& p, simulation_options o) {
+  tick const makespan = time_program(p, o).makespan;
   std::vector<link_slack> all;
   for (std::size_t d = 0; d + 1 < p.stream_begin.size(); ++d) {
     std::size_t const own = all.size();
@@ -36,7 +37,6 @@ constexpr std::vector<link_slack> link_slacks(program const& p, simulation_optio
       ++all[at].transfers;
     }
   }
-  tick const makespan = time_program(p, o).makespan;
   for (link_slack& link : all) {
     interconnect const usual = o.cost.on.links;
     tick too_much = makespan + 1;  // the step would be longer than this transfer alone

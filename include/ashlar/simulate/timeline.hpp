@@ -1,7 +1,9 @@
 // When each instruction of a program starts and ends, and what it waited for.
 #pragma once
 
+#include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/ticks.hpp>
+#include <ashlar/prove/well_formed.hpp>
 
 #include <vector>
 
@@ -24,5 +26,28 @@ struct timeline {
 
   friend constexpr bool operator==(timeline const&, timeline const&) = default;
 };
+
+// Every instruction ends within the makespan and not before it starts, right after one that there is.
+// Linear.
+constexpr diagnosis check(timeline const& line) {
+  if (line.makespan < 0 || line.makespan >= max_tick)
+    return {.broken = rule::ticks_fit, .number = line.makespan};
+  for (timed_instruction const& t : line.timed) {
+    if (t.start < 0 || t.end < t.start || t.end > line.makespan || t.made < 0)
+      return {.broken = rule::ticks_fit, .number = t.end};
+    if (t.cause < -1 || t.cause >= static_cast<int>(line.timed.size()))
+      return {.broken = rule::tables_agree, .number = t.cause};
+  }
+  return {};
+}
+
+// Of the instructions of a program. Linear.
+constexpr diagnosis check(timeline const& line, program const& p) {
+  if (diagnosis const d = check_well_formed(p); !d.ok()) return d;
+  if (line.timed.size() != p.instructions.size())
+    return wrong_size(table::timed_instructions, line.timed.size(),
+                      static_cast<std::int64_t>(p.instructions.size()));
+  return check(line);
+}
 
 }  // namespace ashlar

@@ -1,6 +1,7 @@
 // Where the time of each device goes.
 #pragma once
 
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/simulate/timeline.hpp>
 
@@ -28,7 +29,9 @@ struct device_usage {
   friend constexpr bool operator==(device_usage const&, device_usage const&) = default;
 };
 
-// By device. Linear.
+namespace simulate_detail {
+
+// Of a timeline that check() is right about.
 constexpr std::vector<device_usage> usage_of(program const& p, timeline const& line) {
   std::vector<device_usage> all;
   for (std::size_t d = 0; d + 1 < p.stream_begin.size(); ++d) {
@@ -82,6 +85,14 @@ constexpr std::vector<device_usage> usage_of(program const& p, timeline const& l
     all.push_back(use);
   }
   return all;
+}
+
+}  // namespace simulate_detail
+
+// By device. Throws violation with check(line, p). Linear.
+constexpr std::vector<device_usage> usage_of(program const& p, timeline const& line) {
+  if (diagnosis const d = check(line, p); !d.ok()) refuse(d);
+  return simulate_detail::usage_of(p, line);
 }
 
 }  // namespace ashlar

@@ -51,10 +51,11 @@ struct compared_bound {
 };
 std::optional<compared_bound> comparison_bound(comparison const& c);
 
-// Messages between devices in a step. Linear in micro-batches times edges.
+// Messages between devices in a step. Throws violation with check_tables(s). Linear in micro-batches
+// times edges.
 int count_transfers(schedule const& s);
 
-// How many times the devices hold the whole model's weights.
+// How many times the devices hold the whole model's weights; 0 without stages.
 double count_weight_copies(placement const& where);
 
 // The shape with the nearest number of devices that the entry is for: one device for what is no
@@ -78,7 +79,9 @@ std::vector<double> peaks_of(schedule const& s, int parts, int kept_percent);
 }  // namespace study_detail
 
 // A schedule of one's own, put under the model's costs in its order. Throws violation as retime does,
-// and rule::tables_agree for costs of another number of chunks than sequences are in.
+// rule::tables_agree for costs of another number of chunks than sequences are in, and what is wrong with
+// the model: as check(costs) says it, rule::counts_are_positive, rule::parameter_is_at_most for more
+// than most_stages pieces, rule::sizes_fit for what is kept, unless that is a percentage.
 comparison compare(schedule const& s, divided_model const& model);
 
 // An entry made for the model, whatever the costs of `s` are. Throws violation as entry::make does, and

@@ -1,13 +1,17 @@
 // Definitions of compare.hpp.
 #pragma once
 
+#include <ashlar/block/form.hpp>
 #include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/model/parameter_groups.hpp>
+#include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/schedule/tables.hpp>
 #include <ashlar/study/compare.hpp>
 
 #include <cstddef>
@@ -17,13 +21,14 @@
 namespace ashlar {
 
 ASHLAR_INLINE std::optional<compared_bound> comparison_bound(comparison const& c) {
-  if (!c.has_task) return std::nullopt;
+  if (!c.has_task || c.unit < 1) return std::nullopt;
   bound const b = workload_bound(c.task);
   return compared_bound{static_cast<double>(b.makespan) / static_cast<double>(c.unit),
                         static_cast<double>(b.span) / static_cast<double>(c.unit)};
 }
 
 ASHLAR_INLINE int count_transfers(schedule const& s) {
+  if (diagnosis const d = check_tables(s); !d.ok()) refuse(d);
   int count = 0;
   for (int route : s.route)
     for (int from = 0; from < s.stage_count(); ++from)
@@ -34,6 +39,7 @@ ASHLAR_INLINE int count_transfers(schedule const& s) {
 }
 
 ASHLAR_INLINE double count_weight_copies(placement const& where) {
+  if (where.stage_count() == 0) return 0;
   std::size_t held = 0;
   parameter_groups const groups(where);
   for (int stage = 0; stage < where.stage_count(); ++stage) held += groups.holders(stage).size();
@@ -67,6 +73,20 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_
   if (diagnosis const d = check_sequence_chunk_count(model.cost, parts, sequence_chunks); !d.ok())
     refuse(d);
   costs cost = model.cost;
+  if (auto const count = static_cast<std::size_t>(device_count); cost.on.speeds.size() > count)
+    cost.on.speeds.resize(count);
+  if (diagnosis const d = check(cost, max_of(1, cost.passes.stages()), device_count,
+                                max_of(1, cost.passes.micro_batches()), cost.passes.sequence_chunks());
+      !d.ok())
+    refuse(d);
+  if (model.piece_count < 1) refuse({.broken = rule::counts_are_positive, .number = model.piece_count});
+  if (model.piece_count > most_stages)
+    refuse({.broken = rule::parameter_is_at_most,
+            .number = most_stages,
+            .which = parameter::stage_count,
+            .given = model.piece_count});
+  if (model.kept_percent < 0 || model.kept_percent > 100)
+    refuse({.broken = rule::sizes_fit, .number = model.kept_percent});
   if (sequence_chunks == 1) cost = of_whole_sequences(std::move(cost));
   int const q = cost.passes.sequence_chunks();  // distinguished; 1: costs are of whole sequences
   bool const alike = cost.passes.stages() == 0;
@@ -75,17 +95,17 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_
   int const common = std::gcd(stage_count, piece_count);
   int const slivers = stage_count / common, in_stage = piece_count / common;
   int const shared = alike ? std::gcd(in_stage, parts / q) : 1;
-  stage_costs made{cost, slivers * (parts / q / shared)};
+  stage_costs made{cost, saturating_product(slivers, parts / q / shared)};
   std::vector<stage_cost> each;
   for (int stage = 0; stage < (alike ? 1 : stage_count); ++stage)
     for (int k = 0; k < cost.passes.period(); ++k) {
       stage_cost sum{0, 0, 0, 0};
-      for (int i = stage * in_stage; i < (stage + 1) * in_stage; ++i) {
-        stage_cost const& piece = cost.passes.of(i / slivers, k);
-        sum.forward += piece.forward;
-        sum.backward_input += piece.backward_input;
-        sum.backward_weight += piece.backward_weight;
-        sum.recompute += piece.of(pass_kind::recompute);
+      for (tick i = tick{stage} * in_stage; i < (tick{stage} + 1) * in_stage; ++i) {
+        stage_cost const& piece = cost.passes.of(static_cast<int>(i / slivers), k);
+        sum.forward = saturating_sum(sum.forward, piece.forward);
+        sum.backward_input = saturating_sum(sum.backward_input, piece.backward_input);
+        sum.backward_weight = saturating_sum(sum.backward_weight, piece.backward_weight);
+        sum.recompute = saturating_sum(sum.recompute, piece.of(pass_kind::recompute));
       }
       for (tick* part : {&sum.forward, &sum.backward_input, &sum.backward_weight, &sum.recompute})
         *part /= shared;
@@ -95,14 +115,12 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_
   made.cost.passes = m == 0 ? pass_costs::by_stage_and_sequence_chunk(std::move(each), q)
                             : pass_costs::by_stage_and_micro_batch(std::move(each), m);
   if (tick const pair = cost.passes.overlapped; pair != pass_costs::one_after_the_other)
-    made.cost.passes.overlapped = pair * (in_stage / shared);
+    made.cost.passes.overlapped = saturating_product(pair, in_stage / shared);
   stretch_transfers(made.cost, made.unit);
   if (q == 1) {
     finer_costs finer = with_causal_chunks(std::move(made.cost), sequence_chunks, model.causal);
     made = {std::move(finer.cost), saturating_product(made.unit, finer.unit)};
   }
-  if (auto const count = static_cast<std::size_t>(device_count); made.cost.on.speeds.size() > count)
-    made.cost.on.speeds.resize(count);
   return made;
 }
 
@@ -141,7 +159,7 @@ ASHLAR_INLINE comparison compare_made(schedule const& s, stage_costs const& give
                .weight_copies = count_weight_copies(s.where),
                .transfers = count_transfers(s),
                .trains = s.mode == execution_mode::training,
-               .has_task = has_workload(s),
+               .has_task = has_workload(s) && check(s).ok(),
                .unit = given.unit};
   if (c.has_task) c.task = workload_of(s);
   costs at_once = given.cost;
@@ -155,6 +173,7 @@ ASHLAR_INLINE comparison compare_made(schedule const& s, stage_costs const& give
 namespace ashlar {
 
 ASHLAR_INLINE comparison compare(schedule const& s, divided_model const& model) {
+  must_have_form(s);
   int const parts = s.graph.sequence_chunks();
   auto const given =
       study_detail::costs_of_stages(model, s.stage_count(), parts, parts, s.device_count());

@@ -36,6 +36,8 @@ struct path_difference {
 // longer and began later adds up to the difference between the ends of the last of them, measured and
 // planned, both timelines from 0 on. Stages are a chain; passes are given in any order, each once; where
 // they run before what they need, the path goes back no further than there are passes. O(n log n).
+// Throws violation: rule::every_pass_is_known for one of no such stage or micro-batch and for work,
+// rule::ticks_fit, rule::parameter_is_at_most for more than most_passes.
 std::vector<path_difference> path_of_difference(std::vector<paired_pass> const& passes, int stage_count,
                                                 int micro_batch_count);
 

@@ -3,6 +3,8 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/ids.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/model/pass_table.hpp>
@@ -18,6 +20,22 @@ ASHLAR_INLINE std::vector<path_difference> path_of_difference(std::vector<paired
   constexpr auto nobody = static_cast<std::size_t>(-1);
   std::vector<path_difference> path;
   if (passes.empty()) return path;
+  for (int count : {stage_count, micro_batch_count})
+    if (count < 1) refuse({.broken = rule::counts_are_positive, .number = count});
+  if (int const most = most_passes / micro_batch_count; stage_count > most)
+    refuse({.broken = rule::parameter_is_at_most,
+            .number = most,
+            .which = parameter::stage_count,
+            .given = stage_count});
+  for (paired_pass const& p : passes) {
+    site const at{.device = p.device, .what = p.what};
+    if (p.what.kind >= pass_kind::work || p.what.stage < 0 || p.what.stage >= stage_count
+        || p.what.micro_batch < 0 || p.what.micro_batch >= micro_batch_count)
+      refuse({.broken = rule::every_pass_is_known, .first = at});
+    for (tick time : {p.start, p.end, p.planned_start, p.planned_end})
+      if (time <= -max_tick / 4 || time >= max_tick / 4)
+        refuse({.broken = rule::ticks_fit, .first = at, .number = time});
+  }
   stage_graph const graph = chain(stages{stage_count});
   pass_table<std::size_t> giver(stage_count, micro_batch_count, {}, nobody);
   std::size_t at = 0;

@@ -31,7 +31,11 @@ struct pipeline_choice {
   schedule const* own = nullptr;  // in place of an entry
 };
 
-// The passes of a step; where transfers block, they are part of them. Throws violation:
+// Counts are positive, nothing is negative or too long to be added up, and there is a schedule to take:
+// an entry, or one's own of these sizes.
+diagnosis check(layered_model const& model, pipeline_choice const& choice);
+
+// The passes of a step; where transfers block, they are part of them. Throws violation: check(),
 // rule::parameter_is_a_multiple unless the stages are of equally many layers, and so is the share of a
 // stage that a sequence chunk takes; and as entry::make or retime does.
 schedule step_schedule(layered_model const& model, pipeline_choice const& choice);
@@ -48,10 +52,11 @@ tick step_time(layered_model const& model, pipeline_choice const& choice);
 
 // No schedule of the same passes on the same devices, with the memory of this one, makes a shorter step:
 // after its last pass stands a reduction or, where transfers block, those of all stages of a device.
-// None unless stages form a chain. Throws as step_schedule does.
+// None unless stages form a chain, and for a schedule that breaks a rule. Throws as step_schedule does.
 std::optional<tick> least_step_time(layered_model const& model, pipeline_choice const& choice);
 
-// Share of a step of this many ticks in which a device computes: 1 without any bubble.
+// Share of a step of this many ticks in which a device computes: 1 without any bubble, 0 of no time.
+// Throws violation with check().
 double utilisation_of(layered_model const& model, pipeline_choice const& choice, tick step);
 inline double utilisation(layered_model const& model, pipeline_choice const& choice) {
   return utilisation_of(model, choice, step_time(model, choice));

@@ -5,8 +5,10 @@
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
+#include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/schedule/tables.hpp>
 #include <ashlar/study/tradeoff.hpp>
 
 #include <cstddef>
@@ -14,7 +16,28 @@
 
 namespace ashlar {
 
+ASHLAR_INLINE diagnosis check(layered_model const& model, pipeline_choice const& choice) {
+  for (int count : {model.layers, model.micro_batch, choice.p.value, choice.m.value})
+    if (count < 1) return {.broken = rule::counts_are_positive, .number = count};
+  tick sum = 0;
+  for (tick time : {model.forward, model.backward, model.transfer, model.reduction}) {
+    if (time < 0) return {.broken = rule::no_duration_is_negative, .number = time};
+    sum = saturating_sum(sum, time);
+  }
+  tick const all = saturating_product(saturating_product(sum, model.layers), choice.m.value);
+  if (all >= max_tick) return {.broken = rule::ticks_fit, .number = sum};
+  if (choice.own == nullptr)
+    return choice.entry != nullptr ? diagnosis{} : diagnosis{.broken = rule::every_pass_is_present};
+  if (diagnosis const d = check_form(*choice.own); !d.ok()) return d;
+  if (choice.own->device_count() != choice.p.value)
+    return wrong_size(table::devices_of_placement, choice.own->device_count(), choice.p.value);
+  if (int const m = choice.own->micro_batch_count(); m == 0 || m % choice.m.value != 0)
+    return wrong_size(table::micro_batches_of_schedule, m, choice.m.value);
+  return {};
+}
+
 ASHLAR_INLINE schedule step_schedule(layered_model const& model, pipeline_choice const& choice) {
+  if (diagnosis const d = check(model, choice); !d.ok()) refuse(d);
   schedule const alike = choice.own != nullptr
                              ? *choice.own
                              : choice.entry->make({.p = choice.p, .m = choice.m, .v = choice.loops});
@@ -43,8 +66,9 @@ ASHLAR_INLINE tick step_time(layered_model const& model, pipeline_choice const& 
     std::vector<tick> ready;
     std::vector<char> met(static_cast<std::size_t>(s.stage_count()), 0);
     for (std::size_t i = order.size(); i-- > 0;) {
+      if (!gives_weight_gradient(order[i].what.kind)) continue;
       char& seen = nth(met, order[i].what.stage);
-      if (!gives_weight_gradient(order[i].what.kind) || seen != 0) continue;
+      if (seen != 0) continue;
       seen = 1;
       ready.push_back(s.end_of(order[i], d));
     }
@@ -58,6 +82,7 @@ ASHLAR_INLINE tick step_time(layered_model const& model, pipeline_choice const& 
 ASHLAR_INLINE std::optional<tick> least_step_time(layered_model const& model,
                                                   pipeline_choice const& choice) {
   schedule const s = step_schedule(model, choice);
+  if (!check(s).ok()) return std::nullopt;
   std::optional<bound> const least = schedule_bound(s);
   if (!least) return std::nullopt;
   int const behind = s.mode == execution_mode::inference ? 0
@@ -68,6 +93,8 @@ ASHLAR_INLINE std::optional<tick> least_step_time(layered_model const& model,
 
 ASHLAR_INLINE double utilisation_of(layered_model const& model, pipeline_choice const& choice,
                                     tick step) {
+  if (diagnosis const d = check(model, choice); !d.ok()) refuse(d);
+  if (step < 1) return 0;
   double const work = static_cast<double>(model.forward + model.backward) * model.layers * choice.m.value
                       / choice.p.value;
   return work / static_cast<double>(step);

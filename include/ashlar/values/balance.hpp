@@ -56,6 +56,9 @@ constexpr schedule balance_experts(schedule s, std::vector<int> const& stages_wi
                                    balance_scope scope = balance_scope::running,
                                    balancing_costs const& ticks = {}) {
   if (diagnosis const d = check_trains_on_one_route(s); !d.ok()) refuse(d);
+  for (tick const time : {ticks.count, ticks.add, ticks.show, ticks.all_reduce})
+    if (time < 0 || time >= max_tick)
+      refuse({.broken = time < 0 ? rule::no_duration_is_negative : rule::ticks_fit, .number = time});
   int const m = s.micro_batch_count();
   bool const running = scope == balance_scope::running, global = scope == balance_scope::global;
   std::vector<work_job> jobs = jobs_of(s.work);
@@ -125,7 +128,9 @@ constexpr schedule balance_experts(schedule s, std::vector<int> const& stages_wi
   }
   s.work = work_graph(jobs, edges);
   s.order = work.orders();
-  return squeeze(std::move(s));
+  schedule made = squeeze(std::move(s));
+  if (diagnosis const d = check(made); !d.ok()) refuse(d);
+  return made;
 }
 
 constexpr auto balance_experts(std::vector<int> stages_with_experts,

@@ -132,7 +132,9 @@ constexpr schedule clip_micro_batches(schedule s, clipping_costs const& ticks = 
   }
   s.work = work_graph(jobs, edges);
   s.order = work.orders();
-  return squeeze(std::move(s));
+  schedule made = squeeze(std::move(s));
+  if (diagnosis const d = check(made); !d.ok()) refuse(d);
+  return made;
 }
 
 constexpr auto clip_micro_batches(clipping_costs const& ticks = {}) {

@@ -3,8 +3,10 @@
 
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/nth.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/tables.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -15,8 +17,15 @@ namespace ashlar {
 // has ended `delay` ticks before the stage's backward (fused or of the input) of this one starts. What
 // forwards count and an all-reduce of that duration sums has this coverage: 1 where all forwards come
 // first. 0 where there is no backward. Qiu et al., arXiv 2501.11873, call these micro-batches the
-// buffer. O(m^2) for m micro-batches, after the passes of all devices.
+// buffer. O(m^2) for m micro-batches, after the passes of all devices. Throws violation: check_form(s),
+// rule::every_pass_is_known for a stage that there is not, rule::ticks_fit for a delay that is out of
+// range.
 constexpr std::vector<double> coverage(schedule const& s, stage_id stage, tick delay = 0) {
+  must_have_form(s);
+  if (s.route.empty()) return {};
+  if (stage.value < 0 || stage.value >= s.stage_count())
+    refuse({.broken = rule::every_pass_is_known, .first = {.what = {.stage = stage.value}}});
+  if (delay <= -max_tick || delay >= max_tick) refuse({.broken = rule::ticks_fit, .number = delay});
   struct times {
     tick known = max_tick;  // by when its forward is
     tick used = 0;
@@ -43,10 +52,14 @@ constexpr std::vector<double> coverage(schedule const& s, stage_id stage, tick d
   return shares;
 }
 
-// The same of one micro-batch.
+// The same of one micro-batch. Throws also rule::every_pass_is_known for one that there is not.
 constexpr double coverage(schedule const& s, stage_id stage, micro_batch_id micro_batch,
                           tick delay = 0) {
-  return nth(coverage(s, stage, delay), micro_batch.value);
+  std::vector<double> const shares = coverage(s, stage, delay);
+  if (micro_batch.value < 0 || micro_batch.value >= s.micro_batch_count())
+    refuse({.broken = rule::every_pass_is_known,
+            .first = {.what = {.stage = stage.value, .micro_batch = micro_batch.value}}});
+  return nth(shares, micro_batch.value);
 }
 
 // The mean over the micro-batches of a stage; 0 for a schedule without any.

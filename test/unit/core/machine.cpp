@@ -63,4 +63,17 @@ TEST_CASE("each kind of link is visited once") {
   CHECK((sum == 15 && links.inside.latency == 1 && links.exceptions[0].speed.latency == 5));
 }
 
+// Exceptions with one end in common.
+TEST_CASE("an exception is of one direction between two devices") {
+  interconnect links{.inside = {1}, .exceptions = {{0, 1, {5}}, {2, 1, {7}}, {0, 2, {9}}}};
+  CHECK(
+      (links.link(0, 1).latency == 5 && links.link(2, 1).latency == 7 && links.link(0, 2).latency == 9));
+  CHECK((links.link(1, 2).latency == 1 && links.link(1, 0).latency == 1));
+  delay_link(links, 2, 1, 3);
+  delay_link(links, 0, 2, 1);
+  CHECK((links.link(0, 1).latency == 5 && links.link(2, 1).latency == 10
+         && links.link(0, 2).latency == 10));
+  CHECK(links.exceptions.size() == 3);
+}
+
 }  // namespace

@@ -84,4 +84,17 @@ TEST_CASE("all that is told apart is visited, and changed") {
   CHECK(c == pass_costs::by_stage_and_sequence_chunk({{10}, {20}, {7}, {40}}, 2));
 }
 
+TEST_CASE("a pass takes no time on any stage, or none does") {
+  CHECK_FALSE(pass_costs(std::vector<stage_cost>(3)).has_instants());
+  for (tick stage_cost::*kind : {&stage_cost::forward, &stage_cost::backward_input,
+                                 &stage_cost::backward_weight, &stage_cost::recompute}) {
+    std::vector<stage_cost> each(3);
+    each[2].*kind = 0;
+    CHECK(pass_costs(each).has_instants());
+  }
+  pass_costs pair(std::vector<stage_cost>(1));
+  pair.overlapped = 0;
+  CHECK(pair.has_instants());
+}
+
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <vector>
 
 using namespace ashlar;
@@ -65,6 +66,19 @@ TEST_CASE("a table has an entry for each micro-batch, stage and result") {
       }
   CHECK(table.at(1, 2, result::weight_gradient) == next - 1);
   CHECK(table.at(0, 0, result::activation) == 0);
+}
+
+// By micro-batch, then phase, then stage: backwards from the last one on.
+TEST_CASE("passes in an order that all may run in") {
+  stage_graph const graph = chain(stages{2});
+  using enum pass_kind;
+  std::vector<pass> const ordered = {
+      {forward, 0, 0},        {forward, 1, 0},        {recompute, 0, 0},       {recompute, 1, 0},
+      {backward_input, 1, 0}, {backward_input, 0, 0}, {backward_weight, 0, 0}, {backward_weight, 1, 0},
+      {forward, 0, 1},        {backward, 1, 1}};
+  for (std::size_t i = 0; i < ordered.size(); ++i)
+    for (std::size_t k = 0; k < ordered.size(); ++k)
+      CHECK(precedes(graph, ordered[i], ordered[k]) == (i < k));
 }
 
 }  // namespace

@@ -50,8 +50,8 @@ ASHLAR_INLINE void convex_partitioner::try_stages(int used) {
     for (int after : model_.graph.successors(o)) {
       auto const from = static_cast<std::size_t>(o);
       if (stage_of_[from] == nth(stage_of_, after)) continue;
-      message = max_of(message, (model_.cost[from].output * batch_.samples + machine_.bandwidth - 1)
-                                    / machine_.bandwidth);
+      message =
+          max_of(message, message_time(model_.cost[from].output * batch_.samples, machine_.bandwidth));
     }
   if (message >= limit_ || !check_partition(model_.graph, stage_of_).ok()) return;
   operator_partition const cut = partitioned(model_.graph, stage_of_);

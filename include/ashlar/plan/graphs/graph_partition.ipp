@@ -63,7 +63,7 @@ ASHLAR_INLINE std::vector<std::vector<planned_stage>> graph_partitioner::stages_
 ASHLAR_INLINE tick graph_partitioner::most_time() const {
   tick all = 0;
   for (operator_cost const& c : model_.cost)
-    all += busy_of_stage(c, {1, 1}, batch_.samples) + sums_.message_time(c);
+    all += busy_of_stage(c, {1, 1}, batch_.samples) + sums_.messages_of(c);
   return all;
 }
 

@@ -36,6 +36,11 @@ struct operator_machine {
   byte_count bandwidth = 0;      // of a link between two stages, bytes a tick; 0: unlimited
 };
 
+// Ticks of so many bytes on a link; none on an unlimited one.
+inline tick message_time(byte_count bytes, byte_count bandwidth) {
+  return bandwidth == 0 ? 0 : bytes / bandwidth + (bytes % bandwidth == 0 ? 0 : 1);
+}
+
 // What one step trains on.
 struct operator_batch {
   int samples = 1;
@@ -66,7 +71,11 @@ inline tick busy_of_stage(operator_cost const& sum, stage_choice const& how, int
 byte_count memory_of_stage(operator_cost const& sum, stage_choice const& how, std::int64_t in_flight,
                            int samples);
 
-// Counts are positive, one cost an operator, nothing is negative.
+// More are never weighed for one graph: time grows with the square of their number.
+inline constexpr int most_planned_devices = 1 << 16;
+
+// Counts are positive, no more devices than most_planned_devices, one cost an operator, nothing is
+// negative or too large to be added up.
 diagnosis check(operator_model const& m, operator_machine const& machine, operator_batch const& batch);
 
 }  // namespace ashlar

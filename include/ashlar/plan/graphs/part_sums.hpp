@@ -31,8 +31,8 @@ class part_sums {
   series_table const& series(int part) const { return nth(tables_, part); }
 
   // Ticks of all messages of a step on one edge.
-  tick message_time(operator_cost const& c) const {
-    return bandwidth_ == 0 ? 0 : (c.output * samples_ + bandwidth_ - 1) / bandwidth_;
+  tick messages_of(operator_cost const& c) const {
+    return message_time(c.output * samples_, bandwidth_);
   }
 
   // Cuts where no edge takes longer.

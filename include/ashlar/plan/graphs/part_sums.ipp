@@ -36,7 +36,7 @@ ASHLAR_INLINE void part_sums::prepare(operator_model const& model, part_tree con
       for (int after : model.graph.successors(o)) last = max_of(last, nth(place, after));
       for (int cut = nth(place, o) + 1; cut <= last; ++cut) {
         tick& longest = nth(t.message, cut);
-        longest = max_of(longest, message_time(nth(model.cost, o)));
+        longest = max_of(longest, messages_of(nth(model.cost, o)));
       }
     }
     for (int o : part.members) nth(place, o) = -1;

@@ -33,6 +33,8 @@ struct division {
   friend constexpr bool operator==(division const&, division const&) = default;
 };
 
+inline constexpr int most_divided = 1 << 24;  // samples
+
 // The divisions of n samples into parts such that no other takes neither more workspace nor more cost,
 // the one with least workspace first. Empty if no parts add up to n within the limit.
 //
@@ -40,8 +42,9 @@ struct division {
 // number of samples; whenever that of n falls, the options so far give a point of the front. (Oyama,
 // Ben-Nun, Hoefler, Matsuoka: Accelerating Deep Learning Frameworks with Micro-batches, 2018, section
 // III, whose recurrence T(n) = min(t(n), min t(b) + T(n - b)) is the same for a single limit.)
-// O(options * n), and the parts of each point. Throws violation: rule::counts_are_positive for n < 1 or
-// rule::no_duration_is_negative for negative times, workspaces or penalties.
+// O(options * n), and the parts of each point. Throws violation: rule::counts_are_positive for n < 1,
+// rule::parameter_is_at_most for more than most_divided, rule::no_duration_is_negative for negative
+// times, workspaces or penalties.
 std::vector<division> divide(int n, std::vector<division_option> const& options,
                              part_sizes sizes = part_sizes::all, byte_count limit = max_tick);
 

@@ -61,15 +61,18 @@ struct stage_load {
   friend constexpr bool operator==(stage_load const&, stage_load const&) = default;
 };
 
-// What each device of the plan has to do and to hold.
+// What each device of the plan has to do and to hold. Throws violation with check(problem, plan).
 std::vector<stage_load> loads_of(serving_problem const& problem, serving_plan const& plan);
 
-// What a plan comes to by the formula.
+// What a plan comes to by the formula. Throws as loads_of() does.
 tick objective_of(serving_problem const& problem, serving_plan const& plan);
 
 // Every device has every layer in some width, there is a layer for the first and one for the last
-// device, and nothing is negative.
+// device, nothing is negative, and all sums can be counted.
 diagnosis check(serving_problem const& problem);
+
+// A device and a width of its own for each layer.
+diagnosis check(serving_problem const& problem, serving_plan const& plan);
 
 }  // namespace ashlar
 

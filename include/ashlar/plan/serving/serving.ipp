@@ -3,6 +3,8 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/nth.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/plan/serving/serving.hpp>
 
 #include <cstddef>
@@ -11,6 +13,7 @@ namespace ashlar {
 
 ASHLAR_INLINE std::vector<stage_load> loads_of(serving_problem const& problem,
                                                serving_plan const& plan) {
+  if (diagnosis const d = check(problem, plan); !d.ok()) refuse(d);
   std::vector<stage_load> loads(problem.limit.size());
   for (std::size_t l = 0; l < plan.device.size(); ++l) {
     layer_variant const& v = nth(problem.of(plan.device[l], static_cast<int>(l)), plan.width[l]);
@@ -42,12 +45,22 @@ ASHLAR_INLINE diagnosis check(serving_problem const& problem) {
             .number = least,
             .which = parameter::layer_count,
             .given = count};
-  for (int number : {problem.shape.prefills, problem.shape.groups})
-    if (number < 1) return {.broken = rule::counts_are_positive, .number = number};
-  if (problem.shape.tokens < 0)
-    return {.broken = rule::counts_are_positive, .number = problem.shape.tokens};
+  if (diagnosis const d = check(problem.shape); !d.ok()) return d;
+  constexpr std::int64_t most_cells = 1 << 26;  // of runs of layers on a device
+  if (std::int64_t const most = most_cells / p / max_of(1, count); count > most)
+    return {.broken = rule::parameter_is_at_most,
+            .number = most,
+            .which = parameter::layer_count,
+            .given = count};
   if (static_cast<int>(problem.variants.size()) != p)
     return wrong_size(table::device_variants, problem.variants.size(), p);
+  // How often the objective counts a time, and a device a size, at most.
+  tick const often = saturating_product(
+      2 * tick{count}, saturating_sum(saturating_product(problem.shape.groups, problem.shape.tokens),
+                                      problem.shape.prefills + tick{1}));
+  tick const longest = max_tick / 8 / often, largest = max_tick / 8 / count;
+  for (byte_count limit : problem.limit)
+    if (limit < 0) return {.broken = rule::sizes_fit, .number = limit};
   for (int d = 0; d < p; ++d) {
     auto const& layers = nth(problem.variants, d);
     if (static_cast<int>(layers.size()) != count)
@@ -58,11 +71,33 @@ ASHLAR_INLINE diagnosis check(serving_problem const& problem) {
               .needed = count};
     for (std::vector<layer_variant> const& widths : layers) {
       if (widths.empty()) return {.broken = rule::counts_are_positive, .first = {.device = d}};
-      for (layer_variant const& v : widths)
-        for (std::int64_t number : {v.times.prefill, v.times.decode, v.memory, v.penalty})
-          if (number < 0)
-            return {.broken = rule::no_duration_is_negative, .first = {.device = d}, .number = number};
+      for (layer_variant const& v : widths) {
+        for (tick time : {v.times.prefill, v.times.decode, v.penalty})
+          if (time < 0 || time > longest)
+            return {.broken = time < 0 ? rule::no_duration_is_negative : rule::ticks_fit,
+                    .first = {.device = d},
+                    .number = time};
+        if (v.memory < 0 || v.memory > largest)
+          return {.broken = v.memory < 0 ? rule::no_duration_is_negative : rule::sizes_fit,
+                  .first = {.device = d},
+                  .number = v.memory};
+      }
     }
+  }
+  return {};
+}
+
+ASHLAR_INLINE diagnosis check(serving_problem const& problem, serving_plan const& plan) {
+  if (diagnosis const d = check(problem); !d.ok()) return d;
+  for (auto const* list : {&plan.device, &plan.width})
+    if (static_cast<int>(list->size()) != problem.layer_count())
+      return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(list->size())};
+  for (int layer = 0; layer < problem.layer_count(); ++layer) {
+    int const device = nth(plan.device, layer), width = nth(plan.width, layer);
+    if (device < 0 || device >= problem.device_count() || width < 0
+        || width >= static_cast<int>(problem.of(device, layer).size()))
+      return {.broken = rule::every_pass_is_known,
+              .first = {.device = device, .what = {.stage = layer}}};
   }
   return {};
 }

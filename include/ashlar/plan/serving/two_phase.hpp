@@ -47,6 +47,9 @@ struct two_phase {
   friend constexpr bool operator==(two_phase const&, two_phase const&) = default;
 };
 
+// Prefills and groups are counted, of tokens there may be none.
+diagnosis check(two_phase const& shape);
+
 // Who hands what to whom in a unit: a group's first token needs all prefills that it has samples in
 // common with, each further one the token before it from the last device.
 stage_graph two_phase_graph(two_phase const& shape, int p);
@@ -60,14 +63,16 @@ stage_graph two_phase_graph(two_phase const& shape, int p);
 //
 // The times are of a device's stage, by device; `transfer` is the time of a message. Linear in passes.
 // (Zhao et al., LLM-PQ, 2024, section 4, whose formula for this is `two_phase_formula`.) Throws
-// violation: rule::counts_are_positive, rule::no_duration_is_negative.
+// violation: check(shape), rule::counts_are_positive without devices, rule::no_duration_is_negative,
+// rule::parameter_is_at_most for more than most_passes.
 schedule two_phase_schedule(two_phase const& shape, std::vector<phase_times> const& by_device,
                             tick transfer = 0);
 
 // The times that LLM-PQ (equation 1) predicts: the sum over devices, and the slowest device once more
 // for each further micro-batch of the prefill, and each further group in each round but the first. A
 // slow device is busy for all groups in every round, so that for many tokens this is too low by about
-// one group's share: what a schedule takes is the makespan of `two_phase_schedule`.
+// one group's share: what a schedule takes is the makespan of `two_phase_schedule`. Sums that are too
+// large are max_tick. Throws violation: check(shape), rule::no_duration_is_negative.
 struct two_phase_estimate {
   tick prefill = 0;
   tick decode = 0;

@@ -14,6 +14,13 @@
 
 namespace ashlar {
 
+ASHLAR_INLINE diagnosis check(two_phase const& shape) {
+  for (int count : {shape.prefills, shape.groups})
+    if (count < 1) return {.broken = rule::counts_are_positive, .number = count};
+  if (shape.tokens < 0) return {.broken = rule::counts_are_positive, .number = shape.tokens};
+  return {};
+}
+
 ASHLAR_INLINE stage_graph two_phase_graph(two_phase const& shape, int p) {
   std::vector<stage_edge> edges;
   int const last = p - 1;
@@ -36,9 +43,16 @@ ASHLAR_INLINE stage_graph two_phase_graph(two_phase const& shape, int p) {
 
 ASHLAR_INLINE schedule two_phase_schedule(two_phase const& shape,
                                           std::vector<phase_times> const& by_device, tick transfer) {
-  for (int count : {shape.prefills, shape.groups, static_cast<int>(by_device.size())})
-    if (count < 1) refuse({.broken = rule::counts_are_positive, .number = count});
-  if (shape.tokens < 0) refuse({.broken = rule::counts_are_positive, .number = shape.tokens});
+  if (diagnosis const d = check(shape); !d.ok()) refuse(d);
+  if (by_device.empty()) refuse({.broken = rule::counts_are_positive});
+  tick const passes =
+      saturating_product(static_cast<tick>(by_device.size()),
+                         saturating_sum(shape.prefills, saturating_product(shape.tokens, shape.groups)));
+  if (passes > most_passes)
+    refuse({.broken = rule::parameter_is_at_most,
+            .number = most_passes,
+            .which = parameter::micro_batch_count,
+            .given = passes});
   for (phase_times const& each : by_device)
     for (tick time : {each.prefill, each.decode})
       if (time < 1) refuse({.broken = rule::no_duration_is_negative, .number = time});
@@ -70,16 +84,19 @@ ASHLAR_INLINE schedule two_phase_schedule(two_phase const& shape,
 
 ASHLAR_INLINE two_phase_estimate two_phase_formula(two_phase const& shape,
                                                    std::vector<phase_times> const& by_device) {
+  if (diagnosis const d = check(shape); !d.ok()) refuse(d);
   two_phase_estimate sum;
   phase_times slowest{0, 0};
   for (phase_times const& each : by_device) {
-    sum.prefill += each.prefill;
-    sum.decode += each.decode;
+    for (tick time : {each.prefill, each.decode})
+      if (time < 0) refuse({.broken = rule::no_duration_is_negative, .number = time});
+    sum.prefill = saturating_sum(sum.prefill, each.prefill);
+    sum.decode = saturating_sum(sum.decode, each.decode);
     slowest = {max_of(slowest.prefill, each.prefill), max_of(slowest.decode, each.decode)};
   }
-  sum.prefill += (shape.prefills - 1) * slowest.prefill;
-  sum.decode += (shape.groups - 1) * tick{shape.tokens} * slowest.decode;
-  return sum;
+  tick const rounds = saturating_product(shape.groups - 1, shape.tokens);
+  return {saturating_sum(sum.prefill, saturating_product(shape.prefills - 1, slowest.prefill)),
+          saturating_sum(sum.decode, saturating_product(rounds, slowest.decode))};
 }
 
 }  // namespace ashlar

@@ -28,7 +28,10 @@ struct layer_chain {
 };
 
 // The layout with stages of this many layers each: their costs, their memory, the model's budgets.
-// Throws violation{rule::tables_agree} unless there is a size for each stage and all layers are used.
+// Throws violation: rule::tables_agree unless there is a size for each stage, all layers are used, and
+// there is one budget or one for each device; rule::counts_are_positive for a negative size and without
+// micro-batches; rule::no_duration_is_negative and rule::sizes_fit for what a layer takes or a device
+// has.
 layout_choice with_layers(layer_chain const& model, layout_choice plain, std::vector<int> sizes,
                           layer_division division);
 

@@ -27,8 +27,17 @@ ASHLAR_INLINE layout_choice with_layers(layer_chain const& model, layout_choice 
   int const stage_count = plain.problem.where.stage_count();
   if (static_cast<int>(sizes.size()) != stage_count)
     refuse(wrong_size(table::stage_costs, sizes.size(), stage_count));
+  if (model.m.value < 1) refuse({.broken = rule::counts_are_positive, .number = model.m.value});
+  if (int const p = plain.problem.where.device_count();
+      model.budget.size() != 1 && static_cast<int>(model.budget.size()) != p)
+    refuse(wrong_size(table::device_budgets, model.budget.size(), p));
+  for (byte_count const budget : model.budget)
+    if (budget < 0) refuse({.broken = rule::sizes_fit, .number = budget});
   std::size_t dealt = 0;
-  for (int const size : sizes) dealt += static_cast<std::size_t>(size);
+  for (int const size : sizes) {
+    if (size < 0) refuse({.broken = rule::counts_are_positive, .number = size});
+    dealt += static_cast<std::size_t>(size);
+  }
   if (dealt != model.layers.size())
     refuse(wrong_size(table::stage_costs, dealt, static_cast<std::int64_t>(model.layers.size())));
   plain.unit = 1;
@@ -42,6 +51,13 @@ ASHLAR_INLINE layout_choice with_layers(layer_chain const& model, layout_choice 
     stage_memory memory;
     for (int i = 0; i < size; ++i, ++at) {
       layer_share const& one = model.layers[at];
+      site const place{.index = static_cast<int>(at)};
+      for (pass_kind const kind : {pass_kind::forward, pass_kind::backward_input,
+                                   pass_kind::backward_weight, pass_kind::recompute})
+        if (tick const time = one.cost.of(kind); time < 0)
+          refuse({.broken = rule::no_duration_is_negative, .first = place, .number = time});
+      for (byte_count const size_of : {one.resident, one.stash})
+        if (size_of < 0) refuse({.broken = rule::sizes_fit, .first = place, .number = size_of});
       cost.forward = saturating_sum(cost.forward, one.cost.forward);
       cost.backward_input = saturating_sum(cost.backward_input, one.cost.backward_input);
       cost.backward_weight = saturating_sum(cost.backward_weight, one.cost.backward_weight);
@@ -138,8 +154,8 @@ ASHLAR_INLINE std::vector<layout_choice> divisions_of(layer_chain const& model,
                  .link = std::vector<double>(static_cast<std::size_t>(stage_count), 0.0),
                  .repeats = 1};
   for (layer_share const& one : model.layers)
-    cuts.layer.push_back(
-        static_cast<double>(one.cost.of(pass_kind::forward) + one.cost.of(pass_kind::backward)));
+    cuts.layer.push_back(static_cast<double>(one.cost.of(pass_kind::forward))
+                         + static_cast<double>(one.cost.of(pass_kind::backward)));
   auto const problem_of = [&](std::vector<int> const& sizes) {
     return with_layers(model, plain, sizes, layer_division::balanced).problem;
   };

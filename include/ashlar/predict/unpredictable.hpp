@@ -1,0 +1,49 @@
+// Why there is no prediction.
+#pragma once
+
+#include <exception>
+
+namespace ashlar::predict {
+
+// What must hold for a run to be predicted.
+enum class requirement : unsigned char {
+  sizes_are_positive,              // number: which is not
+  sizes_are_small_enough,          // number: the product that is too large
+  ranks_are_all_devices,           // number: ranks; limit: devices
+  nodes_are_full,                  // number: devices; limit: of a node
+  batch_divides,                   // number: batch; limit: micro-batch x data
+  heads_divide,                    // number: heads; limit: tensor
+  experts_divide,                  // number: experts; limit: expert ranks
+  expert_ranks_divide_a_stage,     // number: expert x expert tensor; limit: tensor x context x data
+  context_divides_the_sequence,    // number: sequence; limit: context
+  chunks_need_a_pipeline,          // number: chunks
+  model_is_whole,                  // a size of the model is no positive, finite number
+  machine_is_whole,                // likewise of the machine
+  constants_are_positive,          // number: which is not
+  layout_is_read,                  // number: the letter, from 1, that is not understood
+  layout_has_every_stage,          // number: its stages; limit: those of the run
+  layout_has_every_layer,          // number: its layers; limit: of the model
+  layout_is_small_enough,          // limit: letters when it is written out
+  something_trains,                // the model is frozen
+  measured_has_every_stage,        // number: stages that were measured; limit: those of the run
+  measured_is_positive,            // number: the stage
+  every_run_is_measured,           // number: runs; limit: measured seconds that are positive
+  schedule_has_every_device,       // number: its devices; limit: pipeline
+  schedule_has_every_micro_batch,  // number: its micro-batches; limit: those of a data rank
+  schedule_has_these_chunks,       // number: chunks; limit: its stages; of a device, if they divide
+  schedule_is_small_enough,        // number: micro-batches that would be executed; limit: stages
+  schedule_trains_alone,           // it has no backward, runs forwards again, or does other work
+};
+
+// Thrown where there is no prediction.
+struct unpredictable : std::exception {
+  requirement broken;
+  long long number, limit;
+
+  // `it`: the number that breaks it; `most`: what it may be at most, where there is such a limit.
+  unpredictable(requirement what_must_hold, long long it, long long most = 0)
+      : broken(what_must_hold), number(it), limit(most) {}
+  char const* what() const noexcept override { return "the run cannot be predicted"; }
+};
+
+}  // namespace ashlar::predict

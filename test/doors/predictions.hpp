@@ -1,0 +1,145 @@
+// What training runs take.
+#pragma once
+
+#include "doors/knock.hpp"
+#include "predicted_runs.hpp"
+#include <ashlar/predict/calibrate.hpp>
+#include <ashlar/predict/layouts.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace doors {
+
+// Calls, and takes that a run cannot be predicted.
+template <class Call>
+void ask(Call call) {
+  knock([&] {
+    try {
+      call();
+    } catch (predict::unpredictable const&) {
+    }
+  });
+}
+
+inline void change_question(dice& d, predict::question& q) {
+  int* const counts[] = {&q.devices,  &q.per_node, &q.sequence, &q.batch,  &q.micro_batch,   &q.tensor,
+                         &q.pipeline, &q.chunks,   &q.context,  &q.expert, &q.expert_tensor, &q.data};
+  auto const change_real = [&](double& x) { x = extreme_real(d, x); };
+  predict::layer& l =
+      d.percent(80) && !q.model.kinds.empty() ? one_of(d, q.model.kinds) : q.model.predictor;
+  double* const of_layers[] = {
+      &l.mix.heads,   &l.mix.groups,  &l.mix.head,          &l.mix.window,
+      &l.mix.chunk,   &l.mix.kv_rank, &l.mix.inner,         &l.mix.keys,
+      &l.mix.beside,  &l.feed.width,  &l.feed.experts,      &l.feed.chosen,
+      &l.feed.latent, &l.feed.beside, &l.feed.expert_width, &l.feed.shared_width};
+  double* const of_models[] = {&q.model.hidden, &q.model.vocabulary, &q.model.embedding,
+                               &q.model.beside};
+  double* const of_machines[] = {
+      &q.device.memory_bytes, &q.device.memory_bandwidth, &q.device.inside, &q.device.outside,
+      &q.device.units,        &q.device.exponentials,     &q.device.power,  &q.device.peak.bf16,
+      &q.device.peak.fp32};
+  switch (d.between(0, 11)) {
+    case 0:
+    case 1:
+      return static_cast<void>(*counts[d.between(0, 11)] =
+                                   d.percent(70) ? d.between(0, 9) : extreme(d, 2));
+    case 2:
+      return change_real(*of_layers[d.between(0, 15)]);
+    case 3:
+      return change_real(*of_models[d.between(0, 3)]);
+    case 4:
+      return change_real(*of_machines[d.between(0, 8)]);
+    case 5:
+      q.model.predictions = d.percent(50) ? d.between(0, 3) : extreme(d, 1);
+      q.model.repeats = d.percent(50);
+      return;
+    case 6:
+      return change_list(d, q.model.layers);
+    case 7:
+      l.mix.kind = any_of<predict::mixer_kind>(d, 3);
+      l.feed.kind = any_of<predict::feed_forward_kind>(d, 2);
+      return;
+    case 8:
+      q.shares = any_of<predict::sharding>(d, 3);
+      q.again = static_cast<predict::recomputation>(d.between(0, 255));
+      q.again_in.first = extreme(d, 1);
+      q.format = any_of<predict::number_format>(d, 5);
+      q.program = any_of<predict::program_kind>(d, 3);
+      q.attention = any_of<predict::attention_kernel>(d, 2);
+      q.device.built = any_of<predict::generation>(d, 8);
+      return;
+    case 9:
+      q.model.frozen = {d.percent(50), d.percent(50),
+                        std::vector<bool>(static_cast<std::size_t>(d.between(0, 30)), true)};
+      q.counts_ends = d.percent(50);
+      q.device.domain = extreme(d, 8);
+      return;
+    case 10:
+      q.measured.resize(static_cast<std::size_t>(d.between(0, 4)), {1, 2, -1});
+      if (!q.measured.empty() && d.percent(50)) change_real(one_of(d, q.measured).forward);
+      if (!q.measured.empty() && d.percent(50)) change_real(one_of(d, q.measured).weights);
+      if (d.percent(30)) change_real(q.measured_transfer);
+      return;
+    default:
+      q.published = &some_entry(d);
+  }
+}
+
+inline void of_predictions(dice& d) {
+  namespace t = predict::testing;
+  predict::question q = t::random_question(d);
+  schedule own = some_entry(d).make({devices{2}, micro_batches{4}});
+  std::string layout;
+  for (int changes = d.between(0, 3); changes > 0; --changes) change_question(d, q);
+  if (d.percent(10)) {
+    for (int changes = d.between(0, 2); changes > 0; --changes) change(d, own);
+    q.own_order = &own;
+  }
+  if (d.percent(20)) {
+    char const letters[] = "Et|(m),*0123456789L x";
+    for (int i = d.between(0, 24); i > 0; --i) layout += letters[d.between(0, 20)];
+    q.layout = layout;
+  }
+  if (q.pipeline * 1.0 * q.chunks > 64 || q.model.layers.size() > 64) return;  // each stage is looked at
+  predict::constants c = t::round_constants();
+  if (d.percent(20)) {
+    double& x = c.*predict::constant_names[static_cast<std::size_t>(d.between(0, 37))].value;
+    x = extreme_real(d, x);
+  }
+  ask([&] {
+    predict::answer const a = predict_run(q, c, {});
+    demand(std::isfinite(a.step.seconds) && a.step.seconds >= 0 && a.peak >= 0 && a.operations >= 0);
+    demand(a.step.bubble >= 0 && a.step.passes >= 0);
+    sum_of_passes(a.step);
+  });
+  ask([&] { predict::check(q); });
+  ask([&] {
+    if (parameters(q.model) < 0 || trained_parameters(q.model) < 0) predict::check(q);
+    prediction_parameters(q.model);
+    step_operations(q);
+  });
+  if (d.percent(10) && q.devices < 64 && q.batch < 1000) {
+    predict::open_sizes open;
+    bool* const each[] = {&open.micro_batch, &open.tensor, &open.pipeline, &open.chunks, &open.context,
+                          &open.expert,      &open.data,   &open.shares,   &open.again,  &open.ends};
+    for (bool* one : each) *one = d.percent(40);
+    ask([&] {
+      int calls = 0;
+      auto const found = best_layouts(q, open, c, static_cast<std::size_t>(d.between(0, 3)),
+                                      [&](predict::layouts_found const&) { return ++calls < 2; });
+      for (predict::ranked_layout const& r : found.best)
+        demand(std::isfinite(r.seconds) && r.seconds > 0);
+    });
+  }
+  if (d.percent(3)) {
+    std::vector<predict::question> runs(static_cast<std::size_t>(d.between(0, 3)), q);
+    std::vector<double> measured(static_cast<std::size_t>(d.between(0, 3)), 1.0);
+    if (!measured.empty() && d.percent(50)) one_of(d, measured) = extreme_real(d, 1);
+    ask([&] { calibrate(runs, measured, c); });
+  }
+}
+
+}  // namespace doors

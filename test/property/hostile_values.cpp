@@ -1,0 +1,220 @@
+// Values that nobody should make, by hand: each public function refuses them by the rule that they
+// break. extreme_doors.cpp has random ones.
+#include "predicted_runs.hpp"
+#include "shapes.hpp"
+#include "violations.hpp"
+#include <ashlar/block/algebra.hpp>
+#include <ashlar/fill/fill.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/optimize/improve.hpp>
+#include <ashlar/plan/graphs/graph_plan.hpp>
+#include <ashlar/plan/parts/choose.hpp>
+#include <ashlar/plan/parts/divide.hpp>
+#include <ashlar/plan/serving/plan_serving.hpp>
+#include <ashlar/plan/training/layered_layouts.hpp>
+#include <ashlar/plan/training/partition.hpp>
+#include <ashlar/plan/training/planner.hpp>
+#include <ashlar/predict/calibrate.hpp>
+#include <ashlar/render/chrome_trace.hpp>
+#include <ashlar/render/svg.hpp>
+#include <ashlar/render/text.hpp>
+#include <ashlar/schedule/reorder.hpp>
+#include <ashlar/search/layouts.hpp>
+#include <ashlar/simulate/simulate.hpp>
+#include <ashlar/simulate/slack.hpp>
+#include <ashlar/study/compare.hpp>
+#include <ashlar/study/timeline_difference.hpp>
+#include <ashlar/study/tradeoff.hpp>
+#include <ashlar/values/coverage.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+constexpr int int_max = std::numeric_limits<int>::max(), int_min = std::numeric_limits<int>::min();
+constexpr tick tick_max = std::numeric_limits<tick>::max(), tick_min = std::numeric_limits<tick>::min();
+
+TEST_CASE("hostile schedules: tables that do not go together, and times out of range") {
+  auto const hostile = [](auto change, rule broken) {
+    schedule s = one_f_one_b(2, 2);
+    change(s);
+    auto const is_refused = [&](auto call) { CHECK(violations::broken_by(call) == broken); };
+    is_refused([&] { squeeze(s); });
+    is_refused([&] { reorder(s, reordering::throughout); });
+    is_refused([&] { text(s); });
+    is_refused([&] { svg(s); });
+    is_refused([&] { chrome_trace(s); });
+    is_refused([&] { lower(s); });
+    is_refused([&] { compare(s, divided_model{}); });
+    is_refused([&] { coverage(s, stage_id{0}); });
+    is_refused([&] { fill(s, work_graph{}); });
+  };
+  hostile([](schedule& s) { s.order.pop_back(); }, rule::tables_agree);
+  hostile([](schedule& s) { s.cost.passes = pass_costs(std::vector<stage_cost>(5)); },
+          rule::tables_agree);
+  hostile([](schedule& s) { s.cost.on.speeds = {100, 0}; }, rule::parameter_is_at_least);
+  hostile([](schedule& s) { s.cost.on.links.inside.bandwidth = -1; }, rule::no_duration_is_negative);
+  hostile([](schedule& s) { s.graph = chain(stages{3}); }, rule::tables_agree);
+  hostile([](schedule& s) { s.route[1] = 7; }, rule::micro_batches_take_a_route);
+  hostile([](schedule& s) { s.order[0][0].what.micro_batch = int_max; }, rule::every_pass_is_known);
+  hostile([](schedule& s) { s.order[0][0].what.stage = int_min; }, rule::every_pass_is_known);
+  schedule const s = one_f_one_b(2, 2);
+  CHECK_BREAKS(parameter_is_at_least, retime(s, costs(pass_costs(), {.speeds = {-5, 100}})));
+  CHECK_BREAKS(no_duration_is_negative, retime(s, costs(stage_cost{}, -3)));
+  CHECK_BREAKS(ticks_fit, shift(s, tick_max));
+  CHECK_BREAKS(ticks_fit, shift(s, tick_min));
+  CHECK_BREAKS(tables_agree, improve({s}, {.memory = {}, .budget = {1, 2, 3}}, {.passes = 10}));
+  CHECK_BREAKS(every_pass_is_known, coverage(s, stage_id{2}));
+  CHECK_BREAKS(every_pass_is_known, coverage(s, stage_id{0}, micro_batch_id{-1}));
+  CHECK_BREAKS(ticks_fit, coverage(s, stage_id{0}, tick_max));
+}
+
+TEST_CASE("hostile sizes: products that are none") {
+  CHECK_BREAKS(parameter_is_at_most, looped(devices{70'000}, chunks{70'000}));
+  CHECK_BREAKS(parameter_is_at_most, unroll(catalog::one_f_one_b(devices{2}), int_max));
+  CHECK_BREAKS(ticks_fit, shift(catalog::one_f_one_b(devices{2}), tick_max));
+  costs cost(stage_cost{}, 3);
+  CHECK_BREAKS(ticks_fit, stretch_transfers(cost, tick_max));
+  CHECK(catalog::find("hanayo")->check({.p = devices{int_min}, .m = micro_batches{1}}).broken
+        == rule::parameter_is_at_least);
+}
+
+TEST_CASE("hostile timelines, and programs beside them") {
+  schedule const s = one_f_one_b(2, 2);
+  program const p = lower(s);
+  simulation_options const o;
+  timeline const line = time_program(p, o);
+  CHECK(usage_of(p, line) == simulate(p, o).usage);
+  CHECK(critical_path(line) == simulate(p, o).critical);
+  CHECK(memory_over_time(p, line, o) == simulate(p, o).memory);
+  timeline other = line;
+  other.timed.pop_back();
+  CHECK_BREAKS(tables_agree, usage_of(p, other));
+  CHECK_BREAKS(tables_agree, memory_over_time(p, other, o));
+  other = line;
+  other.timed[0].cause = int_max;
+  CHECK_BREAKS(tables_agree, critical_path(other));
+  other.timed[0].cause = -1;
+  other.makespan = tick_max;
+  CHECK_BREAKS(ticks_fit, critical_path(other));
+  // What was caused by itself, for ever.
+  other = {.timed = {{.start = 0, .end = 1, .cause = 0}}, .makespan = 1};
+  CHECK(critical_path(other) == std::vector<path_step>{{0, 0, 1}});
+  program torn = p;
+  torn.stream_begin[1] = int_max;
+  CHECK_BREAKS(tables_agree, usage_of(torn, line));
+  CHECK_BREAKS(tables_agree, link_slacks(torn, o));
+  CHECK_BREAKS(tables_agree, program_bound(s, torn, o));
+}
+
+TEST_CASE("hostile fillings: a device that there is not, and steps that are none") {
+  filling f = fill_steps(one_f_one_b(2, 2), curvature());
+  CHECK_BREAKS(every_pass_is_known, utilisation(f, 2));
+  CHECK_BREAKS(every_pass_is_known, utilisation(f, -1));
+  f.steps = {1};
+  CHECK_BREAKS(tables_agree, utilisation(f, 0));
+  f.steps = {int_max, 1};
+  f.step = tick_max;
+  CHECK_BREAKS(ticks_fit, utilisation(f, 0));
+}
+
+TEST_CASE("hostile studies: no schedule, counts that divide by nothing, and passes of no timeline") {
+  schedule const s = one_f_one_b(2, 4);
+  catalog::entry const* const entry = catalog::find("1f1b");
+  layered_model model;
+  pipeline_choice choice{.entry = entry, .p = devices{2}, .m = micro_batches{4}};
+  CHECK(step_time(model, choice) >= *least_step_time(model, choice));
+  choice.entry = nullptr;
+  CHECK_BREAKS(every_pass_is_present, step_time(model, choice));
+  choice.own = &s;
+  choice.m = micro_batches{0};
+  CHECK_BREAKS(counts_are_positive, step_time(model, choice));
+  choice.m = micro_batches{3};
+  CHECK_BREAKS(tables_agree, step_time(model, choice));
+  choice.m = micro_batches{4};
+  model.backward = tick_min;
+  CHECK_BREAKS(no_duration_is_negative, utilisation(model, choice));
+  model.backward = tick_max;
+  CHECK_BREAKS(ticks_fit, utilisation(model, choice));
+  CHECK_BREAKS(counts_are_positive, compare(s, {.piece_count = 0}));
+  CHECK_BREAKS(parameter_is_at_most, compare(s, {.piece_count = int_max}));
+  CHECK_BREAKS(sizes_fit, compare(s, {.kept_percent = -1}));
+  // What has lost a pass is no schedule of its task, and may take less time than any.
+  schedule lost = s;
+  lost.order[0].pop_back();
+  CHECK(compare(s, divided_model{}).has_task);
+  CHECK_FALSE(compare(lost, divided_model{}).has_task);
+  CHECK_BREAKS(every_pass_is_known, path_of_difference({{.what = {F, 2, 0}}}, 2, 1));
+  CHECK_BREAKS(every_pass_is_known, path_of_difference({{.what = {X, 0, 0}}}, 2, 1));
+  CHECK_BREAKS(ticks_fit, path_of_difference({{.what = {F, 0, 0}, .end = tick_max}}, 2, 1));
+  CHECK_BREAKS(parameter_is_at_most, path_of_difference({{.what = {F, 0, 0}}}, int_max, int_max));
+}
+
+TEST_CASE("hostile layouts: no chunks, shares that are none, and layers of no size") {
+  model_share const model{devices{2}, micro_batches{2}, {}};
+  CHECK_BREAKS(counts_are_positive, choose_layout(model, placement_kind::looped, 0, 100));
+  CHECK_BREAKS(sizes_fit, choose_layout(model, placement_kind::linear, 1, int_min));
+  layout_choice plain = choose_layout(model, placement_kind::linear, 1, 100);
+  CHECK_BREAKS(sizes_fit, variants_of(plain, {.kept_percent = {101}}));
+  CHECK_BREAKS(parameter_is_at_most, variants_of(plain, {.most_sequence_chunks = int_max}));
+  CHECK_BREAKS(counts_are_positive, proved_of({}));
+  plain.chunk_count = int_max;
+  CHECK(variants_of(plain, {.kept_percent = {50}}).size() <= 3);
+  layer_chain chain{.m = micro_batches{2}, .layers = std::vector<layer_share>(2), .budget = {4}};
+  CHECK(!layouts_for(chain, devices{2}).empty());
+  chain.layers[1].stash = tick_min;
+  CHECK_BREAKS(sizes_fit, layouts_for(chain, devices{2}));
+  chain.layers[1] = {.cost = {.forward = -1}};
+  CHECK_BREAKS(no_duration_is_negative, layouts_for(chain, devices{2}));
+  chain.layers[1] = {};
+  chain.budget = {};
+  CHECK_BREAKS(tables_agree, layouts_for(chain, devices{2}));
+}
+
+TEST_CASE("hostile plans: numbers that cannot be summed up") {
+  CHECK_BREAKS(counts_are_positive, two_phase_formula({.groups = int_min}, {{1, 1}}));
+  CHECK_BREAKS(parameter_is_at_most, two_phase_schedule({int_max, int_max, int_max}, {{1, 1}}));
+  CHECK(two_phase_formula({int_max, int_max, int_max}, {{tick_max / 4, 1}}).prefill == max_tick);
+  serving_problem problem{{{{{.memory = 1}}}}, {1}, {}};
+  serving_plan const plan = plan_serving(problem);
+  CHECK(objective_of(problem, plan) == plan.objective);
+  CHECK_BREAKS(tables_agree, loads_of(problem, {}));
+  CHECK_BREAKS(every_pass_is_known, loads_of(problem, {.device = {1}, .width = {0}}));
+  problem.shape.tokens = problem.shape.groups = int_max;
+  CHECK_BREAKS(ticks_fit, plan_serving(problem));
+  problem = {{{{{.memory = tick_max}}}}, {1}, {}};
+  CHECK_BREAKS(sizes_fit, plan_serving(problem));
+  CHECK_BREAKS(parameter_is_at_most, divide(int_max, {{1, {1, 1}}}));
+  operator_model const one{chain(stages{1}), {operator_cost{.forward = 1, .output = 1}}};
+  CHECK_BREAKS(parameter_is_at_most, best_graph_plan(one, {.device_count = int_max}, {}));
+  CHECK(best_graph_plan(one, {.bandwidth = tick_max}, {}).found());
+  CHECK_BREAKS(parameter_is_at_least, best_partition({.layer = {1.0}, .volume = {1.0}, .link = {}}, 2));
+  CHECK_BREAKS(figures_are_in_range,
+               best_partition({.layer = {std::nan("")}, .volume = {1.0}, .link = {}}, 1));
+  CHECK_BREAKS(sizes_fit, uniform_partition(4, 2, -1));
+  CHECK_BREAKS(parameter_is_at_most, uniform_partition(int_max, int_max));
+  CHECK_BREAKS(ticks_fit, choose({{{.time = -1}}}, 1));
+  CHECK(violations::broken_by(
+            [] { answer(plan_question{}, {}, 0, [](plan_phase, std::size_t, std::size_t) {}); })
+        != rule::none);
+}
+
+TEST_CASE("hostile predictions: layers of no kind, and runs without a time") {
+  namespace t = predict::testing;
+  predict::architecture model = t::dense_model(2);
+  model.layers[1] = int_max;
+  CHECK_THROWS_AS(parameters(model), predict::unpredictable);
+  CHECK_THROWS_AS(trained_parameters(model), predict::unpredictable);
+  predict::question const q = t::asked(t::dense_model(2));
+  CHECK_THROWS_AS(predict::calibrate({q, q}, {1.0}, t::round_constants()), predict::unpredictable);
+  CHECK_THROWS_AS(predict::calibrate({q}, {std::nan("")}, t::round_constants()), predict::unpredictable);
+  CHECK_THROWS_AS(predict::calibrate({q}, {1.0}, {}), predict::unpredictable);
+}
+
+}  // namespace
