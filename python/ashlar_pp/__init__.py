@@ -7,8 +7,12 @@
 A notebook shows a schedule as a picture. `ashlar_pp.torch` runs schedules in PyTorch.
 """
 
-from . import catalog
-from ._core import (
+from . import _core, telling
+
+telling.tell(_core)  # before anything takes functions out of it
+
+from . import catalog  # noqa: E402
+from ._core import (  # noqa: E402
     Block,
     Bound,
     Comparison,
@@ -39,8 +43,8 @@ from ._core import (
     wave,
     write_pytorch,
 )
-from ._core import __version__  # type: ignore[attr-defined]
-from .algebra import (
+from ._core import __version__  # type: ignore[attr-defined] # noqa: E402
+from .algebra import (  # noqa: E402
     Operation,
     check,
     fold_in_half,
@@ -66,11 +70,11 @@ from .algebra import (
     with_interval,
     without_collisions,
 )
-from .comparing import Table, compare
-from .emitting import emit
-from .fusing import fuse_backwards, fuse_where_free
-from .searching import search, search_layouts
-from .traces import TracedCosts, costs_from_trace
+from .comparing import Table, compare  # noqa: E402
+from .emitting import emit  # noqa: E402
+from .fusing import fuse_backwards, fuse_where_free  # noqa: E402
+from .searching import search, search_layouts  # noqa: E402
+from .traces import TracedCosts, costs_from_trace  # noqa: E402
 
 __all__ = [
     "Block",

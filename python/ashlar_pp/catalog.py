@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, overload
 
 from . import _core
-from ._core import Block, Costs, Entry, Schedule
+from ._core import Block, Costs, Entry, Parameter, Schedule
 
 
 class Published:
@@ -20,7 +20,7 @@ class Published:
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
         self.name, self.summary, self.source = entry.name, entry.summary, entry.source
-        self.parameters = entry.parameters
+        self.parameters: dict[str, Parameter] = {one.name: one for one in entry.parameters}
         self.__doc__ = f"{self.name}: {self.summary} ({self.source}). Parameters: {', '.join(self.parameters) or 'none'}."
 
     @overload
@@ -47,6 +47,18 @@ class Published:
         if few != many:
             raise TypeError(f"the block of {self.name} has all micro-batches: block(devices, micro_batches)")
         return few
+
+    def values(self, parameter: str, devices: int, micro_batches: int, **others: Any) -> list[int] | list[str]:
+        """Which values of a parameter there is a schedule for; of numbers, those up to the larger of both sizes.
+
+        others: of its other parameters. An empty list: none, or the sizes are not for this entry.
+        """
+        self._known({parameter: None, **others})
+        known = self.parameters[parameter]
+        tried: Any = known.values
+        if known.least is not None and known.most is not None:
+            tried = range(known.least, min(known.most, max(devices, micro_batches)) + 1)
+        return [v for v in tried if self.entry.takes(devices, micro_batches, **{parameter: v}, **others)]
 
     def _known(self, parameters: dict[str, Any]) -> dict[str, Any]:
         for name in parameters:

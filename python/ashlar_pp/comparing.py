@@ -69,7 +69,7 @@ def _row(name: str, of: Comparison) -> dict[str, Any]:
 def _cuts_sequences(schedule: str | Schedule) -> bool:
     if isinstance(schedule, Schedule):
         return schedule.sequence_chunks > 1
-    return "sequence_chunks" in _core.find(schedule).parameters
+    return any(one.name == "sequence_chunks" for one in _core.find(schedule).parameters)
 
 
 def compare(

@@ -103,6 +103,19 @@ using given_memory = std::vector<std::variant<ashlar::stage_memory, std::vector<
 // Throws ValueError for stages of which only some tell micro-batches apart, or of different numbers.
 ashlar::memory_model memory_of(given_memory const& given);
 
+// For arguments that no constructor takes: a TypeError that says which is wrong, and what it should be.
+template <class Class>
+void refuse_others(Class& bound) {
+  bound.def(
+      "__init__",
+      [](nb::handle self, nb::args const& given, nb::kwargs const& named) {
+        nb::object const said =
+            nb::module_::import_("ashlar_pp.telling").attr("problem_of_new")(self.type(), given, named);
+        throw nb::type_error(nb::cast<std::string>(said).c_str());
+      },
+      nb::sig("def __init__(self, *args: typing.NoReturn) -> None"));
+}
+
 void bind_costs(nb::module_& m);
 void bind_schedules(nb::module_& m);
 void bind_algebra(nb::module_& m);

@@ -4,6 +4,7 @@
 #include <ashlar/study/compare.hpp>
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 #include <options/suggest.hpp>
 
@@ -11,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace python {
@@ -31,20 +33,52 @@ struct entry_parameters {
   std::string junction;
 };
 
+// What an entry may look at, besides devices and micro-batches.
+struct parameter_range {
+  parameter which;
+  char const* name;
+  int initial, least, most;
+};
+
+constexpr parameter_range ranges[] = {
+    {parameter::chunk_count, "chunks", 2, 1, tool::most_devices},
+    {parameter::wave_count, "waves", 1, 1, tool::most_devices},
+    {parameter::route_count, "routes", 2, 1, tool::most_devices},
+    {parameter::round_count, "rounds", 1, 1, tool::most_micro_batches},
+    {parameter::group_size, "group", 0, 0, tool::most_micro_batches},
+    {parameter::sequence_chunk_count, "sequence_chunks", 2, 1, tool::most_sequence_chunks},
+};
+constexpr char const* junction = "junction";
+constexpr char const* junctions[] = {"code", "figure"};
+
+// As Python sees a range: of numbers, or of words.
+struct entry_parameter {
+  std::string name;
+  std::variant<int, std::string> initial;
+  std::optional<int> least, most;
+  std::vector<std::string> words;
+};
+
+int checked(parameter which, long long given) {
+  for (parameter_range const& r : ranges)
+    if (r.which == which) return within(r.name, given, r.least, r.most);
+  return static_cast<int>(given);
+}
+
 shape shape_of(long long p, long long m, ashlar::costs cost, entry_parameters const& o) {
   using ashlar::catalog::unit_junction;
-  return {
-      .p = device_count(p),
-      .m = micro_batch_count(m),
-      .cost = std::move(cost),
-      .v = ashlar::chunks{within("chunks", o.chunks, 1, tool::most_devices)},
-      .w = ashlar::waves{within("waves", o.waves, 1, tool::most_devices)},
-      .routes = within("routes", o.routes, 1, tool::most_devices),
-      .rounds = within("rounds", o.rounds, 1, tool::most_micro_batches),
-      .group = within("group", o.group, 0, tool::most_micro_batches),
-      .junction = meaning_of<unit_junction>(
-          "junction", o.junction, {{"code", unit_junction::code}, {"figure", unit_junction::figure}}),
-      .sequence_chunks = within("sequence_chunks", o.sequence_chunks, 1, tool::most_sequence_chunks)};
+  return {.p = device_count(p),
+          .m = micro_batch_count(m),
+          .cost = std::move(cost),
+          .v = ashlar::chunks{checked(parameter::chunk_count, o.chunks)},
+          .w = ashlar::waves{checked(parameter::wave_count, o.waves)},
+          .routes = checked(parameter::route_count, o.routes),
+          .rounds = checked(parameter::round_count, o.rounds),
+          .group = checked(parameter::group_size, o.group),
+          .junction = meaning_of<unit_junction>(
+              junction, o.junction,
+              {{junctions[0], unit_junction::code}, {junctions[1], unit_junction::figure}}),
+          .sequence_chunks = checked(parameter::sequence_chunk_count, o.sequence_chunks)};
 }
 
 known_entry find(std::string const& name) {
@@ -55,17 +89,13 @@ known_entry find(std::string const& name) {
                             .c_str());
 }
 
-std::vector<std::string> parameters_of(known_entry const& e) {
-  std::vector<std::string> names;
-  for (auto const& [which, name] : {std::pair{parameter::chunk_count, "chunks"},
-                                    {parameter::wave_count, "waves"},
-                                    {parameter::route_count, "routes"},
-                                    {parameter::round_count, "rounds"},
-                                    {parameter::group_size, "group"},
-                                    {parameter::unit_junction, "junction"},
-                                    {parameter::sequence_chunk_count, "sequence_chunks"}})
-    if (e.of->uses(which)) names.emplace_back(name);
-  return names;
+std::vector<entry_parameter> parameters_of(known_entry const& e) {
+  std::vector<entry_parameter> all;
+  for (parameter_range const& r : ranges)
+    if (e.of->uses(r.which)) all.push_back({r.name, r.initial, r.least, r.most, {}});
+  if (e.of->uses(parameter::unit_junction))
+    all.push_back({junction, junctions[0], {}, {}, {junctions[0], junctions[1]}});
+  return all;
 }
 
 ashlar::block block_of(known_entry const& e, shape const& s) {
@@ -131,18 +161,36 @@ void bind_comparison(nb::module_& m) {
 }  // namespace
 
 void bind_catalog(nb::module_& m) {
+  nb::class_<entry_parameter>(m, "Parameter",
+                              "What an entry looks at, besides devices and micro-batches.")
+      .def_ro("name", &entry_parameter::name)
+      .def_ro("default", &entry_parameter::initial)
+      .def_ro("least", &entry_parameter::least, "Of a number; there may be less for some sizes.")
+      .def_ro("most", &entry_parameter::most, "The same.")
+      .def_ro("values", &entry_parameter::words, "Of a word.");
   nb::class_<known_entry>(m, "Entry", "A published schedule.")
       .def_prop_ro("name", [](known_entry const& e) { return std::string(e.of->name); })
       .def_prop_ro("summary", [](known_entry const& e) { return std::string(e.of->summary); })
       .def_prop_ro("source", [](known_entry const& e) { return std::string(e.of->source); })
-      .def_prop_ro("parameters", &parameters_of, "Which it looks at, besides devices and micro_batches.")
+      .def_prop_ro("parameters", &parameters_of, "What it looks at, besides devices and micro_batches.")
+      .def(
+          "takes",
+          [](known_entry const& e, long long p, long long count, long long v, long long w,
+             long long routes, long long rounds, long long group, std::string chosen, long long q) {
+            return e.of
+                ->check(shape_of(p, count, {}, {v, w, routes, rounds, group, q, std::move(chosen)}))
+                .ok();
+          },
+          "devices"_a, "micro_batches"_a, nb::kw_only(), "chunks"_a = 2, "waves"_a = 1, "routes"_a = 2,
+          "rounds"_a = 1, "group"_a = 0, "junction"_a = "code", "sequence_chunks"_a = 2,
+          "Whether there is such a schedule.")
       .def_prop_ro("has_block", [](known_entry const& e) { return e.of->block_of != nullptr; })
       .def(
           "block",
           [](known_entry const& e, long long p, long long count, long long v, long long w,
-             long long routes, long long rounds, long long group, std::string junction, long long q) {
-            return block_of(
-                e, shape_of(p, count, {}, {v, w, routes, rounds, group, q, std::move(junction)}));
+             long long routes, long long rounds, long long group, std::string chosen, long long q) {
+            return block_of(e,
+                            shape_of(p, count, {}, {v, w, routes, rounds, group, q, std::move(chosen)}));
           },
           "devices"_a, "micro_batches"_a, nb::kw_only(), "chunks"_a = 2, "waves"_a = 1, "routes"_a = 2,
           "rounds"_a = 1, "group"_a = 0, "junction"_a = "code", "sequence_chunks"_a = 2,
@@ -150,10 +198,10 @@ void bind_catalog(nb::module_& m) {
       .def(
           "schedule",
           [](known_entry const& e, long long p, long long count, ashlar::costs const& cost, long long v,
-             long long w, long long routes, long long rounds, long long group, std::string junction,
+             long long w, long long routes, long long rounds, long long group, std::string chosen,
              long long q) {
             return e.of->make(
-                shape_of(p, count, cost, {v, w, routes, rounds, group, q, std::move(junction)}));
+                shape_of(p, count, cost, {v, w, routes, rounds, group, q, std::move(chosen)}));
           },
           "devices"_a, "micro_batches"_a, "costs"_a = ashlar::costs{}, nb::kw_only(), "chunks"_a = 2,
           "waves"_a = 1, "routes"_a = 2, "rounds"_a = 1, "group"_a = 0, "junction"_a = "code",

@@ -121,8 +121,9 @@ ashlar::placement make_placement(std::vector<std::vector<int>> const& routes) {
 void bind_memory(nb::module_& m) {
   using ashlar::byte_count;
   using ashlar::stage_memory;
-  nb::class_<stage_memory>(m, "StageMemory",
-                           "What one stage takes of a device's memory, in bytes or any other unit.")
+  nb::class_<stage_memory> bound(
+      m, "StageMemory", "What one stage takes of a device's memory, in bytes or any other unit.");
+  bound
       .def(
           "__init__",
           [](stage_memory* made, byte_count stash, byte_count weights, byte_count weight_gradient,
@@ -149,6 +150,7 @@ void bind_memory(nb::module_& m) {
       .def_ro("weights", &stage_memory::weights)
       .def_ro("weight_gradient", &stage_memory::weight_gradient)
       .def_ro("optimizer_state", &stage_memory::optimizer_state);
+  refuse_others(bound);
 }
 
 }  // namespace
@@ -173,7 +175,8 @@ ashlar::memory_model memory_of(given_memory const& given) {
 void bind_costs(nb::module_& m) {
   using ashlar::costs;
   using ashlar::placement;
-  nb::class_<costs>(m, "Costs", "How many ticks passes and transfers take.")
+  nb::class_<costs> of_costs(m, "Costs", "How many ticks passes and transfers take.");
+  of_costs
       .def(
           "__init__",
           [](costs* made, tick f, tick i, tick w, std::optional<tick> recompute,
@@ -227,8 +230,10 @@ void bind_costs(nb::module_& m) {
       .def_prop_ro("transfer", [](costs const& c) { return c.on.links.inside.latency; })
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__repr__", [](costs const& c) { return words_of(c); });
+  refuse_others(of_costs);
 
-  nb::class_<placement>(m, "Placement", "On which device each stage is, for each route.")
+  nb::class_<placement> of_placements(m, "Placement", "On which device each stage is, for each route.");
+  of_placements
       .def(
           "__init__",
           [](placement* made, std::vector<std::vector<int>> const& routes) {
@@ -240,6 +245,7 @@ void bind_costs(nb::module_& m) {
       .def_prop_ro("routes", &routes_of)
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__repr__", [](placement const& p) { return words_of(p); });
+  refuse_others(of_placements);
   m.def(
       "linear", [](long long p) { return ashlar::linear(device_count(p)); }, "devices"_a,
       "Stage i on device i.");
