@@ -184,9 +184,9 @@ class layout_search {
 ASHLAR_INLINE bool is_usual(question const& q) {
   int const layers = q.model.layer_count() + (q.counts_ends ? 2 : 0);
   if (q.tensor > q.per_node && q.device.domain <= q.per_node) return false;
-  if (q.layout.empty() && stage_count(q) > layers) return false;
+  if (!q.has_own_stages() && stage_count(q) > layers) return false;
   if (q.chunks > 1
-      && ((q.layout.empty() && layers % stage_count(q) != 0) || micro_batches(q) % q.pipeline != 0))
+      && ((!q.has_own_stages() && layers % stage_count(q) != 0) || micro_batches(q) % q.pipeline != 0))
     return false;
   bool const is_sharded = q.shares == sharding::full || q.shares == sharding::gradients;
   return !is_sharded || q.pipeline == 1;

@@ -3,6 +3,7 @@
 
 #include <ashlar/predict/constants.hpp>
 #include <ashlar/predict/execution.hpp>
+#include <ashlar/predict/held_parameters.hpp>
 #include <ashlar/predict/question.hpp>
 #include <ashlar/predict/stage_layout.hpp>
 
@@ -34,6 +35,26 @@ std::vector<int> in_flight(question const& q, int device);
 // ranks.
 double kept_bytes(question const& q, layer const& l, recomputation again, bool trains, bool gathered,
                   constants const& c);
+
+// What a stage makes its device hold.
+struct stage_needs {
+  held_parameters held;
+  double kept = 0;    // bytes from a micro-batch's forward to its backward
+  double whole = 0;   // of the largest part that is run again, which is whole at a time
+  double logits = 0;  // while the loss is taken
+
+  // Of another stage of the same device.
+  void add(stage_needs const& other);
+};
+
+// Of each stage. `gathered`: as of kept_bytes().
+std::vector<stage_needs> needs_of(question const& q, std::vector<stage> const& stages, bool gathered,
+                                  constants const& c);
+
+// Of a device that has `all` of one or more stages, and holds so many bytes of `activations` that are
+// kept. `copies` of a stage are on different devices of a pipeline, and share what data ranks do.
+memory_parts memory_of_device(question const& q, stage_needs const& all, double activations, int copies,
+                              constants const& c);
 
 // One entry a device. A plain program without a pipeline keeps the gathered inputs of tensor ranks where
 // they fit, and gathers them again where they do not.

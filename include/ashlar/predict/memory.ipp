@@ -161,18 +161,54 @@ inline kept_activations kept_by_layer(question const& q, layer const& l, recompu
 
 inline std::vector<memory_parts> memory_with(question const& q, std::vector<stage> const& stages,
                                              execution const& run, bool gathered, constants const& c) {
-  stack const program = stack_of(q);
+  std::vector<stage_needs> const needs = needs_of(q, stages, gathered, c);
+  std::vector<double> kept;
+  for (stage_needs const& each : needs) kept.push_back(each.kept);
+  placement const where = placement_of(q);
+  std::vector<std::vector<int>> const here = stages_by_device(where);
+  std::vector<double> const held = run.is_empty() ? std::vector<double>() : run.held(kept);
+  std::vector<memory_parts> devices;
+  for (std::size_t d = 0; d < here.size(); ++d) {
+    stage_needs all;
+    for (int number : here[d]) all.add(needs[static_cast<std::size_t>(number)]);
+    double activations = 0;
+    if (run.is_empty()) {
+      std::vector<int> const times = in_flight(q, static_cast<int>(d));
+      for (std::size_t chunk = 0; chunk < times.size(); ++chunk)
+        activations += times[chunk] * kept[static_cast<std::size_t>(here[d][chunk])];
+    } else {
+      activations = held[d];
+    }
+    devices.push_back(memory_of_device(q, all, activations, where.route_count(), c));
+  }
+  return devices;
+}
+
+}  // namespace memory_detail
+
+ASHLAR_INLINE void stage_needs::add(stage_needs const& other) {
+  held.all.add(other.held.all);
+  held.trained.add(other.held.trained);
+  held.backward.add(other.held.backward);
+  kept += other.kept;
+  whole = max_of(whole, other.whole);
+  logits += other.logits;
+}
+
+ASHLAR_INLINE std::vector<stage_needs> needs_of(question const& q, std::vector<stage> const& stages,
+                                                bool gathered, constants const& c) {
+  using memory_detail::kept_activations;
   int const first_trained = q.model.first_trained();
   std::vector<kept_activations> of_kind;  // for each, whether it runs again and what gradients it takes
   for (layer const& l : q.model.kinds)
     for (recomputation again : {recomputation::none, q.again})
       for (gradient_kind takes : {gradient_kind::all, gradient_kind::inputs, gradient_kind::none})
-        of_kind.push_back(kept_by_layer(q, l, again, takes, gathered, c));
-  kept_activations const predictor =
-      kept_by_layer(q, q.model.predictor, q.again_of_predictor(), gradient_kind::all, gathered, c);
-  double const logits = logit_bytes(q, program, c) * micro_batch_tokens(q) * padded_vocabulary(q);
-  std::vector<kept_activations> kept;
-  std::vector<double> bytes;
+        of_kind.push_back(memory_detail::kept_by_layer(q, l, again, takes, gathered, c));
+  kept_activations const predictor = memory_detail::kept_by_layer(
+      q, q.model.predictor, q.again_of_predictor(), gradient_kind::all, gathered, c);
+  double const logits =
+      memory_detail::logit_bytes(q, stack_of(q), c) * micro_batch_tokens(q) * padded_vocabulary(q);
+  std::vector<stage_needs> all;
   for (stage const& s : stages) {
     kept_activations here;
     for (int i = s.first; i < s.first + s.count; ++i) {
@@ -181,37 +217,23 @@ inline std::vector<memory_parts> memory_with(question const& q, std::vector<stag
       here.add(of_kind[6 * kind + (q.again_in.have(i, s.first) ? 3 : 0) + takes]);
     }
     if (s.predictions > 0) here.add(predictor, s.predictions);
-    kept.push_back(here);
-    bytes.push_back(here.bytes);
+    all.push_back({.held = held_by_stage(q, s),
+                   .kept = here.bytes,
+                   .whole = here.whole,
+                   .logits = s.has_head ? logits / q.tensor * (1 + s.predictions) : 0});
   }
-  placement const where = placement_of(q);
-  std::vector<std::vector<int>> const here = stages_by_device(where);
-  std::vector<double> const held = run.is_empty() ? std::vector<double>() : run.held(bytes);
-  std::vector<memory_parts> devices;
-  for (std::size_t d = 0; d < here.size(); ++d) {
-    memory_parts part;
-    add_parameters(q, held_by_stages(q, stages, here[d]), where.route_count(), part);
-    double whole = 0;
-    for (int number : here[d]) {
-      auto const i = static_cast<std::size_t>(number);
-      whole = max_of(whole, kept[i].whole);
-      if (stages[i].has_head) part.logits = logits / q.tensor * (1 + stages[i].predictions);
-    }
-    if (run.is_empty()) {
-      std::vector<int> const times = in_flight(q, static_cast<int>(d));
-      for (std::size_t chunk = 0; chunk < times.size(); ++chunk)
-        part.activations += times[chunk] * bytes[static_cast<std::size_t>(here[d][chunk])];
-    } else {
-      part.activations += held[d];
-    }
-    part.activations += whole;
-    part.framework = c.framework_bytes;
-    devices.push_back(part);
-  }
-  return devices;
+  return all;
 }
 
-}  // namespace memory_detail
+ASHLAR_INLINE memory_parts memory_of_device(question const& q, stage_needs const& all,
+                                            double activations, int copies, constants const& c) {
+  memory_parts part;
+  memory_detail::add_parameters(q, all.held, copies, part);
+  part.activations = activations + all.whole;
+  part.logits = all.logits;
+  part.framework = c.framework_bytes;
+  return part;
+}
 
 ASHLAR_INLINE std::vector<int> in_flight(question const& q, int device) {
   int const p = q.pipeline, v = q.chunks, n = micro_batches(q);
@@ -246,6 +268,7 @@ ASHLAR_INLINE std::vector<memory_parts> memory_of(question const& q, std::vector
 
 ASHLAR_INLINE std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
                                                   constants const& c) {
+  if (!q.is_executed()) return memory_of(q, stages, c, {});
   return memory_of(q, stages, c, execute(q, passes_of(q, stages, c), c));
 }
 

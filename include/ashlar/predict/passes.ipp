@@ -149,7 +149,7 @@ ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector
         of_kind.push_back(passes_of_layer(q, l, again, takes, c));
   stage_passes const head = passes_of_head(q, c);
   stage_passes predictor;
-  if (q.model.predictions > 0 || !q.layout.empty())
+  if (q.model.predictions > 0 || q.has_own_stages())
     predictor = passes_of_layer(q, q.model.predictor, q.again_of_predictor(), gradient_kind::all, c);
   bool const is_sharded = stack_of(q).is_sharded;
   if (!q.measured.empty()) passes_detail::check_measured(q, stages.size());

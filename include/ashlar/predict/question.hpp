@@ -4,6 +4,7 @@
 #include <ashlar/predict/architecture.hpp>
 #include <ashlar/predict/machine.hpp>
 #include <ashlar/predict/recomputation.hpp>
+#include <ashlar/predict/stage.hpp>
 #include <ashlar/predict/unpredictable.hpp>
 
 #include <string_view>
@@ -55,7 +56,8 @@ struct question {
   attention_kernel attention = attention_kernel::automatic;
   // Embedding and loss count as a layer each when layers are divided into stages.
   bool counts_ends = false;
-  std::string_view layout;  // Megatron's letters, or layers of each stage with commas; empty: even
+  std::string_view layout;   // Megatron's letters, or layers of each stage with commas; empty: even
+  std::vector<stage> dealt;  // the stages themselves, in place of a layout; empty: the layout says it
 
   // The order of passes: a schedule of the catalog, or one's own. Neither: one forward, one backward,
   // with virtual stages interleaved, whose time has a closed form.
@@ -70,6 +72,7 @@ struct question {
   recomputation again_of_predictor() const { return again_in.are_all() ? again : recomputation::none; }
 
   bool is_executed() const { return published != nullptr || own_order != nullptr; }
+  bool has_own_stages() const { return !layout.empty() || !dealt.empty(); }
 };
 
 // Throws unpredictable.

@@ -8,22 +8,13 @@
 
 namespace ashlar::predict {
 
-// Layers from `first` on.
-struct stage {
-  int first = 0, count = 0;
-  bool has_embedding = false;
-  bool has_head = false;
-  int predictions = 0;
-
-  friend constexpr bool operator==(stage const&, stage const&) = default;
-};
-
 // A layout as Megatron writes it: E embedding, t layer, m predicted token, L loss, | between stages,
 // (...)*n and t*n repeat, commas and blanks say nothing. Or layers of each stage with commas: 7,8,8,7.
 // Throws unpredictable.
 std::vector<stage> read_layout(std::string_view text);
 
-// The layout of the question, else layers divided evenly, or by cost where a plain program does so.
+// Those of the question, or of its layout; else layers divided evenly, or by cost where a plain program
+// does so.
 // Throws unpredictable.
 std::vector<stage> stages_of(question const& q);
 

@@ -177,8 +177,8 @@ ASHLAR_INLINE std::vector<stage> read_layout(std::string_view text) {
 
 ASHLAR_INLINE std::vector<stage> stages_of(question const& q) {
   int const count = stage_count(q), layers = q.model.layer_count();
-  if (!q.layout.empty()) {
-    std::vector<stage> stages = read_layout(q.layout);
+  if (q.has_own_stages()) {
+    std::vector<stage> stages = q.dealt.empty() ? read_layout(q.layout) : q.dealt;
     auto const found = static_cast<long long>(stages.size());
     if (found != count) throw unpredictable(requirement::layout_has_every_stage, found, count);
     long long all = 0;
@@ -219,7 +219,7 @@ ASHLAR_INLINE std::vector<stage> stages_of(question const& q) {
 
 ASHLAR_INLINE bool every_stage_works(question const& q) {
   int const count = stage_count(q);
-  if (!q.layout.empty() || count == 1) return true;
+  if (q.has_own_stages() || count == 1) return true;
   if (stack_of(q).is_plain) return stage_layout_detail::division_by_cost(q, count).working >= count;
   return q.model.layer_count() + 2 >= count;
 }

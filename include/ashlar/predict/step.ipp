@@ -5,7 +5,7 @@
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/predict/exchanges.hpp>
 #include <ashlar/predict/held_parameters.hpp>
-#include <ashlar/predict/kernels.hpp>
+#include <ashlar/predict/once_a_step.hpp>
 #include <ashlar/predict/stack.hpp>
 #include <ashlar/predict/stage_devices.hpp>
 #include <ashlar/predict/step.hpp>
@@ -16,13 +16,6 @@
 namespace ashlar::predict {
 
 namespace step_detail {
-
-// On one device.
-struct device_seconds {
-  double all = 0;                    // of all micro-batches
-  double forward = 0, backward = 0;  // of one
-  double largest = 0;                // chunk, both ways
-};
 
 inline device_seconds seconds_on(std::vector<int> const& stages,
                                  std::vector<double> const& micro_batches,
@@ -38,43 +31,6 @@ inline device_seconds seconds_on(std::vector<int> const& stages,
   return d;
 }
 
-// `copies` of a stage are on different devices of a pipeline.
-inline double data_seconds(question const& q, parameter_counts const& held, device_seconds const& beside,
-                           int copies, constants const& c) {
-  double const ranks = 1.0 * q.data * q.context * copies, groups = expert_data(q) * copies;
-  double moved = held.dense * (ranks - 1) / ranks / group_rate(q, ranks, q.tensor, c);
-  if (held.expert > 0 && groups > 1)
-    moved +=
-        held.expert * (groups - 1) / groups / group_rate(q, groups, 1.0 * q.expert * q.expert_tensor, c);
-  stack const s = stack_of(q);
-  if (s.is_classic) return 4 * moved;  // a sum in 16 bits moves everything twice
-  bool const is_shared = q.shares != sharding::none;
-  if (s.is_plain && is_shared) return (4 + 2) * moved;
-  double const reduced = (!is_shared ? 8 : s.is_tuned ? 2 : 4) * moved;
-  double const gathered = is_shared ? 2 * moved : 0;
-  return max_of(c.data_exposed * reduced, reduced - beside.backward)
-         + max_of(c.data_exposed * gathered, gathered - beside.forward);
-}
-
-struct once_a_step {
-  double data = 0, optimizer = 0;
-};
-
-// `held`: that are trained.
-inline once_a_step once_on(question const& q, parameter_counts const& held, device_seconds const& beside,
-                           int copies, constants const& c) {
-  once_a_step once;
-  double const ranks = 1.0 * q.data * q.context * copies;
-  if (!stack_of(q).is_sharded && ranks > 1 && held.both() > 0)
-    once.data = latency_seconds(ranks, c) + data_seconds(q, held, beside, copies, c);
-  double const updated = q.shares == sharding::none
-                             ? held.both()
-                             : held.dense / ranks + held.expert / (expert_data(q) * copies);
-  // Adam: the gradient, the 32-bit weight and two moments are read; those three and the weight written.
-  once.optimizer = 30 * updated / memory_rate(q.device, c);
-  return once;
-}
-
 }  // namespace step_detail
 
 ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& stages,
@@ -86,7 +42,7 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
   int const copies = where.route_count();
   std::vector<std::vector<int>> const here = stages_by_device(where);
   std::vector<double> const all_of_them(stages.size(), micro_batches(q));
-  std::vector<step_detail::device_seconds> devices;
+  std::vector<device_seconds> devices;
   double all_largest = 0;
   for (std::size_t d = 0; d < here.size(); ++d) {
     devices.push_back(r.run.is_empty()
@@ -99,8 +55,8 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
   double most = -1, longest_once = -1;
   for (std::size_t d = 0; d < here.size(); ++d) {
     double const passes = devices[d].all, bubble = all_largest - devices[d].largest;
-    step_detail::once_a_step const once =
-        step_detail::once_on(q, held_by_stages(q, stages, here[d]).trained, devices[d], copies, c);
+    once_a_step const once =
+        once_on(q, held_by_stages(q, stages, here[d]).trained, devices[d], copies, c);
     double const after = once.data + once.optimizer;
     // An executed step ends for all devices at once; the busiest has the least bubble.
     double const total = r.run.is_empty() ? (passes + bubble) * (1 + lost) + after : passes;

@@ -1,0 +1,299 @@
+// Definitions of dealing.hpp.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/core/sort.hpp>
+#include <ashlar/predict/dealing.hpp>
+#include <ashlar/predict/dealing_segments.hpp>
+#include <ashlar/predict/memory.hpp>
+#include <ashlar/predict/once_a_step.hpp>
+#include <ashlar/predict/stage_layout.hpp>
+#include <ashlar/predict/step.hpp>
+
+#include <cmath>
+#include <cstddef>
+
+namespace ashlar::predict {
+
+namespace dealing_detail {
+
+// Seconds of a step: `pipeline` x lost + once + update, where `lost` is what stragglers add.
+class dealer {
+ public:
+  dealer(question const& q, constants const& c, double enough)
+      : q_(q), c_(c), known_(q, c, enough), stages_(q.pipeline * q.chunks) {
+    lost_ = 1 + c.straggler * std::log2(max_of(1.0, 1.0 * q.devices / q.per_node));
+    for (int d = 0; d < q.pipeline; ++d) in_flight_.push_back(in_flight(q, d));
+  }
+
+  // Exact, without virtual stages. The step is the largest of (n - 1) W + once over the stages, and the
+  // sum of all W. For a limit on the former, the least sum is a shortest path.
+  dealing without_chunks() {
+    std::vector<double> limits;
+    for (segment const& s : known_.all()) limits.push_back(share_of(s));
+    std::vector<double> const shares = limits;
+    merge_sort(limits, [](double a, double b) { return a < b; });
+    dealing best;
+    best.seconds = nothing;
+    double const least = shortest(shares, limits.back()).sum;
+    if (least == nothing) return {};
+    std::size_t low = 0, high = limits.size() - 1;
+    while (low < high) {
+      std::size_t const middle = low + (high - low) / 2;
+      if (shortest(shares, limits[middle]).sum < nothing)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    for (; low < limits.size() && limits[low] + lost_ * least < best.seconds * (1 - 1e-12); ++low) {
+      path const found = shortest(shares, limits[low]);
+      double const seconds = limits[low] + lost_ * found.sum;
+      if (seconds < best.seconds) best = {.stages = stages_of_path(found), .seconds = seconds};
+    }
+    best.bound = best.seconds;
+    return best;
+  }
+
+  // By moves of one part from a stage to another, which shift all between.
+  dealing with_chunks(std::vector<stage> const& start) {
+    std::vector<int> ends = ends_of(start);
+    outcome now = weigh(ends);
+    // Those of the device that takes longest first; where there are few, those of all stages.
+    bool const tries_all = stages_ <= 64;
+    auto const improves = [&](int from) {
+      for (int to = 0; to < stages_; ++to) {
+        std::vector<int> const other = moved_part(ends, from, to);
+        if (other.empty()) continue;
+        outcome const then = weigh(other);
+        if (!(then < now)) continue;
+        ends = other;
+        now = then;
+        return true;
+      }
+      return false;
+    };
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (bool const of_busiest : {true, false})
+        for (int from = 0; from < stages_ && !moved; ++from)
+          if ((from % q_.pipeline == now.device) == of_busiest && (of_busiest || tries_all))
+            moved = improves(from);
+    }
+    if (now.over > 0) return {};
+    dealing made{.stages = {}, .seconds = now.seconds, .bound = bound()};
+    for (int s = 0; s < stages_; ++s) made.stages.push_back(segment_of(ends, s)->has);
+    return made;
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  double share_of(segment const& s) const {
+    double const n = micro_batches(q_);
+    device_seconds const beside{.all = n * s.seconds,
+                                .forward = s.passes.forward.seconds(),
+                                .backward = s.passes.backward.seconds(),
+                                .largest = s.seconds};
+    once_a_step const once = once_on(q_, s.needs.held.trained, beside, 1, c_);
+    return (n - 1) * s.seconds * lost_ + once.data + once.optimizer;
+  }
+  bool is_within_memory(segment const& s, int device) const {
+    return fits(q_, s.bytes + in_flight_[at(device)][0] * s.needs.kept, c_);
+  }
+
+  struct path {
+    double sum = nothing;
+    std::vector<int> from;  // by stage and end: where the stage begins
+  };
+  // Stages whose share is at most `limit`, and the least sum of their seconds.
+  path shortest(std::vector<double> const& shares, double limit) const {
+    int const n = known_.parts();
+    path found;
+    found.from.assign(at(stages_) * at(n + 1), -1);
+    std::vector<double> sums(at(n) + 1, nothing);
+    sums[0] = 0;
+    for (int s = 0; s < stages_; ++s) {
+      std::vector<double> next(at(n) + 1, nothing);
+      for (std::size_t k = 0; k < known_.all().size(); ++k) {
+        segment const& each = known_.all()[k];
+        if (shares[k] > limit) continue;
+        double const sum = sums[at(each.first)] + each.seconds;
+        if (!(sum < next[at(each.end)]) || !is_within_memory(each, s)) continue;
+        next[at(each.end)] = sum;
+        found.from[at(s) * at(n + 1) + at(each.end)] = each.first;
+      }
+      sums = next;
+    }
+    found.sum = sums[at(n)];
+    return found;
+  }
+  std::vector<stage> stages_of_path(path const& found) const {
+    int const n = known_.parts();
+    std::vector<stage> all(at(stages_));
+    for (int s = stages_ - 1, end = n; s >= 0; --s) {
+      int const first = found.from[at(s) * at(n + 1) + at(end)];
+      all[at(s)] = known_.find(first, end)->has;
+      end = first;
+    }
+    return all;
+  }
+
+  // Where each stage ends, of stages that have the chain in order.
+  std::vector<int> ends_of(std::vector<stage> const& all) const {
+    std::vector<int> ends;
+    int end = 0;
+    for (stage const& s : all) {
+      end += s.count + (s.has_embedding ? 1 : 0) + (s.predictions > 0 ? 1 : 0) + (s.has_head ? 1 : 0);
+      ends.push_back(end);
+    }
+    return ends;
+  }
+  segment const* segment_of(std::vector<int> const& ends, int s) const {
+    int const first = s == 0 ? 0 : ends[at(s) - 1];
+    return first < ends[at(s)] ? known_.find(first, ends[at(s)]) : nullptr;
+  }
+  // Empty where a stage would be left without a part.
+  std::vector<int> moved_part(std::vector<int> const& ends, int from, int to) const {
+    std::vector<int> made = ends;
+    for (int s = from; s < to; ++s) --made[at(s)];
+    for (int s = to; s < from; ++s) ++made[at(s)];
+    for (int s = 0; s < stages_; ++s)
+      if (made[at(s)] <= (s == 0 ? 0 : made[at(s) - 1])) return {};
+    return from == to ? std::vector<int>() : made;
+  }
+
+  struct outcome {
+    double over = nothing;  // bytes beyond what devices have
+    double seconds = nothing;
+    double squares = 0;  // of what devices do: of equal steps, the more even one
+    int device = 0;      // that takes longest, or has too much
+
+    friend bool operator<(outcome const& a, outcome const& b) {
+      if (a.over != b.over) return a.over < b.over;
+      if (std::fabs(a.seconds - b.seconds) > 1e-12 * b.seconds) return a.seconds < b.seconds;
+      return a.squares < b.squares * (1 - 1e-9);
+    }
+  };
+  outcome weigh(std::vector<int> const& ends) const {
+    double const n = micro_batches(q_);
+    int const p = q_.pipeline;
+    outcome made{.over = 0, .seconds = 0};
+    std::vector<device_seconds> devices(at(p));
+    std::vector<stage_needs> needs(at(p));
+    double largest = 0, most_over = 0;
+    for (int s = 0; s < stages_; ++s) {
+      segment const* const has = segment_of(ends, s);
+      bool const predicts_early = has != nullptr && has->has.predictions > 0 && s < stages_ - p;
+      if (has == nullptr || predicts_early) return {};
+      device_seconds& d = devices[at(s % p)];
+      d.all += n * has->seconds;
+      d.forward += has->passes.forward.seconds();
+      d.backward += has->passes.backward.seconds();
+      d.largest = max_of(d.largest, has->seconds);
+    }
+    for (device_seconds const& d : devices) largest += d.largest;
+    double longest = -1;
+    for (int d = 0; d < p; ++d) {
+      double activations = 0;
+      for (int chunk = 0; chunk < q_.chunks; ++chunk) {
+        stage_needs const& each = segment_of(ends, chunk * p + d)->needs;
+        activations += in_flight_[at(d)][at(chunk)] * each.kept;
+        needs[at(d)].add(each);
+      }
+      double const bytes = memory_of_device(q_, needs[at(d)], activations, 1, c_).all();
+      double const over = bytes + c_.outside_bytes - q_.device.memory_bytes;
+      device_seconds const& each = devices[at(d)];
+      once_a_step const once = once_on(q_, needs[at(d)].held.trained, each, 1, c_);
+      double const seconds = (each.all + largest - each.largest) * lost_ + once.data + once.optimizer;
+      made.squares += seconds * seconds;
+      if (over > 0) made.over += over;
+      if (over > most_over || (most_over == 0 && seconds > longest)) made.device = d;
+      most_over = max_of(most_over, over);
+      longest = max_of(longest, seconds);
+    }
+    made.seconds = longest;
+    return made;
+  }
+
+  // With W of the busiest device and V chunks, whose largest is a V-th of a device's work at least:
+  // n W + (all - W) / V. W is no less than the mean, nor, where layers are alike, than what whole layers
+  // come to beside the head.
+  double bound() const {
+    std::vector<double> const& least = known_.least();
+    double all = 0, shortest_layer = nothing;
+    for (double each : least) all += each;
+    int const layers = q_.model.layer_count(), p = q_.pipeline;
+    for (int i = 1; i <= layers; ++i) shortest_layer = min_of(shortest_layer, least[at(i)]);
+    double busiest = all / p;
+    auto const can_hold = [&](double seconds) {
+      double const slack = seconds * (1 + 1e-12);
+      return std::floor(slack / shortest_layer) * (p - 1)
+                 + std::floor((slack - least.back()) / shortest_layer)
+             >= layers;
+    };
+    if (shortest_layer > 0 && !can_hold(busiest)) {
+      double other = nothing;
+      for (int k = 0; k <= layers; ++k)
+        for (double const each : {k * shortest_layer, k * shortest_layer + least.back()})
+          if (each >= busiest && each < other && can_hold(each)) other = each;
+      if (other < nothing) busiest = other;
+    }
+    // In the mean over devices, each also has what comes once a step, as far as nothing can hide it.
+    held_parameters held;
+    for (int i = 0; i < known_.parts(); ++i) held.trained.add(known_.find(i, i + 1)->needs.held.trained);
+    device_seconds const long_passes{.forward = 1e12, .backward = 1e12};
+    once_a_step const once = once_on(q_, held.trained, long_passes, 1, c_);
+    double const v = q_.chunks, n = micro_batches(q_);
+    auto const pipeline = [&](double seconds) { return ((n - 1 / v) * seconds + all / v) * lost_; };
+    return max_of(pipeline(busiest), pipeline(all / p) + (once.data + once.optimizer) / p);
+  }
+
+  question const& q_;
+  constants const& c_;
+  segments known_;
+  int stages_;
+  double lost_ = 1;
+  std::vector<std::vector<int>> in_flight_;
+};
+
+}  // namespace dealing_detail
+
+ASHLAR_INLINE std::vector<stage> deal_evenly(question const& q) {
+  int const count = q.pipeline * q.chunks, layers = q.model.layer_count();
+  std::vector<stage> all;
+  int first = 0;
+  for (int s = 0; s < count; ++s) {
+    // Both ends count as a layer.
+    int const all_parts = layers + 2, extra = all_parts % count;
+    int here = all_parts / count + (s >= 1 && s <= extra ? 1 : 0);
+    if (s == 0) --here;
+    if (s == count - 1) --here;
+    all.push_back({.first = first,
+                   .count = here,
+                   .has_embedding = s == 0,
+                   .has_head = s == count - 1,
+                   .predictions = s == count - 1 ? q.model.predictions : 0});
+    first += here;
+  }
+  return all;
+}
+
+ASHLAR_INLINE dealing deal_layers(question const& asked, constants const& c) {
+  question q = asked;
+  q.layout = {};
+  q.dealt = deal_evenly(q);
+  check(q);
+  double enough = dealing_detail::nothing;
+  if (fits(q, peak_bytes(memory_of(q, q.dealt, c)), c)) enough = step_of(q, q.dealt, c).seconds;
+  dealing_detail::dealer by(q, c, enough);
+  dealing made = q.chunks == 1 ? by.without_chunks() : by.with_chunks(q.dealt);
+  if (made.stages.empty()) return made;
+  q.dealt = made.stages;
+  step_terms const step = step_of(q, made.stages, c);
+  made.bound = min_of(q.chunks == 1 ? step.seconds : made.bound + step.update, step.seconds);
+  made.seconds = step.seconds;
+  return made;
+}
+
+}  // namespace ashlar::predict

@@ -1,0 +1,30 @@
+// What a step has once, after its passes: sums of gradients, gathers of weights, the optimizer.
+#pragma once
+
+#include <ashlar/predict/constants.hpp>
+#include <ashlar/predict/held_parameters.hpp>
+#include <ashlar/predict/question.hpp>
+
+namespace ashlar::predict {
+
+// Of the passes of one device.
+struct device_seconds {
+  double all = 0;                    // of all micro-batches
+  double forward = 0, backward = 0;  // of one
+  double largest = 0;                // chunk, both ways
+};
+
+struct once_a_step {
+  double data = 0, optimizer = 0;  // seconds
+};
+
+// `held`: the parameters of one device that are trained. `beside`: the passes that hide the exchanges.
+// `copies` of a stage are on different devices of a pipeline.
+once_a_step once_on(question const& q, parameter_counts const& held, device_seconds const& beside,
+                    int copies, constants const& c);
+
+}  // namespace ashlar::predict
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/predict/once_a_step.ipp>
+#endif

@@ -1,0 +1,48 @@
+// Definitions of once_a_step.hpp.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/predict/exchanges.hpp>
+#include <ashlar/predict/kernels.hpp>
+#include <ashlar/predict/once_a_step.hpp>
+#include <ashlar/predict/stack.hpp>
+
+namespace ashlar::predict {
+
+namespace once_detail {
+
+inline double data_seconds(question const& q, parameter_counts const& held, device_seconds const& beside,
+                           int copies, constants const& c) {
+  double const ranks = 1.0 * q.data * q.context * copies, groups = expert_data(q) * copies;
+  double moved = held.dense * (ranks - 1) / ranks / group_rate(q, ranks, q.tensor, c);
+  if (held.expert > 0 && groups > 1)
+    moved +=
+        held.expert * (groups - 1) / groups / group_rate(q, groups, 1.0 * q.expert * q.expert_tensor, c);
+  stack const s = stack_of(q);
+  if (s.is_classic) return 4 * moved;  // a sum in 16 bits moves everything twice
+  bool const is_shared = q.shares != sharding::none;
+  if (s.is_plain && is_shared) return (4 + 2) * moved;
+  double const reduced = (!is_shared ? 8 : s.is_tuned ? 2 : 4) * moved;
+  double const gathered = is_shared ? 2 * moved : 0;
+  return max_of(c.data_exposed * reduced, reduced - beside.backward)
+         + max_of(c.data_exposed * gathered, gathered - beside.forward);
+}
+
+}  // namespace once_detail
+
+ASHLAR_INLINE once_a_step once_on(question const& q, parameter_counts const& held,
+                                  device_seconds const& beside, int copies, constants const& c) {
+  once_a_step once;
+  double const ranks = 1.0 * q.data * q.context * copies;
+  if (!stack_of(q).is_sharded && ranks > 1 && held.both() > 0)
+    once.data = latency_seconds(ranks, c) + once_detail::data_seconds(q, held, beside, copies, c);
+  double const updated = q.shares == sharding::none
+                             ? held.both()
+                             : held.dense / ranks + held.expert / (expert_data(q) * copies);
+  // Adam: the gradient, the 32-bit weight and two moments are read; those three and the weight written.
+  once.optimizer = 30 * updated / memory_rate(q.device, c);
+  return once;
+}
+
+}  // namespace ashlar::predict

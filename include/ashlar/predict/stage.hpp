@@ -1,0 +1,16 @@
+// Which part of a model a virtual stage has.
+#pragma once
+
+namespace ashlar::predict {
+
+// Layers from `first` on.
+struct stage {
+  int first = 0, count = 0;
+  bool has_embedding = false;
+  bool has_head = false;
+  int predictions = 0;
+
+  friend constexpr bool operator==(stage const&, stage const&) = default;
+};
+
+}  // namespace ashlar::predict
