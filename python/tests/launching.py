@@ -1,4 +1,4 @@
-"""Starts a function of ranks.py on several processes, and collects what each returns."""
+"""Starts a function of a script on several processes, and collects what each returns."""
 
 import json
 import os
@@ -10,11 +10,11 @@ import tempfile
 TIMEOUT = 1200  # seconds
 
 
-def on_ranks(function, world, arguments=None, prefix=()):
+def on_ranks(function, world, arguments=None, prefix=(), script="ranks.py"):
     """What each rank returns, in their order. Raises AssertionError with the errors of those that fail."""
     with tempfile.TemporaryDirectory() as folder:
         meeting = os.path.join(folder, "meeting")
-        line = [*prefix, sys.executable, str(pathlib.Path(__file__).with_name("ranks.py")), function]
+        line = [*prefix, sys.executable, str(pathlib.Path(__file__).with_name(script)), function]
         runs = [
             subprocess.Popen(
                 [*line, str(rank), str(world), meeting, json.dumps(arguments)],
@@ -25,12 +25,10 @@ def on_ranks(function, world, arguments=None, prefix=()):
             for rank in range(world)
         ]
         try:
-            results = []
-            for rank, run in enumerate(runs):
-                output, errors = run.communicate(timeout=TIMEOUT)
-                assert run.returncode == 0, f"rank {rank}: {errors[-3000:]}"
-                results.append(json.loads(output.splitlines()[-1]))
-            return results
+            said = [run.communicate(timeout=TIMEOUT) for run in runs]
+            failed = [f"rank {rank}: {said[rank][1][-3000:]}" for rank, run in enumerate(runs) if run.returncode != 0]
+            assert not failed, "\n".join(failed)
+            return [json.loads(output.splitlines()[-1]) for output, _ in said]
         finally:
             for run in runs:
                 run.kill()

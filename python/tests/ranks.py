@@ -341,14 +341,15 @@ def refused(_):
     ]
 
 
-def main(function, rank, world, meeting, arguments):
+def main(functions, function, rank, world, meeting, arguments):
+    """Runs one of the functions in a group, and prints what it returns."""
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method="file://" + meeting, rank=rank, world_size=world)
-    result = globals()[function](arguments)
+    dist.init_process_group("gloo", init_method="file://" + meeting, rank=int(rank), world_size=int(world))
+    result = functions[function](json.loads(arguments))
     dist.barrier()
     dist.destroy_process_group()
     print(json.dumps(result))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], json.loads(sys.argv[5]))
+    main(globals(), *sys.argv[1:])

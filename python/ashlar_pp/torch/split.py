@@ -16,7 +16,9 @@ def _accumulator(leaf: torch.Tensor) -> Node:
     return function.next_functions[0][0]
 
 
-def _node_of(t: torch.Tensor) -> Node:
+def _node_of(t: torch.Tensor | GradientEdge) -> Node:
+    if isinstance(t, GradientEdge):
+        return t.node
     return _accumulator(t) if t.grad_fn is None else t.grad_fn
 
 
@@ -64,7 +66,9 @@ class _Use:
                 weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)
 
 
-def _uses(roots: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], weights: dict[Node, torch.Tensor]) -> list[_Use] | None:
+def _uses(
+    roots: Sequence[torch.Tensor | GradientEdge], inputs: Sequence[torch.Tensor], weights: dict[Node, torch.Tensor]
+) -> list[_Use] | None:
     """Every place where weights come in; None if one of them comes in at several, or apart from the inputs."""
     targets = {_accumulator(x) for x in inputs}
     to_inputs: set[Node] = set()
@@ -92,15 +96,15 @@ def _uses(roots: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], weights
 
 
 def input_gradients(
-    roots: list[torch.Tensor],
+    roots: Sequence[torch.Tensor | GradientEdge],
     gradients: list[torch.Tensor],
     inputs: Sequence[torch.Tensor],
     weights: Iterable[torch.Tensor],
 ) -> tuple[list[torch.Tensor | None], Callable[[], None]]:
     """The gradients of the inputs, and what adds those of the weights to their `.grad`, once, later.
 
-    roots: with these gradients; they and the inputs, which are leaves, require gradients. If a weight is used in
-    several places (or not together with an input), the second part does the whole backward over again: what it
+    roots: with these gradients, or edges that stand for them; they and the inputs, which are leaves, require
+    gradients. If a weight is used in several places (or not together with an input), the second part does the whole backward over again: what it
     would need of the first part is more than it saves.
     """
     trained: dict[Node, torch.Tensor] = {_accumulator(w): w for w in weights if w.requires_grad}

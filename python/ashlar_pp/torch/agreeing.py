@@ -1,0 +1,84 @@
+"""What every rank has to know alike."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from .measuring import Measured
+from .tracing import Trace
+
+
+def everywhere(mine: Any, combine: Callable[[list[Any]], Any]) -> Any:
+    """What rank 0 makes of what all ranks have, on all ranks. Every rank of the default group has to call this."""
+    gathered: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(gathered, mine)
+    result = [combine(gathered) if dist.get_rank() == 0 else None]
+    dist.broadcast_object_list(result, src=0)
+    return result[0]
+
+
+def agree(trace: Trace) -> None:
+    """Every call takes the median of what it took on all ranks. Raises ValueError where ranks call other layers."""
+    names = [call.layer.name for call in trace.calls]
+    mine = [call.measured for call in trace.calls]
+
+    def combined(all_ranks: list[Any]) -> Any:
+        for rank, (theirs, _) in enumerate(all_ranks):
+            if theirs != names:
+                return f"rank {rank} calls other layers than rank 0"
+        each = zip(*(measured for _, measured in all_ranks))
+        return [None if None in one else _median(list(one)) for one in each]
+
+    found = everywhere((names, mine), combined)
+    if isinstance(found, str):
+        raise ValueError(found)
+    for call, measured in zip(trace.calls, found):
+        call.measured = measured
+
+
+def _median(of: list[Measured]) -> Measured:
+    kinds = ("forward", "backward_input", "backward_weight")
+    seconds = {name: statistics.median(getattr(one, name) for one in of) for name in kinds}
+    return Measured(
+        **seconds,
+        kept=max(one.kept for one in of),
+        kept_for_weights=max(one.kept_for_weights for one in of),
+        is_whole=any(one.is_whole for one in of),
+    )
+
+
+def transfer_seconds(
+    nbytes: int, group: dist.ProcessGroup | None, device: torch.device, rounds: int = 10
+) -> float:
+    """A message of so many bytes there and back between the first two ranks of the group, halved: the median."""
+    if dist.get_world_size(group) < 2:
+        return everywhere(0.0, max)
+    rank, times = dist.get_rank(group), []
+    if rank < 2:
+        buffer = torch.zeros(max(1, nbytes), dtype=torch.uint8, device=device)
+        peer = 1 - rank if group is None else dist.get_global_rank(group, 1 - rank)
+        for _ in range(rounds):
+            started = time.perf_counter()
+            for one in (dist.send, dist.recv) if rank == 0 else (dist.recv, dist.send):
+                one(buffer, peer, group=group)
+            if device.type == "cuda":
+                torch.cuda.synchronize(device)
+            times.append((time.perf_counter() - started) / 2)
+    return everywhere(statistics.median(times) if times else 0.0, max)
+
+
+def make_equal(module: nn.Module, group: dist.ProcessGroup | None) -> None:
+    """All ranks of the group get the parameters and buffers of its first."""
+    if dist.get_world_size(group) == 1:
+        return
+    source = 0 if group is None else dist.get_global_rank(group, 0)
+    for t in [*module.parameters(), *module.buffers()]:
+        local = t.to_local() if hasattr(t, "to_local") else t
+        dist.broadcast(local.detach(), src=source, group=group)

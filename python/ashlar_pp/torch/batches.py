@@ -1,0 +1,51 @@
+"""Batches and their micro-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_flatten_with_path, tree_unflatten
+
+Inputs = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def inputs_of(given: Any) -> Inputs:
+    """A tensor or tuple stands for positional inputs of the model, a mapping for keyword inputs."""
+    if isinstance(given, Mapping):
+        return (), dict(given)
+    return (tuple(given), {}) if isinstance(given, (tuple, list)) else ((given,), {})
+
+
+def micro_batches_of(batch: Any, example: Any, count: int, what: str) -> list[Any]:
+    """The batch in `count` parts that have the example's shapes.
+
+    Tensors that are so many times as long as the example's are cut along dimension 0. Tensors of the example's shape,
+    and what is no tensor, are the same for all. Raises ValueError with the name of any other.
+    """
+    leaves, spec = tree_flatten_with_path(batch)
+    known, known_spec = tree_flatten_with_path(example)
+    if spec != known_spec:
+        raise ValueError(f"{what} is not made like the example's: {spec} and {known_spec}")
+    parts: list[list[Any]] = [[] for _ in range(count)]
+    for (path, x), (_, e) in zip(leaves, known):
+        pieces: Any = [x] * count
+        if isinstance(e, torch.Tensor):
+            whole = (count * e.shape[0], *e.shape[1:]) if e.dim() > 0 else None
+            if not isinstance(x, torch.Tensor) or x.shape != e.shape and x.shape != whole:
+                name = "".join(str(key) for key in path)
+                found = tuple(x.shape) if isinstance(x, torch.Tensor) else type(x).__name__
+                raise ValueError(
+                    f"{what}{name} is {found}; {count} micro-batches of the example's {tuple(e.shape)} are {whole}"
+                )
+            if x.shape == whole:
+                pieces = x.chunk(count)
+        for part, piece in zip(parts, pieces):
+            part.append(piece)
+    return [tree_unflatten(part, spec) for part in parts]
+
+
+def rows_of(example: Any) -> Any:
+    """The example's leaves on no device: what a batch is compared with."""
+    return torch.utils._pytree.tree_map_only(torch.Tensor, lambda x: x.detach().to("meta"), example)

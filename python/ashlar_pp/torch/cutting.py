@@ -1,0 +1,214 @@
+"""Where a model may be cut: its layers, and a skeleton that runs the model's own forward around them.
+
+A model is a tree of modules. Some are opened: those that have layers below them. Their Python code, which makes masks
+and positions and passes tensors from layer to layer, is the skeleton. It runs on every rank. Every child of an opened
+module that is not opened itself is a layer here: embeddings, norms and heads are, too. A layer's parameters are
+only where its stage is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+_LISTS = (nn.ModuleList, nn.Sequential)
+
+
+class Layer(nn.Module):
+    """Stands in the skeleton where the module stood. Its attributes are the module's, also where the module is elsewhere.
+
+    The skeleton says what a call does.
+    """
+
+    def __init__(self, name: str, module: nn.Module, skeleton: Skeleton) -> None:
+        super().__init__()
+        self.name = name
+        self.__dict__["skeleton"] = skeleton
+        self.__dict__["module"] = module  # not a child: parameters have the names of the model, in its stage
+        self.training = module.training
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.__dict__["module"], name)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.module)
+
+    def __bool__(self) -> bool:
+        return bool(self.module)
+
+    def __len__(self) -> int:
+        return len(self.module)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.module[index]
+
+    def train(self, mode: bool = True) -> Layer:
+        self.module.train(mode)
+        self.training = mode
+        return self
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.skeleton.run(self, args, kwargs)
+
+    def forget(self) -> None:
+        """Frees the parameters: only their shapes stay. What other layers have, too, stays theirs, and so do buffers."""
+        for one in self.module.modules():
+            for name, p in one._parameters.items():
+                if p is not None:
+                    one._parameters[name] = nn.Parameter(torch.empty_like(p, device="meta"), requires_grad=p.requires_grad)
+
+
+class Part(nn.Module):
+    """Some layers of a model, under their names in it. `execute` says what a call does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__dict__["execute"] = None
+
+    def forward(self, *received: torch.Tensor) -> Any:
+        return self.__dict__["execute"](*received)
+
+
+def _below(parent: str, name: str) -> str:
+    return f"{parent}.{name}" if parent else name
+
+
+def _opened_for_lists(module: nn.Module, name: str, opened: set[str]) -> bool:
+    """Opens the outermost lists of modules, and what leads to them."""
+    is_list = isinstance(module, _LISTS)
+    found = is_list
+    for child_name, child in module.named_children():
+        if not is_list or isinstance(child, _LISTS):
+            found = _opened_for_lists(child, _below(name, child_name), opened) or found
+    if found:
+        opened.add(name)
+    return found
+
+
+def _opened_for_names(model: nn.Module, names: Iterable[str]) -> set[str]:
+    modules = dict(model.named_modules(remove_duplicate=False))
+    opened = {""}
+    for name in names:
+        if name not in modules:
+            raise ValueError(f"the model has no module '{name}'")
+        if isinstance(modules[name], _LISTS):
+            opened.add(name)
+        while name:
+            name = name.rpartition(".")[0]
+            opened.add(name)
+    return opened
+
+
+def _layers(model: nn.Module, opened: set[str]) -> dict[str, nn.Module]:
+    """By name, in the order of the tree; a module with several names has one entry each."""
+    found: dict[str, nn.Module] = {}
+    for name, module in model.named_modules(remove_duplicate=False):
+        if name not in opened and name.rpartition(".")[0] in opened:
+            found[name] = module
+    return found
+
+
+def _size(module: nn.Module) -> int:
+    return sum(p.numel() for p in module.parameters())
+
+
+def find_layers(model: nn.Module, at_least: int, names: Iterable[str] | None = None) -> tuple[set[str], dict[str, nn.Module]]:
+    """The opened modules and the layers, by name.
+
+    names: of layers, or of lists of them. Without: the outermost lists of modules (ModuleList, Sequential). As long as
+    there are fewer than `at_least` layers with parameters, the largest that has children is opened.
+    """
+    opened = {""}
+    if names is not None:
+        opened = _opened_for_names(model, names)
+    else:
+        _opened_for_lists(model, "", opened)
+        opened.add("")
+    while True:
+        layers = _layers(model, opened)
+        if names is not None or sum(1 for one in layers.values() if _size(one) > 0) >= at_least:
+            return opened, layers
+        able = [name for name, one in layers.items() if _size(one) > 0 and any(True for _ in one.children())]
+        if not able:
+            return opened, layers
+        opened.add(max(able, key=lambda name: _size(layers[name])))
+
+
+def _itself(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return layer.module(*args, **kwargs)
+
+
+class Skeleton:
+    """The model with its layers replaced. Calling it runs the model's own forward, and `run` for each call of a layer."""
+
+    def __init__(self, model: nn.Module, opened: set[str], layers: dict[str, nn.Module]) -> None:
+        self.model, self.opened = model, opened
+        self.run: Callable[[Layer, tuple[Any, ...], dict[str, Any]], Any] = _itself
+        modules = dict(model.named_modules(remove_duplicate=False))
+        made: dict[int, Layer] = {}
+        self.places: dict[str, Layer] = {}
+        """Layers by every name that they have."""
+        for name, module in layers.items():
+            if id(module) not in made:
+                made[id(module)] = Layer(name, module, self)
+            parent, _, child = name.rpartition(".")
+            modules[parent]._modules[child] = made[id(module)]
+            self.places[name] = made[id(module)]
+        self.layers = list(made.values())
+        self.containers = {name: modules[name] for name in opened}
+
+    def __call__(
+        self, run: Callable[[Layer, tuple[Any, ...], dict[str, Any]], Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        self.run = run
+        try:
+            return self.model(*args, **kwargs)
+        finally:
+            self.run = _itself
+
+    def buffers(self) -> list[torch.Tensor]:
+        return [*self.model.buffers(), *(b for layer in self.layers for b in layer.module.buffers())]
+
+    def part(self, layers: Iterable[Layer]) -> Part:
+        """A module with these layers under the names that the model has, and with what the skeleton has itself."""
+        wanted = {id(layer) for layer in layers}
+        root = Part()
+        nodes: dict[str, nn.Module] = {"": root}
+
+        def node(name: str) -> nn.Module:
+            if name not in nodes:
+                parent, _, child = name.rpartition(".")
+                nodes[name] = nn.Module()
+                node(parent)._modules[child] = nodes[name]
+            return nodes[name]
+
+        for name, one in self.containers.items():
+            if any(p is not None for p in one._parameters.values()) or one._buffers:
+                node(name)._parameters.update(one._parameters)
+                node(name)._buffers.update(one._buffers)
+                node(name)._non_persistent_buffers_set |= one._non_persistent_buffers_set
+        for name, layer in self.places.items():
+            if id(layer) in wanted:
+                parent, _, child = name.rpartition(".")
+                node(parent)._modules[child] = layer.module
+        return root
+
+
+@contextlib.contextmanager
+def without_training(model: nn.Module) -> Iterator[None]:
+    """Modules as for evaluation inside, and as they were after."""
+    layers = [one.module for one in model.modules() if isinstance(one, Layer)]
+    before = [(module, module.training) for of in (model, *layers) for module in of.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, training in before:
+            module.training = training

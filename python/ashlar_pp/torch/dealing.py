@@ -1,0 +1,148 @@
+"""Which layers are in which stage, and which stage on which device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .. import _core
+from .._core import Costs, Placement, StageMemory
+from .tracing import Trace
+
+TICK = 1e-6
+"""Seconds."""
+
+
+@dataclass
+class Dealt:
+    """Stage s has the calls from cuts[s] up to cuts[s + 1]."""
+
+    name: str
+    placement: Placement
+    cuts: list[int]
+    costs: Costs
+    memory: list[StageMemory]
+
+    def stage_of(self, call: int) -> int:
+        return next(s for s in range(len(self.cuts) - 1) if call < self.cuts[s + 1])
+
+
+def places_to_cut(trace: Trace) -> list[int]:
+    """Before which calls a stage may begin: something differentiable goes over, and no random number is read twice."""
+    found = []
+    for cut in range(1, len(trace.calls)):
+        apart = any(min(by) < cut <= max(by) for by in trace.repeated.values() if by)
+        if not trace.calls[cut].is_free and not apart and any(trace.values[k].is_differentiable() for k in trace.crossing(cut)):
+            found.append(cut)
+    return found
+
+
+def _seconds(trace: Trace) -> list[float]:
+    return [0.0 if call.measured is None else call.measured.total() for call in trace.calls]
+
+
+def _balanced(seconds: Sequence[float], places: Sequence[int], stages: int) -> list[int]:
+    """Cuts for which the longest stage is as short as possible: by dynamic programming, cubic in the places."""
+    ends = [0, *places, len(seconds)]
+    upto = [sum(seconds[:end]) for end in ends]
+    best = [[(upto[i], 0) for i in range(len(ends))]]
+    for s in range(1, stages):
+        row = [(float("inf"), 0)] * len(ends)
+        for i in range(s + 1, len(ends)):
+            row[i] = min((max(best[s - 1][j][0], upto[i] - upto[j]), j) for j in range(s, i))
+        best.append(row)
+    cuts, i = [len(seconds)], len(ends) - 1
+    for s in range(stages - 1, 0, -1):
+        i = best[s][i][1]
+        cuts.append(ends[i])
+    return [0, *reversed(cuts)]
+
+
+def _loads(seconds: Sequence[float], cuts: Sequence[int], route: Sequence[int]) -> tuple[float, float]:
+    """The longest device, and how uneven all are."""
+    loads = [0.0] * (max(route) + 1)
+    for s, device in enumerate(route):
+        loads[device] += sum(seconds[cuts[s] : cuts[s + 1]])
+    return max(loads), sum(load * load for load in loads)
+
+
+def _improved(seconds: Sequence[float], places: Sequence[int], cuts: list[int], route: Sequence[int]) -> list[int]:
+    """Single cuts moved as long as that evens out the devices."""
+    best, moved = _loads(seconds, cuts, route), True
+    while moved:
+        moved = False
+        for s in range(1, len(cuts) - 1):
+            for place in places:
+                if not cuts[s - 1] < place < cuts[s + 1]:
+                    continue
+                tried = [*cuts[:s], place, *cuts[s + 1 :]]
+                loads = _loads(seconds, tried, route)
+                if loads < best:
+                    best, cuts, moved = loads, tried, True
+    return cuts
+
+
+def _costs(trace: Trace, cuts: Sequence[int], transfer: float, fused: bool) -> Costs:
+    """Ticks of each stage. The first needs no gradient of its input: its weight pass is the whole backward."""
+    per_stage = []
+    for s in range(len(cuts) - 1):
+        of = [call.measured for call in trace.calls[cuts[s] : cuts[s + 1]] if call.measured is not None]
+        forward = sum(one.forward for one in of)
+        inputs, weights = sum(one.backward_input for one in of), sum(one.backward_weight for one in of)
+        if fused:
+            inputs, weights = inputs + weights, 0.0
+        elif s == 0:
+            inputs, weights = 0.0, inputs + weights
+        per_stage.append((max(1, round(forward / TICK)), round(inputs / TICK), round(weights / TICK)))
+    return Costs(per_stage=per_stage, transfer=round(transfer / TICK))
+
+
+def _memory(trace: Trace, cuts: Sequence[int], optimizer_copies: float, fused: bool) -> list[StageMemory]:
+    found = []
+    for s in range(len(cuts) - 1):
+        calls = trace.calls[cuts[s] : cuts[s + 1]]
+        of = [call.measured for call in calls if call.measured is not None]
+        parameters = {id(p): p for call in calls for p in call.layer.module.parameters()}.values()
+        weights = sum(p.nbytes for p in parameters)
+        trained = sum(p.nbytes for p in parameters if p.requires_grad)
+        message = sum(trace.values[k].nbytes() for k in trace.crossing(cuts[s + 1])) if s + 2 < len(cuts) else 0
+        kept = sum(one.kept for one in of)
+        left = kept if fused or s == 0 else sum(one.kept_for_weights for one in of)
+        found.append(
+            StageMemory(
+                stash=kept,
+                stash_left=min(kept, left),
+                weights=weights,
+                weight_gradient=trained,
+                optimizer_state=round(optimizer_copies * trained),
+                activation=message,
+                gradient=message,
+            )
+        )
+    return found
+
+
+def deal(trace: Trace, devices: int, *, transfer: float, optimizer_copies: float, fused: bool) -> list[Dealt]:
+    """The layers on one and two stages a device: straight, as a V, and round and round. None where layers do not suffice."""
+    shapes = [("linear", _core.linear(devices))]
+    if devices > 1:
+        shapes += [("v", _core.v_shape(devices)), ("looped", _core.looped(devices, 2))]
+    return [made for name, placement in shapes if (made := deal_on(trace, name, placement, transfer, optimizer_copies, fused))]
+
+
+def deal_on(
+    trace: Trace, name: str, placement: Placement, transfer: float, optimizer_copies: float, fused: bool
+) -> Dealt | None:
+    """The layers on the stages of a placement, so that the busiest device is as short as possible; None if they are too few."""
+    places, seconds = places_to_cut(trace), _seconds(trace)
+    if len(places) + 1 < placement.stage_count:
+        return None
+    route = placement.routes[0]
+    cuts = _improved(seconds, places, _balanced(seconds, places, placement.stage_count), route)
+    return Dealt(
+        name,
+        placement,
+        cuts,
+        _costs(trace, cuts, transfer, fused),
+        _memory(trace, cuts, optimizer_copies, fused),
+    )

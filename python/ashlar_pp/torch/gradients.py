@@ -1,0 +1,90 @@
+"""Gradients around a step: those of parameters that several stages have, and what was there before."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from .cutting import Skeleton
+from .dealing import Dealt
+from .tracing import Trace
+
+
+class StepGradients:
+    """Made on every rank, before layers are freed."""
+
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        dealt: Dealt,
+        trace: Trace,
+        group: dist.ProcessGroup | None,
+    ) -> None:
+        names: dict[int, list[str]] = {}
+        parameters: dict[int, nn.Parameter] = {}
+        stages: dict[int, set[int]] = {}
+        for name, layer in skeleton.places.items():
+            of = {dealt.stage_of(k) for k, call in enumerate(trace.calls) if call.layer is layer}
+            for inner, p in layer.module.named_parameters(remove_duplicate=False):
+                parameters[id(p)] = p
+                names.setdefault(id(p), []).append(f"{name}.{inner}")
+                stages.setdefault(id(p), set()).update(of)
+        for container, module in skeleton.containers.items():
+            for inner, own in module._parameters.items():
+                if own is not None:
+                    parameters[id(own)] = own
+                    names.setdefault(id(own), []).append(f"{container}.{inner}" if container else inner)
+                    stages.setdefault(id(own), set()).update(range(dealt.placement.stage_count))
+        route = dealt.placement.routes[0]
+        rank = dist.get_rank(group)
+        self._names = [of for of in names.values() if len(of) > 1]
+        self._shared: list[tuple[nn.Parameter, dist.ProcessGroup]] = []
+        made: dict[tuple[int, ...], dist.ProcessGroup] = {}
+        for key, p in parameters.items():
+            holders = tuple(sorted({route[s] for s in stages[key]}))
+            if len(holders) < 2 or rank not in holders or not p.requires_grad:
+                continue
+            if holders not in made:
+                ranks = [d if group is None else dist.get_global_rank(group, d) for d in holders]
+                made[holders] = dist.new_group(ranks, use_local_synchronization=True)
+            self._shared.append((p, made[holders]))
+        self._several_stages = [names[key] for key in parameters if len(stages[key]) > 1]
+
+    def shared_names(self) -> list[list[str]]:
+        """Of each parameter that has several, its names in the model."""
+        return self._names
+
+    def refuse_shared_in_wrapped(self, sharded: bool) -> None:
+        """Raises ValueError: wrappers of one stage do not know of the other."""
+        if sharded and self._several_stages:
+            raise ValueError(
+                f"{' and '.join(self._several_stages[0])} is one parameter in several stages: fully_shard would divide it "
+                "in each; untie it, or leave `wrap` out"
+            )
+
+    @contextlib.contextmanager
+    def of_a_step(self, module: nn.Module) -> Iterator[None]:
+        """Gradients of the step alone inside; after it they are summed and added to what was there. Errors undo the step."""
+        carried = {p: p.grad for p in module.parameters()}
+        for p in carried:
+            p.grad = None
+        try:
+            yield
+            self._finish()
+        except BaseException:
+            for p, before in carried.items():
+                p.grad = before
+            raise
+        for p, before in carried.items():
+            if before is not None:
+                p.grad = before if p.grad is None else before.add_(p.grad)
+
+    def _finish(self) -> None:
+        for p, group in self._shared:
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+            dist.all_reduce(p.grad, group=group)

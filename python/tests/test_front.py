@@ -1,0 +1,117 @@
+"""`Pipeline` trains what the unpiped model trains, and refuses the rest by name."""
+
+import importlib.util
+
+import pytest
+from launching import on_ranks
+
+CLOSE = 2e-6
+"""How far losses around 5 and parameters may be apart where sums are in another order: of the weight passes of a searched
+schedule, or of parameters that two stages have."""
+
+needs_transformers = pytest.mark.skipif(
+    importlib.util.find_spec("transformers") is None, reason="this Python has no transformers"
+)
+
+
+def from_front(function, world, arguments=None):
+    return on_ranks(function, world, arguments, script="front_ranks.py")
+
+
+def must_train(ranks, name, exact=False):
+    """Every rank has the unpiped model's losses, and together they have its whole state."""
+    for rank in ranks:
+        found = rank[name]
+        if exact:
+            assert found["losses"] == found["expected"], name
+        assert found["losses"] == pytest.approx(found["expected"], rel=CLOSE), name
+        assert found["off"] <= CLOSE, name
+    assert sorted({key for rank in ranks for key in rank[name]["names"]}) == ranks[0][name]["all_names"]
+
+
+MODELS = ["llama", "qwen3_moe", "mixtral", "gemma2", "gpt2", "bloom", "opt", "mamba", "bert", "vit", "t5"]
+
+
+@needs_transformers
+def test_models_of_transformers_train_as_without_a_pipeline():
+    ranks = from_front("all_train", 2, MODELS)
+    for name in MODELS:
+        must_train(ranks, name)
+    explained = ranks[0]["llama"]["explained"]
+    assert "model.layers" in explained and "searched, linear" in explained and "memory by device" in explained
+    assert "every stage computes again from the inputs: what the model does between its layers, and model.rotary_emb" in explained
+    assert ranks[0]["llama"]["explained"] == ranks[1]["llama"]["explained"]
+
+
+@needs_transformers
+def test_four_stages_carry_what_later_ones_read():
+    ranks = from_front("all_train", 4, ["t5"])
+    must_train(ranks, "t5")
+    assert any("encoder.final_layer_norm" in line for line in ranks[0]["t5"]["explained"].splitlines() if "to stage" in line)
+
+
+@needs_transformers
+def test_checkpoints_autocast_compiled_and_frozen_layers():
+    ranks = from_front("with_options", 2)
+    for name in ranks[0]:
+        must_train(ranks, name, exact="in order" in name)
+
+
+def test_copies_have_the_mean_gradient():
+    for rank in from_front("copies", 4):
+        assert max(rank.values()) <= 1e-15, rank
+
+
+def test_layers_with_divided_matrices():
+    for rank in from_front("tensor_parallel", 4):
+        assert rank["off"] <= 1e-15
+        assert rank["loss"] == pytest.approx(rank["expected"], rel=1e-6)
+
+
+@needs_transformers
+def test_states_are_those_of_the_model():
+    for rank in from_front("states", 2):
+        assert rank["loaded"] == rank["expected"] != rank["trained"]
+        assert rank["trained"] == rank["saved"] == rank["again"]
+
+
+@needs_transformers
+def test_a_search_with_what_was_measured_changes_no_loss():
+    first, second = from_front("adapts", 2)
+    assert first["losses"] == second["losses"] == pytest.approx(first["expected"], rel=CLOSE)
+    assert first["csv"] == second["csv"] and first["changed"] == second["changed"]
+    assert first["changed"][0]  # anything is better than GPipe
+    assert first["peak"][1] < first["peak"][0]
+
+
+def test_one_rank_and_an_error_in_a_step():
+    (alone,) = from_front("alone", 1)
+    assert alone["loss"] == pytest.approx(alone["expected"], rel=1e-6)
+    assert alone["off"] == alone["off after"] == 0
+    assert "the model comes to part0.0 where it came to part1.0 with the example" in alone["chooses"]
+
+
+@needs_transformers
+def test_what_cannot_be_is_refused_by_name():
+    words = {
+        "DistributedDataParallel": "give data_group instead",
+        "compiled": "compile its layers",
+        "meta": "give them numbers first",
+        "memory": "no schedule is within 2048 bytes",
+        "unit": "memory must be bytes",
+        "few": "too few layers for 2 devices",
+        "name": "no module 'part77'",
+        "looks": "the model decides by what part0.2 gives",
+        "borrows": "computes with a parameter of part0",
+        "loss": "must have a `loss`",
+        "devices": "the group has 2 ranks",
+        "schedule": "did you mean '1f1b'",
+        "routers": "something from inside model.layers.0",
+        "short": "4 micro-batches of the example's (4, 8) are (16, 8)",
+        "autocast": "and was None when the pipeline was made",
+        "no_grad": "call evaluate()",
+    }
+    for rank in from_front("refused", 2):
+        assert sorted(rank) == sorted(words)
+        for name, said in words.items():
+            assert said in rank[name], name
