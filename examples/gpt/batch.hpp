@@ -15,7 +15,7 @@
 
 namespace gpt {
 
-// micro_batches x sequences x context tokens, and for each the one that follows it.
+// The tokens of all micro-batches, each sequences x context, and for each the one that follows it.
 struct batch {
   std::vector<token> inputs;
   std::vector<token> targets;
@@ -35,7 +35,7 @@ inline batch sample(std::span<token const> text, config const& shape, std::uint6
   batch tokens;
   tokens.inputs.reserve(static_cast<std::size_t>(shape.tokens()));
   tokens.targets.reserve(static_cast<std::size_t>(shape.tokens()));
-  for (int i = 0; i < shape.micro_batches * shape.sequences; ++i) {
+  for (int i = 0; i < shape.tokens() / shape.context; ++i) {
     // The remainder favours small numbers by less than 1 in 2^30 for any text that fits in memory.
     auto const passage = text.subspan(next() % (text.size() - context), context + 1);
     tokens.inputs.insert(tokens.inputs.end(), passage.begin(), passage.end() - 1);

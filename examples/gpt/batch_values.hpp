@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 namespace gpt {
@@ -31,6 +32,8 @@ class batch_values {
       : graph_(std::move(work.graph)),
         counts_(static_cast<std::size_t>(shape.blocks) * static_cast<std::size_t>(shape.experts)),
         ranks_(static_cast<std::size_t>(shape.data_ranks)) {
+    if (shape.last_sequences > 0 && !graph_.view().empty())
+      throw std::invalid_argument("work across micro-batches needs micro-batches of one size");
     // A micro-batch's gradient is that of its share in the step's mean loss.
     if (work.clip_threshold)
       threshold_ = *work.clip_threshold / (shape.micro_batches * shape.data_ranks);

@@ -1,6 +1,7 @@
 // The shape of the model and of the batch it is trained on.
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 
@@ -10,25 +11,35 @@ namespace gpt {
 inline constexpr int vocabulary = 256;
 
 struct config {
-  int blocks = 8;         // transformer blocks, n
-  int width = 96;         // channels of the residual stream
-  int heads = 4;          // attention heads; each has width / heads channels
-  int context = 64;       // tokens of a sequence
-  int sequences = 2;      // sequences of a micro-batch
-  int micro_batches = 8;  // micro-batches of a step, m
-  int stages = 4;         // pieces the model is cut into, S
-  int data_ranks = 1;     // that train together, each on a batch of its own
-  bool tied = false;      // whether the head uses the embedding's matrix
-  int experts = 0;        // in place of each MLP; 0: none
-  int chosen = 2;         // of them for each token
-  double balance = 0.01;  // weight of the loss that spreads tokens over experts, summed over blocks
+  int blocks = 8;          // transformer blocks, n
+  int width = 96;          // channels of the residual stream
+  int heads = 4;           // attention heads; each has width / heads channels
+  int context = 64;        // tokens of a sequence
+  int sequences = 2;       // sequences of a micro-batch
+  int last_sequences = 0;  // of the last micro-batch, where it is shorter; 0: as many as of the others
+  int micro_batches = 8;   // micro-batches of a step, m
+  int stages = 4;          // pieces the model is cut into, S
+  int data_ranks = 1;      // that train together, each on a batch of its own
+  bool tied = false;       // whether the head uses the embedding's matrix
+  int experts = 0;         // in place of each MLP; 0: none
+  int chosen = 2;          // of them for each token
+  double balance = 0.01;   // weight of the loss that spreads tokens over experts, summed over blocks
 
   static constexpr int most_experts = 64, most_chosen = 8;
 
-  // Tokens of a micro-batch: the rows of every activation.
+  constexpr int sequences_of(int micro_batch) const {
+    return last_sequences > 0 && micro_batch == micro_batches - 1 ? last_sequences : sequences;
+  }
+  // Tokens of a micro-batch, if not of the short one: the rows of every activation.
   constexpr int rows() const { return sequences * context; }
   // Tokens of a step of one rank.
-  constexpr int tokens() const { return micro_batches * rows(); }
+  constexpr int tokens() const {
+    return ((micro_batches - 1) * sequences + sequences_of(micro_batches - 1)) * context;
+  }
+  // How many whole micro-batches one counts as in the mean over all tokens.
+  constexpr double share_of(int micro_batch) const {
+    return static_cast<double>(sequences_of(micro_batch)) / sequences;
+  }
   constexpr int head_width() const { return width / heads; }
   // Parameters that are stepped as one: those of each stage, and what the first and the last one tie.
   constexpr int groups() const { return stages + (tied ? 1 : 0); }
@@ -58,10 +69,19 @@ inline void require_valid(config const& shape) {
   at_least(shape.context, 1, "tokens of context");
   at_least(shape.sequences, 1, "sequences in a micro-batch");
   at_least(shape.micro_batches, 1, "micro-batches");
+  at_least(shape.last_sequences, 0, "sequences in the last micro-batch");
+  if (shape.last_sequences > shape.sequences) {
+    throw std::invalid_argument("the last micro-batch may be shorter than the others, not longer: "
+                                + std::to_string(shape.last_sequences) + " sequences after "
+                                + std::to_string(shape.sequences));
+  }
   at_least(shape.stages, 1, "stages");
   at_least(shape.data_ranks, 1, "data-parallel ranks");
   at_least(shape.experts, 0, "experts");
   if (shape.experts > 0) {
+    if (shape.last_sequences > 0) {
+      throw std::invalid_argument("a model with experts needs micro-batches of one size");
+    }
     at_least(shape.chosen, 1, "experts for each token");
     int const most = shape.experts < config::most_chosen ? shape.experts : config::most_chosen;
     if (shape.experts > config::most_experts || shape.chosen > most) {
@@ -77,6 +97,18 @@ inline void require_valid(config const& shape) {
   }
 }
 
+// The mean over all tokens of a step, from the means of its micro-batches.
+template <class Losses>
+double mean_loss(config const& shape, Losses const& losses) {
+  double total = 0, whole = 0;
+  for (int k = 0; k < shape.micro_batches; ++k) {
+    double const share = shape.share_of(k);
+    total += share * losses[static_cast<std::size_t>(k)];
+    whole += share;
+  }
+  return total / whole;
+}
+
 // What one stage holds: blocks [first_block, first_block + blocks), and the two ends of the model.
 struct stage_shape {
   config model;
@@ -85,6 +117,7 @@ struct stage_shape {
   int blocks = 0;
   bool first = true;  // also the embedding
   bool last = true;   // also the final norm, the head and the loss
+  int tokens = 0;     // of a step of one rank, whatever micro-batch `model` is for
 };
 
 // Stage i has blocks [i n / S, (i + 1) n / S). With more stages than blocks, some have none and pass
@@ -92,7 +125,13 @@ struct stage_shape {
 constexpr stage_shape shape_of(config const& model, int stage) {
   int const begin = stage * model.blocks / model.stages;
   int const end = (stage + 1) * model.blocks / model.stages;
-  return {model, stage, begin, end - begin, stage == 0, stage == model.stages - 1};
+  return {model, stage, begin, end - begin, stage == 0, stage == model.stages - 1, model.tokens()};
+}
+
+// The stage on the last micro-batch.
+constexpr stage_shape on_last(stage_shape shape) {
+  shape.model.sequences = shape.model.sequences_of(shape.model.micro_batches - 1);
+  return shape;
 }
 
 }  // namespace gpt

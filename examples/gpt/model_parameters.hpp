@@ -179,8 +179,9 @@ class model_parameters {
   ashlar::buffer shard(int stage, int) { return std::as_writable_bytes(part(stage, weights(stage))); }
 
  protected:
-  struct state {
-    explicit state(stage_shape const& s)
+  // A stage on one micro-batch.
+  struct sized_stage {
+    explicit sized_stage(stage_shape const& s)
         : shape(s),
           stash_size(elements_of<stage_stash<Scalar>, Scalar>(s)),
           weight_stash_size(elements_of<stage_gradients<Scalar>, Scalar>(s)) {}
@@ -189,6 +190,15 @@ class model_parameters {
     std::size_t stash_size;         // elements
     std::size_t weight_stash_size;  // elements
   };
+  struct state : sized_stage {
+    explicit state(stage_shape const& s) : sized_stage(s), last(on_last(s)) {}
+
+    sized_stage const& on(int micro_batch) const {
+      return micro_batch == this->shape.model.micro_batches - 1 ? last : *this;
+    }
+
+    sized_stage last;
+  };
 
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   state const& at(int stage) const { return stages_.at(index(stage)); }
@@ -196,7 +206,7 @@ class model_parameters {
   static Scalar* data(ashlar::buffer const& bytes) { return reinterpret_cast<Scalar*>(bytes.data()); }
 
   template <class Value>
-  static stage_parameters<Value> parameters_of(state const& s, Value* values,
+  static stage_parameters<Value> parameters_of(sized_stage const& s, Value* values,
                                                matrix<Value> const& tied) {
     carver<Value> from(values);
     return {from, s.shape, tied};

@@ -153,11 +153,10 @@ void stage_backward(stage_shape const& shape, backward_parts parts,
     if (shape.last) {
       // The gradient of the mean loss of the step, over all ranks: one part in the number of its tokens
       // from every row, times the loss's scale.
-      cross_entropy_backward(stash.probabilities, targets,
-                             loss_scale
-                                 / (static_cast<Scalar>(shape.model.tokens())
-                                    * static_cast<Scalar>(shape.model.data_ranks)),
-                             gradients.head);
+      cross_entropy_backward(
+          stash.probabilities, targets,
+          loss_scale / (static_cast<Scalar>(shape.tokens) * static_cast<Scalar>(shape.model.data_ranks)),
+          gradients.head);
       weights.head.backward_input(gradients.head, gradients.norm);
       std::fill_n(stash.stream.data, size, Scalar{});
       weights.norm.backward_input(stash.norm, gradients.norm, stash.stream, stash.scratch.row.data);

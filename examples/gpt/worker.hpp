@@ -56,12 +56,8 @@ class worker : public model_parameters<Scalar> {
 
   // After a step: the loss of every micro-batch, mean over its tokens, in nats.
   std::span<double const> losses() const { return losses_; }
-  // Their mean.
-  double loss() const {
-    double total = 0;
-    for (double const loss : losses_) total += loss;
-    return total / static_cast<double>(losses_.size());
-  }
+  // Their mean over all tokens.
+  double loss() const { return mean_loss(this->shape(), losses_); }
 
   // After a step: the loss that spreads tokens over experts, by micro-batch and block, and how many
   // tokens of the micro-batch each expert got, by micro-batch, block and expert. Zeros for the blocks of
@@ -79,12 +75,13 @@ class worker : public model_parameters<Scalar> {
   ashlar::value_layout layout(ashlar::value_key key) const {
     if (key.kind == ashlar::slot_kind::work || key.kind == ashlar::slot_kind::work_state)
       return values_.layout(key, [this](int stage) { return this->elements(stage) * sizeof(Scalar); });
-    return {bytes(key.kind, key.of), 64,
+    return {bytes(key.kind, key.of, key.micro_batch), 64,
             sizeof(Scalar) == sizeof(float) ? ashlar::element_type::f32 : ashlar::element_type::f64};
   }
-  std::size_t bytes(ashlar::slot_kind kind, int stage) const {
+  std::size_t bytes(ashlar::slot_kind kind, int stage, int micro_batch = 0) const {
     if (stage >= this->shape().stages) return this->elements(stage) * sizeof(Scalar);
-    auto const& shape = at(stage).shape;
+    sized_stage const& own = at(stage).on(micro_batch);
+    auto const& shape = own.shape;
     auto const activation =
         static_cast<std::size_t>(shape.model.rows()) * static_cast<std::size_t>(shape.model.width);
     switch (kind) {
@@ -94,9 +91,9 @@ class worker : public model_parameters<Scalar> {
       case ashlar::slot_kind::checkpoint:
         return shape.first ? 0 : activation * sizeof(Scalar);
       case ashlar::slot_kind::stash:
-        return at(stage).stash_size * sizeof(Scalar);
+        return own.stash_size * sizeof(Scalar);
       case ashlar::slot_kind::weight_stash:
-        return at(stage).weight_stash_size * sizeof(Scalar);
+        return own.weight_stash_size * sizeof(Scalar);
       case ashlar::slot_kind::weight_gradient:
       case ashlar::slot_kind::weight:
       case ashlar::slot_kind::gradient_shard:
@@ -117,7 +114,7 @@ class worker : public model_parameters<Scalar> {
     auto const& shape = at(f.what.stage).shape;
     Scalar const* const input = shape.first ? nullptr : data(f.inputs[0]);
     if (!f.checkpoint.empty() && input != nullptr) {
-      std::copy_n(input, activation_size(), data(f.checkpoint));
+      std::copy_n(input, activation_size(f.what.micro_batch), data(f.checkpoint));
     }
     double const loss = run_forward(f, input, shape.last ? nullptr : data(f.outputs[0]));
     if (!loads_.empty()) count(f.stash, f.what.stage, loads_of(f.what.micro_batch));
@@ -130,7 +127,7 @@ class worker : public model_parameters<Scalar> {
 
   // Needs no weight stash: the working memory at the end of the stash is enough.
   void backward(auto&, ashlar::frame const& f) {
-    state const& s = at(f.what.stage);
+    sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
     stage_stash<Scalar> const stash = laid_out<stage_stash<Scalar>>(s, f.stash, s.stash_size);
     run_backward(f, {true, true}, stash, stash.gradients);
   }
@@ -148,11 +145,12 @@ class worker : public model_parameters<Scalar> {
  protected:
   using model_parameters<Scalar>::at;
   using model_parameters<Scalar>::data;
+  using sized_stage = typename model_parameters<Scalar>::sized_stage;
   using state = typename model_parameters<Scalar>::state;
 
   // A slot as the group of matrices it holds. Throws std::length_error if it is too small for them.
   template <class Layout>
-  static Layout laid_out(state const& s, ashlar::buffer slot, std::size_t size) {
+  static Layout laid_out(sized_stage const& s, ashlar::buffer slot, std::size_t size) {
     if (slot.size() < size * sizeof(Scalar)) {
       throw std::length_error("stage " + std::to_string(s.shape.stage) + " needs a slot of "
                               + std::to_string(size * sizeof(Scalar)) + " bytes, not "
@@ -164,7 +162,7 @@ class worker : public model_parameters<Scalar> {
 
   // With what passes from the input part to the weight part in the weight stash.
   void run_split(ashlar::frame const& f, backward_parts parts) {
-    state const& s = at(f.what.stage);
+    sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
     run_backward(f, parts, laid_out<stage_stash<Scalar>>(s, f.stash, s.stash_size),
                  laid_out<stage_gradients<Scalar>>(s, f.weight_stash, s.weight_stash_size));
   }
@@ -205,18 +203,21 @@ class worker : public model_parameters<Scalar> {
     return b;
   }
 
-  std::size_t activation_size() const {
-    return static_cast<std::size_t>(this->shape().rows())
-           * static_cast<std::size_t>(this->shape().width);
+  std::size_t rows_of(int micro_batch) const {
+    return static_cast<std::size_t>(this->shape().sequences_of(micro_batch))
+           * static_cast<std::size_t>(this->shape().context);
+  }
+  std::size_t activation_size(int micro_batch) const {
+    return rows_of(micro_batch) * static_cast<std::size_t>(this->shape().width);
   }
 
   std::span<token const> tokens(std::vector<token> const& all, int micro_batch) const {
-    auto const size = static_cast<std::size_t>(this->shape().rows());
-    return std::span(all).subspan(static_cast<std::size_t>(micro_batch) * size, size);
+    auto const before = static_cast<std::size_t>(this->shape().rows());  // only the last may be shorter
+    return std::span(all).subspan(static_cast<std::size_t>(micro_batch) * before, rows_of(micro_batch));
   }
 
   double run_forward(ashlar::frame const& f, Scalar const* input, Scalar* output) {
-    state const& s = at(f.what.stage);
+    sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
     auto const stash = laid_out<stage_stash<Scalar>>(s, f.stash, s.stash_size);
     return stage_forward<Scalar>(s.shape, weights_for(f), stash,
                                  tokens(batch_.inputs, f.what.micro_batch),
@@ -225,7 +226,7 @@ class worker : public model_parameters<Scalar> {
 
   void run_backward(ashlar::frame const& f, backward_parts parts, stage_stash<Scalar> const& stash,
                     stage_gradients<Scalar> const& gradients) {
-    state const& s = at(f.what.stage);
+    sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
     bool const up = parts.input && !s.shape.last;
     bool const down = parts.input && !s.shape.first;
     matrix<Scalar> const tied =

@@ -86,6 +86,12 @@ TEST_CASE("gradients agree with finite differences") {
     shape.balance = 5;  // so that it counts
     check_gradients(shape);
   }
+  SUBCASE("two stages, the last micro-batch shorter") {
+    gpt::config shape = gpt_test::tiny(2);
+    shape.sequences = 3;
+    shape.last_sequences = 1;
+    check_gradients(shape);
+  }
   SUBCASE("one stage, tied") { check_gradients(gpt_test::tied(gpt_test::tiny(1))); }
   SUBCASE("two stages, tied") { check_gradients(gpt_test::tied(gpt_test::tiny(2))); }
   SUBCASE("three stages, tied") { check_gradients(gpt_test::tied(gpt_test::tiny(3))); }

@@ -17,10 +17,13 @@ TEST_CASE("mpi: processes learn what threads learn, bit by bit, and verify it") 
         "-p 2 -m 2 --schedule chimera --data-ranks 2 --reduction at-end --precision double",
         "-p 2 -m 2 --schedule breadth-first --data-ranks 2 --sharding gradients --reduction at-end",
         "-p 2 -m 2 --schedule interleaved-zb --data-ranks 2 --sharding optimizer --tie-embeddings",
-        "-p 2 -m 2 --schedule zb-h1 --data-ranks 2 --sharding weights"}) {
+        "-p 2 -m 2 --schedule zb-h1 --data-ranks 2 --sharding weights",
+        "-p 4 -m 3 --schedule zb-h1 --sequences 3 --last-sequences 2"}) {
     CAPTURE(shape);
     std::string const here = fresh_folder("host"), there = fresh_folder("mpi");
-    std::string const line = shape + tiny + corpus() + " --steps 2 --save ";
+    bool const is_sized = contains(shape, "--sequences");
+    std::string const line =
+        shape + (is_sized ? tiny_of_any_size : tiny) + corpus() + " --steps 2 --save ";
     CHECK(run_tool("train " + line + here).code == 0);
     tool_result const r = run_on(4, line + there + " --verify");
     INFO(r.err);

@@ -1,4 +1,5 @@
 // `ashlar train` from end to end, on models small enough to train in a moment.
+#include "tool/refusals.hpp"
 #include "tool/training.hpp"
 #include <ashlar/train/train_signals.hpp>
 
@@ -28,6 +29,24 @@ TEST_CASE("train verifies its steps bit by bit") {
     CHECK(contains(r.out, " ms (no less than "));
     CHECK(contains(r.out, "unigram entropy of the text"));
   }
+}
+
+TEST_CASE("train: a batch may end with a shorter micro-batch") {
+  std::string const line =
+      "train --schedule v-half -p 2 -m 3 --sequences 3 --steps 3 --verify" + tiny_of_any_size + corpus();
+  for (char const* more : {" --last-sequences 1", " --last-sequences 2 --tie-embeddings --data-ranks 2",
+                           " --last-sequences 1 --precision double --sharding full --data-ranks 2"}) {
+    CAPTURE(more);
+    tool_result const r = run_tool(line + more);
+    INFO(r.err);
+    CHECK(r.code == 0);
+    CHECK(contains(r.out, ", the last of "));
+    CHECK(contains(r.out, "losses and gradients of 2 steps bitwise equal to the sequential model's"));
+  }
+  all_refused({{line + " --last-sequences 4", "not longer: 4 sequences after 3"},
+               {line + " --last-sequences 1 --experts 2", "micro-batches of one size"},
+               {line + " --last-sequences 1 --clip-micro-batches 1", "do not go together"},
+               {line + " --last-sequences -1", "--last-sequences must be from 0"}});
 }
 
 TEST_CASE("train ties the embeddings, on data-parallel ranks and in shards") {

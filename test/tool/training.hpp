@@ -22,7 +22,8 @@
 
 namespace training_test {
 
-inline std::string const tiny = " --blocks 4 --width 16 --heads 2 --context 16 --sequences 1";
+inline std::string const tiny_of_any_size = " --blocks 4 --width 16 --heads 2 --context 16";
+inline std::string const tiny = tiny_of_any_size + " --sequences 1";
 
 inline std::string corpus() {
   auto const path = scratch() / "corpus.txt";

@@ -33,6 +33,7 @@ inline std::string agreed_options(training const& t) {
   add("--heads", id.heads);
   add("--context", id.context);
   add("--sequences", o.model.sequences);
+  add("--last-sequences", o.model.last_sequences);
   add("--experts", id.experts);
   add("--precision", o.precision);
   add("--verify", o.verify);

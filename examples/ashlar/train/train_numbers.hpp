@@ -46,9 +46,7 @@ step_numbers numbers_of(team<Scalar>& all, training const& t) {
   for (int rank = 0; rank < t.shape.data_ranks; ++rank) {
     n.losses.emplace_back(at, at + static_cast<std::ptrdiff_t>(micro_batches));
     at += static_cast<std::ptrdiff_t>(micro_batches);
-    double total = 0;
-    for (double const loss : n.losses.back()) total += loss;
-    n.loss += total / static_cast<double>(micro_batches);
+    n.loss += gpt::mean_loss(t.shape, n.losses.back());
   }
   n.loss /= t.shape.data_ranks;
   n.norm = norm_of(all);

@@ -41,6 +41,9 @@ void add_training_options(CLI::App& command, train_options& o) {
   number("--heads", o.model.heads, 1, 256, "attention heads");
   number("--context", o.model.context, 1, 4096, "bytes of a sequence");
   number("--sequences", o.model.sequences, 1, 1024, "sequences of a micro-batch");
+  number("--last-sequences", o.model.last_sequences, 0, 1024,
+         "sequences of the last micro-batch, of a batch that --sequences does not divide; 0: as many as "
+         "of the others");
 }
 
 void add_backend_option(CLI::App& command, train_options& o, std::vector<std::string> const& backends,

@@ -19,6 +19,14 @@ namespace tool {
 
 namespace {
 
+// "6 tokens", or "6 tokens, the last of 2".
+std::string words_of_tokens(gpt::config const& shape) {
+  std::string words = counted(shape.rows(), "token");
+  if (shape.last_sequences > 0)
+    words += fmt::format(", the last of {}", shape.last_sequences * shape.context);
+  return words;
+}
+
 // By how much of the second the first differs from it: "3.1 % less".
 std::string difference(double value, double from) {
   return fmt::format("{:.1f} % {}", 100 * std::abs(value / from - 1), value < from ? "less" : "more");
@@ -100,7 +108,7 @@ void introduce(training const& t, std::size_t parameters) {
   fmt::print(
       "{} on {}, {} of {}: {} instructions, proved complete, ordered, deadlock-free and memory-safe\n",
       t.options->shape.name, counted(t.schedule.device_count(), "device"),
-      counted(t.schedule.micro_batch_count(), "micro-batch"), counted(t.shape.rows(), "token"),
+      counted(t.schedule.micro_batch_count(), "micro-batch"), words_of_tokens(t.shape),
       t.program.instructions.size());
   if (t.shape.data_ranks > 1)
     fmt::print("{} side by side, each on its own part of the batch\n",

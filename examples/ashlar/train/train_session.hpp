@@ -203,15 +203,18 @@ class train_session {
     ashlar::simulation_options m{.cost = std::move(cost)};
     if (auto const& given = o_.shape.cost.measured) m.collective = given->ring;
     using kind = ashlar::slot_kind;
-    auto const bytes = [this](kind of, int group) {
-      return static_cast<ashlar::byte_count>(all_.layout({of, group}).bytes);
+    auto const bytes = [this](kind of, int group, int micro_batch) {
+      return static_cast<ashlar::byte_count>(all_.layout({of, group, micro_batch}).bytes);
     };
     m.memory.stages.clear();
+    if (t_.shape.last_sequences > 0) m.memory.micro_batches = t_.shape.micro_batches;
     for (int g = 0; g < t_.shape.groups(); ++g) {
       bool const shared = g >= t_.shape.stages;
-      auto& stage = (shared ? m.memory.shared : m.memory.stages).emplace_back();
-      stage.weights = stage.weight_gradient = bytes(kind::weight, g);
-      if (!shared) stage.activation = stage.gradient = bytes(kind::activation, g);
+      for (int k = 0; k < (shared ? 1 : m.memory.period()); ++k) {
+        auto& stage = (shared ? m.memory.shared : m.memory.stages).emplace_back();
+        stage.weights = stage.weight_gradient = bytes(kind::weight, g, k);
+        if (!shared) stage.activation = stage.gradient = bytes(kind::activation, g, k);
+      }
     }
     return m;
   }

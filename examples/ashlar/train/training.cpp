@@ -44,6 +44,9 @@ gpt::config shape_of(train_options const& o, ashlar::schedule const& schedule) {
   shape.data_ranks = static_cast<int>(o.lowering.data_ranks);
   shape.tied = o.lowering.tied;
   shape.chosen = std::min(shape.chosen, std::max(shape.experts, 1));
+  if (shape.last_sequences > 0 && (o.backend == "cuda" || o.clip))
+    throw usage_error(fmt::format("--last-sequences and {} do not go together",
+                                  o.clip ? "--clip-micro-batches" : "--backend cuda"));
   try {
     require_valid(shape);
   } catch (std::invalid_argument const& e) {
