@@ -18,7 +18,7 @@ constexpr program make() {
 static_assert(valid<make>());  // complete, ordered, free of deadlocks, memory-safe
 
 constexpr int find(program const& p, int device, opcode code, pass what) {
-  for (int i = p.stream_begin[static_cast<std::size_t>(device)];; ++i)
+  for (int i = stream_begin(p, device);; ++i)
     if (p.instructions[static_cast<std::size_t>(i)].code == code
         && p.instructions[static_cast<std::size_t>(i)].what == what)
       return i;

@@ -33,12 +33,11 @@ std::int64_t replay(program const& p, std::vector<int> const& order,
   std::int64_t last = 0, sent = 0;
   for (int const i : order) {
     auto const at = static_cast<std::size_t>(i);
-    auto const d = static_cast<std::size_t>(
-        std::upper_bound(p.stream_begin.begin(), p.stream_begin.end(), i) - p.stream_begin.begin() - 1);
+    auto const d = static_cast<std::size_t>(device_of_instruction(p, i));
     instruction const& self = p.instructions[at];
     std::int64_t start = self.lane == compute_lane ? free[d] : 0;
-    for (int const other : hazards[d].of(i - p.stream_begin[d]))
-      start = std::max(start, end[static_cast<std::size_t>(p.stream_begin[d] + other)]);
+    for (int const other : hazards[d].of(i - stream_begin(p, d)))
+      start = std::max(start, end[static_cast<std::size_t>(stream_begin(p, d) + other)]);
     if (self.code == opcode::receive) start = std::max(start, sent);
     end[at] = start;
     sent = start;

@@ -41,16 +41,6 @@ struct placed_instruction {
   instruction const* operator->() const { return self; }
 };
 
-// Time in which a device does nothing.
-struct gap {
-  tick start = 0;
-  tick end = 0;
-
-  tick length() const { return end - start; }
-
-  friend bool operator==(gap const&, gap const&) = default;
-};
-
 // The passes of one device, in order. Random access.
 inline auto passes_of(schedule const& s, device_id device) {
   auto const& order = nth(s.order, device.value);
@@ -85,19 +75,18 @@ inline auto gaps(schedule const& s, device_id device) {
   auto const& order = nth(s.order, device.value);
   return ranges::views::iota(std::size_t{0}, order.size() + 1)
          | ranges::views::transform([&s, &order, d = device.value, end = makespan(s)](std::size_t i) {
-             return gap{i == 0 ? 0 : s.end_of(order[i - 1], d),
-                        i == order.size() ? end : order[i].start};
+             return idle_time{i == 0 ? 0 : s.end_of(order[i - 1], d),
+                              i == order.size() ? end : order[i].start};
            })
-         | ranges::views::filter([](gap const& g) { return g.length() > 0; });
+         | ranges::views::filter([](idle_time const& g) { return g.length() > 0; });
 }
 
 // The instructions of one device, in the order of its stream. Random access.
 inline auto instructions_of(program const& p, device_id device) {
-  auto const d = static_cast<std::size_t>(device.value);
-  return ranges::views::iota(0, p.stream_begin[d + 1] - p.stream_begin[d])
+  int const d = device.value;
+  return ranges::views::iota(0, stream_end(p, d) - stream_begin(p, d))
          | ranges::views::transform([&p, d](int i) {
-             auto const at = static_cast<std::size_t>(p.stream_begin[d] + i);
-             return placed_instruction{&p.instructions[at], static_cast<int>(d), i};
+             return placed_instruction{&nth(p.instructions, stream_begin(p, d) + i), d, i};
            });
 }
 

@@ -120,7 +120,7 @@ void print_metrics(ashlar::schedule const& s, time_scale const& scale,
     device_id const device{d};
     auto const stream = views::instructions_of(lowered, device);
     auto const is = [](opcode code) { return [code](auto const& i) { return i->code == code; }; };
-    tick const idle = ranges::accumulate(views::gaps(s, device), tick{0}, {}, &views::gap::length);
+    tick const idle = ranges::accumulate(views::gaps(s, device), tick{0}, {}, &idle_time::length);
     auto const at = static_cast<std::size_t>(d);
     auto& row = rows.emplace_back(std::vector<std::string>{
         std::to_string(d), scale.number(work[at]), scale.number(idle), std::to_string(peak[at]),

@@ -68,10 +68,10 @@ void read_link(std::string const& text, simulate_options& o) {
 
 // Throws usage_error for a link that no transfer takes.
 void must_be_taken(int from, int to, ashlar::program const& p) {
-  for (std::size_t d = 0; d + 1 < p.stream_begin.size(); ++d)
-    for (int i = p.stream_begin[d]; i < p.stream_begin[d + 1]; ++i)
+  for (int d = 0; d < p.device_count(); ++d)
+    for (int i = stream_begin(p, d); i < stream_end(p, d); ++i)
       if (ashlar::instruction const& each = p.instructions[static_cast<std::size_t>(i)];
-          each.code == ashlar::opcode::send && static_cast<int>(d) == from && each.peer == to)
+          each.code == ashlar::opcode::send && d == from && each.peer == to)
         return;
   throw usage_error(fmt::format("{} has no effect: no transfer goes from device {} to device {}",
                                 flag_of_link(from, to), from, to));

@@ -77,7 +77,7 @@ nlohmann::ordered_json json_of(simulated_schedule const& r) {
     ashlar::device_usage const& u = r.run.usage[d];
     ashlar::device_memory const& m = r.run.memory[d];
     ordered_json stream = ordered_json::array(), samples = ordered_json::array();
-    for (int i = r.low.stream_begin[d]; i < r.low.stream_begin[d + 1]; ++i) {
+    for (int i = stream_begin(r.low, d); i < stream_end(r.low, d); ++i) {
       auto const at = static_cast<std::size_t>(i);
       stream.push_back({{"instruction", r.name_of(i)},
                         {"lane", r.low.instructions[at].lane},

@@ -30,10 +30,7 @@ struct simulated_schedule {
     return index < 0 ? "-" : to_string(low.instructions[static_cast<std::size_t>(index)]);
   }
   std::string time(ashlar::tick t) const { return chosen.scale.number(t); }
-  int device_of(int index) const {
-    auto const end = std::upper_bound(low.stream_begin.begin(), low.stream_begin.end(), index);
-    return static_cast<int>(end - low.stream_begin.begin()) - 1;
-  }
+  int device_of(int index) const { return device_of_instruction(low, index); }
 };
 
 std::string text_of(simulated_schedule const& r);

@@ -59,9 +59,8 @@ class cuda_team : public team<float> {
     ashlar::program_view const& p = runtime_->view();
     std::size_t const all = p.instructions.size();
     std::vector<ashlar::instruction_time> times(all * static_cast<std::size_t>(p.data_ranks));
-    std::size_t const first =
-        static_cast<std::size_t>(first_ / p.device_count) * all
-        + static_cast<std::size_t>(p.stream_begin[static_cast<std::size_t>(first_ % p.device_count)]);
+    std::size_t const first = static_cast<std::size_t>(first_ / p.device_count) * all
+                              + static_cast<std::size_t>(stream_begin(p, first_ % p.device_count));
     std::copy(runtime_->times().begin(), runtime_->times().end(),
               times.begin() + static_cast<std::ptrdiff_t>(first));
     return times;

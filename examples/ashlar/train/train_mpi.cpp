@@ -80,9 +80,8 @@ class mpi_team : public team<Scalar> {
     ashlar::program_view const& p = runtime_->view();
     std::size_t const all = p.instructions.size();
     std::vector<ashlar::instruction_time> times(all * static_cast<std::size_t>(p.data_ranks));
-    std::size_t const first =
-        static_cast<std::size_t>(runtime_->rank()) * all
-        + static_cast<std::size_t>(p.stream_begin[static_cast<std::size_t>(runtime_->device_number())]);
+    std::size_t const first = static_cast<std::size_t>(runtime_->rank()) * all
+                              + static_cast<std::size_t>(stream_begin(p, runtime_->device_number()));
     std::copy(runtime_->times().begin(), runtime_->times().end(),
               times.begin() + static_cast<std::ptrdiff_t>(first));
     return times;

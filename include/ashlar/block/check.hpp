@@ -140,10 +140,7 @@ constexpr diagnosis check(block const& b) {
   for (std::size_t i = 0; i < b.cells.size(); ++i) {
     pass const what = b.cells[i].what;
     site where{.index = static_cast<int>(i), .what = what};
-    if (what.kind >= pass_kind::work || what.stage < 0 || what.stage >= stage_count
-        || what.micro_batch < 0 || what.micro_batch >= group
-        || !b.graph.runs(what.stage, what.micro_batch))
-      return {.broken = rule::every_pass_is_known, .first = where};
+    if (!b.graph.has(what, group)) return {.broken = rule::every_pass_is_known, .first = where};
     if (b.cells[i].offset <= -max_tick || b.cells[i].offset >= max_tick)
       return {.broken = rule::ticks_fit, .first = where, .number = b.cells[i].offset};
     where.device = b.device_of(what);

@@ -121,9 +121,7 @@ constexpr diagnosis check_form(block const& b) {
     return d;
   for (cell const& c : b.cells) {
     pass const what = c.what;
-    if (what.kind >= pass_kind::work || what.stage < 0 || what.stage >= stage_count
-        || what.micro_batch < 0 || what.micro_batch >= m || !b.graph.runs(what.stage, what.micro_batch))
-      return {.broken = rule::every_pass_is_known, .first = {.what = what}};
+    if (!b.graph.has(what, m)) return {.broken = rule::every_pass_is_known, .first = {.what = what}};
     if (c.offset <= -max_tick || c.offset >= max_tick)
       return {.broken = rule::ticks_fit, .first = {.what = what}, .number = c.offset};
   }

@@ -51,8 +51,7 @@ class work_register {
       pass const of_pipeline = reads_pass ? e.from : e.to, part = reads_pass ? e.to : e.from;
       int const device = work_.part(part).device;
       diagnosis d{.first = {.device = device, .what = part}, .second = {.what = of_pipeline}};
-      if (of_pipeline.stage < 0 || of_pipeline.stage >= graph.count() || of_pipeline.micro_batch < 0
-          || of_pipeline.micro_batch >= static_cast<int>(route.size()) || !passes.has(of_pipeline)) {
+      if (!graph.has(of_pipeline, static_cast<int>(route.size())) || !passes.has(of_pipeline)) {
         d = {.broken = rule::every_pass_is_known, .first = d.second, .second = d.first};
         return d;
       }

@@ -3,6 +3,7 @@
 
 #include <ashlar/conformance/network.hpp>
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/splitmix.hpp>
 
 #include <array>
 #include <chrono>
@@ -110,14 +111,11 @@ ASHLAR_INLINE void network::weight_gradient(frame const& f) const {
 ASHLAR_INLINE void network::enter(pass what) {
   before_pass(what);
   if (delays == 0) return;
-  std::uint64_t h = delays
-                    + 0x9e3779b97f4a7c15ULL
-                          * (static_cast<std::uint64_t>(what.stage) * 977
-                             + static_cast<std::uint64_t>(what.micro_batch) * 31
-                             + static_cast<std::uint64_t>(what.kind) + 1);
-  h ^= h >> 31;
-  h *= 0xbf58476d1ce4e5b9ULL;
-  h ^= h >> 29;
+  std::uint64_t const h = mixed(delays
+                                + splitmix_step
+                                      * (static_cast<std::uint64_t>(what.stage) * 977
+                                         + static_cast<std::uint64_t>(what.micro_batch) * 31
+                                         + static_cast<std::uint64_t>(what.kind) + 1));
   if (h % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(h / 4 % 300));
 }
 

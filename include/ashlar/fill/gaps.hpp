@@ -3,18 +3,9 @@
 
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/ticks.hpp>
-#include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 namespace ashlar {
-
-struct idle_time {
-  tick start = 0;
-  tick end = 0;
-
-  tick length() const { return end - start; }
-
-  friend constexpr bool operator==(idle_time const&, idle_time const&) = default;
-};
 
 // Those of a device from tick 0 to `length`, in order of time. Linear.
 dynamic_array<idle_time> gaps_of(schedule const& s, int device, tick length);

@@ -13,12 +13,9 @@ namespace ashlar {
 
 // A piece of a gap. What a part leaves free it leaves free at the end of the gap, not before the next
 // part.
-struct room {
-  tick start = 0;
-  tick end = 0;
+struct room : idle_time {
   tick gap_end = 0;
 
-  tick length() const { return end - start; }
   // Whether a part that starts at `at` fits, with a margin as spare_room() has it.
   bool holds(tick at, tick duration, int margin) const {
     return at >= start && end - at >= duration && spare_room(gap_end - at, duration, margin) >= 0;

@@ -13,13 +13,13 @@ ASHLAR_INLINE dynamic_array<room> rooms_of(schedule const& step, int device, tic
   for (int i = 0; i < count; ++i)
     for (idle_time const& g : once) {
       tick const end = g.end + i * length;
-      found.push_back({g.start + i * length, end, end});
+      found.push_back({{g.start + i * length, end}, end});
     }
   return found;
 }
 
 ASHLAR_INLINE void occupy(dynamic_array<room>& rooms, std::size_t which, tick start, tick end) {
-  room const rest{end, rooms[which].end, rooms[which].gap_end};
+  room const rest{{end, rooms[which].end}, rooms[which].gap_end};
   rooms[which].end = start;
   if (rooms[which].length() == 0) {
     rooms[which] = rest;

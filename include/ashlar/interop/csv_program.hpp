@@ -42,7 +42,7 @@ class csv_program_writer {
 
   void reduce(int stage) {
     if (shape_.is_sharded()) share(opcode::reduce_scatter, slot_kind::weight_gradient, stage);
-    share(opcode::all_reduce, made_.gradient_kind(stage), stage);
+    share(opcode::all_reduce, made_.view().gradient_kind(stage), stage);
   }
 
   // What is done about the weights or the gradient of a stage.

@@ -140,7 +140,7 @@ ASHLAR_INLINE std::string pytorch_comms_csv(program const& p, csv_dialect dialec
     std::vector<send_waits::wait> const waited =
         waits ? sends.of_device(d) : std::vector<send_waits::wait>{};
     auto wait = waited.begin();
-    for (int i = nth(p.stream_begin, d); i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
+    for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) {
       write(nth(p.instructions, i));
       for (; wait != waited.end() && wait->behind == i; ++wait) {
         pass const sent = nth(p.instructions, wait->send).what;

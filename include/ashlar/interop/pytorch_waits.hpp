@@ -35,7 +35,7 @@ class send_waits {
   std::size_t table_size() const {
     return 2 * p_.route.size() * static_cast<std::size_t>(p_.stage_count());
   }
-  int begin_of(int device) const { return nth(p_.stream_begin, device); }
+  int begin_of(int device) const { return stream_begin(p_, device); }
   std::size_t row_of(pass what, bool forward) const;
 
   program const& p_;

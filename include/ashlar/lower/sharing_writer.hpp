@@ -23,7 +23,7 @@ class sharing_writer {
         options_(options),
         out_(out),
         sharded_(options.sharding != sharding_level::none),
-        held_(out.made().groups.view(), s.device_count()),
+        held_(held_groups(out.made().groups.view(), s.device_count())),
         number_(static_cast<std::size_t>(s.stage_count()), 0) {}
 
   // Takes and keeps the device's slots for weights and gradients. Clears those that are summed up from
@@ -32,7 +32,7 @@ class sharing_writer {
     device_ = device;
     reduced_.clear();
     late_.clear();
-    for (int group : held_.of(device))
+    for (int group : nth(held_, device))
       if (s_.mode == execution_mode::training && (!sharded_ || group >= s_.stage_count())) {
         out_.put(slot_kind::weight_gradient, group, out_.acquire(slot_kind::weight_gradient));
         clear(slot_kind::weight_gradient, group);
@@ -88,7 +88,7 @@ class sharing_writer {
   constexpr std::vector<int> chunks() const {
     std::vector<int> found;
     for (int route = 0; route < s_.where.route_count(); ++route)
-      for (int group : held_.of(device_))
+      for (int group : nth(held_, device_))
         if (group < s_.stage_count() && s_.where.device_of(route, group) == device_
             && !contains(found, group))
           found.push_back(group);
@@ -160,7 +160,7 @@ class sharing_writer {
   }
 
   constexpr void write_reduction(int group) {
-    slot_kind const kind = out_.made().gradient_kind(group);
+    slot_kind const kind = out_.made().view().gradient_kind(group);
     write({.code = opcode::all_reduce,
            .subject = kind,
            .lane = out_.made().all_reduce_lane(group),
@@ -172,7 +172,7 @@ class sharing_writer {
   lower_options options_;
   stream_writer& out_;
   bool sharded_;
-  held_groups held_;
+  lists<int> held_;
   std::vector<int> number_;  // by stage: which chunk of its device, where sharded
   int device_ = 0;
   collective_order collectives_;

@@ -95,6 +95,11 @@ class stage_graph {
   constexpr bool runs(int stage, int micro_batch) const {
     return largest_ == 1 || micro_batch % nth(sizes_, stage) == 0;
   }
+  // Whether a pass of the pipeline names a stage, and one of so many micro-batches that the stage runs.
+  constexpr bool has(pass const& what, int micro_batch_count) const {
+    return what.kind < pass_kind::work && what.stage >= 0 && what.stage < count_ && what.micro_batch >= 0
+           && what.micro_batch < micro_batch_count && runs(what.stage, what.micro_batch);
+  }
   // How many micro-batches belong together, counted from a multiple of this number: the chunks of a
   // sequence, or the largest size.
   constexpr int together() const { return largest_ == 1 ? sequence_chunks_ : largest_; }

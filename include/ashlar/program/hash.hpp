@@ -1,23 +1,19 @@
 // A hash of a program, the same on every machine and compiler.
 #pragma once
 
+#include <ashlar/core/splitmix.hpp>
 #include <ashlar/program/program.hpp>
 
 #include <cstdint>
 
 namespace ashlar {
 
-// Mixes numbers one after another: each by the finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA
-// 2014), which is a bijection, so that what differs in one number alone never collides.
+// Mixes numbers one after another, each by a bijection, so that what differs in one number alone never
+// collides.
 class hasher {
  public:
   // Adds a number to the hash.
-  constexpr void add(std::uint64_t number) {
-    state_ += number + 0x9e3779b97f4a7c15;
-    state_ = (state_ ^ (state_ >> 30)) * 0xbf58476d1ce4e5b9;
-    state_ = (state_ ^ (state_ >> 27)) * 0x94d049bb133111eb;
-    state_ ^= state_ >> 31;
-  }
+  constexpr void add(std::uint64_t number) { state_ = mixed(state_ + number + splitmix_step); }
   // Negative numbers are added modulo 2^64.
   template <class... Numbers>
   constexpr void add_all(Numbers... numbers) {

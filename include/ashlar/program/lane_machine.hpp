@@ -114,7 +114,7 @@ class lane_machine {
   }
   constexpr site place_of(int i) const {
     int const device = device_of(i);
-    return site_of(at(i), device, i - nth(p_.stream_begin, device));
+    return site_of(at(i), device, i - stream_begin(p_, device));
   }
 
   // The first instruction on its own device that `i` still has to wait for; calls met(other) for those
@@ -155,7 +155,7 @@ class lane_machine {
   };
 
   constexpr void add_stream(int device, wait_table const& table, std::vector<int> const& partner) {
-    int const begin = nth(p_.stream_begin, device), end = nth(p_.stream_begin, device + 1);
+    int const begin = stream_begin(p_, device), end = stream_end(p_, device);
     int const lanes = static_cast<int>(lanes_);
     for (int i = begin; i < end; ++i) {
       instruction const& self = at(i);
@@ -276,8 +276,7 @@ constexpr std::vector<int> partners_in_order(program_view const& p) {
   for (std::size_t d = 1; d <= n; ++d) end[d] += end[d - 1];
   dynamic_array<sent> sends(end[n], sent{});
   for (int d = 0; d < p.device_count; ++d) {
-    auto const source = static_cast<std::size_t>(d);
-    for (int i = p.stream_begin[source]; i < p.stream_begin[source + 1]; ++i) {
+    for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) {
       instruction const& self = nth(p.instructions, i);
       if (has_peer(self, opcode::send)) sends[nth(end, self.peer)++] = {d, i};
     }
@@ -288,7 +287,7 @@ constexpr std::vector<int> partners_in_order(program_view const& p) {
   dynamic_array<std::size_t> next(n, sends.size());
   for (std::size_t d = 0, begin = 0; d < n; begin = end[d], ++d) {
     for (std::size_t k = end[d]; k-- > begin;) nth(next, sends[k].source) = k;
-    for (int i = p.stream_begin[d]; i < p.stream_begin[d + 1]; ++i) {
+    for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) {
       instruction const& self = nth(p.instructions, i);
       if (!has_peer(self, opcode::receive)) continue;
       std::size_t& k = nth(next, self.peer);

@@ -137,10 +137,6 @@ struct program {
   constexpr int collective_lane() const {
     return first_transfer_lane + transfer_lane_count(lanes, device_count());
   }
-  constexpr slot_kind gradient_kind(int group) const {
-    return sharding != sharding_level::none && group < stage_count() ? slot_kind::gradient_shard
-                                                                     : slot_kind::weight_gradient;
-  }
   // The lane of an all-reduce. If there is nobody to meet, no collective is needed, and it computes. A
   // sum over ranks, or of what was scattered over them, is waited for on the lane of collectives, so
   // that passes go on.
@@ -171,6 +167,27 @@ struct program {
 
   friend constexpr bool operator==(program const&, program const&) = default;
 };
+
+// The instructions of a device's stream: from the first to before the last, by index. For a program or
+// its view.
+template <class Program, class Number>
+constexpr int stream_begin(Program const& p, Number device) {
+  return nth(p.stream_begin, device);
+}
+template <class Program, class Number>
+constexpr int stream_end(Program const& p, Number device) {
+  return nth(p.stream_begin, device + 1);
+}
+// The device that has an instruction. O(log devices).
+template <class Program>
+constexpr int device_of_instruction(Program const& p, int index) {
+  int low = 0, high = static_cast<int>(p.stream_begin.size()) - 1;
+  while (high - low > 1) {
+    int const middle = low + (high - low) / 2;
+    (stream_begin(p, middle) <= index ? low : high) = middle;
+  }
+  return low;
+}
 
 // All-reduces are numbered: first those of the parameter groups, then that of everyone, then those of
 // the jobs. For a program or its view.

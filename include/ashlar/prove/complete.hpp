@@ -34,8 +34,7 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
       if (!d.ok()) return d;
       continue;
     }
-    if (what.stage < 0 || what.stage >= p.stage_count() || what.micro_batch < 0
-        || what.micro_batch >= p.micro_batch_count() || !p.graph.runs(what.stage, what.micro_batch))
+    if (!p.graph.has(what, p.micro_batch_count()))
       return {.broken = rule::every_pass_is_known, .first = where};
     int const device = p.where.device_of(nth(p.route, what.micro_batch), what.stage);
     if (device != where.device)
@@ -123,9 +122,9 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
 constexpr diagnosis reductions_are_complete(program const& p, message_index const& index) {
   // By group: where it is reduced, on this device if that is in its stream.
   dynamic_array<int> reduced(static_cast<std::size_t>(p.groups.count()), -1);
-  held_groups const held(p.groups.view(), p.device_count());
+  lists<int> const held = held_groups(p.groups.view(), p.device_count());
   for (int d = 0; d < p.device_count(); ++d) {
-    int const begin = nth(p.stream_begin, d), end = p.stream_begin[static_cast<std::size_t>(d) + 1];
+    int const begin = stream_begin(p, d), end = stream_end(p, d);
     for (int i = begin; i < end; ++i) {
       instruction const& self = nth(p.instructions, i);
       if (sums_gradient(self)) {
@@ -146,7 +145,7 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
                 .first = index.at(before),
                 .second = index.at(i)};
     }
-    for (int group : held.of(d)) {  // no other is named here
+    for (int group : nth(held, d)) {  // no other is named here
       int const at = nth(reduced, group);
       if ((at >= begin) == (p.mode == execution_mode::training)) continue;
       site place{.device = d,
@@ -166,7 +165,7 @@ constexpr diagnosis taken_gradients_are_complete(program const& p, message_index
   taken_gradients taken(p.work.view(), p.stage_count(), p.micro_batch_count());
   for (int d = 0; d < p.device_count() && !taken.empty(); ++d) {
     taken.begin_device();
-    for (int i = nth(p.stream_begin, d); i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
+    for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) {
       instruction const& self = nth(p.instructions, i);
       diagnosis found;
       if (self.code == opcode::compute) found = taken.visit(index.at(i));
@@ -185,7 +184,7 @@ constexpr diagnosis states_are_cleared(program const& p, message_index const& in
   for (int d = 0; d < p.device_count() && !work.empty(); ++d) {
     dynamic_array<int> cleared(static_cast<std::size_t>(work.job_count()), -1);  // by job: where
     dynamic_array<int> used = cleared;
-    for (int i = nth(p.stream_begin, d); i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
+    for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) {
       instruction const& self = nth(p.instructions, i);
       bool const clears = self.code == opcode::clear && self.subject == slot_kind::work_state;
       bool const uses = self.code == opcode::compute && self.what.kind == pass_kind::work;

@@ -29,8 +29,7 @@ class message_index {
         partners_(p.instructions.size(), nowhere),
         device_(p.instructions.size(), 0) {
     for (int d = 0; d < p.device_count(); ++d)
-      for (int i = nth(p.stream_begin, d); i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i)
-        nth(device_, i) = d;
+      for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) nth(device_, i) = d;
   }
 
   constexpr int count() const { return static_cast<int>(found_.size()); }
@@ -59,7 +58,7 @@ class message_index {
   // Where an instruction stands in its device's stream.
   constexpr site at(int index) const {
     int const d = device(index);
-    return site_of(nth(p_.instructions, index), d, index - nth(p_.stream_begin, d));
+    return site_of(nth(p_.instructions, index), d, index - stream_begin(p_, d));
   }
 
   // The number of the activation on an edge; the gradient on it has the next.

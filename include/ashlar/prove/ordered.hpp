@@ -16,8 +16,8 @@ constexpr diagnosis check_ordered(program const& p, message_index const& index) 
   std::vector<int> sent(device_count, 0), received(device_count, 0);  // by one device, by peer
   std::vector<int> rank(p.instructions.size(), 0);
   for (std::size_t d = 0; d < device_count; ++d) {
-    auto const begin = static_cast<std::size_t>(p.stream_begin[d]),
-               end = static_cast<std::size_t>(p.stream_begin[d + 1]);
+    auto const begin = static_cast<std::size_t>(stream_begin(p, d)),
+               end = static_cast<std::size_t>(stream_end(p, d));
     for (std::size_t i = begin; i < end; ++i) {
       instruction const& self = p.instructions[i];
       if (self.code == opcode::send)

@@ -24,9 +24,8 @@ namespace prove_detail {
 constexpr diagnosis check_readable_issue_order(program_view const& p, list_view<int> order) {
   auto const at = [](int i) { return static_cast<std::size_t>(i); };
   auto const place = [&](int i) {
-    int d = 0;
-    while (p.stream_begin[at(d) + 1] <= i) ++d;
-    return site_of(p.instructions[at(i)], d, i - p.stream_begin[at(d)]);
+    int const d = device_of_instruction(p, i);
+    return site_of(p.instructions[at(i)], d, i - stream_begin(p, d));
   };
   int const count = static_cast<int>(p.instructions.size());
   std::vector<int> turn(p.instructions.size(), -1);
@@ -43,8 +42,8 @@ constexpr diagnosis check_readable_issue_order(program_view const& p, list_view<
   for (int d = 0; d < p.device_count; ++d) {
     wait_table const table = waits(p, d);
     std::vector<int> last(at(p.lane_count), -1);
-    int const begin = p.stream_begin[at(d)];
-    for (int i = begin; i < p.stream_begin[at(d) + 1]; ++i) {
+    int const begin = stream_begin(p, d);
+    for (int i = begin; i < stream_end(p, d); ++i) {
       int& before = last[at(p.instructions[at(i)].lane)];
       if (before >= 0 && turn[at(before)] > turn[at(i)])
         return {.broken = rule::lanes_keep_their_order, .first = place(i), .second = place(before)};

@@ -21,17 +21,16 @@ class sharing_walk {
       : p_(p),
         index_(index),
         sharded_(p.sharding != sharding_level::none),
-        held_(p.groups.view(), p.device_count()),
+        held_(held_groups(p.groups.view(), p.device_count())),
         groups_(static_cast<std::size_t>(p.groups.count())) {}
 
   // For a well-formed program whose passes and reductions are complete. Linear in instructions and
   // holders.
   constexpr diagnosis run() {
     for (int d = 0; d < p_.device_count() && found_.ok(); ++d) {
-      for (int group : held_.of(d)) of(group) = {};  // no other is named here
+      for (int group : nth(held_, d)) of(group) = {};  // no other is named here
       measured_ = summed_ = none;
-      for (int i = nth(p_.stream_begin, d);
-           i < p_.stream_begin[static_cast<std::size_t>(d) + 1] && found_.ok(); ++i)
+      for (int i = stream_begin(p_, d); i < stream_end(p_, d) && found_.ok(); ++i)
         visit(i, nth(p_.instructions, i));
       if (found_.ok()) end_device(d);
     }
@@ -166,13 +165,13 @@ class sharing_walk {
         return;
       }
     }
-    for (int group : held_.of(device)) {
+    for (int group : nth(held_, device)) {
       group_state const& g = of(group);
       if (g.gathered != none)
         return complain(
             g.last_use != none ? rule::gathered_weights_are_given_up : rule::gathered_weights_are_used,
             g.gathered);
-      bool const in_shards = p_.gradient_kind(group) == slot_kind::gradient_shard;
+      bool const in_shards = p_.view().gradient_kind(group) == slot_kind::gradient_shard;
       if (g.cleared != none && g.added == none && (in_shards || g.reduced == none))
         return complain(rule::gradient_starts_from_zero, g.cleared);
       if (g.shard_cleared != none && g.reduced == none)
@@ -189,7 +188,7 @@ class sharing_walk {
   program const& p_;
   message_index const& index_;
   bool sharded_;
-  held_groups held_;
+  lists<int> held_;
   dynamic_array<group_state> groups_;
   int measured_ = none;
   int summed_ = none;

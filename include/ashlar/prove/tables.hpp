@@ -90,9 +90,9 @@ constexpr diagnosis check_tables(program_view const& p) {
   for (int d = 0; d < p.device_count; ++d) {
     auto const at = static_cast<std::size_t>(d);
     int const slots = p.slot_begin[at + 1] - p.slot_begin[at];
-    for (int i = p.stream_begin[at]; i < p.stream_begin[at + 1]; ++i) {
+    for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) {
       instruction const& self = nth(p.instructions, i);
-      site const where = site_of(self, d, i - p.stream_begin[at]);
+      site const where = site_of(self, d, i - stream_begin(p, d));
       bool const is_of_a_stage = self.code == opcode::compute && self.what.kind != pass_kind::work;
       if (self.code > opcode::optimize || self.what.kind > pass_kind::work
           || (is_of_a_stage && (self.what.stage < 0 || self.what.stage >= p.stage_count)))
@@ -110,11 +110,11 @@ constexpr diagnosis check_tables(program_view const& p) {
         return {.broken = rule::group_is_held_where_it_is_named, .first = where, .number = self.group};
     }
     // Once the operands of both are known to be there.
-    for (int i = p.stream_begin[at]; i < p.stream_begin[at + 1]; ++i) {
+    for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) {
       instruction const& self = nth(p.instructions, i);
-      if (self.overlaps_next && !overlaps_well(p, i, p.stream_begin[at + 1]))
+      if (self.overlaps_next && !overlaps_well(p, i, stream_end(p, d)))
         return {.broken = rule::overlapped_passes_are_a_pair,
-                .first = site_of(self, d, i - p.stream_begin[at])};
+                .first = site_of(self, d, i - stream_begin(p, d))};
     }
   }
   return {};

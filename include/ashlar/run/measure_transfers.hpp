@@ -49,7 +49,7 @@ inline program sum_over(int ranks) {
 // `times` are that device's.
 inline double one_way_ns(program_view const& p, std::vector<instruction_time> const& times) {
   double begin = 0, end = 0;
-  for (int i = p.stream_begin[0]; i < p.stream_begin[1]; ++i) {
+  for (int i = stream_begin(p, 0); i < stream_end(p, 0); ++i) {
     auto const at = static_cast<std::size_t>(i);
     if (p.instructions[at].code != opcode::compute) continue;
     bool const forward = p.instructions[at].what.kind == pass_kind::forward;

@@ -47,7 +47,7 @@ class sequential {
   parameter_groups const& groups() const { return program_->groups; }
   bool is_sharded() const { return program_->sharding != sharding_level::none; }
   bool is_sharded(int group) const {
-    return program_->gradient_kind(group) == slot_kind::gradient_shard;
+    return program_->view().gradient_kind(group) == slot_kind::gradient_shard;
   }
 
   key key_of(value_key const& v) const { return {v.kind, v.of, v.micro_batch, v.to, -1, 0, rank_}; }

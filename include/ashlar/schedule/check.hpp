@@ -49,10 +49,7 @@ constexpr diagnosis check_passes(schedule const& s, pass_ends& ends) {
       timed_pass const& t = first[i];
       site const where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
       bool const works = t.what.kind == pass_kind::work;
-      if (t.what.kind > pass_kind::work
-          || (!works
-              && (t.what.stage < 0 || t.what.stage >= stage_count || t.what.micro_batch < 0
-                  || t.what.micro_batch >= m || !s.graph.runs(t.what.stage, t.what.micro_batch))))
+      if (!works && !s.graph.has(t.what, m))
         return {.broken = rule::every_pass_is_known, .first = where};
       if (t.start <= -max_tick || t.start >= max_tick)
         return {.broken = rule::ticks_fit, .first = where, .number = t.start};

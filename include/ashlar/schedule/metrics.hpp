@@ -43,6 +43,16 @@ constexpr std::vector<tick> busy(schedule const& s) {
   return all;
 }
 
+// Time in which a device does nothing.
+struct idle_time {
+  tick start = 0;
+  tick end = 0;
+
+  constexpr tick length() const { return end - start; }
+
+  friend constexpr bool operator==(idle_time const&, idle_time const&) = default;
+};
+
 // Idle share of the busiest device within `length` ticks: 1 - busy / length; 0 for an empty schedule.
 constexpr double idle_share(schedule const& s, tick length) {
   tick most = 0;

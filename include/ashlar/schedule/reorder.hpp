@@ -76,15 +76,13 @@ class gap_filler {
   // Notes the ends of a device's passes and what is held meanwhile.
   constexpr void enter(std::size_t device) {
     std::vector<timed_pass> const& order = s_.order[device];
-    int const stage_count = s_.stage_count(), m = s_.micro_batch_count();
+    int const m = s_.micro_batch_count();
     along_[device] = dynamic_array<companion>(order.size());
     companion* to = along_[device].data();
     int held = 0;
     for (timed_pass const *t = order.data(), *const last = t + order.size(); t != last; ++t, ++to) {
       pass const what = t->what;
-      bool const known = what.stage >= 0 && what.stage < stage_count && what.micro_batch >= 0
-                         && what.micro_batch < m && what.kind < pass_kind::work
-                         && s_.graph.runs(what.stage, what.micro_batch);
+      bool const known = s_.graph.has(what, m);
       if (!known || t->overlaps >= 0)
         refuse({.broken = known ? rule::overlapped_passes_are_a_pair : rule::every_pass_is_known,
                 .first = {.device = static_cast<int>(device), .what = what}});

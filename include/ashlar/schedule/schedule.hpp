@@ -43,6 +43,10 @@ struct schedule {
   constexpr int device_count() const { return where.device_count(); }
   constexpr int stage_count() const { return where.stage_count(); }
   constexpr int micro_batch_count() const { return static_cast<int>(route.size()); }
+  // Whether there is such a pass, of the pipeline or of work.
+  constexpr bool knows(pass const& what) const {
+    return what.kind < pass_kind::work ? graph.has(what, micro_batch_count()) : work.view().knows(what);
+  }
   // The device of a pass of the pipeline, by the route of its micro-batch. Both exist.
   constexpr int device_of(pass const& what) const {
     return where.device_of(nth(route, what.micro_batch), what.stage);

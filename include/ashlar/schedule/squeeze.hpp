@@ -22,8 +22,6 @@ class order_walk {
   constexpr explicit order_walk(schedule& s)
       : s_(s),
         p_(static_cast<std::size_t>(s.device_count())),
-        stage_count_(s.stage_count()),
-        micro_batch_count_(s.micro_batch_count()),
         work_(s.work.view()),
         ends_(s.stage_count(), s.micro_batch_count(), work_),
         next_(p_, 0),
@@ -40,7 +38,7 @@ class order_walk {
       std::vector<timed_pass> const& order = s_.order[d];
       for (timed_pass const *t = order.data(), *const last = t + order.size(); t != last; ++t) {
         auto const index = [&] { return static_cast<std::size_t>(t - order.data()); };
-        if (!is_known(t->what) || (t->what.kind == pass_kind::work && work_.is_collective(t->what)))
+        if (!s_.knows(t->what) || (t->what.kind == pass_kind::work && work_.is_collective(t->what)))
           return {.broken = rule::every_pass_is_known, .first = at(d, index())};
         if (t->overlaps >= 0 && !is_paired_right(order, index()))
           return {.broken = rule::overlapped_passes_are_a_pair, .first = at(d, index())};
@@ -50,9 +48,9 @@ class order_walk {
       }
     }
     for (work_edge const& e : work_.into)
-      if (!is_known(e.from) || !is_known(e.to))
+      if (!s_.knows(e.from) || !s_.knows(e.to))
         return {.broken = rule::every_pass_is_known,
-                .first = {.what = is_known(e.from) ? e.to : e.from}};
+                .first = {.what = s_.knows(e.from) ? e.to : e.from}};
     dynamic_array<std::size_t> awake;
     for (std::size_t d = p_; d-- > 0;) awake.push_back(d);
     while (!awake.empty()) {
@@ -78,14 +76,6 @@ class order_walk {
     return {.device = static_cast<int>(device),
             .index = static_cast<int>(index),
             .what = s_.order[device][index].what};
-  }
-
-  constexpr bool is_known(pass const& what) const {
-    return what.kind >= pass_kind::work
-               ? work_.knows(what)
-               : what.stage >= 0 && what.stage < stage_count_ && what.micro_batch >= 0
-                     && what.micro_batch < micro_batch_count_
-                     && s_.graph.runs(what.stage, what.micro_batch);
   }
 
   // Runs the device's passes until one has to wait.
@@ -167,7 +157,6 @@ class order_walk {
 
   schedule& s_;
   std::size_t p_;
-  int stage_count_, micro_batch_count_;
   work_view work_;
   pass_table<entry> ends_;
   dynamic_array<std::size_t> next_;

@@ -26,19 +26,11 @@ constexpr diagnosis check_tables(schedule const& s) {
 // range of ticks: what it costs can be looked up. O(passes).
 constexpr diagnosis check_form(schedule const& s) {
   if (diagnosis const d = check_tables(s); !d.ok()) return d;
-  work_view const work = s.work.view();
   for (std::size_t device = 0; device < s.order.size(); ++device)
     for (std::size_t i = 0; i < s.order[device].size(); ++i) {
       timed_pass const& t = s.order[device][i];
-      pass const what = t.what;
-      site const at{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = what};
-      bool const is_known = what.kind >= pass_kind::work
-                                ? work.knows(what)
-                                : what.stage >= 0 && what.stage < s.stage_count()
-                                      && what.micro_batch >= 0
-                                      && what.micro_batch < s.micro_batch_count()
-                                      && s.graph.runs(what.stage, what.micro_batch);
-      if (!is_known) return {.broken = rule::every_pass_is_known, .first = at};
+      site const at{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
+      if (!s.knows(t.what)) return {.broken = rule::every_pass_is_known, .first = at};
       if (t.overlaps >= s.stage_count())
         return {.broken = rule::overlapped_passes_are_a_pair, .first = at};
       if (t.start <= -max_tick || t.start >= max_tick)

@@ -62,7 +62,7 @@ class seeded_search {
 // are enough, because the cost of finding what repeats does not grow with their length.
 std::size_t search_count(std::int64_t passes, std::int64_t size, bool is_long);
 
-// Independent seeds from one (splitmix64: Steele, Lea and Flood 2014).
+// Independent seeds from one (splitmix64).
 std::uint64_t seed_of(std::uint64_t seed, std::uint64_t which);
 
 // What successive_halving() found.

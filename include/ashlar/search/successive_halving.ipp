@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/sort.hpp>
+#include <ashlar/core/splitmix.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/optimize/iterated_local_search.hpp>
@@ -59,10 +60,7 @@ ASHLAR_INLINE std::size_t search_count(std::int64_t passes, std::int64_t size, b
 }
 
 ASHLAR_INLINE std::uint64_t seed_of(std::uint64_t seed, std::uint64_t which) {
-  std::uint64_t z = seed + which * 0x9e3779b97f4a7c15U;
-  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31U);
+  return mixed(seed + which * splitmix_step);
 }
 
 ASHLAR_INLINE halving_result successive_halving(schedule const& s, std::vector<schedule> const& seeds,

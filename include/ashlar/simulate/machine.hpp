@@ -118,9 +118,9 @@ class timed_machine : public lane_machine<timed_machine> {
 
   constexpr void find_issued(program const& p) {
     issued_.assign(p.instructions.size(), none);
-    for (std::size_t d = 0; d + 1 < p.stream_begin.size(); ++d) {
+    for (int d = 0; d < p.device_count(); ++d) {
       int issued = none;
-      for (int i = p.stream_begin[d]; i < p.stream_begin[d + 1]; ++i)
+      for (int i = stream_begin(p, d); i < stream_end(p, d); ++i)
         if (at(i).code == opcode::compute)
           issued = i;
         else if (at(i).code != opcode::all_reduce)

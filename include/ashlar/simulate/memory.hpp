@@ -118,8 +118,8 @@ class memory_walk {
     list_view<slot_kind> const kinds = view_.slots_of(device);
     slots_.assign(kinds.size(), value{});
     changes_.clear();
-    int const first = nth(p_.stream_begin, device);
-    int const last = p_.stream_begin[static_cast<std::size_t>(device) + 1];
+    int const first = stream_begin(p_, device);
+    int const last = stream_end(p_, device);
     for (int i = first; i < last; ++i) {
       instruction const& self = nth(p_.instructions, i);
       timed_instruction const& t = nth(line_.timed, i);

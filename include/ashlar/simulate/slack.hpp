@@ -25,15 +25,15 @@ struct link_slack {
 constexpr std::vector<link_slack> link_slacks(program const& p, simulation_options o) {
   tick const makespan = time_program(p, o).makespan;
   std::vector<link_slack> all;
-  for (std::size_t d = 0; d + 1 < p.stream_begin.size(); ++d) {
+  for (int d = 0; d < p.device_count(); ++d) {
     std::size_t const own = all.size();
-    for (int i = p.stream_begin[d]; i < p.stream_begin[d + 1]; ++i) {
+    for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) {
       instruction const& sent = nth(p.instructions, i);
       if (sent.code != opcode::send) continue;
       std::size_t at = own;
       while (at < all.size() && all[at].to < sent.peer) ++at;
       if (at == all.size() || all[at].to != sent.peer)
-        all.insert(all.begin() + static_cast<std::ptrdiff_t>(at), {static_cast<int>(d), sent.peer});
+        all.insert(all.begin() + static_cast<std::ptrdiff_t>(at), {d, sent.peer});
       ++all[at].transfers;
     }
   }

@@ -22,8 +22,8 @@ constexpr diagnosis check_can_be_timed(program const& p, simulation_options cons
       !d.ok())
     return d;
   for (int d = 0; d < p.device_count(); ++d) {
-    int const begin = nth(p.stream_begin, d);
-    for (int i = begin; i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
+    int const begin = stream_begin(p, d);
+    for (int i = begin; i < stream_end(p, d); ++i) {
       instruction const& self = nth(p.instructions, i);
       if (sums_work(self)) continue;            // well-formed
       if (self.what.kind == pass_kind::work) {  // a part, or the clear of what its job keeps
@@ -32,8 +32,7 @@ constexpr diagnosis check_can_be_timed(program const& p, simulation_options cons
         continue;
       }
       bool const moves = self.code == opcode::send || self.code == opcode::receive;
-      if (self.what.stage < 0 || self.what.stage >= p.stage_count() || self.what.micro_batch < 0
-          || self.what.micro_batch >= p.micro_batch_count()
+      if (!p.graph.has(self.what, p.micro_batch_count())
           || (moves && (self.peer < 0 || self.peer >= p.device_count())))
         return {.broken = rule::every_pass_is_known, .first = site_of(self, d, i - begin)};
     }

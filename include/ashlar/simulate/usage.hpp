@@ -34,9 +34,9 @@ namespace simulate_detail {
 // Of a timeline that check() is right about.
 constexpr std::vector<device_usage> usage_of(program const& p, timeline const& line) {
   std::vector<device_usage> all;
-  for (std::size_t d = 0; d + 1 < p.stream_begin.size(); ++d) {
-    auto const first = static_cast<std::size_t>(p.stream_begin[d]);
-    auto const last = static_cast<std::size_t>(p.stream_begin[d + 1]);
+  for (int d = 0; d < p.device_count(); ++d) {
+    auto const first = static_cast<std::size_t>(stream_begin(p, d));
+    auto const last = static_cast<std::size_t>(stream_end(p, d));
     tick warm = -1, first_pass = line.makespan, cool = 0;
     for (std::size_t i = first; i < last; ++i) {
       pass_kind const kind = p.instructions[i].what.kind;

@@ -73,13 +73,12 @@ class issuer {
     for (auto& m : members) nth(by_number, m->number) = m.get();
     std::vector<int> device_of(p.instructions.size());
     for (int d = 0; d < p.device_count; ++d)
-      for (int i = nth(p.stream_begin, d); i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i)
-        nth(device_of, i) = d;
+      for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) nth(device_of, i) = d;
     rendezvous_list const all = rendezvous_order(p);
     auto const add = [&](int i, int rank) {
       int const d = nth(device_of, i);
       if (member* const m = nth(by_number, rank * p.device_count + d))
-        parts_.push_back({m, i - nth(p.stream_begin, d), rank});
+        parts_.push_back({m, i - stream_begin(p, d), rank});
     };
     for (int k = 0; k < all.size(); ++k) {
       instruction const& first = nth(p.instructions, all.of(k)[0]);

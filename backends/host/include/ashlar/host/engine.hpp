@@ -127,7 +127,7 @@ class engine {
     for (std::size_t at = 0; at < plans_.size(); ++at) {
       std::size_t const rank = at / devices,
                         first = rank * view_.instructions.size()
-                                + static_cast<std::size_t>(view_.stream_begin[at % devices]);
+                                + static_cast<std::size_t>(stream_begin(view_, at % devices));
       ends_.push_back(std::make_unique<device_end>(static_cast<int>(at % devices), plans_[at],
                                                    *fabrics_[rank], *collectives_, workers_[rank],
                                                    options_.record ? times_.data() + first : nullptr));
