@@ -135,7 +135,7 @@ struct pipelined {
 int main() try {
   trainer before, after;
   pipelined worker{after};
-  runtime engine(freeze<make>.view(), worker, {.gpus = {0}});  // all devices on the first GPU
+  runtime engine(freeze<make>, worker, {.gpus = {0}});  // all devices on the first GPU
   before.step(), engine.run();
   float const first = after.loss();
   for (int k = 1; k < steps; ++k) before.step(), engine.run();

@@ -64,7 +64,7 @@ class finite_watch {
 // data-parallel rank is not finite.
 template <class Scalar>
 std::optional<typename finite_watch<Scalar>::place> first_non_finite(
-    ashlar::program const& program, std::vector<worker<Scalar>*> const& ranks) {
+    ashlar::proved_program const& program, std::vector<worker<Scalar>*> const& ranks) {
   std::vector<finite_watch<Scalar>> watches;
   for (worker<Scalar>* w : ranks) watches.emplace_back(*w);
   std::vector<finite_watch<Scalar>*> all;

@@ -10,7 +10,7 @@
 #include <ashlar/catalog/published.hpp>
 #include <ashlar/check/valid.hpp>
 #include <ashlar/lower/lower.hpp>
-#include <ashlar/program/freeze.hpp>
+#include <ashlar/prove/freeze.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/fold.hpp>
 #include <ashlar/schedule/metrics.hpp>

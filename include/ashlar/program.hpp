@@ -2,7 +2,6 @@
 #pragma once
 
 #include <ashlar/program/event_table.hpp>
-#include <ashlar/program/freeze.hpp>
 #include <ashlar/program/hash.hpp>
 #include <ashlar/program/hazards.hpp>
 #include <ashlar/program/instruction.hpp>

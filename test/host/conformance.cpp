@@ -3,7 +3,7 @@
 #include "random_cases.hpp"
 #include <ashlar/conformance/conforms.hpp>
 #include <ashlar/host/runtime.hpp>
-#include <ashlar/program/freeze.hpp>
+#include <ashlar/prove/freeze.hpp>
 
 #include <doctest/doctest.h>
 
@@ -168,7 +168,7 @@ TEST_CASE("host: a frozen program runs from static memory") {
     return catalog::one_f_one_b(devices{2}) | repeat(micro_batches{4}) | squeeze() | lower();
   };
   conformance::network w(2, 4);
-  host::runtime(freeze<make>.view(), w).run();
+  host::runtime(freeze<make>, w).run();
   auto const frozen = w.take();
   sequential(make(), w).run();
   CHECK(w.take() == frozen);

@@ -160,7 +160,8 @@ TEST_CASE("host: a program that nobody proved cannot hang the caller") {
     p.instructions.erase(p.instructions.begin() + static_cast<std::ptrdiff_t>(send));
     for (std::size_t d = 1; d < p.stream_begin.size(); ++d) --p.stream_begin[d];
     conformance::network w(2, 2);
-    host::runtime runtime(p.view(), w, {.deadline = std::chrono::milliseconds(200)});
+    host::runtime runtime(program_source::unproved(p.view()), w,
+                          {.deadline = std::chrono::milliseconds(200)});
     std::string const why = thrown_soon<host::stalled>([&] { runtime.run(); });
     CHECK(why.find("device 1 has waited ") != std::string::npos);
     CHECK(why.find(" ms for device 0: receive 0F1 from device 0 (position ") != std::string::npos);
@@ -176,7 +177,8 @@ TEST_CASE("host: a program that nobody proved cannot hang the caller") {
     p.instructions.erase(p.instructions.begin() + static_cast<std::ptrdiff_t>(send));
     for (std::size_t d = 1; d < p.stream_begin.size(); ++d) --p.stream_begin[d];
     conformance::sharded_network first(ranks, 0), second(ranks, 1);
-    host::runtime<conformance::sharded_network> runtime(p.view(), std::vector{&first, &second},
+    host::runtime<conformance::sharded_network> runtime(program_source::unproved(p.view()),
+                                                        std::vector{&first, &second},
                                                         {.deadline = std::chrono::milliseconds(200)});
     std::string const why = thrown_soon<host::stalled>([&] { runtime.run(); });
     CHECK(why.find("rank 0, device 1 has waited ") != std::string::npos);
@@ -190,7 +192,8 @@ TEST_CASE("host: a program that nobody proved cannot hang the caller") {
     CHECK(one >= first);
     std::swap(p.instructions[one].what, p.instructions[two].what);
     conformance::network w(2, 2);
-    host::runtime runtime(p.view(), w, {.deadline = std::chrono::milliseconds(200)});
+    host::runtime runtime(program_source::unproved(p.view()), w,
+                          {.deadline = std::chrono::milliseconds(200)});
     std::string const why = thrown_soon<host::mismatched_transfer>([&] { runtime.run(); });
     CHECK(why
           == "mismatched transfer: device 0 sent 0F0 for stage 1 (24 bytes), device 1 was to receive 0F1 "
@@ -204,7 +207,8 @@ TEST_CASE("host: a program that nobody proved cannot hang the caller") {
     REQUIRE(reductions.size() == 2);
     std::swap(p.instructions[reductions[0]], p.instructions[reductions[1]]);
     conformance::network w(2, p.micro_batch_count());
-    host::runtime runtime(p.view(), w, {.deadline = std::chrono::milliseconds(200)});
+    host::runtime runtime(program_source::unproved(p.view()), w,
+                          {.deadline = std::chrono::milliseconds(200)});
     std::string const why = thrown_soon<host::stalled>([&] { runtime.run(); });
     CHECK(why.find("device 0 has waited ") != std::string::npos);
     CHECK(why.find(" ms for device 1: all-reduce stage ") != std::string::npos);
@@ -216,7 +220,7 @@ TEST_CASE("host: a program that nobody proved cannot hang the caller") {
     auto const refused = [&](auto change) {
       program p = good;
       change(p);
-      CHECK_THROWS_AS(host::runtime(p.view(), w), std::invalid_argument);
+      CHECK_THROWS_AS(host::runtime(program_source::unproved(p.view()), w), std::invalid_argument);
     };
     std::size_t const send = where(opcode::send, 0);
     refused([&](program& p) { p.instructions[send].lane = 99; });

@@ -2,7 +2,7 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/valid.hpp>
 #include <ashlar/lower/lower.hpp>
-#include <ashlar/program/freeze.hpp>
+#include <ashlar/prove/freeze.hpp>
 
 using namespace ashlar;
 

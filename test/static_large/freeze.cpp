@@ -1,5 +1,5 @@
 // A program of 8 devices and 32 micro-batches, frozen.
-#include <ashlar/program/freeze.hpp>
+#include <ashlar/prove/freeze.hpp>
 
 #include <static_programs.hpp>
 

@@ -166,7 +166,7 @@ class train_reference {
   training const* t_;
   team<Scalar>* all_;
   double loss_scale_ = 1;
-  std::optional<ashlar::program> passes_;
+  std::optional<ashlar::proved_program> passes_;
   std::vector<std::unique_ptr<worker>> workers_;  // by rank
 };
 

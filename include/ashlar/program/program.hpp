@@ -107,6 +107,30 @@ struct program_view {
   }
 };
 
+// Calls visit(table) for each list of a view (a program_view, const or not), in an order that all share.
+// Whatever is about all tables of a program goes through here: its hash, its frozen form.
+template <class View, class Visit>
+constexpr void for_each_table(View& p, Visit visit) {
+  visit(p.graph.before);
+  visit(p.graph.after);
+  visit(p.graph.sizes);
+  visit(p.where);
+  visit(p.route);
+  visit(p.groups.holder_begin);
+  visit(p.groups.holder);
+  visit(p.groups.stage_begin);
+  visit(p.groups.stage);
+  visit(p.instructions);
+  visit(p.stream_begin);
+  visit(p.operands);
+  visit(p.slots);
+  visit(p.slot_begin);
+  visit(p.work.jobs);
+  visit(p.work.parts);
+  visit(p.work.into);
+  visit(p.work.out_of);
+}
+
 // A program as a value. It includes what its proofs need to know: the stages, where they live, and which
 // micro-batch takes which route.
 struct program {

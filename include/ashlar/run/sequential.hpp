@@ -4,6 +4,7 @@
 
 #include <ashlar/core/nth.hpp>
 #include <ashlar/program/operands.hpp>
+#include <ashlar/prove/proved_program.hpp>
 #include <ashlar/run/frame.hpp>
 #include <ashlar/run/host_memory.hpp>
 #include <ashlar/run/worker_ref.hpp>
@@ -25,15 +26,15 @@ class sequential {
  public:
   struct queue {};  // all is done when a verb returns
 
-  // Throws violation with check(p).
+  // Throws violation with check(p) for a program that is not proved.
   template <worker Worker>
-  sequential(program p, Worker& w) : sequential(std::move(p), std::vector<Worker*>{&w}) {}
+  sequential(proved_program p, Worker& w) : sequential(std::move(p), std::vector<Worker*>{&w}) {}
   // The same for data-parallel ranks, a worker each. Throws std::invalid_argument unless there are as
   // many as the program has ranks, and when they lack a verb that it needs.
   template <worker Worker>
-  sequential(program p, std::vector<Worker*> const& ranks)
+  sequential(proved_program p, std::vector<Worker*> const& ranks)
       : sequential(std::move(p), worker_refs<queue>(ranks)) {}
-  sequential(program p, std::vector<worker_ref<queue>> ranks);
+  sequential(proved_program p, std::vector<worker_ref<queue>> ranks);
 
   // One step. Needs memory for all values of all micro-batches at once. What work keeps stays for the
   // next.
@@ -107,7 +108,7 @@ class sequential {
   buffer make(key const& k);
 
   queue only_;
-  std::unique_ptr<program> program_;  // stays where it is
+  std::unique_ptr<program const> program_;  // stays where it is
   std::unique_ptr<program_shape> shape_;
   std::vector<worker_ref<queue>> workers_;                  // by rank
   std::size_t rank_ = 0;                                    // whose passes run

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
-#include <ashlar/core/refuse.hpp>
-#include <ashlar/prove/prove.hpp>
 #include <ashlar/run/able.hpp>
 #include <ashlar/run/sequential.hpp>
 
@@ -14,11 +12,10 @@
 
 namespace ashlar {
 
-ASHLAR_INLINE sequential::sequential(program p, std::vector<worker_ref<queue>> ranks)
-    : program_(std::make_unique<program>(std::move(p))), workers_(std::move(ranks)) {
+ASHLAR_INLINE sequential::sequential(proved_program p, std::vector<worker_ref<queue>> ranks)
+    : program_(std::make_unique<program>(std::move(p).take())), workers_(std::move(ranks)) {
   if (workers_.empty() || static_cast<int>(workers_.size()) != program_->data_ranks)
     throw std::invalid_argument("a worker per data-parallel rank is needed");
-  if (diagnosis const d = check(*program_); !d.ok()) refuse(d);
   for (worker_ref<queue> const w : workers_) check_worker(program_->view(), w);
   shape_ = std::make_unique<program_shape>(program_->view());
   shape_->add_all();

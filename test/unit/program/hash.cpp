@@ -2,7 +2,7 @@
 // First, so that it needs nothing before it.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
-#include <ashlar/program/freeze.hpp>
+#include <ashlar/prove/freeze.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,6 @@
 // Runs a program on GPUs, whatever the class of its workers is.
 #pragma once
 
-#include <ashlar/check/check.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/cuda/agreement.hpp>
 #include <ashlar/cuda/issuer.hpp>
@@ -12,6 +11,7 @@
 #include <ashlar/cuda/watch.hpp>
 #include <ashlar/run/able.hpp>
 #include <ashlar/run/identity.hpp>
+#include <ashlar/run/program_source.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -30,28 +30,19 @@ class engine {
  public:
   using workers = std::vector<worker_ref<device::queue>>;
 
-  engine(program p, workers ranks, run_options options)
-      : program_(std::make_unique<program>(proved(std::move(p)))),
-        view_(program_->view()),
+  engine(program_source p, workers ranks, run_options options)
+      : program_(std::move(p.prove())),
+        view_(program_.view()),
         workers_(std::move(ranks)),
         options_(std::move(options)) {
-    start();
-  }
-  // Refers to the program's memory.
-  engine(program_view const& p, workers ranks, run_options options)
-      : view_(p), workers_(std::move(ranks)), options_(std::move(options)) {
     start();
   }
   // The devices of a process group.
-  engine(process_group& group, program p, workers ranks, run_options options)
-      : program_(std::make_unique<program>(proved(std::move(p)))),
-        view_(program_->view()),
+  engine(process_group& group, program_source p, workers ranks, run_options options)
+      : program_(std::move(p.prove())),
+        view_(program_.view()),
         workers_(std::move(ranks)),
         options_(std::move(options)) {
-    start(group);
-  }
-  engine(process_group& group, program_view const& p, workers ranks, run_options options)
-      : view_(p), workers_(std::move(ranks)), options_(std::move(options)) {
     start(group);
   }
 
@@ -105,11 +96,6 @@ class engine {
   wait_counts waits() const { return count_waits(view_, members_); }
 
  private:
-  static program proved(program p) {
-    if (diagnosis const d = check(p); !d.ok()) throw violation{d};
-    return p;
-  }
-
   static std::vector<int> all_gpus() {
     int count = 0;
     ASHLAR_CUDA(cudaGetDeviceCount, &count);
@@ -252,7 +238,7 @@ class engine {
       }
   }
 
-  std::unique_ptr<program> program_;
+  program_source program_;
   program_view view_;
   workers workers_;  // by rank
   run_options options_;

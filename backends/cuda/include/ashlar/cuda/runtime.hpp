@@ -15,28 +15,20 @@ template <worker Worker>
 class runtime {
  public:
   // All devices in this process, copies between them; several devices may share a GPU. Keeps a copy of
-  // the program, but refers to the workers, one for each data-parallel rank. Throws violation with
-  // check(p) for an invalid program, std::invalid_argument when ranks, verbs or GPUs are lacking,
-  // out_of_memory when slots do not fit, and error when a call fails.
-  runtime(program p, Worker& w, run_options options = {})
+  // the program, but refers to a frozen one and to the workers, one for each data-parallel rank. Throws
+  // violation with check(p) for an invalid program, std::invalid_argument when ranks, verbs or GPUs are
+  // lacking, out_of_memory when slots do not fit, and error when a call fails.
+  runtime(program_source p, Worker& w, run_options options = {})
       : runtime(std::move(p), std::vector<Worker*>{&w}, std::move(options)) {}
-  runtime(program p, std::vector<Worker*> const& ranks, run_options options = {})
+  runtime(program_source p, std::vector<Worker*> const& ranks, run_options options = {})
       : engine_(std::move(p), worker_refs<device::queue>(ranks), std::move(options)) {}
-  // Refers to the program's memory, which must outlive the runtime: for frozen programs, proved while
-  // compiling.
-  runtime(program_view const& p, Worker& w, run_options options = {})
-      : runtime(p, std::vector<Worker*>{&w}, std::move(options)) {}
-  runtime(program_view const& p, std::vector<Worker*> const& ranks, run_options options = {})
-      : engine_(p, worker_refs<device::queue>(ranks), std::move(options)) {}
 
   // The devices of a process group, with NCCL between them: a worker for each rank, null for those that
   // have no device here. Called by all processes. Throws the same, and refused unless all have the same
   // program, version and layouts.
-  runtime(process_group& group, program p, std::vector<Worker*> const& ranks, run_options options = {})
-      : engine_(group, std::move(p), worker_refs<device::queue>(ranks), std::move(options)) {}
-  runtime(process_group& group, program_view const& p, std::vector<Worker*> const& ranks,
+  runtime(process_group& group, program_source p, std::vector<Worker*> const& ranks,
           run_options options = {})
-      : engine_(group, p, worker_refs<device::queue>(ranks), std::move(options)) {}
+      : engine_(group, std::move(p), worker_refs<device::queue>(ranks), std::move(options)) {}
 
   // Runs one step, from begin to end. Throws what the worker throws; error when a call fails, with the
   // device and the instruction; and stalled. After an exception no step can be run any more.

@@ -1,12 +1,12 @@
 // Runs a program on threads, whatever the class of its workers is.
 #pragma once
 
-#include <ashlar/check/check.hpp>
 #include <ashlar/host/device_end.hpp>
 #include <ashlar/host/device_status.hpp>
 #include <ashlar/host/error.hpp>
 #include <ashlar/run/able.hpp>
 #include <ashlar/run/host_memory.hpp>
+#include <ashlar/run/program_source.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -37,16 +37,11 @@ class engine {
  public:
   using workers = std::vector<worker_ref<queue>>;
 
-  engine(program p, workers ranks, run_options options)
-      : program_(std::make_unique<program>(proved(std::move(p)))),
-        view_(program_->view()),
+  engine(program_source p, workers ranks, run_options options)
+      : program_(std::move(p.prove())),
+        view_(program_.view()),
         workers_(able(view_, std::move(ranks))),
         options_(usable(options)) {
-    start();
-  }
-  // Refers to the program's memory.
-  engine(program_view const& p, workers ranks, run_options options)
-      : view_(p), workers_(able(p, std::move(ranks))), options_(usable(options)) {
     start();
   }
 
@@ -85,11 +80,6 @@ class engine {
   };
 
   using clock = std::chrono::steady_clock;
-
-  static program proved(program p) {
-    if (diagnosis const d = check(p); !d.ok()) throw violation{d};
-    return p;
-  }
 
   static workers able(program_view const& p, workers ranks) {
     if (ranks.empty() || static_cast<int>(ranks.size()) != p.data_ranks)
@@ -217,7 +207,7 @@ class engine {
     return name(number) + " " + describe(view_, number, s, name);
   }
 
-  std::unique_ptr<program> program_;
+  program_source program_;
   program_view view_;
   workers workers_;  // by rank
   run_options options_;

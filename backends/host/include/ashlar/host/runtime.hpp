@@ -14,23 +14,16 @@ namespace ashlar::host {
 template <worker Worker>
 class runtime {
  public:
-  // Keeps a copy of the program, but refers to the worker. Throws violation with check(p) for an invalid
-  // program, std::invalid_argument for a buffer without places, std::system_error when there are too
-  // many threads for the system.
-  runtime(program p, Worker& w, run_options options = {})
+  // Keeps a copy of the program, but refers to a frozen one and to the worker. Throws violation with
+  // check(p) for an invalid program, std::invalid_argument for a buffer without places,
+  // std::system_error when there are too many threads for the system.
+  runtime(program_source p, Worker& w, run_options options = {})
       : runtime(std::move(p), std::vector<Worker*>{&w}, options) {}
 
   // The same for data-parallel ranks, a worker each. Throws std::invalid_argument unless there are as
   // many as the program has ranks, and when the workers lack a verb that it needs (run/contract.hpp).
-  runtime(program p, std::vector<Worker*> const& ranks, run_options options = {})
+  runtime(program_source p, std::vector<Worker*> const& ranks, run_options options = {})
       : engine_(std::move(p), worker_refs<queue>(ranks), options) {}
-
-  // Refers to the program's memory, which must outlive the runtime: for frozen programs, proved while
-  // compiling.
-  runtime(program_view const& p, Worker& w, run_options options = {})
-      : runtime(p, std::vector<Worker*>{&w}, options) {}
-  runtime(program_view const& p, std::vector<Worker*> const& ranks, run_options options = {})
-      : engine_(p, worker_refs<queue>(ranks), options) {}
 
   // One step. Rethrows what the worker throws on any device, after all devices have stopped; throws
   // stalled when nothing has moved for the deadline and no device is inside the worker, and

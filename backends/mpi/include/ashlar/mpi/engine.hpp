@@ -1,7 +1,6 @@
 // Runs a device of a program in each process, whatever the class of its worker is.
 #pragma once
 
-#include <ashlar/check/check.hpp>
 #include <ashlar/mpi/device.hpp>
 #include <ashlar/mpi/error.hpp>
 #include <ashlar/mpi/identity.hpp>
@@ -10,6 +9,7 @@
 #include <ashlar/run/able.hpp>
 #include <ashlar/run/host_memory.hpp>
 #include <ashlar/run/poll.hpp>
+#include <ashlar/run/program_source.hpp>
 
 #include <mpi.h>
 
@@ -44,17 +44,12 @@ struct run_options {
 // A step at a time, as runtime says.
 class engine {
  public:
-  engine(MPI_Comm comm, program p, worker_ref<device::queue> w, run_options options)
-      : program_(std::make_unique<program>(std::move(p))),
-        view_(program_->view()),
+  engine(MPI_Comm comm, program_source p, worker_ref<device::queue> w, run_options options)
+      : program_(std::move(p)),
+        view_(program_.view()),
         worker_(w),
         process_(agreed(comm, options)),
         options_(options) {
-    start(comm);
-  }
-  // Refers to the program's memory.
-  engine(MPI_Comm comm, program_view const& p, worker_ref<device::queue> w, run_options options)
-      : view_(p), worker_(w), process_(agreed(comm, options)), options_(options) {
     start(comm);
   }
 
@@ -137,8 +132,7 @@ class engine {
       throw std::invalid_argument("a thread for progress needs MPI_THREAD_MULTIPLE");
     if (o.piece == 0 || o.piece > std::size_t{1} << 30)
       throw std::invalid_argument("a piece of a message has 1 to 2^30 bytes");
-    if (program_)
-      if (diagnosis const d = check(*program_); !d.ok()) throw violation{d};
+    program_.prove();
     check_able<device>(view_, worker_);
     return me;
   }
@@ -238,7 +232,7 @@ class engine {
     }
   }
 
-  std::unique_ptr<program> program_;
+  program_source program_;
   program_view view_;
   worker_ref<device::queue> worker_;
   int process_;

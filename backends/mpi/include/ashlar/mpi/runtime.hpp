@@ -21,16 +21,12 @@ class runtime {
  public:
   // Called by all processes of `comm`, as many as the program has devices and data-parallel ranks:
   // process rank · devices + device runs that device of that rank. Keeps a copy of the program, but
-  // refers to the worker. Throws refused unless all have the same program, version and layouts, stalled
-  // when somebody does not come within the deadline, violation with check(p) for an invalid program,
-  // and std::invalid_argument when processes, verbs or support for threads are lacking. Must be gone
-  // before MPI_Finalize.
-  runtime(MPI_Comm comm, program p, Worker& w, run_options options = {})
+  // refers to a frozen one and to the worker. Throws refused unless all have the same program, version
+  // and layouts, stalled when somebody does not come within the deadline, violation with check(p) for an
+  // invalid program, and std::invalid_argument when processes, verbs or support for threads are lacking.
+  // Must be gone before MPI_Finalize.
+  runtime(MPI_Comm comm, program_source p, Worker& w, run_options options = {})
       : engine_(comm, std::move(p), w, options) {}
-  // Refers to the program's memory, which must outlive the runtime: for frozen programs, proved while
-  // compiling.
-  runtime(MPI_Comm comm, program_view const& p, Worker& w, run_options options = {})
-      : engine_(comm, p, w, options) {}
 
   // One step of all processes. Throws what the worker throws; stalled, see above; and peer_failed when
   // another process has failed. After an exception no step can be run any more, and since other

@@ -1,0 +1,49 @@
+// The program that a runtime is given.
+#pragma once
+
+#include <ashlar/program/program.hpp>
+#include <ashlar/prove/freeze.hpp>
+#include <ashlar/prove/proved_program.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace ashlar {
+
+// A program that is proved before it runs, once. Every form that a user may have turns into one by
+// itself. A proved or frozen program is not proved again. Moving it keeps its views valid.
+class program_source {
+ public:
+  // Keeps it, not yet proved.
+  program_source(program p) : program_source(std::move(p), true) {}
+  // Keeps it.
+  program_source(proved_program p) : program_source(std::move(p).take(), false) {}
+  // Refers to the frozen program, which must outlive the runtime.
+  template <program_extent Extent>
+  program_source(frozen_program<Extent> const& p) : view_(p.view()), needs_proof_(false) {}
+  // For tests of what a backend does with a wrong program, and for who has proved it elsewhere. Refers
+  // to the program's memory.
+  static program_source unproved(program_view const& p) { return program_source(p); }
+
+  // This, proved. Throws violation{check(p)} if the program is not right.
+  program_source& prove() {
+    if (needs_proof_)
+      if (diagnosis const d = check(*program_); !d.ok()) throw violation{d};
+    needs_proof_ = false;
+    return *this;
+  }
+  program_view const& view() const { return view_; }
+
+ private:
+  program_source(program p, bool needs_proof)
+      : program_(std::make_unique<program>(std::move(p))),
+        view_(program_->view()),
+        needs_proof_(needs_proof) {}
+  explicit program_source(program_view const& p) : view_(p), needs_proof_(false) {}
+
+  std::unique_ptr<program const> program_;  // unless it is somebody else's
+  program_view view_;
+  bool needs_proof_;
+};
+
+}  // namespace ashlar
