@@ -10,6 +10,6 @@ constexpr int count = 4;
 constexpr int count = 3;
 #endif
 
-static_assert(
-    pass_costs::by_stage_and_sequence_chunk(std::vector<stage_cost>(count, stage_cost{}), 2).chunks()
-    == 2);
+static_assert(pass_costs::by_stage_and_sequence_chunk(std::vector<stage_cost>(count, stage_cost{}), 2)
+                  .sequence_chunks()
+              == 2);

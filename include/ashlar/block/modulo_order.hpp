@@ -34,20 +34,8 @@ constexpr lists<modulo_cell> modulo_order(block const& b) {
     reduced.push_back({cells[i].offset - quotient * b.interval, quotient, static_cast<int>(i)});
   }
 
-  dynamic_array<modulo_cell> sorted(n);
-  auto const interval = static_cast<std::size_t>(b.interval);
-  if (interval <= 4 * n + 64) {  // counting sort: linear, and cheap in constant evaluation
-    dynamic_array<std::size_t> next(interval + 1, 0);
-    for (modulo_cell const& f : reduced) ++next[static_cast<std::size_t>(f.remainder) + 1];
-    for (std::size_t r = 1; r <= interval; ++r) next[r] += next[r - 1];
-    for (modulo_cell const& f : reduced) sorted.data()[nth(next.data(), f.remainder)++] = f;
-  } else {
-    dynamic_array<keyed_index> by_remainder;
-    for (std::size_t i = 0; i < n; ++i) by_remainder.push_back({reduced[i].remainder, i});
-    sort_by_key(by_remainder);
-    for (std::size_t i = 0; i < n; ++i) sorted[i] = reduced[by_remainder[i].index];
-  }
-
+  auto const remainder_of = [](modulo_cell const& f) { return f.remainder; };
+  dynamic_array<modulo_cell> sorted = sorted_by(reduced, 0, b.interval - 1, remainder_of);
   if (b.cost.passes.has_instants())
     merge_sort(sorted, [&](modulo_cell const& x, modulo_cell const& y) {
       if (x.remainder != y.remainder) return x.remainder < y.remainder;

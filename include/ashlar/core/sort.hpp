@@ -2,6 +2,7 @@
 // expensive to instantiate. Whoever includes a header pays for both.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/ticks.hpp>
 
 #include <cstddef>
@@ -45,6 +46,28 @@ constexpr void sort_by_key(List& list) {
   merge_sort(list, [](keyed_index const& a, keyed_index const& b) {
     return a.key != b.key ? a.key < b.key : a.index < b.index;
   });
+}
+
+// The elements by their keys, which lie between two bounds; those of one key keep their order. Linear
+// where the bounds are not much farther apart than there are elements, which is also cheap in constant
+// evaluation; else O(n log n).
+template <class T, class Key>
+constexpr dynamic_array<T> sorted_by(dynamic_array<T> const& list, tick least, tick most, Key key) {
+  std::size_t const n = list.size(), range = static_cast<std::size_t>(most - least);
+  dynamic_array<T> sorted(n);
+  if (range <= 4 * n + 64) {  // counting
+    dynamic_array<std::size_t> next(range + 2, 0);
+    for (T const& each : list) ++next[static_cast<std::size_t>(key(each) - least) + 1];
+    for (std::size_t at = 1; at < next.size(); ++at) next[at] += next[at - 1];
+    for (T const& each : list) sorted[next[static_cast<std::size_t>(key(each) - least)]++] = each;
+  } else {
+    dynamic_array<keyed_index> order;
+    order.reserve(n);
+    for (std::size_t i = 0; i < n; ++i) order.push_back({key(list[i]), i});
+    sort_by_key(order);
+    for (std::size_t i = 0; i < n; ++i) sorted[i] = list[order[i].index];
+  }
+  return sorted;
 }
 
 }  // namespace ashlar

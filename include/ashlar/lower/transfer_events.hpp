@@ -32,40 +32,45 @@ struct event {
   friend constexpr bool operator==(event const&, event const&) = default;
 };
 
-// All events by time. Among equal times gradients come first, then activations, reductions and
-// collective work, each by micro-batch and stage (group, job). An activation goes to a device once, for
-// the first of the stages there that need it. `ends` is what check_passes(s) fills.
-// Linear for schedules of unit passes, O(n log n) for others.
-constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_groups const& groups,
-                                               pass_ends const& ends) {
-  int const stage_count = s.stage_count(), m = s.micro_batch_count();
+namespace lower_detail {
+
+// When things end that events wait for.
+struct event_times {
+  tick earliest = 0, latest = 0;      // a schedule may begin before 0
+  dynamic_array<tick> gradient_ends;  // by stage: of what adds to its gradient last, or gives it back
+};
+
+constexpr event_times times_of_events(schedule const& s, pass_ends const& ends) {
+  int const m = s.micro_batch_count();
   work_view const work = s.work.view();
-  tick earliest = 0, latest = 0;  // a schedule may begin before 0
+  event_times t;
   for (auto const& order : s.order)
-    if (!order.empty() && order.front().start < earliest) earliest = order.front().start;
-  dynamic_array<tick> last_weight(static_cast<std::size_t>(stage_count), earliest);
-  for (int stage = 0; stage < stage_count; ++stage) {
-    tick& last = nth(last_weight, stage);
+    if (!order.empty()) t.earliest = min_of(t.earliest, order.front().start);
+  t.gradient_ends = dynamic_array<tick>(static_cast<std::size_t>(s.stage_count()), t.earliest);
+  for (int stage = 0; stage < s.stage_count(); ++stage) {
+    tick& last = nth(t.gradient_ends, stage);
     for (int k = 0; k < m; ++k) {
       auto const& input = ends.passes(k, stage, result::input_gradient);
       auto const& weight = input.fused ? input : ends.passes(k, stage, result::weight_gradient);
       if (weight.present) last = max_of(last, weight.end);
-      latest = max_of(latest, max_of(ends.passes(k, stage, result::activation).end, input.end));
+      t.latest = max_of(t.latest, max_of(ends.passes(k, stage, result::activation).end, input.end));
     }
-    latest = max_of(latest, last);
+    t.latest = max_of(t.latest, last);
   }
   for (int job = 0; job < work.job_count(); ++job)
     for (int k = 0; k < work.part_count(job); ++k) {
       tick const end = ends.work.end_of({pass_kind::work, job, k});
-      latest = max_of(latest, end);
+      t.latest = max_of(t.latest, end);
       if (work.of(job).gradient != gradient_use::give) continue;
-      tick& given = nth(last_weight, work.of(job).stage);
+      tick& given = nth(t.gradient_ends, work.of(job).stage);
       given = max_of(given, end);
     }
+  return t;
+}
 
-  dynamic_array<event> events;  // in the order that ties are to have
-  events.reserve(2 * static_cast<std::size_t>(s.graph.edge_count()) * s.route.size()
-                 + last_weight.size());
+// Those of all edges between devices: gradients first, then activations, each by micro-batch and stage.
+constexpr void add_transfers(schedule const& s, pass_ends const& ends, dynamic_array<event>& events) {
+  int const stage_count = s.stage_count(), m = s.micro_batch_count();
   auto const add = [&](int micro_batch, int from, int to, result r) {
     int const route = nth(s.route, micro_batch);
     int const source = s.where.device_of(route, from), target = s.where.device_of(route, to);
@@ -84,36 +89,42 @@ constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_grou
   for (int k = 0; k < m; ++k)
     for (int stage = 0; stage < stage_count; ++stage)
       for (int to : s.graph.successors(stage)) add(k, stage, to, result::activation);
+}
+
+// Reductions by group, then collective work by job.
+constexpr void add_sums(schedule const& s, parameter_groups const& groups, pass_ends const& ends,
+                        event_times const& t, dynamic_array<event>& events) {
+  work_view const work = s.work.view();
   for (int group = 0; group < groups.count() && s.mode == execution_mode::training; ++group) {
-    tick last = earliest;
-    for (int stage : groups.stages(group))
-      if (nth(last_weight, stage) > last) last = nth(last_weight, stage);
+    tick last = t.earliest;
+    for (int stage : groups.stages(group)) last = max_of(last, nth(t.gradient_ends, stage));
     events.push_back({.time = last, .group = group});
   }
   for (int job = 0; job < work.job_count(); ++job) {
     if (work.of(job).kind != job_kind::all_reduce) continue;
-    tick last = earliest;
+    tick last = t.earliest;
     for (int k = 0; k < work.part_count(job); ++k)
       for_each_work_input(work, {pass_kind::work, job, k},
                           [&](pass from, tick) { last = max_of(last, ends.of(from)); });
     events.push_back({.time = last, .group = groups.count() + 1 + job});
   }
+}
 
-  if (static_cast<std::size_t>(latest - earliest) > 4 * events.size() + 64) {
-    dynamic_array<keyed_index> by_time;
-    for (std::size_t i = 0; i < events.size(); ++i) by_time.push_back({events[i].time, i});
-    sort_by_key(by_time);
-    dynamic_array<event> sorted;
-    for (keyed_index const& k : by_time) sorted.push_back(events[k.index]);
-    return sorted;
-  }
-  dynamic_array<std::size_t> next(static_cast<std::size_t>(latest - earliest) + 2,
-                                  0);  // a stable counting sort
-  for (event const& e : events) ++next[static_cast<std::size_t>(e.time - earliest) + 1];
-  for (std::size_t t = 1; t < next.size(); ++t) next[t] += next[t - 1];
-  dynamic_array<event> sorted(events.size());
-  for (event const& e : events) sorted[nth(next, e.time - earliest)++] = e;
-  return sorted;
+}  // namespace lower_detail
+
+// All events by time. Among equal times gradients come first, then activations, reductions and
+// collective work, each by micro-batch and stage (group, job). An activation goes to a device once, for
+// the first of the stages there that need it. `ends` is what check_passes(s) fills.
+// Linear for schedules of unit passes, O(n log n) for others.
+constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_groups const& groups,
+                                               pass_ends const& ends) {
+  lower_detail::event_times const t = lower_detail::times_of_events(s, ends);
+  dynamic_array<event> events;  // in the order that ties are to have
+  events.reserve(2 * static_cast<std::size_t>(s.graph.edge_count()) * s.route.size()
+                 + t.gradient_ends.size());
+  lower_detail::add_transfers(s, ends, events);
+  lower_detail::add_sums(s, groups, ends, t, events);
+  return sorted_by(events, t.earliest, t.latest, [](event const& e) { return e.time; });
 }
 
 // Throws violation with check_passes(s) if that is not ok.

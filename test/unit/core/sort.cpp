@@ -31,4 +31,21 @@ TEST_CASE("a sort is stable, and by key then index") {
     }
 }
 
+// Dense keys are counted, others compared.
+TEST_CASE("elements in the order of keys between bounds") {
+  for (tick const apart : {1, 7, 1000}) {
+    dynamic_array<keyed_index> list;
+    for (std::size_t i = 0; i < 50; ++i)
+      list.push_back({static_cast<tick>(i * 31 % 10) * apart - 4 * apart, i});
+    std::vector<keyed_index> known(list.begin(), list.end());
+    std::stable_sort(known.begin(), known.end(),
+                     [](keyed_index const& a, keyed_index const& b) { return a.key < b.key; });
+    dynamic_array<keyed_index> const sorted =
+        sorted_by(list, -4 * apart, 5 * apart, [](keyed_index const& k) { return k.key; });
+    REQUIRE(sorted.size() == known.size());
+    for (std::size_t i = 0; i < known.size(); ++i) CHECK(sorted[i].index == known[i].index);
+  }
+  CHECK(sorted_by(dynamic_array<tick>(), 0, 0, [](tick t) { return t; }).empty());
+}
+
 }  // namespace

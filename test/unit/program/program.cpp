@@ -23,6 +23,34 @@ TEST_CASE("a view walks over streams, slots and operands") {
   CHECK(operands == p.operands.size());
 }
 
+TEST_CASE("streams by index, and whose an instruction is") {
+  program p = one_f_one_b(3, 2) | lower();
+  // A device in the middle without instructions.
+  p.stream_begin[2] = p.stream_begin[1];
+  program_view const v = p.view();
+  for (int d = 0; d < 3; ++d) {
+    CHECK((stream_begin(p, d) == stream_begin(v, d) && stream_end(p, d) == stream_end(v, d)));
+    CHECK(v.stream(d).size() == static_cast<std::size_t>(stream_end(v, d) - stream_begin(v, d)));
+    for (int i = stream_begin(v, d); i < stream_end(v, d); ++i) {
+      CHECK(device_of_instruction(v, i) == d);
+      CHECK(device_of_instruction(p, i) == d);
+    }
+  }
+}
+
+TEST_CASE("every table of a view is visited") {
+  program const p = one_f_one_b(3, 2) | lower();
+  program_view v = p.view();
+  for_each_table(v, [](auto& table) { table = {}; });
+  CHECK((v.instructions.empty() && v.stream_begin.empty() && v.operands.empty() && v.slots.empty()));
+  CHECK((v.slot_begin.empty() && v.where.empty() && v.route.empty() && v.graph.before.empty()));
+  CHECK((v.graph.after.empty() && v.graph.sizes.empty() && v.groups.holder.empty()));
+  CHECK((v.groups.holder_begin.empty() && v.groups.stage.empty() && v.groups.stage_begin.empty()));
+  CHECK((v.work.jobs.empty() && v.work.parts.empty() && v.work.into.empty()));
+  CHECK(v.work.out_of.empty());
+  CHECK(v.device_count == 3);
+}
+
 TEST_CASE("one transfer lane, one per peer or two, or one per kind of value") {
   program p = one_f_one_b(3, 1) | lower();
   for (opcode code : {opcode::send, opcode::receive})
