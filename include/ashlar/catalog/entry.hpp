@@ -24,6 +24,7 @@ struct entry {
   schedule (*schedule_of)(shape const&) = nullptr;
   // Whether there is such a schedule: rule::parameter_... of the first parameter out of bounds.
   diagnosis (*check)(shape const&) = check_shape;
+  placement_kind placed = placement_kind::linear;  // where its stages are
   bool is_searched = false;  // the best that a search finds, which takes up to a second
   unsigned parameters = 0;   // which it looks at besides devices and micro-batches: see uses()
 

@@ -28,6 +28,7 @@ inline constexpr std::array searched_entries{
           .summary = "V-shaped placement, best schedule found under the memory of 1F1B",
           .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023, appendix",
           .schedule_of = [](shape const& s) { return zero_bubble_v(s, 2 * s.p.value); },
+          .placed = placement_kind::v,
           .is_searched = true},
 };
 

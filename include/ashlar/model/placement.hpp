@@ -120,4 +120,22 @@ constexpr placement wave(devices p, waves w) {
 // 2024).
 constexpr placement v_shape(devices p) { return wave(p, waves{1}); }
 
+// How stages lie on devices. `given`: as no formula here says, such as on several routes.
+enum class placement_kind : unsigned char { linear, v, looped, wave, given };
+
+// The placement of that kind with so many stages on a device: 1 if it is linear, 2 if it is a V. Not for
+// `given`. Throws as looped() and wave() do.
+constexpr placement lay_out(placement_kind kind, devices p, int chunk_count) {
+  switch (kind) {
+    case placement_kind::v:
+      return v_shape(p);
+    case placement_kind::looped:
+      return looped(p, chunks{chunk_count});
+    case placement_kind::wave:
+      return wave(p, waves{chunk_count / 2});
+    default:
+      return linear(p);
+  }
+}
+
 }  // namespace ashlar

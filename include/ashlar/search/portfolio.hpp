@@ -14,9 +14,6 @@
 
 namespace ashlar {
 
-// `given`: a placement that no formula makes.
-enum class placement_kind : unsigned char { linear, v, looped, wave, given };
-
 // How layers were dealt to stages (plan/layered_layouts.hpp); `none`: stages are given as they are.
 enum class layer_division : unsigned char { none, even, balanced, by_bound };
 
@@ -65,9 +62,6 @@ struct variety {
 // One share for all stages or one each, percentages all; micro-batches and chunks of their sequences are
 // at least 1 and at most most_passes together.
 diagnosis check(variety const& how, search_problem const& problem, int sequence_chunks);
-
-// Not for placement_kind::given.
-placement lay_out(placement_kind shape, devices p, int chunk_count);
 
 // `memory_percent`: of what 1F1B holds at most, p micro-batches of a p-th of the model. In chunk
 // activations. Throws violation: rule::counts_are_positive for less than a chunk, rule::sizes_fit for a

@@ -22,22 +22,6 @@ inline int chunks_of(layout_choice const& c) {
 
 }  // namespace search_detail
 
-ASHLAR_INLINE placement lay_out(placement_kind shape, devices p, int chunk_count) {
-  switch (shape) {
-    case placement_kind::linear:
-      return linear(p);
-    case placement_kind::v:
-      return v_shape(p);
-    case placement_kind::looped:
-      return looped(p, chunks{chunk_count});
-    case placement_kind::wave:
-      return wave(p, waves{chunk_count / 2});
-    case placement_kind::given:
-      break;
-  }
-  return linear(p);
-}
-
 ASHLAR_INLINE layout_choice choose_layout(model_share const& model, placement_kind shape,
                                           int chunk_count, int memory_percent) {
   if (chunk_count < 1 || memory_percent < 0)

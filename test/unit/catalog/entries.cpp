@@ -39,6 +39,19 @@ TEST_CASE("an entry makes a schedule under the shape's costs") {
   }
 }
 
+TEST_CASE("every entry says where its stages are") {
+  for (catalog_case const& c : catalog_cases({1, 2, 4, 8}, {4, 8, 32})) {
+    CAPTURE(c);
+    placement const where = c.schedule().where;
+    if (c.entry->placed == placement_kind::given) {
+      CHECK((where.route_count() > 1 || where.device_count() < c.shape.p.value
+             || c.shape.p.value == 1));  // all at once, or on one device
+      continue;
+    }
+    CHECK(where == lay_out(c.entry->placed, c.shape.p, where.stage_count() / where.device_count()));
+  }
+}
+
 TEST_CASE("every entry says what it is and whose") {
   std::set<std::string> names;
   for (catalog::entry const& e : catalog::entries) {

@@ -11,7 +11,6 @@
 #include <ashlar/plan/training/transformer.hpp>
 #include <ashlar/plan/training/transformer_memory.hpp>
 
-#include <string_view>
 #include <vector>
 
 namespace ashlar {
@@ -62,11 +61,6 @@ struct training_plan {
 
   int device_count() const { return layout.tensor * layout.pipeline * layout.data; }
 };
-
-// Whether the entry's placement is a V, which its name says.
-inline bool is_v_shaped(catalog::entry const& e) {
-  return std::string_view(e.name).starts_with("v-") || std::string_view(e.name) == "1f1b-v";
-}
 
 // The placement of a plan's stages.
 placement placement_of(training_plan const& plan);

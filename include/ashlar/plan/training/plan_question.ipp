@@ -123,10 +123,7 @@ ASHLAR_INLINE diagnosis check(plan_question const& q) {
 }
 
 ASHLAR_INLINE placement placement_of(training_plan const& plan) {
-  devices const p{plan.layout.pipeline};
-  if (is_v_shaped(*plan.entry)) return v_shape(p);
-  if (plan.chunks > 1) return looped(p, chunks{plan.chunks});
-  return linear(p);
+  return lay_out(plan.entry->placed, devices{plan.layout.pipeline}, plan.chunks);
 }
 
 ASHLAR_INLINE schedule passes_of(training_plan const& plan, int micro_batch_count) {

@@ -96,7 +96,7 @@ ASHLAR_INLINE void add_scheduled(plan_question const& q, training_plan plan,
     bool const cuts_sequences = e->uses(parameter::sequence_chunk_count);
     if (loops && plan.micro_batches < p) continue;
     plan.entry = e;
-    for (int v : loops ? q.chunks : is_v_shaped(*e) ? two : one)
+    for (int v : loops ? q.chunks : e->placed == placement_kind::v ? two : one)
       for (int pieces : cuts_sequences ? q.sequence_chunks : one) {
         if (p * v > q.model.layers || pieces > q.model.sequence) continue;
         plan.chunks = v;
