@@ -33,10 +33,10 @@ class contributions {
   static std::size_t bytes(device_plan const& plan) {
     std::size_t most = 0;
     for (int i = 0; i < plan.size(); ++i) {
-      collective_call const& c = plan.at(i).collective;
-      if (run_detail::meets_others(plan.at(i).what) && sums(plan.at(i).what))
-        if (std::size_t const here = static_cast<std::size_t>(c.group.size) * stride(c); here > most)
-          most = here;
+      if (!run_detail::meets_others(plan.at(i).what) || !sums(plan.at(i).what)) continue;
+      collective_call const& c = plan.at(i).collective();
+      if (std::size_t const here = static_cast<std::size_t>(c.group.size) * stride(c); here > most)
+        most = here;
     }
     return most;
   }

@@ -9,6 +9,7 @@
 #include <ashlar/run/frame.hpp>
 
 #include <cstddef>
+#include <variant>
 #include <vector>
 
 namespace ashlar {
@@ -34,14 +35,24 @@ class device_plan {
   device_plan(device_plan&&) = default;      // and stay where they are
   device_plan& operator=(device_plan&&) = default;
 
-  // An instruction with what its code needs; the other fields are empty.
+  // What all do but passes and transfers.
+  struct group_step {
+    collective_call collective;  // of an all_reduce, all_gather, reduce_scatter
+    parameter_frame parameters;  // of what reduces, clears, measures and optimizes
+  };
+  // An instruction and what it needs. Asking for what others need throws std::bad_variant_access.
   struct step {
     instruction what;
-    ashlar::frame frame;                 // of a compute
-    transfer_call transfer;              // of a send or receive
-    collective_call collective;          // of an all_reduce, all_gather, reduce_scatter
-    ashlar::parameter_frame parameters;  // of what reduces, measures and optimizes
-    bool is_second = false;              // of an overlapped pair, which its first runs
+    bool is_second = false;  // of an overlapped pair, which its first runs
+    std::variant<ashlar::frame, transfer_call, group_step> does = {};
+
+    // Of a compute.
+    ashlar::frame const& frame() const { return std::get<ashlar::frame>(does); }
+    // Of a send or receive.
+    transfer_call const& transfer() const { return std::get<transfer_call>(does); }
+    // Of all others.
+    collective_call const& collective() const { return std::get<group_step>(does).collective; }
+    parameter_frame const& parameters() const { return std::get<group_step>(does).parameters; }
   };
 
   // An instruction by its index in the device's stream.

@@ -19,6 +19,11 @@ struct device_plan::filler {
   std::byte* memory;
   int rank, device;
 
+  // Ports of an instruction: what it reads, what it writes, what it adds to.
+  struct port_counts {
+    std::size_t inputs = 0, outputs = 0, shared_gradients = 0;
+  };
+
   void fill() {
     list_view<instruction> const stream = p.stream(device);
     program_shape shape(p);
@@ -30,33 +35,39 @@ struct device_plan::filler {
     plan.steps_.reserve(stream.size());
     plan.position_.reserve(stream.size());
     for (instruction const& i : stream) {
-      step s;
-      s.what = i;
-      s.is_second = !plan.steps_.empty() && plan.steps_.back().what.overlaps_next;
       bool const works = i.what.kind == pass_kind::work;
       int const member = works ? 0 : p.groups.member_of(i.group >= 0 ? i.group : i.what.stage, device);
       work_site const site{device, rank, member < 0 ? 0 : member, i.lane, plan.size()};
-      s.frame.what = i.what;
-      s.frame.site = s.transfer.site = s.collective.site = s.parameters.site = site;
-      s.parameters.group = i.group;
-      s.transfer.peer = i.peer;
-      s.transfer.what = {i.what, i.to};
-      s.collective.group = group_of(i);
+      bool const is_second = !plan.steps_.empty() && plan.steps_.back().what.overlaps_next;
+      step s{.what = i, .is_second = is_second};
+      if (i.code == opcode::compute) {
+        auto& f = s.does.emplace<frame>();
+        f.what = i.what;
+        f.site = site;
+      } else if (i.code == opcode::send || i.code == opcode::receive) {
+        s.does = transfer_call{.peer = i.peer, .what = {i.what, i.to}, .bytes = {}, .site = site};
+      } else {
+        s.does = group_step{{.group = group_of(i), .whole = {}, .shard = {}, .site = site},
+                            {.group = i.group, .site = site}};
+      }
       // Ports of a pass lie one after the other: what it reads, what it writes, what it adds to.
       port const* const first = plan.ports_.data() + plan.ports_.size();
       work_port const* const first_work = plan.work_ports_.data() + plan.work_ports_.size();
-      std::size_t count[3] = {0, 0, 0};
+      port_counts count;
       operand const* next = p.operands_of(i).begin();
       for_each_operand(shape, device, i, [&](value_key const& v, access how, int) {
         if (next == p.operands_of(i).end())
           throw std::invalid_argument("the instruction " + to_string(i) + " lacks an operand");
         place(s, (next++)->slot, v, how, count);
       });
-      s.frame.inputs = {first, count[0]};
-      s.frame.outputs = {first + count[0], count[1]};
-      s.frame.shared_gradients = {first + count[0] + count[1], count[2]};
-      s.frame.work_inputs = {first_work, plan.work_ports_.data() + plan.work_ports_.size()};
-      if (i.code == opcode::measure) s.parameters.gradients = {first, count[0]};
+      if (frame* const f = std::get_if<frame>(&s.does)) {
+        f->inputs = {first, count.inputs};
+        f->outputs = {f->inputs.data() + count.inputs, count.outputs};
+        f->shared_gradients = {f->outputs.data() + count.outputs, count.shared_gradients};
+        f->work_inputs = {first_work, plan.work_ports_.data() + plan.work_ports_.size()};
+      } else if (i.code == opcode::measure) {
+        std::get<group_step>(s.does).parameters.gradients = {first, count.inputs};
+      }
       auto& lane = plan.lanes_.at(static_cast<std::size_t>(i.lane));
       plan.position_.push_back(static_cast<int>(lane.size()));
       if (!s.is_second) lane.push_back(plan.size());
@@ -66,16 +77,16 @@ struct device_plan::filler {
 
   // Values that are kept whole beside sharded ones are the same on all ranks, so each rank measures its
   // part.
-  void add_measured(value_key const& v, buffer bytes, element_type element, std::size_t (&count)[3]) {
+  void add_measured(value_key const& v, buffer bytes, element_type element, port_counts& count) {
     if (p.sharding != sharding_level::none && v.kind == slot_kind::weight_gradient) {
       byte_range const part = shard_of(bytes.size(), rank, p.data_ranks, element);
       bytes = bytes.subspan(part.begin, part.size);
     }
     plan.ports_.push_back({bytes, v.of, element});
-    ++count[0];
+    ++count.inputs;
   }
 
-  void place(step& s, int number, value_key const& v, access how, std::size_t (&count)[3]) {
+  void place(step& s, int number, value_key const& v, access how, port_counts& count) {
     auto const slot = static_cast<std::size_t>(number);
     value_layout const layout = layout_on(p, rank, v, layout_of);
     if (layout.bytes > static_cast<std::size_t>(slots.size[slot]))
@@ -84,9 +95,9 @@ struct device_plan::filler {
                               + " bytes is too small for the " + name_of(v.kind) + " of "
                               + std::to_string(layout.bytes) + " bytes (" + to_string(s.what) + ")");
     buffer const bytes{memory + slots.offset[slot], layout.bytes};
-    auto const add_port = [&](int stage, int which) {
+    auto const add_port = [&](int stage, std::size_t& counted) {
       plan.ports_.push_back({bytes, stage, layout.element, v.micro_batch});
-      ++count[which];
+      ++counted;
     };
     bool const reads = how == access::read;
     switch (s.what.code) {
@@ -95,32 +106,36 @@ struct device_plan::filler {
           return place_work(s, v, reads, bytes, layout.element);
         break;
       case opcode::send:
-      case opcode::receive:
-        s.transfer.bytes = bytes;
-        s.transfer.element = layout.element;
+      case opcode::receive: {
+        auto& transfer = std::get<transfer_call>(s.does);
+        transfer.bytes = bytes;
+        transfer.element = layout.element;
         return;
+      }
       default:
+        auto& [collective, parameters] = std::get<group_step>(s.does);
         if (v.kind == slot_kind::scalar)
-          s.parameters.scalar = bytes;
+          parameters.scalar = bytes;
         else if (s.what.code == opcode::measure)
           return add_measured(v, bytes, layout.element, count);
         else if (v.kind != slot_kind::gradient_shard || s.what.code != opcode::reduce_scatter)
-          s.parameters.gradient = bytes;
+          parameters.gradient = bytes;
         (v.kind == slot_kind::gradient_shard && s.what.code == opcode::reduce_scatter
-             ? s.collective.shard
-             : s.collective.whole) = bytes;
-        s.collective.element = layout.element;
+             ? collective.shard
+             : collective.whole) = bytes;
+        collective.element = layout.element;
         return;
     }
     if (v.kind == slot_kind::activation || v.kind == slot_kind::gradient)
-      return add_port(reads ? v.of : v.to, reads ? 0 : 1);
-    if (v.kind == slot_kind::weight_gradient && v.of >= p.stage_count) return add_port(v.of, 2);
-    if (buffer* const own = place_in(s.frame, v.kind, reads)) *own = bytes;
+      return add_port(reads ? v.of : v.to, reads ? count.inputs : count.outputs);
+    if (v.kind == slot_kind::weight_gradient && v.of >= p.stage_count)
+      return add_port(v.of, count.shared_gradients);
+    if (buffer* const own = place_in(std::get<frame>(s.does), v.kind, reads)) *own = bytes;
   }
 
   // An operand that a pass has because of work; what it reads comes in the order of the edges.
   void place_work(step& s, value_key const& v, bool reads, buffer bytes, element_type element) {
-    if (buffer* const own = place_in(s.frame, v.kind, reads);
+    if (buffer* const own = place_in(std::get<frame>(s.does), v.kind, reads);
         own != nullptr && (!reads || v.kind == slot_kind::micro_gradient)) {
       *own = bytes;
       return;

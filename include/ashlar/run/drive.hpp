@@ -21,35 +21,35 @@ void post(device_plan const& plan, int index, worker_of<D> w, D& d) {
   auto& q = d.queue_of(s.what.lane);
   switch (s.what.code) {
     case opcode::compute:
-      if (s.what.overlaps_next) return w.overlapped(q, s.frame, plan.at(index + 1).frame);
-      return w.compute(q, s.frame);
+      if (s.what.overlaps_next) return w.overlapped(q, s.frame(), plan.at(index + 1).frame());
+      return w.compute(q, s.frame());
     case opcode::send:
-      d.send(q, s.transfer);
+      d.send(q, s.transfer());
       return;
     case opcode::receive:
-      d.receive(q, s.transfer);
+      d.receive(q, s.transfer());
       return;
     case opcode::all_reduce:
       if constexpr (collective_backend<D>)
-        if (run_detail::meets_others(s.what)) d.all_reduce(q, s.collective);
+        if (run_detail::meets_others(s.what)) d.all_reduce(q, s.collective());
       return;
     case opcode::all_gather:
       if constexpr (collective_backend<D>) {
-        collective_call c = s.collective;
-        c.shard = w.shard(s.what.group, s.parameters.site.replica);
+        collective_call c = s.collective();
+        c.shard = w.shard(s.what.group, s.parameters().site.replica);
         d.all_gather(q, c);
       }
       return;
     case opcode::reduce_scatter:
-      if constexpr (collective_backend<D>) d.reduce_scatter(q, s.collective);
+      if constexpr (collective_backend<D>) d.reduce_scatter(q, s.collective());
       return;
     case opcode::measure:
-      return w.measure(q, s.parameters);
+      return w.measure(q, s.parameters());
     case opcode::clear:
-      d.clear(q, s.parameters.gradient);
+      d.clear(q, s.parameters().gradient);
       return;
     case opcode::optimize:
-      return w.optimize(q, s.parameters);
+      return w.optimize(q, s.parameters());
     case opcode::release:  // only to be waited for
       return;
   }
@@ -65,7 +65,7 @@ bool is_notified(worker_ref<Q> w, device_plan::step const& s) {
 template <class D>
 void notify(device_plan const& plan, int index, worker_of<D> w, D& d) {
   device_plan::step const& s = plan.at(index);
-  if (is_notified(w, s)) w.reduced(d.queue_of(s.what.lane), s.parameters);
+  if (is_notified(w, s)) w.reduced(d.queue_of(s.what.lane), s.parameters());
 }
 
 // Records the event of an instruction on its queue, if it has one.

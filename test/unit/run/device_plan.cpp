@@ -50,14 +50,16 @@ TEST_CASE("frames stay right when a plan is moved") {
   plans.reserve(plans.capacity() + 1);
   device_plan const plan = std::move(plans.front());
   int inputs = 0;
-  for (int i = 0; i < plan.size(); ++i)
-    for (port const& in : plan.at(i).frame.inputs) {
+  for (int i = 0; i < plan.size(); ++i) {
+    if (plan.at(i).what.code != opcode::compute) continue;
+    for (port const& in : plan.at(i).frame().inputs) {
       CHECK(lies_in(in.bytes, m.memory));
       CHECK(in.stage == 0);
       CHECK(in.bytes.size() == 40);
       CHECK(in.element == element_type::f32);
       ++inputs;
     }
+  }
   CHECK(inputs == 3);
 }
 
@@ -66,8 +68,8 @@ TEST_CASE("ports name the stages at their other ends") {
   for (int d = 0; d < p.device_count(); ++d) {
     made const m(p, d);
     for (int i = 0; i < m.plan.size(); ++i) {
-      frame const& f = m.plan.at(i).frame;
       if (m.plan.at(i).what.code != opcode::compute) continue;
+      frame const& f = m.plan.at(i).frame();
       CHECK(f.site.device == d);
       CHECK(f.site.index == i);
       auto const before = p.graph.predecessors(f.what.stage), after = p.graph.successors(f.what.stage);
@@ -97,7 +99,7 @@ TEST_CASE("a chunk of a sequence finds what its neighbour left") {
     int read = 0;
     for (int i = 0; i < m.plan.size(); ++i) {
       if (m.plan.at(i).what.code != opcode::compute) continue;
-      frame const& f = m.plan.at(i).frame;
+      frame const& f = m.plan.at(i).frame();
       bool const back = f.what.kind == B;
       int const chunk = f.what.micro_batch % 3, from = f.what.micro_batch + (back ? 1 : -1);
       CHECK(f.sequence_input.empty() == (chunk == (back ? 2 : 0)));
@@ -141,8 +143,8 @@ TEST_CASE("collectives name their groups") {
     for (int d = 0; d < 2; ++d) {
       made const m(p, d, rank);
       for (int i = 0; i < m.plan.size(); ++i) {
-        collective_group const& g = m.plan.at(i).collective.group;
         if (m.plan.at(i).what.code != opcode::all_reduce) continue;
+        collective_group const& g = m.plan.at(i).collective().group;
         bool const norm = m.plan.at(i).what.subject == slot_kind::scalar;  // the same on all ranks
         CHECK(g.scope == (norm ? group_scope::holders_of_a_rank : group_scope::holders));
         CHECK(g.size == (norm ? 2 : 6));
@@ -159,10 +161,10 @@ TEST_CASE("transfers name what they carry, for which stage and with whom") {
     for (int i = 0; i < m.plan.size(); ++i) {
       device_plan::step const& s = m.plan.at(i);
       if (s.what.code != opcode::send && s.what.code != opcode::receive) continue;
-      CHECK(s.transfer.what == message{s.what.what, s.what.to});
-      CHECK(s.transfer.peer == s.what.peer);
-      CHECK(s.transfer.bytes.size() == sizes{}.layout({.of = s.what.what.stage}).bytes);
-      CHECK(s.transfer.element == element_type::f32);
+      CHECK(s.transfer().what == message{s.what.what, s.what.to});
+      CHECK(s.transfer().peer == s.what.peer);
+      CHECK(s.transfer().bytes.size() == sizes{}.layout({.of = s.what.what.stage}).bytes);
+      CHECK(s.transfer().element == element_type::f32);
       ++transfers;
     }
   }

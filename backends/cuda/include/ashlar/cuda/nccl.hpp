@@ -38,7 +38,7 @@ class nccl_transport : public transport {
       place_[d.number] = i;
       for (int at = 0; at < plans[i]->size(); ++at)
         if (auto const& s = plans[i]->at(at); run_detail::meets_others(s.what) && sums(s.what))
-          check_summable(s.collective.element);
+          check_summable(s.collective().element);
     }
   }
 

@@ -27,8 +27,8 @@ class collectives {
         groups_(count_ + count_ * ranks_ + static_cast<std::size_t>(p.device_count)) {
     for (device_plan const& plan : plans)
       for (int i = 0; i < plan.size(); ++i) {
-        collective_call const& c = plan.at(i).collective;
         if (!run_detail::meets_others(plan.at(i).what)) continue;
+        collective_call const& c = plan.at(i).collective();
         if (plan.at(i).what.code != opcode::all_gather) add_elements({}, {}, c.element);
         auto& group = groups_[number_of(c)];
         if (!group) group = std::make_unique<group_calls>(static_cast<std::size_t>(c.group.size));

@@ -30,7 +30,7 @@ class rank_fabric {
         auto const peer = static_cast<std::size_t>(s.what.peer);
         std::size_t const at = s.what.code == opcode::send ? d * devices_ + peer : peer * devices_ + d;
         ++messages[at];  // of both halves: enough for either
-        largest[at] = std::max(largest[at], s.transfer.bytes.size());
+        largest[at] = std::max(largest[at], s.transfer().bytes.size());
       }
     }
     for (std::size_t at = 0; at < channels_.size(); ++at)

@@ -29,12 +29,12 @@ inline device_status status_of(program_view const& p, int rank, device_plan cons
   if (s.index < 0) return s;
   device_plan::step const& waiting = plan.at(s.index);
   if (!run_detail::meets_others(waiting.what)) {
-    s.missing = number_of(p, rank, waiting.transfer.peer);
+    s.missing = number_of(p, rank, waiting.transfer().peer);
     s.missing_count = 1;
     return s;
   }
-  std::vector<int> const members = members_of(p, waiting.collective.group, rank);
-  std::vector<int> const missing = all.missing(waiting.collective, {nullptr, s.index});
+  std::vector<int> const members = members_of(p, waiting.collective().group, rank);
+  std::vector<int> const missing = all.missing(waiting.collective(), {nullptr, s.index});
   s.missing_count = static_cast<int>(missing.size());
   if (!missing.empty()) s.missing = nth(members, missing.front());
   return s;

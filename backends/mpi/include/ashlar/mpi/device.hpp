@@ -161,7 +161,7 @@ class device {
 
   bool is_left_to_library(device_plan::step const& s) const {
     return level_ == numerics::any_order && run_detail::meets_others(s.what) && sums(s.what)
-           && s.collective.group.size > 1;
+           && s.collective().group.size > 1;
   }
 
   void prepare(program_view const& p, int index, int process) {
@@ -169,13 +169,13 @@ class device {
     operation& o = nth(operations_, index);
     o.first = o.second = o.end = requests_.size();
     if (s.what.code == opcode::send || s.what.code == opcode::receive) {
-      int const peer = number_of(p, process / p.device_count, s.transfer.peer);
-      add(s.what.code == opcode::send ? direction::out : direction::in, s.transfer.bytes, world_, peer,
+      int const peer = number_of(p, process / p.device_count, s.transfer().peer);
+      add(s.what.code == opcode::send ? direction::out : direction::in, s.transfer().bytes, world_, peer,
           peer, index);
       o.second = o.end = requests_.size();
     }
     if (!run_detail::meets_others(s.what)) return;
-    collective_call const& c = s.collective;
+    collective_call const& c = s.collective();
     if (s.what.code != opcode::all_gather) add_elements({}, {}, c.element);
     if (is_left_to_library(s)) {
       check_library_sum(c);
@@ -233,9 +233,9 @@ class device {
     o.in_second = false;
     if (is_left_to_library(plan_->at(index))) {
       o.left = 1;
-      pending_.add(
-          start_library_sum(plan_->at(index).collective, groups_.of(plan_->at(index).collective.group)),
-          static_cast<int>(requests_.size()) + index);
+      pending_.add(start_library_sum(plan_->at(index).collective(),
+                                     groups_.of(plan_->at(index).collective().group)),
+                   static_cast<int>(requests_.size()) + index);
     } else {
       start(o, o.first, o.second);
     }

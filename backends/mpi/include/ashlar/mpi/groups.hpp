@@ -69,10 +69,10 @@ class group_communicators {
   // Every process makes its own at the same time.
   group_communicators(MPI_Comm world, program_view const& p, device_plan const& plan, int process) {
     std::map<key, collective_group> needed;
-    for (int i = 0; i < plan.size(); ++i)
-      if (collective_group const& g = plan.at(i).collective.group;
-          run_detail::meets_others(plan.at(i).what) && g.size > 1)
-        needed[key_of(g)] = g;
+    for (int i = 0; i < plan.size(); ++i) {
+      if (!run_detail::meets_others(plan.at(i).what)) continue;
+      if (collective_group const& g = plan.at(i).collective().group; g.size > 1) needed[key_of(g)] = g;
+    }
     for (auto const& [where, g] : needed)  // in the order of scopes and groups, on all processes
       all_[where] = communicator::of_members(
           world, members_of(p, g, process / p.device_count),

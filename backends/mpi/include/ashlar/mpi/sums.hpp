@@ -20,7 +20,7 @@ namespace ashlar::mpi {
 
 // Adds up what has come to a member, in the order of the members.
 inline void add_up(device_plan::step const& s, contributions const& all) {
-  collective_call const& c = s.collective;
+  collective_call const& c = s.collective();
   if (s.what.code == opcode::reduce_scatter) {
     for (int m = 0; m < c.group.size; ++m) add_elements(c.shard, all.of(c, m), c.element);
     return;
@@ -50,8 +50,8 @@ inline MPI_Request start_library_sum(collective_call const& c, MPI_Comm group) {
 
 inline void take_library_sum(device_plan::step const& s) {
   if (s.what.code == opcode::reduce_scatter)
-    add_elements(s.collective.shard, part_of(s.collective, s.collective.group.member),
-                 s.collective.element);
+    add_elements(s.collective().shard, part_of(s.collective(), s.collective().group.member),
+                 s.collective().element);
 }
 
 }  // namespace ashlar::mpi
