@@ -8,8 +8,8 @@ namespace ashlar {
 // What splitmix64 adds to its state before each number: 2^64 divided by the golden ratio.
 inline constexpr std::uint64_t splitmix_step = 0x9e3779b97f4a7c15U;
 
-// A bijection whose every bit depends on all bits of the state. With the seed s, splitmix64's n-th number
-// is mixed(s + n * splitmix_step).
+// A bijection whose every bit depends on all bits of the state. With the seed s, splitmix64's n-th
+// number is mixed(s + n * splitmix_step).
 constexpr std::uint64_t mixed(std::uint64_t state) {
   state = (state ^ (state >> 30U)) * 0xbf58476d1ce4e5b9U;
   state = (state ^ (state >> 27U)) * 0x94d049bb133111ebU;
