@@ -36,17 +36,21 @@ class mpi_device {
     std::vector<int> color(groups_.size(), MPI_UNDEFINED), member(groups_.size(), me);
     for (int i = 0; i < plan.size(); ++i) {
       device_plan::step const& s = plan.at(i);
-      int const size = static_cast<int>(s.transfer.bytes.size());
-      int const peer = s.transfer.site.rank * p.device_count + s.transfer.peer;
-      MPI_Request& request = posted_[static_cast<std::size_t>(i)].request;
-      if (s.what.code == opcode::send)
-        MPI_Send_init(s.transfer.bytes.data(), size, MPI_BYTE, peer, 0, world, &request);
-      if (s.what.code == opcode::receive)
-        MPI_Recv_init(s.transfer.bytes.data(), size, MPI_BYTE, peer, 0, world, &request);
+      bool const sends = s.what.code == opcode::send;
+      if (sends || s.what.code == opcode::receive) {
+        transfer_call const& t = s.transfer();
+        int const size = static_cast<int>(t.bytes.size());
+        int const peer = t.site.rank * p.device_count + t.peer;
+        MPI_Request& request = posted_[static_cast<std::size_t>(i)].request;
+        if (sends)
+          MPI_Send_init(t.bytes.data(), size, MPI_BYTE, peer, 0, world, &request);
+        else
+          MPI_Recv_init(t.bytes.data(), size, MPI_BYTE, peer, 0, world, &request);
+      }
       if (s.what.code != opcode::all_reduce) continue;
-      collective_group const& g = s.collective.group;
+      collective_group const& g = s.collective().group;
       bool const apart = g.scope == group_scope::holders_of_a_rank;
-      color[static_cast<std::size_t>(g.of)] = apart ? s.collective.site.rank : 0;
+      color[static_cast<std::size_t>(g.of)] = apart ? s.collective().site.rank : 0;
       member[static_cast<std::size_t>(g.of)] = g.member;
     }
     color.back() = me % p.device_count;
