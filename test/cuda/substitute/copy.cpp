@@ -106,10 +106,10 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, void const* from, int f
                                 std::size_t bytes, cudaStream_t stream) {
   return call("cudaMemcpyPeerAsync", [&](machine& m, auto& lock) {
     CUstream_st& s = m.at(stream);
-    device_ptr const there = m.device(to_device), here = m.device(from_device);
+    device_ptr const reached = m.device(to_device), left = m.device(from_device);
     if (bytes == 0) return cudaSuccess;
     range const target = locate(m, to, bytes), source = locate(m, from, bytes);
-    if (target.device != there || source.device != here) return cudaErrorInvalidValue;
+    if (target.device != reached || source.device != left) return cudaErrorInvalidValue;
     return copy(m, lock, s, to, from, bytes, target, source);
   });
 }

@@ -179,7 +179,7 @@ void exchange::move(int wait_ms) {
       all.push_back({p.line.number(),
                      static_cast<short>(p.line.has_more_to_write() ? POLLIN | POLLOUT : POLLIN), 0});
   {
-    orders_nothing const here;
+    orders_nothing const meanwhile;
     static_cast<void>(::poll(all.data(), all.size(), wait_ms));
   }
   for (int r = 0; r < size(); ++r) {

@@ -129,7 +129,7 @@ class wire {
 
   template <class Move>
   static std::ptrdiff_t moved(Move move) {
-    orders_nothing const here;
+    orders_nothing const meanwhile;
     return move();
   }
 
