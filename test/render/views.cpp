@@ -46,7 +46,7 @@ TEST_CASE("filters combine") {
 TEST_CASE("busy and idle fill the makespan") {
   schedule const s = v_half();
   for (int d = 0; d < s.device_count(); ++d) {
-    tick const idle = ranges::accumulate(gaps(s, device_id{d}), tick{0}, {}, &gap::length);
+    tick const idle = ranges::accumulate(gaps(s, device_id{d}), tick{0}, {}, &idle_time::length);
     CHECK(idle + busy(s)[static_cast<std::size_t>(d)] == makespan(s));
   }
 }

@@ -36,8 +36,8 @@ TEST_CASE("a wrong program can be given, and is refused when it is to be proved"
 TEST_CASE("proved and frozen programs") {
   program_source proved = proved_program(make_source());
   CHECK(proved.prove().view().device_count == 2);
-  program_source frozen = freeze<make_source>;
-  CHECK(frozen.prove().view().instructions.data() == freeze<make_source>.view().instructions.data());
+  program_source from_frozen = freeze<make_source>;
+  CHECK(from_frozen.prove().view().instructions.data() == freeze<make_source>.view().instructions.data());
 }
 
 }  // namespace
