@@ -38,7 +38,10 @@ inline void of_studies(dice& d) {
   if (d.percent(20)) shape.p = devices{extreme(d, 2)};
   if (d.percent(20)) shape.m = micro_batches{extreme(d, 2)};
   if (d.percent(20)) shape.v = chunks{extreme(d, 2)};
-  if (shape.p.value > 100 && shape.p.value < 1'000'000) shape.p = devices{4};
+  // Entries make as many passes as they are asked for, while there is memory.
+  if (shape.p.value > 100) shape.p = devices{4};
+  if (shape.m.value > 100) shape.m = micro_batches{4};
+  if (shape.v.value > 100) shape.v = chunks{2};
   knock([&] { look_at(compare(e, shape, model)); });
   knock([&] { fitting(e, shape); });
   knock([&] { count_transfers(s); });

@@ -53,6 +53,8 @@ inline costs costs_of(question const& q, std::vector<stage_passes> const& passes
     }
   bool const is_apart = q.pipeline > 1 && !(passes.front().forward.transfer > 0);
   double const transfer = is_apart ? transfer_seconds(q, c) / chunks : 0;
+  if (!(transfer >= 0 && transfer / one_tick <= most_ticks))
+    throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);
   return {pass_costs::by_stage_and_sequence_chunk(std::move(each), chunks),
           static_cast<tick>(transfer / one_tick + 0.5)};
 }
@@ -113,8 +115,13 @@ ASHLAR_INLINE execution execute(question const& q, std::vector<stage_passes> con
   execution e;
   if (!q.is_executed()) return e;
   double longest = 0;
-  for (stage_passes const& s : passes)
+  for (stage_passes const& s : passes) {
+    for (double seconds : {s.forward.seconds(), s.backward.seconds(), s.weight_seconds(),
+                           s.forward.attention, s.backward.attention})
+      if (!(seconds >= 0))  // also what is no number
+        throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);
     longest = max_of(longest, max_of(s.forward.seconds(), s.backward.seconds()));
+  }
   if (!(longest > 0 && longest < 1e15))
     throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);
   e.tick = 1e-9;

@@ -14,6 +14,8 @@ namespace question_detail {
 // Beyond this, products of sizes would not be exact.
 inline constexpr double largest = 1e15;
 
+inline constexpr int most_predictions = 1000;
+
 inline bool is_size(double x, bool may_be_zero = false) {
   return x <= largest && (may_be_zero ? x >= 0 : x > 0);  // false for what is no number
 }
@@ -48,7 +50,8 @@ inline bool is_whole(feed_forward const& f) {
 
 inline bool is_whole(architecture const& a) {
   if (!is_size(a.hidden) || !is_size(a.vocabulary) || !is_size(a.embedding, true)
-      || !is_size(a.beside, true) || a.layers.empty() || a.predictions < 0)
+      || !is_size(a.beside, true) || a.layers.empty() || a.predictions < 0
+      || a.predictions > most_predictions)
     return false;
   for (int each : a.layers)
     if (each < 0 || static_cast<unsigned>(each) >= a.kinds.size()) return false;

@@ -200,8 +200,12 @@ ASHLAR_INLINE std::vector<stage> stages_of(question const& q) {
   else
     d.layers = stage_layout_detail::even_division(layers + (counts_ends ? 2 : 0), count);
   if (counts_ends) {
-    --d.layers.front();
-    --d.layers.back();
+    // Where there are fewer layers than stages, some have none to give.
+    auto from_front = d.layers.begin(), from_back = d.layers.end() - 1;
+    while (*from_front == 0) ++from_front;
+    --*from_front;
+    while (*from_back == 0) --from_back;
+    --*from_back;
   }
   std::vector<stage> stages;
   int first = 0;

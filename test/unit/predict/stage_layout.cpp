@@ -88,4 +88,17 @@ TEST_CASE("stage layout: without one, layers are divided evenly") {
   CHECK(last_with_head(stages_of(q)) == 15);
 }
 
+TEST_CASE("stage layout: no stage has less than no layers where there are more stages than layers") {
+  question q = asked(dense_model(1));
+  q.pipeline = 8;
+  q.data = 1;
+  q.counts_ends = true;
+  int layers = 0;
+  for (stage const& s : stages_of(q)) {
+    CHECK((s.count >= 0 && s.first + s.count <= 1));
+    layers += s.count;
+  }
+  CHECK(layers == 1);
+}
+
 }  // namespace ashlar::predict::testing
