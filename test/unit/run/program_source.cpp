@@ -37,7 +37,8 @@ TEST_CASE("proved and frozen programs") {
   program_source proved = proved_program(make_source());
   CHECK(proved.prove().view().device_count == 2);
   program_source from_frozen = freeze<make_source>;
-  CHECK(from_frozen.prove().view().instructions.data() == freeze<make_source>.view().instructions.data());
+  CHECK(from_frozen.prove().view().instructions.data()
+        == freeze<make_source>.view().instructions.data());
 }
 
 }  // namespace
