@@ -203,7 +203,7 @@ def nested_in_fully_shard(_):
             for s in (0, 1)
         ),
         "refused": words_of(modules={s: sharded(s, nested=False) for s in (0, 1)}),
-        "whole": words_of(modules={s: stage(s) for s in (0, 1)}, data_ranks=2, sharding="full"),
+        "whole": words_of(modules={s: stage(s) for s in (0, 1)}, data_ranks=2, sharding="optimizer"),
     }
 
 

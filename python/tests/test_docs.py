@@ -14,7 +14,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 def test_the_blocks_of_the_page_run_in_their_order(capsys, monkeypatch):
-    monkeypatch.chdir(HERE.parent)
+    monkeypatch.chdir(PYTHON.parent)
     names = {}
     for block in BLOCKS[1:]:
         exec(block, names)
