@@ -1,9 +1,15 @@
 #!/bin/sh
 # Install what a build and the tests need on Debian 12 or a relative of it; does nothing where all is there.
+# With `tool`: only what the command-line tool and its packages need.
 set -eu
-packages="g++ clang libclang-rt-14-dev clang-format-14 cmake ninja-build pkg-config python3 python3-pip
-  libopenmpi-dev openmpi-bin doctest-dev libeigen3-dev librange-v3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libbenchmark-dev
-  iproute2 doxygen"
+tool="g++ cmake ninja-build librange-v3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libeigen3-dev"
+tests="clang libclang-rt-14-dev clang-format-14 pkg-config python3 python3-pip libopenmpi-dev openmpi-bin doctest-dev
+  libbenchmark-dev iproute2 doxygen"
+case "$*" in
+  "") packages="$tool $tests" ;;
+  tool) packages="$tool dpkg-dev file" ;;
+  *) echo "usage: cmake/setup-debian.sh [tool]" >&2 && exit 2 ;;
+esac
 
 if ! command -v apt-get >/dev/null; then
   echo "no apt-get here: please install the like of $packages"
@@ -22,6 +28,7 @@ if [ -n "$missing" ]; then
   # shellcheck disable=SC2086  # a list of words
   $root apt-get install -y -qq --no-install-recommends $missing >/dev/null
 fi
+[ $# = 0 ] || exit 0
 
 # What Debian 12 has not, in a folder of its own, beside nobody's Python: the reader of our checkpoints that others have, and
 # what makes the documentation's site.

@@ -1,4 +1,4 @@
-"""docs/pytorch.md says what is so."""
+"""docs/pytorch.md says what is so, and docs/start.md of PyTorch."""
 
 import pathlib
 import re
@@ -28,6 +28,14 @@ def test_the_page_begins_with_a_script_that_trains():
     pytest.importorskip("transformers")
     assert BLOCKS[0] == (HERE / "piped.py").read_text()
     losses = [float(line.split()[-1]) for line in losses_of("piped.py")]
+    assert len(losses) == 3 and losses[0] > losses[1] > losses[2]
+
+
+def test_the_script_of_the_first_page_trains(tmp_path):
+    page = (PYTHON.parent / "docs" / "start.md").read_text()
+    script = tmp_path / "train.py"
+    script.write_text(re.search(r"as `train.py`.*?```python\n(.*?)```", page, re.DOTALL)[1])
+    losses = [float(line.split()[-1]) for line in losses_of(script)]
     assert len(losses) == 3 and losses[0] > losses[1] > losses[2]
 
 

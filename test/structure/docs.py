@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The documentation tells the truth: its code is what stands in the tree, compiles and runs, and its links lead somewhere.
 
-usage: docs.py links|catalog|code|commands ROOT [COMPILER LIBRARY [PAGE]|TOOL [--write]]
+usage: docs.py links|catalog|code|commands|script ROOT [COMPILER LIBRARY [PAGE]|TOOL [--write]|PAGE]
 
 links  every relative link of a Markdown file leads to a file of the tree.
 catalog  docs/catalog.md has a row for each schedule of the catalog, and for no other.
@@ -12,6 +12,8 @@ code   a fenced block after `<!-- example: PATH -->` stands word for word in the
 commands  a ```console block is one command after `$ ` and what it prints. A page's commands run one after the other in one
        new folder, where TOOL is `ashlar`, Ashlar is installed in `$HOME/ashlar`, and a fenced block after `<!-- file: NAME -->`
        stands in the file NAME. With --write the pages are brought up to date.
+script prints a shell script that follows PAGE from its start: it writes the page's files, runs the blocks after
+       `<!-- command: NAME -->`, and compares what the ```console blocks print.
 """
 import os
 import re
@@ -22,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-pthread", "-DASHLAR_COMPILED"]
-BLOCK = re.compile(r"^(?:<!-- *(example|prints|file)(?:: *(\S+))? *-->\n+)?```(\w*)\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^(?:<!-- *(example|prints|file|command)(?:: *(\S+))? *-->\n+)?```(\w*)\n(.*?)^```$", re.M | re.S)
 
 
 def pages(root):
@@ -147,8 +149,27 @@ def commands(root, tool, write):
     return count == 0 or complaints != 0
 
 
+def script(root, page):
+    print('set -e; work=$(mktemp -d); cd "$work"')
+    for match in BLOCK.finditer((root / page).read_text()):
+        mark, name, language, body = match.groups()
+        if mark == "file":
+            print(f"cat >{name} <<'END OF FILE'\n{body}END OF FILE")
+        elif mark == "command":
+            print(f"echo '==== {name}:' $(date +%T)\n{body.rstrip()}")
+        elif language == "console":
+            command = re.match(r"\$ ((?:[^\n]*\\\n)*[^\n]*\n)", body)[1]
+            shown = body[len("$ " + command):]
+            print(f"cat >shown <<'END OF FILE'\n{shown.rstrip()}\nEND OF FILE")
+            print(f"{{ {command.rstrip()}; }} 2>&1 | sed 's/ *$//' >printed; diff -B shown printed; cat printed")
+    print("echo '==== all done:' $(date +%T)")
+    return False
+
+
 def main():
     what, root = sys.argv[1], Path(sys.argv[2]).resolve()
+    if what == "script":
+        return script(root, sys.argv[3])
     if what == "commands":
         return commands(root, sys.argv[3], "--write" in sys.argv[4:])
     return links(root) if what == "links" else catalog(root) if what == "catalog" else code(root, *sys.argv[3:6])

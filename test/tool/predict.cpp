@@ -184,6 +184,23 @@ torchrun pretrain_gpt.py ${ARGS} ${MORE[@]} --micro-batch-size 1 --global-batch-
       == predicted_run(same + " --tensor 8 --precision fp8")["step_seconds"]);
   CHECK(contains(run_tool("predict --cluster 8x8xH100 --megatron " + shell).out,
                  "not read: --log-interval"));
+  // As scripts are written: with variables, some of them from outside, and GPT-2's tokenizer by its
+  // files.
+  std::string const variables = scratch_file("variables.sh", R"(#!/bin/bash
+export LAYERS=80 HEADS="64"
+TP=${TP:-4}
+FREE=${1:-x}; WORLD=$(($GPUS * $NODES)); ROOT=${HOME}/data
+MODEL=(--num-layers $LAYERS --hidden-size 8192 --ffn-hidden-size 28672 --num-attention-heads ${HEADS} --swiglu)
+torchrun --nnodes $NODES pretrain_gpt.py "${MODEL[@]}" --group-query-attention --num-query-groups 8 --seq-length 8192 \
+  --micro-batch-size 1 --global-batch-size 256 --tensor-model-parallel-size ${TP} --use-distributed-optimizer --bf16 \
+  --pipeline-model-parallel-size $((2 * 2)) --pipeline-model-parallel-size 4 --untie-embeddings-and-output-weights \
+  --vocab-file $ROOT/vocab.json --merge-file ${ROOT}/merges.txt
+)");
+  std::string gpt2 = keys;
+  gpt2.replace(gpt2.find("128256"), 6, "50257");
+  CHECK(predicted_run("--cluster 8x8xH100 --megatron " + variables)["step_seconds"]
+        == predicted_run("--cluster 8x8xH100 --model " + scratch_file("gpt2.json", gpt2) + sizes
+                         + " --tensor 4")["step_seconds"]);
 
   std::string const yaml = scratch_file("run.yaml", R"(MODEL_ARGS:
   --num-layers: 12
@@ -270,6 +287,9 @@ data_parallel_shard_degree = -1
       {"predict --cluster 8xH100 --megatron "
            + scratch_file("few.sh", "--num-layers 4 --hidden-size 64"),
        "lacks --num-attention-heads"},
+      {"predict --cluster 8xH100 --megatron "
+           + scratch_file("open.sh", "--num-layers $LAYERS --hidden-size ${HIDDEN}"),
+       "${HIDDEN}"},
   });
 }
 

@@ -66,6 +66,41 @@ std::vector<std::string> shell_words(std::string_view text) {
   return words;
 }
 
+bool is_of_name(char c) { return begins_name(c) || (c >= '0' && c <= '9'); }
+
+// $NAME, ${NAME} and ${NAME:-value} are what was set before, or the value; what is not known stays as it
+// is.
+std::string expanded(std::string_view word, std::map<std::string, std::string> const& variables) {
+  std::string made;
+  for (std::size_t at = 0; at < word.size();) {
+    bool const is_braced = word.substr(at, 2) == "${";
+    std::size_t const begin = at + (is_braced ? 2 : 1);
+    std::size_t end = begin;
+    while (end < word.size() && is_of_name(word[end])) ++end;
+    if (word[at] != '$' || end == begin || !begins_name(word[begin])) {
+      made += word[at++];
+      continue;
+    }
+    auto const known = variables.find(std::string(word.substr(begin, end - begin)));
+    std::size_t const close = is_braced ? std::min(word.find('}', end), word.size() - 1) : end - 1;
+    std::string_view otherwise = word.substr(end, is_braced ? close - end : 0);
+    bool const has_default = otherwise.substr(0, 2) == ":-";
+    if (known != variables.end() && (otherwise.empty() || has_default))
+      made += known->second;
+    else
+      made += has_default ? otherwise.substr(2) : word.substr(at, close + 1 - at);
+    at = close + 1;
+  }
+  return made;
+}
+
+// The length of the name in NAME=value; 0 if the word is none of these.
+std::size_t assigned_name(std::string_view word) {
+  std::size_t end = 0;
+  while (end < word.size() && is_of_name(word[end])) ++end;
+  return end < word.size() && word[end] == '=' && begins_name(word.front()) ? end : 0;
+}
+
 bool is_yaml(std::string_view text) {
   for (std::string_view line : lines_of(text)) {
     line = trimmed(line);
@@ -143,7 +178,17 @@ void megatron_command::read_yaml(std::string_view text) {
 }
 
 void megatron_command::read_shell(std::string_view text) {
-  std::vector<std::string> const words = shell_words(text);
+  std::vector<std::string> words = shell_words(text);
+  std::map<std::string, std::string> variables;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    words[i] = expanded(words[i], variables);
+    std::size_t const name = assigned_name(words[i]);
+    if (name == 0) continue;
+    std::string value = words[i].substr(name + 1);
+    if (value.empty() && i + 1 < words.size() && words[i + 1].front() != '-')
+      value = words[i + 1];  // it was in quotes
+    variables[words[i].substr(0, name)] = value;
+  }
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i].size() < 3 || words[i].compare(0, 2, "--") != 0 || !begins_name(words[i][2])) continue;
     auto const equals = words[i].find('=');

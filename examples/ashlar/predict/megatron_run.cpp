@@ -89,8 +89,13 @@ nlohmann::json megatron_model(megatron_command& a) {
                                   : a.has("squared_relu") ? "relu2"
                                                           : "gelu"},
                    {"tie_word_embeddings", !a.has("untie_embeddings_and_output_weights")}};
-  long long const vocabulary = a.number("padded_vocab_size", a.number("vocab_size", 0));
-  if (vocabulary == 0) a.fail("lacks --vocab-size: that of the tokenizer is not known here");
+  // pretrain_gpt.py takes GPT-2's tokenizer where none is named.
+  bool const is_gpt2 =
+      a.word("tokenizer_type", "GPT2BPETokenizer") == "GPT2BPETokenizer" && a.has("merge_file");
+  long long const vocabulary =
+      a.number("padded_vocab_size", a.number("vocab_size", is_gpt2 ? 50257 : 0));
+  if (vocabulary == 0)
+    a.fail("lacks --vocab-size: that of its tokenizer is not known here; add it to the file");
   m["vocab_size"] = vocabulary;
   if (a.has("group_query_attention")) m["num_key_value_heads"] = a.number("num_query_groups", 1);
   a.number("num_query_groups", 0);
