@@ -1,0 +1,18 @@
+# An overlay port of the checkout that it stands in: vcpkg install ashlar --overlay-ports=CHECKOUT/cmake/recipes/vcpkg
+cmake_path(SET source NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../../../..")
+set(VCPKG_BUILD_TYPE release)  # headers: there is nothing to debug
+set(without)
+foreach(feature IN ITEMS json:nlohmann_json views:range-v3)
+  string(REGEX MATCH "^(.*):(.*)$" ignored ${feature})
+  if(NOT CMAKE_MATCH_1 IN_LIST FEATURES)
+    list(APPEND without -DCMAKE_DISABLE_FIND_PACKAGE_${CMAKE_MATCH_2}=ON)
+  endif()
+endforeach()
+
+vcpkg_cmake_configure(
+  SOURCE_PATH "${source}"
+  OPTIONS -DASHLAR_TESTS=OFF -DASHLAR_EXAMPLES=OFF -DASHLAR_DOCS=OFF -DASHLAR_BENCH=OFF -DASHLAR_COMPILED_LIBRARY=OFF -DASHLAR_MPI=OFF
+          -DASHLAR_CUDA=OFF ${without})
+vcpkg_cmake_install()
+vcpkg_cmake_config_fixup(CONFIG_PATH share/cmake/ashlar)
+vcpkg_install_copyright(FILE_LIST "${source}/LICENSE")
