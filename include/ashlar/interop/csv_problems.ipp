@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/sort.hpp>
 #include <ashlar/interop/csv_problems.hpp>
 
 namespace ashlar {
@@ -20,7 +21,7 @@ ASHLAR_INLINE void csv_problems::add(csv_problem p, std::string message) {
 }
 
 ASHLAR_INLINE std::vector<csv_problem> csv_problems::take() {
-  std::stable_sort(list_.begin(), list_.end(), [](csv_problem const& a, csv_problem const& b) {
+  merge_sort(list_, [](csv_problem const& a, csv_problem const& b) {
     return std::pair(a.line, a.column) < std::pair(b.line, b.column);
   });
   return std::move(list_);

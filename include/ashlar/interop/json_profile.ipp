@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/sort.hpp>
 #include <ashlar/interop/input_limits.hpp>
 #include <ashlar/interop/json_costs.hpp>
 #include <ashlar/interop/json_profile.hpp>
@@ -138,7 +139,7 @@ class profile_reader : json_reader {
   // The passes in their order, each with what began in it.
   std::vector<profiled_pass> placed(std::vector<interval> inside) {
     auto const earlier = [](auto const& a, auto const& b) { return a.begin < b.begin; };
-    std::stable_sort(passes_.begin(), passes_.end(), earlier);
+    merge_sort(passes_, earlier);
     std::sort(inside.begin(), inside.end(),
               [](interval const& a, interval const& b) { return a.begun < b.begun; });
     std::map<std::pair<int, std::pair<pass_kind, int>>, int> steps;  // by micro-batch, kind and stage

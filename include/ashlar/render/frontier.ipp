@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/sort.hpp>
 #include <ashlar/render/frontier.hpp>
 #include <ashlar/render/svg_chart.hpp>
 
@@ -61,8 +62,7 @@ ASHLAR_INLINE std::string svg(std::vector<frontier_curve> const& curves, std::st
     canvas.text(786, y, c.name);
   }
   // Lowest first: a label moves up where it has no room.
-  std::stable_sort(dots.begin(), dots.end(),
-                   [](labelled const& a, labelled const& b) { return a.overhead < b.overhead; });
+  merge_sort(dots, [](labelled const& a, labelled const& b) { return a.overhead < b.overhead; });
   dot_labels labels(chart);
   for (frontier_curve const& c : curves) {
     labels.keep_clear(c.reached);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/sort.hpp>
 #include <ashlar/render/graph_drawing.hpp>
 
 #include <algorithm>
@@ -70,8 +71,7 @@ ASHLAR_INLINE void graph_drawing::sweep(bool down) {
       for (int other : near) sum += at(other).row;
       nth(barycentre, n) = near.empty() ? at(n).row : sum / static_cast<double>(near.size());
     }
-    std::stable_sort(layer.begin(), layer.end(),
-                     [&](int a, int b) { return nth(barycentre, a) < nth(barycentre, b); });
+    merge_sort(layer, [&](int a, int b) { return nth(barycentre, a) < nth(barycentre, b); });
     for (std::size_t k = 0; k < layer.size(); ++k)
       at(layer[k]).row = static_cast<double>(k) - static_cast<double>(layer.size() - 1) / 2;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/sort.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/run/profiled_costs.hpp>
 #include <ashlar/run/rank_clocks.hpp>
@@ -254,7 +255,7 @@ ASHLAR_INLINE std::vector<profiled_rank> typical_step(std::vector<profiled_rank>
     }
   std::vector<int> order;
   for (int step = 0; step < steps; ++step) order.push_back(step);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+  merge_sort(order, [&](int a, int b) {
     auto const length = [&](int step) {
       return spans[static_cast<std::size_t>(step)].second - spans[static_cast<std::size_t>(step)].first;
     };

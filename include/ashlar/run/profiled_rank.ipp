@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/sort.hpp>
 #include <ashlar/run/profiled_rank.hpp>
 
 #include <algorithm>
@@ -55,8 +56,7 @@ ASHLAR_INLINE std::vector<profiled_rank> one_of_each(std::vector<profiled_rank> 
     known.push_back(std::move(passes));
     chosen.push_back(one);
   }
-  std::stable_sort(chosen.begin(), chosen.end(),
-                   [](auto const& a, auto const& b) { return a.rank < b.rank; });
+  merge_sort(chosen, [](auto const& a, auto const& b) { return a.rank < b.rank; });
   return chosen;
 }
 
