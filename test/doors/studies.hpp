@@ -57,9 +57,12 @@ inline void of_studies(dice& d) {
   choice.blocks = d.percent(50);
   if (d.percent(50)) choice.own = &s;
   knock([&] {
-    demand(step_time(layers, choice) >= 0);
-    demand(utilisation(layers, choice) >= 0);
-    least_step_time(layers, choice);
+    tick const step = step_time(layers, choice);
+    double const used = utilisation(layers, choice);
+    demand(step >= 0 && used >= 0);
+    // What lacks passes takes less time than a step.
+    if (choice.own == nullptr || check(s).ok()) demand(used <= 1);
+    if (auto const least = least_step_time(layers, choice)) demand(*least <= step);
   });
 
   std::vector<paired_pass> passes(static_cast<std::size_t>(d.between(0, 6)));

@@ -46,7 +46,6 @@ TEST_CASE("reductions hide behind the passes unless transfers block") {
   CHECK(step_time(dear, choice) - step_time(free, choice) == 4 * 2 * 20);
 }
 
-// step.
 TEST_CASE("no step is shorter than its bound") {
   layered_model const model{.layers = 64, .forward = 10, .backward = 30, .transfer = 2, .reduction = 30};
   int bounded = 0;
@@ -64,6 +63,18 @@ TEST_CASE("no step is shorter than its bound") {
   pipeline_choice const choice{catalog::find("1f1b"), devices{4}, chunks{1}, micro_batches{8}, true};
   CHECK(step_time(model, choice) == *least_step_time(model, choice));
   CHECK(utilisation_of(model, choice, *least_step_time(model, choice)) == utilisation(model, choice));
+}
+
+TEST_CASE("no device computes for longer than a step takes, and for inference nothing goes backwards") {
+  layered_model const model{.layers = 64, .forward = 10, .backward = 30, .transfer = 0};
+  for (catalog::entry const& listed : catalog::entries) {
+    pipeline_choice const choice{&listed, devices{4}, chunks{2}, micro_batches{8}};
+    if (!listed.check({.p = choice.p, .m = choice.m, .v = choice.loops}).ok()) continue;
+    CAPTURE(listed.name);
+    CHECK(utilisation(model, choice) <= 1);
+  }
+  pipeline_choice const choice{catalog::find("inference"), devices{4}, chunks{1}, micro_batches{8}};
+  CHECK(utilisation(model, choice) == doctest::Approx(8.0 / (8 + 4 - 1)));
 }
 
 TEST_CASE("two stages a device are half as long, whatever the schedule takes for its chunks") {

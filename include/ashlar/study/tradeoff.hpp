@@ -55,12 +55,12 @@ tick step_time(layered_model const& model, pipeline_choice const& choice);
 // None unless stages form a chain, and for a schedule that breaks a rule. Throws as step_schedule does.
 std::optional<tick> least_step_time(layered_model const& model, pipeline_choice const& choice);
 
-// Share of a step of this many ticks in which a device computes: 1 without any bubble, 0 of no time.
-// Throws violation with check().
+// Share of a step in which a device computes: 1 without any bubble, 0 of no time. Of a schedule that
+// has all its passes, no more than 1. Throws as step_schedule does.
+double utilisation(layered_model const& model, pipeline_choice const& choice);
+
+// The same, were the step of this many ticks.
 double utilisation_of(layered_model const& model, pipeline_choice const& choice, tick step);
-inline double utilisation(layered_model const& model, pipeline_choice const& choice) {
-  return utilisation_of(model, choice, step_time(model, choice));
-}
 
 // Samples a device: the batch over all devices of the pipeline.
 inline double batch_per_device(layered_model const& model, pipeline_choice const& choice) {

@@ -55,8 +55,13 @@ ASHLAR_INLINE schedule step_schedule(layered_model const& model, pipeline_choice
   return choice.entry->make({.p = choice.p, .m = choice.m, .cost = cost, .v = choice.loops});
 }
 
-ASHLAR_INLINE tick step_time(layered_model const& model, pipeline_choice const& choice) {
-  schedule const s = step_schedule(model, choice);
+}  // namespace ashlar
+
+namespace ashlar::study_detail {
+
+// Of a step_schedule.
+ASHLAR_INLINE tick time_of_step(layered_model const& model, pipeline_choice const& choice,
+                                schedule const& s) {
   tick const end = makespan(s), reduction = reduction_time(model, s);
   tick last = end;
   for (int d = 0; d < s.device_count(); ++d) {
@@ -79,6 +84,23 @@ ASHLAR_INLINE tick step_time(layered_model const& model, pipeline_choice const& 
   return last;
 }
 
+// Without a training nothing goes backwards.
+ASHLAR_INLINE double share_of_step(layered_model const& model, pipeline_choice const& choice,
+                                   execution_mode mode, tick step) {
+  if (step < 1) return 0;
+  tick const passes = model.forward + (mode == execution_mode::training ? model.backward : 0);
+  return static_cast<double>(passes) * model.layers * choice.m.value / choice.p.value
+         / static_cast<double>(step);
+}
+
+}  // namespace ashlar::study_detail
+
+namespace ashlar {
+
+ASHLAR_INLINE tick step_time(layered_model const& model, pipeline_choice const& choice) {
+  return study_detail::time_of_step(model, choice, step_schedule(model, choice));
+}
+
 ASHLAR_INLINE std::optional<tick> least_step_time(layered_model const& model,
                                                   pipeline_choice const& choice) {
   schedule const s = step_schedule(model, choice);
@@ -91,13 +113,15 @@ ASHLAR_INLINE std::optional<tick> least_step_time(layered_model const& model,
   return least->makespan + behind * reduction_time(model, s);
 }
 
+ASHLAR_INLINE double utilisation(layered_model const& model, pipeline_choice const& choice) {
+  schedule const s = step_schedule(model, choice);
+  return study_detail::share_of_step(model, choice, s.mode,
+                                     study_detail::time_of_step(model, choice, s));
+}
+
 ASHLAR_INLINE double utilisation_of(layered_model const& model, pipeline_choice const& choice,
                                     tick step) {
-  if (diagnosis const d = check(model, choice); !d.ok()) refuse(d);
-  if (step < 1) return 0;
-  double const work = static_cast<double>(model.forward + model.backward) * model.layers * choice.m.value
-                      / choice.p.value;
-  return work / static_cast<double>(step);
+  return study_detail::share_of_step(model, choice, step_schedule(model, choice).mode, step);
 }
 
 }  // namespace ashlar
