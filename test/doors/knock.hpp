@@ -40,6 +40,12 @@ inline double extreme_real(dice& d, double old) {
   return near[d.between(0, 11)];
 }
 
+// A count of no more than `most`, or one that there is no memory for.
+inline int some_count(dice& d, int most) {
+  int const n = d.percent(80) ? d.between(1, most) : extreme(d, most);
+  return n > most && n < most_stages ? most : n;
+}
+
 inline catalog::entry const& some_entry(dice& d) {
   for (;;) {
     std::size_t const i = static_cast<std::size_t>(d.between(0, 255)) % std::size(catalog::entries);

@@ -34,16 +34,9 @@ inline void of_studies(dice& d) {
       demand(least->makespan <= c.makespan && least->span <= c.span);
   };
   knock([&] { look_at(compare(s, model)); });
-  catalog::shape shape{devices{d.between(-1, 5)}, micro_batches{d.between(-1, 9)}};
-  if (d.percent(20)) shape.p = devices{extreme(d, 2)};
-  if (d.percent(20)) shape.m = micro_batches{extreme(d, 2)};
-  if (d.percent(20)) shape.v = chunks{extreme(d, 2)};
-  // Entries make as many passes as they are asked for, while there is memory.
-  if (shape.p.value > 100) shape.p = devices{4};
-  if (shape.m.value > 100) shape.m = micro_batches{4};
-  if (shape.v.value > 100) shape.v = chunks{2};
+  catalog::shape shape{devices{some_count(d, 5)}, micro_batches{some_count(d, 9)}};
+  if (d.percent(20)) shape.v = chunks{some_count(d, 4)};
   knock([&] { look_at(compare(e, shape, model)); });
-  knock([&] { fitting(e, shape); });
   knock([&] { count_transfers(s); });
   knock([&] { count_weight_copies(s.where); });
 

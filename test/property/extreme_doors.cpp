@@ -1,6 +1,7 @@
 // Whatever values it is given, a public function answers, or says which rule they break. The sanitizers
 // are the judges here, and what an answer has to keep.
 #include "doors/blocks.hpp"
+#include "doors/catalogs.hpp"
 #include "doors/fills.hpp"
 #include "doors/graph_plans.hpp"
 #include "doors/layouts.hpp"
@@ -27,6 +28,7 @@ void all_of(int count, void (*door)(random_case::dice&)) {
 
 TEST_CASE("transforms of schedules with anything in them") { all_of(20'000, doors::of_schedules); }
 TEST_CASE("transforms of blocks with anything in them") { all_of(20'000, doors::of_blocks); }
+TEST_CASE("published schedules of any shape") { all_of(8'000, doors::of_catalogs); }
 TEST_CASE("pictures of anything") { all_of(8'000, doors::of_pictures); }
 TEST_CASE("searches for anything") { all_of(8'000, doors::of_searches); }
 TEST_CASE("plans, choices and cuts of anything") { all_of(8'000, doors::of_plans); }

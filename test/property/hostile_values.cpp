@@ -4,6 +4,8 @@
 #include "shapes.hpp"
 #include "violations.hpp"
 #include <ashlar/block/algebra.hpp>
+#include <ashlar/catalog/graphs.hpp>
+#include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/fill/fill.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/optimize/improve.hpp>
@@ -20,6 +22,7 @@
 #include <ashlar/render/text.hpp>
 #include <ashlar/schedule/reorder.hpp>
 #include <ashlar/search/layouts.hpp>
+#include <ashlar/search/search.hpp>
 #include <ashlar/simulate/simulate.hpp>
 #include <ashlar/simulate/slack.hpp>
 #include <ashlar/study/compare.hpp>
@@ -83,6 +86,56 @@ TEST_CASE("hostile sizes: products that are none") {
   CHECK_BREAKS(ticks_fit, stretch_transfers(cost, tick_max));
   CHECK(catalog::find("hanayo")->check({.p = devices{int_min}, .m = micro_batches{1}}).broken
         == rule::parameter_is_at_least);
+  CHECK_BREAKS(parameter_is_at_most, placement(devices{int_max}, {{0}}));
+  CHECK_BREAKS(parameter_is_at_most, make_placement(devices{1}, stages{int_max}, [](int) { return 0; }));
+}
+
+TEST_CASE("hostile shapes: what there is no memory for is refused before it is made") {
+  devices const p{2};
+  micro_batches const m{2}, most{int_max};
+  for (catalog::entry const* const e : catalog::all_entries) {
+    CAPTURE(e->name);
+    CHECK_BREAKS(parameter_is_at_most, e->make({p, most}));
+    CHECK_BREAKS(parameter_is_at_most, e->make({devices{int_max}, m}));
+    CHECK_BREAKS(parameter_is_at_most, e->make({devices{most_stages}, micro_batches{most_stages}}));
+    // For each of the others that it looks at.
+    for (catalog::shape const& s : {catalog::shape{.p = p, .m = m, .v = chunks{int_max}},
+                                    {.p = p, .m = m, .w = waves{int_max}},
+                                    {.p = p, .m = m, .sequence_chunks = int_max}})
+      if ((s.v.value == int_max && e->uses(parameter::chunk_count))
+          || (s.w.value == int_max && e->uses(parameter::wave_count))
+          || (s.sequence_chunks == int_max && e->uses(parameter::sequence_chunk_count)))
+        CHECK_BREAKS(parameter_is_at_most, e->make(s));
+  }
+  CHECK_BREAKS(parameter_is_at_most, catalog::grouped_interleaved(p, most, chunks{2}, 2));
+  CHECK_BREAKS(parameter_is_at_most, catalog::dualpipev(p, most));
+  CHECK_BREAKS(parameter_is_at_most, catalog::gems(p, most));
+  CHECK_BREAKS(parameter_is_at_most, catalog::depth_first(p, chunks{2}, int_max));
+  CHECK_BREAKS(parameter_is_at_most, catalog::chimera_forward_doubling(devices{most_stages}));
+  CHECK_BREAKS(parameter_is_at_most, catalog::one_f_one_b(chain(stages{2}), linear(p), most));
+  CHECK_BREAKS(parameter_is_at_most,
+               search({.where = linear(p), .m = most, .cost = {}, .limit = {}}, {.passes = 10}));
+}
+
+TEST_CASE("hostile shapes: functions of schedules ask for what their entries ask for") {
+  devices const p{2};
+  CHECK_BREAKS(parameter_is_at_least, catalog::dualpipe(p, micro_batches{2}));
+  CHECK_BREAKS(parameter_is_a_multiple, catalog::dualpipe(devices{3}, micro_batches{8}));
+  CHECK_BREAKS(parameter_is_at_least, catalog::chimera(p, 0));
+  CHECK_BREAKS(parameter_is_a_multiple, catalog::bitpipe(devices{3}, catalog::unit_junction::code));
+  CHECK_BREAKS(parameter_is_at_least, catalog::breadth_first(p, chunks{2}, micro_batches{2}, 0));
+  CHECK_BREAKS(parameter_is_at_least, catalog::seq1f1b(p, -1));
+  CHECK_BREAKS(parameter_is_at_least, catalog::depth_first(p, chunks{int_min}, 2));
+  CHECK(catalog::grouped_interleaved(p, micro_batches{2}, chunks{2}, 0)
+        == catalog::grouped_interleaved(p, micro_batches{2}, chunks{2}, 2));
+  CHECK(catalog::group_of({.p = devices{0}, .m = micro_batches{2}}) == 0);
+  CHECK(catalog::common_tick(costs(stage_cost{tick_min, -1, 2})) == 1);
+  CHECK_BREAKS(counts_are_positive, catalog::in_units(costs{}, 0));
+  CHECK_BREAKS(parameter_is_at_least,
+               catalog::one_f_one_b(chain(stages{2}), placement(p, {{1, 0}}), micro_batches{2},
+                                    costs(pass_costs(), {.speeds = {100, 0}})));
+  CHECK_BREAKS(ticks_fit,
+               catalog::zero_bubble({p, micro_batches{2}, costs(stage_cost{tick_max, 1, 1})}, 2));
 }
 
 TEST_CASE("hostile timelines, and programs beside them") {
@@ -172,6 +225,10 @@ TEST_CASE("hostile layouts: no chunks, shares that are none, and layers of no si
   CHECK_BREAKS(sizes_fit, layouts_for(chain, devices{2}));
   chain.layers[1] = {.cost = {.forward = -1}};
   CHECK_BREAKS(no_duration_is_negative, layouts_for(chain, devices{2}));
+  // No room for the weights: with all budgets spent, none for activations.
+  chain.layers[1] = {};
+  chain.layers[1].resident = max_tick - 1;
+  CHECK(layouts_for(chain, devices{2}, {.kept_percent = {50}}).empty());
   chain.layers[1] = {};
   chain.budget = {};
   CHECK_BREAKS(tables_agree, layouts_for(chain, devices{2}));

@@ -290,6 +290,9 @@ data_parallel_shard_degree = -1
       {"predict --cluster 8xH100 --megatron "
            + scratch_file("open.sh", "--num-layers $LAYERS --hidden-size ${HIDDEN}"),
        "${HIDDEN}"},
+      // A word of nothing, with a quote right behind it.
+      {"predict --cluster 8xH100 --megatron " + scratch_file("quoted.sh", "--num-layers \"\"\"4\""),
+       "lacks --hidden-size"},
   });
 }
 

@@ -66,7 +66,7 @@ row row_of(ashlar::catalog::entry const& e, compare_options const& o) {
     return r;
   }
   ashlar::catalog::shape const shape = shape_of(e, o.shape);
-  if (auto const d = e.check(ashlar::fitting(e, shape)); !d.ok())
+  if (auto const d = e.check(shape); !d.ok())
     r.refused = ashlar::explain(d);
   else if (ashlar::divided_model const model = model_of(o); model.cost.passes.micro_batches() == 0)
     r.numbers = ashlar::compare(e, shape, model);
@@ -109,8 +109,7 @@ std::vector<effect> effects_of(CLI::App const& command, compare_options const& o
   for (ashlar::catalog::entry const* const e : known) {
     ashlar::catalog::shape alike = shape_of(*e, o.shape);
     alike.cost = {};  // what is given is for pieces of the model, however many
-    if (ashlar::catalog::shape const fit = ashlar::fitting(*e, alike); e->check(fit).ok())
-      made.push_back(e->make(fit));
+    if (e->check(alike).ok()) made.push_back(e->make(alike));
   }
   std::vector<ashlar::schedule const*> each;
   for (chosen_schedule const& s : own) each.push_back(&s.schedule);

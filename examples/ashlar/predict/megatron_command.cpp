@@ -45,7 +45,7 @@ std::vector<std::string> shell_words(std::string_view text) {
       else
         word += c;
     } else if (c == '"' || c == '\'') {
-      bool const is_variable = has_word && word.back() == '=' && word.front() != '-';
+      bool const is_variable = word.ends_with('=') && word.front() != '-';
       if (c == around || is_variable) {
         around = is_variable ? c : char{};
         end_word();

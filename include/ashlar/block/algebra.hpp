@@ -46,11 +46,7 @@ constexpr block unroll(block b, int times) {
   must_have_form(b);
   int const group = b.micro_batch_count();
   int const most = most_passes / max_of(group, static_cast<int>(b.cells.size()));
-  if (times > most)
-    refuse({.broken = rule::parameter_is_at_most,
-            .number = most,
-            .which = parameter::micro_batch_count,
-            .given = times});
+  must_be(at_most(parameter::micro_batch_count, times, most));
   tick const last = stretched(b.interval, times);
   std::size_t const cells = b.cells.size();
   for (int i = 1; i < times; ++i) {

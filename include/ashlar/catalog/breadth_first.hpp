@@ -27,6 +27,7 @@ constexpr diagnosis check_rounds(shape const& s) {
 // micro-batches of the round to follow each other through the devices. Every device has three ticks an
 // interval for each chunk and round, in which it works on that chunk as in 1F1B's block.
 constexpr block breadth_first(devices p, chunks v, micro_batches m, int rounds = 1) {
+  must_be(check_rounds({.p = p, .m = m, .v = v, .rounds = rounds}));
   block b{.graph = chain(stages{p.value * v.value}),
           .where = looped(p, v),
           .route = std::vector<int>(static_cast<std::size_t>(rounds), 0),

@@ -27,7 +27,7 @@ namespace ashlar::catalog {
 // all groups fill the devices, and but for the last are alike. Without transfers no other size is
 // faster.
 constexpr int group_of(shape const& s) {
-  if (s.group != 0) return s.group;
+  if (s.group != 0 || s.p.value < 1) return s.group;
   tick const p = s.p.value, m = s.m.value;
   for (tick groups = m / p; groups > 1; --groups)
     if (tick const size = (m + groups - 1) / groups; m - (groups - 1) * size >= p)
@@ -38,7 +38,9 @@ constexpr int group_of(shape const& s) {
 // A group has to fill the devices, lest a chunk waits for the one before; more than there are
 // micro-batches makes no sense.
 constexpr diagnosis check_groups(shape const& s) {
-  if (diagnosis const d = check_chunks(s); !d.ok() || s.group == 0) return d;
+  if (diagnosis const d = check_chunks(s); !d.ok()) return d;
+  if (s.group == 0)
+    return check_chunks({.p = s.p, .m = micro_batches{max_of(s.p.value, s.m.value)}, .v = s.v});
   return all_of({at_least(parameter::group_size, s.group, s.p.value),
                  at_most(parameter::group_size, s.group, s.m.value)});
 }
@@ -71,6 +73,7 @@ constexpr block interleaved(devices p, chunks v, int group, tick forward_hop,
 // A whole interval of three ticks per hop in both directions: warm-up 2(p - 1 - d) + (v - 1) g. With one
 // chunk the published order is that of 1F1B, which needs half as much of it.
 constexpr block depth_first(devices p, chunks v, int group) {
+  must_be(check_chunks({.p = p, .m = micro_batches{group}, .v = v}));
   if (v.value == 1) return one_f_one_b(p);
   tick const first = 3 * tick{v.value - 1} * group + 3 * tick{p.value - 1} + 1;
   return interleaved(p, v, group, 3, {pass_kind::backward},
@@ -82,6 +85,7 @@ constexpr block depth_first(devices p, chunks v, int group) {
 // With one chunk it is ZB-H1. Qi et al., Zero Bubble Pipeline Parallelism (2023); the order is that of
 // PyTorch's ScheduleInterleavedZeroBubble.
 constexpr block interleaved_zb(devices p, chunks v, int group) {
+  must_be(check_chunks({.p = p, .m = micro_batches{group}, .v = v}));
   if (v.value == 1) return zb_h1(p);
   tick const before = 3 * tick{v.value - 1} * group;
   return interleaved(p, v, group, 1, {pass_kind::backward_input, pass_kind::backward_weight},

@@ -99,8 +99,22 @@ class dualpipe_order {
   std::size_t weights_done_ = 0;
 };
 
+// DualPipe is for an even number of devices, and an even number of micro-batches, at least 2p.
+constexpr diagnosis check_dualpipe_shape(shape const& s) {
+  return all_of({check_shape(s), multiple_of(parameter::device_count, s.p.value, 2),
+                 at_least(parameter::micro_batch_count, s.m.value, 2 * tick{s.p.value}),
+                 multiple_of(parameter::micro_batch_count, s.m.value, 2)});
+}
+
+// DualPipeV is for at least 2p micro-batches.
+constexpr diagnosis check_dualpipev_shape(shape const& s) {
+  return all_of(
+      {check_shape(s), at_least(parameter::micro_batch_count, s.m.value, 2 * tick{s.p.value})});
+}
+
 // The first half of the micro-batches goes down the devices, the second up.
 constexpr schedule dualpipe(devices p, micro_batches m) {
+  must_be(check_dualpipe_shape({.p = p, .m = m}));
   int const count = m.value / 2;
   std::vector<int> route;
   for (int k = 0; k < 2 * count; ++k) route.push_back(k < count ? 0 : 1);
@@ -117,24 +131,12 @@ constexpr schedule dualpipe(devices p, micro_batches m) {
 // The two directions are the two ways of a V: the device of DualPipe on 2p devices that is as far from
 // its end, with the micro-batches of both directions taken for the same.
 constexpr schedule dualpipev(devices p, micro_batches m) {
+  must_be(check_dualpipev_shape({.p = p, .m = m}));
   schedule s =
       schedule_without_passes(v_shape(p), std::vector<int>(static_cast<std::size_t>(m.value), 0));
   for (int d = 0; d < p.value; ++d)
     nth(s.order, d) = dualpipe_order({d, 0}, {2 * p.value - 1 - d, 0}).write(d, p.value, m.value);
   return s;
-}
-
-// DualPipe is for an even number of devices, and an even number of micro-batches, at least 2p.
-constexpr diagnosis check_dualpipe_shape(shape const& s) {
-  return all_of({check_shape(s), multiple_of(parameter::device_count, s.p.value, 2),
-                 at_least(parameter::micro_batch_count, s.m.value, 2 * tick{s.p.value}),
-                 multiple_of(parameter::micro_batch_count, s.m.value, 2)});
-}
-
-// DualPipeV is for at least 2p micro-batches.
-constexpr diagnosis check_dualpipev_shape(shape const& s) {
-  return all_of(
-      {check_shape(s), at_least(parameter::micro_batch_count, s.m.value, 2 * tick{s.p.value})});
 }
 
 }  // namespace ashlar::catalog

@@ -3,7 +3,6 @@
 
 #include <ashlar/block/block.hpp>
 #include <ashlar/catalog/shape.hpp>
-#include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
@@ -35,7 +34,7 @@ struct entry {
 
   // The schedule under the shape's costs. Throws violation{check(s)}, and as retime does.
   constexpr schedule make(shape const& s) const {
-    if (diagnosis const d = check(s); !d.ok()) refuse(d);
+    must_be(check(s));
     if (schedule_of == nullptr) return retime(repeat(block_of(s), s.m), s.cost);
     schedule made = schedule_of(s);
     if (made.cost == s.cost) return made;

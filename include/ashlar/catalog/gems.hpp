@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ashlar/block/algebra.hpp>
+#include <ashlar/catalog/shape.hpp>
 #include <ashlar/core/ids.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/repeat.hpp>
@@ -13,7 +14,7 @@ namespace ashlar::catalog {
 // One micro-batch down and back, then one up and back: it sets out where the first one's backward turns
 // last, on the device that is free first. No device ever holds two.
 constexpr block gems(devices p) {
-  tick const period = 2 * p.value + 1;
+  tick const period = 2 * tick{p.value} + 1;
   block const down =
       make_block(linear(p), costs{}, 2 * period, {pass_kind::forward, pass_kind::backward},
                  [=](pass_kind kind, int s) {
@@ -24,6 +25,7 @@ constexpr block gems(devices p) {
 
 // Any number of micro-batches, even an odd one.
 constexpr schedule gems(devices p, micro_batches m) {
+  must_be(check_shape({.p = p, .m = m}));
   return gems(p) | repeat(micro_batches{m.value + m.value % 2}) | take(m);
 }
 

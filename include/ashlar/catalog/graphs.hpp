@@ -2,9 +2,9 @@
 // DNN Training with Graph Pipeline Parallelism (2024); kFkB: Wang et al., Ada-Grouper (2023).
 #pragma once
 
+#include <ashlar/block/form.hpp>
 #include <ashlar/catalog/orders.hpp>
 #include <ashlar/core/algorithm.hpp>
-#include <ashlar/core/cost_sizes.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/nth.hpp>
@@ -26,18 +26,16 @@ namespace ashlar::catalog {
 // then k backwards and k forwards in turn. Orders are those of stages with a device each; stages that
 // share a device take turns by their starts, and micro-batches take routes in turns. `m` is in units of
 // the smallest micro-batches. Squeezed under `cost`. Throws violation: as in_flight() and relocate() do,
-// and rule::order_has_no_cycle where turns k b do not divide one another and stages come to wait for
-// each other in a cycle; powers of two do not.
+// rule::parameter_is_at_most for more than most_passes, and rule::order_has_no_cycle where turns k b do
+// not divide one another and stages come to wait for each other in a cycle; powers of two do not.
 constexpr schedule k_f_k_b(stage_graph const& graph, placement const& where, micro_batches m,
                            std::vector<int> const& k, costs cost = {}) {
   std::vector<std::int64_t> const units = in_flight(graph, k);
   if (graph.count() != where.stage_count())
     refuse(wrong_size(table::stages_of_placement, where.stage_count(), graph.count()));
-  if (diagnosis const d =
-          check_sizes(cost, graph.count(), where.device_count(), m.value, graph.sequence_chunks());
-      !d.ok())
-    refuse(d);
+  must_be(check(cost, graph.count(), where.device_count(), m.value, graph.sequence_chunks()));
   if (m.value < 1) refuse({.broken = rule::counts_are_positive, .number = m.value});
+  must_be(at_most(parameter::micro_batch_count, m.value, most_passes / max_of(1, graph.count())));
   placement const each = linear(devices{graph.count()});
   costs alike = cost;
   if (where != each) {

@@ -14,10 +14,24 @@
 
 namespace ashlar::catalog {
 
+// Micro-batches of a group: as many as the shape says, else one for each device.
+constexpr int close_group_of(shape const& s) { return s.group == 0 ? s.p.value : s.group; }
+
+// At least half of the devices, or the micro-batches of a group wait for each other in a cycle; more
+// than p only hold more.
+constexpr diagnosis check_close_groups(shape const& s) {
+  if (diagnosis const d = check_chunks(s); !d.ok()) return d;
+  return all_of({at_least(parameter::group_size, close_group_of(s), s.p.value / 2 + s.p.value % 2),
+                 at_most(parameter::group_size, close_group_of(s), s.p.value)});
+}
+
 // v chunks a device: 1/2 + 1/(2v) of the memory of 1F1B for g = ceil(p/2), all of it for g = p. Not the
 // squeeze of a repeated block: the last group may be smaller than g, and a block of g micro-batches
 // would tie the warm-up to whole groups. Orders only; starts are 0.
 constexpr schedule grouped_interleaved(devices p, micro_batches m, chunks v, int group) {
+  shape const given{.p = p, .m = m, .v = v, .group = group};
+  must_be(check_close_groups(given));
+  group = close_group_of(given);
   // (local chunk, micro-batch) in the order of the forwards; backwards go through the chunks in reverse.
   struct place {
     int chunk = 0, micro_batch = 0;
@@ -46,18 +60,6 @@ constexpr schedule grouped_interleaved(devices p, micro_batches m, chunks v, int
     }
   }
   return s;
-}
-
-// Micro-batches of a group: as many as the shape says, else one for each device.
-constexpr int close_group_of(shape const& s) { return s.group == 0 ? s.p.value : s.group; }
-
-// At least half of the devices, or the micro-batches of a group wait for each other in a cycle; more
-// than p only hold more.
-constexpr diagnosis check_close_groups(shape const& s) {
-  if (diagnosis const d = check_shape(s); !d.ok()) return d;
-  return all_of({at_least(parameter::chunk_count, s.v.value, 1),
-                 at_least(parameter::group_size, close_group_of(s), s.p.value / 2 + s.p.value % 2),
-                 at_most(parameter::group_size, close_group_of(s), s.p.value)});
 }
 
 // Squeezed. With a last group too small for the devices, which would wait for each other in a cycle,

@@ -7,17 +7,11 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/ids.hpp>
 
-#include <limits>
-
 namespace ashlar::catalog {
 
-// Hanayo is for at least one wave, and passes that an int can count.
+// Hanayo is for at least one wave; each has two stages of a device.
 constexpr diagnosis check_waves(shape const& s) {
-  if (diagnosis const d = all_of({check_shape(s), at_most(parameter::device_count, s.p.value,
-                                                          std::numeric_limits<int>::max() / 2)});
-      !d.ok())
-    return d;
-  return check_count(s, parameter::wave_count, s.w.value, 2 * s.p.value);
+  return check_count(s, parameter::wave_count, s.w.value, 2);
 }
 
 // The order is that of the picture in which all passes take one step: a wave down and up the p devices
@@ -29,6 +23,7 @@ constexpr diagnosis check_waves(shape const& s) {
 // two for each wave; wave n has the n-th place in it, so that passes of different waves do not collide
 // however often the block repeats.
 constexpr block hanayo(devices p, waves w, micro_batches m) {
+  must_be(check_waves({.p = p, .m = m, .w = w}));
   tick const step = 3 * tick{w.value}, turn = 2 * tick{p.value};
   return make_block(wave(p, w), costs{}, 2 * step, {pass_kind::forward, pass_kind::backward},
                     [=](pass_kind kind, int stage) {

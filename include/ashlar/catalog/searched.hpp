@@ -15,10 +15,10 @@ namespace ashlar::catalog {
 std::int64_t search_budget_of(schedule const& s);
 
 // The greatest number of ticks of which all times are multiples: what is searched does not depend on the
-// unit of the costs. 1 where speeds or bandwidths round.
+// unit of the costs. 1 where speeds or bandwidths round, and where a time is negative.
 tick common_tick(costs const& c);
 
-// In ticks `unit` times as long.
+// In ticks `unit` times as long. Throws violation{rule::counts_are_positive} for none.
 costs in_units(costs c, tick unit);
 
 // A span that no schedule of this shape is below, where a closed form says so; else 0.
@@ -32,6 +32,9 @@ tick least_span(shape const& s, int limit, ClosedForms closed_forms) {
   return closed_forms(
       uniform_workload{s.p, s.m, s.cost.passes.of(0), links.inside.time_of(s.cost.message), limit});
 }
+
+// The shape's sizes, with so many chunks a device, and its costs.
+diagnosis check_costs(shape const& s, int chunk_count);
 
 // The least span found under `limit` chunk activations a device, beginning with `start`; of those, the
 // least makespan. Ends at a schedule of span `least`. Passes may start later than they could where that

@@ -26,26 +26,35 @@ ASHLAR_INLINE std::int64_t search_budget_of(schedule const& s) {
 ASHLAR_INLINE tick common_tick(costs const& c) {
   if (!c.on.speeds.empty()) return 1;
   tick common = 0;
-  bool rounds = false;
+  bool has_none = false;
+  auto const divide = [&](tick t) {
+    has_none = has_none || t < 0;
+    if (!has_none) common = greatest_common_divisor(common, t);
+  };
   for_each_link(c.on.links, [&](link_speed const& l) {
-    rounds = rounds || l.bandwidth != 0;
-    common = greatest_common_divisor(common, l.latency);
+    has_none = has_none || l.bandwidth != 0;
+    divide(l.latency);
   });
-  if (rounds) return 1;
   c.passes.for_each([&](int, int, stage_cost const& s) {
     for (tick t : {s.forward, s.backward_input, s.backward_weight, s.of(pass_kind::recompute)})
-      common = greatest_common_divisor(common, t);
+      divide(t);
   });
-  return max_of<tick>(common, 1);
+  return has_none ? 1 : max_of<tick>(common, 1);
 }
 
 ASHLAR_INLINE costs in_units(costs c, tick unit) {
+  if (unit < 1) refuse({.broken = rule::counts_are_positive, .number = unit});
   c.passes.change_each([&](stage_cost& s) {
     for (tick* t : {&s.forward, &s.backward_input, &s.backward_weight}) *t /= unit;
     if (s.recompute != stage_cost::same_as_forward) s.recompute /= unit;
   });
   for_each_link(c.on.links, [&](link_speed& l) { l.latency /= unit; });
   return c;
+}
+
+ASHLAR_INLINE diagnosis check_costs(shape const& s, int chunk_count) {
+  if (diagnosis const d = check_count(s, parameter::chunk_count, chunk_count); !d.ok()) return d;
+  return ashlar::check(s.cost, chunk_count * s.p.value, s.p.value, s.m.value, 1);
 }
 
 ASHLAR_INLINE schedule least_idle(schedule start, shape const& s, int limit, tick least) {
@@ -64,12 +73,14 @@ ASHLAR_INLINE schedule least_idle(schedule start, shape const& s, int limit, tic
 }
 
 ASHLAR_INLINE schedule zero_bubble_v(shape const& s, int limit) {
+  must_be(check_costs(s, 2));
   tick const least = least_span(
       s, limit, [](uniform_workload const& u) { return max_of(v_shape_bound(u), warm_up_bound(u)); });
   return least_idle(v_zb(s.p) | repeat(s.m) | reorder(), s, limit, least);
 }
 
 ASHLAR_INLINE schedule zero_bubble(shape const& s, int limit) {
+  must_be(check_costs(s, 1));
   tick const least = least_span(s, limit, [](uniform_workload const& u) {
     return max_of(linear_bound(u), deferred_weights_bound(u));
   });

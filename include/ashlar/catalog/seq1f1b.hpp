@@ -11,15 +11,16 @@
 
 namespace ashlar::catalog {
 
-// Seq1F1B is for at least one chunk of each sequence, and passes that an int can count.
+// Seq1F1B is for at least one chunk of each sequence.
 constexpr diagnosis check_sequence_chunks(shape const& s) {
-  return check_count(s, parameter::sequence_chunk_count, s.sequence_chunks, s.m.value);
+  return check_count(s, parameter::sequence_chunk_count, s.sequence_chunks);
 }
 
 // The q chunks of one sequence, repeated m times. They go forward in order and, as each one's gradients
 // come from the later ones too, backward in reverse: the first backward is that of the last chunk, so
 // 1F1B's p - d units in flight become p - d + q - 1, each of them a q-th in size.
 constexpr block seq1f1b(devices p, int q) {
+  must_be(check_sequence_chunks({.p = p, .m = micro_batches{1}, .sequence_chunks = q}));
   block b{.graph = in_sequence_chunks(chain(stages{p.value}), q),
           .where = linear(p),
           .route = std::vector<int>(static_cast<std::size_t>(q), 0),

@@ -1,13 +1,13 @@
 // The shapes that a catalog entry is built for, and its answer to shapes that it cannot be built for.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/ids.hpp>
 
 #include <cstdint>
 #include <initializer_list>
-#include <limits>
 
 namespace ashlar::catalog {
 
@@ -28,22 +28,6 @@ struct shape {
   int sequence_chunks = 2;
 };
 
-// A parameter within its bounds, or the diagnosis that says so.
-// Bounds are wide, so that one computed from another parameter does not overflow.
-constexpr diagnosis at_least(parameter which, std::int64_t given, std::int64_t least) {
-  if (given >= least) return {};
-  return {.broken = rule::parameter_is_at_least, .number = least, .which = which, .given = given};
-}
-constexpr diagnosis at_most(parameter which, std::int64_t given, std::int64_t most) {
-  if (given <= most) return {};
-  return {.broken = rule::parameter_is_at_most, .number = most, .which = which, .given = given};
-}
-// A divisor below 1 is another parameter out of bounds, which has its own diagnosis.
-constexpr diagnosis multiple_of(parameter which, std::int64_t given, std::int64_t divisor) {
-  if (divisor < 1 || given % divisor == 0) return {};
-  return {.broken = rule::parameter_is_a_multiple, .number = divisor, .which = which, .given = given};
-}
-
 // The first that is broken.
 constexpr diagnosis all_of(std::initializer_list<diagnosis> all) {
   for (diagnosis const& d : all)
@@ -51,22 +35,29 @@ constexpr diagnosis all_of(std::initializer_list<diagnosis> all) {
   return {};
 }
 
-// What every entry asks for.
+// So many times a stage runs a micro-batch, each in up to three passes.
+inline constexpr int most_runs = most_passes / 3;
+
+// What every entry asks for: no more stages and passes than there is memory for.
 constexpr diagnosis check_shape(shape const& s) {
-  return all_of({at_least(parameter::device_count, s.p.value, 1),
-                 at_least(parameter::micro_batch_count, s.m.value, 1)});
+  if (diagnosis const d = all_of({at_least(parameter::device_count, s.p.value, 1),
+                                  at_least(parameter::micro_batch_count, s.m.value, 1),
+                                  at_most(parameter::device_count, s.p.value, most_stages)});
+      !d.ok())
+    return d;
+  return at_most(parameter::micro_batch_count, s.m.value, most_runs / s.p.value);
 }
 
-// At least one, and times `factor` still an int.
-constexpr diagnosis check_count(shape const& s, parameter which, int given, int factor) {
+// The same with so many times as many stages or micro-batches as `given` says, at least one.
+constexpr diagnosis check_count(shape const& s, parameter which, int given, int times = 1) {
   if (diagnosis const d = check_shape(s); !d.ok()) return d;
-  return all_of(
-      {at_least(which, given, 1), at_most(which, given, std::numeric_limits<int>::max() / factor)});
+  int const by_stages = most_stages / s.p.value, by_runs = most_runs / s.p.value / s.m.value;
+  return all_of({at_least(which, given, 1), at_most(which, given, min_of(by_stages, by_runs) / times)});
 }
 
-// For schedules with several chunks on each device: at least one, and passes that an int can count.
+// For schedules with several chunks on each device.
 constexpr diagnosis check_chunks(shape const& s) {
-  return check_count(s, parameter::chunk_count, s.v.value, s.p.value);
+  return check_count(s, parameter::chunk_count, s.v.value);
 }
 
 }  // namespace ashlar::catalog

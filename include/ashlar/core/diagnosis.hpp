@@ -87,6 +87,22 @@ constexpr diagnosis wrong_size(table of, auto entries, std::int64_t needed) {
           .needed = needed};
 }
 
+// A parameter within its bounds, or the diagnosis that says so.
+// Bounds are wide, so that one computed from another parameter does not overflow.
+constexpr diagnosis at_least(parameter which, std::int64_t given, std::int64_t least) {
+  if (given >= least) return {};
+  return {.broken = rule::parameter_is_at_least, .number = least, .which = which, .given = given};
+}
+constexpr diagnosis at_most(parameter which, std::int64_t given, std::int64_t most) {
+  if (given <= most) return {};
+  return {.broken = rule::parameter_is_at_most, .number = most, .which = which, .given = given};
+}
+// A divisor below 1 is another parameter out of bounds, which has its own diagnosis.
+constexpr diagnosis multiple_of(parameter which, std::int64_t given, std::int64_t divisor) {
+  if (divisor < 1 || given % divisor == 0) return {};
+  return {.broken = rule::parameter_is_a_multiple, .number = divisor, .which = which, .given = given};
+}
+
 // Thrown by operations that have no valid result. Its what() is the rule's sentence; `why` has the rest.
 class violation : public std::exception {
  public:

@@ -39,4 +39,9 @@ template <class = void>
   __builtin_unreachable();
 }
 
+// Throws violation{d}, if it is one.
+constexpr void must_be(diagnosis const& d) {
+  if (!d.ok()) refuse(d);
+}
+
 }  // namespace ashlar

@@ -97,11 +97,7 @@ ASHLAR_INLINE filling fill_steps(schedule step, work_graph const& work, fill_opt
   int const count = max_of(most, o.period);
   std::size_t passes = 1;
   for (auto const& order : step.order) passes += order.size();
-  if (auto const limit = static_cast<int>(most_passes / passes); count > limit)
-    refuse({.broken = rule::parameter_is_at_most,
-            .number = limit,
-            .which = parameter::work_period,
-            .given = count});
+  must_be(at_most(parameter::work_period, count, static_cast<int>(most_passes / passes)));
   if (saturating_product(count, length) >= max_tick)
     refuse({.broken = rule::ticks_fit, .number = length});
   append_rest(times, step.device_count(), count * length);

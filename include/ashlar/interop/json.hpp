@@ -15,7 +15,8 @@ namespace ashlar {
 // read_json_schedule() knows their unit; `costs.per_stage` has an entry for each stage or, where
 // chunks of sequences or micro-batches differ, for each of these on each stage. Bounds and gaps are
 // there for schedules that have a bound. O(min(p, 16) p n) for n passes on p devices. Throws violation:
-// check_form(s), rule::ticks_fit for a unit of no tick, or of more than can be counted.
+// check_form(s), rule::ticks_fit for a pass that starts before 0, from where a makespan is counted, and
+// for a unit of no tick, or of more than can be counted.
 nlohmann::ordered_json to_json(schedule const& s, std::string_view name, time_scale const& scale = {});
 
 }  // namespace ashlar

@@ -56,6 +56,12 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
   for (auto const& order : s.order) {
     ordered_json tokens = ordered_json::array(), ticks = ordered_json::array();
     for (timed_pass const& t : order) {
+      if (t.start < 0)
+        refuse({.broken = rule::ticks_fit,
+                .first = {.device = static_cast<int>(&order - s.order.data()),
+                          .index = static_cast<int>(&t - order.data()),
+                          .what = t.what},
+                .number = t.start});
       tokens.push_back(to_string(t.what));
       ticks.push_back(t.start);
     }

@@ -36,14 +36,9 @@ struct lower_options {
 
 // Whether the options are in range: the first parameter that is not.
 constexpr diagnosis check(lower_options const& o) {
-  auto const at_least = [](parameter which, int given, int bound) {
-    return diagnosis{
-        .broken = rule::parameter_is_at_least, .number = bound, .which = which, .given = given};
-  };
   if (o.data_ranks < 1) return at_least(parameter::data_rank_count, o.data_ranks, 1);
   if (o.weight_buffers < 1) return at_least(parameter::weight_buffer_count, o.weight_buffers, 1);
-  if (o.prefetch < 0) return at_least(parameter::prefetch_distance, o.prefetch, 0);
-  return {};
+  return at_least(parameter::prefetch_distance, o.prefetch, 0);
 }
 
 }  // namespace ashlar

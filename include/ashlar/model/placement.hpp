@@ -22,10 +22,12 @@ class placement {
   constexpr placement() = default;
 
   // `routes`: a list of devices by stage for each route, all of the same length.
-  // Throws violation: rule::counts_are_positive, rule::tables_agree, rule::every_stage_has_a_device.
+  // Throws violation: rule::counts_are_positive, rule::parameter_is_at_most for more than most_stages of
+  // either, rule::tables_agree, rule::every_stage_has_a_device.
   constexpr placement(devices count, std::vector<std::vector<int>> const& routes)
       : devices_(count.value) {
     if (devices_ < 1) refuse({.broken = rule::counts_are_positive, .number = devices_});
+    must_be(at_most(parameter::device_count, devices_, most_stages));
     if (routes.empty() || routes[0].empty()) refuse({.broken = rule::counts_are_positive});
     stages_ = static_cast<int>(routes[0].size());
     for (std::vector<int> const& route : routes) {
@@ -81,17 +83,15 @@ class placement {
 constexpr stages stages_of(devices p, int each) {
   if (p.value < 1 || each < 1)
     refuse({.broken = rule::counts_are_positive, .number = p.value < 1 ? p.value : each});
-  if (each > most_stages / p.value)
-    refuse({.broken = rule::parameter_is_at_most,
-            .number = most_stages / p.value,
-            .which = parameter::chunk_count,
-            .given = each});
+  must_be(at_most(parameter::chunk_count, each, most_stages / p.value));
   return stages{p.value * each};
 }
 
-// One route whose stage s lives on device_of(s).
+// One route whose stage s lives on device_of(s). Throws violation: rule::parameter_is_at_most for more
+// than most_stages, and as the constructor does.
 template <class DeviceOf>
 constexpr placement make_placement(devices p, stages count, DeviceOf device_of) {
+  must_be(at_most(parameter::stage_count, count.value, most_stages));
   std::vector<int> route;
   for (int s = 0; s < count.value; ++s) route.push_back(device_of(s));
   return placement(p, {route});

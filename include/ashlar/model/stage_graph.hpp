@@ -182,11 +182,7 @@ class stage_graph {
 
   static constexpr void must_be_few(int count) {
     if (count < 1) refuse({.broken = rule::counts_are_positive, .number = count});
-    if (count > most_stages)
-      refuse({.broken = rule::parameter_is_at_most,
-              .number = most_stages,
-              .which = parameter::stage_count,
-              .given = count});
+    must_be(at_most(parameter::stage_count, count, most_stages));
   }
 
   constexpr void set_edges(dynamic_array<stage_edge> edges) {

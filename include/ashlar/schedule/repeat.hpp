@@ -97,12 +97,8 @@ constexpr schedule repeat(block const& b, micro_batches count) {
   if (count.value < 1 || group < 1) refuse({.broken = rule::counts_are_positive, .number = count.value});
   must_have_form(b);
   if (count.value % group != 0) refuse({.broken = rule::micro_batches_fill_blocks, .number = group});
-  if (int const most = most_passes / max_of(1, static_cast<int>(b.cells.size()));
-      count.value / group > most)
-    refuse({.broken = rule::parameter_is_at_most,
-            .number = std::int64_t{most} * group,
-            .which = parameter::micro_batch_count,
-            .given = count.value});
+  int const most = most_passes / max_of(1, static_cast<int>(b.cells.size()));
+  must_be(at_most(parameter::micro_batch_count, count.value, std::int64_t{most} * group));
   tick const instances = count.value / group, last = stretched(b.interval, instances);
   for (cell const& c : b.cells) static_cast<void>(shifted(c.offset, last));
 

@@ -58,12 +58,7 @@ ASHLAR_INLINE diagnosis check(variety const& how, search_problem const& problem,
   int const m = problem.m.value;
   for (int const count : {m, sequence_chunks})
     if (count < 1) return {.broken = rule::counts_are_positive, .number = count};
-  if (int const most = most_passes / m; sequence_chunks > most)
-    return {.broken = rule::parameter_is_at_most,
-            .number = most,
-            .which = parameter::sequence_chunk_count,
-            .given = sequence_chunks};
-  return {};
+  return at_most(parameter::sequence_chunk_count, sequence_chunks, most_passes / m);
 }
 
 ASHLAR_INLINE layout_choice vary(layout_choice c, std::vector<int> const& recomputed,
@@ -125,7 +120,8 @@ ASHLAR_INLINE std::vector<int> chunks_without_room(layout_choice const& plain, i
       }
       return saturating_sum(sum, most_again);
     };
-    byte_count const room = saturating_product(limit.free_on(where, device), percents * sequence_chunks);
+    byte_count const free = limit.free_on(where, device);
+    byte_count const room = free < 0 ? free : saturating_product(free, percents * sequence_chunks);
     int again = 0;
     while (again < v && held(again) > room) ++again;
     for (int stage = 0; stage < count && again > 0; ++stage) {

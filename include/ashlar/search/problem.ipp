@@ -9,8 +9,6 @@
 #include <ashlar/search/problem.hpp>
 #include <ashlar/search/seeds.hpp>
 
-#include <limits>
-
 namespace ashlar {
 
 ASHLAR_INLINE std::vector<int> recomputed_stages(search_problem const& problem) {
@@ -39,12 +37,11 @@ ASHLAR_INLINE std::vector<byte_count> smallest_budgets(search_problem const& pro
 ASHLAR_INLINE diagnosis check(search_problem const& problem) {
   for (int count : {problem.m.value, problem.sequence_chunks})
     if (count < 1) return {.broken = rule::counts_are_positive, .number = count};
-  constexpr int most = std::numeric_limits<int>::max();
-  if (problem.m.value > most / problem.sequence_chunks)
-    return {.broken = rule::parameter_is_at_most,
-            .number = most / problem.sequence_chunks,
-            .which = parameter::micro_batch_count,
-            .given = problem.m.value};
+  int const most = most_passes / max_of(1, problem.where.stage_count());
+  if (diagnosis const d =
+          at_most(parameter::micro_batch_count, problem.m.value, most / problem.sequence_chunks);
+      !d.ok())
+    return d;
   int const count = problem.m.value * problem.sequence_chunks;
   if (diagnosis const d = check(problem.cost, problem.where.stage_count(), problem.where.device_count(),
                                 count, problem.sequence_chunks);

@@ -58,10 +58,6 @@ int count_transfers(schedule const& s);
 // How many times the devices hold the whole model's weights; 0 without stages.
 double count_weight_copies(placement const& where);
 
-// The shape with the nearest number of devices that the entry is for: one device for what is no
-// pipeline.
-catalog::shape fitting(catalog::entry const& e, catalog::shape s);
-
 namespace study_detail {
 
 // Costs of a schedule's stages, in ticks of which `unit` are one of the model's.

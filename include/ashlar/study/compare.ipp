@@ -46,13 +46,6 @@ ASHLAR_INLINE double count_weight_copies(placement const& where) {
   return static_cast<double>(held) / where.stage_count();
 }
 
-ASHLAR_INLINE catalog::shape fitting(catalog::entry const& e, catalog::shape s) {
-  if (diagnosis const d = e.check(s);
-      d.broken == rule::parameter_is_at_most && d.which == parameter::device_count)
-    s.p = devices{static_cast<int>(d.number)};
-  return s;
-}
-
 }  // namespace ashlar
 
 namespace ashlar::study_detail {
@@ -80,11 +73,7 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_
       !d.ok())
     refuse(d);
   if (model.piece_count < 1) refuse({.broken = rule::counts_are_positive, .number = model.piece_count});
-  if (model.piece_count > most_stages)
-    refuse({.broken = rule::parameter_is_at_most,
-            .number = most_stages,
-            .which = parameter::stage_count,
-            .given = model.piece_count});
+  must_be(at_most(parameter::stage_count, model.piece_count, most_stages));
   if (model.kept_percent < 0 || model.kept_percent > 100)
     refuse({.broken = rule::sizes_fit, .number = model.kept_percent});
   if (sequence_chunks == 1) cost = of_whole_sequences(std::move(cost));
@@ -181,7 +170,6 @@ ASHLAR_INLINE comparison compare(schedule const& s, divided_model const& model) 
 }
 
 ASHLAR_INLINE comparison compare(catalog::entry const& e, catalog::shape s, divided_model const& model) {
-  s = fitting(e, s);
   s.cost = {};
   int stage_count = 0, parts = 1, sequence_chunks = 1;
   {

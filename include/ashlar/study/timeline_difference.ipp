@@ -22,11 +22,7 @@ ASHLAR_INLINE std::vector<path_difference> path_of_difference(std::vector<paired
   if (passes.empty()) return path;
   for (int count : {stage_count, micro_batch_count})
     if (count < 1) refuse({.broken = rule::counts_are_positive, .number = count});
-  if (int const most = most_passes / micro_batch_count; stage_count > most)
-    refuse({.broken = rule::parameter_is_at_most,
-            .number = most,
-            .which = parameter::stage_count,
-            .given = stage_count});
+  must_be(at_most(parameter::stage_count, stage_count, most_passes / micro_batch_count));
   for (paired_pass const& p : passes) {
     site const at{.device = p.device, .what = p.what};
     if (p.what.kind >= pass_kind::work || p.what.stage < 0 || p.what.stage >= stage_count

@@ -42,8 +42,7 @@ ASHLAR_INLINE schedule step_schedule(layered_model const& model, pipeline_choice
                              ? *choice.own
                              : choice.entry->make({.p = choice.p, .m = choice.m, .v = choice.loops});
   int const pieces = alike.stage_count() * (alike.micro_batch_count() / choice.m.value);
-  if (diagnosis const d = catalog::multiple_of(parameter::layer_count, model.layers, pieces); !d.ok())
-    refuse(d);
+  if (diagnosis const d = multiple_of(parameter::layer_count, model.layers, pieces); !d.ok()) refuse(d);
   tick const layers = model.layers / pieces;
   tick const stop = choice.blocks ? model.transfer : 0;
   tick const backward = layers * model.backward + stop;

@@ -13,12 +13,7 @@ constexpr diagnosis check_trains_on_one_route(schedule const& s) {
   if (diagnosis const d = check(s); !d.ok()) return d;
   if (s.mode == execution_mode::inference)
     return {.broken = rule::every_pass_is_present, .first = {.what = {pass_kind::backward, 0, 0}}};
-  if (s.where.route_count() > 1)
-    return {.broken = rule::parameter_is_at_most,
-            .number = 1,
-            .which = parameter::route_count,
-            .given = s.where.route_count()};
-  return {};
+  return at_most(parameter::route_count, s.where.route_count(), 1);
 }
 
 }  // namespace ashlar

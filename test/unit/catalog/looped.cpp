@@ -27,7 +27,7 @@ TEST_CASE("no chunks, waves, rounds or sequence chunks, or too many to count") {
   catalog::shape s{devices{4}, micro_batches{8}};
   for (int wrong : {0, -1, enormous}) {
     rule const broken = wrong < 1 ? rule::parameter_is_at_least : rule::parameter_is_at_most;
-    std::int64_t const bound = wrong < 1 ? 1 : enormous / 4;
+    std::int64_t const bound = wrong < 1 ? 1 : catalog::most_runs / (4 * 8);
     catalog::shape bad = s;
     bad.v = chunks{wrong};
     for (char const* name : {"depth-first", "breadth-first", "breadth-first-hybrid", "interleaved-zb",

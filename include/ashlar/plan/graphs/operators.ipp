@@ -38,11 +38,9 @@ ASHLAR_INLINE diagnosis check(operator_model const& m, operator_machine const& m
     return wrong_size(table::operator_costs, m.cost.size(), m.graph.count());
   for (int count : {machine.device_count, batch.samples, batch.largest_micro_batch})
     if (count < 1) return {.broken = rule::counts_are_positive, .number = count};
-  if (machine.device_count > most_planned_devices)
-    return {.broken = rule::parameter_is_at_most,
-            .number = most_planned_devices,
-            .which = parameter::device_count,
-            .given = machine.device_count};
+  if (diagnosis const d = at_most(parameter::device_count, machine.device_count, most_planned_devices);
+      !d.ok())
+    return d;
   if (m.graph.has_sizes() || m.graph.sequence_chunks() != 1)
     return {.broken = rule::micro_batch_sizes_divide};
   if (machine.bandwidth < 0 || machine.memory < 0)

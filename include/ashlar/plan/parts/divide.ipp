@@ -22,11 +22,7 @@ ASHLAR_INLINE bool may_be_a_part(part_sizes sizes, int samples, int of) {
 ASHLAR_INLINE std::vector<division> divide(int n, std::vector<division_option> const& options,
                                            part_sizes sizes, byte_count limit) {
   if (n < 1) refuse({.broken = rule::counts_are_positive, .number = n});
-  if (n > most_divided)
-    refuse({.broken = rule::parameter_is_at_most,
-            .number = most_divided,
-            .which = parameter::batch_size,
-            .given = n});
+  must_be(at_most(parameter::batch_size, n, most_divided));
   dynamic_array<keyed_index> by_memory;
   for (std::size_t i = 0; i < options.size(); ++i) {
     variant const& v = options[i].what;

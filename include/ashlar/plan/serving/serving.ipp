@@ -47,11 +47,8 @@ ASHLAR_INLINE diagnosis check(serving_problem const& problem) {
             .given = count};
   if (diagnosis const d = check(problem.shape); !d.ok()) return d;
   constexpr std::int64_t most_cells = 1 << 26;  // of runs of layers on a device
-  if (std::int64_t const most = most_cells / p / max_of(1, count); count > most)
-    return {.broken = rule::parameter_is_at_most,
-            .number = most,
-            .which = parameter::layer_count,
-            .given = count};
+  std::int64_t const most = most_cells / p / max_of(1, count);
+  if (diagnosis const d = at_most(parameter::layer_count, count, most); !d.ok()) return d;
   if (static_cast<int>(problem.variants.size()) != p)
     return wrong_size(table::device_variants, problem.variants.size(), p);
   // How often the objective counts a time, and a device a size, at most.

@@ -48,11 +48,7 @@ ASHLAR_INLINE schedule two_phase_schedule(two_phase const& shape,
   tick const passes =
       saturating_product(static_cast<tick>(by_device.size()),
                          saturating_sum(shape.prefills, saturating_product(shape.tokens, shape.groups)));
-  if (passes > most_passes)
-    refuse({.broken = rule::parameter_is_at_most,
-            .number = most_passes,
-            .which = parameter::micro_batch_count,
-            .given = passes});
+  must_be(at_most(parameter::micro_batch_count, passes, most_passes));
   for (phase_times const& each : by_device)
     for (tick time : {each.prefill, each.decode})
       if (time < 1) refuse({.broken = rule::no_duration_is_negative, .number = time});

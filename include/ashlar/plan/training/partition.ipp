@@ -65,11 +65,7 @@ ASHLAR_INLINE std::vector<int> uniform_partition(int layer_count, int stage_coun
             .number = stage_count,
             .which = parameter::layer_count,
             .given = rest});
-  if (stage_count > most_stages)
-    refuse({.broken = rule::parameter_is_at_most,
-            .number = most_stages,
-            .which = parameter::stage_count,
-            .given = stage_count});
+  must_be(at_most(parameter::stage_count, stage_count, most_stages));
   int const shared = static_cast<int>(rest);
   std::vector<int> sizes;
   for (int stage = 0; stage < stage_count; ++stage)
@@ -105,11 +101,7 @@ ASHLAR_INLINE std::vector<int> best_partition(cut_costs const& c, int stage_coun
             .number = stage_count,
             .which = parameter::layer_count,
             .given = n});
-  if (std::int64_t{n} * stage_count > plan_detail::most_cells)
-    refuse({.broken = rule::parameter_is_at_most,
-            .number = plan_detail::most_cells / stage_count,
-            .which = parameter::layer_count,
-            .given = n});
+  must_be(at_most(parameter::layer_count, n, plan_detail::most_cells / stage_count));
   plan_detail::must_be_costs(c, static_cast<std::size_t>(stage_count - 1));
   std::vector<double> until(1, 0.0);
   for (double each : c.layer) until.push_back(until.back() + each);
