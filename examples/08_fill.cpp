@@ -26,7 +26,7 @@ work_graph curvature(devices p, micro_batches m) {
   for (int d = 0; d < p.value; ++d) {
     int const pieces = 2 * d, inversion = 2 * d + 1;
     jobs.push_back({.parts = std::vector<work_part>(static_cast<std::size_t>(m.value), {d, 1}),
-                    .keeps_state = true});
+                    .does = compute_job{.state = own_state{}}});
     jobs.push_back({.parts = {{d, 2}}});
     for (int k = 0; k < m.value; ++k)
       edges.push_back({{pass_kind::forward, d, k}, {pass_kind::work, pieces, k}});

@@ -190,6 +190,19 @@ inline void change_groups(dice& d, parameter_groups& groups, placement const& wh
   }
 }
 
+// Of any kind, with any state and gradient.
+inline job_action some_action(dice& d) {
+  auto const number = [&] { return d.percent(90) ? d.between(0, 3) : extreme(d, 0); };
+  if (d.percent(30)) return all_reduce_job{.over_ranks = d.percent(50)};
+  compute_job made;
+  if (d.percent(30)) made.state = own_state{.is_cleared = d.percent(30)};
+  if (d.percent(20)) made.state = shared_state{number()};
+  if (d.percent(10)) made.gradient = take_gradient{number()};
+  if (d.percent(10)) made.gradient = read_gradient{number()};
+  if (d.percent(10)) made.gradient = give_gradient{number()};
+  return made;
+}
+
 // Another table of work, if there can be such a one.
 inline void change_work(dice& d, work_graph& work) {
   std::vector<work_job> jobs = ashlar::jobs_of(work);
@@ -198,7 +211,7 @@ inline void change_work(dice& d, work_graph& work) {
   work_edge* const edge = edges.empty() ? nullptr : &one_of(d, edges);
   switch (d.between(0, 9)) {
     case 0:
-      jobs.push_back({.parts = {{d.between(0, 3), 1}}, .keeps_state = d.percent(50)});
+      jobs.push_back({.parts = {{d.between(0, 3), 1}}, .does = some_action(d)});
       break;
     case 1:
       jobs.clear();
@@ -211,10 +224,8 @@ inline void change_work(dice& d, work_graph& work) {
       if (job != nullptr) put(d, job->parts, &work_part::duration);
       break;
     case 4:
-      if (job != nullptr) job->kind = any_of<job_kind>(d, 1);
-      break;
     case 5:
-      if (job != nullptr) job->keeps_state = !job->keeps_state;
+      if (job != nullptr) job->does = some_action(d);
       break;
     case 6:
       if (edge != nullptr) edges.erase(edges.begin() + (edge - edges.data()));

@@ -132,7 +132,7 @@ class live_values {
     std::vector<ashlar::work_job> const jobs = ashlar::jobs_of(s_.work);
     for (std::size_t job = 0; job < jobs.size(); ++job)
       for (std::size_t k = 0; k < jobs[job].parts.size(); ++k) {
-        if (jobs[job].kind == ashlar::job_kind::all_reduce) continue;
+        if (jobs[job].does.is<ashlar::all_reduce_job>()) continue;
         ashlar::pass const what{ashlar::pass_kind::work, static_cast<int>(job), static_cast<int>(k)};
         ashlar::tick read = -1;
         for (ashlar::work_edge const& e : s_.work.edges())
@@ -145,8 +145,8 @@ class live_values {
   }
   bool is_sum(ashlar::pass what) const {
     return what.kind == ashlar::pass_kind::work
-           && ashlar::jobs_of(s_.work)[static_cast<std::size_t>(what.stage)].kind
-                  == ashlar::job_kind::all_reduce;
+           && ashlar::jobs_of(s_.work)[static_cast<std::size_t>(what.stage)]
+                  .does.is<ashlar::all_reduce_job>();
   }
   // A sum is in the slot of what it sums: from the last part on, for as long as its job says, and then
   // until it is read.
@@ -159,11 +159,15 @@ class live_values {
       duration = std::max(duration, part.duration);
     return read_by_work(sum, ready + duration * steps() + 1);
   }
+  static bool keeps_state(ashlar::work_job const& job) {
+    auto const* const computes = job.does.get_if<ashlar::compute_job>();
+    return computes != nullptr && computes->state.is<ashlar::own_state>();
+  }
   int states_on(int device) const {
     std::vector<ashlar::work_job> const jobs = ashlar::jobs_of(s_.work);
     int count = 0;
     for (ashlar::work_job const& job : jobs)
-      count += job.keeps_state
+      count += keeps_state(job)
                && std::any_of(job.parts.begin(), job.parts.end(),
                               [&](ashlar::work_part const& part) { return part.device == device; });
     return count;

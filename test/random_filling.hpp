@@ -39,11 +39,11 @@ class random_filling {
         add_inputs(jobs, edges, {pass_kind::work, number, k}, job.parts.back().device);
       }
       if (!sums) {
-        job.keeps_state = below(2) == 0;
+        if (below(2) == 0) job.does = compute_job{.state = own_state{}};
         continue;
       }
       work_job& sum = jobs.emplace_back();
-      sum.kind = job_kind::all_reduce;
+      sum.does = all_reduce_job{};
       for (int k = 0; k < parts; ++k) {
         sum.parts.push_back({k, 2});
         edges.push_back({{pass_kind::work, number, k}, {pass_kind::work, number + 1, k}});

@@ -84,9 +84,9 @@ constexpr std::vector<work_job> norm_jobs(int p) {
   std::vector<work_job> jobs(3);
   for (work_job& j : jobs)
     for (int d = 0; d < p; ++d) j.parts.push_back({d, 1});
-  jobs[1].kind = job_kind::all_reduce;
+  jobs[1].does = all_reduce_job{};
   for (work_part& part : jobs[1].parts) part.duration = 2;
-  jobs[2].keeps_state = true;
+  jobs[2].does = compute_job{.state = own_state{}};
   return jobs;
 }
 constexpr schedule with_norm(schedule s) {
@@ -109,8 +109,9 @@ constexpr schedule with_norm(schedule s) {
 
 // On device 0 of two, a piece of two ticks for each of two forwards, and 3 ticks that read the last.
 constexpr work_graph curvature() {
-  return work_graph({{.parts = {{0, 2}, {0, 2}}, .keeps_state = true}, {.parts = {{0, 3}}}},
-                    {{{F, 0, 0}, {X, 0, 0}}, {{F, 0, 1}, {X, 0, 1}}, {{X, 0, 1}, {X, 1, 0}}});
+  return work_graph(
+      {{.parts = {{0, 2}, {0, 2}}, .does = compute_job{.state = own_state{}}}, {.parts = {{0, 3}}}},
+      {{{F, 0, 0}, {X, 0, 0}}, {{F, 0, 1}, {X, 0, 1}}, {{X, 0, 1}, {X, 1, 0}}});
 }
 
 // Of a pass that is there once; -1 if it is not.

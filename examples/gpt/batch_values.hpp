@@ -41,9 +41,10 @@ class batch_values {
 
   // Of a job's output or state. `gradient_bytes(stage)`: what the gradient of a stage takes.
   ashlar::value_layout layout(ashlar::value_key key, auto const& gradient_bytes) const {
-    ashlar::work_view::job const& j = job(key.of);
-    if (key.kind == ashlar::slot_kind::work_state && j.gradient == ashlar::gradient_use::read)
-      return {gradient_bytes(j.stage) + header, 64,
+    ashlar::job_gradient const uses = gradient_of(key.of);
+    auto const* const scaled = uses.get_if<ashlar::read_gradient>();
+    if (key.kind == ashlar::slot_kind::work_state && scaled != nullptr)
+      return {gradient_bytes(scaled->stage) + header, 64,
               sizeof(Scalar) == sizeof(float) ? ashlar::element_type::f32 : ashlar::element_type::f64};
     return {doubles_of(key.of) * sizeof(double), 64, ashlar::element_type::f64};
   }
@@ -51,25 +52,26 @@ class batch_values {
   // `count(stash, stage, counts)` writes how many tokens of a micro-batch each expert of each block got,
   // zeros for blocks of other stages.
   void work(ashlar::frame const& f, auto const& count) const {
-    switch (job(f.what.stage).gradient) {
-      case ashlar::gradient_use::none:
-        if (!f.work_inputs.empty() && f.work_inputs[0].from.kind != ashlar::pass_kind::work)
-          return count(f.work_inputs[0].bytes, f.work_inputs[0].from.stage, numbers(f.work_output));
-        return add_up(f);
-      case ashlar::gradient_use::take:
-        numbers(f.work_output)[0] = take_gradient(values(f.weight_gradient), values(f.micro_gradient));
-        return;
-      case ashlar::gradient_use::read:
-        return scale(f);
-      case ashlar::gradient_use::give:
-        return give(f);
-    }
+    gradient_of(f.what.stage)
+        .visit(
+            [&](ashlar::no_gradient) {
+              if (!f.work_inputs.empty() && f.work_inputs[0].from.kind != ashlar::pass_kind::work)
+                return count(f.work_inputs[0].bytes, f.work_inputs[0].from.stage,
+                             numbers(f.work_output));
+              return add_up(f);
+            },
+            [&](ashlar::take_gradient) {
+              numbers(f.work_output)[0] =
+                  take_gradient(values(f.weight_gradient), values(f.micro_gradient));
+            },
+            [&](ashlar::read_gradient) { return scale(f); },
+            [&](ashlar::give_gradient) { return give(f); });
   }
 
  private:
   static constexpr std::size_t header = 64;  // bytes before the sum, which stays aligned
 
-  ashlar::work_view::job const& job(int number) const { return graph_.view().of(number); }
+  ashlar::job_gradient gradient_of(int job) const { return graph_.view().gradient_of(job); }
   static std::span<Scalar> values(ashlar::buffer b) {
     return {reinterpret_cast<Scalar*>(b.data()), b.size() / sizeof(Scalar)};
   }
@@ -80,8 +82,8 @@ class batch_values {
 
   // A squared norm, the least norm of each rank, or counts: what is summed is as large as the sum.
   std::size_t doubles_of(int number) const {
-    if (job(number).gradient == ashlar::gradient_use::take) return 1;
-    if (job(number).gradient == ashlar::gradient_use::read) return ranks_;
+    if (gradient_of(number).is<ashlar::take_gradient>()) return 1;
+    if (gradient_of(number).is<ashlar::read_gradient>()) return ranks_;
     auto const inputs = graph_.view().inputs({ashlar::pass_kind::work, number, 0});
     if (!inputs.empty() && inputs[0].from.kind == ashlar::pass_kind::work)
       return doubles_of(inputs[0].from.stage);

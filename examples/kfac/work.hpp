@@ -52,10 +52,12 @@ inline ashlar::work_graph work_for(ashlar::schedule const& step, gpt::config con
     int const device = step.where.device_of(0, stage), first = static_cast<int>(jobs.size());
     int const layers = gpt::shape_of(shape, stage).blocks * layers_of_block;
     if (layers == 0) throw std::invalid_argument("K-FAC needs a block in every stage");
-    jobs.push_back(
-        {.parts = parts(m, device, ticks.add_inputs), .keeps_state = true, .clears_state = true});
-    jobs.push_back({.parts = parts(m, device, ticks.add_gradients), .shares_state_of = first});
-    jobs.push_back({.parts = parts(layers, device, ticks.invert), .shares_state_of = first});
+    jobs.push_back({.parts = parts(m, device, ticks.add_inputs),
+                    .does = compute_job{.state = own_state{.is_cleared = true}}});
+    jobs.push_back({.parts = parts(m, device, ticks.add_gradients),
+                    .does = compute_job{.state = shared_state{first}}});
+    jobs.push_back({.parts = parts(layers, device, ticks.invert),
+                    .does = compute_job{.state = shared_state{first}}});
     for (int k = 0; k < m; ++k) {
       edges.push_back({{pass_kind::forward, stage, k}, {pass_kind::work, first, k}});
       edges.push_back({{backward, stage, k}, {pass_kind::work, first + 1, k}});

@@ -68,8 +68,8 @@ void run_part(program const& p, std::vector<Worker*> const& ranks, int steps) {
 
 // What work keeps from step to step makes the second step another one than the first.
 bool keeps_state(program const& p) {
-  for (work_view::job const& j : p.work.view().jobs)
-    if (j.keeps_state) return true;
+  for (int job = 0; job < p.work.job_count(); ++job)
+    if (p.work.view().uses_state(job)) return true;
   return false;
 }
 

@@ -4,6 +4,7 @@
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/cost_sizes.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/either.hpp>
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/list_view.hpp>
 #include <ashlar/core/literal_optional.hpp>

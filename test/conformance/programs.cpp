@@ -86,13 +86,14 @@ TEST_CASE("sample programs: what no entry has is among them") {
     return std::count_if(all.begin(), all.end(),
                          [&](sample_program const& s) {
                            work_view const work = s.program.work.view();
-                           return s.name.find(" with work") != std::string::npos
-                                  && std::any_of(work.jobs.begin(), work.jobs.end(), holds);
+                           int held = 0;
+                           for (int job = 0; job < work.job_count(); ++job) held += holds(work, job);
+                           return s.name.find(" with work") != std::string::npos && held > 0;
                          })
            >= 10;
   };
-  CHECK(with_job([](work_view::job const& j) { return j.keeps_state; }));
-  CHECK(with_job([](work_view::job const& j) { return j.kind == job_kind::all_reduce; }));
+  CHECK(with_job([](work_view const& w, int job) { return w.uses_state(job); }));
+  CHECK(with_job([](work_view const& w, int job) { return w.is_collective(job); }));
   CHECK(some([](program const& p) { return !p.work.empty() && forks(p); }));
   CHECK(some([](program const& p) { return !p.work.empty() && p.graph.sequence_chunks() > 1; }));
   CHECK(some([](program const& p) { return !p.work.empty() && has(p, pass_kind::recompute); }));
@@ -134,5 +135,6 @@ TEST_CASE("programs of ranks: steps, lanes, groups and work meet every level of 
   // What keeps its value from step to step has none here: two steps are compared one by one.
   CHECK(count_if(all, [](program const& p) { return !p.work.empty(); }) >= 30);
   for (sample_program const& s : all)
-    for (work_view::job const& j : s.program.work.view().jobs) CHECK(!j.keeps_state);
+    for (int job = 0; job < s.program.work.job_count(); ++job)
+      CHECK(!s.program.work.view().uses_state(job));
 }

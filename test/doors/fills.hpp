@@ -18,7 +18,7 @@ namespace doors {
 
 // Pieces that read forwards on device 0, and one that reads the last of them; changed.
 inline work_graph some_work(dice& d) {
-  std::vector<work_job> jobs{{.parts = {{0, 2}, {0, 1}}, .keeps_state = true},
+  std::vector<work_job> jobs{{.parts = {{0, 2}, {0, 1}}, .does = compute_job{.state = own_state{}}},
                              {.parts = {{0, d.between(1, 9)}}}};
   work_graph work(jobs, {{{pass_kind::forward, 0, 0}, {pass_kind::work, 0, 0}},
                          {{pass_kind::work, 0, 1}, {pass_kind::work, 1, 0}}});

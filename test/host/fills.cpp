@@ -27,7 +27,7 @@ work_graph factors(schedule const& s) {
   for (int d = 0; d < s.device_count(); ++d) {
     auto const first = static_cast<int>(jobs.size());
     for (bool of_inputs : {true, false}) {
-      work_job job{.parts = {}, .keeps_state = true};
+      work_job job{.parts = {}, .does = compute_job{.state = own_state{}}};
       for (timed_pass const& t : s.order[static_cast<std::size_t>(d)]) {
         bool const is_read =
             of_inputs ? t.what.kind == pass_kind::forward : gives_input_gradient(t.what.kind);

@@ -104,7 +104,7 @@ TEST_CASE("work: sums over data-parallel ranks, and within each") {
   for (bool over_ranks : {false, true}) {
     schedule s = shapes::with_norm(shapes::one_f_one_b(2, 2));
     std::vector<work_job> jobs = jobs_of(s.work);
-    jobs[1].over_ranks = over_ranks;
+    jobs[1].does = all_reduce_job{over_ranks};
     s.work = work_graph(jobs, edges_of(s.work));
     program const p = lower(s, {.data_ranks = 2});
     clipping first(2), second(2);

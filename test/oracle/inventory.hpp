@@ -59,7 +59,7 @@ class inventory {
         || i.what.stage >= static_cast<int>(jobs_.size()))
       return -1;
     ashlar::work_job const& job = jobs_[static_cast<std::size_t>(i.what.stage)];
-    bool const sums = job.kind == ashlar::job_kind::all_reduce;
+    bool const sums = job.does.is<ashlar::all_reduce_job>();
     if (sums != (i.code == opcode::all_reduce) || i.what.micro_batch < 0
         || i.what.micro_batch >= static_cast<int>(job.parts.size()))
       return -1;
@@ -71,9 +71,15 @@ class inventory {
   }
   // The job whose state the parts of a job add to; -1: none.
   int state_of(int job) const {
-    ashlar::work_job const& j = jobs_[static_cast<std::size_t>(job)];
-    return j.keeps_state ? job : j.shares_state_of;
+    ashlar::job_state const& state = computed_by(job).state;
+    if (auto const* const shared = state.get_if<ashlar::shared_state>()) return shared->of;
+    return state.is<ashlar::own_state>() ? job : -1;
   }
+  bool clears_state_of(int job) const {
+    auto const* const own = computed_by(job).state.get_if<ashlar::own_state>();
+    return own != nullptr && own->is_cleared;
+  }
+  ashlar::job_gradient const& gradient_of(int job) const { return computed_by(job).gradient; }
   // The devices that have the state of a job.
   std::set<int> state_devices(int owner) const {
     std::set<int> found;
@@ -82,7 +88,11 @@ class inventory {
         for (ashlar::work_part const& k : jobs_[job].parts) found.insert(k.device);
     return found;
   }
-  bool sums_over_ranks(int job) const { return jobs_[static_cast<std::size_t>(job)].over_ranks; }
+  bool sums_over_ranks(int job) const {
+    auto const* const reduces =
+        jobs_[static_cast<std::size_t>(job)].does.get_if<ashlar::all_reduce_job>();
+    return reduces != nullptr && reduces->over_ranks;
+  }
 
   // In the order of the routes, which is the order of summation.
   std::vector<int> devices_of(int stage) const {
@@ -157,7 +167,7 @@ class inventory {
       int const number = static_cast<int>(job);
       for (std::size_t k = 0; k < jobs_[job].parts.size(); ++k)
         parts.insert({number, static_cast<int>(k)});
-      if (!jobs_[job].clears_state) continue;
+      if (!clears_state_of(number)) continue;
       for (int const d : state_devices(number)) state_clears.insert({d, number});
     }
     return reductions == reduced_ && steps == stepped_ && measurements == measured_ && parts == worked_
@@ -249,6 +259,13 @@ class inventory {
   }
 
   program const& p_;
+  // What a job computes; nothing if it sums.
+  ashlar::compute_job const& computed_by(int job) const {
+    static ashlar::compute_job const nothing;
+    auto const* const own = jobs_[static_cast<std::size_t>(job)].does.get_if<ashlar::compute_job>();
+    return own == nullptr ? nothing : *own;
+  }
+
   std::vector<ashlar::work_job> jobs_;
   std::vector<std::vector<int>> groups_;  // stages
 

@@ -58,7 +58,7 @@ class meaning : public inventory {
   }
 
   // Whether a part of work takes a micro-batch's gradient.
-  bool takes_gradient(pass what) const { return job_of(what).gradient == ashlar::gradient_use::take; }
+  bool takes_gradient(pass what) const { return gradient_of(what.stage).is<ashlar::take_gradient>(); }
 
   // What a part of a sum finds in its slot.
   tag summed(tag of) const {
@@ -124,28 +124,30 @@ class meaning : public inventory {
 
   ashlar::work_job const& job_of(pass what) const { return jobs_[static_cast<std::size_t>(what.stage)]; }
   bool reads_gradient(pass what) const {
-    return job_of(what).gradient == ashlar::gradient_use::read
+    return gradient_of(what.stage).is<ashlar::read_gradient>()
            && what.micro_batch < p_.micro_batch_count();
   }
   // What a part does with a stage's gradient: it takes what one micro-batch has added (and the jobs that
   // read the copy have a bit each), reads such a copy, or gives back what is to be reduced.
   std::vector<argument> of_taken(pass what) const {
-    ashlar::work_job const& job = job_of(what);
-    tag const gradient{slot_kind::weight_gradient, job.stage, -1, -1},
-        copy{slot_kind::micro_gradient, job.stage, what.micro_batch, -1};
+    int const stage =
+        gradient_of(what.stage)
+            .visit([](ashlar::no_gradient) { return -1; }, [](auto const& use) { return use.stage; });
+    tag const gradient{slot_kind::weight_gradient, stage, -1, -1},
+        copy{slot_kind::micro_gradient, stage, what.micro_batch, -1};
     unsigned readers = 0, own = 0;
     for (std::size_t other = 0; other < jobs_.size(); ++other) {
-      if (jobs_[other].gradient != ashlar::gradient_use::read || jobs_[other].stage != job.stage
+      if (gradient_of(static_cast<int>(other)) != ashlar::read_gradient{stage}
           || static_cast<int>(jobs_[other].parts.size()) <= what.micro_batch)
         continue;
       if (static_cast<int>(other) == what.stage) own = readers + 1;
       readers = readers << 1 | 1;
     }
     if (takes_gradient(what))
-      return {{access::accumulate, gradient, contribution(job.stage, job.stage, what.micro_batch)},
+      return {{access::accumulate, gradient, contribution(stage, stage, what.micro_batch)},
               {readers == 0 ? access::scratch : access::write, copy, readers}};
     if (reads_gradient(what)) return {{access::read, copy, own}};
-    if (job.gradient == ashlar::gradient_use::give) return {{access::accumulate, gradient, 0}};
+    if (gradient_of(what.stage).is<ashlar::give_gradient>()) return {{access::accumulate, gradient, 0}};
     return {};
   }
   // A clear is labelled with any part of the job whose state it is.
@@ -153,7 +155,7 @@ class meaning : public inventory {
     int const job = i.what.stage;
     if (i.what.kind != pass_kind::work || job < 0 || job >= static_cast<int>(jobs_.size())
         || i.what.micro_batch < 0 || i.what.micro_batch >= static_cast<int>(job_of(i.what).parts.size())
-        || i.group != groups() + 1 + job || !job_of(i.what).clears_state
+        || i.group != groups() + 1 + job || !clears_state_of(job)
         || !state_devices(job).contains(device))
       return {};
     return {{{access::write, {slot_kind::work_state, job, -1, -1}, cleared}}};

@@ -194,14 +194,13 @@ inline ashlar::schedule with_late_readers(ashlar::schedule s) {
     auto const parts = [d](int count) {
       return std::vector<work_part>(static_cast<std::size_t>(count), {d, 1});
     };
-    jobs.push_back({.parts = parts(m), .gradient = gradient_use::take, .stage = d});
+    jobs.push_back({.parts = parts(m), .does = compute_job{.gradient = take_gradient{d}}});
     jobs.push_back({.parts = parts(m),
-                    .keeps_state = true,
-                    .clears_state = d % 2 == 0,
-                    .gradient = gradient_use::read,
-                    .stage = d});
+                    .does = compute_job{.state = own_state{.is_cleared = d % 2 == 0},
+                                        .gradient = read_gradient{d}}});
     jobs.push_back(
-        {.parts = parts(1), .shares_state_of = first + 1, .gradient = gradient_use::give, .stage = d});
+        {.parts = parts(1),
+         .does = compute_job{.state = shared_state{first + 1}, .gradient = give_gradient{d}}});
     auto const add = [](std::vector<timed_pass>& to, int job, int k) {
       to.push_back({{pass_kind::work, job, k}, 0});
     };

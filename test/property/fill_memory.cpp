@@ -29,7 +29,11 @@ fill_options random_sizes(std::uint64_t seed, int stages, std::vector<work_job> 
     m.stash = 10 + size();
     m.weight_stash = size();
   }
-  for (work_job const& j : jobs) o.work_bytes.push_back({10 * size(), j.keeps_state ? size() : 0});
+  for (work_job const& j : jobs) {
+    auto const* const computes = j.does.get_if<compute_job>();
+    bool const keeps_state = computes != nullptr && computes->state.is<own_state>();
+    o.work_bytes.push_back({10 * size(), keeps_state ? size() : 0});
+  }
   return o;
 }
 
@@ -70,7 +74,7 @@ TEST_CASE("what a filled schedule holds is what its program holds") {
     CAPTURE(seed);
     random_filling const r(static_cast<std::uint64_t>(seed));
     bool has_sums = false;  // whose end no order of passes tells
-    for (work_job const& j : jobs_of(r.work)) has_sums = has_sums || j.kind == job_kind::all_reduce;
+    for (work_job const& j : jobs_of(r.work)) has_sums = has_sums || j.does.is<all_reduce_job>();
     if (has_sums || !recomputed_stages(r.step).empty()) continue;
     fill_options const o =
         random_sizes(static_cast<std::uint64_t>(seed), r.step.stage_count(), jobs_of(r.work));

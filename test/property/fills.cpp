@@ -21,7 +21,7 @@ tick ticks_of_work(work_graph const& work, int device) {
   tick sum = 0;
   for (work_job const& j : jobs_of(work))
     for (work_part const& p : j.parts)
-      if (p.device == device && j.kind == job_kind::compute) sum += p.duration;
+      if (p.device == device && j.does.is<compute_job>()) sum += p.duration;
   return sum;
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("best_fit takes at least its bound, and without sums no more steps tha
     std::vector<int> const bound = step_bound(r.step, best.step, times, {});
     filling const first = fill_steps(r.step, r.work, {.policy = fill_policy::first_fit});
     bool has_sums = false;
-    for (work_job const& j : jobs_of(r.work)) has_sums = has_sums || j.kind == job_kind::all_reduce;
+    for (work_job const& j : jobs_of(r.work)) has_sums = has_sums || j.does.is<all_reduce_job>();
     for (std::size_t d = 0; d < bound.size(); ++d) {
       CHECK(best.steps[d] >= bound[d]);
       bool leaves_rest = false;  // after its steps

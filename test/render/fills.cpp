@@ -24,7 +24,8 @@ work_graph second_order_work(schedule const& s) {
     for (bool of_inputs : {true, false}) {
       auto const pieces = static_cast<int>(jobs.size());
       int const d = s.where.device_of(0, stage);
-      jobs.push_back({.parts = std::vector<work_part>(s.route.size(), {d, 1}), .keeps_state = true});
+      jobs.push_back({.parts = std::vector<work_part>(s.route.size(), {d, 1}),
+                      .does = compute_job{.state = own_state{}}});
       jobs.push_back({.parts = {{d, 3}}});
       for (timed_pass const& t : s.order[static_cast<std::size_t>(d)])
         if (t.what.stage == stage

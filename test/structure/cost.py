@@ -16,23 +16,23 @@ from pathlib import Path
 BUDGETS = {
     "ashlar.hpp": 885,  # no text
     "block.hpp": 660,  # lists by device
-    "bounds.hpp": 1185,  # one_machine.hpp keeps heaps
+    "bounds.hpp": 1195,  # one_machine.hpp keeps heaps
     "catalog.hpp": 840,  # searched entries end at closed-form bounds
-    "check.hpp": 760,  # with parameter groups, for gradients that work takes
+    "check.hpp": 770,  # with parameter groups, for gradients that work takes, and kinds of jobs
     "conformance.hpp": 3200,  # a test kit: threads, random numbers
     "core.hpp": 610,
     "fill.hpp": 760,
     "interop.hpp": 1675,  # what may be wrong with a program that is written
     "lower.hpp": 1110,  # with a timeline without passes that take no time, and times of late receives
     "model.hpp": 640,  # memory by micro-batch
-    "optimize.hpp": 805,  # with tabu search
+    "optimize.hpp": 810,  # with tabu search
     "plan.hpp": 1690,  # with the simulator, the catalog and the layouts of searches
     "predict.hpp": 1215,  # <cmath>, <string_view>; it executes schedules of the catalog
     "program.hpp": 895,
-    "prove.hpp": 1035,  # with the comparison of two programs; views are checked before they are read; ends of passes for lowering
+    "prove.hpp": 1045,  # with the comparison of two programs; views are checked before they are read; ends of passes for lowering
     "render.hpp": 1925,  # pictures of schedules, graphs, curves and studies
     "run.hpp": 1085,  # refusals name their rule and table, views are checked before they are read, workers are referred to, <variant>
-    "schedule.hpp": 710,  # costs by micro-batch; with reorder; what is moved or looked up is checked before
+    "schedule.hpp": 720,  # costs by micro-batch; with reorder; what is moved or looked up is checked before
     "search.hpp": 1730,  # begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
     "simulate.hpp": 1475,  # timelines are checked against their programs
     "study.hpp": 1395,  # with bounds

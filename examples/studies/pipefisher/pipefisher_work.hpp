@@ -61,7 +61,7 @@ inline instance make_instance(ashlar::schedule step, std::vector<std::vector<wor
       int const parts = e.is_curvature() ? pieces : 1;
       jobs.push_back(
           {.parts = std::vector<work_part>(static_cast<std::size_t>(parts), {d, e.duration / parts}),
-           .keeps_state = e.is_curvature()});
+           .does = e.is_curvature() ? compute_job{.state = own_state{}} : compute_job{}});
       if (e.is_curvature()) {
         auto const& read = passes[e.is_of_inputs() ? 0 : 1][e.route()];
         for (int k = 0; k < parts && k < static_cast<int>(read.size()); ++k)

@@ -20,8 +20,8 @@ class work_register {
   constexpr explicit work_register(work_view const& work) : work_(work), entries_(work.parts.size()) {}
 
   // Enters a part that `where.device` has, on the lane that is for it.
-  constexpr diagnosis enter(site const& where, job_kind kind, tick end) {
-    if (!work_.knows(where.what) || work_.of(where.what.stage).kind != kind)
+  constexpr diagnosis enter(site const& where, bool is_collective, tick end) {
+    if (!work_.knows(where.what) || work_.is_collective(where.what) != is_collective)
       return {.broken = rule::every_pass_is_known, .first = where};
     if (int const device = work_.part(where.what).device; device != where.device)
       return {.broken = rule::pass_is_on_its_device,

@@ -95,8 +95,8 @@ class network : public network_results {
     enter(f.what);
     vector made{};
     add_work(made, f);
-    gradient_use const use = work_.view().of(f.what.stage).gradient;
-    if (use == gradient_use::take) {
+    job_gradient const use = work_.view().gradient_of(f.what.stage);
+    if (use.is<take_gradient>()) {
       as<matrix>(f.micro_gradient) = as<matrix>(f.weight_gradient);
       as<matrix>(f.weight_gradient) = {};
     }
@@ -107,7 +107,7 @@ class network : public network_results {
       for (std::size_t i = 0; i < width; ++i)
         made[i] = as<vector>(f.work_state)[i] = 0.5 * as<vector>(f.work_state)[i] + made[i];
     if (!f.work_output.empty()) as<vector>(f.work_output) = made;
-    if (use == gradient_use::give)
+    if (use.is<give_gradient>())
       for (std::size_t i = 0; i < width * width; ++i)
         as<matrix>(f.weight_gradient)[i] += made[i % width];
     note_work(work_.view().number(f.what), made);

@@ -74,7 +74,7 @@ ASHLAR_INLINE void random_work::add_part(pass what, int device, bool is_summed) 
 ASHLAR_INLINE void random_work::add_job(int parts, bool each_device) {
   int const job = static_cast<int>(jobs_.size());
   work_job& made = jobs_.emplace_back();
-  made.keeps_state = below(3) == 0 && with_state_;
+  if (below(3) == 0 && with_state_) made.does = compute_job{.state = own_state{}};
   for (int k = 0; k < parts; ++k)
     made.parts.push_back({each_device ? k : below(devices()), 1 + below(3)});
   for (int k = 0; k < parts; ++k)
@@ -86,8 +86,7 @@ ASHLAR_INLINE void random_work::add_sum() {
   add_job(parts, true);
   int const job = summed + 1;
   work_job& made = jobs_.emplace_back();
-  made.kind = job_kind::all_reduce;
-  made.over_ranks = below(2) == 0;
+  made.does = all_reduce_job{.over_ranks = below(2) == 0};
   tick const duration = below(3);
   for (int k = 0; k < parts; ++k) {
     int const order = parts - 1 - k;  // of summation: not that of the devices

@@ -131,7 +131,7 @@ class lowering {
     work_view const work = s_.work.view();
     states_ = std::vector<std::vector<int>>(static_cast<std::size_t>(s_.device_count()));
     for (int job = 0; job < work.job_count(); ++job)
-      for (int k = 0; k < work.part_count(job) && work.state_of(job) >= 0; ++k) {
+      for (int k = 0; k < work.part_count(job) && work.uses_state(job); ++k) {
         int const device = work.part({pass_kind::work, job, k}).device, owner = work.state_of(job);
         std::vector<int>& found = nth(states_, device);
         bool known = false;
@@ -174,7 +174,7 @@ class lowering {
     write_events(position, max_tick);
     sharing_.end_device();
     for (int job : nth(states_, device))
-      if (s_.work.view().of(job).clears_state)
+      if (s_.work.view().clears_state(job))
         out_.write({.code = opcode::clear,
                     .subject = slot_kind::work_state,
                     .what = {pass_kind::work, job, 0},

@@ -61,8 +61,10 @@ constexpr event_times times_of_events(schedule const& s, pass_ends const& ends) 
     for (int k = 0; k < work.part_count(job); ++k) {
       tick const end = ends.work.end_of({pass_kind::work, job, k});
       t.latest = max_of(t.latest, end);
-      if (work.of(job).gradient != gradient_use::give) continue;
-      tick& given = nth(t.gradient_ends, work.of(job).stage);
+      job_gradient const uses = work.gradient_of(job);
+      give_gradient const* const gives = uses.get_if<give_gradient>();
+      if (gives == nullptr) continue;
+      tick& given = nth(t.gradient_ends, gives->stage);
       given = max_of(given, end);
     }
   return t;
@@ -101,7 +103,7 @@ constexpr void add_sums(schedule const& s, parameter_groups const& groups, pass_
     events.push_back({.time = last, .group = group});
   }
   for (int job = 0; job < work.job_count(); ++job) {
-    if (work.of(job).kind != job_kind::all_reduce) continue;
+    if (!work.is_collective(job)) continue;
     tick last = t.earliest;
     for (int k = 0; k < work.part_count(job); ++k)
       for_each_work_input(work, {pass_kind::work, job, k},

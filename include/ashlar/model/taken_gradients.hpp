@@ -21,8 +21,7 @@ class taken_gradients {
   constexpr taken_gradients(work_view const& work, int stage_count, int micro_batch_count)
       : work_(work), micro_batches_(micro_batch_count) {
     bool any = false;
-    for (int job = 0; job < work.job_count(); ++job)
-      any = any || work.of(job).gradient != gradient_use::none;
+    for (int job = 0; job < work.job_count(); ++job) any = any || work.gradient_of(job) != no_gradient{};
     if (any) stages_ = dynamic_array<stage_state>(static_cast<std::size_t>(stage_count));
   }
 
@@ -78,45 +77,51 @@ class taken_gradients {
   }
 
   constexpr bool share_state(site const& a, site const& b) const {
-    int const state = work_.state_of(a.what.stage);
-    return state >= 0 && state == work_.state_of(b.what.stage);
+    int const first = a.what.stage, second = b.what.stage;
+    return work_.uses_state(first) && work_.uses_state(second)
+           && work_.state_of(first) == work_.state_of(second);
   }
 
   constexpr diagnosis visit_work(site const& where) {
-    work_view::job const& job = work_.of(where.what.stage);
-    if (job.gradient == gradient_use::none) return {};
-    if (job.stage >= static_cast<int>(stages_.size()))
-      return {.broken = rule::work_uses_what_exists, .first = where, .number = job.stage};
-    stage_state& s = of(job.stage);
+    return work_.gradient_of(where.what.stage)
+        .visit([](no_gradient) { return diagnosis{}; },
+               [&](auto const& use) {
+                 if (use.stage < static_cast<int>(stages_.size())) return visit_gradient(where, use);
+                 return diagnosis{
+                     .broken = rule::work_uses_what_exists, .first = where, .number = use.stage};
+               });
+  }
+
+  constexpr diagnosis visit_gradient(site const& where, take_gradient use) {
+    stage_state& s = of(use.stage);
     int const k = where.what.micro_batch;
-    switch (job.gradient) {
-      case gradient_use::none:
-        break;
-      case gradient_use::take:
-        if (!s.has_added || s.added.what.micro_batch != k)
-          return {.broken = rule::gradient_is_taken_before_more_is_added,
-                  .first = where,
-                  .second = s.has_added ? s.added : s.last_taken};
-        s.has_added = false;
-        s.has_taken = true;
-        s.last_taken = where;
-        is_taken(job.stage, k) = 1;
-        break;
-      case gradient_use::read:
-        if (k >= micro_batches_) break;
-        // The gradient would go into the state that was given back, too late to be part of it.
-        if (is_taken(job.stage, k) == 0 || (s.is_given && share_state(where, s.given)))
-          return {.broken = rule::taken_gradient_is_given_back, .first = where, .second = s.given};
-        break;
-      case gradient_use::give:
-        if (s.has_added || !s.has_taken || s.is_given)
-          return {.broken = rule::taken_gradient_is_given_back,
-                  .first = where,
-                  .second = s.has_added ? s.added : s.given};
-        s.is_given = true;
-        s.given = where;
-        break;
-    }
+    if (!s.has_added || s.added.what.micro_batch != k)
+      return {.broken = rule::gradient_is_taken_before_more_is_added,
+              .first = where,
+              .second = s.has_added ? s.added : s.last_taken};
+    s.has_added = false;
+    s.has_taken = true;
+    s.last_taken = where;
+    is_taken(use.stage, k) = 1;
+    return {};
+  }
+  constexpr diagnosis visit_gradient(site const& where, read_gradient use) {
+    stage_state const& s = of(use.stage);
+    int const k = where.what.micro_batch;
+    if (k >= micro_batches_) return {};
+    // The gradient would go into the state that was given back, too late to be part of it.
+    if (is_taken(use.stage, k) == 0 || (s.is_given && share_state(where, s.given)))
+      return {.broken = rule::taken_gradient_is_given_back, .first = where, .second = s.given};
+    return {};
+  }
+  constexpr diagnosis visit_gradient(site const& where, give_gradient use) {
+    stage_state& s = of(use.stage);
+    if (s.has_added || !s.has_taken || s.is_given)
+      return {.broken = rule::taken_gradient_is_given_back,
+              .first = where,
+              .second = s.has_added ? s.added : s.given};
+    s.is_given = true;
+    s.given = where;
     return {};
   }
 
@@ -131,17 +136,20 @@ class taken_gradients {
 constexpr diagnosis check_taken_gradients(work_view const& work, sharding_level sharding,
                                           parameter_groups const& groups) {
   for (int job = 0; job < work.job_count(); ++job) {
-    work_view::job const& j = work.of(job);
-    if (j.gradient == gradient_use::none) continue;
-    bool shares = false;
-    for (int group = groups.everyone() - 1; group >= 0; --group)
-      for (int stage : groups.stages(group))
-        shares = shares || (stage == j.stage && groups.stages(group).size() > 1);
-    if (sharding == sharding_level::none && !shares) continue;
-    return {.broken = rule::taken_gradient_is_whole,
-            .first = {.device = work.part({pass_kind::work, job, 0}).device,
-                      .what = {pass_kind::work, job, 0}},
-            .number = j.stage};
+    diagnosis const found = work.gradient_of(job).visit(
+        [](no_gradient) { return diagnosis{}; },
+        [&](auto const& use) {
+          bool shares = false;
+          for (int group = groups.everyone() - 1; group >= 0; --group)
+            for (int stage : groups.stages(group))
+              shares = shares || (stage == use.stage && groups.stages(group).size() > 1);
+          if (sharding == sharding_level::none && !shares) return diagnosis{};
+          return diagnosis{.broken = rule::taken_gradient_is_whole,
+                           .first = {.device = work.part({pass_kind::work, job, 0}).device,
+                                     .what = {pass_kind::work, job, 0}},
+                           .number = use.stage};
+        });
+    if (!found.ok()) return found;
   }
   return {};
 }

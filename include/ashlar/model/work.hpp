@@ -29,14 +29,13 @@ class work_graph {
   //   rule::work_reads_what_its_device_keeps for an edge from a weight pass, and between devices;
   //   rule::collective_work_sums_one_value for a part of a collective that does not read exactly one
   //     value, of a compute job, that is read by nobody else (sums are made in place), for two parts on
-  //     one device, and for state;
-  //   rule::work_uses_what_exists for a state that is shared with no earlier job which keeps one, that
-  //     is cleared and not kept, and for a gradient of no stage.
+  //     one device;
+  //   rule::work_uses_what_exists for a state that is shared with no earlier job which has its own, and
+  //     for a gradient of no stage.
   // O(n log n) in parts and edges.
   constexpr work_graph(std::vector<work_job> const& jobs, std::vector<work_edge> const& edges) {
     for (work_job const& j : jobs) {
-      jobs_.push_back({static_cast<int>(parts_.size()), j.kind, j.keeps_state, j.over_ranks,
-                       j.clears_state, j.shares_state_of, j.gradient, j.stage});
+      jobs_.push_back({static_cast<int>(parts_.size()), j.does});
       for (work_part const& p : j.parts) parts_.push_back(p);
     }
     check_jobs();
@@ -80,7 +79,8 @@ class work_graph {
     int const jobs = a.job_count(), parts = static_cast<int>(a.parts_.size());
     for (work_view::job j : b.jobs_) {
       j.first_part += parts;
-      if (j.shares_state_of >= 0) j.shares_state_of += jobs;
+      j.does = j.does.visit([&](compute_job own) { return job_action(later(own, jobs)); },
+                            [](all_reduce_job own) { return job_action(own); });
       a.jobs_.push_back(j);
     }
     for (work_part const& p : b.parts_) a.parts_.push_back(p);
@@ -98,11 +98,17 @@ class work_graph {
   }
 
  private:
+  // The same, of jobs with numbers that are larger by so much.
+  static constexpr compute_job later(compute_job j, int more) {
+    if (auto const* const shared = j.state.get_if<shared_state>())
+      j.state = shared_state{shared->of + more};
+    return j;
+  }
+
   constexpr void check_jobs() const {
     work_view const v = view();
     tick sum = 0;
     for (int number = 0; number < job_count(); ++number) {
-      work_view::job const& j = v.of(number);
       site where{.what = {pass_kind::work, number, 0}};
       if (v.part_count(number) == 0) refuse({.broken = rule::counts_are_positive, .first = where});
       if (!uses_what_exists(number)) refuse({.broken = rule::work_uses_what_exists, .first = where});
@@ -110,7 +116,7 @@ class work_graph {
         work_part const& p = v.part(where.what);
         where.device = p.device;
         if (p.device < 0) refuse({.broken = rule::every_pass_is_known, .first = where});
-        if (p.duration < (j.kind == job_kind::compute ? 1 : 0))
+        if (p.duration < (v.is_collective(number) ? 0 : 1))
           refuse({.broken = rule::no_duration_is_negative, .first = where, .number = p.duration});
         sum = saturating_sum(sum, min_of(p.duration, max_tick));
       }
@@ -119,14 +125,14 @@ class work_graph {
   }
 
   constexpr bool uses_what_exists(int number) const {
-    work_view::job const& j = view().of(number);
-    bool const shares = j.shares_state_of != -1, uses = j.gradient != gradient_use::none;
-    if (shares
-        && (j.keeps_state || j.shares_state_of < 0 || j.shares_state_of >= number
-            || !view().of(j.shares_state_of).keeps_state))
-      return false;
-    return (j.kind == job_kind::compute || (!shares && !uses)) && (!uses || j.stage >= 0)
-           && (j.keeps_state || !j.clears_state) && j.gradient <= gradient_use::give;
+    compute_job const* const j = view().of(number).does.get_if<compute_job>();
+    if (j == nullptr) return true;
+    bool const has_state = j->state.visit(
+        [](no_state) { return true; }, [](own_state) { return true; },
+        [&](shared_state s) { return s.of >= 0 && s.of < number && view().keeps_state(s.of); });
+    return has_state
+           && j->gradient.visit([](no_gradient) { return true; },
+                                [](auto const& used) { return used.stage >= 0; });
   }
 
   constexpr void set_edges(dynamic_array<work_edge> edges) {
@@ -141,7 +147,7 @@ class work_graph {
     for (std::size_t i = 0; i < into_.size(); ++i)
       check_edge(into_[i], i > 0 && into_[i] == into_[i - 1]);
     for (int number = 0; number < job_count(); ++number)
-      if (view().of(number).kind == job_kind::all_reduce) check_collective(number);
+      if (view().is_collective(number)) check_collective(number);
   }
 
   constexpr void check_edge(work_edge const& e, bool doubled) const {
@@ -166,8 +172,7 @@ class work_graph {
       pass const what{pass_kind::work, job, k};
       list_view<work_edge> const read = v.inputs(what);
       bool sums_one = read.size() == 1 && read[0].from.kind == pass_kind::work
-                      && !v.is_collective(read[0].from) && v.readers(read[0].from).size() == 1
-                      && !v.of(job).keeps_state;
+                      && !v.is_collective(read[0].from) && v.readers(read[0].from).size() == 1;
       for (int other = 0; other < k; ++other)
         sums_one = sums_one && v.part({pass_kind::work, job, other}).device != v.part(what).device;
       if (!sums_one)

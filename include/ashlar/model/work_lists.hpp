@@ -14,14 +14,7 @@ constexpr std::vector<work_job> jobs_of(work_graph const& work) {
   for (int number = 0; number < v.job_count(); ++number) {
     work_view::job const& j = v.of(number);
     work_part const* const first = v.parts.data() + j.first_part;
-    all.push_back({{first, first + v.part_count(number)},
-                   j.kind,
-                   j.keeps_state,
-                   j.over_ranks,
-                   j.clears_state,
-                   j.shares_state_of,
-                   j.gradient,
-                   j.stage});
+    all.push_back({{first, first + v.part_count(number)}, j.does});
   }
   return all;
 }

@@ -7,48 +7,11 @@
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/pass.hpp>
 #include <ashlar/core/ticks.hpp>
+#include <ashlar/model/work_job.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace ashlar {
-
-// Part k of job j is the pass {pass_kind::work, j, k}.
-struct work_part {
-  int device = 0;
-  tick duration = 1;
-
-  friend constexpr bool operator==(work_part const&, work_part const&) = default;
-};
-
-enum class job_kind : unsigned char {
-  compute,     // each part is a pass of its device's order
-  all_reduce,  // the parts, one on each device that takes part, sum element by element what they read,
-               // in the order of the parts; as soon as all have it, on the lane of collectives
-};
-
-// What the parts of a compute job do with the gradient of a stage, which its passes add up in the
-// stage's accumulator.
-enum class gradient_use : unsigned char {
-  none,
-  take,  // part k takes what micro-batch k has added: it copies that and leaves zeros
-  read,  // part k, if there is a micro-batch k, reads that copy
-  give,  // a part on each holder of the stage puts what is to be reduced in place of all that was taken
-};
-
-struct work_job {
-  std::vector<work_part> parts;
-  job_kind kind = job_kind::compute;
-  bool keeps_state = false;   // compute: on each of its devices a slot that keeps its value from step to
-                              // step; its parts there add to it in their order
-  bool over_ranks = false;    // all_reduce: also over the data-parallel ranks, part by part
-  bool clears_state = false;  // of a job that keeps state: it is zeros again after each step
-  int shares_state_of = -1;   // compute: an earlier job, whose state its parts use, too
-  gradient_use gradient = gradient_use::none;
-  int stage = -1;  // that the gradient is of
-
-  friend constexpr bool operator==(work_job const&, work_job const&) = default;
-};
 
 // `to` reads what `from` leaves on the same device. From work that is its output; from a forward or
 // recompute, the stash of the stage; from a backward or input pass, its weight stash; each of that
@@ -70,13 +33,7 @@ constexpr bool precedes(pass a, pass b) {
 struct work_view {
   struct job {
     int first_part = 0;
-    job_kind kind = job_kind::compute;
-    bool keeps_state = false;
-    bool over_ranks = false;
-    bool clears_state = false;
-    int shares_state_of = -1;
-    gradient_use gradient = gradient_use::none;
-    int stage = -1;
+    job_action does = {};
 
     friend constexpr bool operator==(job const&, job const&) = default;
   };
@@ -98,19 +55,39 @@ struct work_view {
     return what.kind == pass_kind::work && what.stage >= 0 && what.stage < job_count()
            && what.micro_batch >= 0 && what.micro_batch < part_count(what.stage);
   }
-  // The job whose state the parts of a job use; -1: none.
+  // Whether the parts of a job use state, and which job's that is. O(1).
+  constexpr bool uses_state(int number) const { return !state(number).is<no_state>(); }
   constexpr int state_of(int number) const {
-    return of(number).keeps_state ? number : of(number).shares_state_of;
+    return state(number).visit([&](auto const&) { return number; }, [](shared_state s) { return s.of; });
+  }
+  // Whether it is its own.
+  constexpr bool keeps_state(int number) const { return state(number).is<own_state>(); }
+  // Whether a job has a state that is zeros again after each step.
+  constexpr bool clears_state(int number) const { return state(number) == own_state{true}; }
+  // What a job does with the gradient of a stage.
+  constexpr job_gradient gradient_of(int number) const {
+    return of(number).does.visit([](compute_job const& j) { return j.gradient; },
+                                 [](all_reduce_job) { return job_gradient(); });
   }
   // Whether jobs take the gradient of a stage.
   constexpr bool takes_gradient(int stage) const {
-    for (job const& j : jobs)
-      if (j.gradient == gradient_use::take && j.stage == stage) return true;
+    for (int number = 0; number < job_count(); ++number)
+      if (gradient_of(number) == take_gradient{stage}) return true;
     return false;
+  }
+  // Whether a job sums over devices.
+  constexpr bool is_collective(int number) const {
+    return of(number).does.visit([](compute_job const&) { return false; },
+                                 [](all_reduce_job) { return true; });
+  }
+  // Whether a job sums over data-parallel ranks.
+  constexpr bool spans_ranks(int number) const {
+    return of(number).does.visit([](compute_job const&) { return false; },
+                                 [](all_reduce_job j) { return j.over_ranks; });
   }
   // Whether the pass is a part of a job that sums over devices.
   constexpr bool is_collective(pass what) const {
-    return what.kind == pass_kind::work && of(what.stage).kind == job_kind::all_reduce;
+    return what.kind == pass_kind::work && is_collective(what.stage);
   }
   // Parts are numbered job by job.
   constexpr int number(pass what) const { return of(what.stage).first_part + what.micro_batch; }
@@ -131,6 +108,11 @@ struct work_view {
   }
 
  private:
+  constexpr job_state state(int number) const {
+    return of(number).does.visit([](compute_job const& j) { return j.state; },
+                                 [](all_reduce_job) { return job_state(); });
+  }
+
   // Of a list sorted by that end.
   static constexpr list_view<work_edge> equal(list_view<work_edge> all, pass work_edge::*end,
                                               pass what) {

@@ -38,9 +38,22 @@ constexpr void add(hasher& h, instruction const& i) {
   add(h, i.what);
 }
 constexpr void add(hasher& h, operand const& o) { h.add_all(o.slot, o.how); }
+constexpr void add(hasher& h, job_gradient const& g) {
+  h.add_all(g.index(),
+            g.visit([](no_gradient) { return 0; }, [](auto const& use) { return use.stage; }));
+}
+constexpr void add(hasher& h, job_state const& s) {
+  h.add_all(s.index(), s.visit([](no_state) { return 0; }, [](own_state own) { return +own.is_cleared; },
+                               [](shared_state shared) { return shared.of; }));
+}
 constexpr void add(hasher& h, work_view::job const& j) {
-  h.add_all(j.first_part, j.kind, j.keeps_state, j.over_ranks, j.clears_state, j.shares_state_of,
-            j.gradient, j.stage);
+  h.add_all(j.first_part, j.does.index());
+  j.does.visit(
+      [&](compute_job const& own) {
+        add(h, own.state);
+        add(h, own.gradient);
+      },
+      [&](all_reduce_job own) { h.add_all(own.over_ranks); });
 }
 constexpr void add(hasher& h, work_part const& part) { h.add_all(part.device, part.duration); }
 constexpr void add(hasher& h, work_edge const& e) {

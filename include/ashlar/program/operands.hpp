@@ -48,8 +48,7 @@ class program_shape {
   constexpr int readers_of_micro_gradient(int stage, int micro_batch) const {
     int count = 0;
     for (int job = 0; job < p_.work.job_count(); ++job)
-      count += p_.work.of(job).gradient == gradient_use::read && p_.work.of(job).stage == stage
-               && micro_batch < p_.work.part_count(job);
+      count += p_.work.gradient_of(job) == read_gradient{stage} && micro_batch < p_.work.part_count(job);
     return count;
   }
   constexpr int weight_passes(pass const& what) const {
@@ -118,24 +117,23 @@ namespace operands_detail {
 // What work uses of a stage's gradient.
 template <class Visit>
 constexpr void visit_gradient(program_shape const& shape, pass const& what, Visit& visit) {
-  work_view::job const& job = shape.of().work.of(what.stage);
-  value_key const own{slot_kind::micro_gradient, job.stage, what.micro_batch};
-  switch (job.gradient) {
-    case gradient_use::none:
-      return;
-    case gradient_use::take: {
-      int const readers = shape.readers_of_micro_gradient(job.stage, what.micro_batch);
-      visit(value_key{slot_kind::weight_gradient, job.stage}, access::accumulate, 0);
-      visit(own, readers == 0 ? access::scratch : access::write, readers);
-      return;
-    }
-    case gradient_use::read:
-      if (what.micro_batch < shape.of().micro_batch_count) visit(own, access::read, 0);
-      return;
-    case gradient_use::give:
-      visit(value_key{slot_kind::weight_gradient, job.stage}, access::accumulate, 0);
-      return;
-  }
+  int const k = what.micro_batch;
+  shape.of()
+      .work.gradient_of(what.stage)
+      .visit([](no_gradient) {},
+             [&](take_gradient use) {
+               int const readers = shape.readers_of_micro_gradient(use.stage, k);
+               visit(value_key{slot_kind::weight_gradient, use.stage}, access::accumulate, 0);
+               visit(value_key{slot_kind::micro_gradient, use.stage, k},
+                     readers == 0 ? access::scratch : access::write, readers);
+             },
+             [&](read_gradient use) {
+               if (k < shape.of().micro_batch_count)
+                 visit(value_key{slot_kind::micro_gradient, use.stage, k}, access::read, 0);
+             },
+             [&](give_gradient use) {
+               visit(value_key{slot_kind::weight_gradient, use.stage}, access::accumulate, 0);
+             });
 }
 
 // What any pass reads of work, and what work itself reads, adds to and leaves.
@@ -145,8 +143,8 @@ constexpr void visit_work(program_shape const& shape, pass const& what, Visit& v
   for (work_edge const& e : work.inputs(what)) visit(value_for_work(e.from), access::read, 0);
   if (what.kind != pass_kind::work) return;
   visit_gradient(shape, what, visit);
-  if (int const owner = work.state_of(what.stage); owner >= 0)
-    visit(value_key{slot_kind::work_state, owner}, access::accumulate, 0);
+  if (work.uses_state(what.stage))
+    visit(value_key{slot_kind::work_state, work.state_of(what.stage)}, access::accumulate, 0);
   if (int const readers = shape.work_readers(what); readers > 0)
     visit(value_key{slot_kind::work, what.stage, what.micro_batch}, access::write, readers);
 }

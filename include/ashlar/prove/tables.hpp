@@ -39,9 +39,10 @@ constexpr bool names_a_group_rightly(program_view const& p, instruction const& i
     if (!work.knows(i.what) || i.group != group_of_job(p, i.what.stage)) return false;
     bool is_here = false;
     for (int job = 0; job < work.job_count(); ++job)
-      for (int k = 0; k < work.part_count(job) && work.state_of(job) == i.what.stage; ++k)
+      for (int k = 0;
+           k < work.part_count(job) && work.uses_state(job) && work.state_of(job) == i.what.stage; ++k)
         is_here = is_here || work.part({pass_kind::work, job, k}).device == device;
-    return is_here && work.of(i.what.stage).clears_state;
+    return is_here && work.clears_state(i.what.stage);
   }
   bool const of_everyone = i.subject == slot_kind::scalar;
   if (of_everyone != (i.group == p.groups.everyone())) return false;

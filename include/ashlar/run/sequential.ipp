@@ -24,7 +24,7 @@ ASHLAR_INLINE sequential::sequential(proved_program p, std::vector<worker_ref<qu
 ASHLAR_INLINE void sequential::run() {
   std::erase_if(memory_, [this](auto const& m) {
     return std::get<0>(m.first) != slot_kind::work_state
-           || program_->work.view().of(std::get<1>(m.first)).clears_state;
+           || program_->work.view().clears_state(std::get<1>(m.first));
   });
   gather_weights();
   parts_.clear();
@@ -190,7 +190,7 @@ ASHLAR_INLINE bool sequential::try_compute(int device, instruction const& i) {
 
 ASHLAR_INLINE bool sequential::try_sum(pass what) {
   work_view const work = program_->work.view();
-  bool const across = work.of(what.stage).over_ranks;
+  bool const across = work.spans_ranks(what.stage);
   std::vector<buffer> all;
   for (int k = 0; k < work.part_count(what.stage); ++k)
     for (std::size_t r = across ? 0 : rank_; r < (across ? workers_.size() : rank_ + 1); ++r) {

@@ -56,8 +56,7 @@ constexpr diagnosis check_passes(schedule const& s, pass_ends& ends) {
       if (t.overlaps >= stage_count || (works && t.overlaps >= 0))
         return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
       if (works) {
-        if (diagnosis const d = ends.work.enter(where, job_kind::compute, s.end_of(t, where.device));
-            !d.ok())
+        if (diagnosis const d = ends.work.enter(where, false, s.end_of(t, where.device)); !d.ok())
           return d;
         continue;
       }

@@ -98,7 +98,7 @@ constexpr byte_count work_state_on(work_view const& work, list_view<job_bytes> b
     bool lives = false;
     for (int k = 0; k < work.part_count(job); ++k)
       lives = lives || work.part({pass_kind::work, job, k}).device == device;
-    if (lives && work.of(job).keeps_state) sum = saturating_sum(sum, nth(bytes, job).state);
+    if (lives && work.keeps_state(job)) sum = saturating_sum(sum, nth(bytes, job).state);
   }
   return sum;
 }

@@ -73,21 +73,19 @@ constexpr schedule balance_experts(schedule s, std::vector<int> const& stages_wi
     if (s.graph.size_of(stage) > 1)
       refuse({.broken = rule::work_reads_what_its_device_keeps,
               .first = {.device = device, .what = {pass_kind::forward, stage, 0}}});
-    auto const add_job = [&](int parts, tick duration) {
+    auto const add_job = [&](int parts, tick duration, job_action does = compute_job{}) {
       jobs.push_back(
-          {.parts = std::vector<work_part>(static_cast<std::size_t>(parts), {device, duration})});
+          {.parts = std::vector<work_part>(static_cast<std::size_t>(parts), {device, duration}),
+           .does = does});
     };
     add_job(m, ticks.count);
     if (global) add_job(1, ticks.add);
     for (int k = 0; k < (global ? 1 : m); ++k) {
-      add_job(1, ticks.all_reduce);
-      jobs.back().kind = job_kind::all_reduce;
-      jobs.back().over_ranks = true;
+      add_job(1, ticks.all_reduce, all_reduce_job{.over_ranks = true});
       edges.push_back({global ? part(total, 0) : part(counts, k), part(sums + k, 0)});
     }
     if (running) {
-      add_job(2 * m, ticks.add);
-      jobs.back().keeps_state = jobs.back().clears_state = true;
+      add_job(2 * m, ticks.add, compute_job{.state = own_state{.is_cleared = true}});
       for (int k = 0; k < m; ++k) nth(jobs.back().parts, m + k).duration = ticks.show;
     }
     // An add is wanted when its counts are known, and no later than its own backward.

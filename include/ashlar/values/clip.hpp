@@ -37,7 +37,7 @@ struct clipping_costs {
 //   least  an all-reduce over the ranks for each stage, of the least norms, each in a place of its own;
 //   give   puts the state times the least norm of all into the accumulator, which is reduced then.
 // So no gradients are stored but those that wait for their norm: a slot `micro_gradient` each. States
-// are cleared after the step. `gradient` of a job says which of these it does. Work stands where it
+// are cleared after the step. A job's `gradient` says which of these it does. Work stands where it
 // would if it took no time, which keeps the order of passes and that of the proofs; squeezed. For
 // training on one route. Throws violation with check(s), for inference rule::every_pass_is_present, and
 // for several routes rule::parameter_is_at_most, and for stages whose micro-batches differ in size
@@ -79,14 +79,13 @@ constexpr schedule clip_micro_batches(schedule s, clipping_costs const& ticks = 
 
   for (int stage = 0; stage < stage_count; ++stage) {
     jobs.push_back({.parts = std::vector<work_part>(index(m), {device_of(stage), ticks.take}),
-                    .gradient = gradient_use::take,
-                    .stage = stage});
+                    .does = compute_job{.gradient = take_gradient{stage}}});
     for (int k = 0; k < m; ++k)
       work.add(device_of(stage), there[index(stage * m + k)], 0, part(first + stage, k));
   }
   // What the all-reduce sums on each device: what one stage hands on, or the sum of several.
   work_job sum;
-  std::vector<work_job> norm(index(m), work_job{.parts = {}, .kind = job_kind::all_reduce});
+  std::vector<work_job> norm(index(m), work_job{.parts = {}, .does = all_reduce_job{}});
   for (int d = 0; d < s.device_count(); ++d) {
     std::vector<int> const here = stages_on(s.where, d);
     if (here.empty()) continue;
@@ -108,25 +107,21 @@ constexpr schedule clip_micro_batches(schedule s, clipping_costs const& ticks = 
   if (several) jobs.push_back(sum);
   for (work_job const& j : norm) jobs.push_back(j);
   for (int stage = 0; stage < stage_count; ++stage) {
-    jobs.push_back({.parts = std::vector<work_part>(index(m), {device_of(stage), ticks.scale}),
-                    .keeps_state = true,
-                    .clears_state = true,
-                    .gradient = gradient_use::read,
-                    .stage = stage});
+    jobs.push_back(
+        {.parts = std::vector<work_part>(index(m), {device_of(stage), ticks.scale}),
+         .does = compute_job{.state = own_state{.is_cleared = true}, .gradient = read_gradient{stage}}});
     for (int k = 0; k < m; ++k)
       work.add(device_of(stage), everywhere[index(k)], 2, part(scales + stage, k));
   }
   for (int stage = 0; stage < stage_count; ++stage) {
-    jobs.push_back({.parts = {{device_of(stage), ticks.minimum}},
-                    .kind = job_kind::all_reduce,
-                    .over_ranks = true});
+    jobs.push_back(
+        {.parts = {{device_of(stage), ticks.minimum}}, .does = all_reduce_job{.over_ranks = true}});
     edges.push_back({part(scales + stage, last), part(minima + stage, 0)});
   }
   for (int stage = 0; stage < stage_count; ++stage) {
-    jobs.push_back({.parts = {{device_of(stage), ticks.give}},
-                    .shares_state_of = scales + stage,
-                    .gradient = gradient_use::give,
-                    .stage = stage});
+    jobs.push_back(
+        {.parts = {{device_of(stage), ticks.give}},
+         .does = compute_job{.state = shared_state{scales + stage}, .gradient = give_gradient{stage}}});
     edges.push_back({part(minima + stage, 0), part(gives + stage, 0)});
     work.add(device_of(stage), everywhere[index(last)], 3, part(gives + stage, 0));
   }

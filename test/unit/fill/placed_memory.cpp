@@ -49,7 +49,7 @@ TEST_CASE("what is handed on stays for its last reader, once") {
        {.parts = {{0, 1}}},
        {.parts = {{0, 1}}},
        {.parts = {{0, 1}}},
-       {.parts = {{0, 1}}, .kind = job_kind::all_reduce, .over_ranks = true},
+       {.parts = {{0, 1}}, .does = all_reduce_job{.over_ranks = true}},
        {.parts = {{0, 1}}}},
       {{{X, 0, 0}, {X, 1, 0}}, {{X, 0, 0}, {X, 2, 0}}, {{X, 3, 0}, {X, 4, 0}}, {{X, 4, 0}, {X, 5, 0}}});
   fill_options o = limited_to(40);

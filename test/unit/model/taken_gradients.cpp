@@ -12,10 +12,11 @@ constexpr pass_kind taken_b = pass_kind::backward, taken_x = pass_kind::work;
 
 // Jobs 0, 1 and 2 take, read and give the gradient of stage 0; two micro-batches.
 constexpr work_graph three_uses() {
-  return work_graph({{.parts = {{0, 1}, {0, 1}}, .gradient = gradient_use::take, .stage = 0},
-                     {.parts = {{0, 1}, {0, 1}, {0, 1}}, .gradient = gradient_use::read, .stage = 0},
-                     {.parts = {{0, 1}}, .gradient = gradient_use::give, .stage = 0}},
-                    {});
+  return work_graph(
+      {{.parts = {{0, 1}, {0, 1}}, .does = compute_job{.gradient = take_gradient{0}}},
+       {.parts = {{0, 1}, {0, 1}, {0, 1}}, .does = compute_job{.gradient = read_gradient{0}}},
+       {.parts = {{0, 1}}, .does = compute_job{.gradient = give_gradient{0}}}},
+      {});
 }
 
 constexpr pass take(int k) { return {taken_x, 0, k}; }
@@ -60,10 +61,12 @@ TEST_CASE("a gradient is taken one micro-batch at a time") {
 // Jobs 1 and 3 read copies; job 2 gives back the state that job 1 adds to.
 TEST_CASE("what is read into a state is read before the state is given") {
   work_graph const work(
-      {{.parts = {{0, 1}, {0, 1}}, .gradient = gradient_use::take, .stage = 0},
-       {.parts = {{0, 1}, {0, 1}}, .keeps_state = true, .gradient = gradient_use::read, .stage = 0},
-       {.parts = {{0, 1}}, .shares_state_of = 1, .gradient = gradient_use::give, .stage = 0},
-       {.parts = {{0, 1}, {0, 1}}, .keeps_state = true, .gradient = gradient_use::read, .stage = 0}},
+      {{.parts = {{0, 1}, {0, 1}}, .does = compute_job{.gradient = take_gradient{0}}},
+       {.parts = {{0, 1}, {0, 1}},
+        .does = compute_job{.state = own_state{}, .gradient = read_gradient{0}}},
+       {.parts = {{0, 1}}, .does = compute_job{.state = shared_state{1}, .gradient = give_gradient{0}}},
+       {.parts = {{0, 1}, {0, 1}},
+        .does = compute_job{.state = own_state{}, .gradient = read_gradient{0}}}},
       {});
   taken_gradients taken(work.view(), 1, 2);
   taken.begin_device();
@@ -90,7 +93,7 @@ TEST_CASE("a gradient is given back before it is reduced") {
 }
 
 TEST_CASE("the gradient of a stage that there is not") {
-  work_graph const work({{.parts = {{0, 1}}, .gradient = gradient_use::take, .stage = 7}}, {});
+  work_graph const work({{.parts = {{0, 1}}, .does = compute_job{.gradient = take_gradient{7}}}}, {});
   taken_gradients taken(work.view(), 2, 2);
   taken.begin_device();
   CHECK(taken.visit({.what = take(0)}).broken == rule::work_uses_what_exists);

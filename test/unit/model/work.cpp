@@ -27,9 +27,7 @@ TEST_CASE("mirrored, laid over each other, renamed") {
   CHECK(split.view().readers({X, 1, 0}).size() == 1);
 }
 
-work_job on(std::vector<work_part> parts, job_kind kind = job_kind::compute) {
-  return {std::move(parts), kind};
-}
+work_job on(std::vector<work_part> parts) { return {std::move(parts)}; }
 
 }  // namespace
 
@@ -69,7 +67,7 @@ TEST_CASE("sums that cannot be") {
   with([](auto&, auto&) {});
   with([](auto& j, auto&) { j[1].parts[0].duration = 0; });
   CHECK_BREAKS(no_duration_is_negative, with([](auto& j, auto&) { j[1].parts[0].duration = -1; }));
-  // Of nothing, of two values, of what another reads too, of a stash, of a sum, with state.
+  // Of nothing, of two values, of what another reads too, of a stash, of a sum.
   CHECK_BREAKS(collective_work_sums_one_value, with([](auto&, auto& e) {
                  std::erase(e, work_edge{{X, 0, 1}, {X, 1, 1}});
                }));
@@ -90,17 +88,18 @@ TEST_CASE("sums that cannot be") {
                  for (int d = 0; d < 2; ++d)
                    for (int job = 0; job < 2; ++job) e.push_back({{X, job, d}, {X, job + 1, d}});
                }));
-  CHECK_BREAKS(collective_work_sums_one_value, with([](auto& j, auto&) { j[1].keeps_state = true; }));
-  // State of nobody, of itself, of a later job, that is not kept; a gradient of no stage, in a sum.
-  CHECK_BREAKS(work_uses_what_exists, with([](auto& j, auto&) { j[2].shares_state_of = 0; }));
-  CHECK_BREAKS(work_uses_what_exists, with([](auto& j, auto&) { j[0].shares_state_of = 2; }));
-  CHECK_BREAKS(work_uses_what_exists, with([](auto& j, auto&) { j[2].shares_state_of = -2; }));
-  CHECK_BREAKS(work_uses_what_exists, with([](auto& j, auto&) { j[0].clears_state = true; }));
-  CHECK_BREAKS(work_uses_what_exists, with([](auto& j, auto&) { j[0].gradient = gradient_use::take; }));
-  CHECK_BREAKS(work_uses_what_exists, with([](auto& j, auto&) {
-                 j[1].gradient = gradient_use::read;
-                 j[1].stage = 0;
-               }));
+  // State of a job that has none, of a sum, of itself, of a later job, of nobody; a gradient of no
+  // stage.
+  auto const state_of = [&](std::size_t job, int owner) {
+    with([&](auto& j, auto&) { j[job].does = compute_job{.state = shared_state{owner}}; });
+  };
+  CHECK_BREAKS(work_uses_what_exists, state_of(2, 0));
+  CHECK_BREAKS(work_uses_what_exists, state_of(2, 1));
+  CHECK_BREAKS(work_uses_what_exists, state_of(2, 2));
+  CHECK_BREAKS(work_uses_what_exists, state_of(0, 2));
+  CHECK_BREAKS(work_uses_what_exists, state_of(2, -2));
+  CHECK_BREAKS(work_uses_what_exists,
+               with([](auto& j, auto&) { j[0].does = compute_job{.gradient = take_gradient{-1}}; }));
   // Two parts on a device.
   CHECK_BREAKS(collective_work_sums_one_value, with([](auto& j, auto& e) {
                  j[0].parts.push_back({1, 1});

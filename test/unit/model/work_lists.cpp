@@ -10,9 +10,8 @@ namespace {
 
 TEST_CASE("a graph of work and its lists") {
   std::vector<work_job> jobs = norm_jobs(2);
-  jobs[0].keeps_state = jobs[0].clears_state = true;
-  jobs[2].keeps_state = false;
-  jobs[2].shares_state_of = 0;
+  jobs[0].does = compute_job{.state = own_state{.is_cleared = true}};
+  jobs[2].does = compute_job{.state = shared_state{0}, .gradient = read_gradient{1}};
   work_graph const graph(jobs, norm_edges(2));
   CHECK((jobs_of(graph) == jobs && work_graph(jobs_of(graph), edges_of(graph)) == graph));
   std::vector<work_edge> const edges = edges_of(graph);

@@ -123,7 +123,13 @@ TEST_CASE("hash: every field of a program counts") {
   work_differs({{.parts = {{0, 1}}}}, {{{pass_kind::forward, 0, 1}, part}});
   work_differs({{.parts = {{0, 2}}}}, {reads});
   work_differs({{.parts = {{1, 1}}}}, {reads});
-  work_differs({{.parts = {{0, 1}}, .keeps_state = true}}, {reads});
+  for (job_action const& does : {job_action(compute_job{.state = own_state{}}),
+                                 job_action(compute_job{.state = own_state{.is_cleared = true}}),
+                                 job_action(compute_job{.gradient = take_gradient{0}}),
+                                 job_action(compute_job{.gradient = take_gradient{1}}),
+                                 job_action(compute_job{.gradient = read_gradient{0}}),
+                                 job_action(compute_job{.gradient = give_gradient{0}})})
+    work_differs({{.parts = {{0, 1}}, .does = does}}, {reads});
   work_differs({{.parts = {{0, 1}, {0, 1}}}}, {reads});
   work_differs({{.parts = {{0, 1}}}, {.parts = {{0, 1}}}}, {reads});
   CHECK(all.size() == 1 + changes);

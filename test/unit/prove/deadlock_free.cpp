@@ -36,7 +36,7 @@ TEST_CASE("two sends that wait for each other") {
 TEST_CASE("sums of work in one order on all devices") {
   schedule t = one_f_one_b(2, 1);
   work_job measured{.parts = {{0, 1}, {1, 1}}}, sum = measured;
-  sum.kind = job_kind::all_reduce;
+  sum.does = all_reduce_job{};
   std::vector<work_edge> edges;
   for (int d = 0; d < 2; ++d)
     for (int job : {0, 1}) {

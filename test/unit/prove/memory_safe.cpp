@@ -217,8 +217,8 @@ TEST_CASE("a job's state in a slot of its own") {
   s.order[0].push_back({{X, 0, 0}, 0});
   s.order[0].push_back({{X, 0, 1}, 0});
   s.order[0].push_back({{X, 1, 0}, 0});
-  work_job twice{.parts = {{0, 1}, {0, 1}}, .keeps_state = true},
-      once{.parts = {{0, 1}}, .keeps_state = true};
+  work_job twice{.parts = {{0, 1}, {0, 1}}, .does = compute_job{.state = own_state{}}},
+      once{.parts = {{0, 1}}, .does = compute_job{.state = own_state{}}};
   s.work = work_graph({twice, once}, {});
   program const good = squeeze(s) | lower();
   CHECK((check(good).ok() && count_slots(good.view(), 0, slot_kind::work_state) == 2));

@@ -30,7 +30,7 @@ TEST_CASE("members: of what sums work, the devices of its parts in their order")
   schedule s = catalog::find("1f1b")->make({devices{3}, micro_batches{2}});
   std::vector<int> const order{2, 0, 1};
   work_job made, sum;
-  sum.kind = job_kind::all_reduce;
+  sum.does = all_reduce_job{};
   std::vector<work_edge> edges;
   for (int k = 0; k < 3; ++k) {
     int const d = order[static_cast<std::size_t>(k)];

@@ -62,7 +62,8 @@ TEST_CASE("the reference asks each holder for its shard, by its number among the
 TEST_CASE("the reference keeps what work keeps, unless its job clears it after a step") {
   for (bool clears : {false, true}) {
     schedule s = with_work(one_f_one_b(1, 1));
-    s.work = work_graph({{.parts = {{0, 1}}, .keeps_state = true, .clears_state = clears}}, {});
+    s.work = work_graph(
+        {{.parts = {{0, 1}}, .does = compute_job{.state = own_state{.is_cleared = clears}}}}, {});
     program const p = lower(s);
     number_worker w;
     sequential reference(p, w);

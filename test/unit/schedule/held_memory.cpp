@@ -33,9 +33,9 @@ TEST_CASE("bytes that work reads are held until then") {
 TEST_CASE("what work hands on is held until it has been read") {
   schedule s = one_f_one_b(1, 1);
   s.order[0] = {{{F, 0, 0}, 0}, {{X, 0, 0}, 1}, {{X, 1, 0}, 2}, {{B, 0, 0}, 3}};
-  s.work =
-      work_graph({{.parts = {{0, 1}}, .keeps_state = true}, {.parts = {{0, 1}}, .keeps_state = true}},
-                 {{{X, 0, 0}, {X, 1, 0}}, {{X, 0, 0}, {B, 0, 0}}});
+  s.work = work_graph({{.parts = {{0, 1}}, .does = compute_job{.state = own_state{}}},
+                       {.parts = {{0, 1}}, .does = compute_job{.state = own_state{}}}},
+                      {{{X, 0, 0}, {X, 1, 0}}, {{X, 0, 0}, {B, 0, 0}}});
   CHECK(check(s).ok());
   std::vector<job_bytes> const bytes{{.output = 5, .state = 100}, {.output = 7}};
   // What X1 would hand on nobody reads; the backward reads what X0 does.
@@ -53,7 +53,7 @@ TEST_CASE("and sums until they have been") {
   schedule s = one_f_one_b(1, 1);
   s.order[0] = {{{X, 0, 0}, 0}, {{F, 0, 0}, 1}, {{X, 2, 0}, 2}, {{B, 0, 0}, 3}};
   s.work = work_graph(
-      {{.parts = {{0, 1}}}, {.parts = {{0, 0}}, .kind = job_kind::all_reduce}, {.parts = {{0, 1}}}},
+      {{.parts = {{0, 1}}}, {.parts = {{0, 0}}, .does = all_reduce_job{}}, {.parts = {{0, 1}}}},
       {{{X, 0, 0}, {X, 1, 0}}, {{X, 1, 0}, {X, 2, 0}}});
   CHECK(check(s).ok());
   memory_model const nothing{};

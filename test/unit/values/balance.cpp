@@ -38,7 +38,7 @@ TEST_CASE("a balanced step is proved") {
   schedule const s = one_f_one_b(2, 3) | balance_experts({1});
   CHECK(check(s).ok());
   CHECK((s.work.job_count() == 1 + 3 + 1 && s.work.part_count(4) == 6));
-  for (int sum = 1; sum <= 3; ++sum) CHECK(s.work.view().of(sum).over_ranks);
+  for (int sum = 1; sum <= 3; ++sum) CHECK(s.work.view().spans_ranks(sum));
   CHECK(check(lower(s, {.data_ranks = 2, .step = optimizer_step::at_end})).ok());
   CHECK(shown(s, 1, 0) == coverage(one_f_one_b(2, 3), stage_id{1}));
 }
@@ -107,7 +107,7 @@ TEST_CASE("balance: of the whole batch, one sum is read by all backwards, and al
 
 TEST_CASE("balance: a step is simulated, also where there are more jobs than stages") {
   schedule const s = one_f_one_b(2, 3) | balance_experts({0, 1});
-  REQUIRE(s.work.view().of(4).clears_state);
+  REQUIRE(s.work.view().clears_state(4));
   REQUIRE(s.work.job_count() > s.stage_count());
   CHECK(time_program(lower(s), {.cost = s.cost}).makespan == makespan(s));
 }
@@ -150,7 +150,7 @@ TEST_CASE("balance: collectives that meet in another order on another device are
   // Two devices with an all-reduce each of a norm in common; one takes them the other way round.
   schedule s = one_f_one_b(2, 2);
   std::vector<work_job> jobs(4, work_job{.parts = {{0, 1}, {1, 1}}});
-  jobs[2].kind = jobs[3].kind = job_kind::all_reduce;
+  jobs[2].does = jobs[3].does = all_reduce_job{};
   std::vector<work_edge> edges;
   for (int d = 0; d < 2; ++d)
     for (int k = 0; k < 2; ++k) {

@@ -48,8 +48,8 @@ TEST_CASE("stages of a device have one norm") {
 // The work of a schedule with clipping is put after what was there.
 TEST_CASE("clipping stands beside other work") {
   schedule const s = clip_micro_batches(with_work(one_f_one_b(2, 2)));
-  CHECK((s.work.job_count() == 1 + 10 && s.work.view().of(1).gradient == gradient_use::take));
-  CHECK((s.work.view().of(9).shares_state_of == 5 && s.work.view().of(10).shares_state_of == 6));
+  CHECK((s.work.job_count() == 1 + 10 && s.work.view().gradient_of(1) == take_gradient{0}));
+  CHECK((s.work.view().state_of(9) == 5 && s.work.view().state_of(10) == 6));
   CHECK(check(lower(s)).ok());
 }
 
