@@ -28,9 +28,8 @@ work_graph curvature(devices p, micro_batches m) {
     jobs.push_back({.parts = std::vector<work_part>(static_cast<std::size_t>(m.value), {d, 1}),
                     .does = compute_job{.state = own_state{}}});
     jobs.push_back({.parts = {{d, 2}}});
-    for (int k = 0; k < m.value; ++k)
-      edges.push_back({{pass_kind::forward, d, k}, {pass_kind::work, pieces, k}});
-    edges.push_back({{pass_kind::work, pieces, m.value - 1}, {pass_kind::work, inversion, 0}});
+    for (int k = 0; k < m.value; ++k) edges.push_back({{pass_kind::forward, d, k}, part_id{pieces, k}});
+    edges.push_back({part_id{pieces, m.value - 1}, part_id{inversion, 0}});
   }
   return work_graph(jobs, edges);
 }

@@ -52,10 +52,10 @@ class batch_values {
   // `count(stash, stage, counts)` writes how many tokens of a micro-batch each expert of each block got,
   // zeros for blocks of other stages.
   void work(ashlar::frame const& f, auto const& count) const {
-    gradient_of(f.what.stage)
+    gradient_of(ashlar::part_of(f.what).job)
         .visit(
             [&](ashlar::no_gradient) {
-              if (!f.work_inputs.empty() && f.work_inputs[0].from.kind != ashlar::pass_kind::work)
+              if (!f.work_inputs.empty() && !ashlar::is_part(f.work_inputs[0].from))
                 return count(f.work_inputs[0].bytes, f.work_inputs[0].from.stage,
                              numbers(f.work_output));
               return add_up(f);
@@ -82,11 +82,12 @@ class batch_values {
 
   // A squared norm, the least norm of each rank, or counts: what is summed is as large as the sum.
   std::size_t doubles_of(int number) const {
-    if (gradient_of(number).is<ashlar::take_gradient>()) return 1;
-    if (gradient_of(number).is<ashlar::read_gradient>()) return ranks_;
-    auto const inputs = graph_.view().inputs({ashlar::pass_kind::work, number, 0});
-    if (!inputs.empty() && inputs[0].from.kind == ashlar::pass_kind::work)
-      return doubles_of(inputs[0].from.stage);
+    ashlar::job_gradient const uses = gradient_of(number);
+    if (uses.is<ashlar::take_gradient>()) return 1;
+    if (uses.is<ashlar::read_gradient>()) return ranks_;
+    auto const inputs = graph_.view().inputs(ashlar::part_id{number, 0});
+    if (!inputs.empty() && ashlar::is_part(inputs[0].from))
+      return doubles_of(ashlar::part_of(inputs[0].from).job);
     return counts_;
   }
 

@@ -136,8 +136,8 @@ durations durations_of(gpt::config const& shape, program const& p, gpt::corpus c
     for (std::size_t k = 0; k < r.times().size(); ++k) {
       instruction const& what = r.view().instructions[k];
       if (what.code != opcode::compute) continue;
-      std::size_t const kind = what.what.kind == pass_kind::work
-                                   ? 2 + static_cast<std::size_t>(task_of(what.what.stage))
+      std::size_t const kind = is_part(what.what)
+                                   ? 2 + static_cast<std::size_t>(task_of(part_of(what.what).job))
                                    : what.what.kind != pass_kind::forward;
       all[kind].push_back(r.times()[k].end - r.times()[k].begin);
     }

@@ -59,12 +59,12 @@ inline ashlar::work_graph work_for(ashlar::schedule const& step, gpt::config con
     jobs.push_back({.parts = parts(layers, device, ticks.invert),
                     .does = compute_job{.state = shared_state{first}}});
     for (int k = 0; k < m; ++k) {
-      edges.push_back({{pass_kind::forward, stage, k}, {pass_kind::work, first, k}});
-      edges.push_back({{backward, stage, k}, {pass_kind::work, first + 1, k}});
+      edges.push_back({{pass_kind::forward, stage, k}, part_id{first, k}});
+      edges.push_back({{backward, stage, k}, part_id{first + 1, k}});
     }
     for (int layer = 0; layer < layers; ++layer)
       for (int sums : {first, first + 1})
-        edges.push_back({{pass_kind::work, sums, m - 1}, {pass_kind::work, first + 2, layer}});
+        edges.push_back({part_id{sums, m - 1}, part_id{first + 2, layer}});
   }
   return work_graph(jobs, edges);
 }

@@ -41,11 +41,12 @@ class worker : public gpt::worker<Scalar> {
   void backward(auto&, ashlar::frame const& f) { this->run_split(f, {true, true}); }
 
   void work(auto&, ashlar::frame const& f) {
-    int const stage = stage_of(f.what.stage), part = f.what.micro_batch;
+    auto const [job, part] = ashlar::part_of(f.what);
+    int const stage = stage_of(job);
     auto const& own = this->at(stage);
     gpt::carver<Scalar> from(this->data(f.work_state));
     stage_sums<Scalar> const sums(from, own.shape);
-    switch (task_of(f.what.stage)) {
+    switch (task_of(job)) {
       case task::add_inputs:
         return add(sums, this->template laid_out<gpt::stage_stash<Scalar>>(own, f.work_inputs[0].bytes,
                                                                            own.stash_size));

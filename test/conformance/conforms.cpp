@@ -185,7 +185,7 @@ TEST_CASE("conforms: work that was not done is named") {
     sentences const found = conforms_with([&](program const& p, network& w) {
       run_changed(p, w, [&](relay<network>& between) {
         between.skips = [&](pass what) {
-          return what.kind == pass_kind::work && work.view().number(what) == number;
+          return is_part(what) && work.view().number(part_of(what)) == number;
         };
       });
     });

@@ -51,8 +51,8 @@ double published_utilisation(instance const& i, filling const& f, int device) {
   for (timed_pass const& t : f.filled.order[d])
     if (t.start < end && !t.closes_pair())
       busy += f.filled.end_of(t, device) - t.start;
-    else if (t.what.kind == pass_kind::work)
-      left.insert(t.what.stage);
+    else if (is_part(t.what))
+      left.insert(part_of(t.what).job);
   for (int job : left) busy += i.events[static_cast<std::size_t>(job)].duration;
   return 100 * static_cast<double>(busy) / static_cast<double>(end);
 }
@@ -178,11 +178,11 @@ std::vector<std::vector<std::string>> labels(instance const& i, filling const& f
   std::vector<std::string> rest;
   for (timed_pass const& t : f.filled.order[device]) {
     auto const step = static_cast<std::size_t>(t.start / f.step);
-    bool const works = t.what.kind == pass_kind::work;
+    bool const works = is_part(t.what);
     if (step >= count && !works) continue;
     std::string label;
     if (works) {
-      label = i.events[static_cast<std::size_t>(t.what.stage)].label;
+      label = i.events[static_cast<std::size_t>(part_of(t.what).job)].label;
     } else {
       label = t.what.kind == pass_kind::forward ? "call_forward" : "call_backward";
       if (f.filled.route[static_cast<std::size_t>(t.what.micro_batch)] == 1) label += systems::up;

@@ -65,13 +65,12 @@ inline instance make_instance(ashlar::schedule step, std::vector<std::vector<wor
       if (e.is_curvature()) {
         auto const& read = passes[e.is_of_inputs() ? 0 : 1][e.route()];
         for (int k = 0; k < parts && k < static_cast<int>(read.size()); ++k)
-          edges.push_back({read[static_cast<std::size_t>(k)], {pass_kind::work, number, k}});
+          edges.push_back({read[static_cast<std::size_t>(k)], part_id{number, k}});
       } else {
         for (int before = first; before < number; ++before) {
           work_event const& b = made.events[static_cast<std::size_t>(before)];
           if (b.is_of_inputs() == e.is_of_inputs() && b.of < e.of)
-            edges.push_back({{pass_kind::work, before, b.is_curvature() ? pieces - 1 : 0},
-                             {pass_kind::work, number, 0}});
+            edges.push_back({part_id{before, b.is_curvature() ? pieces - 1 : 0}, part_id{number, 0}});
         }
       }
       made.events.push_back(e);

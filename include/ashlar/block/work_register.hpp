@@ -23,11 +23,11 @@ class work_register {
   constexpr diagnosis enter(site const& where, bool is_collective, tick end) {
     if (!work_.knows(where.what) || work_.is_collective(where.what) != is_collective)
       return {.broken = rule::every_pass_is_known, .first = where};
-    if (int const device = work_.part(where.what).device; device != where.device)
+    if (int const device = work_.part(part_of(where.what)).device; device != where.device)
       return {.broken = rule::pass_is_on_its_device,
               .first = where,
               .second = {.device = device, .what = where.what}};
-    entry& e = of(where.what);
+    entry& e = of(part_of(where.what));
     if (e.present) return {.broken = rule::no_pass_is_doubled, .first = where};
     e = {true, end};
     return {};
@@ -40,16 +40,16 @@ class work_register {
                                bool collectives_follow) {
     for (int job = 0; job < work_.job_count(); ++job)
       for (int k = 0; k < work_.part_count(job); ++k) {
-        pass const what{pass_kind::work, job, k};
+        part_id const what{job, k};
         if (of(what).present || (collectives_follow && work_.is_collective(what))) continue;
         return {.broken = rule::every_pass_is_present,
                 .first = {.device = work_.part(what).device, .what = what}};
       }
     for (work_edge const& e : work_.into) {
-      bool const reads_pass = e.from.kind != pass_kind::work;
-      if (!reads_pass && e.to.kind == pass_kind::work) continue;
+      bool const reads_pass = !is_part(e.from);
+      if (!reads_pass && is_part(e.to)) continue;
       pass const of_pipeline = reads_pass ? e.from : e.to, part = reads_pass ? e.to : e.from;
-      int const device = work_.part(part).device;
+      int const device = work_.part(part_of(part)).device;
       diagnosis d{.first = {.device = device, .what = part}, .second = {.what = of_pipeline}};
       if (!graph.has(of_pipeline, static_cast<int>(route.size())) || !passes.has(of_pipeline)) {
         d = {.broken = rule::every_pass_is_known, .first = d.second, .second = d.first};
@@ -70,12 +70,13 @@ class work_register {
   constexpr diagnosis check_inputs(site const& where, tick start, pass_register const& passes) const {
     diagnosis found;
     for_each_work_input(work_, where.what, [&](pass from, tick delay) {
-      bool const is_work = from.kind == pass_kind::work;
-      tick const arrival =
-          delay
-          + (is_work ? end_of(from) : passes(from.micro_batch, from.stage, result_of(from.kind)).end);
+      bool const is_work = is_part(from);
+      tick const arrival = delay
+                           + (is_work ? end_of(part_of(from))
+                                      : passes(from.micro_batch, from.stage, result_of(from.kind)).end);
       if (arrival <= start || !found.ok()) return;
-      site const producer{.device = is_work ? work_.part(from).device : where.device, .what = from};
+      site const producer{.device = is_work ? work_.part(part_of(from)).device : where.device,
+                          .what = from};
       found = {.broken = rule::no_pass_starts_before_its_input,
                .first = where,
                .second = producer,
@@ -85,14 +86,14 @@ class work_register {
   }
 
   // Of a part that exists; 0 until it is entered.
-  constexpr tick end_of(pass const& part) const { return nth(entries_, work_.number(part)).end; }
+  constexpr tick end_of(part_id part) const { return nth(entries_, work_.number(part)).end; }
 
  private:
   struct entry {
     bool present = false;
     tick end = 0;
   };
-  constexpr entry& of(pass what) { return nth(entries_, work_.number(what)); }
+  constexpr entry& of(part_id part) { return nth(entries_, work_.number(part)); }
 
   work_view work_;
   dynamic_array<entry> entries_;
@@ -106,8 +107,8 @@ struct pass_ends {
 
   // Of a pass that exists; 0 until it is entered.
   constexpr tick of(pass const& what) const {
-    return what.kind == pass_kind::work ? work.end_of(what)
-                                        : passes(what.micro_batch, what.stage, result_of(what.kind)).end;
+    return is_part(what) ? work.end_of(part_of(what))
+                         : passes(what.micro_batch, what.stage, result_of(what.kind)).end;
   }
 
   pass_register passes;

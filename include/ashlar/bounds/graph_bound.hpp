@@ -105,7 +105,7 @@ constexpr path_bound graph_bound(schedule const& s) {
   std::vector<tick> work(s.order.size(), 0);
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     for (timed_pass const& t : s.order[d]) {
-      if (t.what.kind == pass_kind::work) continue;  // of other systems, which only adds
+      if (is_part(t.what)) continue;  // of other systems, which only adds
       work[d] += s.cost.of(t.what, static_cast<int>(d));
       if (t.what.kind == pass_kind::backward_input) nth(splits, t.what.stage) = 1;
     }

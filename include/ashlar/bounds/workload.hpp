@@ -191,8 +191,7 @@ constexpr bool has_workload(schedule const& s) {
       return false;
   for (auto const& order : s.order)
     for (timed_pass const& t : order)
-      if (t.what.kind != pass_kind::work && (t.what.stage < 0 || t.what.stage >= s.stage_count()))
-        return false;
+      if (!is_part(t.what) && (t.what.stage < 0 || t.what.stage >= s.stage_count())) return false;
   return true;
 }
 

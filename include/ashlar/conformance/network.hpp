@@ -91,18 +91,19 @@ class network : public network_results {
     weight_gradient(f);
   }
   void work(auto&, frame const& f) {
+    part_id const part = part_of(f.what);
     if (!work_.view().knows(f.what)) throw std::invalid_argument("a network that expects no such work");
     enter(f.what);
     vector made{};
     add_work(made, f);
-    job_gradient const use = work_.view().gradient_of(f.what.stage);
+    job_gradient const use = work_.view().gradient_of(part.job);
     if (use.is<take_gradient>()) {
       as<matrix>(f.micro_gradient) = as<matrix>(f.weight_gradient);
       as<matrix>(f.weight_gradient) = {};
     }
     add_part_of(made, f.micro_gradient, 0.25);
     for (std::size_t i = 0; i < width; ++i)
-      made[i] = std::sin(made[i] + f.what.stage + 0.3 * f.what.micro_batch + static_cast<double>(i));
+      made[i] = std::sin(made[i] + part.job + 0.3 * part.part + static_cast<double>(i));
     if (!f.work_state.empty())
       for (std::size_t i = 0; i < width; ++i)
         made[i] = as<vector>(f.work_state)[i] = 0.5 * as<vector>(f.work_state)[i] + made[i];
@@ -110,7 +111,7 @@ class network : public network_results {
     if (use.is<give_gradient>())
       for (std::size_t i = 0; i < width * width; ++i)
         as<matrix>(f.weight_gradient)[i] += made[i % width];
-    note_work(work_.view().number(f.what), made);
+    note_work(work_.view().number(part), made);
   }
   void reduced(auto&, parameter_frame const& f) {
     before_reduced(f.group);

@@ -34,7 +34,7 @@ class random_work {
   bool is_kept(pass what) const;
   void add_readers(pass what, int device, std::vector<item>::iterator from);
 
-  void add_part(pass what, int device, bool is_summed);
+  void add_part(part_id part, int device, bool is_summed);
   // `each_device`: a part on each, to be summed.
   void add_job(int parts, bool each_device);
   void add_sum();

@@ -58,17 +58,17 @@ ASHLAR_INLINE bool random_work::is_kept(pass what) const {
 
 ASHLAR_INLINE void random_work::add_readers(pass what, int device, std::vector<item>::iterator from) {
   for (; from != all_.end(); ++from)
-    if (from->device == device && from->what.what.kind != pass_kind::work && below(6) == 0)
+    if (from->device == device && !is_part(from->what.what) && below(6) == 0)
       edges_.push_back({what, from->what.what});
 }
 
-ASHLAR_INLINE void random_work::add_part(pass what, int device, bool is_summed) {
-  auto const place = all_.insert(random_place(), {{what, 0}, device, false, is_summed});
+ASHLAR_INLINE void random_work::add_part(part_id part, int device, bool is_summed) {
+  auto const place = all_.insert(random_place(), {{part, 0}, device, false, is_summed});
   for (auto i = all_.begin(); i != place; ++i)
     if (i->device == device && !i->is_summed && below(4) == 0
-        && (i->what.what.kind == pass_kind::work ? precedes(i->what.what, what) : is_kept(i->what.what)))
-      edges_.push_back({i->what.what, what});
-  if (!is_summed) add_readers(what, device, place + 1);
+        && (is_part(i->what.what) ? precedes(i->what.what, part) : is_kept(i->what.what)))
+      edges_.push_back({i->what.what, part});
+  if (!is_summed) add_readers(part, device, place + 1);
 }
 
 ASHLAR_INLINE void random_work::add_job(int parts, bool each_device) {
@@ -77,8 +77,7 @@ ASHLAR_INLINE void random_work::add_job(int parts, bool each_device) {
   if (below(3) == 0 && with_state_) made.does = compute_job{.state = own_state{}};
   for (int k = 0; k < parts; ++k)
     made.parts.push_back({each_device ? k : below(devices()), 1 + below(3)});
-  for (int k = 0; k < parts; ++k)
-    add_part({pass_kind::work, job, k}, nth(jobs_.back().parts, k).device, each_device);
+  for (int k = 0; k < parts; ++k) add_part({job, k}, nth(jobs_.back().parts, k).device, each_device);
 }
 
 ASHLAR_INLINE void random_work::add_sum() {
@@ -91,18 +90,17 @@ ASHLAR_INLINE void random_work::add_sum() {
   for (int k = 0; k < parts; ++k) {
     int const order = parts - 1 - k;  // of summation: not that of the devices
     made.parts.push_back({order, duration});
-    edges_.push_back({{pass_kind::work, summed, order}, {pass_kind::work, job, k}});
+    edges_.push_back({part_id{summed, order}, part_id{job, k}});
   }
   auto last = all_.begin();
   for (auto i = all_.begin(); i != all_.end(); ++i)
-    if (i->what.what.kind == pass_kind::work && i->what.what.stage == summed) last = i;
+    if (is_part(i->what.what) && part_of(i->what.what).job == summed) last = i;
   auto const at = last - all_.begin() + 1;
   for (int k = 0; k < parts; ++k) {
-    pass const what{pass_kind::work, job, k};
+    part_id const what{job, k};
     all_.insert(all_.begin() + at, {{what, 0}, parts - 1 - k, true, false});
   }
-  for (int k = 0; k < parts; ++k)
-    add_readers({pass_kind::work, job, k}, parts - 1 - k, all_.begin() + at + parts);
+  for (int k = 0; k < parts; ++k) add_readers(part_id{job, k}, parts - 1 - k, all_.begin() + at + parts);
 }
 
 }  // namespace ashlar::conformance

@@ -9,7 +9,7 @@ enum class pass_kind : unsigned char {
   backward,         // fused: gradient of the input and of the weights
   backward_input,   // gradient of the input only
   backward_weight,  // gradient of the weights only
-  work,             // filled in by another system: part `micro_batch` of job `stage` (model/work.hpp)
+  work,             // filled in by another system: a part of a job (part_id, model/work.hpp)
 };
 inline constexpr int pass_kinds = 6;
 
@@ -23,6 +23,20 @@ struct pass {
 
   friend constexpr bool operator==(pass const&, pass const&) = default;
 };
+
+// A part of a job of work. Where passes and work stand side by side, in orders, streams and edges, it
+// is a pass of kind `work`. How that names it, only this file knows.
+struct part_id {
+  int job = 0;
+  int part = 0;
+
+  constexpr operator pass() const { return {pass_kind::work, job, part}; }
+  friend constexpr bool operator==(part_id const&, part_id const&) = default;
+};
+
+// Whether a pass is a part of work, and which.
+constexpr bool is_part(pass const& what) { return what.kind == pass_kind::work; }
+constexpr part_id part_of(pass const& what) { return {what.stage, what.micro_batch}; }
 
 // Whether the pass computes the gradient that the previous stage waits for.
 constexpr bool gives_input_gradient(pass_kind kind) {

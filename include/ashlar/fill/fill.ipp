@@ -41,8 +41,8 @@ ASHLAR_INLINE schedule with_parts(schedule s, work_graph const& work, part_times
     for (keyed_index const& part : parts[d]) {
       while (next < s.order[d].size() && s.end_of(s.order[d][next], static_cast<int>(d)) <= part.key)
         order.push_back(s.order[d][next++]);
-      pass what = times.what(static_cast<int>(part.index));
-      what.stage += jobs;
+      part_id what = times.what(static_cast<int>(part.index));
+      what.job += jobs;
       order.push_back({what, part.key});
     }
     while (next < s.order[d].size()) order.push_back(s.order[d][next++]);
@@ -125,11 +125,11 @@ ASHLAR_INLINE double utilisation(filling const& f, int device) {
   // A step may last until the first pass of the next one (fill_options::interlocked).
   tick first = max_tick;
   for (timed_pass const& t : f.filled.order[d])
-    if (t.what.kind != pass_kind::work) first = min_of(first, t.start);
+    if (!is_part(t.what)) first = min_of(first, t.start);
   tick const next = end + max_of<tick>(0, min_of(first, f.step));
   tick busy = 0;
   for (timed_pass const& t : f.filled.order[d]) {
-    bool const is_in = t.start < (t.what.kind == pass_kind::work ? next : end);
+    bool const is_in = t.start < (is_part(t.what) ? next : end);
     if (is_in && !t.closes_pair()) busy += min_of(f.filled.end_of(t, device), next) - t.start;
   }
   return end == 0 ? 0 : static_cast<double>(busy) / static_cast<double>(end);

@@ -24,7 +24,7 @@ class part_times {
   void for_each_before(int number, Visit&& visit) const {
     if (before(number) != nobody) visit(before(number));
     for_each_work_input(work_, what(number), [&](pass from, tick) {
-      if (from.kind == pass_kind::work) visit(work_.number(from));
+      if (is_part(from)) visit(work_.number(part_of(from)));
     });
   }
 
@@ -33,9 +33,9 @@ class part_times {
   part_times(schedule const& step, work_view const& work);
 
   work_view const& work() const { return work_; }
-  int count() const { return static_cast<int>(passes_.size()); }
-  pass what(int number) const { return nth(passes_, number); }
-  bool is_collective(int number) const { return work_.is_collective(what(number)); }
+  int count() const { return static_cast<int>(ids_.size()); }
+  part_id what(int number) const { return nth(ids_, number); }
+  bool is_collective(int number) const { return work_.is_collective(what(number).job); }
   int device(int number) const { return part(number).device; }
   tick duration(int number) const { return part(number).duration; }
   // The part of the same job before it on its device, or nobody: they go in order, so that state is
@@ -66,10 +66,10 @@ class part_times {
     tick end = never;
   };
 
-  std::size_t index(pass what) const { return static_cast<std::size_t>(work_.number(what)); }
+  std::size_t index(part_id part) const { return static_cast<std::size_t>(work_.number(part)); }
   work_part const& part(int number) const { return nth(work_.parts, number); }
 
-  void enter(pass what, schedule const& step);
+  void enter(part_id id, schedule const& step);
 
   pass_times time_of(pass what, schedule const& step, result_table<pass_times> const& times) const;
 
@@ -78,7 +78,7 @@ class part_times {
   tick end_by_count(schedule const& step, pass_kind kind, std::size_t number) const;
 
   work_view work_;
-  dynamic_array<pass> passes_;
+  dynamic_array<part_id> ids_;
   dynamic_array<int> before_;
   dynamic_array<tick> released_, counted_, deadlines_, starts_;
   dynamic_array<bool> needed_by_pipeline_;

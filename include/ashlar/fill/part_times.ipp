@@ -9,7 +9,7 @@ namespace ashlar {
 
 ASHLAR_INLINE part_times::part_times(schedule const& step, work_view const& work)
     : work_(work),
-      passes_(work.parts.size()),
+      ids_(work.parts.size()),
       before_(work.parts.size(), nobody),
       released_(work.parts.size(), 0),
       counted_(work.parts.size(), 0),
@@ -17,20 +17,20 @@ ASHLAR_INLINE part_times::part_times(schedule const& step, work_view const& work
       starts_(work.parts.size(), never),
       needed_by_pipeline_(work.parts.size(), false) {
   for (int job = 0, number = 0; job < work.job_count(); ++job)
-    for (int k = 0; k < work.part_count(job); ++k, ++number) enter({pass_kind::work, job, k}, step);
+    for (int k = 0; k < work.part_count(job); ++k, ++number) enter({job, k}, step);
   result_table<pass_times> times(step.stage_count(), step.micro_batch_count(), {});
   for (int d = 0; d < step.device_count(); ++d)
     for (timed_pass const& t : nth(step.order, d))
-      if (t.what.kind != pass_kind::work)
+      if (!is_part(t.what))
         times.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = {t.start,
                                                                               step.end_of(t, d)};
   for (work_edge const& e : work.into) {
-    if (e.from.kind != pass_kind::work) {
-      std::size_t const to = index(e.to);
+    if (!is_part(e.from)) {
+      std::size_t const to = index(part_of(e.to));
       released_[to] = max_of(released_[to], time_of(e.from, step, times).end);
       counted_[to] = max_of(counted_[to], end_by_count(step, e.from.kind, to));
-    } else if (e.to.kind != pass_kind::work) {
-      std::size_t const from = index(e.from);
+    } else if (!is_part(e.to)) {
+      std::size_t const from = index(part_of(e.from));
       deadlines_[from] = min_of(deadlines_[from], time_of(e.to, step, times).start);
       needed_by_pipeline_[from] = true;
     }
@@ -43,21 +43,19 @@ ASHLAR_INLINE part_times::part_times(schedule const& step, work_view const& work
 ASHLAR_INLINE tick part_times::work_is_there(int number) const {
   tick at = before(number) == nobody ? 0 : end(before(number));
   for_each_work_input(work_, what(number), [&](pass from, tick delay) {
-    if (from.kind == pass_kind::work) at = max_of(at, saturating_sum(end(work_.number(from)), delay));
+    if (is_part(from)) at = max_of(at, saturating_sum(end(work_.number(part_of(from))), delay));
   });
   return at;
 }
 
-ASHLAR_INLINE void part_times::enter(pass what, schedule const& step) {
-  std::size_t const number = index(what);
-  passes_[number] = what;
-  if (work_.part(what).device >= step.device_count())
-    refuse({.broken = rule::every_pass_is_known,
-            .first = {.device = work_.part(what).device, .what = what}});
-  for (int k = what.micro_batch; k-- > 0 && before_[number] == nobody;) {
-    pass const earlier{pass_kind::work, what.stage, k};
-    if (work_.part(earlier).device == work_.part(what).device) before_[number] = work_.number(earlier);
-  }
+ASHLAR_INLINE void part_times::enter(part_id id, schedule const& step) {
+  std::size_t const number = index(id);
+  ids_[number] = id;
+  if (work_.part(id).device >= step.device_count())
+    refuse(
+        {.broken = rule::every_pass_is_known, .first = {.device = work_.part(id).device, .what = id}});
+  for (part_id earlier = id; earlier.part-- > 0 && before_[number] == nobody;)
+    if (work_.part(earlier).device == work_.part(id).device) before_[number] = work_.number(earlier);
 }
 
 ASHLAR_INLINE part_times::pass_times part_times::time_of(pass what, schedule const& step,

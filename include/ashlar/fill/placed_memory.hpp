@@ -26,11 +26,11 @@ class placed_memory {
 
   // The most that is held while the part lies from `start` to `end`, and until what it hands on is no
   // longer needed; 0 without a budget. O(levels * inputs).
-  byte_count peak_with(pass part, tick start, tick end) const;
+  byte_count peak_with(part_id part, tick start, tick end) const;
   bool fits(byte_count peak) const { return !is_limited() || peak <= options_.limit.budget_of(device_); }
 
   // Places the part; the same peak.
-  byte_count hold(pass part, tick start, tick end);
+  byte_count hold(part_id part, tick start, tick end);
 
  private:
   struct value {

@@ -23,20 +23,20 @@ ASHLAR_INLINE void placed_memory::begin(int device, int count) {
   for (int i = 0; i < count; ++i) add_step(i * length_, i == 0);
 }
 
-ASHLAR_INLINE byte_count placed_memory::peak_with(pass part, tick start, tick end) const {
+ASHLAR_INLINE byte_count placed_memory::peak_with(part_id part, tick start, tick end) const {
   if (!is_limited()) return 0;
   placed_memory with = *this;
   return with.hold(part, start, end);
 }
 
-ASHLAR_INLINE byte_count placed_memory::hold(pass part, tick start, tick end) {
+ASHLAR_INLINE byte_count placed_memory::hold(part_id part, tick start, tick end) {
   if (!is_limited()) return 0;
   byte_count peak = 0;
-  auto const job = static_cast<std::size_t>(part.stage);
+  auto const job = static_cast<std::size_t>(part.job);
   value& own = nth(outputs_, work_.number(part));
   own.until = max_of(own.until, end);
   for (work_edge const& e : work_.readers(part))
-    if (e.to.kind != pass_kind::work) own.until = max_of(own.until, end_of(e.to));
+    if (!is_part(e.to)) own.until = max_of(own.until, end_of(e.to));
   if (!work_.readers(part).empty() && job < options_.work_bytes.size())
     own.bytes = options_.work_bytes[job].output;
   peak = max_of(peak, add(own.bytes, start, own.until));
@@ -102,7 +102,7 @@ ASHLAR_INLINE void placed_memory::cut(tick at) {
 
 ASHLAR_INLINE placed_memory::value& placed_memory::value_of(pass what) {
   if (work_.is_collective(what)) what = work_.inputs(what)[0].from;
-  if (what.kind == pass_kind::work) return nth(outputs_, work_.number(what));
+  if (is_part(what)) return nth(outputs_, work_.number(part_of(what)));
   bool const is_stash = what.kind == pass_kind::forward || what.kind == pass_kind::recompute;
   return (is_stash ? stashes_ : weight_stashes_)[index(what)];
 }

@@ -83,7 +83,7 @@ ASHLAR_INLINE std::string pytorch_obstacle(program const& p) {
       scattered[stage] = true;
     }
     if (i.code != opcode::compute) continue;
-    if (i.what.kind == pass_kind::recompute || i.what.kind == pass_kind::work)
+    if (i.what.kind == pass_kind::recompute || is_part(i.what))
       return "it has the pass " + to_string(i.what) + ", and PyTorch has no passes of this kind";
     forwards += i.what.kind == pass_kind::forward ? 1 : 0;
     backwards += gives_weight_gradient(i.what.kind) ? 1 : 0;

@@ -49,7 +49,7 @@ class collective_order_builder {
     dynamic_array<use> weights(static_cast<std::size_t>(buffers)), gradients = weights;
     for (int i = 0; i < size(); ++i) {
       pass const what = at(i).what;
-      if (what.kind == pass_kind::work) continue;
+      if (is_part(what)) continue;
       use& w = nth(weights, weight_buffer(what.stage));
       if (w.stage != what.stage) {
         release(w);

@@ -104,8 +104,7 @@ class lowering {
   constexpr void add_members(event const& e, turn own, Add add) const {
     work_view const work = s_.work.view();
     if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0) {
-      for (; own.part < work.part_count(job); ++own.part)
-        add(work.part({pass_kind::work, job, own.part}).device, own);
+      for (; own.part < work.part_count(job); ++own.part) add(work.part({job, own.part}).device, own);
     } else {
       for (int device : out_.made().groups.holders(e.group)) add(device, own);
     }
@@ -132,7 +131,7 @@ class lowering {
     states_ = std::vector<std::vector<int>>(static_cast<std::size_t>(s_.device_count()));
     for (int job = 0; job < work.job_count(); ++job)
       for (int k = 0; k < work.part_count(job) && work.uses_state(job); ++k) {
-        int const device = work.part({pass_kind::work, job, k}).device, owner = work.state_of(job);
+        int const device = work.part({job, k}).device, owner = work.state_of(job);
         std::vector<int>& found = nth(states_, device);
         bool known = false;
         for (int other : found) known = known || other == owner;
@@ -157,7 +156,7 @@ class lowering {
         if (!e.is_reduction())
           write_transfer(e, device, received(mine[next].event));
         else if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0)
-          write_collective({pass_kind::work, job, mine[next].part}, e.time);
+          write_collective({job, mine[next].part}, e.time);
         else
           sharing_.reduce(e.group);
       }
@@ -177,19 +176,19 @@ class lowering {
       if (s_.work.view().clears_state(job))
         out_.write({.code = opcode::clear,
                     .subject = slot_kind::work_state,
-                    .what = {pass_kind::work, job, 0},
+                    .what = part_id{job, 0},
                     .group = group_of_job(out_.made(), job)},
                    0);
     out_.end_stream();
   }
 
-  constexpr void write_collective(pass what, tick time) {
+  constexpr void write_collective(part_id part, tick time) {
     out_.write({.code = opcode::all_reduce,
                 .subject = slot_kind::work,
                 .lane = out_.made().collective_lane(),
-                .what = what,
-                .group = group_of_job(out_.made(), what.stage)},
-               time + s_.work.view().duration(what));
+                .what = part,
+                .group = group_of_job(out_.made(), part.job)},
+               time + s_.work.view().duration(part));
   }
 
   // When the receive of an event is issued.

@@ -108,8 +108,7 @@ class stream_writer {
     }
     return work_values_[v.kind == slot_kind::micro_gradient
                             ? part_count() + of_stage
-                            : static_cast<std::size_t>(
-                                made_.work.view().number({pass_kind::work, v.of, v.micro_batch}))];
+                            : static_cast<std::size_t>(made_.work.view().number(part_of(v)))];
   }
 
   // A value holds its slot from the start of its writer to the end of its last reader; one without
@@ -123,8 +122,8 @@ class stream_writer {
       return v.slot;
     }
     bool const takes_over = how == access::accumulate;  // a sum of work
-    int const slot =
-        takes_over ? of_micro_batch(summed_value(made_.work.view(), key)).slot : pool_.acquire(key.kind);
+    int const slot = takes_over ? of_micro_batch(summed_value(made_.work.view(), part_of(key))).slot
+                                : pool_.acquire(key.kind);
     if (reads == 0)
       pool_.release(slot, end);
     else

@@ -59,7 +59,7 @@ constexpr event_times times_of_events(schedule const& s, pass_ends const& ends) 
   }
   for (int job = 0; job < work.job_count(); ++job)
     for (int k = 0; k < work.part_count(job); ++k) {
-      tick const end = ends.work.end_of({pass_kind::work, job, k});
+      tick const end = ends.work.end_of({job, k});
       t.latest = max_of(t.latest, end);
       job_gradient const uses = work.gradient_of(job);
       give_gradient const* const gives = uses.get_if<give_gradient>();
@@ -106,7 +106,7 @@ constexpr void add_sums(schedule const& s, parameter_groups const& groups, pass_
     if (!work.is_collective(job)) continue;
     tick last = t.earliest;
     for (int k = 0; k < work.part_count(job); ++k)
-      for_each_work_input(work, {pass_kind::work, job, k},
+      for_each_work_input(work, part_id{job, k},
                           [&](pass from, tick) { last = max_of(last, ends.of(from)); });
     events.push_back({.time = last, .group = groups.count() + 1 + job});
   }

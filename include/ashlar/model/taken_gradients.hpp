@@ -35,7 +35,7 @@ class taken_gradients {
 
   // The next pass of the device, which exists.
   constexpr diagnosis visit(site const& where) {
-    if (where.what.kind == pass_kind::work) return visit_work(where);
+    if (is_part(where.what)) return visit_work(where);
     if (!gives_weight_gradient(where.what.kind)) return {};
     stage_state& s = of(where.what.stage);
     if (!s.works) return {};
@@ -77,13 +77,13 @@ class taken_gradients {
   }
 
   constexpr bool share_state(site const& a, site const& b) const {
-    int const first = a.what.stage, second = b.what.stage;
+    int const first = part_of(a.what).job, second = part_of(b.what).job;
     return work_.uses_state(first) && work_.uses_state(second)
            && work_.state_of(first) == work_.state_of(second);
   }
 
   constexpr diagnosis visit_work(site const& where) {
-    return work_.gradient_of(where.what.stage)
+    return work_.gradient_of(part_of(where.what).job)
         .visit([](no_gradient) { return diagnosis{}; },
                [&](auto const& use) {
                  if (use.stage < static_cast<int>(stages_.size())) return visit_gradient(where, use);
@@ -94,7 +94,7 @@ class taken_gradients {
 
   constexpr diagnosis visit_gradient(site const& where, take_gradient use) {
     stage_state& s = of(use.stage);
-    int const k = where.what.micro_batch;
+    int const k = part_of(where.what).part;
     if (!s.has_added || s.added.what.micro_batch != k)
       return {.broken = rule::gradient_is_taken_before_more_is_added,
               .first = where,
@@ -107,7 +107,7 @@ class taken_gradients {
   }
   constexpr diagnosis visit_gradient(site const& where, read_gradient use) {
     stage_state const& s = of(use.stage);
-    int const k = where.what.micro_batch;
+    int const k = part_of(where.what).part;
     if (k >= micro_batches_) return {};
     // The gradient would go into the state that was given back, too late to be part of it.
     if (is_taken(use.stage, k) == 0 || (s.is_given && share_state(where, s.given)))
@@ -145,8 +145,7 @@ constexpr diagnosis check_taken_gradients(work_view const& work, sharding_level 
               shares = shares || (stage == use.stage && groups.stages(group).size() > 1);
           if (sharding == sharding_level::none && !shares) return diagnosis{};
           return diagnosis{.broken = rule::taken_gradient_is_whole,
-                           .first = {.device = work.part({pass_kind::work, job, 0}).device,
-                                     .what = {pass_kind::work, job, 0}},
+                           .first = {.device = work.part({job, 0}).device, .what = part_id{job, 0}},
                            .number = use.stage};
         });
     if (!found.ok()) return found;

@@ -60,8 +60,8 @@ class work_graph {
   friend constexpr work_graph renamed(work_graph work, NewName new_name) {
     dynamic_array<work_edge> edges = static_cast<dynamic_array<work_edge>&&>(work.out_of_);
     for (work_edge& e : edges) {
-      if (e.from.kind != pass_kind::work) e.from = new_name(e.from, true);
-      if (e.to.kind != pass_kind::work) e.to = new_name(e.to, false);
+      if (!is_part(e.from)) e.from = new_name(e.from, true);
+      if (!is_part(e.to)) e.to = new_name(e.to, false);
     }
     work.set_edges(static_cast<dynamic_array<work_edge>&&>(edges));
     return work;
@@ -87,8 +87,8 @@ class work_graph {
     a.check_jobs();
     for (work_edge e : b.out_of_) {
       for (pass* what : {&e.from, &e.to})
-        if (what->kind == pass_kind::work)
-          what->stage += jobs;
+        if (is_part(*what))
+          *what = part_id{part_of(*what).job + jobs, part_of(*what).part};
         else
           what->micro_batch += first;
       a.out_of_.push_back(e);
@@ -109,12 +109,13 @@ class work_graph {
     work_view const v = view();
     tick sum = 0;
     for (int number = 0; number < job_count(); ++number) {
-      site where{.what = {pass_kind::work, number, 0}};
+      part_id id{number, 0};
+      site where{.what = id};
       if (v.part_count(number) == 0) refuse({.broken = rule::counts_are_positive, .first = where});
       if (!uses_what_exists(number)) refuse({.broken = rule::work_uses_what_exists, .first = where});
-      for (; where.what.micro_batch < v.part_count(number); ++where.what.micro_batch) {
-        work_part const& p = v.part(where.what);
-        where.device = p.device;
+      for (; id.part < v.part_count(number); ++id.part) {
+        work_part const& p = v.part(id);
+        where = {.device = p.device, .what = id};
         if (p.device < 0) refuse({.broken = rule::every_pass_is_known, .first = where});
         if (p.duration < (v.is_collective(number) ? 0 : 1))
           refuse({.broken = rule::no_duration_is_negative, .first = where, .number = p.duration});
@@ -151,10 +152,11 @@ class work_graph {
   }
 
   constexpr void check_edge(work_edge const& e, bool doubled) const {
-    bool const from = e.from.kind == pass_kind::work, to = e.to.kind == pass_kind::work;
-    site const first{.device = from && view().knows(e.from) ? view().part(e.from).device : -1,
+    bool const from = is_part(e.from), to = is_part(e.to);
+    site const first{.device = from && view().knows(e.from) ? view().part(part_of(e.from)).device : -1,
                      .what = e.from},
-        second{.device = to && view().knows(e.to) ? view().part(e.to).device : -1, .what = e.to};
+        second{.device = to && view().knows(e.to) ? view().part(part_of(e.to)).device : -1,
+               .what = e.to};
     rule broken = rule::none;
     if (e.from.kind > pass_kind::work || e.to.kind > pass_kind::work || (from && !view().knows(e.from))
         || (to && !view().knows(e.to)))
@@ -169,12 +171,12 @@ class work_graph {
   constexpr void check_collective(int job) const {
     work_view const v = view();
     for (int k = 0; k < v.part_count(job); ++k) {
-      pass const what{pass_kind::work, job, k};
+      part_id const what{job, k};
       list_view<work_edge> const read = v.inputs(what);
-      bool sums_one = read.size() == 1 && read[0].from.kind == pass_kind::work
-                      && !v.is_collective(read[0].from) && v.readers(read[0].from).size() == 1;
+      bool sums_one = read.size() == 1 && is_part(read[0].from) && !v.is_collective(read[0].from)
+                      && v.readers(read[0].from).size() == 1;
       for (int other = 0; other < k; ++other)
-        sums_one = sums_one && v.part({pass_kind::work, job, other}).device != v.part(what).device;
+        sums_one = sums_one && v.part({job, other}).device != v.part(what).device;
       if (!sums_one)
         refuse({.broken = rule::collective_work_sums_one_value,
                 .first = {.device = v.part(what).device, .what = what},

@@ -8,7 +8,7 @@
 
 namespace ashlar {
 
-// Part k of job j is the pass {pass_kind::work, j, k}.
+// Named by a part_id.
 struct work_part {
   int device = 0;
   tick duration = 1;

@@ -51,10 +51,11 @@ struct work_view {
         number + 1 < job_count() ? of(number + 1).first_part : static_cast<int>(parts.size());
     return end - of(number).first_part;
   }
-  constexpr bool knows(pass what) const {
-    return what.kind == pass_kind::work && what.stage >= 0 && what.stage < job_count()
-           && what.micro_batch >= 0 && what.micro_batch < part_count(what.stage);
+  constexpr bool knows(part_id id) const {
+    return id.job >= 0 && id.job < job_count() && id.part >= 0 && id.part < part_count(id.job);
   }
+  // Whether the pass is a part that there is.
+  constexpr bool knows(pass const& what) const { return is_part(what) && knows(part_of(what)); }
   // Whether the parts of a job use state, and which job's that is. O(1).
   constexpr bool uses_state(int number) const { return !state(number).is<no_state>(); }
   constexpr int state_of(int number) const {
@@ -86,19 +87,18 @@ struct work_view {
                                  [](all_reduce_job j) { return j.over_ranks; });
   }
   // Whether the pass is a part of a job that sums over devices.
-  constexpr bool is_collective(pass what) const {
-    return what.kind == pass_kind::work && is_collective(what.stage);
+  constexpr bool is_collective(pass const& what) const {
+    return is_part(what) && is_collective(part_of(what).job);
   }
   // Parts are numbered job by job.
-  constexpr int number(pass what) const { return of(what.stage).first_part + what.micro_batch; }
-  constexpr work_part const& part(pass what) const { return nth(parts, number(what)); }
+  constexpr int number(part_id id) const { return of(id.job).first_part + id.part; }
+  constexpr work_part const& part(part_id id) const { return nth(parts, number(id)); }
   // A collective lasts as long as the longest of its parts; unknown work takes no time.
-  constexpr tick duration(pass what) const {
-    if (!knows(what)) return 0;
-    if (!is_collective(what)) return part(what).duration;
+  constexpr tick duration(part_id id) const {
+    if (!knows(id)) return 0;
+    if (!is_collective(id.job)) return part(id).duration;
     tick longest = 0;
-    for (int k = 0; k < part_count(what.stage); ++k)
-      longest = max_of(longest, part({pass_kind::work, what.stage, k}).duration);
+    for (int k = 0; k < part_count(id.job); ++k) longest = max_of(longest, part({id.job, k}).duration);
     return longest;
   }
   // The edges that end, or begin, at a pass. O(log edges).
@@ -143,8 +143,9 @@ constexpr void for_each_work_input(work_view const& work, pass what, Visit&& vis
       visit(e.from, tick{0});
       continue;
     }
-    for (int k = 0; k < work.part_count(e.from.stage); ++k)
-      visit(work.inputs({pass_kind::work, e.from.stage, k})[0].from, work.duration(e.from));
+    part_id const sum = part_of(e.from);
+    for (int k = 0; k < work.part_count(sum.job); ++k)
+      visit(work.inputs(part_id{sum.job, k})[0].from, work.duration(sum));
   }
 }
 

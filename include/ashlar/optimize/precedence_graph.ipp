@@ -24,7 +24,7 @@ ASHLAR_INLINE precedence_graph::precedence_graph(schedule const& s, memory_model
     for (std::size_t i = 0; i < s.order[d].size(); ++i) {
       timed_pass const& t = s.order[d][i];
       site const where{.device = static_cast<int>(d), .index = static_cast<int>(i), .what = t.what};
-      if (t.what.kind == pass_kind::work) refuse({.broken = rule::every_pass_is_known, .first = where});
+      if (is_part(t.what)) refuse({.broken = rule::every_pass_is_known, .first = where});
       if (t.overlaps >= 0) refuse({.broken = rule::overlapped_passes_are_a_pair, .first = where});
       auto const number = static_cast<int>(what.size());
       giver.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = number;

@@ -41,6 +41,10 @@ struct value_key {
   friend constexpr bool operator==(value_key const&, value_key const&) = default;
 };
 
+// What a part of work hands on, and whose that is.
+constexpr value_key work_value(part_id part) { return {slot_kind::work, part.job, part.part}; }
+constexpr part_id part_of(value_key const& work) { return {work.of, work.micro_batch}; }
+
 // The scalar that an optimizer step may read: the squared norm of all gradients.
 inline constexpr int gradient_norm = 0;
 

@@ -126,7 +126,7 @@ inline std::string to_string(instruction const& i) {
   if (sums_work(i)) return name + " " + to_string(i.what);
   if (i.subject == slot_kind::scalar) return name + " the gradients' norm";
   if (i.code == opcode::clear && i.subject == slot_kind::work_state)
-    return name + " the state of job " + std::to_string(i.what.stage);
+    return name + " the state of job " + std::to_string(part_of(i.what).job);
   std::string const shared =
       i.group > i.what.stage ? " (parameters of group " + std::to_string(i.group) + ")" : "";
   return name + " stage " + std::to_string(i.what.stage) + shared;

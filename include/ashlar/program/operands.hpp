@@ -20,7 +20,7 @@ class program_shape {
 
   // Notes that the program runs this pass. Its stage and micro-batch must exist.
   constexpr void add(pass const& what) {
-    if (what.kind == pass_kind::work) return;
+    if (is_part(what)) return;
     passes_.at(what.micro_batch, what.stage, result_of(what.kind)) =
         what.kind == pass_kind::backward ? fused : 1;
   }
@@ -101,39 +101,37 @@ class program_shape {
 
 // What an edge's reader reads.
 constexpr value_key value_for_work(pass const& from) {
-  value_key v{slot_kind::work, from.stage, from.micro_batch};
-  if (from.kind == pass_kind::forward || from.kind == pass_kind::recompute) v.kind = slot_kind::stash;
-  if (gives_input_gradient(from.kind)) v.kind = slot_kind::weight_stash;
-  return v;
+  if (is_part(from)) return work_value(part_of(from));
+  return {gives_input_gradient(from.kind) ? slot_kind::weight_stash : slot_kind::stash, from.stage,
+          from.micro_batch};
 }
 
 // What a part of collective work sums: it takes the slot over.
-constexpr value_key summed_value(work_view const& work, value_key const& sum) {
-  return value_for_work(work.inputs({pass_kind::work, sum.of, sum.micro_batch})[0].from);
+constexpr value_key summed_value(work_view const& work, part_id sum) {
+  return value_for_work(work.inputs(sum)[0].from);
 }
 
 namespace operands_detail {
 
 // What work uses of a stage's gradient.
 template <class Visit>
-constexpr void visit_gradient(program_shape const& shape, pass const& what, Visit& visit) {
-  int const k = what.micro_batch;
-  shape.of()
-      .work.gradient_of(what.stage)
-      .visit([](no_gradient) {},
-             [&](take_gradient use) {
-               int const readers = shape.readers_of_micro_gradient(use.stage, k);
-               visit(value_key{slot_kind::weight_gradient, use.stage}, access::accumulate, 0);
-               visit(value_key{slot_kind::micro_gradient, use.stage, k},
-                     readers == 0 ? access::scratch : access::write, readers);
-             },
-             [&](read_gradient use) {
-               if (k < shape.of().micro_batch_count)
-                 visit(value_key{slot_kind::micro_gradient, use.stage, k}, access::read, 0);
-             },
-             [&](give_gradient use) {
-               visit(value_key{slot_kind::weight_gradient, use.stage}, access::accumulate, 0);
-             });
+constexpr void visit_gradient(program_shape const& shape, part_id part, Visit& visit) {
+  int const k = part.part;
+  shape.of().work.gradient_of(part.job).visit(
+      [](no_gradient) {},
+      [&](take_gradient use) {
+        int const readers = shape.readers_of_micro_gradient(use.stage, k);
+        visit(value_key{slot_kind::weight_gradient, use.stage}, access::accumulate, 0);
+        visit(value_key{slot_kind::micro_gradient, use.stage, k},
+              readers == 0 ? access::scratch : access::write, readers);
+      },
+      [&](read_gradient use) {
+        if (k < shape.of().micro_batch_count)
+          visit(value_key{slot_kind::micro_gradient, use.stage, k}, access::read, 0);
+      },
+      [&](give_gradient use) {
+        visit(value_key{slot_kind::weight_gradient, use.stage}, access::accumulate, 0);
+      });
 }
 
 // What any pass reads of work, and what work itself reads, adds to and leaves.
@@ -141,12 +139,13 @@ template <class Visit>
 constexpr void visit_work(program_shape const& shape, pass const& what, Visit& visit) {
   work_view const& work = shape.of().work;
   for (work_edge const& e : work.inputs(what)) visit(value_for_work(e.from), access::read, 0);
-  if (what.kind != pass_kind::work) return;
-  visit_gradient(shape, what, visit);
-  if (work.uses_state(what.stage))
-    visit(value_key{slot_kind::work_state, work.state_of(what.stage)}, access::accumulate, 0);
+  if (!is_part(what)) return;
+  part_id const part = part_of(what);
+  visit_gradient(shape, part, visit);
+  if (work.uses_state(part.job))
+    visit(value_key{slot_kind::work_state, work.state_of(part.job)}, access::accumulate, 0);
   if (int const readers = shape.work_readers(what); readers > 0)
-    visit(value_key{slot_kind::work, what.stage, what.micro_batch}, access::write, readers);
+    visit(work_value(part), access::write, readers);
 }
 
 // What a pass on a chunk of a sequence reads from the chunk next to it on its stage, and what it leaves
@@ -235,8 +234,7 @@ constexpr void visit_pass(program_shape const& shape, int device, pass const& wh
     case pass_kind::work:
       break;
   }
-  if (shape.is_sharded() && what.kind != pass_kind::work)
-    visit(value_key{slot_kind::weight, stage}, access::read, 0);
+  if (shape.is_sharded() && !is_part(what)) visit(value_key{slot_kind::weight, stage}, access::read, 0);
   if (p.graph.sequence_chunks > 1) visit_sequence(shape, what, visit);
   if (!p.work.empty()) visit_work(shape, what, visit);
 }
@@ -271,8 +269,7 @@ constexpr void for_each_operand(program_shape const& shape, int device, instruct
       return;
     case opcode::all_reduce:
       if (sums_work(i))
-        return visit(value_key{slot_kind::work, i.what.stage, i.what.micro_batch}, access::accumulate,
-                     shape.work_readers(i.what));
+        return visit(work_value(part_of(i.what)), access::accumulate, shape.work_readers(i.what));
       visit(value_key{i.subject, i.subject == slot_kind::scalar ? gradient_norm : i.group},
             access::accumulate, 0);
       return;

@@ -86,7 +86,7 @@ struct program_view {
   constexpr bool spans_ranks(instruction const& i) const {
     if (data_ranks == 1) return false;
     if (i.code != opcode::all_reduce) return true;
-    if (sums_work(i)) return work.spans_ranks(i.what.stage);
+    if (sums_work(i)) return work.spans_ranks(part_of(i.what).job);
     return i.subject == slot_kind::scalar ? sharding != sharding_level::none
                                           : i.subject != slot_kind::gradient_shard;
   }

@@ -29,7 +29,7 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
     bool const computes = p.instructions[i].code == opcode::compute;
     if (!computes && !sums_work(p.instructions[i])) continue;
     site const where = index.at(static_cast<int>(i));
-    if (!computes || what.kind == pass_kind::work) {
+    if (!computes || is_part(what)) {
       diagnosis const d = work.enter(where, !computes, 0);
       if (!d.ok()) return d;
       continue;
@@ -187,10 +187,10 @@ constexpr diagnosis states_are_cleared(program const& p, message_index const& in
     for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) {
       instruction const& self = nth(p.instructions, i);
       bool const clears = self.code == opcode::clear && self.subject == slot_kind::work_state;
-      bool const uses = self.code == opcode::compute && self.what.kind == pass_kind::work
-                        && work.uses_state(self.what.stage);
+      bool const uses =
+          self.code == opcode::compute && is_part(self.what) && work.uses_state(part_of(self.what).job);
       if (!clears && !uses) continue;
-      int const job = clears ? self.what.stage : work.state_of(self.what.stage);
+      int const named = part_of(self.what).job, job = clears ? named : work.state_of(named);
       int const before = nth(cleared, job);
       if (before >= 0)
         return {.broken = rule::state_is_cleared_after_its_last_use,
@@ -202,7 +202,7 @@ constexpr diagnosis states_are_cleared(program const& p, message_index const& in
       int const last = nth(used, job);
       if (last < 0 || !work.clears_state(job) || nth(cleared, job) >= 0) continue;
       return {.broken = rule::state_is_cleared_after_its_last_use,
-              .first = {.device = d, .code = opcode::clear, .what = {pass_kind::work, job, 0}},
+              .first = {.device = d, .code = opcode::clear, .what = part_id{job, 0}},
               .second = index.at(last)};
     }
   }

@@ -77,7 +77,8 @@ class slot_walk {
     content& c = nth(contents_, o.slot);
     if (is_of_the_step(v.kind)) return use_of_the_step(v, how, c, o.slot);
     if (how == access::accumulate) {  // a sum of work takes over the slot of what only it reads
-      if (c.holds != summed_value(view_.work, v)) return complain(rule::slot_holds_what_is_read, o.slot);
+      if (c.holds != summed_value(view_.work, part_of(v)))
+        return complain(rule::slot_holds_what_is_read, o.slot);
       c = {reads == 0 ? value_key{} : v, reads, -1, self_};
       return;
     }

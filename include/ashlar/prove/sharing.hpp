@@ -64,7 +64,7 @@ class sharing_walk {
   constexpr void visit(int i, instruction const& self) {
     switch (self.code) {
       case opcode::compute:
-        if (self.what.kind != pass_kind::work) use(i, self.what);
+        if (!is_part(self.what)) use(i, self.what);
         return;
       case opcode::send:
       case opcode::receive:

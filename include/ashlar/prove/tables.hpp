@@ -32,17 +32,18 @@ constexpr bool overlaps_well(program_view const& p, int i, int end) {
 constexpr bool names_a_group_rightly(program_view const& p, instruction const& i, int device) {
   if (i.code == opcode::compute || i.code == opcode::send || i.code == opcode::receive) return true;
   work_view const& work = p.work;
+  part_id const named = part_of(i.what);
   if (sums_work(i))
-    return work.knows(i.what) && work.is_collective(i.what) && i.group == group_of_job(p, i.what.stage)
-           && work.part(i.what).device == device;
+    return work.knows(i.what) && work.is_collective(named.job) && i.group == group_of_job(p, named.job)
+           && work.part(named).device == device;
   if (i.code == opcode::clear && i.subject == slot_kind::work_state) {
-    if (!work.knows(i.what) || i.group != group_of_job(p, i.what.stage)) return false;
+    if (!work.knows(i.what) || i.group != group_of_job(p, named.job)) return false;
     bool is_here = false;
     for (int job = 0; job < work.job_count(); ++job)
       for (int k = 0;
-           k < work.part_count(job) && work.uses_state(job) && work.state_of(job) == i.what.stage; ++k)
-        is_here = is_here || work.part({pass_kind::work, job, k}).device == device;
-    return is_here && work.clears_state(i.what.stage);
+           k < work.part_count(job) && work.uses_state(job) && work.state_of(job) == named.job; ++k)
+        is_here = is_here || work.part({job, k}).device == device;
+    return is_here && work.clears_state(named.job);
   }
   bool const of_everyone = i.subject == slot_kind::scalar;
   if (of_everyone != (i.group == p.groups.everyone())) return false;
@@ -94,7 +95,7 @@ constexpr diagnosis check_tables(program_view const& p) {
     for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) {
       instruction const& self = nth(p.instructions, i);
       site const where = site_of(self, d, i - stream_begin(p, d));
-      bool const is_of_a_stage = self.code == opcode::compute && self.what.kind != pass_kind::work;
+      bool const is_of_a_stage = self.code == opcode::compute && !is_part(self.what);
       if (self.code > opcode::optimize || self.what.kind > pass_kind::work
           || (is_of_a_stage && (self.what.stage < 0 || self.what.stage >= p.stage_count)))
         return {.broken = rule::every_pass_is_known, .first = where};

@@ -111,9 +111,8 @@ ASHLAR_INLINE std::string chrome_trace(schedule const& s, double tick_ns) {
   for (needing_pass const& p : passes)
     writer.complete(to_string(p.what), name_of(p.what.kind), p.device, compute_lane,
                     instant(ns(p.start)), instant(ns(p.end) - ns(p.start)),
-                    (p.what.kind == pass_kind::work ? "\"job\":" : "\"stage\":")
-                        + std::to_string(p.what.stage)
-                        + (p.what.kind == pass_kind::work ? ",\"part\":" : ",\"micro_batch\":")
+                    (is_part(p.what) ? "\"job\":" : "\"stage\":") + std::to_string(p.what.stage)
+                        + (is_part(p.what) ? ",\"part\":" : ",\"micro_batch\":")
                         + std::to_string(p.what.micro_batch));
   std::size_t transfers = 0;
   for (needing_pass const& to : passes)

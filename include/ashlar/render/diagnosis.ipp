@@ -24,7 +24,7 @@ ASHLAR_INLINE std::string name_of_site(site const& s) {
     case opcode::receive:
       return "the receive of " + to_string(s.what);
     case opcode::all_reduce:
-      if (s.what.kind == pass_kind::work) return "the all-reduce " + to_string(s.what);
+      if (is_part(s.what)) return "the all-reduce " + to_string(s.what);
       return "the all-reduce of stage " + std::to_string(s.what.stage);
     case opcode::all_gather:
       return "the all-gather of stage " + std::to_string(s.what.stage);
@@ -61,7 +61,7 @@ ASHLAR_INLINE std::string quantities(diagnosis const& d) {
     case rule::no_duration_is_negative:
       if (d.first.code == opcode::send) return "a transfer takes " + n;
       if (d.first.index >= 0) return "an overlapped pair takes " + n;
-      if (d.first.what.kind == pass_kind::work) return first + " takes " + n;
+      if (is_part(d.first.what)) return first + " takes " + n;
       return "the " + std::string(name_of(d.first.what.kind)) + " of stage "
              + std::to_string(d.first.what.stage) + " takes " + n;
     case rule::ticks_fit:
@@ -94,7 +94,7 @@ ASHLAR_INLINE std::string quantities(diagnosis const& d) {
     case rule::work_uses_what_exists:
       return first + " does not";
     case rule::gradient_is_taken_before_more_is_added:
-      if (d.first.what.kind == pass_kind::work)
+      if (is_part(d.first.what))
         return first + " finds none of micro-batch " + std::to_string(d.first.what.micro_batch);
       return "what " + (d.second.device >= 0 ? second : first) + " adds is not taken"
              + (d.second.device >= 0 ? " before " + first : "");

@@ -44,7 +44,7 @@ namespace render_detail {
 // What tells a box from others of its colour: its micro-batch, of work job and part, as in 3.0.
 inline std::string number_of(pass what) {
   std::string const last = std::to_string(what.micro_batch);
-  return what.kind == pass_kind::work ? std::to_string(what.stage) + "." + last : last;
+  return is_part(what) ? std::to_string(what.stage) + "." + last : last;
 }
 
 // The smallest of 1, 2, 5, 10, 20, ... that is no less.

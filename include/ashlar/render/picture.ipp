@@ -93,7 +93,7 @@ ASHLAR_INLINE picture picture_of(schedule const& s) {
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     auto& row = drawn.rows[d];
     for (timed_pass const& t : s.order[d]) {
-      if (t.what.kind == pass_kind::work) {
+      if (is_part(t.what)) {
         row.push_back({t.what, t.start, s.end_of(t, static_cast<int>(d))});
         continue;
       }

@@ -22,9 +22,10 @@ ASHLAR_INLINE void check_names(program_view const& p) {
                                     + " that is not there");
     };
     require(i.lane, p.lane_count, "lane");
-    if (i.what.kind == pass_kind::work) {
-      require(i.what.stage, p.work.job_count(), "job");
-      require(i.what.micro_batch, p.work.part_count(i.what.stage), "part");
+    if (is_part(i.what)) {
+      auto const [job, part] = part_of(i.what);
+      require(job, p.work.job_count(), "job");
+      require(part, p.work.part_count(job), "part");
     } else {
       require(i.what.stage, p.stage_count, "stage");
       require(i.what.micro_batch, p.micro_batch_count, "micro-batch");

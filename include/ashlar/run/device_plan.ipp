@@ -35,7 +35,7 @@ struct device_plan::filler {
     plan.steps_.reserve(stream.size());
     plan.position_.reserve(stream.size());
     for (instruction const& i : stream) {
-      bool const works = i.what.kind == pass_kind::work;
+      bool const works = is_part(i.what);
       int const member = works ? 0 : p.groups.member_of(i.group >= 0 ? i.group : i.what.stage, device);
       work_site const site{device, rank, member < 0 ? 0 : member, i.lane, plan.size()};
       bool const is_second = !plan.steps_.empty() && plan.steps_.back().what.overlaps_next;
@@ -102,7 +102,7 @@ struct device_plan::filler {
     bool const reads = how == access::read;
     switch (s.what.code) {
       case opcode::compute:
-        if (s.what.what.kind == pass_kind::work || v.kind == slot_kind::work)
+        if (is_part(s.what.what) || v.kind == slot_kind::work)
           return place_work(s, v, reads, bytes, layout.element);
         break;
       case opcode::send:
@@ -149,7 +149,7 @@ struct device_plan::filler {
       return {group_scope::ranks, device, rank, p.data_ranks};
     if (i.code != opcode::all_reduce) return {};
     auto const holders = static_cast<int>(member_count(p, i.group));
-    int const mine = sums_work(i) ? i.what.micro_batch : p.groups.member_of(i.group, device);
+    int const mine = sums_work(i) ? part_of(i.what).part : p.groups.member_of(i.group, device);
     if (!p.spans_ranks(i))
       return {p.data_ranks == 1 ? group_scope::holders : group_scope::holders_of_a_rank, i.group, mine,
               holders};

@@ -19,8 +19,7 @@ constexpr int number_of(program_view const& p, int rank, int device) {
 inline std::vector<int> devices_of(program_view const& p, int group) {
   std::vector<int> all;
   if (int const job = group - group_of_job(p, 0); job >= 0)
-    for (int k = 0; k < p.work.part_count(job); ++k)
-      all.push_back(p.work.part({pass_kind::work, job, k}).device);
+    for (int k = 0; k < p.work.part_count(job); ++k) all.push_back(p.work.part({job, k}).device);
   else
     for (int d : p.groups.holders(group)) all.push_back(d);
   return all;

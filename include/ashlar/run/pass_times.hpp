@@ -83,7 +83,7 @@ class pass_timing {
         bool const here = is_here(rank, device);
         for (instruction const& self : program.stream(device)) {
           instruction_time const& t = times[at++];
-          if (here && self.code == opcode::compute && self.what.kind != pass_kind::work)
+          if (here && self.code == opcode::compute && !is_part(self.what))
             samples_[pass_times::index_of(self.what.kind, self.what.stage)].add(
                 static_cast<double>(t.end - t.begin), random_);
         }

@@ -78,7 +78,7 @@ class sequential {
   }
   work_site site_of(int group, std::size_t rank, int device) const;
   work_site site_of_pass(pass what, int device) const {
-    if (what.kind != pass_kind::work) return site_of(what.stage, rank_, device);
+    if (!is_part(what)) return site_of(what.stage, rank_, device);
     return {.device = device, .rank = static_cast<int>(rank_)};
   }
   buffer gradient_of(int group, std::size_t rank) const {
@@ -102,7 +102,7 @@ class sequential {
 
   // A part of collective work, if all that it sums is there: part by part, in each the ranks, or this
   // rank alone.
-  bool try_sum(pass what);
+  bool try_sum(part_id part);
 
   // The memory of a value; zero when it is new.
   buffer make(key const& k);

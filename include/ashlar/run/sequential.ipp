@@ -143,7 +143,7 @@ ASHLAR_INLINE bool sequential::advance(int device, std::size_t& next) {
   for (; next < stream.size(); ++next) {
     instruction const& i = stream[next];
     if (i.code == opcode::compute && !try_compute(device, i)) return moved;
-    if (sums_work(i) && !try_sum(i.what)) return moved;
+    if (sums_work(i) && !try_sum(ashlar::part_of(i.what))) return moved;
     if (i.code == opcode::reduce_scatter) ++parts_[{rank_, device, i.group}];
     moved = true;
   }
@@ -164,7 +164,7 @@ ASHLAR_INLINE bool sequential::try_compute(int device, instruction const& i) {
   for_each_operand(*shape_, device, i, [&](value_key const& v, access how, int) {
     bool const reads = how == access::read;
     bool const is_known = v.kind == slot_kind::micro_gradient || !reads;  // or found above
-    if (!ready || (!is_known && (i.what.kind == pass_kind::work || v.kind == slot_kind::work))) return;
+    if (!ready || (!is_known && (is_part(i.what) || v.kind == slot_kind::work))) return;
     if (v.kind == slot_kind::activation || v.kind == slot_kind::gradient) {
       ready = !reads || memory_.contains(key_of(v));
       if (ready)
@@ -188,18 +188,18 @@ ASHLAR_INLINE bool sequential::try_compute(int device, instruction const& i) {
   return true;
 }
 
-ASHLAR_INLINE bool sequential::try_sum(pass what) {
+ASHLAR_INLINE bool sequential::try_sum(part_id part) {
   work_view const work = program_->work.view();
-  bool const across = work.spans_ranks(what.stage);
+  bool const across = work.spans_ranks(part.job);
   std::vector<buffer> all;
-  for (int k = 0; k < work.part_count(what.stage); ++k)
+  for (int k = 0; k < work.part_count(part.job); ++k)
     for (std::size_t r = across ? 0 : rank_; r < (across ? workers_.size() : rank_ + 1); ++r) {
-      value_key const v = summed_value(work, {slot_kind::work, what.stage, k});
+      value_key const v = summed_value(work, {part.job, k});
       auto const found = memory_.find({v.kind, v.of, v.micro_batch, v.to, -1, 0, r});
       if (found == memory_.end()) return false;
       all.push_back(found->second.view());
     }
-  value_key const sum{slot_kind::work, what.stage, what.micro_batch};
+  value_key const sum = work_value(part);
   buffer const into = make(key_of(sum));
   if (into.size() != all[0].size())
     throw std::length_error("a sum of work differs in size from what it sums");

@@ -69,7 +69,7 @@ constexpr double overhead_within(schedule const& s, tick length) {
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     tick own = 0;
     for (timed_pass const& t : s.order[d])
-      if (t.what.kind != pass_kind::recompute && t.what.kind != pass_kind::work && !t.closes_pair())
+      if (t.what.kind != pass_kind::recompute && !is_part(t.what) && !t.closes_pair())
         own += s.end_of(t, static_cast<int>(d)) - t.start;
     most = max_of(most, own);
   }
@@ -96,8 +96,7 @@ constexpr byte_count work_state_on(work_view const& work, list_view<job_bytes> b
   byte_count sum = 0;
   for (int job = 0; job < work.job_count() && job < static_cast<int>(bytes.size()); ++job) {
     bool lives = false;
-    for (int k = 0; k < work.part_count(job); ++k)
-      lives = lives || work.part({pass_kind::work, job, k}).device == device;
+    for (int k = 0; k < work.part_count(job); ++k) lives = lives || work.part({job, k}).device == device;
     if (lives && work.keeps_state(job)) sum = saturating_sum(sum, nth(bytes, job).state);
   }
   return sum;

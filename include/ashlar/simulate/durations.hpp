@@ -45,7 +45,7 @@ class shared_durations {
   // The time of all instructions except computes and transfers. Collective work takes as long as its job
   // says.
   constexpr tick of(instruction const& i) const {
-    if (sums_work(i)) return p_.work.view().duration(i.what);
+    if (sums_work(i)) return p_.work.view().duration(part_of(i.what));
     bool const is_sharded = p_.sharding != sharding_level::none;
     stage_memory const& b = o_.memory.of_group(i.group, p_.stage_count());
     switch (i.code) {

@@ -109,7 +109,7 @@ class timed_machine : public lane_machine<timed_machine> {
   };
 
   constexpr tick time_of_pass(pass what, int device) const {
-    return what.kind == pass_kind::work ? work_.duration(what) : o_.cost.of(what, device);
+    return is_part(what) ? work_.duration(part_of(what)) : o_.cost.of(what, device);
   }
   static constexpr std::vector<int> checked_pairs(program const& p, simulation_options const& o) {
     if (diagnosis const d = check_can_be_timed(p, o); !d.ok()) refuse(d);

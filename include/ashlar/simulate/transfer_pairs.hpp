@@ -25,8 +25,8 @@ constexpr diagnosis check_can_be_timed(program const& p, simulation_options cons
     int const begin = stream_begin(p, d);
     for (int i = begin; i < stream_end(p, d); ++i) {
       instruction const& self = nth(p.instructions, i);
-      if (sums_work(self)) continue;            // well-formed
-      if (self.what.kind == pass_kind::work) {  // a part, or the clear of what its job keeps
+      if (sums_work(self)) continue;  // well-formed
+      if (is_part(self.what)) {       // a part, or the clear of what its job keeps
         if (!p.work.view().knows(self.what))
           return {.broken = rule::every_pass_is_known, .first = site_of(self, d, i - begin)};
         continue;

@@ -64,7 +64,7 @@ constexpr schedule balance_experts(schedule s, std::vector<int> const& stages_wi
   std::vector<work_job> jobs = jobs_of(s.work);
   std::vector<work_edge> edges = edges_of(s.work);
   timed_work work(s);
-  auto const part = [](int job, int k) { return pass{pass_kind::work, job, k}; };
+  auto const part = [](int job, int k) { return part_id{job, k}; };
   for (int stage : stages_with_experts) {
     if (stage < 0 || stage >= s.stage_count())
       refuse({.broken = rule::work_uses_what_exists, .number = stage});
@@ -93,7 +93,7 @@ constexpr schedule balance_experts(schedule s, std::vector<int> const& stages_wi
     tick last_known = 0;
     timed_pass first_back{{}, max_tick};
     for (timed_pass const& t : nth(s.order, device)) {
-      if (t.what.kind == pass_kind::work || t.what.stage != stage) continue;
+      if (is_part(t.what) || t.what.stage != stage) continue;
       int const micro_batch = t.what.micro_batch;
       auto const k = static_cast<std::size_t>(micro_batch);
       if (t.what.kind == pass_kind::forward) {

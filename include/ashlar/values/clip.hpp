@@ -71,7 +71,7 @@ constexpr schedule clip_micro_batches(schedule s, clipping_costs const& ticks = 
   std::vector<work_job> jobs = jobs_of(s.work);
   std::vector<work_edge> edges = edges_of(s.work);
   timed_work work(s);
-  auto const part = [](int job, int k) { return pass{pass_kind::work, job, k}; };
+  auto const part = [](int job, int k) { return part_id{job, k}; };
   bool several = false;  // stages on a device
   for (int d = 0; d < s.device_count(); ++d) several = several || stages_on(s.where, d).size() > 1;
   int const sums = first + stage_count, norms = sums + (several ? 1 : 0), scales = norms + m,

@@ -27,6 +27,13 @@ TEST_CASE("which passes give gradients") {
   }
 }
 
+TEST_CASE("a part of work stands among passes, which are none") {
+  pass const what = part_id{2, 1};
+  CHECK((what.kind == pass_kind::work && is_part(what) && part_of(what) == part_id{2, 1}));
+  CHECK((what != part_id{1, 2} && what != part_id{2, 2}));
+  CHECK(!is_part({pass_kind::backward_weight, 2, 1}));
+}
+
 TEST_CASE("passes are equal by kind, stage and micro-batch") {
   CHECK(pass{} == pass{pass_kind::forward, 0, 0});
   CHECK(pass{pass_kind::forward, 1, 2} != pass{pass_kind::forward, 2, 1});

@@ -25,20 +25,20 @@ TEST_CASE("what parts hold, over time") {
   placed_memory held(s, 12, work.view(), o);
   held.begin(0, 2);
   CHECK(held.is_limited());
-  CHECK(held.peak_with({X, 2, 0}, 2, 3) == 20);  // nobody reads what it would hand on
-  CHECK(held.peak_with({X, 2, 0}, 9, 10) == 10);
-  CHECK(held.peak_with({X, 2, 0}, 12, 13) == 10);
-  CHECK(held.peak_with({X, 0, 0}, 3, 4) == 25);  // where no pass begins or ends
+  CHECK(held.peak_with({2, 0}, 2, 3) == 20);  // nobody reads what it would hand on
+  CHECK(held.peak_with({2, 0}, 9, 10) == 10);
+  CHECK(held.peak_with({2, 0}, 12, 13) == 10);
+  CHECK(held.peak_with({0, 0}, 3, 4) == 25);  // where no pass begins or ends
   // Until the second backward, which ends with the step.
-  CHECK(held.hold({X, 0, 0}, 2, 3) == 25);
-  CHECK(held.peak_with({X, 1, 0}, 3, 4) == 25);
-  CHECK(held.peak_with({X, 1, 0}, 9, 10) == 25);  // the stash of the first micro-batch stays, too
-  CHECK(held.hold({X, 1, 0}, 14, 15) == 35);      // and is there beside those of the next step
+  CHECK(held.hold({0, 0}, 2, 3) == 25);
+  CHECK(held.peak_with({1, 0}, 3, 4) == 25);
+  CHECK(held.peak_with({1, 0}, 9, 10) == 25);  // the stash of the first micro-batch stays, too
+  CHECK(held.hold({1, 0}, 14, 15) == 35);      // and is there beside those of the next step
   CHECK((held.fits(30) && !held.fits(31)));
   held.begin(0, 2);
-  CHECK(held.peak_with({X, 2, 0}, 2, 3) == 20);
-  CHECK(held.hold({X, 1, 0}, 14, 15) == 30);  // the reader first
-  CHECK(held.peak_with({X, 0, 0}, 2, 3) == 35);
+  CHECK(held.peak_with({2, 0}, 2, 3) == 20);
+  CHECK(held.hold({1, 0}, 14, 15) == 30);  // the reader first
+  CHECK(held.peak_with({0, 0}, 2, 3) == 35);
 }
 
 TEST_CASE("what is handed on stays for its last reader, once") {
@@ -56,12 +56,12 @@ TEST_CASE("what is handed on stays for its last reader, once") {
   o.work_bytes = {{.output = 5}, {}, {}, {.output = 7}, {}, {}};
   placed_memory held(s, 12, work.view(), o);
   held.begin(0, 2);
-  CHECK(held.hold({X, 0, 0}, 2, 3) == 25);
-  CHECK(held.hold({X, 1, 0}, 15, 16) == 25);
-  CHECK(held.hold({X, 2, 0}, 13, 14) == 25);  // that long it is there anyway
-  CHECK(held.hold({X, 2, 0}, 15, 16) == 25);
-  CHECK(held.hold({X, 3, 0}, 3, 4) == 32);
-  CHECK(held.hold({X, 5, 0}, 14, 15) == 32);
+  CHECK(held.hold({0, 0}, 2, 3) == 25);
+  CHECK(held.hold({1, 0}, 15, 16) == 25);
+  CHECK(held.hold({2, 0}, 13, 14) == 25);  // that long it is there anyway
+  CHECK(held.hold({2, 0}, 15, 16) == 25);
+  CHECK(held.hold({3, 0}, 3, 4) == 32);
+  CHECK(held.hold({5, 0}, 14, 15) == 32);
 }
 
 TEST_CASE("what does not fit waits") {

@@ -14,7 +14,7 @@ TEST_CASE("there may be no work") {
 TEST_CASE("mirrored, laid over each other, renamed") {
   work_graph const graph(norm_jobs(2), norm_edges(2));
   work_graph const other = mirror(graph, 2);
-  CHECK((other.view().part({X, 0, 0}).device == 1 && mirror(other, 2) == graph));
+  CHECK((other.view().part({0, 0}).device == 1 && mirror(other, 2) == graph));
   work_graph const two = overlay(graph, graph, 5);
   CHECK((two.job_count() == 6 && two.edges().size() == 16));
   CHECK(two.view().inputs({X, 3, 1})[0].from == pass{B, 1, 5});
