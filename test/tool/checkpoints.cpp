@@ -280,15 +280,46 @@ TEST_CASE("a file system that is full ends a training, and what it had saved goe
   }
   std::string const line =
       "\"" ASHLAR_TOOL "\" " + two_devices + corpus() + " --save " + folder + "/saved";
-  CHECK(with_disk(line + " --steps 2 || exit 1; " + line + " --steps 4 --resume " + folder
-                  + "/saved; test $? = 2 || exit 2; ls " + folder + "/saved; " + line
-                  + " --steps 2 --resume " + folder + "/saved"));
+  CHECK(with_disk(line + " --steps 4 --save-every 2; test $? = 2 || exit 2; ls " + folder + "/saved; "
+                  + line + " --steps 2 --resume " + folder + "/saved"));
   std::string const out = content(told);
   INFO(out);
   CHECK(contains(out, "cannot write '" + checkpoint_path(folder + "/saved", 4) + ".partial/"));
   CHECK(contains(out, "No space left on device"));
   CHECK(contains(out, "resumed after 2 steps from " + checkpoint_path(folder + "/saved", 2)));
   CHECK(!contains(out, "\nstep-00000004"));
+}
+
+TEST_CASE("a folder without room for a checkpoint is found before the first step") {
+  std::string const folder = fresh_folder("tight"), told = (scratch() / "tight_told").string();
+  std::string const line =
+      "\"" ASHLAR_TOOL "\" " + two_devices + corpus() + " --save " + folder + "/saved --steps 1";
+  // All but so many kilobytes are taken by a file.
+  auto const with_room = [&](int kilobytes) {
+    return with_small_disk(folder,
+                           "dd if=/dev/zero of=" + folder + "/ballast bs=1k count="
+                               + std::to_string(400 - kilobytes) + " 2>/dev/null; " + line,
+                           told);
+  };
+  if (!with_small_disk(folder, "true", told)) {
+    MESSAGE("skipped: no privilege to mount a small tmpfs");
+    return;
+  }
+  CHECK_FALSE(with_room(40));
+  std::string const said = content(told), words = "' has room for ";
+  INFO(said);
+  REQUIRE(contains(said, "--save: '" + folder + "/saved" + words));
+  CHECK_FALSE(contains(said, "\nstep"));
+  CHECK_FALSE(contains(said, "cannot write"));
+  // It says what it needs: that much is enough, and a kilobyte less than its last block is not.
+  std::string const takes = "a checkpoint takes ";
+  int const needed = std::stoi(said.substr(said.find(takes) + takes.size())) / 1024;
+  CHECK(needed > 40);
+  constexpr int page = 4;
+  CHECK(with_room(needed + 3 * page));  // the folder's own and the lock's are taken before
+  CHECK(contains(content(told), "saved " + checkpoint_path(folder + "/saved", 1)));
+  CHECK_FALSE(with_room(needed - 2 * page));
+  CHECK(contains(content(told), words));
 }
 
 TEST_CASE("a training that dies is started again, as often as it may be") {

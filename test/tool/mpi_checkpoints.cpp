@@ -55,8 +55,8 @@ TEST_CASE("mpi: a file system that is full ends all processes, and what they had
   std::string line = on_processes(2, on_two + corpus() + " --save " + saved + " --steps ");
   for (auto at = line.find('\''); at != std::string::npos; at = line.find('\'')) line[at] = '"';
   CHECK(with_small_disk(folder,
-                        line + "2 || exit 1; " + line + "4 --resume " + saved
-                            + "; test $? = 2 || exit 2; " + "ls " + saved + "; " + line + "2 --resume "
+                        line + "4 --save-every 2; test $? = 2 || exit 2; ls " + saved + "; " + line
+                            + "4 --resume " + saved + "; test $? = 2 || exit 3; " + line + "2 --resume "
                             + saved,
                         told));
   std::string const out = content(told);
@@ -65,4 +65,6 @@ TEST_CASE("mpi: a file system that is full ends all processes, and what they had
   CHECK(contains(out, "No space left on device"));
   CHECK(contains(out, "resumed after 2 steps from " + checkpoint_path(saved, 2)));
   CHECK(!contains(out, "\nstep-00000004"));
+  // Beside that one no other has room, which is found before the third step.
+  CHECK(contains(out, "--save: '" + saved + "' has room for "));
 }

@@ -5,14 +5,17 @@
 
 #include <fmt/core.h>
 #include <gpt/crc32.hpp>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 namespace tool {
 
@@ -25,6 +28,8 @@ constexpr char const* manifest_name = "manifest.json";
 constexpr char const* checkpoint_ending = ".checkpoint";  // gpt::read_corpus passes over such folders
 constexpr char const* partial_ending = ".checkpoint.partial";  // and such
 constexpr int kept_checkpoints = 2;
+constexpr int most_steps = 1'000'000'000;
+constexpr std::uint64_t most_batches = std::uint64_t{1} << 62U;
 
 // Removes a checkpoint; what is half removed must not have the name of one.
 void retire(fs::path const& path) {
@@ -61,6 +66,16 @@ json json_of(checkpoint const& c) {
           {"parts", parts}};
 }
 
+std::string manifest_of(checkpoint const& c) {
+  json const content = json_of(c);
+  return json{{"format", "ashlar checkpoint"},
+              {"version", 1},
+              {"crc32", gpt::crc32(bytes_of(content.dump()))},
+              {"checkpoint", content}}
+             .dump(1)
+         + "\n";
+}
+
 // A whole number from 0 to `most`. Throws json::exception.
 std::uint64_t whole_of(json const& value, char const* key, std::uint64_t most) {
   json const& number = value.at(key);
@@ -70,7 +85,6 @@ std::uint64_t whole_of(json const& value, char const* key, std::uint64_t most) {
 }
 
 checkpoint checkpoint_from(json const& value) {
-  constexpr std::uint64_t most_steps = 1'000'000'000, most_batches = std::uint64_t{1} << 62U;
   checkpoint c;
   c.step = static_cast<int>(whole_of(value, "step", most_steps));
   c.updates = static_cast<int>(whole_of(value, "updates", static_cast<std::uint64_t>(c.step)));
@@ -193,26 +207,42 @@ std::string checkpoint_folder::final_name(int step) const {
   return in(path_, fmt::format("step-{:08}{}", step, checkpoint_ending));
 }
 
-void checkpoint_folder::begin(int step) const {
+void checkpoint_folder::remove_what_is_left() const {
   std::error_code error;
   std::vector<fs::path> left;  // by a training that was killed
   for (fs::directory_iterator at(path_, error), end; !error && at != end; at.increment(error))
     if (at->path().string().ends_with(partial_ending)) left.push_back(at->path());
   for (fs::path const& path : left) fs::remove_all(path, error);
+}
+
+void checkpoint_folder::must_have_room(checkpoint const& c) const {
+  remove_what_is_left();
+  struct statvfs there {};
+  if (statvfs(path_.c_str(), &there) != 0 || there.f_blocks == 0) return;
+  std::uint64_t const block = std::max<std::uint64_t>(1, there.f_frsize);
+  auto const blocks_of = [&](std::uint64_t bytes) { return (bytes + block - 1) / block; };
+  checkpoint longest = c;  // in digits
+  longest.step = longest.updates = longest.counted_losses = most_steps;
+  longest.batches = most_batches;
+  longest.first_loss = longest.mean_loss = -std::numeric_limits<double>::min() / 3;
+  std::uint64_t blocks = 1 + blocks_of(manifest_of(longest).size());  // of the folder, and the manifest
+  for (checkpoint_part const& part : c.parts) blocks += blocks_of(part.bytes);
+  if (blocks > there.f_bavail)
+    throw usage_error(fmt::format("--save: '{}' has room for {} bytes, and a checkpoint takes {}", path_,
+                                  there.f_bavail * block, blocks * block));
+}
+
+void checkpoint_folder::begin(int step) const {
+  remove_what_is_left();
   discard(step);
+  std::error_code error;
   fs::create_directories(partial(step), error);
   must_succeed(error, "make the folder", partial(step));
 }
 
 std::string checkpoint_folder::complete(checkpoint const& c) const {
   std::string const from = partial(c.step), to = final_name(c.step);
-  json const content = json_of(c);
-  std::string const text = json{{"format", "ashlar checkpoint"},
-                                {"version", 1},
-                                {"crc32", gpt::crc32(bytes_of(content.dump()))},
-                                {"checkpoint", content}}
-                               .dump(1)
-                           + "\n";
+  std::string const text = manifest_of(c);
   write_durably(in(from, manifest_name), {bytes_of(text)});
   sync_folder(from);
   // One of the same step, of a training that was resumed from before it, makes way.
@@ -232,23 +262,30 @@ void checkpoint_folder::discard(int step) const {
   must_succeed(error, "remove", partial(step));
 }
 
+checkpoint_part laid_out(std::string file, gpt::stored_tensors tensors) {
+  checkpoint_part part{std::move(file), 0, {}};
+  std::size_t begin = 0;
+  for (auto& [name, t] : tensors) {
+    t.begin = begin;
+    begin += t.size;
+    part.tensors[name] = {t, std::numeric_limits<std::uint32_t>::max()};
+  }
+  part.bytes = gpt::safetensors_header(tensors).size() + begin;
+  return part;
+}
+
 checkpoint_part write_part(std::string const& folder, std::string const& file,
                            std::map<std::string, std::span<std::byte const>> const& data,
                            gpt::stored_tensors tensors) {
-  checkpoint_part part{file, 0, {}};
+  checkpoint_part part = laid_out(file, tensors);
   std::vector<std::span<std::byte const>> all(1);
-  std::size_t begin = 0;
-  for (auto& [name, t] : tensors) {
-    std::span<std::byte const> const bytes = data.at(name);
-    t.begin = begin;
-    t.size = bytes.size();
-    begin += t.size;
-    all.push_back(bytes);
-    part.tensors[name] = {t, gpt::crc32(bytes)};
+  for (auto& [name, t] : part.tensors) {
+    all.push_back(data.at(name));
+    t.crc32 = gpt::crc32(all.back());
+    tensors[name] = t.stored;
   }
   std::string const header = gpt::safetensors_header(tensors);
   all[0] = bytes_of(header);
-  part.bytes = header.size() + begin;
   write_durably(in(folder, file), all);
   return part;
 }

@@ -69,6 +69,9 @@ class checkpoint_folder {
  public:
   explicit checkpoint_folder(std::string path) : path_(std::move(path)) {}
 
+  // Throws usage_error, with both sizes, unless there is room for a checkpoint of these parts beside
+  // what is there. A file system that does not say how much it has is taken at its word when it is full.
+  void must_have_room(checkpoint const& c) const;
   // Where the parts of a step's checkpoint are written; begin() makes it anew.
   std::string partial(int step) const { return final_name(step) + ".partial"; }
   void begin(int step) const;
@@ -78,12 +81,17 @@ class checkpoint_folder {
   void discard(int step) const;
 
  private:
+  void remove_what_is_left() const;
   std::string final_name(int step) const;
 
   std::string path_;
 };
 
-// Writes tensors, in the order of their names, as a part. The stored tensors' `begin` is set.
+// A part of tensors of these sizes, in the order of their names: where each begins, and all bytes of the
+// file. Checksums are the greatest.
+checkpoint_part laid_out(std::string file, gpt::stored_tensors tensors);
+
+// Writes tensors as laid_out() has them.
 checkpoint_part write_part(std::string const& folder, std::string const& file,
                            std::map<std::string, std::span<std::byte const>> const& data,
                            gpt::stored_tensors tensors);

@@ -63,6 +63,24 @@ class train_checkpoints {
     return resumed;
   }
 
+  // Before the first step: the folder has room for a checkpoint.
+  void must_have_room() {
+    if (t_->options->save.empty()) return;
+    std::vector<checkpoint_part> parts;
+    for (std::string const& text : agreed([&] {
+           auto own = nlohmann::json::array();
+           for_each_own_part([&](std::string const& file, auto const&, gpt::stored_tensors tensors) {
+             own.push_back(json_of(laid_out(file, std::move(tensors))));
+           });
+           return own.dump();
+         }))
+      append_parts(text, parts);
+    agreed([&] {
+      if (all_->leads()) folder_.must_have_room({.identity = t_->identity, .parts = parts});
+      return std::string();
+    });
+  }
+
   // Between two steps; `c` says all but the parts. Returns the folder.
   std::string save(checkpoint c) {
     gather_shards();
@@ -73,7 +91,7 @@ class train_checkpoints {
         return std::string();
       });
       for (std::string const& text : agreed([&] { return write_own(c.step).dump(); }))
-        for (auto const& part : nlohmann::json::parse(text)) c.parts.push_back(part_from(part));
+        append_parts(text, c.parts);
       agreed([&] {
         if (all_->leads()) made = folder_.complete(c);
         return std::string();
@@ -141,9 +159,9 @@ class train_checkpoints {
       }
   }
 
-  // The parts of the devices that are here.
-  nlohmann::json write_own(int step) {
-    auto parts = nlohmann::json::array();
+  // What the devices that are here write: visit(file, bytes of each tensor, tensors).
+  template <class Visit>
+  void for_each_own_part(Visit visit) {
     for (int device = 0; device < t_->program.device_count(); ++device) {
       if (!all_->is_here(0, device)) continue;
       gpt::stored_tensors tensors;
@@ -151,14 +169,24 @@ class train_checkpoints {
       for (int g = 0; g < t_->shape.groups(); ++g)
         if (first_holder(g) == device)
           for_each_stored(*all_->of(0), g, [&](std::string const& name, auto values, auto const& shape) {
-            tensors[name] = {sizeof(Scalar) == sizeof(float) ? "F32" : "F64", shape, 0, 0};
             data[name] = std::as_bytes(values);
+            tensors[name] = {sizeof(Scalar) == sizeof(float) ? "F32" : "F64", shape, 0,
+                             data[name].size()};
           });
-      parts.push_back(
-          json_of(write_part(folder_.partial(step), fmt::format("device-{}.safetensors", device), data,
-                             std::move(tensors))));
+      visit(fmt::format("device-{}.safetensors", device), data, std::move(tensors));
     }
+  }
+
+  nlohmann::json write_own(int step) {
+    auto parts = nlohmann::json::array();
+    for_each_own_part([&](std::string const& file, auto const& data, gpt::stored_tensors tensors) {
+      parts.push_back(json_of(write_part(folder_.partial(step), file, data, std::move(tensors))));
+    });
     return parts;
+  }
+
+  static void append_parts(std::string const& text, std::vector<checkpoint_part>& parts) {
+    for (auto const& part : nlohmann::json::parse(text)) parts.push_back(part_from(part));
   }
 
   // What act() returns on each process. Throws agreed_error with what it throws on the first.

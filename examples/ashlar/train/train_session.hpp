@@ -61,6 +61,7 @@ class train_session {
     must_be_alike(resumed ? fmt::format("--resume step {}", resumed->step) : "--resume nothing", all_);
     introduce(t_, all_.workers().front()->parameters());
     if (resumed) resume(*resumed);
+    if (done_ < o_.steps) checkpoints_.must_have_room();
     int const first = done_;
     progress bar(o_.steps, isatty(STDOUT_FILENO) != 0);
     auto const start = clock::now();
