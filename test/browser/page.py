@@ -162,8 +162,24 @@ def check_halves(name, places, schedule, whole):
     return len(together)
 
 
+def waits(schedule):
+    """How long its device idles before each pass."""
+    parts = {"F": ["forward"], "I": ["backward_input"], "W": ["backward_weight"], "B": ["backward_input", "backward_weight"]}
+    each = schedule["costs"]["per_stage"]
+    idle = {}
+    for order, starts in zip(schedule["orders"], schedule["starts"]):
+        free = 0
+        for token, start in zip(order, starts):
+            stage, kind, _ = re.fullmatch(r"(\d+)([FBIW])(\d+)", token).groups()
+            idle[token] = start - free
+            free = start + sum(each[int(stage) % len(each)][part] for part in parts[kind])
+    return idle
+
+
 def check_schedule(name, seen, schedule, other_tokens, sequence_chunks=1):
     passes, needs, gives = expected(schedule, sequence_chunks)
+    idle = {} if pairs(schedule) else waits(schedule)
+    check(not idle or max(idle.values()) > 0, f"{name}: nothing waits")
     check(sorted(p["token"] for p in seen) == sorted(passes), f"{name}: not every pass is drawn once")
     scale = None
     for p in seen:
@@ -178,6 +194,10 @@ def check_schedule(name, seen, schedule, other_tokens, sequence_chunks=1):
         check(p["lines"] == len(needs[token]) + len(gives[token]), f"{name}: {token}: {p['lines']} lines")
         check(p["tip"].startswith(token) and all(n in p["tip"] for n in needs[token]),
               f"{name}: {token}: the words are {p['tip']!r}")
+        if token in idle:
+            words = re.search(r" waits (\d+)(?: for (\w+))?", p["tip"])
+            check(idle[token] == (int(words[1]) if words else 0), f"{name}: {token} waits {idle[token]}, not {p['tip']!r}")
+            check(not words or words[2] is None or words[2] in needs[token], f"{name}: {token} waits for what it does not need")
         check(width > 2 and height > 5, f"{name}: {token} is {width} by {height}")
         if start > 0:
             scale = scale or (x - 92.5) / start  # a margin, and a hair between neighbours

@@ -21,6 +21,13 @@ function line(words, look) {
   const node = add(tip, "div", {}, words);
   if (look) node.className = look;
 }
+// How long the device idles before a pass, and the last of what the pass needs that ended meanwhile.
+function waitOf(s, pass) {
+  const before = s.passes[pass.index - 1];
+  const free = before && before.device === pass.device ? before.end : Math.min(0, s.first);
+  const late = pass.needs.map(n => s.passes[n]).filter(other => other.end > free);
+  return {time: pass.start - free, until: late.sort((a, b) => b.end - a.end)[0]};
+}
 function show(pass) {
   hide();
   shown = pass;
@@ -39,6 +46,9 @@ function show(pass) {
        + (works ? ", part " : ", micro-batch ") + pass.microBatch);
   line("device " + pass.device + (s.routes > 1 ? ", route " + pass.route : "") + ", " + fromTo(pass)
        + (schedules.length > 1 ? ", " + s.name : ""));
+  const wait = waitOf(s, pass);
+  if (wait.time > 0)
+    line("device " + pass.device + " waits " + inUnits(wait.time) + (wait.until ? " for " + wait.until.token : ""));
   if (pass.needs.length) line("needs " + pass.needs.map(name).join(", "), "need");
   if (pass.gives.length) line("gives to " + pass.gives.map(name).join(", "), "give");
   for (const other of others) {
