@@ -66,7 +66,8 @@ class train_checkpoints {
   // Before the first step: the folder has room for a checkpoint.
   void must_have_room() {
     if (t_->options->save.empty()) return;
-    std::vector<checkpoint_part> parts;
+    checkpoint c;
+    c.identity = t_->identity;
     for (std::string const& text : agreed([&] {
            auto own = nlohmann::json::array();
            for_each_own_part([&](std::string const& file, auto const&, gpt::stored_tensors tensors) {
@@ -74,9 +75,9 @@ class train_checkpoints {
            });
            return own.dump();
          }))
-      append_parts(text, parts);
+      append_parts(text, c.parts);
     agreed([&] {
-      if (all_->leads()) folder_.must_have_room({.identity = t_->identity, .parts = parts});
+      if (all_->leads()) folder_.must_have_room(c);
       return std::string();
     });
   }
