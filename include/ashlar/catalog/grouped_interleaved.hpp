@@ -29,7 +29,7 @@ constexpr diagnosis check_close_groups(shape const& s) {
 // squeeze of a repeated block: the last group may be smaller than g, and a block of g micro-batches
 // would tie the warm-up to whole groups. Orders only; starts are 0.
 constexpr schedule grouped_interleaved(devices p, micro_batches m, chunks v, int group) {
-  shape const given{.p = p, .m = m, .v = v, .group = group};
+  shape given{.p = p, .m = m, .v = v, .group = group};  // const, g++ 12 does not evaluate its costs
   must_be(check_close_groups(given));
   group = close_group_of(given);
   // (local chunk, micro-batch) in the order of the forwards; backwards go through the chunks in reverse.
