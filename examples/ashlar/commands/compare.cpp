@@ -168,8 +168,8 @@ void print_text(std::vector<row> const& rows, std::string const& unit) {
                      readable(c.makespan), least(&compared_bound::makespan),
                      gap_to(c.makespan, &compared_bound::makespan), readable(c.span),
                      least(&compared_bound::span), gap_to(c.span, &compared_bound::span),
-                     percent(c.overhead, 1), percent(c.overhead_span, 1), peaks_of(c),
-                     fmt::format("{:g}", c.weight_copies), std::to_string(c.transfers),
+                     percent(proved_share(c.overhead), 1), percent(proved_share(c.overhead_span), 1),
+                     peaks_of(c), fmt::format("{:g}", c.weight_copies), std::to_string(c.transfers),
                      readable(c.exposed_communication)});
   }
   fmt::print("{}", table(cells, 1));
@@ -202,10 +202,10 @@ nlohmann::json json_of(std::vector<row> const& rows, std::string const& unit) {
                                           {"micro_batches", c.micro_batch_count},
                                           {"makespan", c.makespan},
                                           {"span", c.span},
-                                          {"overhead", c.overhead},
-                                          {"overhead_span", c.overhead_span},
-                                          {"bubble_rate", c.bubble_rate},
-                                          {"bubble_rate_span", c.bubble_rate_span},
+                                          {"overhead", proved_share(c.overhead)},
+                                          {"overhead_span", proved_share(c.overhead_span)},
+                                          {"bubble_rate", proved_share(c.bubble_rate)},
+                                          {"bubble_rate_span", proved_share(c.bubble_rate_span)},
                                           {"peak_activations", c.peaks},
                                           {"weight_copies", c.weight_copies},
                                           {"transfers", c.transfers},

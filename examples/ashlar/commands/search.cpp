@@ -139,8 +139,8 @@ std::string words_of_proof(ashlar::proved_layouts const& proof,
                             : several ? " of these layouts"
                                       : "";
   if (proof.is_optimal) return fmt::format("optimal, no {}{} within this limit is shorter", what, whose);
-  return fmt::format("at most {} % longer than the shortest{} within this limit", percent(proof.gap),
-                     whose);
+  return fmt::format("at most {} % longer than the shortest{} within this limit",
+                     percent(proved_gap(proof.gap, proof.is_optimal)), whose);
 }
 
 std::string text_of(std::vector<ashlar::searched_layout> const& all,
@@ -212,7 +212,9 @@ std::string json_of(std::vector<ashlar::searched_layout> const& all,
   ordered_json out = ashlar::to_json(best.result.best, "searched", scale);
   out["objective"] = o.aim;
   out.update(facts_of(best));
-  out.update({{"bound", proof.least}, {"gap", proof.gap}, {"optimal", proof.is_optimal}});
+  out.update({{"bound", proof.least},
+              {"gap", proved_gap(proof.gap, proof.is_optimal)},
+              {"optimal", proof.is_optimal}});
   out["layouts"] = ordered_json::array();
   for (ashlar::searched_layout const& s : all) out["layouts"].push_back(facts_of(s));
   for (infeasible_layout const& i : infeasible)

@@ -2,6 +2,7 @@
 
 #include "command.hpp"
 #include "options/limits.hpp"
+#include "report/proved_gap.hpp"
 
 #include <fmt/core.h>
 
@@ -68,7 +69,7 @@ std::string text_of_bytes(ashlar::byte_count bytes) {
 }
 
 std::string rounded_bytes(ashlar::byte_count bytes) {
-  auto size = static_cast<double>(bytes);
+  auto size = static_cast<double>(proved_bytes(bytes));
   std::size_t unit = 0;
   for (; size >= 1024 && unit + 1 < std::size(units); ++unit) size /= 1024;
   return fmt::format("{:.4g}{}", size, units[unit]);

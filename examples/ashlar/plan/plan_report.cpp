@@ -1,6 +1,7 @@
 #include "plan/plan_report.hpp"
 
 #include "report/counted.hpp"
+#include "report/proved_gap.hpp"
 #include "report/table.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/plan/training/simulated_step.hpp>
@@ -105,14 +106,15 @@ std::string best_table(plan_study const& s) {
     double const hidden = simulated_step(passes_of(step), times_of(without_links(s.question), step.plan),
                                          message_mode::beside);
     double const busy = busiest_seconds(s.question, step.plan);
-    cells.push_back(
-        {name_of(step.plan), word_of(l.again), name_of(step.plan.sharding), std::to_string(l.tensor),
-         std::to_string(l.data), std::to_string(l.pipeline), std::to_string(l.micro_batch),
-         std::to_string(step.plan.micro_batches), layers_of(step.plan),
-         fmt::format("{:.3f}", step.seconds), fmt::format("{:.3f}", step.bound),
-         percent(s.utilisation(step.plan, step.seconds), 1), percent(1 - busy / step.seconds, 1),
-         percent(1 - busy / step.bound, 1), gib(step.bytes), std::to_string(step.fullest),
-         percent(1 - hidden / step.seconds, 1)});
+    cells.push_back({name_of(step.plan), word_of(l.again), name_of(step.plan.sharding),
+                     std::to_string(l.tensor), std::to_string(l.data), std::to_string(l.pipeline),
+                     std::to_string(l.micro_batch), std::to_string(step.plan.micro_batches),
+                     layers_of(step.plan), fmt::format("{:.3f}", step.seconds),
+                     fmt::format("{:.3f}", step.bound),
+                     percent(s.utilisation(step.plan, step.seconds), 1),
+                     percent(proved_share(1 - busy / step.seconds), 1),
+                     percent(proved_share(1 - busy / step.bound), 1), gib(step.bytes),
+                     std::to_string(step.fullest), percent(1 - hidden / step.seconds, 1)});
     if (s.has_kinds()) cells.back().push_back(kinds_of(s, step.plan));
   }
   std::string text = table(cells, 2);

@@ -1,4 +1,5 @@
 #include "plan/plan_report.hpp"
+#include "report/proved_gap.hpp"
 #include <ashlar/plan/training/plan_sites.hpp>
 #include <ashlar/plan/training/training_plan.hpp>
 #include <ashlar/program/names.hpp>
@@ -38,10 +39,10 @@ held_bytes held_by_fullest(plan_study const& s, planned_step const& step) {
 
 double plan_study::utilisation(training_plan const& plan, double seconds) const {
   if (!model.lists.empty())
-    return list_of(question, plan.layout.tensor)->work() * question.batch
-           / (seconds * plan.device_count());
-  return model_utilisation(model_flops(question.model, question.batch), seconds, plan.device_count(),
-                           mean_flops(question, plan));
+    return proved_share(list_of(question, plan.layout.tensor)->work() * question.batch
+                        / (seconds * plan.device_count()));
+  return proved_share(model_utilisation(model_flops(question.model, question.batch), seconds,
+                                        plan.device_count(), mean_flops(question, plan)));
 }
 
 double plan_study::days(double seconds) const { return steps_of(*this) * seconds / seconds_of_a_day; }
@@ -88,7 +89,9 @@ std::string name_of(training_plan const& plan) {
   return name;
 }
 
-std::string gib(double bytes) { return fmt::format("{:.1f}", bytes / (1024.0 * 1024 * 1024)); }
+std::string gib(double bytes) {
+  return fmt::format("{:.1f}", proved_bytes(bytes) / (1024.0 * 1024 * 1024));
+}
 
 std::string kind_of_device(plan_study const& s, training_plan const& plan, int device) {
   std::string text;

@@ -1,6 +1,7 @@
 #include "predict/report.hpp"
 
 #include "predict/choices.hpp"
+#include "report/proved_gap.hpp"
 #include "report/table.hpp"
 #include <ashlar/predict/stage_devices.hpp>
 
@@ -31,7 +32,7 @@ std::string count_words(double n) {
   return fmt::format("{:.0f}", n);
 }
 
-std::string gibibytes(double bytes) { return fmt::format("{:.1f}", bytes / (1 << 30)); }
+std::string gibibytes(double bytes) { return fmt::format("{:.1f}", proved_bytes(bytes) / (1 << 30)); }
 
 constexpr std::array memory_names{
     std::pair{"parameters", &memory_parts::parameters},
@@ -218,7 +219,7 @@ std::string json_of(prediction const& p) {
       {"utilisation", utilisation(p)},
       {"longest_device", a.step.device},
       {"terms", terms},
-      {"peak_bytes", a.peak},
+      {"peak_bytes", proved_bytes(a.peak)},
       {"peak_bytes_last", a.peak_of_last},
       {"device_bytes", q.device.memory_bytes},
       {"fits", a.fits},

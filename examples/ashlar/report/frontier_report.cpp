@@ -1,6 +1,7 @@
 #include "report/frontier_report.hpp"
 
 #include "report/printed.hpp"
+#include "report/proved_gap.hpp"
 #include "report/table.hpp"
 #include <ashlar/render/frontier.hpp>
 
@@ -18,7 +19,8 @@ std::string text_of(std::vector<frontier_part> const& parts) {
     cells.push_back({part.name,
                      r.needed ? fmt::format("infeasible: needs at least {:g}", *r.needed) : r.schedule,
                      r.activations > 0 ? fmt::format("{:g}", r.activations) : "", percent(r.memory),
-                     r.needed ? "" : percent(r.overhead), r.least ? percent(*r.least) : ""});
+                     r.needed ? "" : percent(proved_share(r.overhead)),
+                     r.least ? percent(proved_bound(r.overhead, *r.least)) : ""});
   };
   for (frontier_part const& part : parts) {
     for (frontier_row const& r : part.searched) add(part, r);
@@ -33,10 +35,11 @@ std::string text_of(std::vector<frontier_part> const& parts) {
 std::string csv_of(std::vector<frontier_part> const& parts) {
   std::string text = "placement,schedule,activations,memory,overhead_span,least_overhead_span\n";
   auto const add = [&](frontier_part const& part, frontier_row const& r) {
-    text += fmt::format(
-        "{},{},{},{},{},{}\n", csv_quoted(part.name), r.needed ? "infeasible" : csv_field(r.schedule),
-        r.activations > 0 ? fmt::format("{:g}", r.activations) : "", r.memory,
-        r.needed ? "" : fmt::format("{}", r.overhead), r.least ? fmt::format("{}", *r.least) : "");
+    text += fmt::format("{},{},{},{},{},{}\n", csv_quoted(part.name),
+                        r.needed ? "infeasible" : csv_field(r.schedule),
+                        r.activations > 0 ? fmt::format("{:g}", r.activations) : "", r.memory,
+                        r.needed ? "" : fmt::format("{}", proved_share(r.overhead)),
+                        r.least ? fmt::format("{}", proved_bound(r.overhead, *r.least)) : "");
   };
   for (frontier_part const& part : parts) {
     for (frontier_row const& r : part.searched) add(part, r);
@@ -53,7 +56,7 @@ std::string json_of(std::vector<frontier_part> const& parts) {
     auto const row = [](char const* key, ordered_json const& name, frontier_row const& r) {
       return ordered_json{{key, name},
                           {"memory", r.memory},
-                          {"overhead_span", r.overhead},
+                          {"overhead_span", proved_share(r.overhead)},
                           {"least_overhead_span", r.least ? ordered_json(*r.least) : ordered_json()}};
     };
     for (frontier_row const& r : part.searched)

@@ -1,4 +1,4 @@
-// Gaps and shares as the tool prints them: debug builds stop at one that its proof rules out.
+// Gaps, shares and sizes as the tool prints them: debug builds stop at one that its proof rules out.
 #pragma once
 
 #include <ashlar/bounds/lower_bound.hpp>
@@ -14,6 +14,12 @@ double proved_gap(Time reached, Time least) {
   return ashlar::gap(reached, least);
 }
 
+// One that is known already, of a search that proved it.
+inline double proved_gap(double gap, [[maybe_unused]] bool is_optimal) {
+  assert(gap >= 0 && is_optimal == (gap == 0));
+  return gap;
+}
+
 // The bound itself.
 template <class Time>
 Time proved_bound([[maybe_unused]] Time reached, Time least) {
@@ -25,6 +31,13 @@ Time proved_bound([[maybe_unused]] Time reached, Time least) {
 inline double proved_share(double share) {
   assert(share >= 0 && share <= 1);
   return share;
+}
+
+// What is held in memory.
+template <class Bytes>
+Bytes proved_bytes(Bytes bytes) {
+  assert(bytes >= 0);
+  return bytes;
 }
 
 }  // namespace tool

@@ -114,7 +114,7 @@ std::vector<studied_schedule> run(tradeoff_study const& study) {
         }
         operating_point const p{.choice = choice,
                                 .batch = batch_per_device(study.model, choice),
-                                .utilisation = utilisation(study.model, choice)};
+                                .utilisation = proved_share(utilisation(study.model, choice))};
         s.points.push_back(p);
         auto const found = upper.emplace(p.batch, p).first;
         if (found->second.utilisation < p.utilisation) found->second = p;
@@ -137,7 +137,7 @@ std::vector<studied_schedule> run(tradeoff_study const& study) {
 void find_bounds(tradeoff_study const& study, std::vector<operating_point>& points) {
   for (operating_point& p : points)
     if (auto const least = least_step_time(study.model, p.choice))
-      p.most = utilisation_of(study.model, p.choice, *least);
+      p.most = proved_share(utilisation_of(study.model, p.choice, *least));
 }
 
 }  // namespace tool
