@@ -5,3 +5,5 @@
 #include <ashlar/catalog/graphs.hpp>
 #include <ashlar/catalog/published.hpp>
 #include <ashlar/catalog/searched_entries.hpp>
+#include <ashlar/catalog/vocabulary.hpp>
+#include <ashlar/catalog/vocabulary_entries.hpp>

@@ -5,6 +5,7 @@
 #include "shapes.hpp"
 #include <ashlar/block/check.hpp>
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/vocabulary_entries.hpp>
 #include <ashlar/interop/json.hpp>
 #include <ashlar/schedule/check.hpp>
 
@@ -44,6 +45,8 @@ TEST_CASE("what to_json() writes comes back") {
 
 TEST_CASE("so do graphs, chunks that differ, and devices and links that differ") {
   comes_back(fork_join() | repeat(micro_batches{2}), "fork and join");
+  for (catalog::entry const& e : catalog::vocabulary_entries)
+    comes_back(e.make({devices{3}, micro_batches{4}}), e.name);
   catalog::shape chunks{.p = devices{2}, .m = micro_batches{2}, .sequence_chunks = 2};
   chunks.cost.passes =
       pass_costs::by_stage_and_sequence_chunk({{1, 2, 3}, {4, 5, 6}, {1, 1, 1}, {2, 2, 2}}, 2);

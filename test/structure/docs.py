@@ -62,7 +62,7 @@ def links(root):
 
 
 def catalog(root):
-    source = "".join((root / f"include/ashlar/catalog/{name}entries.hpp").read_text() for name in ["", "searched_"])
+    source = "".join((root / f"include/ashlar/catalog/{name}entries.hpp").read_text() for name in ["", "searched_", "vocabulary_"])
     entries = set(re.findall(r'entry\{\.name = "([^"]+)"', source))
     cells = re.findall(r"^\| (`[^|]*) \|", (root / "docs/catalog.md").read_text(), re.M)
     rows = {name for cell in cells for name in re.findall(r"`([^`]+)`", re.sub(r"\(.*?\)", "", cell))}

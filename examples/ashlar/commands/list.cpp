@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace tool {
 
@@ -23,15 +25,18 @@ std::string placement_of(ashlar::catalog::entry const& e) {
 }
 
 int list() {
+  std::vector<ashlar::catalog::entry const*> all(ashlar::catalog::all_entries.begin(),
+                                                 ashlar::catalog::all_entries.end());
+  for (ashlar::catalog::entry const& e : ashlar::catalog::vocabulary_entries) all.push_back(&e);
   std::size_t name = 4, placement = 9, summary = 7;
-  for (ashlar::catalog::entry const* e : ashlar::catalog::all_entries) {
+  for (ashlar::catalog::entry const* e : all) {
     name = std::max(name, std::string_view(e->name).size());
     placement = std::max(placement, placement_of(*e).size());
     summary = std::max(summary, std::string_view(e->summary).size());
   }
   fmt::print("{:{}}  {:{}}  {:{}}  {}\n", "name", name, "placement", placement, "summary", summary,
              "source");
-  for (ashlar::catalog::entry const* e : ashlar::catalog::all_entries)
+  for (ashlar::catalog::entry const* e : all)
     fmt::print("{:{}}  {:{}}  {:{}}  {}\n", e->name, name, placement_of(*e), placement, e->summary,
                summary, e->source);
   return done;

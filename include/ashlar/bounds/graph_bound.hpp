@@ -37,7 +37,8 @@ class graph_paths {
       for (int after : s.graph.successors(stage))
         deeper = bounding::later(
             deeper, transfer(stage, after) + (trains ? transfer(after, stage) : 0) + within(after));
-      nth(within_, stage) = forward(stage) + deeper + (trains ? backward(stage) : 0);
+      bool const returns = trains && !s.graph.gives_gradient_early(stage);
+      nth(within_, stage) = forward(stage) + deeper + (returns ? backward(stage) : 0);
     }
   }
 
@@ -122,7 +123,9 @@ constexpr path_bound graph_bound(schedule const& s) {
     for (int stage = 0; stage < s.stage_count(); ++stage) {
       auto const d = static_cast<std::size_t>(s.where.device_of(route, stage));
       lower_to(head[d], paths.head(stage));
-      lower_to(tail[d], nth(splits, stage) != 0 ? 0 : paths.tail(stage));
+      // What a last pass without a gradient of the input gives, nothing waits for.
+      bool const ends = nth(splits, stage) != 0 || s.graph.gives_gradient_early(stage);
+      lower_to(tail[d], ends ? 0 : paths.tail(stage));
       b.span = bounding::later(b.span, paths.within(stage));
       b.makespan =
           bounding::later(b.makespan, paths.head(stage) + paths.within(stage) + paths.tail(stage));

@@ -5,6 +5,7 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/catalog/entry.hpp>
 #include <ashlar/catalog/searched.hpp>
+#include <ashlar/catalog/vocabulary_entries.hpp>
 #include <ashlar/core/list_view.hpp>
 
 #include <array>
@@ -32,7 +33,8 @@ inline constexpr std::array searched_entries{
           .is_searched = true},
 };
 
-// Both lists: entries, then searched_entries.
+// What any model of p devices, or of some stages a device, can be divided for: entries, then
+// searched_entries.
 inline constexpr auto all_entries = [] {
   std::array<entry const*, entries.size() + searched_entries.size()> all{};
   std::size_t n = 0;
@@ -41,10 +43,12 @@ inline constexpr auto all_entries = [] {
   return all;
 }();
 
-// As find(), in both lists.
+// As find(), in all lists, vocabulary_entries among them.
 constexpr entry const* find_any(list_view<char> name) {
   for (entry const* e : all_entries)
     if (is_named(*e, name)) return e;
+  for (entry const& e : vocabulary_entries)
+    if (is_named(e, name)) return &e;
   return nullptr;
 }
 constexpr entry const* find_any(char const* name) { return find_any(characters(name)); }

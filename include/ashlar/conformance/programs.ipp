@@ -3,6 +3,7 @@
 
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/vocabulary_entries.hpp>
 #include <ashlar/conformance/programs.hpp>
 #include <ashlar/conformance/random_schedule.hpp>
 #include <ashlar/conformance/random_work.hpp>
@@ -31,6 +32,12 @@ ASHLAR_INLINE std::vector<sample_program> sample_programs() {
                                      costs(stage_cost{.forward = 2, .backward_input = 3}, 1)};
           e.check(shape).ok())
         add(std::string(e.name) + " p=" + std::to_string(p) + " m=" + std::to_string(m), e.make(shape));
+
+  for (catalog::entry const& e : catalog::vocabulary_entries)
+    for (auto [p, m] : {std::pair{1, 2}, {2, 4}, {3, 5}, {4, 8}})
+      add(std::string(e.name) + " p=" + std::to_string(p) + " m=" + std::to_string(m),
+          e.make(
+              {devices{p}, micro_batches{m}, costs(stage_cost{.forward = 2, .backward_input = 3}, 1)}));
 
   catalog::shape four{devices{4}, micro_batches{8}};
   four.routes = 4;

@@ -19,6 +19,7 @@ enum class rule : unsigned char {
   figures_are_in_range,
   stage_edges_ascend,
   micro_batch_sizes_divide,
+  shards_are_last_stages,
   stages_are_convex,
   stages_have_no_cycle,
   every_stage_has_a_device,
@@ -121,6 +122,10 @@ constexpr char const* sentence(rule broken) {
     case rule::micro_batch_sizes_divide:
       return "the size of a stage's micro-batches must divide all larger ones, and sequences in chunks "
              "have one size";
+    case rule::shards_are_last_stages:
+      return "the shards of a layer must be stages of size 1 that no stage follows, each listed once, "
+             "in "
+             "ascending order";
     case rule::stages_are_convex:
       return "no path of operators may leave a stage and come back";
     case rule::stages_have_no_cycle:

@@ -91,6 +91,17 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
     }
     all["stage_edges"] = std::move(edges);
     if (s.graph.has_sizes()) all["micro_batch_sizes"] = std::move(sizes);
+    if (s.graph.has_shards()) {
+      ordered_json layers = ordered_json::array();
+      for (int stage = 0; stage < s.stage_count(); ++stage) {
+        auto const shards = s.graph.shards_with(stage);
+        if (!shards.empty() && shards[0] == stage)
+          layers.push_back(std::vector<int>(shards.begin(), shards.end()));
+      }
+      all["shards"] = std::move(layers);
+      all["shard_gradients"] =
+          s.graph.gradients() == shard_gradient::of_forward ? "of_forward" : "of_backward";
+    }
   }
   if (s.graph.sequence_chunks() > 1) all["sequence_chunks"] = s.graph.sequence_chunks();
   if (s.cost.passes.overlapped != pass_costs::one_after_the_other)

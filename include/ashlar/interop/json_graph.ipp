@@ -29,6 +29,23 @@ ASHLAR_INLINE stage_graph read_json_graph(json_text const& source, int stage_cou
     graph = read.made_of(file[edges_key], edges_key,
                          [&] { return stage_graph(stages{stage_count}, edges); });
   }
+  if (file.contains("shards")) {
+    std::vector<std::vector<int>> layers;
+    for (nlohmann::json const& shards : read.list(file["shards"], "shards")) {
+      layers.emplace_back();
+      for (nlohmann::json const& shard : read.list(shards, "shards"))
+        layers.back().push_back(
+            static_cast<int>(read.whole(shard, "shards", 0, input_limits::micro_batches)));
+    }
+    char const* const key = "shard_gradients";
+    std::string const given = file.contains(key) ? read.text(file[key], key) : "of_backward";
+    bool const early = given == "of_forward";
+    if (!early && given != "of_backward")
+      read.fail(file[key], "\"shard_gradients\" must be \"of_forward\" or \"of_backward\"");
+    graph = read.made_of(file["shards"], "shards", [&] {
+      return in_shards(graph, layers, early ? shard_gradient::of_forward : shard_gradient::of_backward);
+    });
+  }
   char const* const sizes_key = "micro_batch_sizes";
   if (!file.contains(sizes_key)) return graph;
   std::vector<int> sizes;

@@ -41,7 +41,7 @@ class lowering {
     std::size_t passes = 0;
     for (auto const& order : s.order) passes += order.size();
     // At most two transfers a pass and edge, five operands a pass on a chain.
-    std::size_t const transfers = 4 * static_cast<std::size_t>(s.graph.edge_count()) * s.route.size(),
+    std::size_t const transfers = 4 * static_cast<std::size_t>(s.graph.link_count()) * s.route.size(),
                       others = 2 * static_cast<std::size_t>(s.stage_count());
     out_.reserve(passes + transfers + others, 5 * passes + transfers + others);
     for (auto const& order : s.order)

@@ -91,9 +91,10 @@ class receive_times {
     tick needed = max_tick;
     int const k = e.what.micro_batch;
     if (e.what.kind == pass_kind::forward) {
-      for (int to : s_.graph.successors(e.what.stage))
+      auto const& readers = s_.graph.shards_with(e.what.stage).empty() ? forwards_ : backwards_;
+      for (int to : s_.graph.readers(e.what.stage))
         if (s_.where.device_of(nth(s_.route, k), to) == e.target)
-          needed = min_of(needed, nth(forwards_, row_of({pass_kind::forward, to, k})));
+          needed = min_of(needed, nth(readers, row_of({pass_kind::forward, to, k})));
     } else {
       needed = nth(backwards_, row_of({pass_kind::backward, e.to, k}));
     }

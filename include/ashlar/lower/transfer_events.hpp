@@ -70,7 +70,7 @@ constexpr event_times times_of_events(schedule const& s, pass_ends const& ends) 
   return t;
 }
 
-// Those of all edges between devices: gradients first, then activations, each by micro-batch and stage.
+// Those of all links between devices: gradients first, then activations, each by micro-batch and stage.
 constexpr void add_transfers(schedule const& s, pass_ends const& ends, dynamic_array<event>& events) {
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
   auto const add = [&](int micro_batch, int from, int to, result r) {
@@ -79,18 +79,20 @@ constexpr void add_transfers(schedule const& s, pass_ends const& ends, dynamic_a
     auto const& producer = ends.passes(micro_batch, from, r);
     if (source == target || !producer.present) return;
     if (r == result::activation)
-      for (int other : s.graph.successors(from)) {
+      for (int other : s.graph.readers(from)) {
         if (other == to) break;
         if (s.where.device_of(route, other) == target) return;
       }
-    events.push_back({producer.end, {producer.kind(r), from, micro_batch}, to, source, target});
+    bool const is_early = r == result::input_gradient && s.graph.gives_gradient_early(from);
+    tick const end = is_early ? ends.passes(micro_batch, from, result::activation).end : producer.end;
+    events.push_back({end, {producer.kind(r), from, micro_batch}, to, source, target});
   };
   for (int k = 0; k < m; ++k)
     for (int stage = 0; stage < stage_count; ++stage)
       for (int to : s.graph.predecessors(stage)) add(k, stage, to, result::input_gradient);
   for (int k = 0; k < m; ++k)
     for (int stage = 0; stage < stage_count; ++stage)
-      for (int to : s.graph.successors(stage)) add(k, stage, to, result::activation);
+      for (int to : s.graph.readers(stage)) add(k, stage, to, result::activation);
 }
 
 // Reductions by group, then collective work by job.
@@ -122,7 +124,7 @@ constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_grou
                                                pass_ends const& ends) {
   lower_detail::event_times const t = lower_detail::times_of_events(s, ends);
   dynamic_array<event> events;  // in the order that ties are to have
-  events.reserve(2 * static_cast<std::size_t>(s.graph.edge_count()) * s.route.size()
+  events.reserve(2 * static_cast<std::size_t>(s.graph.link_count()) * s.route.size()
                  + t.gradient_ends.size());
   lower_detail::add_transfers(s, ends, events);
   lower_detail::add_sums(s, groups, ends, t, events);

@@ -31,12 +31,16 @@ constexpr void for_each_input(stage_graph const& graph, pass const& what, Visit&
   } else if (gives_input_gradient(what.kind)) {
     visit(result::activation, what.stage, what.micro_batch);
     visit(result::recomputed, what.stage, what.micro_batch);
+    if (graph.has_shards())
+      for (int shard : graph.shards_with(what.stage))
+        if (shard != what.stage) visit(result::activation, shard, what.micro_batch);
     for (int after : graph.successors(what.stage))
       if (graph.has_sizes())
         for_each_matching(graph.size_of(what.stage), graph.size_of(after), what.micro_batch,
                           [&](int k) { visit(result::input_gradient, after, k); });
       else
-        visit(result::input_gradient, after, what.micro_batch);
+        visit(graph.gives_gradient_early(after) ? result::activation : result::input_gradient, after,
+              what.micro_batch);
     if (int const q = graph.sequence_chunks(); q > 1 && what.micro_batch % q != q - 1)
       visit(result::input_gradient, what.stage, what.micro_batch + 1);
   }

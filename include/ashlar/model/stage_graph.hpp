@@ -2,6 +2,7 @@
 // here.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/ids.hpp>
@@ -37,18 +38,36 @@ constexpr void for_each_matching(int own, int other, int micro_batch, Visit&& vi
   }
 }
 
+// What gives the gradient of the input of a layer that lies in shards on several devices: their
+// backwards, or already their forwards.
+enum class shard_gradient : unsigned char { of_backward, of_forward };
+
 // Read-only access to the neighbours of stages; see stage_graph.
 struct graph_view {
   list_view<int> before;
   list_view<int> after;
   list_view<int> sizes = {};
+  list_view<int> shards = {};
   int sequence_chunks = 1;
+  bool has_shards = false;
+  shard_gradient gradients = shard_gradient::of_backward;
 
   constexpr bool has_sizes() const { return sizes.size() > 0; }
   constexpr int size_of(int stage) const { return has_sizes() ? nth(sizes, stage) : 1; }
 
   constexpr list_view<int> predecessors(int stage) const { return slice(before, stage); }
   constexpr list_view<int> successors(int stage) const { return slice(after, stage); }
+  constexpr list_view<int> shards_with(int stage) const {
+    return has_shards ? slice(shards, stage) : shards;
+  }
+  constexpr list_view<int> readers(int stage) const {
+    if (!has_shards) return successors(stage);
+    list_view<int> const all = shards_with(stage);
+    return all.empty() ? successors(stage) : all;
+  }
+  constexpr bool gives_gradient_early(int stage) const {
+    return has_shards && gradients == shard_gradient::of_forward && !shards_with(stage).empty();
+  }
 
  private:
   static constexpr list_view<int> slice(list_view<int> t, int stage) {
@@ -62,8 +81,11 @@ struct graph_view {
 // one chunk hands to the next is a value like any other (program/operands.hpp). Stages may have
 // micro-batches of different sizes, in units of the schedule's micro-batches. A stage of size b has
 // passes only for 0, b, 2b, ..., each for b units, and one with larger micro-batches needs several of
-// the stage before it. Both directions are kept as indexed tables, so that a walk over neighbours is a
-// loop over consecutive ints.
+// the stage before it. Last stages may be the shards of one layer, as of an output layer that is split
+// by its vocabulary (Yeung et al., Balancing Pipeline Parallelism with Vocabulary Parallelism, 2024).
+// Their forwards meet at a barrier: each backward reads what the forwards of all shards of the layer
+// made. Both directions are kept as indexed tables, so that a walk over neighbours is a loop over
+// consecutive ints.
 class stage_graph {
  public:
   constexpr stage_graph() = default;
@@ -123,6 +145,8 @@ class stage_graph {
       int const size = sizes[s];
       site const at{.what = {.stage = static_cast<int>(s)}};
       if (size < 1) refuse({.broken = rule::counts_are_positive, .first = at, .number = size});
+      if (size > 1 && graph.has_shards())
+        refuse({.broken = rule::shards_are_last_stages, .first = at, .number = size});
       std::size_t above = found.size();
       while (found[above - 1] > size) --above;
       bool const divides =
@@ -140,7 +164,51 @@ class stage_graph {
     return graph;
   }
 
+  // The same stages, of which each list has the shards of one layer, in ascending order. Throws
+  // violation {rule::shards_are_last_stages} unless nothing follows them and each is listed once, and
+  // for stages with sizes.
+  friend constexpr stage_graph in_shards(stage_graph graph, std::vector<std::vector<int>> const& layers,
+                                         shard_gradient gradients = shard_gradient::of_backward) {
+    dynamic_array<int> layer_of(static_cast<std::size_t>(graph.count_), -1);
+    for (std::size_t layer = 0; layer < layers.size(); ++layer) {
+      int last = -1;
+      for (int const shard : layers[layer]) {
+        if (shard <= last || shard >= graph.count_ || graph.has_sizes()
+            || !graph.successors(shard).empty() || nth(layer_of, shard) >= 0)
+          refuse({.broken = rule::shards_are_last_stages, .first = {.what = {.stage = shard}}});
+        nth(layer_of, shard) = static_cast<int>(layer);
+        last = shard;
+      }
+    }
+    graph.shards_.clear();
+    graph.has_shards_ = !layers.empty();
+    graph.gradients_ = gradients;
+    if (layers.empty()) return graph;
+    auto const head = static_cast<std::size_t>(graph.count_) + 1;
+    graph.shards_ = table(head, static_cast<int>(head));
+    for (std::size_t stage = 0; stage + 1 < head; ++stage) {
+      if (int const layer = layer_of[stage]; layer >= 0) append(graph.shards_, nth(layers, layer));
+      graph.shards_[stage + 1] = static_cast<int>(graph.shards_.size());
+    }
+    return graph;
+  }
+
   using range = list_view<int>;
+  // All shards of the layer that a stage is a shard of, itself among them; none for other stages.
+  constexpr range shards_with(int stage) const { return has_shards_ ? slice(shards_, stage) : range{}; }
+  // The stages whose passes read the activation of a stage: those after it, or all shards of its layer.
+  constexpr range readers(int stage) const {
+    if (!has_shards_) return successors(stage);
+    range const all = shards_with(stage);
+    return all.empty() ? successors(stage) : all;
+  }
+  constexpr bool has_shards() const { return has_shards_; }
+  // Whether a stage is a shard whose forward gives the gradient of its input.
+  constexpr bool gives_gradient_early(int stage) const {
+    return has_shards_ && gradients_ == shard_gradient::of_forward && !shards_with(stage).empty();
+  }
+  constexpr shard_gradient gradients() const { return gradients_; }
+
   constexpr range predecessors(int stage) const { return slice(before_, stage); }  // ascending
   constexpr range successors(int stage) const { return slice(after_, stage); }     // ascending
 
@@ -149,6 +217,14 @@ class stage_graph {
     return count_ == 0 ? 0 : static_cast<int>(after_.size()) - count_ - 1;
   }
   constexpr int first_edge(int from) const { return nth(after_, from) - count_ - 1; }
+  // Links are what activations go over: the edges with their numbers, then those among shards.
+  constexpr int link_count() const {
+    return edge_count() + (has_shards_ ? static_cast<int>(shards_.size()) - count_ - 1 : 0);
+  }
+  constexpr int first_link(int from) const {
+    return !has_shards_ || shards_with(from).empty() ? first_edge(from)
+                                                     : edge_count() + nth(shards_, from) - count_ - 1;
+  }
   // The number of an edge that exists.
   constexpr int edge(int from, int to) const {
     int number = first_edge(from);
@@ -161,7 +237,8 @@ class stage_graph {
 
   // Valid while the graph is.
   constexpr graph_view view() const {
-    return {view_of(before_), view_of(after_), view_of(sizes_), sequence_chunks_};
+    return {view_of(before_), view_of(after_), view_of(sizes_), view_of(shards_),
+            sequence_chunks_, has_shards_,     gradients_};
   }
 
   friend constexpr bool operator==(stage_graph const&, stage_graph const&) = default;
@@ -216,7 +293,10 @@ class stage_graph {
   int largest_ = 1;  // of the sizes
   table before_;
   table after_;
-  table sizes_;  // by stage; empty: all 1
+  table sizes_;   // by stage; empty: all 1
+  table shards_;  // of the layer of each stage, like neighbours; empty: there are none
+  bool has_shards_ = false;
+  shard_gradient gradients_ = shard_gradient::of_backward;
 };
 
 // Once more, because no argument of it leads to the friend in the class.

@@ -42,6 +42,9 @@ class program_shape {
     int const input = passes_.at(what.micro_batch, what.stage, result::input_gradient);
     return (input == fused ? 1 : input + weight_passes(what)) + work_readers(what);
   }
+  constexpr bool has_backward(pass const& what) const {
+    return passes_.at(what.micro_batch, what.stage, result::input_gradient) != 0;
+  }
   constexpr int work_readers(pass const& what) const {
     return p_.work.empty() ? 0 : static_cast<int>(p_.work.readers(what).size());
   }
@@ -54,18 +57,19 @@ class program_shape {
   constexpr int weight_passes(pass const& what) const {
     return passes_.at(what.micro_batch, what.stage, result::weight_gradient);
   }
-  // How many forwards of next stages on a device read the activation there.
+  // How many passes on a device read the activation there: forwards of next stages, or backwards of
+  // shards.
   constexpr int readers_on(int device, pass const& forward) const {
     int count = 0;
-    for (int after : p_.graph.successors(forward.stage))
+    for (int after : p_.graph.readers(forward.stage))
       if (p_.device_of(forward.micro_batch, after) == device) count += meetings_with(forward, after);
     return count;
   }
-  // How many instructions read an activation on its own device: forwards of next stages there, and a
-  // send to each other device that has some.
+  // How many instructions read an activation on its own device: those passes there, and a send to each
+  // other device that has some.
   constexpr int readers_of_output(int device, pass const& forward) const {
     int count = 0;
-    for (int after : p_.graph.successors(forward.stage))
+    for (int after : p_.graph.readers(forward.stage))
       count += p_.device_of(forward.micro_batch, after) == device
                    ? meetings_with(forward, after)
                    : int{is_first_on_its_device(forward, after)};
@@ -85,7 +89,7 @@ class program_shape {
   // An activation goes to a device once, named by the first of the stages there that need it.
   constexpr bool is_first_on_its_device(pass const& forward, int to) const {
     int const device = p_.device_of(forward.micro_batch, to);
-    for (int after : p_.graph.successors(forward.stage)) {
+    for (int after : p_.graph.readers(forward.stage)) {
       if (after == to) return true;
       if (p_.device_of(forward.micro_batch, after) == device) return false;
     }
@@ -196,6 +200,11 @@ constexpr void visit_pass(program_shape const& shape, int device, pass const& wh
   auto const write = [&](slot_kind kind, int reads) {
     visit(value_key{kind, stage, k}, reads == 0 ? access::scratch : access::write, reads);
   };
+  auto const write_gradients = [&] {
+    for (int before : p.graph.predecessors(stage))
+      visit(value_key{slot_kind::gradient, stage, k, before}, access::write,
+            shape.readers_of_gradient(device, what, before));
+  };
   switch (what.kind) {
     case pass_kind::forward: {
       for (int before : p.graph.predecessors(stage))
@@ -204,6 +213,7 @@ constexpr void visit_pass(program_shape const& shape, int device, pass const& wh
         });
       if (int const readers = shape.readers_of_output(device, what); readers > 0)
         write(slot_kind::activation, readers);
+      if (p.graph.gives_gradient_early(stage) && shape.has_backward(what)) write_gradients();
       bool const again = shape.is_recomputed(what);
       if (again) write(slot_kind::checkpoint, 1);
       write(slot_kind::stash, again ? 0 : shape.stash_readers(what));
@@ -220,9 +230,10 @@ constexpr void visit_pass(program_shape const& shape, int device, pass const& wh
           visit(value_key{slot_kind::gradient, after, j, stage}, access::read, 0);
         });
       visit(value_key{slot_kind::stash, stage, k}, access::read, 0);
-      for (int before : p.graph.predecessors(stage))
-        visit(value_key{slot_kind::gradient, stage, k, before}, access::write,
-              shape.readers_of_gradient(device, what, before));
+      if (p.graph.has_shards)
+        for (int shard : p.graph.shards_with(stage))
+          visit(value_key{slot_kind::activation, shard, k}, access::read, 0);
+      if (!p.graph.gives_gradient_early(stage)) write_gradients();
       write(slot_kind::weight_stash, shape.weight_passes(what) + shape.work_readers(what));
       if (what.kind == pass_kind::backward) accumulate();
       break;

@@ -114,6 +114,7 @@ constexpr void for_each_table(View& p, Visit visit) {
   visit(p.graph.before);
   visit(p.graph.after);
   visit(p.graph.sizes);
+  visit(p.graph.shards);
   visit(p.where);
   visit(p.route);
   visit(p.groups.holder_begin);

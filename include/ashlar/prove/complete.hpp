@@ -56,14 +56,15 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
 // Whether a stage before `to` on its device needs the activation of `from`, too: one transfer serves
 // all.
 constexpr bool is_served_by_another(program const& p, int route, int from, int to) {
-  for (int other : p.graph.successors(from)) {
+  for (int other : p.graph.readers(from)) {
     if (other == to) return false;
     if (p.where.device_of(route, other) == p.where.device_of(route, to)) return true;
   }
   return false;
 }
 
-// Every edge between devices carries both its messages, and no other edge any.
+// Every edge between devices carries both its messages, every link among shards one, and nothing else
+// carries any.
 constexpr diagnosis transfers_are_complete(program const& p, message_index& index) {
   for (std::size_t i = 0; i < p.instructions.size(); ++i) {
     instruction const& self = p.instructions[i];
@@ -85,13 +86,15 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
       return {.broken = rule::no_transfer_is_doubled, .first = where, .second = index.at(same)};
   }
   for (std::size_t k = 0; k < p.route.size(); ++k)
-    for (int from = 0; from < p.stage_count(); ++from)
-      for (int to : p.graph.successors(from)) {
+    for (int from = 0; from < p.stage_count(); ++from) {
+      int link = p.graph.first_link(from);
+      for (int to : p.graph.readers(from)) {
         int const up = p.where.device_of(p.route[k], from), down = p.where.device_of(p.route[k], to);
-        if (up == down) continue;
         int const micro_batch = static_cast<int>(k);
-        int const first = index.number(p.graph.edge(from, to), micro_batch);
-        for (int back = 0; back < 2; ++back) {
+        int const first = index.number(link++, micro_batch);
+        if (up == down) continue;
+        int const directions = p.graph.shards_with(from).empty() ? 2 : 1;
+        for (int back = 0; back < directions; ++back) {
           if (!p.graph.runs(back == 0 ? from : to, micro_batch)) continue;
           auto const& ends = index.of(first + back);
           bool const neither =
@@ -115,6 +118,7 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
                   .second = {.device = source, .code = opcode::send, .what = what}};
         }
       }
+    }
   return {};
 }
 

@@ -10,7 +10,7 @@
 
 namespace ashlar {
 
-// Numbers every (micro-batch, edge of the stage graph, direction) and finds the send and the receive of
+// Numbers every (micro-batch, link of the stage graph, direction) and finds the send and the receive of
 // each.
 class message_index {
  public:
@@ -25,7 +25,7 @@ class message_index {
   // Refers to the program.
   constexpr explicit message_index(program const& p)
       : p_(p),
-        found_(p.route.size() * static_cast<std::size_t>(p.graph.edge_count()) * 2),
+        found_(p.route.size() * static_cast<std::size_t>(p.graph.link_count()) * 2),
         partners_(p.instructions.size(), nowhere),
         device_(p.instructions.size(), 0) {
     for (int d = 0; d < p.device_count(); ++d)
@@ -61,12 +61,12 @@ class message_index {
     return site_of(nth(p_.instructions, index), d, index - stream_begin(p_, d));
   }
 
-  // The number of the activation on an edge; the gradient on it has the next.
-  constexpr int number(int edge, int micro_batch) const {
-    return (edge * p_.micro_batch_count() + micro_batch) * 2;
+  // The number of the activation on a link; the gradient on it has the next.
+  constexpr int number(int link, int micro_batch) const {
+    return (link * p_.micro_batch_count() + micro_batch) * 2;
   }
-  // The number of a send's or receive's message; nowhere if no edge of the stage graph carries it. An
-  // activation that several stages of a device need travels on the edge to the first of them.
+  // The number of a send's or receive's message; nowhere if no link of the stage graph carries it. An
+  // activation that several stages of a device need travels on the link to the first of them.
   constexpr int number(instruction const& i) const {
     bool const forward = i.what.kind == pass_kind::forward;
     if (!forward && !gives_input_gradient(i.what.kind)) return nowhere;
@@ -76,11 +76,11 @@ class message_index {
       return nowhere;
     int const from = forward ? i.what.stage : i.to, to = forward ? i.to : i.what.stage;
     int const route = nth(p_.route, i.what.micro_batch);
-    int edge = p_.graph.first_edge(from);
-    for (int after : p_.graph.successors(from)) {
-      if (after == to) return number(edge, i.what.micro_batch) + (forward ? 0 : 1);
+    int link = forward ? p_.graph.first_link(from) : p_.graph.first_edge(from);
+    for (int after : forward ? p_.graph.readers(from) : p_.graph.successors(from)) {
+      if (after == to) return number(link, i.what.micro_batch) + (forward ? 0 : 1);
       if (forward && p_.where.device_of(route, after) == p_.where.device_of(route, to)) return nowhere;
-      ++edge;
+      ++link;
     }
     return nowhere;
   }

@@ -74,6 +74,8 @@ ASHLAR_INLINE std::string quantities(diagnosis const& d) {
     case rule::sizes_fit:
     case rule::micro_batch_sizes_divide:
       return "one is " + n;
+    case rule::shards_are_last_stages:
+      return "stage " + std::to_string(d.first.what.stage) + " is not";
     case rule::stage_edges_ascend:
       return "one leads from stage " + std::to_string(d.first.what.stage) + " to stage "
              + std::to_string(d.second.what.stage);

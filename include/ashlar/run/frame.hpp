@@ -47,9 +47,11 @@ struct work_site {
 struct frame {
   pass what;
   std::span<port const> inputs;   // forward: the activation of each previous stage, in graph order;
-                                  // backward and backward_input: the gradient from each next stage
-  std::span<port const> outputs;  // forward: the stage's activation, unless it is last; backward and
-                                  // backward_input: the gradient for each previous stage
+                                  // backward and backward_input: the gradient from each next stage, or
+                                  // of a shard the activation of each shard of its layer, its own too
+  std::span<port const> outputs;  // forward: the stage's activation, if anything reads it; backward and
+                                  // backward_input: the gradient for each previous stage, unless the
+                                  // forward of a shard has given it already, after its activation
   buffer checkpoint = {};         // forward and recompute, if the program recomputes
   buffer stash = {};              // all passes but work
   buffer weight_stash = {};       // backward passes; scratch space in a fused one

@@ -71,6 +71,36 @@ TEST_CASE("sizes divide the larger ones") {
   CHECK_BREAKS(micro_batch_sizes_divide, in_sequence_chunks(in_micro_batches(g, {2, 1, 1}), 2));
 }
 
+TEST_CASE("last stages may be the shards of a layer") {
+  stage_graph const plain(stages{5}, {{0, 1}, {0, 2}, {0, 3}, {0, 4}});
+  stage_graph const g = in_shards(plain, {{1, 4}, {2, 3}});
+  CHECK((!plain.has_shards() && g.has_shards() && g != plain));
+  CHECK(g.shards_with(0).empty());
+  CHECK((g.shards_with(1).size() == 2 && g.shards_with(1)[1] == 4 && g.shards_with(4)[0] == 1));
+  CHECK((g.shards_with(3).size() == 2 && g.shards_with(3)[0] == 2));
+  CHECK((g.readers(0).size() == 4 && g.readers(4).size() == 2 && g.successors(4).empty()));
+  CHECK((plain.link_count() == 4 && g.link_count() == 4 + 8));
+  CHECK((g.first_link(0) == 0 && g.first_link(1) == 4 && g.first_link(2) == 6 && g.first_link(4) == 10));
+  CHECK(g.view().readers(3).size() == 2);
+  CHECK((!g.gives_gradient_early(1) && !g.view().gives_gradient_early(1)));
+  stage_graph const early = in_shards(plain, {{1, 2, 3, 4}}, shard_gradient::of_forward);
+  CHECK((early.gives_gradient_early(4) && early.view().gives_gradient_early(4)));
+  CHECK((!early.gives_gradient_early(0) && !early.view().gives_gradient_early(0)));
+  CHECK(in_shards(g, {}) == plain);
+}
+
+TEST_CASE("shards are last stages of size 1, each listed once, in ascending order") {
+  stage_graph const g(stages{4}, {{0, 1}, {1, 2}, {1, 3}});
+  CHECK_BREAKS(shards_are_last_stages, in_shards(g, {{1, 2}}));
+  CHECK_BREAKS(shards_are_last_stages, in_shards(g, {{3, 2}}));
+  CHECK_BREAKS(shards_are_last_stages, in_shards(g, {{2, 2}}));
+  CHECK_BREAKS(shards_are_last_stages, in_shards(g, {{2, 3}, {3}}));
+  CHECK_BREAKS(shards_are_last_stages, in_shards(g, {{2, 4}}));
+  CHECK_BREAKS(shards_are_last_stages, in_shards(g, {{-1}}));
+  CHECK_BREAKS(shards_are_last_stages, in_shards(in_micro_batches(g, {1, 1, 2, 2}), {{2, 3}}));
+  CHECK_BREAKS(shards_are_last_stages, in_micro_batches(in_shards(g, {{2, 3}}), {1, 1, 2, 2}));
+}
+
 TEST_CASE("edges must ascend, once, between existing stages") {
   CHECK_BREAKS(stage_edges_ascend, stage_graph(stages{3}, {{1, 0}}));
   CHECK_BREAKS(stage_edges_ascend, stage_graph(stages{3}, {{1, 1}}));

@@ -1,0 +1,151 @@
+// 1F1B with an output layer whose vocabulary is split over all devices. Yeung, Qi, Lin, Wan: Balancing
+// Pipeline Parallelism with Vocabulary Parallelism (2024); the interlaced pipeline: Lin et al., nnScaler
+// (2024).
+#pragma once
+
+#include <ashlar/block/block.hpp>
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/cost.hpp>
+#include <ashlar/core/ids.hpp>
+#include <ashlar/core/nth.hpp>
+#include <ashlar/core/pass.hpp>
+#include <ashlar/core/pass_costs.hpp>
+#include <ashlar/core/refuse.hpp>
+#include <ashlar/core/ticks.hpp>
+#include <ashlar/model/placement.hpp>
+#include <ashlar/model/stage_graph.hpp>
+#include <ashlar/schedule/repeat.hpp>
+#include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/squeeze.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar::catalog {
+
+// Stages 0 .. p-1 are a chain. Stages p .. 2p-1 are the shards of the output layer, all after stage p-1:
+// the forward of a shard is the pass S of the paper, its backward the pass T. With two barriers, T gives
+// the gradient of the input; with one, S does, so stage p-1 goes back without waiting for T.
+constexpr stage_graph vocabulary_graph(devices p,
+                                       shard_gradient gradients = shard_gradient::of_backward) {
+  int const count = stages_of(p, 2).value / 2;
+  std::vector<stage_edge> edges;
+  for (int s = 0; s + 1 < count; ++s) edges.push_back({s, s + 1});
+  std::vector<int> shards;
+  for (int s = 0; s < count; ++s) {
+    edges.push_back({count - 1, count + s});
+    shards.push_back(count + s);
+  }
+  return in_shards(stage_graph(stages{2 * count}, edges), {shards}, gradients);
+}
+
+// What the passes of a block take: those of each stage of the chain, and those of each shard.
+struct vocabulary_costs {
+  stage_cost stage = {};
+  stage_cost shard = {};
+
+  constexpr tick forward() const { return stage.forward; }
+  constexpr tick backward() const { return stage.of(pass_kind::backward); }
+  constexpr tick s() const { return shard.forward; }
+  constexpr tick t() const { return shard.of(pass_kind::backward); }
+  constexpr tick turn() const { return forward() + backward() + s() + t(); }
+};
+
+// The longest passes of each kind among costs of stages and micro-batches. Throws
+// violation{rule::tables_agree} unless all stages are alike or there are 2p.
+constexpr vocabulary_costs longest_passes(devices p, pass_costs const& cost) {
+  if (int const stages = cost.stages(); stages != 0 && stages != 2 * p.value)
+    refuse(wrong_size(table::stage_costs, stages, 2 * p.value));
+  vocabulary_costs most{{0, 0, 0, 0}, {0, 0, 0, 0}};
+  for (int s = 0; s < 2 * p.value; ++s)
+    for (int k = 0; k < cost.period(); ++k) {
+      stage_cost &to = s < p.value ? most.stage : most.shard, own = cost.of(s, k);
+      to.forward = max_of(to.forward, own.forward);
+      to.backward_input = max_of(to.backward_input, own.backward_input);
+      to.backward_weight = max_of(to.backward_weight, own.backward_weight);
+    }
+  return most;
+}
+
+namespace vocabulary_detail {
+
+// Without passes.
+constexpr block empty_block(devices p, vocabulary_costs const& cost, shard_gradient gradients) {
+  std::vector<stage_cost> each(static_cast<std::size_t>(2 * p.value), cost.shard);
+  for (int d = 0; d < p.value; ++d) nth(each, d) = cost.stage;
+  return {.graph = vocabulary_graph(p, gradients),
+          .where = looped(p, chunks{2}),
+          .route = {0},
+          .cost = cost.stage == cost.shard ? costs(cost.stage)
+                                           : costs(static_cast<std::vector<stage_cost>&&>(each)),
+          .interval = cost.turn(),
+          .cells = {}};
+}
+
+constexpr void add_passes(block& b, int p, int d, tick forward, tick s, tick t, tick backward) {
+  b.cells.push_back({{pass_kind::forward, d, 0}, forward});
+  b.cells.push_back({{pass_kind::forward, p + d, 0}, s});
+  b.cells.push_back({{pass_kind::backward, p + d, 0}, t});
+  b.cells.push_back({{pass_kind::backward, d, 0}, backward});
+}
+
+}  // namespace vocabulary_detail
+
+// In each turn a device runs F, S, T, B, and each device runs F as soon as the one before it has. S of a
+// micro-batch comes in the first turn of its device after the last F, and T a turn after S, when all
+// devices have run S. The last device runs B when all have run T (two barriers) or S (one barrier). So
+// device d holds p - d + 2 or p - d + 1 micro-batches, however long the passes are.
+constexpr block vocabulary_one_f_one_b(devices p, shard_gradient gradients, vocabulary_costs cost = {}) {
+  block b = vocabulary_detail::empty_block(p, cost, gradients);
+  tick const turn = cost.turn(), last_forward_ends = p.value * cost.forward(),
+             barriers = gradients == shard_gradient::of_backward ? 2 : 1;
+  for (int d = 0; d < p.value; ++d) {
+    int const after = p.value - 1 - d;  // devices
+    tick const forward = d * cost.forward();
+    tick const turns = (after * cost.forward() + turn - 1) / turn;
+    tick const s = forward + cost.forward() + turns * turn;
+    tick const backward =
+        last_forward_ends + barriers * turn + cost.s() + cost.t() + after * (turn - cost.forward());
+    vocabulary_detail::add_passes(b, p.value, d, forward, s, s + cost.s() + turn, backward);
+  }
+  return b;
+}
+
+// The block of so many micro-batches, in whose warm-up a device runs its forwards before it waits for
+// the first output layer. Squeezed. Throws as repeat() and longest_passes() do.
+constexpr schedule vocabulary_one_f_one_b(devices p, micro_batches m, shard_gradient gradients,
+                                          pass_costs const& cost = {}) {
+  schedule s = repeat(vocabulary_one_f_one_b(p, gradients, longest_passes(p, cost)), m);
+  for (std::vector<timed_pass>& order : s.order) {
+    std::vector<timed_pass> moved, later;
+    std::size_t i = 0;
+    for (; order[i].what.stage >= p.value || order[i].what.kind == pass_kind::forward; ++i)
+      (order[i].what.stage < p.value ? moved : later).push_back(order[i]);
+    append(moved, later);
+    for (; i < order.size(); ++i) moved.push_back(order[i]);
+    order = static_cast<std::vector<timed_pass>&&>(moved);
+  }
+  return squeeze(static_cast<schedule&&>(s));
+}
+
+// All devices run the output layer at the same time, like a tensor-parallel layer, and wait at its
+// barriers. Until the next turn one device runs F and B, and its neighbours B and F. So a micro-batch
+// comes down two devices a turn and goes up one. Device d holds p - d + ceil((p - 1 - d) / 2)
+// micro-batches, device 0 as many as 1.5 p; if a forward takes as long as a backward, fewer.
+constexpr block interlaced_one_f_one_b(devices p, vocabulary_costs cost = {}) {
+  block b = vocabulary_detail::empty_block(p, cost, shard_gradient::of_backward);
+  tick const turn = cost.turn(), s = cost.forward() + cost.backward();
+  // The last device runs B and F. Each turn ends with the output layer.
+  tick forward = cost.backward(), backward = turn;
+  for (int d = p.value; d-- > 0;) {
+    vocabulary_detail::add_passes(b, p.value, d, forward, s, s + cost.s(), backward);
+    // The device before: its places in a turn, then the last one and the first one in time.
+    bool const is_forward_first = (p.value - d) % 2 == 1;
+    tick const f = is_forward_first ? 0 : cost.backward(), g = is_forward_first ? cost.forward() : 0;
+    forward = floor_quotient(forward - cost.forward() - f, turn) * turn + f;
+    backward = floor_quotient(backward + cost.backward() - g + turn - 1, turn) * turn + g;
+  }
+  return b;
+}
+
+}  // namespace ashlar::catalog
