@@ -73,7 +73,7 @@ class network : public network_results {
     if (f.outputs.empty())
       note_loss(f.what, (y[0] * y[0] + y[1] * y[1] + y[2] * y[2]) / 2);
     else
-      write(f.outputs[0], y);
+      for (buffer b : f.outputs) write(b, y);  // of a shard the gradient of its input, too
   }
   void recompute(auto&, frame const& f) {
     enter(f.what);
