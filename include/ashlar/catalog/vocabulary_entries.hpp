@@ -15,10 +15,11 @@
 
 namespace ashlar::catalog {
 
-// Two stages a device, as many as a placement can have.
+// Two stages a device.
 constexpr diagnosis check_vocabulary_shape(shape const& s) {
   if (diagnosis const d = check_shape(s); !d.ok()) return d;
-  return at_most(parameter::device_count, s.p.value, most_stages / 2);
+  return all_of({at_most(parameter::device_count, s.p.value, most_stages / 2),
+                 at_most(parameter::micro_batch_count, s.m.value, most_runs / 2 / s.p.value)});
 }
 
 // 1F1B with the vocabulary split over the devices. Stages 0 .. p-1 of the costs are the model, stages p
