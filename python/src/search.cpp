@@ -5,11 +5,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -65,9 +66,11 @@ struct search_options {
 
 // As the tool prints it: six digits, of large numbers all that are before the point.
 std::string rounded(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, std::abs(number) < 1e6 ? "%g" : "%.0f", number);
-  return text;
+  char text[320];  // of all digits of the largest; printf would ask the locale for a point
+  std::to_chars_result const r =
+      std::abs(number) < 1e6 ? std::to_chars(text, std::end(text), number, std::chars_format::general, 6)
+                             : std::to_chars(text, std::end(text), number, std::chars_format::fixed, 0);
+  return {text, r.ptr};
 }
 
 search_result search_one(search_problem const& problem, search_options const& o, double share, int round,
