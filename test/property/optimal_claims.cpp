@@ -57,6 +57,23 @@ std::vector<layout_choice> tiny_divisions(dice& d) {
   return all;
 }
 
+// All divisions of few layers, alike or not, on up to five devices.
+std::vector<layout_choice> all_divisions(dice& d) {
+  int const p = d.between(2, 5), layer_count = p + d.between(0, p == 5 ? 1 : 2);
+  layer_chain model{.m = micro_batches{d.between(1, p < 4 ? 4 : 2)},
+                    .layers = {},
+                    .budget = {static_cast<byte_count>(layer_count) * d.between(1, 4)}};
+  stage_cost const alike = tiny_cost(d);
+  bool const is_uneven = d.percent(50);
+  for (int i = 0; i < layer_count; ++i)
+    model.layers.push_back({.cost = is_uneven ? tiny_cost(d) : alike});
+  layout_choice const plain =
+      choose_layout({devices{p}, model.m, {pass_costs(), model.on}}, placement_kind::linear, 1, 100);
+  std::vector<layout_choice> const all = divisions_of(model, plain);
+  REQUIRE(static_cast<std::int64_t>(all.size()) == division_count(layer_count, p));
+  return all;
+}
+
 // The shortest of all orders, in ticks of the layout; -1 if there are too many.
 tick shortest(searched_layout const& s) {
   using exhaustive_search::search;
@@ -75,7 +92,9 @@ TEST_CASE("what is said to be optimal is no longer than any order on any layout 
   int const cases = many_cases(400, 50'000);
   FOR_SEEDS(static_cast<std::uint64_t>(cases)) {
     CAPTURE(seed);
-    std::vector<layout_choice> choices = d.percent(60) ? tiny_layouts(d) : tiny_divisions(d);
+    std::vector<layout_choice> choices = d.percent(60)   ? tiny_layouts(d)
+                                         : d.percent(60) ? tiny_divisions(d)
+                                                         : all_divisions(d);
     std::erase_if(choices, [](layout_choice const& c) { return !check(c.problem).ok(); });
     if (choices.empty()) continue;
     search_budget const budget{.passes = d.between(100, 2'000),

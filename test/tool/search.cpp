@@ -98,11 +98,25 @@ TEST_CASE("search: what is optimal on its layout is not said to be the best of a
   CHECK_FALSE(contains(text, "optimal"));
 }
 
-// Of six layers on four devices, 1, 2, 2, 1 are never dealt, and take 16.
+// Few divisions are all searched: of six layers on four devices, 1, 2, 2, 1 take 16; seven on five 27.
 TEST_CASE("search: of layers, only the divisions that were searched are claimed") {
-  std::string const file = scratch_file("six.csv", "1,1,1\n1,1,1\n1,1,1\n1,1,1\n1,1,1\n1,1,1\n");
-  std::string const text = run_tool("search -p 4 -m 2 --placement linear --per-layer " + file).out;
-  CHECK(contains(text, "of these divisions of the layers within this limit"));
+  auto const layers = [](int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += "1,1,1\n";
+    return scratch_file("layers" + std::to_string(count) + ".csv", text);
+  };
+  std::string const asked = "search --placement linear --per-layer ";
+  std::string const six = run_tool(asked + layers(6) + " -p 4 -m 2").out;
+  CHECK(contains(six, "optimal, no span of any division of the layers within this limit is shorter"));
+  CHECK(contains(six, "layers of each stage: 0 | 1-2 | 3-4 | 5\n"));
+  CHECK_FALSE(contains(six, "not searched"));
+  CHECK(nlohmann::json::parse(run_tool(asked + layers(6) + " -p 4 -m 2 --as json").out)["reached"]
+        == 16);
+  CHECK(nlohmann::json::parse(run_tool(asked + layers(7) + " -p 5 -m 4 --as json").out)["reached"]
+        <= 27);
+  std::string const many = run_tool(asked + layers(12) + " -p 4 -m 2 --budget 50").out;
+  CHECK(contains(many, "of these divisions of the layers within this limit"));
+  CHECK(contains(many, "not searched: other divisions of the layers\n"));
 }
 
 TEST_CASE("search: the same seed gives the same bytes") {

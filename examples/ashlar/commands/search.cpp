@@ -17,15 +17,22 @@
 #include "report/table.hpp"
 #include "report/terminal.hpp"
 #include <ashlar/interop/json.hpp>
+#include <ashlar/plan/training/layered_layouts.hpp>
 #include <ashlar/render/text.hpp>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tool {
@@ -131,13 +138,51 @@ choices choices_of(search_options const& o) {
   return all;
 }
 
+// Whether every division of the layers is among those of each placement, in every variant of it.
+bool has_all_divisions(std::vector<ashlar::searched_layout> const& all,
+                       std::vector<infeasible_layout> const& infeasible) {
+  std::map<std::pair<std::vector<int>, int>, std::set<std::vector<int>>> of_placement;
+  auto const count = [&](ashlar::layout_choice const& c) {
+    std::vector<int> route;
+    for (int stage = 0; stage < c.problem.where.stage_count(); ++stage)
+      route.push_back(c.problem.where.device_of(0, stage));
+    of_placement[{route, c.sequence_chunks}].insert(c.layers);
+  };
+  for (ashlar::searched_layout const& s : all) count(s.choice);
+  for (infeasible_layout const& i : infeasible) count(i.choice);
+  for (auto const& [placement, divisions] : of_placement) {
+    std::vector<int> const& sizes = *divisions.begin();
+    int const layers = std::accumulate(sizes.begin(), sizes.end(), 0);
+    if (static_cast<std::int64_t>(divisions.size())
+        < ashlar::division_count(layers, static_cast<int>(sizes.size())))
+      return false;
+  }
+  return true;
+}
+
+// What else there is of what the question leaves open, and nobody looked at.
+std::vector<std::string> not_searched(std::vector<ashlar::searched_layout> const& all,
+                                      std::vector<infeasible_layout> const& infeasible,
+                                      search_options const& o) {
+  std::vector<std::string> others;
+  if (!o.layers.path.empty() && !has_all_divisions(all, infeasible))
+    others.emplace_back("divisions of the layers");
+  if (o.model.placement == "any") others.emplace_back("placements");
+  if (!o.model.checkpoint.empty()) others.emplace_back("sets of stages that recompute");
+  if (o.model.sequence_chunks > 1) others.emplace_back("numbers of sequence chunks");
+  return others;
+}
+
 // What is proved of the best, and of which schedules: those that were searched, no others.
 std::string words_of_proof(ashlar::proved_layouts const& proof,
-                           std::vector<ashlar::searched_layout> const& all, std::string const& what) {
+                           std::vector<ashlar::searched_layout> const& all, std::string const& what,
+                           std::vector<std::string> const& others) {
   bool const divides = !all[proof.best].choice.layers.empty(), several = all.size() > 1;
-  std::string const whose = divides   ? " of these divisions of the layers"
-                            : several ? " of these layouts"
-                                      : "";
+  bool const is_whole = others.empty();
+  std::string const whose = divides && is_whole ? " of any division of the layers"
+                            : divides           ? " of these divisions of the layers"
+                            : several           ? " of these layouts"
+                                                : "";
   if (proof.is_optimal) return fmt::format("optimal, no {}{} within this limit is shorter", what, whose);
   return fmt::format("at most {} % longer than the shortest{} within this limit",
                      percent(proved_gap(proof.gap, proof.is_optimal)), whose);
@@ -160,7 +205,9 @@ std::string text_of(std::vector<ashlar::searched_layout> const& all,
   std::string text = table(cells, 1);
   for (infeasible_layout const& i : infeasible)
     text += fmt::format("{}: infeasible: needs at least {}\n", layout_name(i.choice), i.lacks.words);
-  text += fmt::format("\n{}: {}\n", layout_name(best.choice), words_of_proof(proof, all, what));
+  std::vector<std::string> const others = not_searched(all, infeasible, o);
+  text += fmt::format("\n{}: {}\n", layout_name(best.choice), words_of_proof(proof, all, what, others));
+  if (!others.empty()) text += fmt::format("not searched: other {}\n", fmt::join(others, ", other "));
   if (!best.choice.layers.empty())
     text += fmt::format("layers of each stage: {}\n", words_of_layers(best.choice.layers));
   std::size_t longest = 0;
@@ -215,6 +262,7 @@ std::string json_of(std::vector<ashlar::searched_layout> const& all,
   out.update({{"bound", proof.least},
               {"gap", proved_gap(proof.gap, proof.is_optimal)},
               {"optimal", proof.is_optimal}});
+  out["not_searched"] = not_searched(all, infeasible, o);
   out["layouts"] = ordered_json::array();
   for (ashlar::searched_layout const& s : all) out["layouts"].push_back(facts_of(s));
   for (infeasible_layout const& i : infeasible)

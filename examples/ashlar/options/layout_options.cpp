@@ -332,6 +332,8 @@ char const* name_of(ashlar::layer_division division) {
       return "by time";
     case ashlar::layer_division::by_bound:
       return "by bound";
+    case ashlar::layer_division::other:
+      return "otherwise";
   }
   return "";
 }

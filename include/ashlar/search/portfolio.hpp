@@ -14,8 +14,9 @@
 
 namespace ashlar {
 
-// How layers were dealt to stages (plan/layered_layouts.hpp); `none`: stages are given as they are.
-enum class layer_division : unsigned char { none, even, balanced, by_bound };
+// How layers were dealt to stages (plan/layered_layouts.hpp); `none`: stages are given as they are;
+// `other`: one of all ways.
+enum class layer_division : unsigned char { none, even, balanced, by_bound, other };
 
 // A model of which each of p devices holds a p-th, in one or more chunks.
 struct model_share {

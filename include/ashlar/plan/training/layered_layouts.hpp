@@ -5,6 +5,7 @@
 #include <ashlar/search/portfolio.hpp>
 #include <ashlar/search/problem.hpp>
 
+#include <cstdint>
 #include <vector>
 
 namespace ashlar {
@@ -51,11 +52,17 @@ tick busiest_of(search_problem const& problem);
 //   the better end of the two. What memory leaves no schedule for goes where there is room, and the ends
 //   of the pipeline get less where its filling is what takes long.
 //
-// Bounds are computed `most_bounds` times, and a few more; with 0 the last is left out. Throws violation
-// {rule::parameter_is_at_least} unless there is a layer for each stage. There is a budget for all
-// devices or one for each.
+// and, where there are at most `most_divisions` in all, all others, each as `other`. A search is then
+// one of all divisions.
+//
+// Bounds are computed `most_bounds` times, and a few more; with 0 the last two are left out. Throws
+// violation{rule::parameter_is_at_least} unless there is a layer for each stage. There is a budget for
+// all devices or one for each.
 std::vector<layout_choice> divisions_of(layer_chain const& model, layout_choice const& plain,
-                                        int most_bounds = 120);
+                                        int most_bounds = 120, int most_divisions = 24);
+
+// Ways to deal so many layers to so many stages, one at least each; no more than INT64_MAX.
+std::int64_t division_count(int layers, int stage_count);
 
 // All of them for each layout that layouts_for() has stages enough for, in all variants. Those that the
 // memory leaves no schedule for are not among them.

@@ -139,7 +139,8 @@ ASHLAR_INLINE division_value estimate_of(search_problem problem) {
 namespace ashlar {
 
 ASHLAR_INLINE std::vector<layout_choice> divisions_of(layer_chain const& model,
-                                                      layout_choice const& plain, int most_bounds) {
+                                                      layout_choice const& plain, int most_bounds,
+                                                      int most_divisions) {
   int const stage_count = plain.problem.where.stage_count(),
             layer_count = static_cast<int>(model.layers.size());
   std::vector<layout_choice> found;
@@ -175,7 +176,34 @@ ASHLAR_INLINE std::vector<layout_choice> divisions_of(layer_chain const& model,
   std::vector<int> const from_balanced = plan_detail::descended(balanced, 1, most_bounds / 2, estimate);
   bool const even_is_better = estimate(from_even) < estimate(from_balanced);
   add(even_is_better ? from_even : from_balanced, layer_division::by_bound);
-  return found;
+  if (division_count(layer_count, stage_count) > most_divisions) return found;
+  // In the order of their last stages: the first has all that is left.
+  std::vector<int> sizes(static_cast<std::size_t>(stage_count), 1);
+  sizes[0] = layer_count - stage_count + 1;
+  for (;;) {
+    add(sizes, layer_division::other);
+    std::size_t at = 1;
+    while (at < sizes.size() && sizes[0] == 1) {
+      sizes[0] += sizes[at] - 1;
+      sizes[at++] = 1;
+    }
+    if (at == sizes.size()) return found;
+    --sizes[0];
+    ++sizes[at];
+  }
+}
+
+ASHLAR_INLINE std::int64_t division_count(int layers, int stage_count) {
+  if (stage_count < 1 || layers < stage_count) return 0;
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  std::int64_t count = 1;  // of layers - 1 places to cut, stages - 1
+  int const cuts = min_of(stage_count - 1, layers - stage_count);
+  for (int i = 1; i <= cuts; ++i) {
+    int const places = layers - 1 - cuts + i;
+    if (count > most / places) return most;
+    count = count * places / i;
+  }
+  return count;
 }
 
 ASHLAR_INLINE std::vector<layout_choice> layouts_for(layer_chain const& model, devices p,

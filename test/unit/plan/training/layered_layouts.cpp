@@ -3,6 +3,10 @@
 #include "shapes.hpp"
 #include "violations.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <numeric>
 #include <vector>
 
 using namespace shapes;
@@ -75,11 +79,26 @@ TEST_CASE("layers go where there is room") {
   layer_chain model{.m = micro_batches{1}, .layers = {}, .budget = {12, 40}};
   for (byte_count const stash : {6, 6, 1, 1}) model.layers.push_back(layer_of(2, stash, 2));
   model.layers[0].resident = 4;
-  auto const found = divisions_of(model, on_line(2));
+  auto const found = divisions_of(model, on_line(2), 120, 0);
   CHECK_FALSE(check(found[0].problem).ok());
   CHECK(check(found.back().problem).ok());
   CHECK(found.back().layers == std::vector<int>{1, 3});
   CHECK(found.back().division == layer_division::by_bound);
+}
+
+TEST_CASE("layered layouts: few divisions are all there, each once") {
+  layer_chain const model = of_times({1, 1, 1, 1, 1, 1}, {100});
+  auto sizes = sizes_of(divisions_of(model, on_line(4)));
+  CHECK(sizes.size() == 10);
+  CHECK(division_count(6, 4) == 10);
+  for (auto const& each : sizes) CHECK(std::accumulate(each.begin(), each.end(), 0) == 6);
+  std::sort(sizes.begin(), sizes.end());
+  CHECK(std::adjacent_find(sizes.begin(), sizes.end()) == sizes.end());
+  CHECK(divisions_of(model, on_line(4), 120, 9).size() <= 3);
+  CHECK(division_count(30, 4) == 3654);
+  CHECK(division_count(3, 4) == 0);
+  CHECK(division_count(5, 1) == 1);
+  CHECK(division_count(1000, 500) == std::numeric_limits<std::int64_t>::max());
 }
 
 TEST_CASE("layered layouts: what cannot be dealt") {
