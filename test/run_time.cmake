@@ -148,7 +148,9 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
   if(ASHLAR_ALL_TESTS)
     add_test(NAME tool/parameter_counts COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/parameter_counts.py
                                                 $<TARGET_FILE:ashlar_tool>)
-    set_tests_properties(tool/parameter_counts PROPERTIES LABELS tool SKIP_RETURN_CODE 77 TIMEOUT 1800)
+    add_test(NAME tool/framework_files COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/framework_files.py
+                                               $<TARGET_FILE:ashlar_tool>)
+    set_tests_properties(tool/parameter_counts tool/framework_files PROPERTIES LABELS tool SKIP_RETURN_CODE 77 TIMEOUT 1800)
   endif()
   set_tests_properties(interop/torch_runtime interop/pytorch_own interop/safetensors_reader interop/checkpoint_in_torch PROPERTIES LABELS interop SKIP_RETURN_CODE 77 TIMEOUT 1800)
 endif()

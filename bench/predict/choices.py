@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 """Of layouts that were measured, how much slower the one is that is predicted to be the fastest.
 
-usage: choices.py EVALUATE RUNS.csv MODELS.json CONSTANTS.json [--page PAGE.md]
+usage: choices.py EVALUATE RUNS.csv MODELS.json CONSTANTS.json [--sweep SWEEP.csv] [--page PAGE.md]
 
 The runs are those of fit.py. Runs of one source, model, release, machine, number of devices, sequence, batch and precision are a question; each
 of its layouts an answer. A question needs two layouts; a rank correlation four.
+
+--sweep: trials of layouts on A100s, as their authors publish them (Hagemann et al. 2023): sweep, model, seq, gpus, act_ckpt, kernel, micro_batch,
+tp, pp, status and step_s of LLaMA's shapes with a vocabulary of 128,000, and 4 million tokens a batch. Of those with FlashAttention 2; their
+program overlaps no sums, so it is taken for `plain`.
 """
 import argparse
 import collections
+import csv
 import re
 import tempfile
 from pathlib import Path
@@ -17,6 +22,27 @@ from scipy.stats import spearmanr
 from runs import answers, has_step, read, write
 
 SAME = ("source", "model", "release", "accelerator", "gpus", "sequence", "global_batch", "precision")
+
+
+SHAPES = {"13B": (40, 5120, 40, 13824), "30B": (60, 6656, 52, 17920), "65B": (80, 8192, 64, 22016)}
+
+
+def sweep_rows(path, models):
+    """Trials that ran, as rows of measured runs; their models are added."""
+    for name, (layers, hidden, heads, width) in SHAPES.items():
+        models[f"llama-{name}"] = {"num_hidden_layers": layers, "hidden_size": hidden, "num_attention_heads": heads, "intermediate_size": width,
+                                   "vocab_size": 128000, "hidden_act": "silu", "tie_word_embeddings": False}
+    with open(path, newline="") as file:
+        for trial in csv.DictReader(file):
+            if trial["status"] != "ok" or "flash_attention2" not in trial["kernel"]:
+                continue
+            gpus, tensor, pipeline, sequence = (int(trial[key]) for key in ("gpus", "tp", "pp", "seq"))
+            row = dict.fromkeys(("context", "chunks", "expert", "expert_tensor", "recompute_modules", "attention", "layout", "schedule"), "")
+            yield row | {"source": "layouts", "release": trial["sweep"], "model": f"llama-{trial['model']}", "accelerator": "A100-80", "gpus": gpus,
+                         "gpus_per_node": 8, "precision": "bf16", "sequence": sequence, "global_batch": 2 ** 22 // sequence,
+                         "micro_batch": int(trial["micro_batch"]), "tensor": tensor, "pipeline": pipeline, "data": gpus // tensor // pipeline,
+                         "sharding": "optimizer", "recompute": "full" if trial["act_ckpt"] == "every_layer" else "none", "stack": "plain",
+                         "use": ["step"], "status": "ok", "step_s": float(trial["step_s"])}
 
 
 def questions(rows, said):
@@ -51,9 +77,12 @@ def main():
     for name in ("evaluate", "runs", "models", "constants"):
         parse.add_argument(name)
     parse.add_argument("--page", type=Path)
+    parse.add_argument("--sweep")
     given = parse.parse_args()
     rows, models = read(given.runs, given.models)
     rows = [row for row in rows if has_step(row)]
+    if given.sweep:
+        rows += sweep_rows(given.sweep, models)
     with tempfile.TemporaryDirectory() as folder:
         made = table(rows, answers(given.evaluate, write(rows, models, folder), given.constants))
     print(made)

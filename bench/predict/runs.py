@@ -48,7 +48,7 @@ def write(rows, models, folder):
     path = folder / "runs.csv"
     with open(path, "w", newline="") as file:
         out = csv.writer(file)
-        out.writerow(["model", "cluster", *COLUMNS.values(), "sharding", "recompute", "attention", "layout", "precision", "step_seconds"])
+        out.writerow(["model", "cluster", *COLUMNS.values(), "sharding", "recompute", "attention", "layout", "precision", "stack", "step_seconds"])
         for row in rows:
             per = row["gpus_per_node"] or 8
             recompute = row["recompute"] or "none"
@@ -58,7 +58,7 @@ def write(rows, models, folder):
             attention = ATTENTION.get(row["attention"], "auto") if "step" not in row["use"] else "auto"
             out.writerow([folder / f"{row['model']}.json", f"{row['gpus'] // per}x{per}x{row['accelerator']}",
                           *(row[column] or "" for column in COLUMNS), row["sharding"] or "none", recompute, attention, row["layout"],
-                          row["precision"], row["step_s"] or ""])
+                          row["precision"], row.get("stack", ""), row["step_s"] or ""])
     return path
 
 

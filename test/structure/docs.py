@@ -136,7 +136,7 @@ def commands(root, tool, write):
             for block in re.findall(r"^```console\n\$ (.*?)^```$", text, re.M | re.S):
                 command = re.match(r"(?:[^\n]*\\\n)*[^\n]*\n", block)[0]
                 ran = subprocess.run(["bash", "-c", command], cwd=folder, env=paths, stdout=subprocess.PIPE,
-                                     stderr=subprocess.STDOUT, text=True, timeout=120)
+                                     stderr=subprocess.STDOUT, text=True, timeout=300)
                 said = command + re.sub(r" +$", "", ran.stdout, flags=re.M)
                 count += 1
                 if ran.returncode or said.rstrip() != block.rstrip():

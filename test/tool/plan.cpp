@@ -18,6 +18,19 @@ std::string const two_nodes =
     R"({"nodes": 2, "devices_per_node": 8, "flops": 989e12, "node_bytes_per_s": 450e9,
     "network_bytes_per_s": 50e9, "memory_bytes": 80e9})";
 
+// Devices by their figures alone, which predict's formulas say too little of.
+std::string figures(std::string const& kind, int nodes, int per_node) {
+  bool const is_a100 = kind == "A100";
+  nlohmann::json const file{{"nodes", nodes},
+                            {"devices_per_node", per_node},
+                            {"flops", is_a100 ? 312e12 : 989e12},
+                            {"flops_fp32", is_a100 ? 19.5e12 : 67e12},
+                            {"node_bytes_per_s", is_a100 ? 300e9 : 450e9},
+                            {"network_bytes_per_s", is_a100 ? 25e9 : 50e9},
+                            {"memory_bytes", 80e9}};
+  return scratch_file(kind + "x" + std::to_string(nodes * per_node) + ".json", file.dump());
+}
+
 nlohmann::json planned(std::string const& arguments) {
   tool_result const r = run_tool("plan --as json " + arguments);
   REQUIRE(r.code == 0);
@@ -27,7 +40,7 @@ nlohmann::json planned(std::string const& arguments) {
 }  // namespace
 
 TEST_CASE("plan: a file says the same as a name") {
-  auto const named = planned("--model 8B --cluster 2x8xH100 --batch 64 --top 3");
+  auto const named = planned("--model 8B --cluster " + figures("H100", 2, 8) + " --batch 64 --top 3");
   auto const read = planned("--model " + scratch_file("config.json", llama_config) + " --cluster "
                             + scratch_file("nodes.json", two_nodes) + " --batch 64 --top 3");
   CHECK(named["parameters"] == 32 * 218103808.0 + 2 * 4096 * 128256.0);
@@ -69,15 +82,16 @@ TEST_CASE("plan: times and sizes beyond their range are refused") {
                 "output_bytes": 1, "count": 4}]}]})");
   all_refused(
       {{"plan --model 8B --batch 64 --cluster " + slow, "times must stay within the range of ticks"},
-       {"plan --cluster 2x8xH100 --batch 64 --model " + huge, "beyond the range of bytes"},
-       {"plan --cluster 2x8xH100 --batch 64 --model " + long_layers,
+       {"plan --cluster " + figures("H100", 2, 8) + " --batch 64 --model " + huge,
+        "beyond the range of bytes"},
+       {"plan --cluster " + figures("H100", 2, 8) + " --batch 64 --model " + long_layers,
         "times must stay within the range of ticks"}});
 }
 
 TEST_CASE("plan: reasons as text, and the first plan's schedule as a file that checks") {
   std::string const csv = (scratch() / "plan.csv").string();
-  tool_result const r =
-      run_tool("plan --model 8B --sequence 4096 --cluster 2x8xA100 --batch 32 --explain --emit " + csv);
+  tool_result const r = run_tool("plan --model 8B --sequence 4096 --cluster " + figures("A100", 2, 8)
+                                 + " --batch 32 --explain --emit " + csv);
   REQUIRE(r.code == 0);
   for (char const* part :
        {"Why (", "tensor 8:", "with 10 % more memory", "activations", "Terms of the first plan",
@@ -88,8 +102,8 @@ TEST_CASE("plan: reasons as text, and the first plan's schedule as a file that c
 }
 
 TEST_CASE("plan: what PyTorch cannot run is said, and JSON has it all the same") {
-  std::string const asked =
-      "plan --model 8B --sequence 4096 --cluster 4x8xH100 --batch 32 --top 2 --search 0 --schedules ";
+  std::string const asked = "plan --model 8B --sequence 4096 --cluster " + figures("H100", 4, 8)
+                            + " --batch 32 --top 2 --search 0 --schedules ";
   std::string const csv = (scratch() / "pieces.csv").string(),
                     json = (scratch() / "pieces.json").string();
   tool_result const pieces = run_tool(asked + "seq1f1b --emit " + json);
@@ -107,7 +121,7 @@ TEST_CASE("plan: what PyTorch cannot run is said, and JSON has it all the same")
 TEST_CASE("plan: later pieces of sequences attend to more") {
   std::string const json = (scratch() / "later.json").string();
   tool_result const r = run_tool(
-      "plan --model 8B --sequence 4096 --cluster 4x8xH100 --batch 32 --top 1 --search 0 --schedules "
+      "plan --model 8B --sequence 4096 --cluster " + figures("H100", 4, 8) + " --batch 32 --top 1 --search 0 --schedules "
       "seq1f1b --explain --emit "
       + json);
   REQUIRE(r.code == 0);
@@ -131,7 +145,8 @@ TEST_CASE("plan: later pieces of sequences attend to more") {
 TEST_CASE("plan: which share of measured layers is causal attention") {
   std::string const file = scratch_file("attending.json", R"({"sequence": 128, "measured": [{"layers": [
       {"forward_ms": 2, "backward_ms": 4, "parameters": 1e3, "kept_bytes": 1e3, "output_bytes": 8, "count": 8}]}]})");
-  std::string const asked = "--model " + file + " --cluster 1x4xA100 --batch 16 --top 1000 --search 0 ";
+  std::string const asked =
+      "--model " + file + " --cluster " + figures("A100", 1, 4) + " --batch 16 --top 1000 --search 0 ";
   auto const piped = [&](std::string const& causal) {
     nlohmann::json const all = planned(asked + "--schedules seq1f1b" + causal);
     for (auto const& plan : all["plans"])
@@ -155,13 +170,13 @@ TEST_CASE("plan: which share of measured layers is causal attention") {
   refused(asked + "--causal 101", "--causal");
   refused(asked + "--causal 30 --schedules 1f1b,zb-h1",
           "--causal has no effect on schedules 1f1b,zb-h1: sequences are whole there");
-  refused("--model 8B --cluster 1x8xH100 --batch 8 --causal 30",
+  refused("--model 8B --cluster " + figures("H100", 1, 8) + " --batch 8 --causal 30",
           "--causal has no effect on a model of formulas: they say what attention takes");
 }
 
 TEST_CASE("plan: the first plan's program has what its data ranks share") {
-  std::string const asked =
-      "plan --model 8B --sequence 4096 --cluster 4x8xH100 --batch 32 --top 1 --search 0 ";
+  std::string const asked = "plan --model 8B --sequence 4096 --cluster " + figures("H100", 4, 8)
+                            + " --batch 32 --top 1 --search 0 ";
   std::string const csv = (scratch() / "program.csv").string();
   tool_result const r = run_tool(asked + "--as json --schedules zb-h1 --emit-program " + csv);
   REQUIRE(r.code == 0);
@@ -189,7 +204,7 @@ TEST_CASE("plan: precision, kept scores and shared parameters") {
                           R"({"layers": 24, "hidden": 2048, "heads": 16, "vocabulary": 50257,
       "sequence": 2048, "precision": ")"
                               + std::string(precision) + "\"}")
-           + " --cluster 1x8xA100 --batch 32 --search 0 --top 500 ";
+           + " --cluster " + figures("A100", 1, 8) + " --batch 32 --search 0 --top 500 ";
   };
   auto const narrow = planned(small("fp16")), wide = planned(small("fp32"));
   CHECK(wide["plans"][0]["seconds"].get<double>() > 8 * narrow["plans"][0]["seconds"].get<double>());
@@ -211,9 +226,9 @@ TEST_CASE("plan: a model of its own keys, and what does not fit") {
   std::string const gpt =
       scratch_file("gpt.json", R"({"layers": 12, "hidden": 768, "heads": 12, "vocabulary": 50257,
       "sequence": 1024, "tied": true})");
-  CHECK(planned("--model " + gpt + " --cluster 1x2xA100 --batch 8")["parameters"]
+  CHECK(planned("--model " + gpt + " --cluster " + figures("A100", 1, 2) + " --batch 8")["parameters"]
         == 12 * 12 * 768.0 * 768 + 768.0 * 50257);
-  tool_result const r = run_tool("plan --model 175B --cluster 1x8xH100 --batch 8");
+  tool_result const r = run_tool("plan --model 175B --cluster " + figures("H100", 1, 8) + " --batch 8");
   CHECK(r.code == 1);
   CHECK(contains(r.out, "plans do not fit in 67.1 GiB"));
   CHECK(contains(r.out, "device 0 of each pipeline holds"));
@@ -225,13 +240,14 @@ TEST_CASE("plan: models with experts, and layers as measured") {
     "max_position_embeddings": 4096, "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
     "num_experts_per_tok": 2, "num_local_experts": 8, "tie_word_embeddings": false, "vocab_size": 32000})");
   // The published 46.7 billion, without norms.
-  CHECK(planned("--model " + mixtral + " --cluster 4x8xH100 --batch 64 --top 1 --search 0")["parameters"]
+  CHECK(planned("--model " + mixtral + " --cluster " + figures("H100", 4, 8)
+                + " --batch 64 --top 1 --search 0")["parameters"]
         == doctest::Approx(46.7e9).epsilon(1e-3));
   std::string const listed = scratch_file("listed.json", R"({"sequence": 128, "measured": [{"layers": [
       {"forward_ms": 1, "backward_ms": 2, "parameters": 1e6, "kept_bytes": 1e6, "output_bytes": 1e4, "count": 6},
       {"forward_ms": 4, "backward_ms": 8, "parameters": 1e6, "kept_bytes": 1e6, "output_bytes": 1e4}]}]})");
-  auto const plans =
-      planned("--model " + listed + " --cluster 1x2xA100 --batch 8 --top 100 --search 0")["plans"];
+  auto const plans = planned("--model " + listed + " --cluster " + figures("A100", 1, 2)
+                             + " --batch 8 --top 100 --search 0")["plans"];
   bool is_uneven = false;
   for (auto const& plan : plans) {
     CHECK(plan["tensor"] == 1);
@@ -251,8 +267,8 @@ TEST_CASE("plan: a node alone, and any kind with a data sheet, in any case") {
 }
 
 TEST_CASE("plan: what a training costs, as text, as a picture and as a page") {
-  std::string const asked =
-      "plan --model 8B --sequence 4096 --cluster 2x8xH100 --batch 32 --top 2 --search 0.1 ";
+  std::string const asked = "plan --model 8B --sequence 4096 --cluster " + figures("H100", 2, 8)
+                            + " --batch 32 --top 2 --search 0.1 ";
   tool_result const text = run_tool(asked + "--objective cost --tokens 100");
   REQUIRE(text.code == 0);
   for (char const* part :
@@ -268,8 +284,8 @@ TEST_CASE("plan: what a training costs, as text, as a picture and as a page") {
 }
 
 TEST_CASE("plan: a search finds no longer step") {
-  std::string const asked =
-      "--model 8B --sequence 4096 --cluster 4x8xA100 --batch 32 --schedules 1f1b --top 1 ";
+  std::string const asked = "--model 8B --sequence 4096 --cluster " + figures("A100", 4, 8)
+                            + " --batch 32 --schedules 1f1b --top 1 ";
   auto const found = planned(asked + "--search 1")["plans"][0],
              kept = planned(asked + "--search 0")["plans"][0];
   CHECK(found["seconds"].get<double>() <= kept["seconds"].get<double>());
@@ -278,7 +294,7 @@ TEST_CASE("plan: a search finds no longer step") {
 }
 
 TEST_CASE("plan: what it cannot read or do") {
-  std::string const cluster = " --cluster 1x8xA100 --batch 8";
+  std::string const cluster = " --cluster " + figures("A100", 1, 8) + " --batch 8";
   auto const refused = [&](std::string const& arguments, std::string const& why) {
     tool_result const r = run_tool("plan " + arguments);
     CAPTURE(r.err);
@@ -310,7 +326,9 @@ TEST_CASE("plan: what it cannot read or do") {
               + " --cluster " + scratch_file("narrow.json", two_nodes) + " --batch 32",
           "\"flops_fp32\"");
   refused("--model 8B --cluster 1x8xH1 --batch 8", "no machine 'H1' is known; there are:");
-  refused("--model 8B --cluster 0x8xH100 --batch 8", "must be of 1 to");
-  refused("--model 8B --cluster 1x8xH100 --batch 0", "--batch must be from 1");
-  refused("--model 8B --cluster 3x7xH100 --batch 8 --schedules hanayo", "not 'hanayo'");
+  refused("--model 8B --cluster " + figures("H100", 0, 8) + " --batch 8", "\"nodes\" must be");
+  refused("--model 8B --cluster 0x8xH100 --batch 8", "--cluster: nodes");
+  refused("--model 8B --cluster " + figures("H100", 1, 8) + " --batch 0", "--batch must be from 1");
+  refused("--model 8B --cluster " + figures("H100", 3, 7) + " --batch 8 --schedules hanayo",
+          "not 'hanayo'");
 }

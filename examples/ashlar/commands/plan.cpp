@@ -1,5 +1,7 @@
 // ashlar plan: which division of a training over a cluster makes the shortest step.
 #include "command.hpp"
+#include "commands/plan_options.hpp"
+#include "files/data_formats.hpp"
 #include "files/files.hpp"
 #include "options/cost_options.hpp"
 #include "options/effects.hpp"
@@ -8,6 +10,8 @@
 #include "options/shape_options.hpp"
 #include "plan/plan_files.hpp"
 #include "plan/plan_report.hpp"
+#include "plan/predicted_plan.hpp"
+#include "predict/frameworks.hpp"
 #include "report/terminal.hpp"
 
 #include <fmt/core.h>
@@ -26,18 +30,7 @@ namespace tool {
 
 namespace {
 
-struct plan_options {
-  std::string model, cluster;
-  int batch = 0, sequence = 0, top = 5;
-  double margin = 10, tokens = 0, search = 2;
-  std::string objective = "time";
-  std::string attention = "flash";
-  std::vector<int> causal;
-  std::string schedules = "1f1b,depth-first,zb-h1,v-half,seq1f1b";
-  bool explains = false;
-  std::string format = "text";
-  std::string schedule, program, output = "-";
-};
+constexpr char const* weighed_schedules = "1f1b,depth-first,zb-h1,v-half,seq1f1b";
 
 constexpr char const* planned_names[] = {"1f1b",   "depth-first", "breadth-first", "zb-h1", "zb-h2",
                                          "v-half", "v-min",       "v-zb",          "gpipe", "seq1f1b"};
@@ -90,7 +83,8 @@ plan_study study_of(plan_options const& o) {
     s.question.objective = ashlar::plan_objective::device_time;
     s.question.takes_fewer_devices = true;
   }
-  s.entries = read_list("--schedules", o.schedules, planned_entry);
+  s.entries =
+      read_list("--schedules", o.schedules.empty() ? weighed_schedules : o.schedules, planned_entry);
   return s;
 }
 
@@ -121,12 +115,23 @@ int plan(CLI::App const& command, plan_options const& o) {
   must_have_effect(command, {{"--tokens", o.objective != "time" || o.format == "json",
                               "without --objective cost or days"},
                              {"--explain", o.format == "text" || o.format == "html",
-                              fmt::format("with --as {}: it is for text and html", o.format)}});
+                              fmt::format("with --as {}: it is for text and html", o.format)},
+                             {"--explain-against", o.format == "text",
+                              fmt::format("with --as {}: it is for text", o.format)}});
+  if (has_formulas(o.model, o.cluster)) return plan_by_formulas(command, o);
+  for (char const* each : {"--fix", "--explain-against", "--any-precision"})
+    must_have_effect(command,
+                     {{each, false,
+                       "on measured layers, several kinds of devices, or a cluster of figures of "
+                       "its own"}});
   output const to(o.output);
-  auto const file = [](std::string const& path) {
-    return path.empty() ? std::nullopt : std::optional<output>(path);
-  };
-  std::optional<output> const schedule = file(o.schedule), program = file(o.program);
+  std::vector<emitted_file> const files = emitted_files(o.emitted);
+  for (emitted_file const& each : files)
+    if (each.of != nullptr)
+      throw usage_error(fmt::format(
+          "--emit {}:FILE is for models and devices that `ashlar predict` knows", each.of->name));
+  std::optional<output> const program =
+      o.program.empty() ? std::nullopt : std::optional<output>(o.program);
   plan_study s = study_of(o);
   bool const cuts_sequences = std::any_of(s.entries.begin(), s.entries.end(), [](auto const* e) {
     return e->uses(ashlar::parameter::sequence_chunk_count);
@@ -141,8 +146,8 @@ int plan(CLI::App const& command, plan_options const& o) {
     throw usage_error(fmt::format(
         "no division of {} devices suits this model and a batch of {}: data ranks must divide the batch",
         s.cluster.device_count(), o.batch));
-  if (schedule && !s.answer.best.empty())
-    schedule->write(schedule_of(s, std::filesystem::path(o.schedule).extension() == ".json"));
+  if (!s.answer.best.empty())
+    for (emitted_file const& each : files) each.to.write(schedule_of(s, is_json(each.path)));
   to.write(o.format == "json"   ? json_of(s)
            : o.format == "svg"  ? svg_of(s)
            : o.format == "html" ? html_of(s, o.explains)
@@ -158,9 +163,10 @@ void add_plan(CLI::App& app, action& chosen) {
       app.add_subcommand("plan", "Find the fastest way to divide a training run over a cluster");
   auto const o = std::make_shared<plan_options>();
   command
-      ->add_option("--model", o->model,
-                   "8B, 70B, 175B, or a file: a Hugging Face config.json or an object of its own "
-                   "(docs/formats.md)")
+      ->add_option(
+          "--model", o->model,
+          "a name that `ashlar predict` knows, or a file: a Hugging Face config.json or an object "
+          "of its own (docs/formats.md)")
       ->required()
       ->type_name("MODEL");
   command
@@ -172,8 +178,11 @@ void add_plan(CLI::App& app, action& chosen) {
   add_number(*command, "--batch", o->batch, 1, 1'000'000, "sequences of a step")->required();
   add_number(*command, "--sequence", o->sequence, 1, 10'000'000,
              "tokens of a sequence; the model's own if not given");
-  add_number(*command, "--memory-margin", o->margin, 0, 99,
-             "percent of each device's memory to leave free");
+  add_number(
+      *command, "--memory-margin", o->margin, 0, 99,
+      "percent of each device's memory to leave free; if not given, what `ashlar predict` leaves, "
+      "and 10 % where it has no formulas")
+      ->default_str("");
   add_number(*command, "--top", o->top, 1, 1000, "how many plans to show");
   command
       ->add_option(
@@ -185,11 +194,28 @@ void add_plan(CLI::App& app, action& chosen) {
       ->capture_default_str();
   add_number(*command, "--tokens", o->tokens, 0.001, 1e9,
              "billions of tokens of a training run; 20 per parameter if not given");
-  add_number(*command, "--search", o->search, 0, 10'000,
-             "millions of passes to dispatch in search of a better order of each plan shown; 0: none");
-  command->add_option("--schedules", o->schedules, "names of schedules to consider, with commas between")
-      ->type_name("NAMES")
-      ->capture_default_str();
+  add_number(
+      *command, "--search", o->search, 0, 10'000,
+      "of measured layers and several kinds of devices: millions of passes to dispatch in search of a "
+      "better order of each plan shown; 0: none");
+  command
+      ->add_option(
+          "--schedules", o->schedules,
+          "names of schedules to consider, with commas between; if not given, all of the catalog on "
+          "the best layouts, and 1f1b,depth-first,zb-h1,v-half,seq1f1b where there are no formulas")
+      ->type_name("NAMES");
+  command
+      ->add_option("--fix", o->fixed,
+                   "a part of the space: NAME=VALUE with commas between, names as options of `ashlar "
+                   "predict`, tensor=8,pipeline=16")
+      ->type_name("SIZES");
+  command->add_flag("--any-precision", o->any_precision,
+                    "also try the narrower formats that the devices have products of");
+  command
+      ->add_option("--explain-against", o->against,
+                   "term by term, why a run of your own takes longer than the first plan: options of "
+                   "`ashlar predict`, or a file of Megatron-LM, torchtitan or DeepSpeed")
+      ->type_name("FILE|ARGS");
   command->add_flag("--explain", o->explains, "also show each term of the first plan's time and memory");
   command
       ->add_option("--attention", o->attention,
@@ -203,10 +229,13 @@ void add_plan(CLI::App& app, action& chosen) {
       "number or two; later sequence chunks take longer (default: 0)")
       ->type_name("PERCENT");
   command
-      ->add_option("--emit", o->schedule,
-                   "also write the first plan's schedule: as JSON if FILE ends in .json, else as "
-                   "PyTorch CSV")
-      ->type_name("FILE");
+      ->add_option(
+          "--emit", o->emitted,
+          "also write the first plan's schedule: as JSON if FILE ends in .json, else as "
+          "PyTorch CSV. FRAMEWORK:FILE: a configuration of megatron, megatron-bridge, torchtitan "
+          "or deepspeed, of the best plan that it runs")
+      ->type_name("FILE")
+      ->take_all();
   command
       ->add_option("--emit-program", o->program,
                    "also write the first plan's program as PyTorch CSV: its passes with transfers, and "
@@ -217,11 +246,14 @@ void add_plan(CLI::App& app, action& chosen) {
                     "not time; html: a page with both");
   add_output_option(*command, o->output);
   command->footer(
-      "Exit code 1: no plan fits. docs/planning.md says what is measured, fitted and "
-      "assumed.\nExamples:\n"
+      "Exit code 1: no plan fits. An interrupt (Ctrl-C) ends the search with what was found so far. "
+      "docs/planning.md says what is measured, fitted and assumed.\nExamples:\n"
       "  ashlar plan --model 70B --sequence 4096 --cluster 64x8xH100 --batch 1024\n"
       "  ashlar plan --model 70B --sequence 4096 --cluster 4x8xH100+4x8xA100 --batch 128\n"
-      "  ashlar plan --model config.json --cluster cluster.json --batch 512 --explain --emit plan.csv\n"
+      "  ashlar plan --model llama3.1-405b --sequence 8192 --cluster 2048x8xH100 --batch 2048 --fix "
+      "tensor=8,pipeline=16\n"
+      "  ashlar plan --model config.json --cluster 16x8xH100 --batch 512 --explain --emit "
+      "megatron:run.sh\n"
       "  ashlar plan --model 8B --cluster 16x8xH100 --batch 512 --objective cost --as html -o "
       "plan.html");
   command->callback([&chosen, command, o] { chosen = [command, o] { return plan(*command, *o); }; });

@@ -1,4 +1,5 @@
 #include "plan/plan_report.hpp"
+#include "predict/layout_words.hpp"
 #include <ashlar/plan/training/sharded_parameters.hpp>
 
 #include <fmt/core.h>
@@ -41,25 +42,34 @@ std::string shared_arguments(plan_study const& s, training_plan const& plan) {
 }
 
 // What neither has.
-std::string shared_obstacle(plan_study const& s, training_plan const& plan) {
-  if (!s.model.lists.empty()) return "its layers are measured ones, of no shape";
-  if (!is_even(plan)) return "its stages have different numbers of layers";
-  return {};
+std::string shared_obstacle(plan_study const& s) {
+  return s.model.lists.empty() ? "" : "its layers are measured ones, of no shape";
+}
+
+// Megatron-Core's letters for stages of several sizes.
+std::string letters_of(training_plan const& plan) {
+  std::vector<ashlar::predict::stage> stages;
+  for (int layers : plan.layers) stages.push_back({.count = layers});
+  stages.front().has_embedding = true;
+  stages.back().has_head = true;
+  return megatron_letters(stages);
 }
 
 }  // namespace
 
 std::string megatron_obstacle(plan_study const& s, training_plan const& plan) {
-  if (std::string why = shared_obstacle(s, plan); !why.empty()) return why;
+  if (std::string why = shared_obstacle(s); !why.empty()) return why;
   if (plan.layout.pipeline > 1 && !is_entry(plan, "depth-first") && !is_entry(plan, "1f1b"))
     return fmt::format("it has no schedule like {}", name_of(plan));
-  if (parameter_sharing{plan.sharding}.has_gradients())
-    return "its distributed optimizer keeps neither gradients nor weights in shards";
+  if (plan.layout.pipeline > 1 && parameter_sharing{plan.sharding}.has_gradients())
+    return "beside a pipeline it shares the optimizer's state at most";
   return {};
 }
 
 std::string deepspeed_obstacle(plan_study const& s, training_plan const& plan) {
-  if (std::string why = shared_obstacle(s, plan); !why.empty()) return why;
+  if (std::string why = shared_obstacle(s); !why.empty()) return why;
+  if (!is_even(plan))
+    return "it deals layers evenly, by their parameters or by their type, not as this plan does";
   if (s.question.model.experts > 0) return "its pipelines have no experts";
   if (plan.layout.pipeline > 1 && !is_entry(plan, "1f1b"))
     return fmt::format("it has no schedule like {}", name_of(plan));
@@ -78,9 +88,14 @@ std::string megatron_arguments(plan_study const& s, training_plan const& plan) {
     text += fmt::format(" --group-query-attention --num-query-groups {}", t.key_value_heads);
   if (t.experts > 0)
     text += fmt::format(" --num-experts {} --moe-router-topk {}", t.experts, t.experts_per_token);
-  if (l.pipeline > 1 && is_entry(plan, "depth-first"))
+  if (!is_even(plan))
+    text += fmt::format(" --pipeline-model-parallel-layout '{}'", letters_of(plan));
+  else if (l.pipeline > 1 && is_entry(plan, "depth-first"))
     text += fmt::format(" --num-layers-per-virtual-pipeline-stage {}", plan.layers.front());
   if (plan.sharding == sharding_level::optimizer) text += " --use-distributed-optimizer";
+  if (parameter_sharing{plan.sharding}.has_gradients())
+    text += fmt::format(" --use-megatron-fsdp --data-parallel-sharding-strategy {}",
+                        plan.sharding == sharding_level::full ? "optim_grads_params" : "optim_grads");
   if (l.again == recomputation::full)
     text += " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
   if (l.again == recomputation::attention) text += " --recompute-granularity selective";

@@ -7,7 +7,6 @@
 #include <ashlar/plan/training/training_plan.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/render/svg.hpp>
-#include <ashlar/render/svg_canvas.hpp>
 #include <ashlar/render/tradeoff.hpp>
 
 #include <fmt/core.h>
@@ -123,17 +122,8 @@ std::string svg_of(plan_study const& s) {
 }
 
 std::string html_of(plan_study const& s, bool explains) {
-  std::string const title =
-      fmt::format("{} on {}, a batch of {}", render_detail::escape_xml(s.model.name),
-                  render_detail::escape_xml(s.cluster.name), s.question.batch);
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\">\n"
-      "<title>{0}</title>\n<style>:root{{color-scheme:light dark}}body{{font-family:system-ui,"
-      "sans-serif;margin:1rem}}pre{{overflow-x:auto}}</style></head>\n"
-      "<body><h1>{0}</h1>\n<pre>{1}</pre>\n{2}</body></html>\n",
-      title, render_detail::escape_xml(text_of(s, explains)), s.answer.best.empty() ? "" : svg_of(s));
+  return page_of(fmt::format("{} on {}, a batch of {}", s.model.name, s.cluster.name, s.question.batch),
+                 text_of(s, explains), s.answer.best.empty() ? "" : svg_of(s));
 }
 
 }  // namespace tool

@@ -1,23 +1,27 @@
 #include "predict/best_layouts.hpp"
 
 #include "command.hpp"
-#include "predict/choices.hpp"
+#include "predict/layout_words.hpp"
 #include "predict/words.hpp"
-#include <ashlar/predict/layouts.hpp>
 
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <utility>
 
 namespace tool {
 
 namespace {
 
 using ashlar::predict::layouts_found;
+using ashlar::predict::left_out;
 using ashlar::predict::open_sizes;
 using ashlar::predict::ranked_layout;
+using ashlar::predict::requirement;
 
 // A line on the terminal, from the second second on.
 class tried_line {
@@ -25,13 +29,12 @@ class tried_line {
   ~tried_line() {
     if (shown_) fmt::print(stderr, "\r\x1b[K");
   }
-  bool show(layouts_found const& found) {
+  void show(layouts_found const& found) {
     auto const now = clock::now();
-    if (now - last_ < std::chrono::seconds(1) || isatty(STDERR_FILENO) == 0) return true;
+    if (now - last_ < std::chrono::seconds(1) || isatty(STDERR_FILENO) == 0) return;
     last_ = now;
     shown_ = true;
-    fmt::print(stderr, "\r{} layouts tried, {} too large", found.tried, found.too_large);
-    return true;
+    fmt::print(stderr, "\r{} layouts tried, {} too large", found.tried, found.too_large());
   }
 
  private:
@@ -39,6 +42,55 @@ class tried_line {
   clock::time_point last_ = clock::now();
   bool shown_ = false;
 };
+
+[[noreturn]] void refuse_all(layouts_found const& found, fitted_constants const& c) {
+  for (ashlar::predict::question const& q : found.refused) {
+    try {
+      predict_run(q, c.values, c.around);
+    } catch (ashlar::predict::unpredictable const& e) {
+      throw usage_error(
+          fmt::format("no layout is possible; with {}, {}", rank_options(q), sentence_of(e, q)));
+    }
+  }
+  throw usage_error("no layout that training programs run is possible");
+}
+
+volatile std::sig_atomic_t noted_interrupt = 0;
+
+void (*action_before_interrupts)(int) = SIG_DFL;
+
+void note_interrupt(int) {
+  noted_interrupt = 1;
+  std::signal(SIGINT, SIG_DFL);  // a second one ends the program
+}
+
+constexpr std::array reasons{
+    std::pair{left_out::too_large, "do not fit"},
+    std::pair{left_out::slower, "take longer than the last of these, whatever they hold"},
+    std::pair{left_out::idle_stage, "leave a stage without a layer"},
+    std::pair{left_out::tensor_is_apart, "have tensor ranks on several nodes"},
+    std::pair{left_out::uneven_chunks,
+              "have virtual stages of different length, or no whole groups of micro-batches"},
+    std::pair{left_out::sharded_pipeline, "share weights or gradients beside a pipeline"}};
+
+constexpr std::array requirements{
+    std::pair{requirement::batch_divides, "micro-batches that do not divide the batch"},
+    std::pair{requirement::heads_divide, "tensor ranks that do not divide the heads"},
+    std::pair{requirement::experts_divide, "expert ranks that do not divide the experts"},
+    std::pair{requirement::expert_ranks_divide_a_stage, "expert ranks that do not divide a stage's"},
+    std::pair{requirement::context_divides_the_sequence,
+              "context ranks that do not divide the sequence"}};
+
+}  // namespace
+
+interrupt_watch::interrupt_watch() {
+  noted_interrupt = 0;
+  action_before_interrupts = std::signal(SIGINT, note_interrupt);
+}
+
+interrupt_watch::~interrupt_watch() { std::signal(SIGINT, action_before_interrupts); }
+
+bool interrupt_watch::has_come() { return noted_interrupt != 0; }
 
 open_sizes sizes_left_open(option_words const& given) {
   auto const is_open = [&](char const* option) { return given.count(option) == 0; };
@@ -56,31 +108,41 @@ open_sizes sizes_left_open(option_words const& given) {
           .ends = is_open("ends-as-layers") && divides};
 }
 
-[[noreturn]] void refuse_all(layouts_found const& found, fitted_constants const& c) {
-  for (ashlar::predict::question const& q : found.refused) {
-    try {
-      predict_run(q, c.values, c.around);
-    } catch (ashlar::predict::unpredictable const& e) {
-      throw usage_error(
-          fmt::format("no layout is possible; with {}, {}", rank_options(q), sentence_of(e, q)));
-    }
-  }
-  throw usage_error("no layout that training programs run is possible");
+layouts_found search_layouts(prediction const& p, open_sizes const& open, std::size_t most) {
+  tried_line line;
+  interrupt_watch const watch;
+  layouts_found found =
+      best_layouts(p.asked, open, p.constants.values, most, [&](layouts_found const& so_far) {
+        line.show(so_far);
+        return !interrupt_watch::has_come();
+      });
+  if (found.tried == 0) refuse_all(found, p.constants);
+  return found;
 }
 
-}  // namespace
+std::string words_of_counts(layouts_found const& found) {
+  std::string text = fmt::format("{} layouts were tried{}.\n", found.tried,
+                                 found.is_whole ? "" : " until the interrupt; there may be better ones");
+  for (auto const& [why, words] : reasons)
+    if (long long const count = found.count(why); count > 0)
+      text += fmt::format("  {} {}\n", count, words);
+  long long others = found.count(left_out::refused);
+  for (auto const& [broken, words] : requirements) {
+    long long const count = found.by_requirement[static_cast<std::size_t>(broken)];
+    others -= count;
+    if (count > 0) text += fmt::format("  {} have {}\n", count, words);
+  }
+  if (others > 0) text += fmt::format("  {} have sizes that do not go together\n", others);
+  return text;
+}
 
 void choose_layout(prediction& p, option_words const& given, std::size_t most) {
-  tried_line line;
-  layouts_found const found =
-      best_layouts(p.asked, sizes_left_open(given), p.constants.values, most,
-                   [&](layouts_found const& so_far) { return line.show(so_far); });
-  if (found.tried == 0) refuse_all(found, p.constants);
-  p.layouts = {.tried = found.tried, .too_large = found.too_large, .best = {}};
+  layouts_found const found = search_layouts(p, sizes_left_open(given), most);
+  p.layouts = {.tried = found.tried, .too_large = found.too_large(), .best = {}};
   for (ranked_layout const& each : found.best)
     p.layouts.best.push_back({rank_options(each.asked), each.seconds, each.peak});
   p.asked = (found.best.empty() ? found.smallest : found.best).front().asked;
-  if (given.count("recompute") == 0) p.recompute = word_for(recomputation_choices, p.asked.again);
+  if (given.count("recompute") == 0) p.recompute = recompute_word(p.asked);
 }
 
 }  // namespace tool

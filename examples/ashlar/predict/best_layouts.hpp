@@ -3,10 +3,33 @@
 
 #include "predict/framework_files.hpp"
 #include "predict/report.hpp"
+#include <ashlar/predict/layouts.hpp>
 
 #include <cstddef>
+#include <string>
 
 namespace tool {
+
+// What the options that are given do not name.
+ashlar::predict::open_sizes sizes_left_open(option_words const& given);
+
+// Says on a terminal how far it is. A first interrupt (Ctrl-C) ends it with what was found so far.
+// Throws usage_error if no layout is possible.
+ashlar::predict::layouts_found search_layouts(prediction const& p,
+                                              ashlar::predict::open_sizes const& open, std::size_t most);
+
+// How many layouts were tried, and why others are not among the best: a line each.
+std::string words_of_counts(ashlar::predict::layouts_found const& found);
+
+// While it lives, a first interrupt does not end the program.
+class interrupt_watch {
+ public:
+  interrupt_watch();
+  ~interrupt_watch();
+  interrupt_watch(interrupt_watch const&) = delete;
+  interrupt_watch& operator=(interrupt_watch const&) = delete;
+  static bool has_come();
+};
 
 // Tries the sizes that `given` does not name, says in p.layouts what was found, and asks for the fastest
 // that fits, or for the smallest if none does. Throws usage_error if no layout is possible.

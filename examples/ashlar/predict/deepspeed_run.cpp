@@ -44,11 +44,26 @@ framework_run read_deepspeed(std::string const& path, int devices) {
         read.fail(*at,
                   fmt::format("\"{}\": nothing here says what it takes to move values to a host", away));
   }
+  if (auto const pipeline = root.find("pipeline"); pipeline != root.end() && pipeline->is_object()) {
+    if (pipeline->contains("stages"))
+      o["pipeline"] =
+          fmt::format("{}", read.whole(pipeline->at("stages"), "stages", 1, largest_framework_size));
+    if (pipeline->contains("activation_checkpoint_interval")
+        && read.whole(pipeline->at("activation_checkpoint_interval"), "activation_checkpoint_interval",
+                      0, largest_framework_size)
+               > 0)
+      o["recompute"] = "full";
+  }
+  if (auto const tensor = root.find("tensor_parallel");
+      tensor != root.end() && tensor->is_object() && tensor->contains("autotp_size"))
+    o["tensor"] = fmt::format(
+        "{}", read.whole(tensor->at("autotp_size"), "autotp_size", 1, largest_framework_size));
   o["sharding"] = word_for(sharding_choices, static_cast<ashlar::predict::sharding>(stage));
   o["precision"] = is_on("bf16") ? "bf16" : is_on("fp16") ? "fp16" : "fp32";
   for (auto const& [key, value] : root.items()) {
-    constexpr std::array read_keys{"train_micro_batch_size_per_gpu", "train_batch_size", "bf16", "fp16",
-                                   "gradient_accumulation_steps",    "zero_optimization"};
+    constexpr std::array read_keys{
+        "train_micro_batch_size_per_gpu", "train_batch_size",  "bf16",     "fp16",
+        "gradient_accumulation_steps",    "zero_optimization", "pipeline", "tensor_parallel"};
     if (std::find(read_keys.begin(), read_keys.end(), key) == read_keys.end())
       run.not_read += (run.not_read.empty() ? "" : " ") + key;
   }

@@ -4,9 +4,11 @@
 
 #include "predict/models.hpp"
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace tool {
 
@@ -18,6 +20,14 @@ struct framework_run {
   std::optional<described_model> model;  // where the file says it
   std::string not_read;                  // what says nothing here, or is not known, apart by blanks
 };
+
+// The program's own models, and the module and function of torchtitan's registry that make them.
+inline constexpr std::array torchtitan_models{std::pair{"llama3-8b", "llama3 llama3_8b"},
+                                              std::pair{"llama3-70b", "llama3 llama3_70b"},
+                                              std::pair{"llama3.1-405b", "llama3 llama3_405b"},
+                                              std::pair{"deepseek-v3", "deepseek_v3 deepseek_v3_671b"},
+                                              std::pair{"qwen3-30b-a3b", "qwen3 qwen3_30b_a3b"},
+                                              std::pair{"qwen3-32b", "qwen3 qwen3_32b"}};
 
 inline constexpr int largest_framework_size = 1'000'000'000;
 

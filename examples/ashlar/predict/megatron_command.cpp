@@ -8,7 +8,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace tool {
@@ -130,6 +132,7 @@ megatron_command::megatron_command(std::string const& path) : path_(path) {
     read_yaml(text);
   else
     read_shell(text);
+  name_as_arguments();
   if (all_.empty()) fail("has no arguments of Megatron-LM, as --num-layers 32");
 }
 
@@ -175,6 +178,28 @@ void megatron_command::read_yaml(std::string_view text) {
     std::string_view const value = unquoted(line.substr(colon + 1));
     if (!value.empty()) all_[with_underscores(unquoted(line.substr(0, colon)))] = value;
   }
+}
+
+void megatron_command::name_as_arguments() {
+  constexpr std::array same{std::pair{"num_moe_experts", "num_experts"},
+                            std::pair{"gated_linear_unit", "swiglu"}};
+  constexpr std::array opposite{
+      std::pair{"share_embeddings_and_output_weights", "untie_embeddings_and_output_weights"},
+      std::pair{"add_bias_linear", "disable_bias_linear"}};
+  bool has_fields = false;  // of Megatron-Core, not arguments
+  for (auto const& [field, argument] : same)
+    if (auto const at = all_.find(field); at != all_.end()) {
+      all_[argument] = at->second;
+      all_.erase(field);
+      has_fields = true;
+    }
+  for (auto const& [field, argument] : opposite)
+    if (auto const at = all_.find(field); at != all_.end()) {
+      if (at->second == "false" || at->second == "False") all_[argument] = "";
+      all_.erase(field);
+      has_fields = true;
+    }
+  if (has_fields && all_.count("num_query_groups") > 0) all_["group_query_attention"] = "";
 }
 
 void megatron_command::read_shell(std::string_view text) {

@@ -32,6 +32,8 @@ class megatron_command {
 
  private:
   void read_yaml(std::string_view text);
+  // Fields of Megatron-Core's configuration as the arguments that say the same.
+  void name_as_arguments();
   void read_shell(std::string_view text);
 
   std::string path_;

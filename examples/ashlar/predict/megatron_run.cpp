@@ -2,6 +2,7 @@
 #include "options/number_option.hpp"
 #include "predict/framework_files.hpp"
 #include "predict/megatron_command.hpp"
+#include "predict/megatron_norms.hpp"
 #include <ashlar/predict/stage_layout.hpp>
 
 #include <fmt/core.h>
@@ -128,6 +129,21 @@ nlohmann::json megatron_model(megatron_command& a) {
   return m;
 }
 
+// Without --normalization, norms and biases are not counted.
+void count_norms(megatron_command& a, ashlar::predict::architecture& model) {
+  std::string const norm = a.word("normalization");
+  bool const is_learned = a.word("position_embedding_type", "learned_absolute") == "learned_absolute";
+  megatron_norms const norms{.is_rms = norm == "RMSNorm",
+                             .has_biases = !a.has("disable_bias_linear"),
+                             .has_qkv_bias = a.has("add_qkv_bias"),
+                             .norms_heads = a.has("qk_layernorm"),
+                             .gates_shared = a.has("moe_shared_expert_gate"),
+                             .learns_positions = is_learned,
+                             .has_expert_bias = a.has("moe_router_enable_expert_bias")};
+  long long const positions = a.number("max_position_embeddings", a.number("seq_length"));
+  if (!norm.empty()) norms.count_in(model, static_cast<double>(positions));
+}
+
 std::string megatron_precision(megatron_command& a) {
   if (a.has("fp4_format") || a.has("fp4")) return "nvfp4";
   std::string const recipe = a.word("fp8_recipe");
@@ -185,6 +201,7 @@ framework_run read_megatron(std::string const& path) {
   megatron_command a(path);
   framework_run run;
   run.model = described_keys(megatron_model(a), path);
+  count_norms(a, run.model->shape);
   option_words& o = run.options;
   long long const tensor = a.number("tensor_model_parallel_size", 1),
                   pipeline = std::max(1LL, a.number("pipeline_model_parallel_size", 1));
@@ -213,12 +230,14 @@ framework_run read_megatron(std::string const& path) {
                                                                                      : "full"
                   : a.has("use_distributed_optimizer") ? "optimizer"
                                                        : "none";
+  if (a.has("use_tp_pp_dp_mapping")) o["pipeline-inside"] = "true";
   o["recompute"] = megatron_recomputation(a);
   o["attention"] = megatron_attention(a);
   o["precision"] = megatron_precision(a);
   a.ignore({"fp8_recipe", "fp8_format", "fp8", "fp16", "bf16", "recompute_modules",
             "recompute_granularity", "use_distributed_optimizer", "expert_tensor_parallel_size",
-            "sequence_parallel", "train_iters", "lr", "min_lr", "max_position_embeddings"});
+            "sequence_parallel", "train_iters", "lr", "min_lr", "overlap_grad_reduce",
+            "overlap_param_gather", "fp4_format", "fp4"});
   run.not_read = a.not_asked();
   return run;
 }

@@ -76,6 +76,9 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
       ->type_name("LAYOUT");
   command.add_flag("--ends-as-layers", q.counts_ends,
                    "embedding and loss count as a layer each when layers are divided into stages");
+  command.add_flag("--pipeline-inside", q.pipeline_inside,
+                   "pipeline ranks are nearer to each other than data ranks: Megatron-LM's "
+                   "--use-tp-pp-dp-mapping");
   command
       .add_option(
           "--schedule", o.schedule,

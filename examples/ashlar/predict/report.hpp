@@ -36,6 +36,7 @@ struct prediction {
   std::vector<std::string>
       notes;  // what was left out of the question, and what was taken for something else
   ashlar::predict::answer answer;
+  bool is_chosen = false;         // of many: there is nothing to change first
   std::vector<neighbour> better;  // that fit, the fastest first
   tried_layouts layouts;
 };
@@ -46,6 +47,10 @@ bool has_neighbours(prediction const& p);  // whether they are tried at all
 
 std::string text_of(prediction const& p, bool explains);
 std::string json_of(prediction const& p);
+
+// The order of passes, a tick a nanosecond; what has a closed form as the catalog has it. Throws
+// usage_error for passes that are too long.
+ashlar::schedule schedule_of(prediction const& p);
 
 // The passes of a step in their predicted times; the page has the text, too. Throw usage_error for what
 // is too much to be drawn.

@@ -1,5 +1,6 @@
 // The terms of a step, and ways to a better one.
 #include "predict/choices.hpp"
+#include "predict/layout_words.hpp"
 #include "predict/report.hpp"
 #include <ashlar/catalog/entry.hpp>
 #include <ashlar/core/refuse.hpp>
@@ -92,7 +93,7 @@ std::vector<question> changed_once(question const& q) {
 
 // Of other stages, no layout is known, and nothing was measured; and searches take seconds.
 bool has_neighbours(prediction const& p) {
-  return p.layout->empty() && p.asked.measured.empty()
+  return !p.is_chosen && p.layout->empty() && p.asked.measured.empty()
          && !(p.asked.published != nullptr && p.asked.published->is_searched);
 }
 
@@ -173,8 +174,11 @@ std::string rank_options(question const& q) {
   if (q.expert_tensor > 1) add("--expert-tensor", q.expert_tensor);
   add("--data", q.data);
   if (q.shares != sharding::none) add("--sharding", word_for(sharding_choices, q.shares));
-  if ((q.again == recomputation::attention || q.again == recomputation::full) && q.again_in.are_all())
-    add("--recompute", word_for(recomputation_choices, q.again));
+  if (q.pipeline_inside) all += " --pipeline-inside";
+  if (q.again != recomputation::none && !recompute_word(q).empty())
+    add("--recompute", recompute_word(q));
+  if (q.format != ashlar::predict::number_format::bf16)
+    add("--precision", word_for(format_choices, q.format));
   if (q.program != program_kind::automatic) add("--stack", word_for(stack_choices, q.program));
   return all;
 }
@@ -189,6 +193,7 @@ std::string options_of(prediction const& p) {
     add("--recompute", p.recompute);
   if (q.attention != ashlar::predict::attention_kernel::automatic)
     add("--attention", word_for(attention_choices, q.attention));
+  if (!p.layout->empty()) add("--layout", fmt::format("'{}'", *p.layout));
   if (!p.freeze.empty()) add("--freeze", p.freeze);
   if (!p.schedule.empty()) add("--schedule", p.schedule);
   return all;

@@ -4,6 +4,7 @@
 #include "options/limits.hpp"
 #include <ashlar/render/html.hpp>
 #include <ashlar/render/svg.hpp>
+#include <ashlar/render/svg_canvas.hpp>
 
 #include <fmt/core.h>
 
@@ -128,6 +129,17 @@ std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
                        .other_name = other.name,
                        .theme = theme_of(request),
                        .unit = unit_of(chosen.scale)});
+}
+
+std::string page_of(std::string const& title, std::string const& text, std::string const& picture) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'unsafe-inline'\">\n"
+      "<title>{0}</title>\n<style>:root{{color-scheme:light dark}}body{{font-family:system-ui,"
+      "sans-serif;margin:1rem}}pre{{overflow-x:auto}}</style></head>\n"
+      "<body><h1>{0}</h1>\n<pre>{1}</pre>\n{2}</body></html>\n",
+      ashlar::render_detail::escape_xml(title), ashlar::render_detail::escape_xml(text), picture);
 }
 
 }  // namespace tool

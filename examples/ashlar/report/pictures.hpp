@@ -39,4 +39,7 @@ std::string html_of(ashlar::schedule const& s, std::string const& name, time_sca
 std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
                     picture_request const& request);
 
+// A page of a text, and of a picture or what is said in its place.
+std::string page_of(std::string const& title, std::string const& text, std::string const& picture);
+
 }  // namespace tool

@@ -6,6 +6,7 @@
 #include <ashlar/core/sort.hpp>
 #include <ashlar/predict/dealing.hpp>
 #include <ashlar/predict/dealing_segments.hpp>
+#include <ashlar/predict/even_divisions.hpp>
 #include <ashlar/predict/memory.hpp>
 #include <ashlar/predict/once_a_step.hpp>
 #include <ashlar/predict/stage_layout.hpp>
@@ -17,6 +18,8 @@
 namespace ashlar::predict {
 
 namespace dealing_detail {
+
+inline constexpr double most_executed = 3e4;  // passes, of all divisions that are tried
 
 // Seconds of a step: `pipeline` x lost + once + update, where `lost` is what stragglers add.
 class dealer {
@@ -55,30 +58,24 @@ class dealer {
     return best;
   }
 
-  // By moves of one part from a stage to another, which shift all between.
-  dealing with_chunks(std::vector<stage> const& start) {
-    std::vector<int> ends = ends_of(start);
-    outcome now = weigh(ends);
-    // Those of the device that takes longest first; where there are few, those of all stages.
-    bool const tries_all = stages_ <= 64;
-    auto const improves = [&](int from) {
-      for (int to = 0; to < stages_; ++to) {
-        std::vector<int> const other = moved_part(ends, from, to);
-        if (other.empty()) continue;
-        outcome const then = weigh(other);
-        if (!(then < now)) continue;
-        ends = other;
-        now = then;
-        return true;
-      }
-      return false;
-    };
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (bool const of_busiest : {true, false})
-        for (int from = 0; from < stages_ && !moved; ++from)
-          if ((from % q_.pipeline == now.device) == of_busiest && (of_busiest || tries_all))
-            moved = improves(from);
+  // By moves of one part from a stage to another, which shift all between. First by the closed form;
+  // then, with the even rounds to choose from, by what uneven ones take.
+  dealing with_chunks() {
+    std::vector<int> ends = ends_of(q_.dealt), others = ends;
+    improve(ends, weigh(ends));
+    executes_ = true;
+    outcome best_of_even = weigh(others);
+    for (std::vector<stage> const& stages : deals_in_even_rounds(q_)) {
+      std::vector<int> const even = ends_of(stages);
+      outcome const then = weigh(even);
+      if (!(then < best_of_even)) continue;
+      others = even;
+      best_of_even = then;
+    }
+    outcome now = improve(ends, weigh(ends));
+    if (outcome const then = improve(others, best_of_even); then < now) {
+      ends = others;
+      now = then;
     }
     if (now.over > 0) return {};
     dealing made{.stages = {}, .seconds = now.seconds, .bound = bound()};
@@ -175,17 +172,43 @@ class dealer {
       return a.squares < b.squares * (1 - 1e-9);
     }
   };
-  outcome weigh(std::vector<int> const& ends) const {
+  outcome improve(std::vector<int>& ends, outcome now) {
+    // Those of the device that takes longest first; where there are few, those of all stages.
+    bool const tries_all = stages_ <= 64;
+    auto const improves = [&](int from) {
+      for (int to = 0; to < stages_ && executed_ < most_executed; ++to) {
+        std::vector<int> const other = moved_part(ends, from, to);
+        if (other.empty()) continue;
+        outcome const then = weigh(other);
+        if (!(then < now)) continue;
+        ends = other;
+        now = then;
+        return true;
+      }
+      return false;
+    };
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (bool const of_busiest : {true, false})
+        for (int from = 0; from < stages_ && !moved; ++from)
+          if ((from % q_.pipeline == now.device) == of_busiest && (of_busiest || tries_all))
+            moved = improves(from);
+    }
+    return now;
+  }
+  outcome weigh(std::vector<int> const& ends) {
     double const n = micro_batches(q_);
     int const p = q_.pipeline;
     outcome made{.over = 0, .seconds = 0};
     std::vector<device_seconds> devices(at(p));
     std::vector<stage_needs> needs(at(p));
+    std::vector<stage_passes> passes;
     double largest = 0, most_over = 0;
     for (int s = 0; s < stages_; ++s) {
       segment const* const has = segment_of(ends, s);
       bool const predicts_early = has != nullptr && has->has.predictions > 0 && s < stages_ - p;
       if (has == nullptr || predicts_early) return {};
+      passes.push_back(has->passes);
       device_seconds& d = devices[at(s % p)];
       d.all += n * has->seconds;
       d.forward += has->passes.forward.seconds();
@@ -193,6 +216,9 @@ class dealer {
       d.largest = max_of(d.largest, has->seconds);
     }
     for (device_seconds const& d : devices) largest += d.largest;
+    bool const executes = executes_ && has_uneven_rounds(q_, passes);
+    double const last_end = executes ? interleaved_seconds(q_, passes) : 0;
+    if (executes) executed_ += passes_of_interleaved(q_);
     double longest = -1;
     for (int d = 0; d < p; ++d) {
       double activations = 0;
@@ -205,7 +231,8 @@ class dealer {
       double const over = bytes + c_.outside_bytes - q_.device.memory_bytes;
       device_seconds const& each = devices[at(d)];
       once_a_step const once = once_on(q_, needs[at(d)].held.trained, each, 1, c_);
-      double const seconds = (each.all + largest - each.largest) * lost_ + once.data + once.optimizer;
+      double const busy = executes ? last_end : each.all + largest - each.largest;
+      double const seconds = busy * lost_ + once.data + once.optimizer;
       made.squares += seconds * seconds;
       if (over > 0) made.over += over;
       if (over > most_over || (most_over == 0 && seconds > longest)) made.device = d;
@@ -216,9 +243,9 @@ class dealer {
     return made;
   }
 
-  // With W of the busiest device and V chunks, whose largest is a V-th of a device's work at least:
-  // n W + (all - W) / V. W is no less than the mean, nor, where layers are alike, than what whole layers
-  // come to beside the head.
+  // In any order of its passes, device d works n W_d, and waits for the forward of d stages before its
+  // first pass and for their backwards after its last. Of the busiest, W is no less than the mean, nor,
+  // where layers are alike, than what whole layers come to beside the head.
   double bound() const {
     std::vector<double> const& least = known_.least();
     double all = 0, shortest_layer = nothing;
@@ -244,9 +271,11 @@ class dealer {
     for (int i = 0; i < known_.parts(); ++i) held.trained.add(known_.find(i, i + 1)->needs.held.trained);
     device_seconds const long_passes{.forward = 1e12, .backward = 1e12};
     once_a_step const once = once_on(q_, held.trained, long_passes, 1, c_);
-    double const v = q_.chunks, n = micro_batches(q_);
-    auto const pipeline = [&](double seconds) { return ((n - 1 / v) * seconds + all / v) * lost_; };
-    return max_of(pipeline(busiest), pipeline(all / p) + (once.data + once.optimizer) / p);
+    double const n = micro_batches(q_);
+    // Of the d stages, all but the first have a layer.
+    double const waits = max_of(0.0, shortest_layer) * (p - 1.0) * (p - 2.0) / 2;
+    double const mean = (n * all + waits) / p * lost_ + (once.data + once.optimizer) / p;
+    return max_of(n * busiest * lost_, mean);
   }
 
   question const& q_;
@@ -255,29 +284,11 @@ class dealer {
   int stages_;
   double lost_ = 1;
   std::vector<std::vector<int>> in_flight_;
+  bool executes_ = false;  // uneven rounds
+  double executed_ = 0;    // passes
 };
 
 }  // namespace dealing_detail
-
-ASHLAR_INLINE std::vector<stage> deal_evenly(question const& q) {
-  int const count = q.pipeline * q.chunks, layers = q.model.layer_count();
-  std::vector<stage> all;
-  int first = 0;
-  for (int s = 0; s < count; ++s) {
-    // Both ends count as a layer.
-    int const all_parts = layers + 2, extra = all_parts % count;
-    int here = all_parts / count + (s >= 1 && s <= extra ? 1 : 0);
-    if (s == 0) --here;
-    if (s == count - 1) --here;
-    all.push_back({.first = first,
-                   .count = here,
-                   .has_embedding = s == 0,
-                   .has_head = s == count - 1,
-                   .predictions = s == count - 1 ? q.model.predictions : 0});
-    first += here;
-  }
-  return all;
-}
 
 ASHLAR_INLINE dealing deal_layers(question const& asked, constants const& c) {
   question q = asked;
@@ -287,9 +298,8 @@ ASHLAR_INLINE dealing deal_layers(question const& asked, constants const& c) {
   double enough = dealing_detail::nothing;
   if (fits(q, peak_bytes(memory_of(q, q.dealt, c)), c)) enough = step_of(q, q.dealt, c).seconds;
   dealing_detail::dealer by(q, c, enough);
-  dealing made = q.chunks == 1 ? by.without_chunks() : by.with_chunks(q.dealt);
+  dealing made = q.chunks == 1 ? by.without_chunks() : by.with_chunks();
   if (made.stages.empty()) return made;
-  q.dealt = made.stages;
   step_terms const step = step_of(q, made.stages, c);
   made.bound = min_of(q.chunks == 1 ? step.seconds : made.bound + step.update, step.seconds);
   made.seconds = step.seconds;

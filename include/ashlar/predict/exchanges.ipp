@@ -11,7 +11,7 @@
 namespace ashlar::predict {
 
 ASHLAR_INLINE double group_rate(question const& q, double size, double stride, constants const& c) {
-  double const here = max_of(1.0, min_of(size, std::floor(domain_of(q) / stride)));
+  double const here = max_of(1.0, min_of(size, std::floor(stage_ranks_in_domain(q) / stride)));
   double const inside = q.device.inside * c.link_inside;
   return here >= size ? inside : min_of(inside, q.device.outside * here * c.link_outside);
 }
@@ -22,7 +22,7 @@ ASHLAR_INLINE double latency_seconds(double ranks, constants const& c) {
 
 ASHLAR_INLINE double tensor_bytes_seconds(question const& q, double bytes, constants const& c) {
   double const inside = bytes / (q.device.inside * c.link_inside);
-  double const here = domain_of(q);
+  double const here = stage_ranks_in_domain(q);
   return q.tensor <= here ? inside : inside + bytes / (q.device.outside * here * c.link_outside);
 }
 
@@ -37,7 +37,7 @@ ASHLAR_INLINE double expert_seconds(question const& q, layer_work const& w, doub
   double s = 0;
   if (w.expert_bytes > 0) {
     double const here =
-        max_of(1.0, min_of<double>(q.expert, std::floor(domain_of(q) / q.expert_tensor)));
+        max_of(1.0, min_of<double>(q.expert, std::floor(stage_ranks_in_domain(q) / q.expert_tensor)));
     double const domains = q.expert / here;
     double const away = (domains - 1) * (1 - std::pow(1 - 1 / domains, chosen)) / chosen;
     double const inside = w.expert_bytes * (here - 1) / here / (q.device.inside * c.link_inside);
@@ -60,9 +60,9 @@ ASHLAR_INLINE double context_seconds(question const& q, layer_work const& w, dou
 
 ASHLAR_INLINE double transfer_seconds(question const& q, constants const& c) {
   if (q.measured_transfer >= 0) return q.measured_transfer;
-  double const stage = 1.0 * q.tensor * q.context * q.data;
+  double const apart = 1.0 * q.tensor * q.context * (q.pipeline_inside ? 1 : q.data);
   double const rate =
-      stage < domain_of(q) ? q.device.inside * c.link_inside : q.device.outside * c.link_outside;
+      apart < domain_of(q) ? q.device.inside * c.link_inside : q.device.outside * c.link_outside;
   return 2 * micro_batch_tokens(q) * q.model.hidden / q.tensor / rate + c.latency;
 }
 

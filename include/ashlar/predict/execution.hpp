@@ -37,6 +37,19 @@ struct execution {
 execution execute(question const& q, std::vector<stage_passes> const& passes, constants const& c,
                   bool is_whole = false);
 
+// Whether virtual stages, interleaved, differ so that no device is the slowest in every round of them: a
+// round is one stage of each device. Else their step has a closed form.
+bool has_uneven_rounds(question const& q, std::vector<stage_passes> const& passes);
+
+// Passes that interleaved_seconds() executes.
+double passes_of_interleaved(question const& q);
+
+// Seconds until the last pass has ended, of virtual stages of any length, interleaved as Megatron-LM
+// does with as many micro-batches in a group as devices. Transfers run beside passes. Executed with at
+// most six groups and with four, of which further ones take as much as those between. O(p^2 v) with p
+// devices and v stages on each. Throws unpredictable.
+double interleaved_seconds(question const& q, std::vector<stage_passes> const& passes);
+
 }  // namespace ashlar::predict
 
 #ifndef ASHLAR_COMPILED

@@ -1,6 +1,7 @@
 // Definitions of execution.hpp.
 #pragma once
 
+#include <ashlar/catalog/depth_first.hpp>
 #include <ashlar/catalog/entry.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
@@ -37,8 +38,33 @@ inline sample sample_of(question const& q, bool is_whole) {
   return {static_cast<int>(many), static_cast<int>(many - apart)};
 }
 
-inline costs costs_of(question const& q, std::vector<stage_passes> const& passes, int chunks,
-                      double one_tick, constants const& c) {
+// The same for virtual stages: 12 groups of as many micro-batches as devices, and 8. The last may be
+// less.
+inline sample sample_of_groups(question const& q) {
+  int const all = micro_batches(q), group = q.pipeline;
+  if (all <= 12LL * group) return {all, 0};
+  int const last = all % group == 0 ? group : all % group;
+  return {11 * group + last, 7 * group + last};
+}
+
+// Seconds that are a tick, so that the longest pass is not too long.
+inline double tick_of(question const& q, std::vector<stage_passes> const& passes) {
+  double longest = 0;
+  for (stage_passes const& s : passes) {
+    for (double seconds : {s.forward.seconds(), s.backward.seconds(), s.weight_seconds(),
+                           s.forward.attention, s.backward.attention})
+      if (!(seconds >= 0))  // also what is no number
+        throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);
+    longest = max_of(longest, max_of(s.forward.seconds(), s.backward.seconds()));
+  }
+  if (!(longest > 0 && longest < 1e15))
+    throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);
+  double one_tick = 1e-9;
+  while (longest / one_tick > most_ticks) one_tick *= 10;
+  return one_tick;
+}
+
+inline pass_costs pass_costs_of(std::vector<stage_passes> const& passes, int chunks, double one_tick) {
   std::vector<stage_cost> each;
   auto const ticks = [&](double seconds) {
     return max_of<tick>(1, static_cast<tick>(seconds / one_tick + 0.5));
@@ -51,12 +77,16 @@ inline costs costs_of(question const& q, std::vector<stage_passes> const& passes
                       .backward_input = ticks(s.input_seconds() * share + s.backward.attention * more),
                       .backward_weight = ticks(s.weight_seconds() * share)});
     }
+  return pass_costs::by_stage_and_sequence_chunk(std::move(each), chunks);
+}
+
+inline costs costs_of(question const& q, std::vector<stage_passes> const& passes, int chunks,
+                      double one_tick, constants const& c) {
   bool const is_apart = q.pipeline > 1 && !(passes.front().forward.transfer > 0);
   double const transfer = is_apart ? transfer_seconds(q, c) / chunks : 0;
   if (!(transfer >= 0 && transfer / one_tick <= most_ticks))
     throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);
-  return {pass_costs::by_stage_and_sequence_chunk(std::move(each), chunks),
-          static_cast<tick>(transfer / one_tick + 0.5)};
+  return {pass_costs_of(passes, chunks, one_tick), static_cast<tick>(transfer / one_tick + 0.5)};
 }
 
 inline void must_train_alone(schedule const& s) {
@@ -114,19 +144,7 @@ ASHLAR_INLINE execution execute(question const& q, std::vector<stage_passes> con
                                 constants const& c, bool is_whole) {
   execution e;
   if (!q.is_executed()) return e;
-  double longest = 0;
-  for (stage_passes const& s : passes) {
-    for (double seconds : {s.forward.seconds(), s.backward.seconds(), s.weight_seconds(),
-                           s.forward.attention, s.backward.attention})
-      if (!(seconds >= 0))  // also what is no number
-        throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);
-    longest = max_of(longest, max_of(s.forward.seconds(), s.backward.seconds()));
-  }
-  if (!(longest > 0 && longest < 1e15))
-    throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);
-  e.tick = 1e-9;
-  while (longest / e.tick > execution_detail::most_ticks) e.tick *= 10;
-
+  e.tick = execution_detail::tick_of(q, passes);
   if (q.own_order != nullptr) {
     int const chunks = q.own_order->graph.sequence_chunks();
     execution_detail::must_train_alone(*q.own_order);
@@ -154,6 +172,45 @@ ASHLAR_INLINE execution execute(question const& q, std::vector<stage_passes> con
     e.further = (micro_batches(q) - sizes.many) / static_cast<double>(sizes.many - sizes.few);
   }
   return e;
+}
+
+ASHLAR_INLINE bool has_uneven_rounds(question const& q, std::vector<stage_passes> const& passes) {
+  if (q.chunks == 1 || q.is_executed()) return false;
+  std::vector<double> devices(static_cast<std::size_t>(q.pipeline));
+  double rounds = 0, longest = 0, busiest = 0;
+  for (std::size_t s = 0; s < passes.size(); ++s) {
+    double& device = devices[s % devices.size()];
+    device += passes[s].seconds();
+    busiest = max_of(busiest, device);
+    longest = max_of(longest, passes[s].seconds());
+    if (s % devices.size() + 1 < devices.size()) continue;
+    rounds += longest;
+    longest = 0;
+  }
+  constexpr double as_good_as_even = 1.01;
+  return rounds > as_good_as_even * busiest;
+}
+
+ASHLAR_INLINE double interleaved_seconds(question const& q, std::vector<stage_passes> const& passes) {
+  double const one_tick = execution_detail::tick_of(q, passes);
+  auto const last_end = [&](int m) {
+    must_be_small(m, static_cast<double>(passes.size()));
+    catalog::shape s = shape_of(q, m);
+    s.group = min_of(m, q.pipeline);
+    schedule const made = catalog::in_groups(catalog::depth_first(s.p, s.v, s.group), s, 2);
+    return static_cast<double>(
+        makespan(retime(made, {execution_detail::pass_costs_of(passes, 1, one_tick), 0})));
+  };
+  execution_detail::sample const sizes = execution_detail::sample_of_groups(q);
+  double const many = last_end(sizes.many);
+  if (sizes.few == 0) return one_tick * many;
+  double const further = (micro_batches(q) - sizes.many) / static_cast<double>(sizes.many - sizes.few);
+  return one_tick * (many + further * (many - last_end(sizes.few)));
+}
+
+ASHLAR_INLINE double passes_of_interleaved(question const& q) {
+  execution_detail::sample const sizes = execution_detail::sample_of_groups(q);
+  return 2.0 * q.pipeline * q.chunks * (sizes.many + sizes.few);
 }
 
 }  // namespace ashlar::predict

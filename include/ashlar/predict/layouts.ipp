@@ -4,6 +4,9 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/sort.hpp>
+#include <ashlar/predict/dealing.hpp>
+#include <ashlar/predict/even_divisions.hpp>
+#include <ashlar/predict/layout_sizes.hpp>
 #include <ashlar/predict/layouts.hpp>
 #include <ashlar/predict/memory.hpp>
 #include <ashlar/predict/stack.hpp>
@@ -12,190 +15,315 @@
 #include <ashlar/predict/step.hpp>
 
 #include <cmath>
+#include <utility>
 
 namespace ashlar::predict {
 
 namespace layouts_detail {
 
-inline std::vector<int> divisors_of(int n) {
-  std::vector<int> all;
-  for (int d = 1; d <= n / d; ++d)
-    if (n % d == 0) {
-      all.push_back(d);
-      if (d != n / d) all.push_back(n / d);
-    }
-  merge_sort(all, [](int a, int b) { return a < b; });
-  return all;
-}
-
-// The experts of every layer that has some; expert ranks divide them all.
-inline int common_experts(architecture const& a) {
-  int common = 0;
-  for (layer const& l : a.kinds)
-    if (l.feed.kind == feed_forward_kind::experts && l.feed.experts >= 1 && l.feed.experts < 1e9)
-      common = greatest_common_divisor(common, static_cast<int>(l.feed.experts));
-  return common == 0 ? 1 : common;
-}
-
 inline bool is_before(ranked_layout const& a, ranked_layout const& b) {
   return a.seconds != b.seconds ? a.seconds < b.seconds : a.peak < b.peak;
+}
+
+inline bool is_usual(question const& q, left_out& why) {
+  int const layers = q.model.layer_count() + (q.counts_ends ? 2 : 0);
+  why = left_out::tensor_is_apart;
+  if (q.tensor > q.per_node && q.device.domain <= q.per_node) return false;
+  why = left_out::idle_stage;
+  if (!q.has_own_stages() && stage_count(q) > layers) return false;
+  why = left_out::uneven_chunks;
+  if (q.chunks > 1
+      && ((!q.has_own_stages() && layers % stage_count(q) != 0) || micro_batches(q) % q.pipeline != 0))
+    return false;
+  why = left_out::sharded_pipeline;
+  bool const is_sharded = q.shares == sharding::full || q.shares == sharding::gradients;
+  return !is_sharded || q.pipeline == 1;
 }
 
 class layout_search {
  public:
   layout_search(question const& q, open_sizes const& open, constants const& c, std::size_t most,
                 layouts_watch watch)
-      : open_(open),
+      : asked_(q),
+        q_(q),
+        open_(open),
         c_(c),
         most_(most),
+        kept_(open.stages ? max_of(most, dealt_at_least) : most),
         watch_(watch),
-        asked_data_(q.data),
-        asked_ends_(q.counts_ends),
+        layers_(q.model.layer_count()),
+        common_experts_(common_experts(q.model)),
+        has_experts_(q.model.has_experts()),
         shares_{q.shares},
-        again_{q.again} {
+        again_{recomputation::attention} {
     if (open.shares) shares_ = {sharding::none, sharding::optimizer, sharding::full};
-    if (open.again) again_ = {recomputation::none, recomputation::attention, recomputation::full};
+    if (open.parts) again_ = part_sets_of(q.model);
   }
 
-  layouts_found run(question const& q) {
-    int const sizes[] = {q.devices, q.batch,   q.micro_batch, q.tensor,        q.pipeline,
-                         q.chunks,  q.context, q.expert,      q.expert_tensor, q.data};
+  layouts_found run() {
+    int const sizes[] = {q_.devices, q_.batch,   q_.micro_batch, q_.tensor,        q_.pipeline,
+                         q_.chunks,  q_.context, q_.expert,      q_.expert_tensor, q_.data};
     for (int each : sizes)
       if (each < 1) throw unpredictable(requirement::sizes_are_positive, each);
-    try_pipelines(q);
+    if (open_.again) q_.again = recomputation::none;
+    for (number_format f : open_.format ? formats_of(q_.device) : std::vector{q_.format}) {
+      q_.format = f;
+      try_pipelines();
+    }
+    if (open_.stages) deal();
+    while (found_.best.size() > most_) found_.best.pop_back();
     if (found_.tried > 0) found_.refused.clear();
+    if (!found_.best.empty()) found_.smallest.clear();
+    found_.is_whole = !stopped_;
     return std::move(found_);
   }
 
  private:
-  static constexpr long long between_calls = 1024;
+  static constexpr long long between_calls = 256;
+  static constexpr std::size_t dealt_at_least = 16;
 
-  // Each chooses one size and passes the question on; what is not open stays as it is.
-  void try_pipelines(question q) {
-    for (int p : choices(open_.pipeline, q.devices, q.pipeline)) {
-      q.pipeline = p;
-      try_tensors(q);
+  // Each chooses one size; what is not open stays as it is.
+  void try_pipelines() {
+    for (int p : choices(open_.pipeline, q_.devices, q_.pipeline)) {
+      q_.pipeline = p;
+      try_tensors();
     }
   }
-  void try_tensors(question q) {
-    int const rest = q.devices / q.pipeline;
-    for (int t : choices(open_.tensor, rest, q.tensor)) {
-      q.tensor = t;
-      for (int c : choices(open_.context, rest / t, q.context)) {
-        q.context = c;
-        long long const below = 1LL * q.pipeline * t * c;
-        int const left = below > q.devices ? 1 : static_cast<int>(q.devices / below);
-        if (!open_.data && left != asked_data_) continue;
-        q.data = left;
-        try_experts(q);
+  void try_tensors() {
+    int const rest = q_.devices / q_.pipeline;
+    for (int t : choices(open_.tensor, rest, q_.tensor)) {
+      q_.tensor = t;
+      for (int c : choices(open_.context, rest / t, q_.context)) {
+        q_.context = c;
+        long long const below = 1LL * q_.pipeline * t * c;
+        int const left = below > q_.devices ? 1 : static_cast<int>(q_.devices / below);
+        if (!open_.data && left != asked_.data) continue;
+        q_.data = left;
+        try_orders();
+        if (stopped_) return;
       }
     }
   }
-  void try_experts(question q) {
-    for (int e : choices(open_.expert, common_experts(q.model), q.expert)) {
-      q.expert = e;
-      if (open_.expert_tensor) q.expert_tensor = 1;
-      try_micro_batches(q);
-      if (!open_.expert_tensor || !q.model.has_experts() || q.tensor == 1) continue;
-      q.expert_tensor = q.tensor;
-      try_micro_batches(q);
+  void try_orders() {
+    try_experts();
+    // Where a domain has more than a stage's tensor and context ranks, and these are not all ranks.
+    bool const differs = q_.pipeline > 1 && q_.data > 1 && q_.tensor * q_.context < domain_of(q_);
+    if (!open_.order || !differs) return;
+    q_.pipeline_inside = !asked_.pipeline_inside;
+    try_experts();
+    q_.pipeline_inside = asked_.pipeline_inside;
+  }
+  void try_experts() {
+    for (int e : choices(open_.expert, common_experts_, q_.expert)) {
+      q_.expert = e;
+      if (open_.expert_tensor) q_.expert_tensor = 1;
+      try_micro_batches();
+      if (!open_.expert_tensor || !has_experts_ || q_.tensor == 1) continue;
+      q_.expert_tensor = q_.tensor;
+      try_micro_batches();
     }
   }
-  void try_micro_batches(question q) {
-    int const most = open_.micro_batch ? q.batch / q.data : q.micro_batch;
-    for (int size = open_.micro_batch ? 1 : q.micro_batch; size <= most; size *= 2) {
-      q.micro_batch = size;
-      try_chunks(q);
+  void try_micro_batches() {
+    int const most = open_.micro_batch ? q_.batch / q_.data : asked_.micro_batch;
+    for (int size = open_.micro_batch ? 1 : asked_.micro_batch; size <= most; size *= 2) {
+      q_.micro_batch = size;
+      if (deals())
+        try_any_chunks();
+      else
+        try_chunks();
       if (stopped_ || size > most / 2) break;
     }
   }
-  void try_chunks(question q) {
+  void try_chunks() {
+    q_.dealt = asked_.dealt;
     for (bool ends : {false, true}) {
-      if (open_.ends ? ends && q.pipeline == 1 : ends != asked_ends_) continue;
-      q.counts_ends = ends;
-      int const layers = q.model.layer_count() + (ends ? 2 : 0);
-      bool const divides = q.pipeline > 1 && layers % q.pipeline == 0;
+      if (open_.ends ? ends && q_.pipeline == 1 : ends != asked_.counts_ends) continue;
+      q_.counts_ends = ends;
+      int const layers = layers_ + (ends ? 2 : 0);
+      bool const divides = q_.pipeline > 1 && layers % q_.pipeline == 0;
       if (ends && open_.ends && !divides) continue;
-      for (int v : choices(open_.chunks, divides ? layers / q.pipeline : 1, q.chunks)) {
-        q.chunks = v;
-        for (sharding s : shares_)
-          for (recomputation r : again_) {
-            q.shares = s;
-            q.again = r;
-            try_one(q);
-          }
+      for (int v : choices(open_.chunks, divides ? layers / q_.pipeline : 1, asked_.chunks)) {
+        q_.chunks = v;
+        try_shares();
       }
+    }
+  }
+  // Any number that leaves each stage a layer, or an end of the model.
+  void try_any_chunks() {
+    int const parts = layers_ + 2, most = max_of(1, parts / q_.pipeline);
+    for (int v = open_.chunks ? 1 : asked_.chunks; v <= (open_.chunks ? most : asked_.chunks); ++v) {
+      q_.chunks = v;
+      int const stages = q_.pipeline * v;
+      q_.counts_ends = parts % stages == 0;
+      q_.dealt.clear();
+      if (v > 1 && !q_.counts_ends && layers_ % stages != 0 && stages <= parts)
+        q_.dealt = deal_evenly(q_);
+      try_shares();
+      if (stopped_) return;
+    }
+  }
+  void try_shares() {
+    for (sharding s : shares_) {
+      q_.shares = s;
+      try_one();
+      q_.program = asked_.program;
+      if (open_.again) q_.again = recomputation::none;
+      q_.again_in = asked_.again_in;
     }
   }
 
-  void try_one(question q) {
-    if (stopped_ || !is_usual(q)) return;
-    bool const is_sharded = q.shares == sharding::full || q.shares == sharding::gradients;
-    if (q.program == program_kind::automatic && !is_sharded && !stack_of(q).is_tuned)
-      q.program = program_kind::tuned;
+  bool deals() const { return open_.stages && q_.pipeline > 1; }
+
+  void count(left_out why) { ++found_.counts[static_cast<std::size_t>(why)]; }
+
+  void try_one() {
+    if (stopped_) return;
+    if (++seen_ % between_calls == 0 && !watch_(found_)) stopped_ = true;
+    left_out why{};
+    if (!is_usual(q_, why)) return count(why);
+    bool const is_sharded = q_.shares == sharding::full || q_.shares == sharding::gradients;
+    if (q_.program == program_kind::automatic && !is_sharded && !stack_of(q_).is_tuned)
+      q_.program = program_kind::tuned;
     try {
-      check(q);
-      std::vector<stage> const stages = stages_of(q);
-      ranked_layout made{q, 0, peak_bytes(memory_of(q, stages, c_))};
-      ++found_.tried;
-      if (found_.smallest.empty() || made.peak < found_.smallest[0].peak) {
-        made.seconds = step_of(q, stages, c_).seconds;
-        found_.smallest = {made};
-      }
-      if (!every_stage_works(q) || !fits(q, made.peak, c_)) {
-        ++found_.too_large;
-      } else {
-        made.seconds = step_of(q, stages, c_).seconds;
-        if (std::isfinite(made.seconds)) keep(made);
-      }
-    } catch (unpredictable const&) {
-      if (found_.refused.empty()) found_.refused.push_back(q);
+      check(q_);
+      std::vector<stage> const stages = stages_of(q_);
+      if (!every_stage_works(q_)) return count(left_out::idle_stage);
+      if (weigh(stages) != weight::too_large) return;
+      if (deals()) keep_near();
+      if (open_.again) try_again(stages);
+    } catch (unpredictable const& e) {
+      count(left_out::refused);
+      ++found_.by_requirement[static_cast<std::size_t>(e.broken)];
+      if (found_.refused.empty()) found_.refused.push_back(q_);
     }
-    if (++asked_ % between_calls == 0) stopped_ = !watch_(found_);
   }
+
+  // What does not fit may do so where it runs some of it again.
+  void try_again(std::vector<stage> const& stages) {
+    for (recomputation r : again_) {
+      q_.again = r;
+      weigh(stages);
+    }
+    q_.again = recomputation::full;
+    if (weigh(stages) == weight::too_large || !open_.parts) return;
+    // The fewest first layers of each stage.
+    int high = 0;
+    for (stage const& s : stages) high = max_of(high, s.count);
+    for (int low = 1; low < high;) {
+      q_.again_in.first = low + (high - low) / 2;
+      if (weigh(stages) == weight::too_large)
+        low = q_.again_in.first + 1;
+      else
+        high = q_.again_in.first;
+    }
+  }
+
+  enum class weight : unsigned char { fits, too_large, slower };
+
+  weight weigh(std::vector<stage> const& stages) {
+    ++found_.tried;
+    // What is dealt in the end is executed then.
+    double const seconds = step_of(q_, stages, c_, !deals()).seconds;
+    if (!std::isfinite(seconds)) return weight::slower;
+    if (found_.best.size() == kept_ && (kept_ == 0 || seconds > found_.best.back().seconds)) {
+      count(left_out::slower);
+      return weight::slower;
+    }
+    last_seconds_ = seconds;
+    double const peak = peak_bytes(memory_of(q_, stages, c_));
+    if (fits(q_, peak, c_)) {
+      keep({q_, seconds, peak, 0});
+      return weight::fits;
+    }
+    count(left_out::too_large);
+    if (found_.best.empty() && (found_.smallest.empty() || peak < found_.smallest[0].peak))
+      found_.smallest = {{q_, seconds, peak, 0}};
+    return weight::too_large;
+  }
+
   void keep(ranked_layout const& made) {
-    auto& best = found_.best;
-    if (most_ == 0 || (best.size() == most_ && !is_before(made, best.back()))) return;
+    for (ranked_layout const& other : found_.best)
+      if (open_.stages && is_same(other, made)) return;
+    insert(found_.best, made, kept_);
+  }
+  // For deal(): fast, and too large as it is.
+  void keep_near() {
+    if (near_.size() < dealt_at_least || last_seconds_ < near_.back().seconds)
+      insert(near_, {q_, last_seconds_, 0, 0}, dealt_at_least);
+  }
+  static void insert(std::vector<ranked_layout>& best, ranked_layout const& made, std::size_t most) {
+    if (best.size() == most && (most == 0 || !is_before(made, best.back()))) return;
     auto at = best.end();
     while (at != best.begin() && is_before(made, at[-1])) --at;
     best.insert(at, made);
-    if (best.size() > most_) best.pop_back();
+    if (best.size() > most) best.pop_back();
+  }
+  // Of layouts that differ in nothing but stages or what runs again, the first is enough: fewest chunks.
+  static bool is_same(ranked_layout const& a, ranked_layout const& b) {
+    question const &q = a.asked, &r = b.asked;
+    return a.seconds == b.seconds && a.peak == b.peak && q.micro_batch == r.micro_batch
+           && q.tensor == r.tensor && q.pipeline == r.pipeline && q.context == r.context
+           && q.expert == r.expert && q.expert_tensor == r.expert_tensor && q.shares == r.shares
+           && q.pipeline_inside == r.pipeline_inside && q.format == r.format;
+  }
+
+  // The best division of layers for what is kept, and for the fastest of what does not fit as it is.
+  void deal() {
+    std::vector<ranked_layout> const kept = std::move(found_.best);
+    found_.best = {};
+    for (std::vector<ranked_layout> const* list : {&kept, &std::as_const(near_)})
+      for (ranked_layout each : *list) {
+        bool const fits_as_it_is = list == &kept;
+        stopped_ = stopped_ || !watch_(found_);
+        if (each.asked.pipeline > 1 && !stopped_) deal_one(each, fits_as_it_is);
+        if (fits_as_it_is || each.peak > 0) keep(each);
+      }
+  }
+  void deal_one(ranked_layout& each, bool fits_as_it_is) {
+    question q = each.asked;
+    if (q.chunks > 1) each.seconds = step_of(q, stages_of(q), c_).seconds;
+    if (q.pipeline * q.chunks > layers_ + 2) return;
+    dealing const made = deal_layers(q, c_);
+    each.bound = min_of(made.bound, each.seconds);
+    if (made.stages.empty() || (fits_as_it_is && made.seconds > each.seconds * (1 - 1e-9))) return;
+    q.dealt = made.stages;
+    q.counts_ends = false;
+    double const peak = peak_bytes(memory_of(q, q.dealt, c_));
+    if (fits(q, peak, c_)) each = {q, made.seconds, peak, made.bound};
   }
 
   static std::vector<int> choices(bool is_open, int whole, int asked) {
     return is_open ? divisors_of(whole) : std::vector<int>{asked};
   }
 
+  question const asked_;
+  question q_;  // as it is chosen so far
   open_sizes open_;
   constants const& c_;
-  std::size_t most_;
+  std::size_t most_, kept_;
   layouts_watch watch_;
-  int asked_data_;
-  bool asked_ends_;
+  int layers_, common_experts_;
+  bool has_experts_;
   std::vector<sharding> shares_;
   std::vector<recomputation> again_;
   layouts_found found_;
-  long long asked_ = 0;  // possible or not
+  std::vector<ranked_layout> near_;
+  double last_seconds_ = 0;  // of what was weighed last
+  long long seen_ = 0;       // possible or not
   bool stopped_ = false;
 };
 
 }  // namespace layouts_detail
 
 ASHLAR_INLINE bool is_usual(question const& q) {
-  int const layers = q.model.layer_count() + (q.counts_ends ? 2 : 0);
-  if (q.tensor > q.per_node && q.device.domain <= q.per_node) return false;
-  if (!q.has_own_stages() && stage_count(q) > layers) return false;
-  if (q.chunks > 1
-      && ((!q.has_own_stages() && layers % stage_count(q) != 0) || micro_batches(q) % q.pipeline != 0))
-    return false;
-  bool const is_sharded = q.shares == sharding::full || q.shares == sharding::gradients;
-  return !is_sharded || q.pipeline == 1;
+  left_out why{};
+  return layouts_detail::is_usual(q, why);
 }
 
 ASHLAR_INLINE layouts_found best_layouts(question const& q, open_sizes const& open, constants const& c,
                                          std::size_t most, layouts_watch watch) {
   check(c);
-  return layouts_detail::layout_search(q, open, c, most, watch).run(q);
+  return layouts_detail::layout_search(q, open, c, most, watch).run();
 }
 
 }  // namespace ashlar::predict

@@ -58,6 +58,9 @@ struct question {
   bool counts_ends = false;
   std::string_view layout;   // Megatron's letters, or layers of each stage with commas; empty: even
   std::vector<stage> dealt;  // the stages themselves, in place of a layout; empty: the layout says it
+  // Ranks of a pipeline are nearer to each other than data ranks are: Megatron-LM's
+  // --use-tp-pp-dp-mapping. Otherwise they are furthest apart.
+  bool pipeline_inside = false;
 
   // The order of passes: a schedule of the catalog, or one's own. Neither: one forward, one backward,
   // with virtual stages interleaved, whose time has a closed form.
@@ -94,6 +97,10 @@ double padded_vocabulary(question const& q);
 
 // Devices that the fast link joins, of those in the run.
 int domain_of(question const& q);
+
+// Of these, the ranks of one stage: where pipeline ranks are inside, a domain holds several stages, and
+// as many tensor and context ranks of each as data ranks that have room beside them.
+int stage_ranks_in_domain(question const& q);
 
 // Ranks that hold the same experts.
 double expert_data(question const& q);

@@ -121,6 +121,14 @@ ASHLAR_INLINE int domain_of(question const& q) {
   return min_of(m.domain, m.domain > q.per_node ? q.devices : q.per_node);
 }
 
+ASHLAR_INLINE int stage_ranks_in_domain(question const& q) {
+  int const domain = domain_of(q);
+  if (!q.pipeline_inside) return domain;
+  long long const replica = 1LL * q.tensor * q.context, pipelines = replica * q.pipeline;
+  if (pipelines <= domain) return static_cast<int>(replica * (domain / pipelines));
+  return static_cast<int>(min_of<long long>(domain, replica));
+}
+
 ASHLAR_INLINE double expert_data(question const& q) {
   return max_of(1.0, q.devices / (1.0 * q.pipeline * q.expert * q.expert_tensor));
 }

@@ -25,14 +25,17 @@ struct step_terms {
 };
 
 // pipeline: the longest of n W_d + the sum of the other devices' largest chunk. W_d: all passes of a
-// device for one micro-batch. For one forward, one backward, and for virtual stages. Another schedule is
-// executed; its bubble is what is not passes.
-// stragglers: pipeline x straggler x log2 of the nodes.
-// data: max(data_exposed x, x - the passes beside it) for gradients (2 bytes a parameter; 8 without
-// sharding) and for weights (2). A plain program with ZeRO-1 (6 bytes) and a classic one (4) hide
-// nothing. optimizer: 30 bytes a parameter held / memory. update: host_update x layers / stages of plain
-// programs.
-step_terms step_of(question const& q, std::vector<stage> const& stages, constants const& c);
+// device for one micro-batch. For one forward, one backward, and for virtual stages in even rounds. What
+// is uneven is executed, as another schedule is; its bubble is what is not passes. stragglers: pipeline
+// x straggler x log2 of the nodes. data: max(data_exposed x, x - the passes beside it) for gradients (2
+// bytes a parameter; 8 without sharding) and for weights (2). A plain program with ZeRO-1 (6 bytes) and
+// a classic one (4) hide nothing. optimizer: 30 bytes a parameter held / memory. update: host_update x
+// layers / stages of plain programs.
+//
+// Without `executes_uneven`, uneven rounds have the closed form, too: a quick estimate that is mostly
+// too low.
+step_terms step_of(question const& q, std::vector<stage> const& stages, constants const& c,
+                   bool executes_uneven = true);
 
 }  // namespace ashlar::predict
 

@@ -33,8 +33,8 @@ inline device_seconds seconds_on(std::vector<int> const& stages,
 
 }  // namespace step_detail
 
-ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& stages,
-                                 constants const& c) {
+ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& stages, constants const& c,
+                                 bool executes_uneven) {
   step_terms r;
   r.of_stages = passes_of(q, stages, c);
   r.run = execute(q, r.of_stages, c);
@@ -52,21 +52,28 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
     all_largest += devices[d].largest;
   }
   double const lost = c.straggler * std::log2(max_of(1.0, 1.0 * q.devices / q.per_node));
+  // Where passes are executed, the step ends for all devices at once; the busiest has the least bubble.
+  bool const has_uneven = executes_uneven && has_uneven_rounds(q, r.of_stages),
+             ends_at_once = has_uneven || !r.run.is_empty();
+  double const last_end = has_uneven         ? interleaved_seconds(q, r.of_stages)
+                          : r.run.is_empty() ? 0
+                                             : r.run.seconds();
   double most = -1, longest_once = -1;
   for (std::size_t d = 0; d < here.size(); ++d) {
-    double const passes = devices[d].all, bubble = all_largest - devices[d].largest;
+    double const passes = devices[d].all;
+    double const bubble =
+        ends_at_once ? max_of(0.0, last_end - passes) : all_largest - devices[d].largest;
     once_a_step const once =
         once_on(q, held_by_stages(q, stages, here[d]).trained, devices[d], copies, c);
     double const after = once.data + once.optimizer;
-    // An executed step ends for all devices at once; the busiest has the least bubble.
-    double const total = r.run.is_empty() ? (passes + bubble) * (1 + lost) + after : passes;
+    double const total = ends_at_once ? passes : (passes + bubble) * (1 + lost) + after;
     if (total > most) {
       most = total;
       r.device = static_cast<int>(d);
       r.passes = passes;
-      r.bubble = r.run.is_empty() ? bubble : max_of(0.0, r.run.seconds() - passes);
+      r.bubble = bubble;
     }
-    if (r.run.is_empty() ? r.device == static_cast<int>(d) : after > longest_once) {
+    if (ends_at_once ? after > longest_once : r.device == static_cast<int>(d)) {
       longest_once = after;
       r.data = once.data;
       r.optimizer = once.optimizer;

@@ -3,6 +3,7 @@
 
 #include "predicted_runs.hpp"
 #include <ashlar/predict/answer.hpp>
+#include <ashlar/predict/even_divisions.hpp>
 #include <ashlar/predict/stage_layout.hpp>
 
 #include <doctest/doctest.h>
@@ -104,7 +105,7 @@ TEST_CASE("dealing: without virtual stages, no division that fits is faster") {
 TEST_CASE("dealing: with virtual stages, the bound is below all divisions, and what is found is near") {
   random_case::dice roll(12);
   constants const c = round_constants();
-  double worst = 1;
+  double sum = 0, worst = 1;
   for (int k = 0; k < 25; ++k) {
     question q = chained(roll);
     q.pipeline = 2;
@@ -115,9 +116,11 @@ TEST_CASE("dealing: with virtual stages, the bound is below all divisions, and w
     double const least = least_of_all(q, c).value();
     CHECK(found.bound <= least * (1 + 1e-9));
     CHECK(found.seconds >= least * (1 - 1e-9));
+    sum += found.seconds / least;
     worst = std::max(worst, found.seconds / least);
   }
-  CHECK(worst < 1.05);
+  CHECK(sum < 25 * 1.02);
+  CHECK(worst < 1.15);
 }
 
 TEST_CASE("dealing: evenly, the ends have the fewest layers") {

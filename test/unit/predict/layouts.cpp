@@ -91,7 +91,7 @@ TEST_CASE("layouts: none fits, and the one that holds least is told") {
   question q = asked_of_16();
   q.device.memory_bytes = 1e6;
   layouts_found const found = best_layouts(q, {}, round_constants(), 5, go_on);
-  CHECK((found.best.empty() && found.too_large == found.tried));
+  CHECK((found.best.empty() && found.too_large() == found.tried));
   REQUIRE(found.smallest.size() == 1);
   CHECK(found.smallest[0].peak > 1e6);
 }
@@ -130,7 +130,50 @@ TEST_CASE("layouts: sizes that are none are refused, and none may be wanted") {
         CHECK_THROWS_AS(best_layouts(q, open, round_constants(), 5, go_on), unpredictable);
     }
   layouts_found const found = best_layouts(asked_of_16(), {}, round_constants(), 0, go_on);
-  CHECK((found.best.empty() && found.too_large < found.tried));
+  CHECK((found.best.empty() && found.too_large() < found.tried));
+}
+
+TEST_CASE("layouts: with more open, never slower, and each is as it is predicted alone") {
+  question q = asked_of_16();
+  q.model = routed_model(9);
+  q.device.domain = 32;  // ranks of several stages are in one
+  open_sizes all;
+  all.stages = all.parts = all.order = all.format = true;
+  for (double const memory : {3.7e9, 4e9, 80e9}) {
+    CAPTURE(memory);
+    q.device.memory_bytes = memory;
+    layouts_found const plain = best_layouts(q, {}, round_constants(), 5, go_on),
+                        found = best_layouts(q, all, round_constants(), 5, go_on);
+    CHECK(found.best.empty() <= plain.best.empty());
+    if (!plain.best.empty()) CHECK(found.best[0].seconds <= plain.best[0].seconds);
+    for (ranked_layout const& l : found.best) {
+      answer const a = predict_run(l.asked, round_constants(), {});
+      CHECK((a.fits && a.step.seconds == l.seconds && a.peak == l.peak));
+      CHECK(l.bound <= l.seconds);
+    }
+  }
+}
+
+// What is left out as slower is so whatever it runs again.
+TEST_CASE("layouts: what is run again is what makes it fit") {
+  question q = asked_of_16();
+  q.tensor = 1;
+  q.pipeline = 4;
+  q.data = 4;
+  q.shares = sharding::optimizer;
+  q.program = program_kind::tuned;
+  open_sizes only;
+  only = {false, false, false, false, false, false, false, false, false, true, false};
+  only.parts = true;
+  double const whole = predict_run(q, round_constants(), {}).peak;
+  q.again = recomputation::full;
+  double const least = predict_run(q, round_constants(), {}).peak;
+  REQUIRE(least < whole);
+  q.device.memory_bytes = round_constants().outside_bytes + (least + whole) / 2;
+  layouts_found const found = best_layouts(q, only, round_constants(), 1, go_on);
+  REQUIRE(found.best.size() == 1);
+  CHECK(found.best[0].asked.again != recomputation::none);
+  CHECK(found.best[0].seconds < predict_run(q, round_constants(), {}).step.seconds);
 }
 
 TEST_CASE("layouts: experts' ranks are divisors of their number") {

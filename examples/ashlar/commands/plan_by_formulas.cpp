@@ -1,0 +1,132 @@
+// `ashlar plan` for models and devices that `ashlar predict` knows.
+#include "command.hpp"
+#include "commands/plan_options.hpp"
+#include "files/data_formats.hpp"
+#include "options/effects.hpp"
+#include "plan/predicted_plan.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+// tensor=8,pipeline=16 as options.
+void read_fixed(std::string_view fixed, option_words& words) {
+  while (!fixed.empty()) {
+    auto const comma = std::min(fixed.find(','), fixed.size());
+    std::string_view const one = fixed.substr(0, comma);
+    fixed.remove_prefix(std::min(comma + 1, fixed.size()));
+    auto const equals = one.find('=');
+    std::string const name(one.substr(0, std::min(equals, one.size())));
+    std::string known;
+    bool is_known = false;
+    for (char const* each :
+         {"tensor", "pipeline", "context", "data", "chunks", "expert", "expert-tensor", "micro-batch",
+          "sharding", "recompute", "precision", "layout", "pipeline-inside", "stack"}) {
+      known += std::string(known.empty() ? "" : ", ") + each;
+      is_known = is_known || name == each;
+    }
+    if (!is_known || equals == std::string_view::npos)
+      throw usage_error(fmt::format("--fix takes NAME=VALUE with commas between, of {}; not '{}'", known,
+                                    one.substr(0, 64)));
+    words[name] = one.substr(equals + 1);
+  }
+}
+
+predicted_request request_of(CLI::App const& command, plan_options const& o) {
+  predicted_request r;
+  int const sequence = o.sequence > 0 ? o.sequence : own_sequence(o.model);
+  if (sequence == 0)
+    throw usage_error(fmt::format("--sequence is required: {} does not say it", o.model.substr(0, 64)));
+  r.given = {{"model", o.model},
+             {"cluster", o.cluster},
+             {"batch", fmt::format("{}", o.batch)},
+             {"sequence", fmt::format("{}", sequence)}};
+  if (o.attention == "scores") r.given["attention"] = "unfused";
+  read_fixed(o.fixed, r.given);
+  r.top = static_cast<std::size_t>(o.top);
+  r.margin = is_given(command, "--memory-margin") ? o.margin / 100 : 0;
+  r.aim = o.objective == "cost"   ? plan_aim::cost
+          : o.objective == "days" ? plan_aim::days
+                                  : plan_aim::time;
+  r.tokens = 1e9 * o.tokens;
+  r.schedules = o.schedules;
+  r.any_precision = o.any_precision;
+  return r;
+}
+
+}  // namespace
+
+std::vector<emitted_file> emitted_files(std::vector<std::string> const& all) {
+  std::vector<emitted_file> files;
+  for (std::string const& each : all) {
+    framework const* of = nullptr;
+    std::string path = each;
+    for (framework const& f : frameworks())
+      if (each.starts_with(std::string(f.name) + ":")) {
+        of = &f;
+        path = each.substr(std::string_view(f.name).size() + 1);
+      }
+    files.push_back({of, path, output(path)});
+  }
+  return files;
+}
+
+bool is_json(std::string const& path) { return std::filesystem::path(path).extension() == ".json"; }
+
+int plan_by_formulas(CLI::App const& command, plan_options const& o) {
+  must_have_effect(
+      command,
+      {{"--causal", false, "on a model of formulas: they say what attention takes"},
+       {"--search", o.search == 0, "on a model of formulas: the schedules are those of the catalog"}});
+  output const to(o.output);
+  std::vector<emitted_file> const files = emitted_files(o.emitted);
+  std::optional<output> const program =
+      o.program.empty() ? std::nullopt : std::optional<output>(o.program);
+  predicted_request const r = request_of(command, o);
+  predicted_study const s = study_of(r);
+  for (emitted_file const& each : files) {
+    if (s.plans.empty()) break;
+    prediction const& first = s.plans[0].run;
+    if (each.of == nullptr) {
+      each.to.write(data_of(schedule_of(first), options_of(first),
+                            is_json(each.path) ? "json" : "pytorch", ashlar::csv_dialect::i_b,
+                            {.ticks_per_unit = 1'000'000, .unit = "ms"}));
+      continue;
+    }
+    // The best that it runs.
+    auto const runs = std::find_if(s.plans.begin(), s.plans.end(), [&](predicted_plan const& p) {
+      return obstacle_of(*each.of, p.run).empty();
+    });
+    if (runs == s.plans.end())
+      throw usage_error(fmt::format("{} does not run the first plan: {}; nor any other of those shown",
+                                    title_of(*each.of), obstacle_of(*each.of, first)));
+    each.to.write(configuration_of(*each.of, runs->run));
+  }
+  std::string const compared = o.against.empty() ? "" : comparison_with(o.against, r, s);
+  to.write(o.format == "json"   ? json_of(s)
+           : o.format == "svg"  ? svg_of(r, s)
+           : o.format == "html" ? html_of(r, s, o.explains)
+                                : text_of(s, o.explains) + compared);
+  if (program && !s.plans.empty()) {
+    ashlar::predict::question const& q = s.plans[0].run.asked;
+    ashlar::lower_options how;
+    how.data_ranks = q.data;
+    using enum ashlar::sharding_level;
+    constexpr ashlar::sharding_level levels[] = {none, optimizer, gradients, full};
+    how.sharding = levels[static_cast<std::size_t>(q.shares)];
+    program->write(data_of(schedule_of(s.plans[0].run), options_of(s.plans[0].run), "pytorch-comms",
+                           ashlar::csv_dialect::detect, {}, how));
+  }
+  return s.plans.empty() ? invalid : done;
+}
+
+}  // namespace tool

@@ -1,0 +1,276 @@
+#include "plan/predicted_plan.hpp"
+
+#include "command.hpp"
+#include "files/json_object.hpp"
+#include "options/number_option.hpp"
+#include "predict/best_layouts.hpp"
+#include "predict/embedded.hpp"
+#include "predict/layout_words.hpp"
+#include "predict/names.hpp"
+#include "predict/question_options.hpp"
+#include <ashlar/catalog/searched_entries.hpp>
+#include <ashlar/core/refuse.hpp>
+#include <ashlar/predict/stage_devices.hpp>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace tool {
+
+namespace {
+
+using ashlar::predict::layouts_found;
+using ashlar::predict::open_sizes;
+using ashlar::predict::question;
+using ashlar::predict::ranked_layout;
+
+constexpr double executed_passes = 60'000;  // of a schedule; more take too long to be tried in dozens
+constexpr std::size_t executed_layouts = 3;
+
+// A model of the keys that `ashlar plan` has of its own, as general ones.
+described_model own_keys(std::string const& path, std::string& precision) {
+  json_object file(path);
+  nlohmann::json keys{{"num_hidden_layers", file.number("layers", 1, 1000)},
+                      {"hidden_size", file.real("hidden", 1)},
+                      {"num_attention_heads", file.real("heads", 1)},
+                      {"vocab_size", file.real("vocabulary", 1)},
+                      {"hidden_act", file.flag("gated", false) ? "silu" : "gelu"},
+                      {"tie_word_embeddings", file.flag("tied", false)}};
+  file.real("sequence", 1);
+  double const hidden = keys["hidden_size"], heads = keys["num_attention_heads"];
+  keys["intermediate_size"] = file.real("feed_forward", 1, 4 * hidden);
+  keys["num_key_value_heads"] = file.real("key_value_heads", 1, heads);
+  if (double const experts = file.real("experts", 1, 0); experts > 0) keys["num_experts"] = experts;
+  double const chosen = file.real("experts_per_token", 1, 1);
+  if (keys.contains("num_experts")) keys["num_experts_per_tok"] = chosen;
+  precision = file.word("precision", "bf16");
+  if (precision != "bf16" && precision != "fp16" && precision != "fp32")
+    file.fail(fmt::format("must give bf16, fp16 or fp32 for \"precision\", not \"{}\"",
+                          precision.substr(0, 64)));
+  file.must_be_all();
+  return described_keys(keys, path);
+}
+
+// The root of a model's file, or of the program's own.
+nlohmann::json model_keys(std::string const& model) {
+  std::string const name = model == "8B"     ? "llama3-8b"
+                           : model == "70B"  ? "llama3-70b"
+                           : model == "175B" ? "gpt3-175b"
+                                             : in_small_letters(model);
+  for (embedded_file const& each : embedded_models())
+    if (name == each.name) return nlohmann::json::parse(each.text);
+  return is_path(model) ? read_json_text(model).root : nlohmann::json::object();
+}
+
+bool has_own_keys(std::string const& model) { return model_keys(model).contains("layers"); }
+
+prediction asked_of(predicted_request const& r) {
+  option_words words = r.given;
+  std::string const model = words.at("model");
+  std::optional<described_model> own;
+  if (has_own_keys(model)) {
+    std::string precision;
+    own = own_keys(model, precision);
+    if (words.count("precision") == 0) words["precision"] = precision;
+    words["model"] = "-";
+  }
+  // What is left of the devices where sizes of a layout are fixed is not asked yet.
+  for (char const* size : {"tensor", "pipeline", "context", "data", "chunks", "expert", "expert-tensor"})
+    words.erase(size);
+  question_options const options = options_from(words);
+  prediction p = own ? prepare(options, *own, own_constants()) : prepare(options, own_constants());
+  auto const fix = [&](char const* name, int question::*size) {
+    if (auto const at = r.given.find(name); at != r.given.end())
+      p.asked.*size = number_within<int>(fmt::format("--fix {}", name), at->second, 1, 1'000'000);
+  };
+  fix("tensor", &question::tensor);
+  fix("pipeline", &question::pipeline);
+  fix("context", &question::context);
+  fix("data", &question::data);
+  fix("chunks", &question::chunks);
+  fix("expert", &question::expert);
+  fix("expert-tensor", &question::expert_tensor);
+  p.asked.device.memory_bytes *= 1 - r.margin;
+  return p;
+}
+
+open_sizes open_of(predicted_request const& r) {
+  open_sizes open = sizes_left_open(r.given);
+  bool const deals = r.given.count("layout") == 0;
+  open.stages = deals;
+  open.parts = open.again;
+  open.order = r.given.count("pipeline-inside") == 0;
+  open.format = r.any_precision && r.given.count("precision") == 0;
+  return open;
+}
+
+predicted_plan plan_of(prediction const& asked, ranked_layout const& layout) {
+  predicted_plan made{.run = asked, .bound = layout.bound};
+  made.run.asked = layout.asked;
+  made.run.is_chosen = true;
+  settle_stages(made.run);
+  made.run.recompute = recompute_word(made.run.asked);
+  answer_it(made.run);
+  return made;
+}
+
+// Schedules other than those with a closed form, by name or all.
+std::vector<ashlar::catalog::entry const*> executed_entries(std::string const& names, bool& has_1f1b,
+                                                            bool& interleaves) {
+  has_1f1b = interleaves = names.empty();
+  std::vector<ashlar::catalog::entry const*> all;
+  if (names.empty()) {
+    for (ashlar::catalog::entry const& each : ashlar::catalog::entries)
+      if (std::string_view(each.name) != "1f1b" && std::string_view(each.name) != "depth-first")
+        all.push_back(&each);
+    return all;
+  }
+  for (std::string_view rest = names;;) {
+    auto const comma = rest.find(',');
+    std::string const name = in_small_letters(rest.substr(0, comma));
+    if (name == "1f1b") {
+      has_1f1b = true;
+    } else if (name == "depth-first" || name == "interleaved") {
+      interleaves = true;
+    } else if (ashlar::catalog::entry const* const e = ashlar::catalog::find_any(name)) {
+      all.push_back(e);
+    } else {
+      throw usage_error(
+          fmt::format("--schedules takes names that `ashlar list` has, not '{}'", name.substr(0, 64)));
+    }
+    if (comma == std::string_view::npos) return all;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+// The layout with the catalog's schedule, if there is such a run and it fits.
+std::optional<predicted_plan> executed(predicted_plan const& plan, ashlar::catalog::entry const& e) {
+  predicted_plan made = plan;
+  question& q = made.run.asked;
+  bool const has_chunks =
+      e.uses(ashlar::parameter::chunk_count) || e.uses(ashlar::parameter::wave_count);
+  q.chunks = has_chunks ? std::max(2, q.chunks) : 1;
+  q.published = &e;
+  q.layout = {};
+  q.counts_ends = false;
+  made.run.layout = std::make_shared<std::string const>();
+  made.run.schedule = e.name;
+  made.bound = 0;
+  if (96.0 * q.pipeline * q.pipeline > executed_passes) return {};
+  try {
+    if (ashlar::predict::stage_count(q) > q.model.layer_count()) return {};
+    answer_it(made.run);
+  } catch (usage_error const&) {  // not every schedule is for these sizes
+    return {};
+  } catch (ashlar::predict::unpredictable const&) {
+    return {};
+  } catch (ashlar::violation const&) {
+    return {};
+  }
+  if (!made.run.answer.fits) return {};
+  return made;
+}
+
+void add_executed(std::vector<predicted_plan>& plans,
+                  std::vector<ashlar::catalog::entry const*> const& entries) {
+  std::vector<predicted_plan> bases;
+  for (predicted_plan const& each : plans)
+    if (each.run.asked.pipeline > 1 && bases.size() < executed_layouts) bases.push_back(each);
+  interrupt_watch const watch;
+  auto const add = [&](predicted_plan made) {
+    std::string const options = options_of(made.run);
+    for (predicted_plan const& each : plans)
+      if (options_of(each.run) == options) return;
+    plans.push_back(std::move(made));
+  };
+  for (predicted_plan const& base : bases)
+    for (ashlar::catalog::entry const* e : entries) {
+      if (interrupt_watch::has_come()) return;
+      if (std::optional<predicted_plan> made = executed(base, *e)) add(std::move(*made));
+    }
+}
+
+// One cluster's answer.
+void find_plans(predicted_request const& r, predicted_study& s) {
+  bool has_1f1b = true, interleaves = true;
+  auto const entries = executed_entries(r.schedules, has_1f1b, interleaves);
+  open_sizes open = open_of(r);
+  if (!interleaves && r.given.count("chunks") == 0) {
+    open.chunks = false;
+    s.asked.asked.chunks = 1;
+  }
+  std::size_t const most = std::max<std::size_t>(r.top, executed_layouts);
+  s.found = search_layouts(s.asked, open, most);
+  for (ranked_layout const& each : s.found.best) s.plans.push_back(plan_of(s.asked, each));
+  if (!entries.empty() && s.found.is_whole) add_executed(s.plans, entries);
+  auto const is_asked = [&](predicted_plan const& p) {
+    question const& q = p.run.asked;
+    return q.pipeline == 1 || q.is_executed() || (q.chunks == 1 ? has_1f1b : interleaves);
+  };
+  s.plans.erase(
+      std::remove_if(s.plans.begin(), s.plans.end(), [&](auto const& p) { return !is_asked(p); }),
+      s.plans.end());
+  for (ranked_layout const& each : s.found.smallest) s.smallest = plan_of(s.asked, each);
+}
+
+double worth(predicted_study const& s, predicted_plan const& p) {
+  double const seconds = p.run.answer.step.seconds;
+  return s.aim == plan_aim::cost ? seconds * p.run.asked.devices : seconds;
+}
+
+}  // namespace
+
+bool has_formulas(std::string const& model, std::string const& cluster) {
+  if (model_keys(model).contains("measured")) return false;
+  if (cluster.find('+') != std::string::npos) return false;
+  if (!is_path(cluster)) return true;
+  nlohmann::json const root = read_json_text(cluster).root;
+  return !root.contains("kinds") && !root.contains("flops");
+}
+
+int own_sequence(std::string const& model) {
+  nlohmann::json const keys = model_keys(model);
+  for (char const* key : {"sequence", "max_position_embeddings", "n_positions"})
+    if (auto const at = keys.find(key);
+        at != keys.end() && at->is_number_unsigned() && *at <= 10'000'000)
+      return at->get<int>();
+  return 0;
+}
+
+predicted_study study_of(predicted_request const& r) {
+  predicted_study s;
+  s.aim = r.aim;
+  s.asked = asked_of(r);
+  s.tokens = r.tokens > 0 ? r.tokens : 20 * parameters(s.asked.asked.model);
+  find_plans(r, s);
+  // As much of the cluster as makes device hours the fewest.
+  for (int nodes = s.asked.nodes / 2; r.aim == plan_aim::cost && nodes > 0; nodes /= 2) {
+    predicted_study part = s;
+    part.plans.clear();
+    part.asked.nodes = nodes;
+    part.asked.asked.devices = nodes * s.asked.asked.per_node;
+    find_plans(r, part);
+    if (part.plans.empty()) break;
+    for (predicted_plan& each : part.plans) s.plans.push_back(std::move(each));
+  }
+  std::stable_sort(s.plans.begin(), s.plans.end(),
+                   [&](auto const& a, auto const& b) { return worth(s, a) < worth(s, b); });
+  if (s.plans.size() > r.top) s.plans.resize(r.top);
+  return s;
+}
+
+double predicted_study::days(predicted_plan const& p) const {
+  question const& q = p.run.asked;
+  return tokens / (1.0 * q.batch * q.sequence) * p.run.answer.step.seconds / 86400;
+}
+
+double predicted_study::device_hours(predicted_plan const& p) const {
+  return days(p) * 24 * p.run.asked.devices;
+}
+
+}  // namespace tool

@@ -1,0 +1,231 @@
+// Runs as the files that frameworks read.
+#include "predict/choices.hpp"
+#include "predict/frameworks.hpp"
+#include "predict/layout_words.hpp"
+#include <ashlar/predict/stage_layout.hpp>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+namespace tool {
+
+namespace {
+
+using ashlar::predict::number_format;
+using ashlar::predict::question;
+using ashlar::predict::recomputation;
+using ashlar::predict::sharding;
+using ashlar::predict::stage;
+
+// The names of PyTorch's schedules.
+char const* torch_schedule(prediction const& p) {
+  std::string const word = schedule_word(p);
+  return word == "gpipe"           ? "GPipe"
+         : word == "interleaved"   ? "Interleaved1F1B"
+         : word == "breadth-first" ? "LoopedBFS"
+         : word == "dualpipev"     ? "DualPipeV"
+         : word == "zbv"           ? "ZBVZeroBubble"
+                                   : "1F1B";
+}
+
+// Megatron-LM's names of what is run again.
+std::string modules_of(recomputation again, char const* between) {
+  std::string text;
+  recomputation said = recomputation::none;
+  for (auto const& [word, part] : recomputation_choices) {
+    if (part == recomputation::none || !has(again, part) || has(said, part)
+        || std::string_view(word) == "attention")
+      continue;
+    said = said | part;
+    text += (text.empty() ? "" : between) + std::string(word);
+  }
+  return text;
+}
+
+std::vector<argument> megatron_run_arguments(prediction const& p) {
+  question const& q = p.asked;
+  std::vector<argument> all;
+  auto const add = [&](char const* name, auto const& value) {
+    all.push_back({name, fmt::format("{}", value)});
+  };
+  auto const flag = [&](char const* name) { all.push_back({name, ""}); };
+  add("seq-length", q.sequence);
+  add("max-position-embeddings", q.sequence);
+  add("global-batch-size", q.batch);
+  add("micro-batch-size", q.micro_batch);
+  add("tensor-model-parallel-size", q.tensor);
+  add("pipeline-model-parallel-size", q.pipeline);
+  if (q.context > 1) add("context-parallel-size", q.context);
+  if (q.model.has_experts()) {
+    add("expert-model-parallel-size", q.expert);
+    add("expert-tensor-parallel-size", q.expert_tensor);
+  }
+  if (q.tensor > 1) flag("sequence-parallel");
+  if (q.pipeline_inside) flag("use-tp-pp-dp-mapping");
+  std::vector<stage> const stages = stages_of(q);
+  bool const says_layout =
+      q.pipeline > 1 && (!deals_evenly(stages) || stages.back().predictions < q.model.predictions);
+  if (says_layout)
+    add("pipeline-model-parallel-layout", megatron_letters(stages));
+  else if (q.chunks > 1)
+    add("num-layers-per-virtual-pipeline-stage", stages.front().count);
+  if (q.shares == sharding::full || q.shares == sharding::gradients) {
+    flag("use-megatron-fsdp");
+    add("data-parallel-sharding-strategy",
+        q.shares == sharding::full ? "optim_grads_params" : "optim_grads");
+  }
+  if (q.shares != sharding::none) {
+    flag("use-distributed-optimizer");
+    flag("overlap-grad-reduce");
+    flag("overlap-param-gather");
+  }
+  if (has(q.again, recomputation::full)) {
+    add("recompute-granularity", "full");
+    add("recompute-method", q.again_in.are_all() ? "uniform" : "block");
+    add("recompute-num-layers", q.again_in.are_all() ? 1 : q.again_in.first);
+  } else if (q.again != recomputation::none) {
+    add("recompute-granularity", "selective");
+    add("recompute-modules", modules_of(q.again, " "));
+  }
+  if (q.attention == ashlar::predict::attention_kernel::unfused) add("attention-backend", "unfused");
+  if (q.format == number_format::fp16) flag("fp16");
+  if (q.format != number_format::fp16 && q.format != number_format::fp32) flag("bf16");
+  if (q.format == number_format::fp8) {
+    add("fp8-format", "hybrid");
+    add("fp8-recipe", "tensorwise");
+  }
+  if (q.format == number_format::mxfp8) {
+    add("fp8-format", "e4m3");
+    add("fp8-recipe", "mxfp8");
+  }
+  if (q.format == number_format::nvfp4) add("fp4-format", "e2m1");
+  return all;
+}
+
+std::string megatron_file(prediction const& p) {
+  std::string why,
+      text = fmt::format("# {}: arguments of Megatron-LM's pretrain_gpt.py\n", p.model.name);
+  std::vector<argument> all = megatron_model_arguments(p, why);
+  for (argument const& each : megatron_run_arguments(p)) all.push_back(each);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    bool const is_quoted = all[i].value.find_first_of("|()*[]") != std::string::npos;
+    text += fmt::format("--{}{}{}{}\n", all[i].name, all[i].value.empty() ? "" : " ",
+                        is_quoted ? "'" + all[i].value + "'" : all[i].value,
+                        i + 1 < all.size() ? " \\" : "");
+  }
+  return text;
+}
+
+// The same as fields of Megatron-Bridge's ConfigContainer.
+std::string bridge_file(prediction const& p) {
+  constexpr std::array names{std::pair{"num-experts", "num_moe_experts"},
+                             std::pair{"swiglu", "gated_linear_unit"}};
+  constexpr std::array of_train{"global-batch-size", "micro-batch-size"};
+  constexpr std::array of_ddp{"use-distributed-optimizer", "overlap-grad-reduce", "overlap-param-gather",
+                              "use-megatron-fsdp", "data-parallel-sharding-strategy"};
+  auto const is_in = [](auto const& list, std::string const& name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  std::string why, model = "model:\n", train = "train:\n", ddp = "ddp:\n";
+  std::vector<argument> all = megatron_model_arguments(p, why);
+  for (argument const& each : megatron_run_arguments(p)) all.push_back(each);
+  bool is_low = false;
+  for (argument const& each : all) {
+    std::string key = each.name, value = each.value.empty() ? "true" : each.value;
+    is_low = is_low || key.starts_with("fp8") || key.starts_with("fp4");
+    if (key == "untie-embeddings-and-output-weights") {
+      key = "share_embeddings_and_output_weights";
+      value = "false";
+    }
+    if (key == "disable-bias-linear") {
+      key = "add_bias_linear";
+      value = "false";
+    }
+    // Follow from others, or are told by mixed_precision.
+    if (key == "group-query-attention" || key == "max-position-embeddings") continue;
+    for (auto const& [from, to] : names)
+      if (key == from) key = to;
+    if (key == "recompute-modules") {
+      std::replace(value.begin(), value.end(), ' ', ',');
+      value = "[" + value + "]";
+    } else if (value.find_first_of("|()*") != std::string::npos) {
+      value = "\"" + value + "\"";
+    }
+    std::string& section = is_in(of_train, each.name) ? train : is_in(of_ddp, each.name) ? ddp : model;
+    std::replace(key.begin(), key.end(), '-', '_');
+    section += fmt::format("  {}: {}\n", key, value);
+  }
+  return fmt::format("# {}: fields of Megatron-Bridge's ConfigContainer\n{}{}{}", p.model.name, model,
+                     train, ddp == "ddp:\n" ? "" : ddp);
+}
+
+std::string torchtitan_file(prediction const& p) {
+  question const& q = p.asked;
+  std::string const model = torchtitan_model(p);
+  auto const blank = model.find(' ');
+  std::string text = fmt::format("# {}: arguments of torchtitan's train.py\n--module {} --config {}",
+                                 p.model.name, model.substr(0, blank), model.substr(blank + 1));
+  auto const add = [&](char const* name, auto const& value) {
+    text += fmt::format(" \\\n--{} {}", name, value);
+  };
+  bool const is_full = q.shares == sharding::full;
+  add("training.seq_len", q.sequence);
+  add("training.local_batch_size", q.pipeline > 1 ? q.batch / q.data : q.micro_batch);
+  add("training.global_batch_size", q.batch);
+  text += " \\\n--training.disable_cuda_graphs";
+  add("parallelism.tensor_parallel_degree", q.tensor);
+  add("parallelism.pipeline_parallel_degree", q.pipeline);
+  add("parallelism.context_parallel_degree", q.context);
+  add("parallelism.expert_parallel_degree", q.expert);
+  add("parallelism.data_parallel_shard_degree", is_full ? q.data : 1);
+  add("parallelism.data_parallel_replicate_degree", is_full ? 1 : q.data);
+  if (q.pipeline > 1) {
+    add("parallelism.pipeline_parallel_schedule", torch_schedule(p));
+    add("parallelism.pipeline_parallel_microbatch_size", q.micro_batch);
+    text += " \\\n--parallelism.module_fqns_per_model_part";
+    for (stage const& s : stages_of(q)) {
+      std::string part = s.has_embedding ? "tok_embeddings" : "";
+      for (int i = s.first; i < s.first + s.count; ++i)
+        part += fmt::format("{}layers.{}", part.empty() ? "" : ",", i);
+      if (s.has_head) part += (part.empty() ? "" : ",") + std::string("norm,lm_head");
+      text += " " + part;
+    }
+  }
+  // A subcommand, which comes last.
+  return text
+         + fmt::format(" \\\nactivation-checkpoint:{}\n",
+                       q.again == recomputation::full ? "full" : "none");
+}
+
+std::string deepspeed_file(prediction const& p) {
+  question const& q = p.asked;
+  nlohmann::ordered_json made{{"train_batch_size", q.batch},
+                              {"train_micro_batch_size_per_gpu", q.micro_batch},
+                              {"gradient_accumulation_steps", ashlar::predict::micro_batches(q)},
+                              {"zero_optimization", {{"stage", static_cast<int>(q.shares)}}},
+                              {"data_types", {{"grad_accum_dtype", "fp32"}}}};
+  if (q.tensor > 1) made["tensor_parallel"] = {{"autotp_size", q.tensor}};
+  if (q.pipeline > 1) made["pipeline"] = {{"stages", q.pipeline}};
+  if (q.again == recomputation::full) made["pipeline"]["activation_checkpoint_interval"] = 1;
+  if (q.format != number_format::fp32)
+    made[q.format == number_format::fp16 ? "fp16" : "bf16"] = {{"enabled", true}};
+  return made.dump(1) + "\n";
+}
+
+}  // namespace
+
+std::string configuration_of(framework const& f, prediction const& p) {
+  std::string const name = f.name;
+  return name == "megatron"          ? megatron_file(p)
+         : name == "megatron-bridge" ? bridge_file(p)
+         : name == "torchtitan"      ? torchtitan_file(p)
+                                     : deepspeed_file(p);
+}
+
+}  // namespace tool

@@ -1,0 +1,169 @@
+#include "predict/frameworks.hpp"
+
+#include "predict/framework_files.hpp"
+#include "predict/layout_words.hpp"
+#include "predict/models.hpp"
+#include <ashlar/predict/stage_layout.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+using ashlar::predict::number_format;
+using ashlar::predict::question;
+using ashlar::predict::recomputation;
+using ashlar::predict::sharding;
+using ashlar::predict::stage;
+
+bool has_word(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    auto const end = std::min(list.find(' '), list.size());
+    if (list.substr(0, end) == word) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
+std::string named(framework const& f) { return f.name; }
+
+}  // namespace
+
+std::vector<framework> const& frameworks() {
+  static std::vector<framework> const all{
+      {.name = "megatron",
+       .title = "Megatron-LM",
+       .version = "core 0.16",
+       .source =
+           "megatron/core/transformer/pipeline_parallel_layer_layout.py, transformer_config.py and "
+           "pipeline_parallel/schedules.py of megatron-core 0.16.1",
+       .any_division = true,
+       .virtual_stages = true,
+       .context = true,
+       .experts = true,
+       .expert_tensor = true,
+       .shares_optimizer = true,
+       .shares_gradients = true,
+       .first_layers = true,
+       .parts = true,
+       .low_precision = true,
+       .half = true,
+       .pipeline_inside = true,
+       .schedules = "interleaved"},
+      {.name = "megatron-bridge",
+       .title = "Megatron-Bridge (NeMo)",
+       .version = "0.3, on core 0.16",
+       .source = "docs/parallelisms.md of NVIDIA-NeMo/Megatron-Bridge; its models take the fields of "
+                 "Megatron-Core's TransformerConfig",
+       .any_division = true,
+       .virtual_stages = true,
+       .context = true,
+       .experts = true,
+       .expert_tensor = true,
+       .shares_optimizer = true,
+       .shares_gradients = true,
+       .first_layers = true,
+       .parts = true,
+       .low_precision = true,
+       .half = true,
+       .pipeline_inside = false,
+       .schedules = "interleaved"},
+      {.name = "torchtitan",
+       .title = "torchtitan",
+       .version = "0.3",
+       .source = "torchtitan/config/configs.py (module_fqns_per_model_part) and "
+                 "distributed/pipeline_parallel.py of torchtitan 0.3.0; schedules of PyTorch's "
+                 "torch/distributed/pipelining/schedules.py",
+       .any_division = true,
+       .virtual_stages = true,
+       .context = true,
+       .experts = true,
+       .expert_tensor = false,
+       .shares_optimizer = false,
+       .shares_gradients = false,
+       .first_layers = false,
+       .parts = false,
+       .low_precision = false,
+       .half = false,
+       .pipeline_inside = false,
+       .schedules = "interleaved gpipe breadth-first dualpipev zbv"},
+      {.name = "deepspeed",
+       .title = "DeepSpeed",
+       .version = "0.17",
+       .source = "deepspeed/runtime/pipe/module.py (partition_method: uniform, parameters, type) and "
+                 "docs/_pages/config-json.md of deepspeedai/DeepSpeed",
+       .any_division = false,
+       .virtual_stages = false,
+       .context = false,
+       .experts = false,
+       .expert_tensor = false,
+       .shares_optimizer = true,
+       .shares_gradients = true,
+       .first_layers = false,
+       .parts = false,
+       .low_precision = false,
+       .half = true,
+       .pipeline_inside = false,
+       .schedules = ""}};
+  return all;
+}
+
+std::string title_of(framework const& f) { return fmt::format("{} ({})", f.title, f.version); }
+
+std::string torchtitan_model(prediction const& p) {
+  auto const& a = p.asked.model;
+  for (auto const& [name, made_by] : torchtitan_models) {
+    auto const known = read_described_model(name).shape;
+    if (known.kinds == a.kinds && known.layers == a.layers && known.hidden == a.hidden
+        && known.vocabulary == a.vocabulary && known.is_tied == a.is_tied)
+      return made_by;
+  }
+  return {};
+}
+
+std::string obstacle_of(framework const& f, prediction const& p) {
+  question const& q = p.asked;
+  std::vector<stage> const stages = stages_of(q);
+  std::string const schedule = schedule_word(p);
+  if (schedule != "none" && schedule != "1f1b" && !has_word(f.schedules, schedule))
+    return fmt::format("it has no schedule like {}", schedule);
+  if (q.model.freezes_any()) return "nothing here writes which parameters are frozen";
+  if (!f.any_division && !deals_evenly(stages))
+    return "it deals layers evenly, by their parameters or by their type, not as this layout does";
+  if (q.chunks > 1 && !f.virtual_stages) return "it has no virtual stages";
+  if (q.context > 1 && !f.context) return "its pipelines have no context ranks";
+  if (q.model.has_experts() && !f.experts) return "its pipelines have no experts";
+  if (q.expert_tensor > 1 && !f.expert_tensor) return "its experts have no tensor ranks";
+  bool const is_sharded = q.shares == sharding::full || q.shares == sharding::gradients;
+  if (q.shares == sharding::optimizer && !f.shares_optimizer)
+    return "it shares weights with gradients and optimizer, or nothing: not the optimizer's state alone";
+  if (q.shares == sharding::gradients && !f.shares_gradients)
+    return "it shares weights with gradients and optimizer, or nothing: not gradients alone";
+  if (is_sharded && q.pipeline > 1 && f.shares_optimizer)
+    return "beside a pipeline it shares the optimizer's state at most";
+  if (q.again != recomputation::none) {
+    if (!q.again_in.these.empty()) return "nothing here writes which single layers are run again";
+    if (!has(q.again, recomputation::full) && !f.parts) return "it runs whole layers again, not parts";
+    if (!q.again_in.are_all() && !(f.first_layers && has(q.again, recomputation::full)))
+      return "it does not run the first layers of each stage again";
+  }
+  if (ashlar::predict::is_low(q.format) && !f.low_precision)
+    return "nothing here writes how its products get fewer bits than 16";
+  if (q.format == number_format::fp16 && !f.half) return "it has bf16, not fp16";
+  if (q.pipeline_inside && !f.pipeline_inside)
+    return "its pipeline ranks are further apart than its data ranks";
+  std::string why;
+  if (named(f) == "megatron" || named(f) == "megatron-bridge") megatron_model_arguments(p, why);
+  if (named(f) == "torchtitan" && torchtitan_model(p).empty())
+    why = "it has no configuration of this model";
+  if (named(f) == "torchtitan" && why.empty() && q.model.predictions > 0)
+    why = "its configuration of this model has no layers that predict further tokens";
+  return why;
+}
+
+}  // namespace tool

@@ -1,0 +1,45 @@
+// What training programs run, and the files that tell them a run: in one table.
+#pragma once
+
+#include "predict/report.hpp"
+
+#include <string>
+#include <vector>
+
+namespace tool {
+
+struct framework {
+  char const* name;  // of --emit
+  char const* title;
+  char const* version;  // that the rest of the line is of
+  char const* source;   // where it says so
+  bool any_division;    // layers are dealt in any way; false: as many to each stage
+  bool virtual_stages, context, experts, expert_tensor;
+  bool shares_optimizer;     // ZeRO-1
+  bool shares_gradients;     // ZeRO-2, without a pipeline
+  bool first_layers, parts;  // that are run again; false: whole models
+  bool low_precision, half;  // fp8 and narrower; fp16
+  bool pipeline_inside;      // ranks in that order
+  char const* schedules;     // beside 1f1b, with blanks
+};
+
+std::vector<framework> const& frameworks();
+std::string title_of(framework const& f);
+
+// Why it does not run this; empty if it does.
+std::string obstacle_of(framework const& f, prediction const& p);
+
+// A file that tells it the run, which it has no obstacle to.
+std::string configuration_of(framework const& f, prediction const& p);
+
+// The module and the function of torchtitan's that make the model, with a blank; empty: none does.
+std::string torchtitan_model(prediction const& p);
+
+// Megatron-LM's arguments that make a model, each with its value; a flag has none. What no arguments
+// make is said in `why`.
+struct argument {
+  std::string name, value;
+};
+std::vector<argument> megatron_model_arguments(prediction const& p, std::string& why);
+
+}  // namespace tool

@@ -1,0 +1,94 @@
+#include "predict/layout_words.hpp"
+
+#include "predict/choices.hpp"
+#include <ashlar/predict/stage_layout.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+namespace tool {
+
+namespace {
+
+using ashlar::predict::question;
+using ashlar::predict::recomputation;
+using ashlar::predict::stage;
+
+std::string times(char what, int count) {
+  return count <= 3 ? std::string(static_cast<std::size_t>(count), what)
+                    : fmt::format("{}*{}", what, count);
+}
+
+// Calls `add(word, how many)` for each run of equal words.
+template <class Add>
+void each_run(std::vector<std::string> const& words, Add add) {
+  for (std::size_t i = 0, end = 0; i < words.size(); i = end) {
+    while (end < words.size() && words[end] == words[i]) ++end;
+    add(words[i], end - i);
+  }
+}
+
+}  // namespace
+
+std::string megatron_letters(std::vector<stage> const& stages) {
+  std::vector<std::string> words;
+  for (stage const& s : stages)
+    words.push_back((s.has_embedding ? "E" : "") + times('t', s.count) + times('m', s.predictions)
+                    + (s.has_head ? "L" : ""));
+  std::string const last = words.back();
+  words.pop_back();
+  std::string text;
+  each_run(words, [&](std::string const& word, std::size_t count) {
+    text += count == 1 ? word + "|" : fmt::format("({}|)*{},", word, count);
+  });
+  return text + last;
+}
+
+std::string layer_counts(std::vector<stage> const& stages) {
+  std::vector<std::string> words;
+  for (stage const& s : stages) words.push_back(fmt::format("{}", s.count));
+  std::string text;
+  each_run(words, [&](std::string const& word, std::size_t count) {
+    text += (text.empty() ? "" : " ") + word;
+    if (count > 1) text += fmt::format("x{}", count);
+  });
+  return text;
+}
+
+bool deals_evenly(std::vector<stage> const& stages) {
+  return std::all_of(stages.begin(), stages.end(),
+                     [&](stage const& s) { return s.count == stages.front().count; });
+}
+
+std::string schedule_word(prediction const& p) {
+  question const& q = p.asked;
+  if (!p.schedule.empty()) return p.schedule;
+  return q.pipeline == 1 ? "none" : q.chunks == 1 ? "1f1b" : "interleaved";
+}
+
+std::string recompute_word(question const& q) {
+  if (q.again == recomputation::none) return "none";
+  if (!q.again_in.these.empty()) return {};
+  std::string text;
+  recomputation named = recomputation::none;
+  for (auto const& [word, part] : recomputation_choices) {
+    if (part == recomputation::none || !has(q.again, part) || has(named, part)) continue;
+    named = named | part;
+    text += (text.empty() ? "" : ",") + std::string(word);
+  }
+  return q.again_in.are_all() ? text : fmt::format("{}:{}", text, q.again_in.first);
+}
+
+void settle_stages(prediction& p) {
+  if (p.asked.dealt.empty()) return;
+  p.layout = std::make_shared<std::string const>(megatron_letters(p.asked.dealt));
+  p.asked.layout = *p.layout;
+  p.asked.dealt.clear();
+  p.asked.counts_ends = false;
+}
+
+}  // namespace tool

@@ -1,0 +1,30 @@
+// Stages and what is run again, in words that are read back.
+#pragma once
+
+#include "predict/report.hpp"
+#include <ashlar/predict/stage.hpp>
+
+#include <string>
+#include <vector>
+
+namespace tool {
+
+// As Megatron-LM writes them: Et*7|(t*8|)*14,t*7L.
+std::string megatron_letters(std::vector<ashlar::predict::stage> const& stages);
+
+// Layers of each stage: "7 8x14 7".
+std::string layer_counts(std::vector<ashlar::predict::stage> const& stages);
+
+// Whether all stages have as many.
+bool deals_evenly(std::vector<ashlar::predict::stage> const& stages);
+
+// The name of its order of passes; "none" without a pipeline.
+std::string schedule_word(prediction const& p);
+
+// As --recompute takes it: "layernorm,moe_act:3"; empty where single layers are named.
+std::string recompute_word(ashlar::predict::question const& q);
+
+// Names the stages that the question deals, as --layout would.
+void settle_stages(prediction& p);
+
+}  // namespace tool

@@ -1,0 +1,32 @@
+// What Megatron-LM's arguments say of norms, biases and positions, and the parameters of these.
+#pragma once
+
+#include <ashlar/predict/architecture.hpp>
+
+#include <string>
+#include <vector>
+
+namespace tool {
+
+struct argument;
+
+struct megatron_norms {
+  bool is_rms = false;           // --normalization RMSNorm
+  bool has_biases = true;        // unless --disable-bias-linear
+  bool has_qkv_bias = false;     // --add-qkv-bias
+  bool norms_heads = false;      // --qk-layernorm
+  bool gates_shared = false;     // --moe-shared-expert-gate
+  bool learns_positions = true;  // unless --position-embedding-type rope
+  bool has_expert_bias = false;  // --moe-router-enable-expert-bias
+  bool are_counted = true;       // false: a model without them, for which no arguments are needed
+
+  // In a model that has its matrices: sets what stands beside them.
+  void count_in(ashlar::predict::architecture& a, double positions) const;
+  // Whether the model has as much beside its matrices.
+  bool fits(ashlar::predict::architecture const& a, double positions) const;
+  std::vector<argument> arguments() const;
+
+  static std::vector<megatron_norms> all();
+};
+
+}  // namespace tool

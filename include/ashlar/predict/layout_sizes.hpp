@@ -1,0 +1,75 @@
+// What sizes of a layout may be: divisors, formats of products, sets of parts that are run again.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/sort.hpp>
+#include <ashlar/predict/architecture.hpp>
+#include <ashlar/predict/machine.hpp>
+#include <ashlar/predict/recomputation.hpp>
+#include <ashlar/predict/stack.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar::predict::layouts_detail {
+
+inline std::vector<int> divisors_of(int n) {
+  std::vector<int> all;
+  for (int d = 1; d <= n / d; ++d)
+    if (n % d == 0) {
+      all.push_back(d);
+      if (d != n / d) all.push_back(n / d);
+    }
+  merge_sort(all, [](int a, int b) { return a < b; });
+  return all;
+}
+
+// The experts of every layer that has some; expert ranks divide them all.
+inline int common_experts(architecture const& a) {
+  int common = 0;
+  for (layer const& l : a.kinds)
+    if (l.feed.kind == feed_forward_kind::experts && l.feed.experts >= 1 && l.feed.experts < 1e9)
+      common = greatest_common_divisor(common, static_cast<int>(l.feed.experts));
+  return common == 0 ? 1 : common;
+}
+
+// The formats that devices have products of, from the widest on.
+inline std::vector<number_format> formats_of(machine const& m) {
+  std::vector<number_format> all{number_format::bf16};
+  if (m.peak.fp8 > 0) all.push_back(is_blackwell(m) ? number_format::mxfp8 : number_format::fp8);
+  if (m.peak.fp4 > 0) all.push_back(number_format::nvfp4);
+  return all;
+}
+
+// Sets of parts that a model has, to be run again.
+inline std::vector<recomputation> part_sets_of(architecture const& a) {
+  std::vector<recomputation> parts{recomputation::attention, recomputation::norms};
+  bool compressed = false, dense = false, shared = false;
+  for (layer const& l : a.kinds) {
+    compressed = compressed || l.mix.kind == mixer_kind::compressed;
+    dense = dense || l.feed.kind == feed_forward_kind::dense;
+    shared = shared || l.feed.shared_width > 0;
+  }
+  if (compressed) parts.push_back(recomputation::up_projections);
+  if (dense) parts.push_back(recomputation::dense);
+  if (a.has_experts()) {
+    parts.push_back(recomputation::activation);
+    parts.push_back(recomputation::experts);
+  }
+  if (shared) parts.push_back(recomputation::shared_expert);
+  std::vector<recomputation> sets{recomputation::none};
+  for (recomputation part : parts) {
+    std::size_t const so_far = sets.size();
+    for (std::size_t i = 0; i < so_far; ++i) {
+      recomputation const with = sets[i] | part;
+      // All experts have what these do.
+      bool const twice = has(with, recomputation::experts)
+                         && has(with, recomputation::activation | recomputation::shared_expert);
+      if (!twice) sets.push_back(with);
+    }
+  }
+  sets.erase(sets.begin());
+  return sets;
+}
+
+}  // namespace ashlar::predict::layouts_detail

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""What `ashlar plan --emit` writes is accepted by the packages that run it, and what it refuses they refuse.
+
+usage: framework_files.py ASHLAR
+
+With megatron-core: its parser reads the layouts, and its configuration has the sizes of the model and of the run. With torchtitan: its parser
+reads the arguments, and its stages have all modules of the model once. Skipped (77) if neither is installed.
+"""
+import json
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ASHLAR = sys.argv[1]
+DENSE = "--model llama3-70b --sequence 8192 --cluster 8x8xH100 --batch 64 --schedules 1f1b,interleaved"
+DEEP = "--model deepseek-v3 --sequence 4096 --cluster 32x8xH800 --batch 512 --schedules 1f1b,interleaved"
+
+
+def plan(asked, fixed, framework, folder):
+    file = Path(folder) / "emitted"
+    ran = subprocess.run([ASHLAR, "plan", *shlex.split(asked), "--fix", fixed, "--top", "1", "--as", "json", "--emit", f"{framework}:{file}"],
+                         capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)["plans"][0], file.read_text()
+
+
+def check_megatron(folder):
+    from megatron.core.transformer import MLATransformerConfig, TransformerConfig
+    from megatron.core.transformer.pipeline_parallel_layer_layout import PipelineParallelLayerLayout
+
+    for asked, fixed in ((DENSE, "tensor=8,pipeline=8,chunks=3,sharding=optimizer"), (DENSE, "tensor=8,pipeline=8,chunks=1,sharding=optimizer"),
+                         (DEEP, "tensor=1,pipeline=16,expert=16,chunks=2,sharding=optimizer"), (DEEP, "tensor=1,pipeline=8,expert=32,chunks=1,sharding=optimizer,recompute=full")):
+        chosen, text = plan(asked, fixed, "megatron", folder)
+        words = shlex.split(text.replace("\\\n", " "), comments=True)
+        given = {}
+        for word in words:
+            if word.startswith("--"):
+                name = word[2:].replace("-", "_")
+                given[name] = ""
+            else:
+                given[name] = (given[name] + " " + word).strip()
+        pipeline, predictions = int(given["pipeline_model_parallel_size"]), int(given.get("mtp_num_layers", 0))
+        layout = chosen["layout"]
+        parsed = PipelineParallelLayerLayout(layout, pipeline)
+        parsed.validate_layer_layout(int(given["num_layers"]), predictions or None)
+        counts = [sum(kind.name == "decoder" for kind in parsed.layout[s % pipeline][s // pipeline]) for s in range(len(chosen["layers"]))]
+        assert counts == chosen["layers"], (layout, counts)
+        sizes = dict(num_layers=int(given["num_layers"]), hidden_size=int(given["hidden_size"]), num_attention_heads=int(given["num_attention_heads"]),
+                     ffn_hidden_size=int(given["ffn_hidden_size"]), tensor_model_parallel_size=int(given["tensor_model_parallel_size"]),
+                     pipeline_model_parallel_size=pipeline, sequence_parallel="sequence_parallel" in given, gated_linear_unit="swiglu" in given,
+                     normalization=given["normalization"], add_bias_linear="disable_bias_linear" not in given, pipeline_model_parallel_layout=layout,
+                     pipeline_dtype=__import__("torch").bfloat16, bf16=True)
+        if "recompute_granularity" in given:
+            sizes |= dict(recompute_granularity=given["recompute_granularity"], recompute_method=given.get("recompute_method"))
+            if "recompute_num_layers" in given:
+                sizes["recompute_num_layers"] = int(given["recompute_num_layers"])
+            if "recompute_modules" in given:
+                sizes["recompute_modules"] = given["recompute_modules"].split()
+        if "num_experts" in given:
+            sizes |= dict(num_moe_experts=int(given["num_experts"]), moe_router_topk=int(given["moe_router_topk"]),
+                          moe_ffn_hidden_size=int(given["moe_ffn_hidden_size"]), expert_model_parallel_size=int(given["expert_model_parallel_size"]),
+                          moe_layer_freq=eval(given["moe_layer_freq"]), mtp_num_layers=predictions or None)
+        if "kv_lora_rank" in given:
+            MLATransformerConfig(**sizes, kv_lora_rank=int(given["kv_lora_rank"]), q_lora_rank=int(given["q_lora_rank"]), multi_latent_attention=True)
+        else:
+            config = TransformerConfig(**sizes, kv_channels=int(given["kv_channels"]), num_query_groups=int(given["num_query_groups"]))
+            assert config.virtual_pipeline_model_parallel_size == (chosen["chunks"] if chosen["chunks"] > 1 else config.virtual_pipeline_model_parallel_size)
+    # What we refuse, it refuses: stages that are none, layers that are too many, predictions in several stages.
+    for wrong, pipeline in (("Et|tt|L", 2), ("Ett|ttL", 2), ("Etm|tmL", 2), ("t|tEL", 2)):
+        try:
+            parsed = PipelineParallelLayerLayout(wrong, pipeline)
+            parsed.validate_layer_layout(3, 2 if "m" in wrong else None)
+        except AssertionError:
+            continue
+        raise AssertionError(f"Megatron-Core takes {wrong}")
+
+
+def check_torchtitan(folder):
+    from torchtitan.config.manager import ConfigManager
+
+    for fixed in ("tensor=8,pipeline=4,data=2,sharding=none,chunks=1,recompute=full", "tensor=8,pipeline=1,sharding=full,recompute=full"):
+        chosen, text = plan(DENSE.replace("8x8xH100", "8x8xH200"), fixed, "torchtitan", folder)
+        config = ConfigManager().parse_args(shlex.split(text.replace("\\\n", " "), comments=True))
+        p = config.parallelism
+        assert (p.tensor_parallel_degree, p.pipeline_parallel_degree) == (chosen["tensor"], chosen["pipeline"])
+        assert config.training.seq_len == 8192 and config.training.global_batch_size == 64
+        if chosen["pipeline"] > 1:
+            parts = p.module_fqns_per_model_part
+            assert [sum(name.startswith("layers.") for name in part) for part in parts] == chosen["layers"]
+            names = [name for part in parts for name in part]
+            assert names == ["tok_embeddings", *(f"layers.{i}" for i in range(80)), "norm", "lm_head"], names
+            assert p.pipeline_parallel_microbatch_size == chosen["micro_batch"]
+    refused = subprocess.run([sys.executable, "-c", "from torchtitan.config.manager import ConfigManager\n"
+                              "ConfigManager().parse_args('--module llama3 --config llama3_70b --parallelism.pipeline_ranks 2'.split())"], capture_output=True)
+    assert refused.returncode != 0
+
+
+def main():
+    checked = 0
+    for name, check in (("megatron.core", check_megatron), ("torchtitan", check_torchtitan)):
+        try:
+            __import__(name)
+        except ImportError as error:
+            print(f"without {name}: {error}")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            check(folder)
+        checked += 1
+    sys.exit(0 if checked else 77)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+// `ashlar plan` by the formulas of `ashlar predict`, from end to end.
+#include "tool/predicting.hpp"
+#include "tool/refusals.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace {
+
+std::string const small_run = "--model 8B --sequence 4096 --cluster 2x8xH100 --batch 64 ";
+
+nlohmann::json formula_plan(std::string const& arguments) {
+  tool_result const r = run_tool("plan --as json " + arguments);
+  CAPTURE(arguments);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  return nlohmann::json::parse(r.out);
+}
+
+// Without quotes, which a shell takes off.
+std::string in_shell(nlohmann::json const& plan) { return plan["options"].get<std::string>(); }
+
+}  // namespace
+
+TEST_CASE("plan by formulas: each plan is what predict says of it alone, and none of its is faster") {
+  std::string const run = "--model 8B --cluster 2x8xH100 ";
+  auto const p = formula_plan(small_run + "--top 4");
+  REQUIRE(p["plans"].size() == 4);
+  double last = 0;
+  for (auto const& plan : p["plans"]) {
+    auto const alone = predicted_run(run + in_shell(plan));
+    CHECK(alone["step_seconds"] == plan["seconds"]);
+    CHECK(alone["peak_bytes"] == plan["bytes"]);
+    CHECK(alone["fits"] == true);
+    CHECK(plan["seconds"].get<double>() >= last);
+    CHECK(plan["bytes"].get<double>() <= p["memory_budget"].get<double>());
+    int ranks = 1;
+    for (char const* size : {"tensor", "context", "pipeline", "data"}) ranks *= plan[size].get<int>();
+    CHECK(ranks == 16);
+    last = plan["seconds"];
+  }
+  auto const best = predicted_run(small_run + "--best 1");
+  CHECK(p["plans"][0]["seconds"] <= best["step_seconds"]);
+  CHECK(p["parameters"] == best["parameters"]);
+  CHECK(p["tried"] > 1000);
+  CHECK(p["left_out"]["slower"] > 0);
+}
+
+TEST_CASE("plan by formulas: a part of the space, and a run of one's own against the best of it") {
+  std::string const fixed = small_run + "--fix tensor=2,pipeline=4,sharding=optimizer --top 2 ";
+  tool_result const r =
+      run_tool("plan " + fixed + "--explain-against '--tensor 4 --pipeline 2 --sharding optimizer'");
+  REQUIRE(r.code == 0);
+  for (char const* part : {"layouts were tried", " take longer than the last of these", "Yours: ",
+                           "more than the first", "GiB on the fullest device", "products of matrices"})
+    CHECK_MESSAGE(contains(r.out, part), part);
+  auto const found = formula_plan(fixed);
+  for (auto const& plan : found["plans"])
+    CHECK((plan["tensor"] == 2 && plan["pipeline"] == 4 && plan["sharding"] == "optimizer"));
+  auto const first = formula_plan(fixed)["plans"][0];
+  std::string own = in_shell(first), quoted;
+  for (char c : own) quoted += c == '\'' ? std::string("\"") : std::string(1, c);
+  CHECK(contains(run_tool("plan " + fixed + "--explain-against '" + quoted + "'").out,
+                 "as long as the first"));
+  all_refused(
+      {{"plan " + small_run + "--fix tensors=2", "--fix takes NAME=VALUE"},
+       {"plan " + small_run + "--fix tensor", "--fix takes NAME=VALUE"},
+       {"plan " + small_run + "--fix tensor=3,data=5", "no layout is possible"},
+       {"plan " + small_run + "--explain-against '--batch 32'", "its batch is 32, and the plan's 64"},
+       {"plan " + small_run + "--search 2", "--search has no effect"},
+       {"plan " + small_run + "--schedules hanayo,nonsense", "not 'nonsense'"},
+       {"plan --model llama3.1-405b --cluster 8xH100 --batch 8", "--sequence is required"}});
+}
+
+TEST_CASE("plan by formulas: schedules of the catalog on the best layouts") {
+  std::string const fixed = small_run + "--fix tensor=2,pipeline=4,sharding=optimizer --top 30 ";
+  bool has_others = false;
+  auto const found = formula_plan(fixed);
+  for (auto const& plan : found["plans"]) {
+    if (plan["schedule"] == "1f1b" || plan["schedule"] == "interleaved") continue;
+    has_others = true;
+    auto const alone = predicted_run("--model 8B --cluster 2x8xH100 " + in_shell(plan));
+    CHECK(alone["step_seconds"] == plan["seconds"]);
+  }
+  CHECK(has_others);
+  auto const plain = formula_plan(fixed + "--schedules 1f1b");
+  for (auto const& plan : plain["plans"]) CHECK(plan["schedule"] == "1f1b");
+}
+
+// 126 layers on 16 stages are 7, 8 x 14, 7, which Megatron-LM and torchtitan run.
+TEST_CASE("plan by formulas: a published layout is found, and frameworks run it") {
+  std::string const published =
+      "--model llama3.1-405b --sequence 8192 --cluster 2048x8xH200 --batch 2048 --fix "
+      "tensor=8,pipeline=16,context=1,micro-batch=1,chunks=1,recompute=none,sharding=optimizer "
+      "--schedules 1f1b ";
+  auto const p = formula_plan(published + "--top 1")["plans"][0];
+  auto const of_report = predicted_run(
+      "--model llama3.1-405b --sequence 8192 --cluster 2048x8xH200 --batch 2048 --tensor 8 --pipeline "
+      "16 "
+      "--sharding optimizer --layout 7,8,8,8,8,8,8,8,8,8,8,8,8,8,8,7");
+  CHECK(of_report["fits"] == true);
+  CHECK(p["seconds"] <= of_report["step_seconds"]);
+  CHECK(p["division_bound"] == p["seconds"]);
+  CHECK(!p["obstacles"].contains("megatron"));
+  CHECK(contains(p["megatron"].get<std::string>(), "--kv-channels 128"));
+  CHECK(contains(p["obstacles"]["torchtitan"].get<std::string>(), "not the optimizer's state alone"));
+  CHECK(contains(p["obstacles"]["deepspeed"].get<std::string>(), "deals layers evenly"));
+}
+
+TEST_CASE("plan by formulas: configurations are read back as the same run") {
+  struct emitted_run {
+    char const *model, *sequence, *cluster, *batch, *fixed, *framework;
+  };
+  for (emitted_run const& e :
+       {emitted_run{"llama3-70b", "8192", "8x8xH100", "64",
+                    "tensor=8,pipeline=4,sharding=optimizer,recompute=none", "megatron"},
+        emitted_run{"llama3-70b", "8192", "8x8xH100", "64",
+                    "tensor=8,pipeline=4,sharding=optimizer,recompute=none", "megatron-bridge"},
+        emitted_run{"deepseek-v3", "4096", "32x8xH800", "512",
+                    "tensor=1,pipeline=16,expert=16,micro-batch=1,sharding=optimizer,recompute=full",
+                    "megatron"},
+        emitted_run{"qwen3-30b-a3b", "4096", "4x8xH100", "128",
+                    "tensor=2,pipeline=2,expert=4,micro-batch=1,sharding=optimizer", "megatron-bridge"},
+        emitted_run{"gpt3-175b", "2048", "16x8xA100-80", "128",
+                    "tensor=8,pipeline=8,micro-batch=1,sharding=optimizer", "megatron"},
+        emitted_run{"llama3-70b", "8192", "8x8xH100", "64",
+                    "tensor=8,pipeline=1,sharding=full,recompute=full", "torchtitan"}}) {
+    CAPTURE(e.model);
+    CAPTURE(e.framework);
+    std::string const file = (scratch() / (std::string("emitted.") + e.framework)).string();
+    std::string const same = std::string("--model ") + e.model + " --cluster " + e.cluster
+                             + " --sequence " + e.sequence + " --batch " + e.batch + " ";
+    auto const p = formula_plan(same + "--top 1 --schedules 1f1b,interleaved --fix " + e.fixed
+                                + " --emit " + e.framework + ":" + file)["plans"][0];
+    std::string const kind = std::string(e.framework) == "torchtitan" ? "torchtitan " : "megatron ";
+    auto const asked =
+        predicted_run(std::string("--model ") + e.model + " --cluster " + e.cluster + " " + in_shell(p));
+    auto const read = predicted_run(std::string("--cluster ") + e.cluster + " --" + kind + file);
+    CHECK(read["parameters"] == asked["parameters"]);
+    CHECK(read["active_parameters"] == asked["active_parameters"]);
+    CHECK(read["prediction_parameters"] == asked["prediction_parameters"]);
+    CHECK(read["data"] == asked["data"]);
+    // The same layout in the same program.
+    auto const again =
+        predicted_run(std::string("--cluster ") + e.cluster + " --stack megatron-core --" + kind + file);
+    auto const core =
+        predicted_run(std::string("--model ") + e.model + " --cluster " + e.cluster + " " + in_shell(p)
+                      + (contains(in_shell(p), "--stack") ? "" : " --stack megatron-core"));
+    CHECK(again["step_seconds"].get<double>()
+          == doctest::Approx(core["step_seconds"].get<double>()).epsilon(1e-9));
+    CHECK(again["peak_bytes"].get<double>()
+          == doctest::Approx(core["peak_bytes"].get<double>()).epsilon(1e-6));
+  }
+}
+
+TEST_CASE(
+    "plan by formulas: what a training costs, memory that is left free, and files of the first plan") {
+  std::string const fixed =
+      small_run + "--fix tensor=2,pipeline=2,sharding=optimizer --top 2 --schedules 1f1b ";
+  auto const whole = formula_plan(fixed), less = formula_plan(fixed + "--memory-margin 40");
+  CHECK(less["memory_budget"].get<double>() < 0.65 * whole["memory_budget"].get<double>());
+  tool_result const days = run_tool("plan " + fixed + "--objective days --tokens 100");
+  CHECK(contains(days.out, "device hours"));
+  auto const cost = formula_plan(fixed + "--objective cost")["plans"][0];
+  CHECK(cost["device_hours"] <= whole["plans"][0]["device_hours"]);
+  CHECK(contains(run_tool("plan " + fixed + "--as svg").out, "<svg"));
+  CHECK(contains(run_tool("plan " + fixed + "--as html").out, "<!DOCTYPE html>"));
+  std::string const json = (scratch() / "first.json").string(), csv = (scratch() / "first.csv").string(),
+                    program = (scratch() / "program.csv").string();
+  CHECK(
+      run_tool("plan " + fixed + "--emit " + json + " --emit " + csv + " --emit-program " + program).code
+      == 0);
+  for (std::string const& file : {json, csv, program}) CHECK(run_tool("check " + file).code == 0);
+  tool_result const none = run_tool("plan --model 175B --cluster 8xH100 --batch 8");
+  CHECK(none.code == 1);
+  CHECK(contains(none.out, "None fits; the smallest:"));
+}
