@@ -5,6 +5,8 @@
 #include <ashlar/block/check.hpp>
 #include <ashlar/schedule/check.hpp>
 
+#include <limits>
+
 using namespace shapes;
 
 namespace {
