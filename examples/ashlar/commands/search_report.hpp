@@ -1,0 +1,41 @@
+// What `ashlar search` is asked, and what it says of what it has found.
+#pragma once
+
+#include "options/layer_options.hpp"
+#include "options/layout_options.hpp"
+#include "options/limit_options.hpp"
+#include "report/search_run.hpp"
+#include <ashlar/search/portfolio.hpp>
+
+#include <string>
+#include <vector>
+
+namespace tool {
+
+struct search_options {
+  layout_options model;
+  limit_options limit;
+  layer_options layers;
+  std::string aim = "span";
+  search_budget budget;
+  std::vector<std::string> starts;
+  std::string format = "text";
+  std::string dialect = "detect";
+  std::string output = "-";
+};
+
+// A layout for which the limit leaves no schedule.
+struct infeasible_layout {
+  ashlar::layout_choice choice;
+  shortfall lacks;
+};
+
+// A table of the layouts, what is proved of the best, and its picture where that is not too long.
+std::string text_of(std::vector<ashlar::searched_layout> const& all,
+                    std::vector<infeasible_layout> const& infeasible, search_options const& o);
+
+// The best schedule as `ashlar emit --as json` writes it, and figures of all layouts.
+std::string json_of(std::vector<ashlar::searched_layout> const& all,
+                    std::vector<infeasible_layout> const& infeasible, search_options const& o);
+
+}  // namespace tool
