@@ -92,23 +92,21 @@ ASHLAR_INLINE void csv_program_writer::transfer(csv_token const& t) {
   int const other = t.other_stage(), peer = made_.where.device_of(0, other);
   opcode const code = t.sends() ? opcode::send : opcode::receive;
   write({.code = code,
-         .lane = made_.transfer_lane(peer, code, t.what.kind),
          .what = {t.what.kind, t.sends() ? t.what.stage : other, t.what.micro_batch},
          .to = t.sends() ? other : t.what.stage,
          .peer = peer});
 }
 
 ASHLAR_INLINE void csv_program_writer::share(opcode code, slot_kind subject, int stage) {
-  bool const on_device = subject == slot_kind::weight_gradient && code != opcode::reduce_scatter;
   write({.code = code,
          .subject = subject,
-         .lane = on_device ? compute_lane : made_.collective_lane(),
          .what = {subject == slot_kind::weight ? pass_kind::forward : pass_kind::backward_weight, stage,
                   0},
          .group = stage});
 }
 
 ASHLAR_INLINE void csv_program_writer::write(instruction i) {
+  i.lane = made_.lane_of(i);
   i.first_operand = static_cast<int>(made_.operands.size());
   for_each_operand(shape_, device_, i, [&](value_key const& v, access how, int) {
     made_.operands.push_back({slot_of(v), how});

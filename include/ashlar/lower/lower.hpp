@@ -185,7 +185,6 @@ class lowering {
   constexpr void write_collective(part_id part, tick time) {
     out_.write({.code = opcode::all_reduce,
                 .subject = slot_kind::work,
-                .lane = out_.made().collective_lane(),
                 .what = part,
                 .group = group_of_job(out_.made(), part.job)},
                time + s_.work.view().duration(part));
@@ -201,11 +200,7 @@ class lowering {
     bool const sends = e.source == device;
     int const peer = sends ? e.target : e.source;
     opcode const code = sends ? opcode::send : opcode::receive;
-    out_.write({.code = code,
-                .lane = out_.made().transfer_lane(peer, code, e.what.kind),
-                .what = e.what,
-                .to = e.to,
-                .peer = peer},
+    out_.write({.code = code, .what = e.what, .to = e.to, .peer = peer},
                sends ? at + s_.cost.transfer(device, peer) + (late_ ? 1 : 0) : at);
   }
 

@@ -75,10 +75,7 @@ class sharing_writer {
     if (options_.step == optimizer_step::after_norm) {
       int const everyone = out_.made().groups.everyone();
       write({.code = opcode::measure, .subject = slot_kind::scalar, .group = everyone});
-      write({.code = opcode::all_reduce,
-             .subject = slot_kind::scalar,
-             .lane = out_.made().all_reduce_lane(everyone),
-             .group = everyone});
+      write({.code = opcode::all_reduce, .subject = slot_kind::scalar, .group = everyone});
     }
     for (int group : reduced_) write({.code = opcode::optimize, .group = group});
   }
@@ -143,10 +140,7 @@ class sharing_writer {
     out_.write(i, 0);  // values of the step keep their slots
   }
   constexpr void clear(slot_kind kind, int group) {
-    write({.code = opcode::clear,
-           .subject = kind,
-           .lane = kind == slot_kind::gradient_shard ? out_.made().collective_lane() : compute_lane,
-           .group = group});
+    write({.code = opcode::clear, .subject = kind, .group = group});
   }
 
   constexpr void write_next() {
@@ -155,16 +149,12 @@ class sharing_writer {
     if (c.code == opcode::clear) return clear(slot_kind::weight_gradient, c.stage);
     write({.code = c.code,
            .subject = scatters ? slot_kind::weight_gradient : slot_kind::weight,
-           .lane = out_.made().collective_lane(),
            .group = c.stage});
   }
 
   constexpr void write_reduction(int group) {
     slot_kind const kind = out_.made().view().gradient_kind(group);
-    write({.code = opcode::all_reduce,
-           .subject = kind,
-           .lane = out_.made().all_reduce_lane(group),
-           .group = group});
+    write({.code = opcode::all_reduce, .subject = kind, .group = group});
     reduced_.push_back(group);
   }
 

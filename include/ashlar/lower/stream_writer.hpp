@@ -66,8 +66,10 @@ class stream_writer {
       made_.operands.push_back({slot_of(v, how, reads, end), how});
     });
     made_.instructions.push_back(i);
-    made_.instructions.back().first_operand = static_cast<int>(first);
-    made_.instructions.back().operand_count = static_cast<int>(made_.operands.size() - first);
+    instruction& written = made_.instructions.back();
+    written.lane = made_.lane_of(i);
+    written.first_operand = static_cast<int>(first);
+    written.operand_count = static_cast<int>(made_.operands.size() - first);
   }
 
  private:

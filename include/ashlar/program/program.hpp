@@ -162,11 +162,18 @@ struct program {
   constexpr int collective_lane() const {
     return first_transfer_lane + transfer_lane_count(lanes, device_count());
   }
-  // The lane of an all-reduce. If there is nobody to meet, no collective is needed, and it computes. A
-  // sum over ranks, or of what was scattered over them, is waited for on the lane of collectives, so
-  // that passes go on.
-  constexpr int all_reduce_lane(int group) const {
-    return groups.holders(group).size() > 1 || data_ranks > 1 ? collective_lane() : compute_lane;
+  // The lane that an instruction belongs on, which follows from all else that it says; its group must
+  // exist. An all-reduce with nobody to meet needs no collective, and computes. A sum over ranks, or of
+  // what was scattered over them, is waited for on the lane of collectives, so that passes go on.
+  constexpr int lane_of(instruction const& i) const {
+    if (i.code == opcode::compute) return compute_lane;
+    if (i.code == opcode::send || i.code == opcode::receive)
+      return transfer_lane(i.peer, i.code, i.what.kind);
+    bool computes = i.code == opcode::measure || i.code == opcode::optimize;
+    if (i.code == opcode::clear) computes = i.subject != slot_kind::gradient_shard;
+    if (i.code == opcode::all_reduce && !sums_work(i))
+      computes = groups.holders(i.group).size() == 1 && data_ranks == 1;
+    return computes ? compute_lane : collective_lane();
   }
 
   // Valid while the program is.

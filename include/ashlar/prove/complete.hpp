@@ -213,33 +213,12 @@ constexpr diagnosis states_are_cleared(program const& p, message_index const& in
   return {};
 }
 
-constexpr int lane_for(program const& p, instruction const& i) {
-  switch (i.code) {
-    case opcode::compute:
-    case opcode::measure:
-    case opcode::optimize:
-      return compute_lane;
-    case opcode::send:
-    case opcode::receive:
-      return p.transfer_lane(i.peer, i.code, i.what.kind);
-    case opcode::all_reduce:
-      return sums_work(i) ? p.collective_lane() : p.all_reduce_lane(i.group);
-    case opcode::clear:
-      return i.subject == slot_kind::gradient_shard ? p.collective_lane() : compute_lane;
-    case opcode::all_gather:
-    case opcode::release:
-    case opcode::reduce_scatter:
-      break;
-  }
-  return p.collective_lane();
-}
-
 // Computing, the transfers with a peer and the collectives have a lane each: a model is called by one
 // thread per device, and a communicator belongs to one lane. Only then does the order of a lane say in
 // which order messages meet.
 constexpr diagnosis lanes_are_right(program const& p, message_index const& index) {
   for (std::size_t i = 0; i < p.instructions.size(); ++i)
-    if (p.instructions[i].lane != lane_for(p, p.instructions[i]))
+    if (p.instructions[i].lane != p.lane_of(p.instructions[i]))
       return {.broken = rule::every_instruction_is_on_its_lane,
               .first = index.at(static_cast<int>(i)),
               .number = p.instructions[i].lane};
