@@ -46,8 +46,8 @@ class work_register {
                 .first = {.device = work_.part(what).device, .what = what}};
       }
     for (work_edge const& e : work_.into) {
-      bool const reads_pass = !is_part(e.from);
-      if (!reads_pass && is_part(e.to)) continue;
+      bool const reads_pass = e.from.kind != pass_kind::work;
+      if (!reads_pass && e.to.kind == pass_kind::work) continue;
       pass const of_pipeline = reads_pass ? e.from : e.to, part = reads_pass ? e.to : e.from;
       int const device = work_.part(part_of(part)).device;
       diagnosis d{.first = {.device = device, .what = part}, .second = {.what = of_pipeline}};
@@ -70,7 +70,7 @@ class work_register {
   constexpr diagnosis check_inputs(site const& where, tick start, pass_register const& passes) const {
     diagnosis found;
     for_each_work_input(work_, where.what, [&](pass from, tick delay) {
-      bool const is_work = is_part(from);
+      bool const is_work = from.kind == pass_kind::work;
       tick const arrival = delay
                            + (is_work ? end_of(part_of(from))
                                       : passes(from.micro_batch, from.stage, result_of(from.kind)).end);
@@ -107,8 +107,8 @@ struct pass_ends {
 
   // Of a pass that exists; 0 until it is entered.
   constexpr tick of(pass const& what) const {
-    return is_part(what) ? work.end_of(part_of(what))
-                         : passes(what.micro_batch, what.stage, result_of(what.kind)).end;
+    return what.kind == pass_kind::work ? work.end_of(part_of(what))
+                                        : passes(what.micro_batch, what.stage, result_of(what.kind)).end;
   }
 
   pass_register passes;

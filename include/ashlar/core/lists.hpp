@@ -36,4 +36,38 @@ class lists {
   dynamic_array<T> all_;
 };
 
+// Read-only access to lists that lie one after the other in an array.
+template <class T>
+struct lists_view {
+  list_view<int> begin;  // of each list, and the end
+  list_view<T> all;
+
+  constexpr int size() const { return static_cast<int>(begin.size()) - 1; }
+  constexpr list_view<T> operator[](int number) const {
+    return {all.data() + nth(begin, number), all.data() + nth(begin, number + 1)};
+  }
+};
+
+// Lists that are written one after the other.
+template <class T>
+class written_lists {
+ public:
+  constexpr int size() const { return static_cast<int>(begin_.size()) - 1; }
+  // Adds to the list that is being written, which is number size() and not yet one of them.
+  constexpr void add(T const& element) { all_.push_back(element); }
+  constexpr list_view<T> being_written() const {
+    return {all_.data() + begin_.back(), all_.data() + all_.size()};
+  }
+  constexpr void end_list() { begin_.push_back(static_cast<int>(all_.size())); }
+
+  // Valid until more is written.
+  constexpr lists_view<T> view() const { return {view_of(begin_), view_of(all_)}; }
+
+  friend constexpr bool operator==(written_lists const&, written_lists const&) = default;
+
+ private:
+  dynamic_array<int> begin_ = dynamic_array<int>(1, 0);
+  dynamic_array<T> all_;
+};
+
 }  // namespace ashlar

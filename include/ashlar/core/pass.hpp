@@ -34,7 +34,8 @@ struct part_id {
   friend constexpr bool operator==(part_id const&, part_id const&) = default;
 };
 
-// Whether a pass is a part of work, and which.
+// Whether a pass is a part of work, and which. (Where constant evaluation asks for each pass, the kind
+// is compared in place: a call costs steps.)
 constexpr bool is_part(pass const& what) { return what.kind == pass_kind::work; }
 constexpr part_id part_of(pass const& what) { return {what.stage, what.micro_batch}; }
 

@@ -5,6 +5,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/list_view.hpp>
+#include <ashlar/core/lists.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/placement.hpp>
@@ -42,15 +43,13 @@ enum class optimizer_step : unsigned char {
 
 // Read-only access to the groups of a program; see parameter_groups.
 struct group_view {
-  list_view<int> holder_begin;
-  list_view<int> holder;
-  list_view<int> stage_begin;
-  list_view<int> stage;
+  lists_view<int> all_holders;  // by group, `everyone()` last
+  lists_view<int> all_stages;   // by group
 
-  constexpr int count() const { return static_cast<int>(stage_begin.size()) - 1; }
+  constexpr int count() const { return all_stages.size(); }
   constexpr int everyone() const { return count(); }
-  constexpr list_view<int> holders(int group) const { return slice(holder_begin, holder, group); }
-  constexpr list_view<int> stages(int group) const { return slice(stage_begin, stage, group); }
+  constexpr list_view<int> holders(int group) const { return all_holders[group]; }
+  constexpr list_view<int> stages(int group) const { return all_stages[group]; }
 
   // A device's place among the holders of a group; -1 if it is none of them.
   constexpr int member_of(int group, int device) const {
@@ -60,12 +59,6 @@ struct group_view {
       ++place;
     }
     return -1;
-  }
-
- private:
-  static constexpr list_view<int> slice(list_view<int> begin, list_view<int> all, int group) {
-    auto const g = static_cast<std::size_t>(group);
-    return {all.first + begin[g], all.first + begin[g + 1]};
   }
 };
 
@@ -98,25 +91,24 @@ class parameter_groups {
       : stages_(where.stage_count()) {
     for (int stage = 0; stage < stages_; ++stage) {
       add_stage(where, stage);
-      close();
+      end_group();
     }
     for (std::vector<int> const& group : shared) {
       if (group.empty()) refuse({.broken = rule::counts_are_positive});
       for (int stage : group) {
         bool known = stage < 0 || stage >= stages_;
-        for (std::size_t i = begin_of(stage_begin_); i < stage_.size(); ++i)
-          known = known || stage_[i] == stage;
+        for (int const other : group_stages_.being_written()) known = known || other == stage;
         if (known) refuse({.broken = rule::every_pass_is_known, .first = {.what = {.stage = stage}}});
         add_stage(where, stage);
       }
-      close();
+      end_group();
     }
-    for (int d = 0; d < where.device_count(); ++d) holder_.push_back(d);
-    holder_begin_.push_back(static_cast<int>(holder_.size()));
+    for (int d = 0; d < where.device_count(); ++d) holders_.add(d);
+    holders_.end_list();
   }
 
   // Parameter groups, without `everyone()`.
-  constexpr int count() const { return static_cast<int>(stage_begin_.size()) - 1; }
+  constexpr int count() const { return group_stages_.size(); }
   constexpr int everyone() const { return count(); }
   constexpr list_view<int> holders(int group) const { return view().holders(group); }
   constexpr list_view<int> stages(int group) const { return view().stages(group); }
@@ -143,35 +135,28 @@ class parameter_groups {
   }
 
   // Valid while the groups are.
-  constexpr group_view view() const {
-    return {view_of(holder_begin_), view_of(holder_), view_of(stage_begin_), view_of(stage_)};
-  }
+  constexpr group_view view() const { return {holders_.view(), group_stages_.view()}; }
 
   friend constexpr bool operator==(parameter_groups const&, parameter_groups const&) = default;
 
  private:
-  static constexpr std::size_t begin_of(std::vector<int> const& begins) {
-    return static_cast<std::size_t>(begins.back());
-  }
-
   constexpr void add_stage(placement const& where, int stage) {
-    stage_.push_back(stage);
+    group_stages_.add(stage);
     for (int route = 0; route < where.route_count(); ++route) {
       int const device = where.device_of(route, stage);
       bool known = false;
-      for (std::size_t i = begin_of(holder_begin_); i < holder_.size(); ++i)
-        known = known || holder_[i] == device;
-      if (!known) holder_.push_back(device);
+      for (int const other : holders_.being_written()) known = known || other == device;
+      if (!known) holders_.add(device);
     }
   }
-  constexpr void close() {
-    stage_begin_.push_back(static_cast<int>(stage_.size()));
-    holder_begin_.push_back(static_cast<int>(holder_.size()));
+  constexpr void end_group() {
+    group_stages_.end_list();
+    holders_.end_list();
   }
 
   int stages_ = 0;
-  std::vector<int> holder_begin_ = {0}, holder_;  // by group, `everyone()` last
-  std::vector<int> stage_begin_ = {0}, stage_;    // by group
+  written_lists<int> holders_;       // by group, `everyone()` last
+  written_lists<int> group_stages_;  // by group
 };
 
 // The stages that a device holds, each once, in the order of (route, stage): its chunks.

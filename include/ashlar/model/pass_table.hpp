@@ -27,7 +27,7 @@ class pass_table {
   }
   // Of a pass that exists.
   constexpr Entry& at(pass const& what) {
-    if (is_part(what)) return nth(parts_, work_.number(part_of(what)));
+    if (what.kind == pass_kind::work) return nth(parts_, work_.number(part_of(what)));
     return results_.at(what.micro_batch, what.stage, result_of(what.kind));
   }
 

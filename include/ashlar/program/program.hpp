@@ -117,10 +117,10 @@ constexpr void for_each_table(View& p, Visit visit) {
   visit(p.graph.shards);
   visit(p.where);
   visit(p.route);
-  visit(p.groups.holder_begin);
-  visit(p.groups.holder);
-  visit(p.groups.stage_begin);
-  visit(p.groups.stage);
+  visit(p.groups.all_holders.begin);
+  visit(p.groups.all_holders.all);
+  visit(p.groups.all_stages.begin);
+  visit(p.groups.all_stages.all);
   visit(p.instructions);
   visit(p.stream_begin);
   visit(p.operands);

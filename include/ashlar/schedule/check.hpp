@@ -48,7 +48,7 @@ constexpr diagnosis check_passes(schedule const& s, pass_ends& ends) {
     for (std::size_t i = 0, count = order.size(); i < count; ++i) {
       timed_pass const& t = first[i];
       site const where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
-      bool const works = is_part(t.what);
+      bool const works = t.what.kind == pass_kind::work;
       if (!works && !s.graph.has(t.what, m))
         return {.broken = rule::every_pass_is_known, .first = where};
       if (t.start <= -max_tick || t.start >= max_tick)
@@ -111,7 +111,7 @@ constexpr diagnosis check(schedule const& s, pass_ends& ends) {
       if (!s.work.empty())
         if (diagnosis const d = ends.work.check_inputs(where, order[i].start, ends.passes); !d.ok())
           return d;
-      if (is_part(what)) continue;
+      if (what.kind == pass_kind::work) continue;
       int const route = nth(s.route, what.micro_batch);
       diagnosis const d = check_inputs(s.graph, s.cost, where, order[i].start, ends.passes,
                                        [&](int stage) { return s.where.device_of(route, stage); });

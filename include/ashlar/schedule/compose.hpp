@@ -57,7 +57,7 @@ constexpr schedule renumber_behind(schedule const& a, schedule b) {
   b.route = std::move(route);
   for (auto& order : b.order)
     for (timed_pass& t : order)
-      if (is_part(t.what))
+      if (t.what.kind == pass_kind::work)
         t.what = part_id{part_of(t.what).job + a.work.job_count(), part_of(t.what).part};
       else
         t.what.micro_batch += a.micro_batch_count();
@@ -111,14 +111,14 @@ constexpr schedule take(schedule s, micro_batches count) {
     refuse({.broken = rule::micro_batches_fill_blocks, .number = s.graph.together()});
   for (work_edge const& e : s.work.edges())
     for (pass const& what : {e.from, e.to})
-      if (!is_part(what) && what.micro_batch >= count.value)
+      if (what.kind != pass_kind::work && what.micro_batch >= count.value)
         refuse({.broken = rule::every_pass_is_present, .first = {.what = what}});
   while (s.micro_batch_count() > count.value) s.route.pop_back();
   s.cost.passes = of_micro_batches(std::move(s.cost.passes), count.value);
   for (auto& order : s.order) {
     std::vector<timed_pass> kept;
     for (timed_pass const& t : order)
-      if (is_part(t.what) || t.what.micro_batch < count.value) kept.push_back(t);
+      if (t.what.kind == pass_kind::work || t.what.micro_batch < count.value) kept.push_back(t);
     for (std::size_t i = 0; i < kept.size(); ++i)
       if (!is_paired_right(kept, i)) kept[i].overlaps = -1;
     order = std::move(kept);
@@ -178,7 +178,7 @@ constexpr schedule recompute(schedule s, std::vector<int> const& again) {
   for (auto& order : s.order) {
     std::vector<timed_pass> longer;
     for (timed_pass const& t : order) {
-      bool const named = !is_part(t.what) && contains(again, t.what.stage);
+      bool const named = t.what.kind != pass_kind::work && contains(again, t.what.stage);
       if (named && t.what.kind == pass_kind::recompute)
         refuse({.broken = rule::no_pass_is_doubled,
                 .first = {.device = static_cast<int>(&order - s.order.data()), .what = t.what}});

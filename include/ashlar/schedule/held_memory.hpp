@@ -34,7 +34,8 @@ class held_memory {
 
   // Bytes that the pass takes at its start.
   constexpr byte_count taken_by(pass what) {
-    if (!is_part(what)) return memory_.of(what.stage, what.micro_batch).taken_by(what.kind);
+    if (what.kind != pass_kind::work)
+      return memory_.of(what.stage, what.micro_batch).taken_by(what.kind);
     if (!work_.knows(what) || work_.readers(what).empty()) return 0;
     auto const job = static_cast<std::size_t>(part_of(what).job);
     byte_count const bytes = job < work_bytes_.size() ? work_bytes_[job].output : 0;
@@ -46,7 +47,7 @@ class held_memory {
   constexpr byte_count given_back_by(pass what) {
     if (work_.empty()) return given_back_by_pass(what);
     byte_count const of_inputs = given_back_of_inputs(what);
-    if (!is_part(what)) return of_inputs + given_back_by_pass(what);
+    if (what.kind != pass_kind::work) return of_inputs + given_back_by_pass(what);
     value* const own = value_of(what);
     if (own == nullptr || own->readers > 0) return of_inputs;
     byte_count const unread = own->deferred;
@@ -92,7 +93,7 @@ class held_memory {
 
   // Of a sum, of what it sums on that device. Null for passes that there are not.
   constexpr value* value_of(pass what) {
-    if (is_part(what)) {
+    if (what.kind == pass_kind::work) {
       if (!work_.knows(what)) return nullptr;
       if (work_.is_collective(what)) what = work_.inputs(what)[0].from;
       return &nth(outputs_, work_.number(part_of(what)));

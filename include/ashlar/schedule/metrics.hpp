@@ -69,7 +69,7 @@ constexpr double overhead_within(schedule const& s, tick length) {
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     tick own = 0;
     for (timed_pass const& t : s.order[d])
-      if (t.what.kind != pass_kind::recompute && !is_part(t.what) && !t.closes_pair())
+      if (t.what.kind != pass_kind::recompute && t.what.kind != pass_kind::work && !t.closes_pair())
         own += s.end_of(t, static_cast<int>(d)) - t.start;
     most = max_of(most, own);
   }

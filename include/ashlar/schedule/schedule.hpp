@@ -53,7 +53,7 @@ struct schedule {
   }
   // Of a pass on this device.
   constexpr tick end_of(timed_pass const& t, int device) const {
-    bool const is_usual = t.overlaps < 0 && !is_part(t.what);
+    bool const is_usual = t.overlaps < 0 && t.what.kind != pass_kind::work;
     return t.start + (is_usual ? cost.of(t.what, device) : length_of_unusual(t, device));
   }
 
@@ -62,7 +62,7 @@ struct schedule {
  private:
   // The same for work or a pair; a function of its own, so that compilers inline the rest.
   constexpr tick length_of_unusual(timed_pass const& t, int device) const {
-    if (is_part(t.what)) return work.view().duration(part_of(t.what));
+    if (t.what.kind == pass_kind::work) return work.view().duration(part_of(t.what));
     pass const forward{pass_kind::forward, t.opens_pair() ? t.what.stage : t.overlaps, 0};
     pass const backward{pass_kind::backward, t.opens_pair() ? t.overlaps : t.what.stage, 0};
     return cost.of_pair(forward, backward, device);

@@ -38,7 +38,7 @@ class order_walk {
       std::vector<timed_pass> const& order = s_.order[d];
       for (timed_pass const *t = order.data(), *const last = t + order.size(); t != last; ++t) {
         auto const index = [&] { return static_cast<std::size_t>(t - order.data()); };
-        if (!s_.knows(t->what) || work_.is_collective(t->what))
+        if (!s_.knows(t->what) || (t->what.kind == pass_kind::work && work_.is_collective(t->what)))
           return {.broken = rule::every_pass_is_known, .first = at(d, index())};
         if (t->overlaps >= 0 && !is_paired_right(order, index()))
           return {.broken = rule::overlapped_passes_are_a_pair, .first = at(d, index())};

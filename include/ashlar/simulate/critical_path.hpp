@@ -1,6 +1,7 @@
 // The chain of passes and transfers that determines the makespan.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/simulate/timeline.hpp>
@@ -34,11 +35,7 @@ constexpr std::vector<path_step> path_of(timeline const& line) {
     until = t.start;
     at = t.cause;
   }
-  for (std::size_t i = 0; 2 * i + 1 < path.size(); ++i) {
-    path_step const step = path[i];
-    path[i] = path[path.size() - 1 - i];
-    path[path.size() - 1 - i] = step;
-  }
+  reverse(path);
   return path;
 }
 

@@ -26,4 +26,24 @@ TEST_CASE("lists may be empty, and there may be none") {
   CHECK((lists<int>(2, nothing).size() == 2 && lists<int>(2, nothing)[1].empty()));
 }
 
+TEST_CASE("lists that are written one after the other") {
+  written_lists<int> made;
+  CHECK((made.size() == 0 && made.being_written().empty()));
+  made.add(3);
+  made.add(5);
+  CHECK((made.size() == 0 && made.being_written().size() == 2 && made.being_written()[1] == 5));
+  made.end_list();
+  made.end_list();
+  made.add(7);
+  made.end_list();
+  CHECK((made.size() == 3 && made.being_written().empty()));
+  lists_view<int> const all = made.view();
+  CHECK((all.size() == 3 && all[0].size() == 2 && all[0][0] == 3 && all[0][1] == 5));
+  CHECK((all[1].empty() && all[2].size() == 1 && all[2][0] == 7));
+  written_lists<int> other = made;
+  CHECK(other == made);
+  other.end_list();
+  CHECK(other != made);
+}
+
 }  // namespace

@@ -44,8 +44,9 @@ TEST_CASE("every table of a view is visited") {
   for_each_table(v, [](auto& table) { table = {}; });
   CHECK((v.instructions.empty() && v.stream_begin.empty() && v.operands.empty() && v.slots.empty()));
   CHECK((v.slot_begin.empty() && v.where.empty() && v.route.empty() && v.graph.before.empty()));
-  CHECK((v.graph.after.empty() && v.graph.sizes.empty() && v.groups.holder.empty()));
-  CHECK((v.groups.holder_begin.empty() && v.groups.stage.empty() && v.groups.stage_begin.empty()));
+  CHECK((v.graph.after.empty() && v.graph.sizes.empty() && v.groups.all_holders.all.empty()));
+  CHECK((v.groups.all_holders.begin.empty() && v.groups.all_stages.all.empty()
+         && v.groups.all_stages.begin.empty()));
   CHECK((v.work.jobs.empty() && v.work.parts.empty() && v.work.into.empty()));
   CHECK(v.work.out_of.empty());
   CHECK(v.device_count == 3);

@@ -36,8 +36,10 @@ TEST_CASE("a frozen program equals the one made at run time") {
   };
   CHECK((same(a.graph.before, b.graph.before) && same(a.graph.after, b.graph.after)));
   CHECK((same(a.where, b.where) && same(a.route, b.route) && a.step == b.step));
-  CHECK((same(a.groups.holder_begin, b.groups.holder_begin) && same(a.groups.holder, b.groups.holder)));
-  CHECK((same(a.groups.stage_begin, b.groups.stage_begin) && same(a.groups.stage, b.groups.stage)));
+  CHECK((same(a.groups.all_holders.begin, b.groups.all_holders.begin)
+         && same(a.groups.all_holders.all, b.groups.all_holders.all)));
+  CHECK((same(a.groups.all_stages.begin, b.groups.all_stages.begin)
+         && same(a.groups.all_stages.all, b.groups.all_stages.all)));
   CHECK(std::equal(a.slot_begin.begin(), a.slot_begin.end(), b.slot_begin.begin(), b.slot_begin.end()));
 }
 
