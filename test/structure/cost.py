@@ -17,29 +17,29 @@ BUDGETS = {
     "ashlar.hpp": 885,  # no text
     "block.hpp": 660,  # lists by device
     "bounds.hpp": 1195,  # one_machine.hpp keeps heaps
-    "catalog.hpp": 840,  # searched entries end at closed-form bounds
+    "catalog.hpp": 860,  # searched entries end at closed-form bounds
     "check.hpp": 770,  # with parameter groups, for gradients that work takes, and kinds of jobs
     "conformance.hpp": 3200,  # a test kit: threads, random numbers
     "core.hpp": 610,
     "fill.hpp": 760,
-    "interop.hpp": 1675,  # what may be wrong with a program that is written
+    "interop.hpp": 1685,  # what may be wrong with a program that is written
     "lower.hpp": 1110,  # with a timeline without passes that take no time, and times of late receives
     "model.hpp": 640,  # memory by micro-batch
-    "optimize.hpp": 810,  # with tabu search
+    "optimize.hpp": 820,  # with tabu search
     "plan.hpp": 1690,  # with the simulator, the catalog and the layouts of searches
-    "predict.hpp": 1215,  # <cmath>, <string_view>; it executes schedules of the catalog
+    "predict.hpp": 1225,  # <cmath>, <string_view>; it executes schedules of the catalog
     "program.hpp": 895,
     "prove.hpp": 1045,  # with the comparison of two programs; views are checked before they are read; ends of passes for lowering
     "render.hpp": 1925,  # pictures of schedules, graphs, curves and studies
     "run.hpp": 1085,  # refusals name their rule and table, views are checked before they are read, workers are referred to, <variant>
     "schedule.hpp": 720,  # costs by micro-batch; with reorder; what is moved or looked up is checked before
-    "search.hpp": 1730,  # begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
+    "search.hpp": 1745,  # begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
     "simulate.hpp": 1475,  # timelines are checked against their programs
     "study.hpp": 1395,  # with bounds
     "values.hpp": 680,
 }
 EACH_OF_THE_CATALOG = 785  # every header of catalog/
-WITH_SEARCH = {"catalog/searched.hpp": 805, "catalog/searched_entries.hpp": 840}  # the optimizer
+WITH_SEARCH = {"catalog/searched.hpp": 805, "catalog/searched_entries.hpp": 855}  # the optimizer
 LIBRARY = 12  # the budgets are for this version of libstdc++
 
 EVERYWHERE = {"cstddef", "cstdint", "initializer_list", "limits", "utility", "vector"}
