@@ -2,6 +2,7 @@
 """Every header compiles alone, and twice in a row, without a warning.
 
 usage: headers.py --root ROOT --compiler PATH --kind host|together|nvcc [--also views.hpp …] [--mpi FOLDER …] [--jobs N]
+                  [--standard c++20]
 
 --mpi: the folders of MPI's headers, without which those of its backend are left out. Those of the CUDA backend are compiled against the
 substitute of the tests.
@@ -23,12 +24,12 @@ from floors import TEXT, core_headers, third_party
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 
 
-def command(kind, compiler, root, mpi, source):
+def command(kind, compiler, standard, root, mpi, source):
     search = [f"-I{root}/include", f"-I{root}/backends/host/include", f"-I{root}/backends/mpi/include"]
     if kind == "nvcc":
         return [compiler, "-std=c++20", "-Werror=all-warnings", *search, "-c", source, "-o", source.with_suffix(".o")]
     search += [f"-I{root}/backends/cuda/include", f"-I{root}/test/cuda/substitute"]
-    return [compiler, "-std=c++20", "-fsyntax-only", *WARNINGS, *search, "-DOMPI_SKIP_MPICXX",
+    return [compiler, f"-std={standard}", "-fsyntax-only", *WARNINGS, *search, "-DOMPI_SKIP_MPICXX",
             *(f"-isystem{folder}" for folder in mpi), source]
 
 
@@ -40,6 +41,7 @@ def main():
     parser.add_argument("--also", nargs="*", default=[])
     parser.add_argument("--mpi", nargs="*", default=[])
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--standard", default="c++20")
     options = parser.parse_args()
 
     include = options.root / "include" / "ashlar"
@@ -57,7 +59,7 @@ def main():
             number, names = numbered
             source = Path(folder, f"{number}.cu" if options.kind == "nvcc" else f"{number}.cpp")
             source.write_text("".join(2 * f"#include <ashlar/{name}>\n" for name in names))
-            line = command(options.kind, options.compiler, options.root, options.mpi, source)
+            line = command(options.kind, options.compiler, options.standard, options.root, options.mpi, source)
             result = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             return names, result.returncode, result.stdout
 
