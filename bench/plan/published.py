@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Large runs that were published: what `ashlar predict` says of their layout, and what `ashlar plan` would do instead.
+
+usage: published.py ASHLAR [--page PAGE.md]
+
+A source gives seconds of a step, or the floating-point operations of a device, from which seconds follow by the operations that predict counts.
+What a source leaves open is said in `open`: the layout is tried as it stands, without what is not stated.
+"""
+import argparse
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+RUNS = [
+    dict(name="Llama 3 405B, sequences of 8,192", source="arXiv 2407.21783, table 4", tflops=400, open="chunks, division of 126 layers",
+         run="--model llama3.1-405b --cluster 2048x8xH100 --sequence 8192 --batch 2048",
+         layouts={"as stated": "--tensor 8 --pipeline 16 --sharding optimizer --layout 7,8,8,8,8,8,8,8,8,8,8,8,8,8,8,7",
+                  "a layer a stage": "--tensor 8 --pipeline 16 --chunks 8 --ends-as-layers --sharding optimizer"}),
+    dict(name="Llama 3 405B, sequences of 131,072", source="arXiv 2407.21783, table 4", tflops=380, open="chunks, division of 126 layers",
+         run="--model llama3.1-405b --cluster 2048x8xH100 --sequence 131072 --batch 128",
+         layouts={"as stated": "--tensor 8 --context 16 --pipeline 16 --sharding optimizer --layout 7,8,8,8,8,8,8,8,8,8,8,8,8,8,8,7",
+                  "a layer a stage": "--tensor 8 --context 16 --pipeline 16 --chunks 8 --ends-as-layers --sharding optimizer"}),
+    # 180,000 device hours for 10^12 tokens, 15,360 sequences a step.
+    dict(name="DeepSeek-V3", source="arXiv 2412.19437, sections 3.2 and 4.2", seconds=180e3 / 2048 * 3600 / 1e12 * 15360 * 4096, open="division of 61 layers",
+         run="--model deepseek-v3 --cluster 256x8xH800 --sequence 4096 --batch 15360", fix="precision=fp8",
+         layouts={"1F1B": "--pipeline 16 --expert 64 --sharding optimizer --precision fp8",
+                  "DualPipe": "--pipeline 16 --expert 64 --sharding optimizer --precision fp8 --schedule dualpipe"}),
+    dict(name="MegaScale 175B, its Megatron-LM", source="arXiv 2402.15627, table 2", seconds=8.57, open="chunks",
+         run="--model gpt3-175b --cluster 1536x8xA100 --sequence 2048 --batch 6144",
+         layouts={"as stated": "--tensor 8 --pipeline 8 --sharding optimizer", "6 chunks": "--tensor 8 --pipeline 8 --chunks 6 --sharding optimizer"}),
+]
+
+
+def asked(ashlar, words):
+    ran = subprocess.run([ashlar, *shlex.split(words), "--as", "json"], capture_output=True, text=True)
+    if not ran.stdout:
+        raise RuntimeError(f"{words}: {ran.stderr}")
+    return json.loads(ran.stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("ashlar")
+    parser.add_argument("--page", type=Path)
+    options = parser.parse_args()
+    rows = ["| run | its layout | step, s | predicted, s | GiB | the plan, s | the plan |", "|---|---|---:|---:|---:|---:|---|"]
+    for run in RUNS:
+        best = asked(options.ashlar, f"plan {run['run']} --top 1" + (f" --fix {run['fix']}" if "fix" in run else ""))["plans"][0]
+        words = best["options"].split(" --layout")[0]
+        for word in re.findall(r"--(?:sequence|batch|precision) \S+ ?", words):
+            words = words.replace(word, "")
+        for name, layout in run["layouts"].items():
+            found = asked(options.ashlar, f"predict {run['run']} {layout}")
+            seconds = run.get("seconds") or found["step_seconds"] * found["tflops_per_device"] / run["tflops"]
+            fits = "" if found["fits"] else ": too much"
+            rows.append(f"| {run['name']} ({run['source']}; open: {run['open']}) | {name} | {seconds:.2f} | {found['step_seconds']:.2f} | "
+                        f"{found['peak_bytes'] / 2**30:.1f}{fits} | {best['seconds']:.2f} | `{words.strip()}`, {best['schedule']} |")
+    table = "\n".join(rows)
+    print(table)
+    if options.page:
+        mark = "<!-- published: by bench/plan/published.py -->\n"
+        text = options.page.read_text()
+        assert mark in text, f"{options.page} has no {mark}"
+        options.page.write_text(re.sub(re.escape(mark) + r"(?:\|.*\n)*", lambda _: mark + table + "\n", text))
+
+
+if __name__ == "__main__":
+    main()
