@@ -19,6 +19,7 @@ from pathlib import Path
 
 STEPS = 60
 DEADLINE = 20  # seconds, of the trainings and for processes to end
+HANGS = 600  # seconds after which a training is said to hang, however busy the machine
 SIZES = ["--blocks", "4", "--width", "16", "--heads", "2", "--context", "16", "--sequences", "1"]
 SHAPES = {
     "a pipeline": ["-p", "2", "-m", "4", "--schedule", "1f1b"],
@@ -71,7 +72,7 @@ class Training:
 
     def end(self) -> int:
         try:
-            return self.process.wait(timeout=120)
+            return self.process.wait(timeout=HANGS)
         except subprocess.TimeoutExpired:
             raise SystemExit(f"{self.folder}: the training hangs; {self.words()}") from None
 
