@@ -255,12 +255,13 @@ TEST_CASE("what cannot be trained is refused") {
   for (char const* wrong :
        {"--steps 0", "--width 97", "--schedule nothing", "-p 0", "--corpus /does/not/exist",
         "--precision half", "--learning-rate 2e9", "--sharding full", "--data-ranks 0",
-        "--data-ranks 100", "--optimizer-step at-end"}) {
+        "--data-ranks 100", "--optimizer-step at-end", "--schedule vocab-1"}) {
     CAPTURE(wrong);
     tool_result const r = run_tool("train --steps 1 " + std::string(wrong));
     CHECK(r.code == 2);
     CHECK(!r.err.empty());
   }
+  CHECK(run_tool("train --steps 1 --schedule vocab-2").err.find("not a chain") != std::string::npos);
 }
 
 // Built with CUDA or without: here is no GPU for it.

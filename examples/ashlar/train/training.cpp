@@ -83,15 +83,25 @@ void must_be_free(train_options const& o, std::optional<checkpoint> const& resum
       o.save));
 }
 
+// The layers of the GPT follow each other.
+ashlar::schedule schedule_of_chain(train_options const& o) {
+  ashlar::schedule s = choose(o.shape).schedule;
+  int const q = s.graph.sequence_chunks();
+  if (s.graph != in_sequence_chunks(chain(ashlar::stages{s.stage_count()}), q))
+    throw usage_error(fmt::format(
+        "{}: its stages are not a chain, as the layers of the GPT that is trained are", o.shape.name));
+  return s;
+}
+
 }  // namespace
 
 int processes_of(train_options const& o) {
-  ashlar::schedule const schedule = choose(o.shape).schedule;
+  ashlar::schedule const schedule = schedule_of_chain(o);
   return schedule.device_count() * shape_of(o, schedule).data_ranks;
 }
 
 training training_of(train_options const& o) {
-  ashlar::schedule schedule = choose(o.shape).schedule;
+  ashlar::schedule schedule = schedule_of_chain(o);
   gpt::config const shape = shape_of(o, schedule);
   schedule = with_values(std::move(schedule), o, shape);
   std::optional<output> trace_to, loads_to;
