@@ -71,15 +71,17 @@ namespace vocabulary_detail {
 
 // Without passes.
 constexpr block empty_block(devices p, vocabulary_costs const& cost, shard_gradient gradients) {
+  block made{.graph = vocabulary_graph(p, gradients),
+             .where = looped(p, chunks{2}),
+             .route = {0},
+             .cost = costs(cost.stage),
+             .interval = cost.turn(),
+             .cells = {}};
+  if (cost.stage == cost.shard) return made;
   std::vector<stage_cost> each(static_cast<std::size_t>(2 * p.value), cost.shard);
   for (int d = 0; d < p.value; ++d) nth(each, d) = cost.stage;
-  return {.graph = vocabulary_graph(p, gradients),
-          .where = looped(p, chunks{2}),
-          .route = {0},
-          .cost = cost.stage == cost.shard ? costs(cost.stage)
-                                           : costs(static_cast<std::vector<stage_cost>&&>(each)),
-          .interval = cost.turn(),
-          .cells = {}};
+  made.cost = costs(static_cast<std::vector<stage_cost>&&>(each));
+  return made;
 }
 
 constexpr void add_passes(block& b, int p, int d, tick forward, tick s, tick t, tick backward) {
