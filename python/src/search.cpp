@@ -39,14 +39,15 @@ class watch {
  public:
   watch(nb::object const& progress, objective aim) : progress_(&progress), aim_(aim) {}
 
-  bool operator()(ashlar::list_scheduler::solution const& best, std::int64_t spent) {
+  bool operator()(ashlar::list_scheduler::solution const& best, std::int64_t passes) {
+    spent_ += passes;
     auto const now = std::chrono::steady_clock::now();
     if (stopped_ || now < next_) return !stopped_;
     next_ = now + std::chrono::milliseconds(100);
     nb::gil_scoped_acquire const held;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (progress_->is_none() || best.orders.empty()) return true;
-    nb::object const answer = (*progress_)(aim_ == objective::span ? best.span : best.makespan, spent);
+    nb::object const answer = (*progress_)(aim_ == objective::span ? best.span : best.makespan, spent_);
     stopped_ = answer.is(nb::bool_(false));
     return !stopped_;
   }
@@ -55,6 +56,7 @@ class watch {
   nb::object const* progress_;
   objective aim_;
   bool stopped_ = false;
+  std::int64_t spent_ = 0;  // passes
   std::chrono::steady_clock::time_point next_{};
 };
 

@@ -23,7 +23,7 @@ from .dealing import deal, deal_on
 from .explaining import explained
 from .gradients import StepGradients
 from .pipelines import stages_of
-from .planning import Plan, best_of, parsed_bytes, searched
+from .planning import Plan, best_of, parsed_bytes, published, searched, splits
 from .pytorch_runtime import PytorchRuntime, installed_lanes, prepare
 from .refusing import check_model
 from .replaying import Clock, Replay, ReplayStage
@@ -108,7 +108,8 @@ class Pipeline:
             self.plans = best_of(dealt, self.micro_batches, self.memory, budget, self._fuses)
         else:
             self.plans = [self._planned(schedule, count, how)]
-        self.plan = self.plans[0]
+        self._wrapped = {"data_ranks": data_ranks, "sharding": "none" if wrap is None else sharding}
+        self.plan = self._runnable()
         self._build(wrap, data_ranks, sharding)
         self._must_be(expected, (args, kwargs), target)
 
@@ -123,7 +124,7 @@ class Pipeline:
         dealt = deal_on(self.trace, name, made.placement, **how)
         if dealt is None:
             raise ValueError(f"the model has too few layers for {made.placement.stage_count} stages")
-        if self._fuses and any(one.kind == "backward_input" for line in made.order for one in line):
+        if self._fuses and splits(made):
             whose = ", ".join(self.trace.whole_layers()) or "stages that are gathered for each pass"
             raise ValueError(
                 f"the schedule splits backwards, but those of {whose} are one piece (compiled, or checkpoints with use_reentrant)"
@@ -185,6 +186,22 @@ class Pipeline:
         self._parts, self._wrapped = parts, {"data_ranks": data_ranks, "sharding": sharding if sharded else "none"}
         self._start()
 
+    def _lowered(self, plan: Plan) -> Any:
+        return _core.lower(plan.schedule, lanes=installed_lanes(), **self._wrapped)
+
+    def _runnable(self) -> Plan:
+        """The shortest plan that PyTorch runs; where it runs none, the shortest published schedule on the same stages."""
+        if found := [plan for plan in self.plans if not self._obstacle(plan)]:
+            return found[0]
+        others = [plan for one in self.plans for plan in published(one.dealt, self.micro_batches)]
+        fitting = [plan for plan in others if self.memory is None or max(plan.peak_memory()) <= self.memory]
+        whole = [plan for plan in fitting if not (self._fuses and splits(plan.schedule)) and not self._obstacle(plan)]
+        return min(whole, key=lambda plan: plan.schedule.makespan, default=self.plans[0])
+
+    def _obstacle(self, plan: Plan) -> str:
+        """Why PyTorch cannot run the plan: it reduces the gradients of a sharded stage once, for example."""
+        return self._lowered(plan).pytorch_obstacle()
+
     def _start(self) -> None:
         """The runtime for the plan's schedule."""
         self._clock = Clock(self.device)
@@ -193,9 +210,9 @@ class Pipeline:
             ReplayStage(self._parts[s], replay, self._clock, s, count, self.device, self.group)
             for s, replay in self._replays.items()
         ]
-        program = _core.lower(self.plan.schedule, lanes=installed_lanes(), **self._wrapped)
-        if obstacle := program.pytorch_obstacle():
+        if obstacle := self._obstacle(self.plan):
             raise ValueError(f"PyTorch cannot run the schedule: {obstacle}")
+        program = self._lowered(self.plan)
         program.check()
         parts = dict(self._parts)
         guards.must_fit(parts, self._wrapped["sharding"])
@@ -323,7 +340,7 @@ class Pipeline:
         dealt = dealt_as_taken(self.plan.dealt, self._clock, self._fuses)
         before = Plan(self.plan.name, dealt, _core.retime(self.plan.schedule, dealt.costs))
         after = searched(dealt, self.micro_batches, self.memory, self._budget, self._fuses)
-        better = after.schedule.makespan < before.schedule.makespan
+        better = after.schedule.makespan < before.schedule.makespan and not self._obstacle(after)
         before.bound = after.bound
         self.plan = after if better else before
         self.plans = [self.plan]
