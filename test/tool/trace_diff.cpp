@@ -47,6 +47,14 @@ std::string measured_trace() {
 
 }  // namespace
 
+TEST_CASE("trace-diff: a share that rounds to nothing has no sign") {
+  std::string const shorter = trace_with(
+      "shorter.json",
+      {{"0F0", 0, 0, 1000}, {"1F0", 1, 1000, 1000}, {"1B0", 1, 2000, 2000}, {"0B0", 0, 4000, 1999}});
+  std::string const out = run_tool("trace-diff " + shorter + " " + planned_trace()).out;
+  CHECK(contains(out, "difference      -0.001 ms, 0.0 %"));
+}
+
 TEST_CASE("trace-diff names what makes a step longer than planned") {
   std::string const line = "trace-diff " + measured_trace() + " " + planned_trace();
   tool_result const r = run_tool(line + " --most 2");

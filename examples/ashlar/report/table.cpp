@@ -28,6 +28,10 @@ std::string readable(double number) {
   return std::abs(number) < 1e6 ? fmt::format("{:g}", number) : fmt::format("{:.0f}", number);
 }
 
-std::string percent(double share, int digits) { return fmt::format("{:.{}f}", 100 * share, digits); }
+std::string percent(double share, int digits) {
+  std::string const text = fmt::format("{:.{}f}", 100 * share, digits);
+  bool const rounds_to_zero = text.find_first_not_of("-0.") == std::string::npos;
+  return rounds_to_zero && text[0] == '-' ? text.substr(1) : text;
+}
 
 }  // namespace tool
