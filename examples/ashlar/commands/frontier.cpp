@@ -8,6 +8,7 @@
 #include "options/shape_options.hpp"
 #include "report/counted.hpp"
 #include "report/frontier_report.hpp"
+#include "report/layout_names.hpp"
 #include "report/search_run.hpp"
 #include <ashlar/render/diagnosis.hpp>
 #include <ashlar/search/seeds.hpp>

@@ -11,6 +11,7 @@
 #include "options/number_option.hpp"
 #include "options/output_options.hpp"
 #include "options/shape_options.hpp"
+#include "report/layout_names.hpp"
 #include "report/pictures.hpp"
 #include "report/search_run.hpp"
 

@@ -3,6 +3,7 @@
 
 #include "files/files.hpp"
 #include "options/shape_options.hpp"
+#include "report/layout_names.hpp"
 #include "report/printed.hpp"
 #include "report/proved_gap.hpp"
 #include "report/table.hpp"

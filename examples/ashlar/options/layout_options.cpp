@@ -74,7 +74,7 @@ void must_have_costs(layout_options const& o, ashlar::search_problem const& prob
                                   problem.where.stage_count()));
 }
 
-// "0-2,4" and back: of stages that follow each other, the first and the last.
+// "0-2,4": of stages that follow each other, the first and the last.
 std::vector<int> read_stages(std::string const& option, std::string_view text) {
   std::vector<int> stages;
   read_list(option, text, [&](std::string_view entry) {
@@ -89,15 +89,6 @@ std::vector<int> read_stages(std::string const& option, std::string_view text) {
     return last;
   });
   return stages;
-}
-std::string words_of_stages(std::vector<int> const& stages) {
-  std::string words;
-  for (std::size_t i = 0, next = 0; i < stages.size(); i = next) {
-    for (next = i + 1; next < stages.size() && stages[next] == stages[next - 1] + 1;) ++next;
-    words += fmt::format("{}{}", i == 0 ? "" : ",", stages[i]);
-    if (next - i > 1) words += fmt::format("-{}", stages[next - 1]);
-  }
-  return words;
 }
 
 // Sets of stages, separated by '/': "none/0,1,4".
@@ -320,61 +311,6 @@ long long limit_of(ashlar::layout_choice const& choice, long long memory) {
 
 double share_of(ashlar::layout_choice const& choice, double memory) {
   return memory / static_cast<double>(all_of_1f1b(choice));
-}
-
-char const* name_of(ashlar::layer_division division) {
-  switch (division) {
-    case ashlar::layer_division::none:
-      break;
-    case ashlar::layer_division::even:
-      return "evenly";
-    case ashlar::layer_division::balanced:
-      return "by time";
-    case ashlar::layer_division::by_bound:
-      return "by bound";
-    case ashlar::layer_division::other:
-      return "otherwise";
-  }
-  return "";
-}
-
-char const* shape_name(placement_kind shape) {
-  switch (shape) {
-    case placement_kind::linear:
-      return "linear";
-    case placement_kind::v:
-      return "v";
-    case placement_kind::looped:
-      return "looped";
-    case placement_kind::wave:
-      return "wave";
-    case placement_kind::given:
-      return "own";
-  }
-  return "";
-}
-
-namespace {
-
-std::string recomputed_words(ashlar::layout_choice const& choice) {
-  if (choice.recomputed_chunks == 0) return "";
-  if (choice.recomputed_chunks != ashlar::layout_choice::other_stages)
-    return fmt::format(", {} recomputed", choice.recomputed_chunks);
-  std::vector<int> const stages = ashlar::recomputed_stages(choice.problem);
-  return fmt::format(", {} {} recomputed", stages.size() == 1 ? "stage" : "stages",
-                     words_of_stages(stages));
-}
-
-}  // namespace
-
-std::string layout_name(ashlar::layout_choice const& choice) {
-  std::string const name = shape_name(choice.shape);
-  bool const leaves_choice =
-      choice.shape == placement_kind::looped || choice.shape == placement_kind::wave;
-  return (leaves_choice ? name + ", " + counted(choice.chunk_count, "chunk") : name)
-         + (choice.layers.empty() ? "" : fmt::format(", layers divided {}", name_of(choice.division)))
-         + recomputed_words(choice)
-         + (choice.sequence_chunks > 1 ? fmt::format(", sequences in {}", choice.sequence_chunks) : "");
 }
 
 }  // namespace tool

@@ -64,12 +64,4 @@ long long limit_of(ashlar::layout_choice const& choice, long long memory);
 // The share of 1F1B's activations that so much is, in the unit of the layout's memory.
 double share_of(ashlar::layout_choice const& choice, double memory);
 
-// "looped, 4 chunks, 2 recomputed, sequences in 4", and its first word. Where it is not the first chunks
-// that recompute: "linear, stages 0-2,4 recomputed".
-std::string layout_name(ashlar::layout_choice const& choice);
-char const* shape_name(ashlar::placement_kind shape);
-
-// How layers are divided: "evenly", "by time", "by bound".
-char const* name_of(ashlar::layer_division division);
-
 }  // namespace tool

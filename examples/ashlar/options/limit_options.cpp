@@ -5,6 +5,7 @@
 #include "options/limits.hpp"
 #include "options/number_option.hpp"
 #include "options/per_stage.hpp"
+#include "report/layout_names.hpp"
 #include "report/table.hpp"
 
 #include <fmt/ranges.h>

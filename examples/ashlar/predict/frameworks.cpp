@@ -30,49 +30,43 @@ bool has_word(std::string_view list, std::string_view word) {
   return false;
 }
 
-std::string named(framework const& f) { return f.name; }
-
 }  // namespace
 
 std::vector<framework> const& frameworks() {
+  static framework const megatron{
+      .name = "megatron",
+      .title = "Megatron-LM",
+      .version = "core 0.16",
+      .source =
+          "megatron/core/transformer/pipeline_parallel_layer_layout.py, transformer_config.py and "
+          "pipeline_parallel/schedules.py of megatron-core 0.16.1",
+      .any_division = true,
+      .virtual_stages = true,
+      .context = true,
+      .experts = true,
+      .expert_tensor = true,
+      .shares_optimizer = true,
+      .shares_gradients = true,
+      .first_layers = true,
+      .parts = true,
+      .low_precision = true,
+      .half = true,
+      .pipeline_inside = true,
+      .schedules = "interleaved"};
+  static framework const bridge = [] {
+    framework f = megatron;  // on whose core it is
+    f.name = "megatron-bridge";
+    f.title = "Megatron-Bridge (NeMo)";
+    f.version = "0.3, on core 0.16";
+    f.source =
+        "docs/parallelisms.md of NVIDIA-NeMo/Megatron-Bridge; its models take the fields of "
+        "Megatron-Core's TransformerConfig";
+    f.pipeline_inside = false;
+    return f;
+  }();
   static std::vector<framework> const all{
-      {.name = "megatron",
-       .title = "Megatron-LM",
-       .version = "core 0.16",
-       .source =
-           "megatron/core/transformer/pipeline_parallel_layer_layout.py, transformer_config.py and "
-           "pipeline_parallel/schedules.py of megatron-core 0.16.1",
-       .any_division = true,
-       .virtual_stages = true,
-       .context = true,
-       .experts = true,
-       .expert_tensor = true,
-       .shares_optimizer = true,
-       .shares_gradients = true,
-       .first_layers = true,
-       .parts = true,
-       .low_precision = true,
-       .half = true,
-       .pipeline_inside = true,
-       .schedules = "interleaved"},
-      {.name = "megatron-bridge",
-       .title = "Megatron-Bridge (NeMo)",
-       .version = "0.3, on core 0.16",
-       .source = "docs/parallelisms.md of NVIDIA-NeMo/Megatron-Bridge; its models take the fields of "
-                 "Megatron-Core's TransformerConfig",
-       .any_division = true,
-       .virtual_stages = true,
-       .context = true,
-       .experts = true,
-       .expert_tensor = true,
-       .shares_optimizer = true,
-       .shares_gradients = true,
-       .first_layers = true,
-       .parts = true,
-       .low_precision = true,
-       .half = true,
-       .pipeline_inside = false,
-       .schedules = "interleaved"},
+      megatron,
+      bridge,
       {.name = "torchtitan",
        .title = "torchtitan",
        .version = "0.3",
@@ -83,32 +77,15 @@ std::vector<framework> const& frameworks() {
        .virtual_stages = true,
        .context = true,
        .experts = true,
-       .expert_tensor = false,
-       .shares_optimizer = false,
-       .shares_gradients = false,
-       .first_layers = false,
-       .parts = false,
-       .low_precision = false,
-       .half = false,
-       .pipeline_inside = false,
        .schedules = "interleaved gpipe breadth-first dualpipev zbv"},
       {.name = "deepspeed",
        .title = "DeepSpeed",
        .version = "0.17",
        .source = "deepspeed/runtime/pipe/module.py (partition_method: uniform, parameters, type) and "
                  "docs/_pages/config-json.md of deepspeedai/DeepSpeed",
-       .any_division = false,
-       .virtual_stages = false,
-       .context = false,
-       .experts = false,
-       .expert_tensor = false,
        .shares_optimizer = true,
        .shares_gradients = true,
-       .first_layers = false,
-       .parts = false,
-       .low_precision = false,
        .half = true,
-       .pipeline_inside = false,
        .schedules = ""}};
   return all;
 }
@@ -158,10 +135,10 @@ std::string obstacle_of(framework const& f, prediction const& p) {
   if (q.pipeline_inside && !f.pipeline_inside)
     return "its pipeline ranks are further apart than its data ranks";
   std::string why;
-  if (named(f) == "megatron" || named(f) == "megatron-bridge") megatron_model_arguments(p, why);
-  if (named(f) == "torchtitan" && torchtitan_model(p).empty())
-    why = "it has no configuration of this model";
-  if (named(f) == "torchtitan" && why.empty() && q.model.predictions > 0)
+  std::string_view const name = f.name;
+  if (name.starts_with("megatron")) megatron_model_arguments(p, why);
+  if (name == "torchtitan" && torchtitan_model(p).empty()) why = "it has no configuration of this model";
+  if (name == "torchtitan" && why.empty() && q.model.predictions > 0)
     why = "its configuration of this model has no layers that predict further tokens";
   return why;
 }

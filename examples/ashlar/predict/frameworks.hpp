@@ -13,14 +13,17 @@ struct framework {
   char const* title;
   char const* version;  // that the rest of the line is of
   char const* source;   // where it says so
-  bool any_division;    // layers are dealt in any way; false: as many to each stage
-  bool virtual_stages, context, experts, expert_tensor;
-  bool shares_optimizer;     // ZeRO-1
-  bool shares_gradients;     // ZeRO-2, without a pipeline
-  bool first_layers, parts;  // that are run again; false: whole models
-  bool low_precision, half;  // fp8 and narrower; fp16
-  bool pipeline_inside;      // ranks in that order
-  char const* schedules;     // beside 1f1b, with blanks
+  // What it has.
+  bool any_division = false;  // of the layers; false: as many to each stage
+  bool virtual_stages = false, context = false, experts = false, expert_tensor = false;
+  bool shares_optimizer = false;  // ZeRO-1
+  bool shares_gradients = false;  // ZeRO-2, without a pipeline
+  bool first_layers = false;      // of each stage, run again
+  bool parts = false;             // of layers, run again
+  bool low_precision = false;     // fp8 and narrower
+  bool half = false;              // fp16
+  bool pipeline_inside = false;   // ranks in that order
+  char const* schedules = "";     // beside 1f1b, with blanks
 };
 
 std::vector<framework> const& frameworks();

@@ -1,6 +1,7 @@
 #include "report/search_run.hpp"
 
 #include "options/number_option.hpp"
+#include "report/layout_names.hpp"
 #include "report/table.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/host/task_threads.hpp>

@@ -46,8 +46,8 @@ double passes_of_interleaved(question const& q);
 
 // Seconds until the last pass has ended, of virtual stages of any length, interleaved as Megatron-LM
 // does with as many micro-batches in a group as devices. Transfers run beside passes. Executed with at
-// most six groups and with four, of which further ones take as much as those between. O(p^2 v) with p
-// devices and v stages on each. Throws unpredictable.
+// most twelve groups and with eight, of which further ones take as much as those between. O(p^2 v) with
+// p devices and v stages on each. Throws unpredictable.
 double interleaved_seconds(question const& q, std::vector<stage_passes> const& passes);
 
 }  // namespace ashlar::predict

@@ -223,7 +223,8 @@ class layout_search {
   weight weigh(std::vector<stage> const& stages) {
     ++found_.tried;
     // What is dealt in the end is executed then.
-    double const seconds = step_of(q_, stages, c_, !deals()).seconds;
+    uneven_rounds const how = deals() ? uneven_rounds::by_closed_form : uneven_rounds::executed;
+    double const seconds = step_of(q_, stages, c_, how).seconds;
     if (!std::isfinite(seconds)) return weight::slower;
     if (found_.best.size() == kept_ && (kept_ == 0 || seconds > found_.best.back().seconds)) {
       count(left_out::slower);

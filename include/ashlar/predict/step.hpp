@@ -24,6 +24,9 @@ struct step_terms {
   execution run;                      // empty: a closed form
 };
 
+// By the closed form, uneven rounds have a quick estimate that is mostly too low.
+enum class uneven_rounds : unsigned char { executed, by_closed_form };
+
 // pipeline: the longest of n W_d + the sum of the other devices' largest chunk. W_d: all passes of a
 // device for one micro-batch. For one forward, one backward, and for virtual stages in even rounds. What
 // is uneven is executed, as another schedule is; its bubble is what is not passes. stragglers: pipeline
@@ -32,10 +35,8 @@ struct step_terms {
 // a classic one (4) hide nothing. optimizer: 30 bytes a parameter held / memory. update: host_update x
 // layers / stages of plain programs.
 //
-// Without `executes_uneven`, uneven rounds have the closed form, too: a quick estimate that is mostly
-// too low.
 step_terms step_of(question const& q, std::vector<stage> const& stages, constants const& c,
-                   bool executes_uneven = true);
+                   uneven_rounds how = uneven_rounds::executed);
 
 }  // namespace ashlar::predict
 

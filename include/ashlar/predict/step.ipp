@@ -34,7 +34,7 @@ inline device_seconds seconds_on(std::vector<int> const& stages,
 }  // namespace step_detail
 
 ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& stages, constants const& c,
-                                 bool executes_uneven) {
+                                 uneven_rounds how) {
   step_terms r;
   r.of_stages = passes_of(q, stages, c);
   r.run = execute(q, r.of_stages, c);
@@ -53,7 +53,7 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
   }
   double const lost = c.straggler * std::log2(max_of(1.0, 1.0 * q.devices / q.per_node));
   // Where passes are executed, the step ends for all devices at once; the busiest has the least bubble.
-  bool const has_uneven = executes_uneven && has_uneven_rounds(q, r.of_stages),
+  bool const has_uneven = how == uneven_rounds::executed && has_uneven_rounds(q, r.of_stages),
              ends_at_once = has_uneven || !r.run.is_empty();
   double const last_end = has_uneven         ? interleaved_seconds(q, r.of_stages)
                           : r.run.is_empty() ? 0

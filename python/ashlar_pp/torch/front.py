@@ -210,9 +210,9 @@ class Pipeline:
             ReplayStage(self._parts[s], replay, self._clock, s, count, self.device, self.group)
             for s, replay in self._replays.items()
         ]
-        if obstacle := self._obstacle(self.plan):
-            raise ValueError(f"PyTorch cannot run the schedule: {obstacle}")
         program = self._lowered(self.plan)
+        if obstacle := program.pytorch_obstacle():
+            raise ValueError(f"PyTorch cannot run the schedule: {obstacle}")
         program.check()
         parts = dict(self._parts)
         guards.must_fit(parts, self._wrapped["sharding"])

@@ -52,7 +52,8 @@ TEST_CASE("step: more of anything is never slower") {
     bool const executed = is_executed(q, c);
     double const before = step_seconds(q, c) * rounding;
     auto const is_no_slower = [&](question const& other, constants const& d) {
-      return is_executed(other, d) != executed || step_seconds(other, d) <= before;
+      double const jump = is_executed(other, d) == executed ? 1 : 1.02;
+      return step_seconds(other, d) <= jump * before;
     };
     double const factor = 1 + roll.between(1, 100) / 10.0;
     for (double machine::*figure :
@@ -84,10 +85,11 @@ TEST_CASE("step: a larger batch never takes less, and halves at most a constant 
     question larger = q;
     larger.batch += q.micro_batch * q.data;
     CHECK(step_seconds(larger, c) * rounding >= whole.seconds);
-    if (micro_batches(q) % 2 != 0 || is_executed(q, c)) continue;
+    if (micro_batches(q) % 2 != 0) continue;
     q.batch /= 2;
     step_terms const half = step_of(q, stages_of(q), c);
     CHECK(2 * half.seconds * rounding >= whole.seconds);
+    if (is_executed(q, c)) continue;  // their bubble may be in each group of micro-batches
     CHECK(2 * half.seconds <= (whole.seconds + half.seconds - half.passes) * rounding);
   }
 }
