@@ -10,6 +10,15 @@ namespace gpt {
 // Tokens are bytes, so that any text will do and there is nothing to learn before training starts.
 inline constexpr int vocabulary = 256;
 
+// Some of them.
+struct token_range {
+  int first = 0;
+  int count = vocabulary;
+
+  constexpr bool has(int token) const { return token >= first && token < first + count; }
+  friend constexpr bool operator==(token_range, token_range) = default;
+};
+
 struct config {
   int blocks = 8;          // transformer blocks, n
   int width = 96;          // channels of the residual stream
@@ -19,6 +28,8 @@ struct config {
   int last_sequences = 0;  // of the last micro-batch, where it is shorter; 0: as many as of the others
   int micro_batches = 8;   // micro-batches of a step, m
   int stages = 4;          // pieces the model is cut into, S
+  int shards = 0;          // last of them that each have a part of the head's vocabulary; 0: it is whole
+  bool early = false;      // whether forwards of shards give the gradient of their input already
   int data_ranks = 1;      // that train together, each on a batch of its own
   bool tied = false;       // whether the head uses the embedding's matrix
   int experts = 0;         // in place of each MLP; 0: none
@@ -41,6 +52,13 @@ struct config {
     return static_cast<double>(sequences_of(micro_batch)) / sequences;
   }
   constexpr int head_width() const { return width / heads; }
+  // Stages one after another, before the shards.
+  constexpr int chain() const { return stages - shards; }
+  // The tokens of a shard of the head.
+  constexpr token_range tokens_of(int shard) const {
+    int const first = shard * vocabulary / shards;
+    return {first, (shard + 1) * vocabulary / shards - first};
+  }
   // Parameters that are stepped as one: those of each stage, and what the first and the last one tie.
   constexpr int groups() const { return stages + (tied ? 1 : 0); }
   // Channels between the two linear layers of the MLP.
@@ -76,6 +94,16 @@ inline void require_valid(config const& shape) {
                                 + std::to_string(shape.sequences));
   }
   at_least(shape.stages, 1, "stages");
+  at_least(shape.shards, 0, "shards of the head");
+  at_least(shape.chain(), 1, "stages before the shards of the head");
+  if (shape.shards > vocabulary) {
+    throw std::invalid_argument("a vocabulary of " + std::to_string(vocabulary)
+                                + " does not divide into " + std::to_string(shape.shards) + " shards");
+  }
+  if (shape.shards > 0 && shape.tied) {
+    throw std::invalid_argument(
+        "an embedding that is whole on one device cannot be tied to a head in shards on several");
+  }
   at_least(shape.data_ranks, 1, "data-parallel ranks");
   at_least(shape.experts, 0, "experts");
   if (shape.experts > 0) {
@@ -115,17 +143,32 @@ struct stage_shape {
   int stage = 0;
   int first_block = 0;
   int blocks = 0;
-  bool first = true;  // also the embedding
-  bool last = true;   // also the final norm, the head and the loss
-  int tokens = 0;     // of a step of one rank, whatever micro-batch `model` is for
+  bool first = true;          // also the embedding
+  bool last = true;           // also the final norm, the head and the loss
+  int tokens = 0;             // of a step of one rank, whatever micro-batch `model` is for
+  int shard = -1;             // of the head, by number; -1: a stage before them
+  bool feeds_shards = false;  // also the final norm, for the shards of the head
+
+  constexpr bool is_shard() const { return shard >= 0; }
+  constexpr bool has_norm() const { return last || feeds_shards; }
+  // Of its head.
+  constexpr token_range vocabulary_range() const {
+    return is_shard() ? model.tokens_of(shard) : token_range{};
+  }
 };
 
-// Stage i has blocks [i n / S, (i + 1) n / S). With more stages than blocks, some have none and pass
-// through.
+// Of C stages before the shards of the head, stage i has blocks [i n / C, (i + 1) n / C). With more
+// stages than blocks, some have none and pass through.
 constexpr stage_shape shape_of(config const& model, int stage) {
-  int const begin = stage * model.blocks / model.stages;
-  int const end = (stage + 1) * model.blocks / model.stages;
-  return {model, stage, begin, end - begin, stage == 0, stage == model.stages - 1, model.tokens()};
+  int const chain = model.chain();
+  if (stage >= chain)
+    return {model, stage, model.blocks, 0, false, false, model.tokens(), stage - chain};
+  int const begin = stage * model.blocks / chain;
+  int const end = (stage + 1) * model.blocks / chain;
+  bool const is_end = stage == chain - 1;
+  return {model,          stage,      begin,
+          end - begin,    stage == 0, is_end && model.shards == 0,
+          model.tokens(), -1,         is_end && model.shards > 0};
 }
 
 // The stage on the last micro-batch.

@@ -42,7 +42,9 @@ class finite_watch {
       auto const* const values = reinterpret_cast<Scalar const*>(output.bytes.data());
       finite = finite && all_finite(std::span(values, output.bytes.size() / sizeof(Scalar)));
     }
-    if (f.what.stage == worker_.shape().stages - 1)
+    // The loss of a head in shards is known after their backwards; all of it that is not finite has
+    // been in what the forwards told.
+    if (worker_.shape().shards == 0 && f.what.stage == worker_.shape().stages - 1)
       finite = std::isfinite(worker_.losses()[static_cast<std::size_t>(f.what.micro_batch)]);
     place const here{f.what.micro_batch, f.what.stage};
     if (!finite && (!first_ || here < *first_)) first_ = here;

@@ -1,4 +1,5 @@
-// The output head: y = x W' + b, a row of W for each token, as in the embedding.
+// The output head, or the part of it for some of the tokens: y = x W' + b, a row of W for each token, as
+// in the embedding.
 #pragma once
 
 #include "arithmetic.hpp"
@@ -21,12 +22,15 @@ template <class Scalar>
 struct head {
   using value = std::remove_const_t<Scalar>;
 
-  matrix<Scalar> weight;  // vocabulary x width; tied: the embedding's tokens
+  token_range tokens;
+  matrix<Scalar> weight;  // tokens x width; tied: the embedding's tokens
   matrix<Scalar> bias;
 
   head() = default;
-  head(carver<Scalar>& from, config const& shape, matrix<Scalar> const& tied)
-      : weight(shape.tied ? tied : from.take(vocabulary, shape.width)), bias(from.take(1, vocabulary)) {}
+  head(carver<Scalar>& from, config const& shape, matrix<Scalar> const& tied, token_range of = {})
+      : tokens(of),
+        weight(shape.tied ? tied : from.take(of.count, shape.width)),
+        bias(from.take(1, of.count)) {}
 
   void forward(matrix<value const> const& x, matrix<value> const& y) const {
     for (int i = 0; i < y.rows; ++i) std::copy_n(bias.data, y.cols, y.row(i));
@@ -47,8 +51,9 @@ struct head {
   // Calls f(tensor_description, matrix) for each tensor that is its own.
   template <class F>
   void visit(std::string const& name, config const& shape, F&& f) const {
-    if (!shape.tied) f(tensor_description{name + ".weight", 0, head_deviation(shape)}, weight);
-    f(tensor_description{name + ".bias", 0, 0}, bias);
+    tensor_part const part{tokens.first, tokens.count, vocabulary};
+    if (!shape.tied) f(tensor_description{name + ".weight", 0, head_deviation(shape), part}, weight);
+    f(tensor_description{name + ".bias", 0, 0, part}, bias);
   }
 };
 

@@ -6,6 +6,7 @@
 #include "tensor.hpp"
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <numbers>
 #include <random>
@@ -29,6 +30,9 @@ class normal_numbers {
  public:
   explicit normal_numbers(std::uint64_t seed) : bits_(seed) {}
 
+  // Passes over so many.
+  void skip(std::size_t count) { bits_.discard(2 * count); }
+
   double operator()() {
     double const radius = std::sqrt(-2 * std::log(1 - uniform()));
     return radius * std::cos(2 * std::numbers::pi * uniform());
@@ -44,6 +48,10 @@ class normal_numbers {
 template <class Scalar>
 void initialise(tensor_description const& what, std::uint64_t seed, matrix<Scalar> const& tensor) {
   normal_numbers next(seed_of(what.name, seed));
+  tensor_part const part = what.part;
+  if (what.deviation != 0)
+    next.skip(tensor.size() / static_cast<std::size_t>(part.count)
+              * static_cast<std::size_t>(part.first));
   for (Scalar& value : tensor.flat()) {
     value = static_cast<Scalar>(what.deviation == 0 ? what.mean : what.mean + what.deviation * next());
   }

@@ -11,11 +11,20 @@
 
 namespace gpt {
 
+// Which of a tensor's entries are here, all of the same size: [first, first + count) of `of`.
+struct tensor_part {
+  int first = 0, count = 1, of = 1;
+
+  constexpr bool is_whole() const { return count == of; }
+  friend constexpr bool operator==(tensor_part, tensor_part) = default;
+};
+
 // The name of a parameter tensor and the normal distribution it starts from.
 struct tensor_description {
   std::string name;
   double mean = 0;
   double deviation = 0;
+  tensor_part part = {};
 };
 
 // The parameters of a layer (Scalar const) or their gradient (Scalar), in the same layout.

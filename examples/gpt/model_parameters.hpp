@@ -4,6 +4,7 @@
 #include "adam.hpp"
 #include "config.hpp"
 #include "exact_sum.hpp"
+#include "head_shard.hpp"
 #include "initial.hpp"
 #include "stage.hpp"
 #include "tensor.hpp"
@@ -181,14 +182,30 @@ class model_parameters {
  protected:
   // A stage on one micro-batch.
   struct sized_stage {
-    explicit sized_stage(stage_shape const& s)
-        : shape(s),
-          stash_size(elements_of<stage_stash<Scalar>, Scalar>(s)),
-          weight_stash_size(elements_of<stage_gradients<Scalar>, Scalar>(s)) {}
+    explicit sized_stage(stage_shape const& s) : shape(s), input_size(stream_size(s)) {
+      if (s.is_shard()) {
+        stash_size = elements_of<shard_stash<Scalar>, Scalar>(s);
+        weight_stash_size = elements_of<shard_gradients<Scalar>, Scalar>(s);
+        output_size = elements_of<shard_statistics<Scalar>, Scalar>(s);
+        if (s.model.early) gradient_size = elements_of<early_gradient<Scalar>, Scalar>(s);
+      } else {
+        stash_size = elements_of<stage_stash<Scalar>, Scalar>(s);
+        weight_stash_size = elements_of<stage_gradients<Scalar>, Scalar>(s);
+      }
+    }
 
     stage_shape shape;
-    std::size_t stash_size;         // elements
-    std::size_t weight_stash_size;  // elements
+    // Elements.
+    std::size_t input_size;
+    std::size_t output_size = input_size;    // of the activation
+    std::size_t gradient_size = input_size;  // of what goes back to the stage before
+    std::size_t stash_size = 0;
+    std::size_t weight_stash_size = 0;
+
+   private:
+    static std::size_t stream_size(stage_shape const& s) {
+      return static_cast<std::size_t>(s.model.rows()) * static_cast<std::size_t>(s.model.width);
+    }
   };
   struct state : sized_stage {
     explicit state(stage_shape const& s) : sized_stage(s), last(on_last(s)) {}

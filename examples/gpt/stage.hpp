@@ -23,15 +23,17 @@ template <class Scalar>
 struct stage_parameters {
   gpt::embedding<Scalar> embedding;  // first stage only
   repeated<block<Scalar>, Scalar, config> blocks;
-  layer_norm<Scalar> norm;  // last stage only
-  gpt::head<Scalar> head;   // last stage only
+  layer_norm<Scalar> norm;  // last stage, or the last before the shards of the head
+  gpt::head<Scalar> head;   // last stage, or its part of a shard
 
   stage_parameters(carver<Scalar>& from, stage_shape const& shape, matrix<Scalar> const& tied = {})
       : embedding(shape.first ? gpt::embedding<Scalar>(from, shape.model, tied)
                               : gpt::embedding<Scalar>()),
         blocks(from, shape.model, shape.blocks),
-        norm(shape.last ? layer_norm<Scalar>(from, shape.model.width) : layer_norm<Scalar>()),
-        head(shape.last ? gpt::head<Scalar>(from, shape.model, tied) : gpt::head<Scalar>()) {}
+        norm(shape.has_norm() ? layer_norm<Scalar>(from, shape.model.width) : layer_norm<Scalar>()),
+        head(shape.last || shape.is_shard()
+                 ? gpt::head<Scalar>(from, shape.model, tied, shape.vocabulary_range())
+                 : gpt::head<Scalar>()) {}
 
   // Calls f(tensor_description, matrix) for each tensor of the stage's own, in an order and under names
   // that do not depend on how the model is cut into stages.
@@ -41,10 +43,8 @@ struct stage_parameters {
     for (int i = 0; i < shape.blocks; ++i) {
       blocks[i].visit("block " + std::to_string(shape.first_block + i), shape.model.blocks, f);
     }
-    if (shape.last) {
-      norm.visit("norm", f);
-      head.visit("head", shape.model, f);
-    }
+    if (shape.has_norm()) norm.visit("norm", f);
+    if (shape.last || shape.is_shard()) head.visit("head", shape.model, f);
   }
 };
 
@@ -53,14 +53,14 @@ template <class Scalar>
 struct stage_gradients {
   matrix<Scalar> embedding;  // first stage only: rows x width
   repeated<block_gradients<Scalar>, Scalar, config> blocks;
-  matrix<Scalar> norm;  // last stage only: rows x width
+  matrix<Scalar> norm;  // where the final norm is: rows x width
   matrix<Scalar> head;  // last stage only: rows x vocabulary
 
   // `room`: the blocks whose gradients are kept at once.
   stage_gradients(carver<Scalar>& from, stage_shape const& shape, int room)
       : embedding(shape.first ? from.take(shape.model.rows(), shape.model.width) : matrix<Scalar>()),
         blocks(from, shape.model, room),
-        norm(shape.last ? from.take(shape.model.rows(), shape.model.width) : matrix<Scalar>()),
+        norm(shape.has_norm() ? from.take(shape.model.rows(), shape.model.width) : matrix<Scalar>()),
         head(shape.last ? from.take(shape.model.rows(), vocabulary) : matrix<Scalar>()) {}
   stage_gradients(carver<Scalar>& from, stage_shape const& shape)
       : stage_gradients(from, shape, shape.blocks) {}
@@ -70,7 +70,7 @@ struct stage_gradients {
 template <class Scalar>
 struct stage_stash {
   repeated<block_stash<Scalar>, Scalar, config> blocks;
-  layer_norm_stash<Scalar> norm;  // last stage only
+  layer_norm_stash<Scalar> norm;  // where the final norm is
   matrix<Scalar> probabilities;   // last stage only: rows x vocabulary
   matrix<Scalar> stream;          // rows x width: the residual stream, then its gradient
   block_scratch<Scalar> scratch;
@@ -80,8 +80,8 @@ struct stage_stash {
 
   stage_stash(carver<Scalar>& from, stage_shape const& shape)
       : blocks(from, shape.model, shape.blocks),
-        norm(shape.last ? layer_norm_stash<Scalar>(from, shape.model.rows(), shape.model.width)
-                        : layer_norm_stash<Scalar>()),
+        norm(shape.has_norm() ? layer_norm_stash<Scalar>(from, shape.model.rows(), shape.model.width)
+                              : layer_norm_stash<Scalar>()),
         probabilities(shape.last ? from.take(shape.model.rows(), vocabulary) : matrix<Scalar>()),
         stream(from.take(shape.model.rows(), shape.model.width)),
         scratch(from, shape.model),
@@ -111,9 +111,10 @@ double stage_forward(stage_shape const& shape, stage_parameters<Scalar const> co
   for (int i = 0; i < shape.blocks; ++i) {
     weights.blocks[i].forward(shape.model, stash.blocks[i], stash.stream);
   }
-  if (output != nullptr) std::copy_n(stash.stream.data, size, output);
+  if (shape.has_norm()) weights.norm.forward(stash.stream, stash.norm);
+  if (output != nullptr)
+    std::copy_n(shape.has_norm() ? stash.norm.output.data : stash.stream.data, size, output);
   if (!shape.last) return 0;
-  weights.norm.forward(stash.stream, stash.norm);
   weights.head.forward(stash.norm.output, stash.probabilities);
   return cross_entropy(stash.probabilities, targets);
 }
@@ -137,9 +138,10 @@ struct backward_parts {
 };
 
 // The gradient of the input, that of the weights, or both. `up` is the gradient of the output (unused by
-// the last stage), `down` that of the input (unused by the first), `sum` the accumulated weight gradient
-// (unused without the weight part). `gradients` passes from the input part to the weight part; if it has
-// room for one block only, both parts must run together.
+// the last stage, and by the last before shards of the head, which finds it in gradients.norm), `down`
+// that of the input (unused by the first), `sum` the accumulated weight gradient (unused without the
+// weight part). `gradients` passes from the input part to the weight part; if it has room for one block
+// only, both parts must run together.
 template <class Scalar>
 void stage_backward(stage_shape const& shape, backward_parts parts,
                     stage_parameters<Scalar const> const& weights, stage_stash<Scalar> const& stash,
@@ -158,16 +160,16 @@ void stage_backward(stage_shape const& shape, backward_parts parts,
           loss_scale / (static_cast<Scalar>(shape.tokens) * static_cast<Scalar>(shape.model.data_ranks)),
           gradients.head);
       weights.head.backward_input(gradients.head, gradients.norm);
+    }
+    if (shape.has_norm()) {
       std::fill_n(stash.stream.data, size, Scalar{});
       weights.norm.backward_input(stash.norm, gradients.norm, stash.stream, stash.scratch.row.data);
     } else {
       std::copy_n(up, size, stash.stream.data);
     }
   }
-  if (parts.weight && shape.last) {
-    sum.head.backward_weight(stash.norm.output, gradients.head);
-    sum.norm.backward_weight(stash.norm, gradients.norm);
-  }
+  if (parts.weight && shape.last) sum.head.backward_weight(stash.norm.output, gradients.head);
+  if (parts.weight && shape.has_norm()) sum.norm.backward_weight(stash.norm, gradients.norm);
   for (int i = shape.blocks - 1; i >= 0; --i) {
     auto const kept = stash.blocks[i];
     auto const made = gradients.blocks[gradients.blocks.size() == shape.blocks ? i : 0];

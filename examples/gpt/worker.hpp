@@ -6,7 +6,7 @@
 #include "batch_values.hpp"
 #include "config.hpp"
 #include "exact_sum.hpp"
-#include "model_parameters.hpp"
+#include "shard_worker.hpp"
 #include "stage.hpp"
 #include "tensor.hpp"
 #include <ashlar/core/pass.hpp>
@@ -31,42 +31,22 @@ namespace gpt {
 // Every forward and recompute needs the stash, also where a later recompute rebuilds it: it is their
 // working memory.
 template <class Scalar>
-class worker : public model_parameters<Scalar> {
+class worker : public shard_worker<Scalar> {
  public:
   // Throws std::invalid_argument if there is no such model.
   worker(config const& of, std::uint64_t seed, worker_site site = {}, values_work work = {})
-      : model_parameters<Scalar>(of, seed, std::move(site)),
-        losses_(static_cast<std::size_t>(of.micro_batches), 0.0),
+      : shard_worker<Scalar>(of, seed, std::move(site)),
         balance_losses_(static_cast<std::size_t>(of.micro_batches) * blocks(), 0.0),
         loads_(balance_losses_.size() * static_cast<std::size_t>(of.experts), 0.0),
         values_(of, std::move(work)) {}
 
-  using model_parameters<Scalar>::weights;
-
-  // The tokens of the next step. Throws std::invalid_argument unless there are as many as the shape
-  // says.
-  void set_batch(gpt::batch tokens) {
-    auto const expected = static_cast<std::size_t>(this->shape().tokens());
-    if (tokens.inputs.size() != expected || tokens.targets.size() != expected) {
-      throw std::invalid_argument("a batch of this model has " + std::to_string(expected)
-                                  + " tokens, not " + std::to_string(tokens.inputs.size()));
-    }
-    batch_ = std::move(tokens);
-  }
-
-  // After a step: the loss of every micro-batch, mean over its tokens, in nats.
-  std::span<double const> losses() const { return losses_; }
-  // Their mean over all tokens.
-  double loss() const { return mean_loss(this->shape(), losses_); }
+  using shard_worker<Scalar>::weights;
 
   // After a step: the loss that spreads tokens over experts, by micro-batch and block, and how many
   // tokens of the micro-batch each expert got, by micro-batch, block and expert. Zeros for the blocks of
   // stages that are not here.
   std::span<double const> balance_losses() const { return balance_losses_; }
   std::span<double const> expert_loads() const { return loads_; }
-
-  // Gradients are those of the loss times this. To be called where the last stage's passes run.
-  void set_loss_scale(double scale) { loss_scale_ = static_cast<Scalar>(scale); }
 
   // --- What the engine calls for a pass
   // -----------------------------------------------------------------------------------
@@ -81,15 +61,13 @@ class worker : public model_parameters<Scalar> {
   std::size_t bytes(ashlar::slot_kind kind, int stage, int micro_batch = 0) const {
     if (stage >= this->shape().stages) return this->elements(stage) * sizeof(Scalar);
     sized_stage const& own = at(stage).on(micro_batch);
-    auto const& shape = own.shape;
-    auto const activation =
-        static_cast<std::size_t>(shape.model.rows()) * static_cast<std::size_t>(shape.model.width);
     switch (kind) {
       case ashlar::slot_kind::activation:
+        return own.output_size * sizeof(Scalar);
       case ashlar::slot_kind::gradient:
-        return activation * sizeof(Scalar);
+        return own.gradient_size * sizeof(Scalar);
       case ashlar::slot_kind::checkpoint:
-        return shape.first ? 0 : activation * sizeof(Scalar);
+        return own.shape.first ? 0 : own.input_size * sizeof(Scalar);
       case ashlar::slot_kind::stash:
         return own.stash_size * sizeof(Scalar);
       case ashlar::slot_kind::weight_stash:
@@ -114,21 +92,28 @@ class worker : public model_parameters<Scalar> {
     auto const& shape = at(f.what.stage).shape;
     Scalar const* const input = shape.first ? nullptr : data(f.inputs[0]);
     if (!f.checkpoint.empty() && input != nullptr) {
-      std::copy_n(input, activation_size(f.what.micro_batch), data(f.checkpoint));
+      std::copy_n(input, at(f.what.stage).on(f.what.micro_batch).input_size, data(f.checkpoint));
     }
+    if (shape.is_shard()) return this->run_shard_forward(f, input);
     double const loss = run_forward(f, input, shape.last ? nullptr : data(f.outputs[0]));
     if (!loads_.empty()) count(f.stash, f.what.stage, loads_of(f.what.micro_batch));
     if (shape.last) losses_[static_cast<std::size_t>(f.what.micro_batch)] = loss;
   }
 
   void recompute(auto&, ashlar::frame const& f) {
+    if (at(f.what.stage).shape.is_shard()) return this->run_shard_forward(f, data(f.checkpoint));
     run_forward(f, at(f.what.stage).shape.first ? nullptr : data(f.checkpoint), nullptr);
   }
 
   // Needs no weight stash: the working memory at the end of the stash is enough.
   void backward(auto&, ashlar::frame const& f) {
     sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
-    stage_stash<Scalar> const stash = laid_out<stage_stash<Scalar>>(s, f.stash, s.stash_size);
+    if (s.shape.is_shard()) {
+      auto const stash = this->template laid_out<shard_stash<Scalar>>(s, f.stash, s.stash_size);
+      return this->run_shard_backward(f, {true, true}, stash, stash.gradients);
+    }
+    stage_stash<Scalar> const stash =
+        this->template laid_out<stage_stash<Scalar>>(s, f.stash, s.stash_size);
     run_backward(f, {true, true}, stash, stash.gradients);
   }
 
@@ -143,33 +128,30 @@ class worker : public model_parameters<Scalar> {
   }
 
  protected:
-  using model_parameters<Scalar>::at;
-  using model_parameters<Scalar>::data;
-  using sized_stage = typename model_parameters<Scalar>::sized_stage;
-  using state = typename model_parameters<Scalar>::state;
-
-  // A slot as the group of matrices it holds. Throws std::length_error if it is too small for them.
-  template <class Layout>
-  static Layout laid_out(sized_stage const& s, ashlar::buffer slot, std::size_t size) {
-    if (slot.size() < size * sizeof(Scalar)) {
-      throw std::length_error("stage " + std::to_string(s.shape.stage) + " needs a slot of "
-                              + std::to_string(size * sizeof(Scalar)) + " bytes, not "
-                              + std::to_string(slot.size()));
-    }
-    carver<Scalar> from(data(slot));
-    return Layout(from, s.shape);
-  }
+  using shard_worker<Scalar>::at;
+  using shard_worker<Scalar>::data;
+  using sized_stage = typename shard_worker<Scalar>::sized_stage;
+  using state = typename shard_worker<Scalar>::state;
 
   // With what passes from the input part to the weight part in the weight stash.
   void run_split(ashlar::frame const& f, backward_parts parts) {
     sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
-    run_backward(f, parts, laid_out<stage_stash<Scalar>>(s, f.stash, s.stash_size),
-                 laid_out<stage_gradients<Scalar>>(s, f.weight_stash, s.weight_stash_size));
+    if (s.shape.is_shard())
+      return this->run_shard_backward(
+          f, parts, this->template laid_out<shard_stash<Scalar>>(s, f.stash, s.stash_size),
+          this->template laid_out<shard_gradients<Scalar>>(s, f.weight_stash, s.weight_stash_size));
+    run_backward(
+        f, parts, this->template laid_out<stage_stash<Scalar>>(s, f.stash, s.stash_size),
+        this->template laid_out<stage_gradients<Scalar>>(s, f.weight_stash, s.weight_stash_size));
   }
 
  private:
-  using model_parameters<Scalar>::tied_matrix;
-  using model_parameters<Scalar>::weights_for;
+  using shard_worker<Scalar>::batch_;
+  using shard_worker<Scalar>::losses_;
+  using shard_worker<Scalar>::loss_scale_;
+  using shard_worker<Scalar>::tokens;
+  using shard_worker<Scalar>::tied_matrix;
+  using shard_worker<Scalar>::weights_for;
 
   std::size_t blocks() const { return static_cast<std::size_t>(this->shape().blocks); }
   // By block and expert.
@@ -180,7 +162,7 @@ class worker : public model_parameters<Scalar> {
   // The counts of a stage's blocks, from its stash, among those of all blocks.
   void count(ashlar::buffer slot, int stage, std::span<double> counts) const {
     state const& s = at(stage);
-    auto const stash = laid_out<stage_stash<Scalar>>(s, slot, s.stash_size);
+    auto const stash = this->template laid_out<stage_stash<Scalar>>(s, slot, s.stash_size);
     auto const experts = static_cast<std::ptrdiff_t>(s.shape.model.experts);
     for (int i = 0; i < s.shape.blocks; ++i)
       std::ranges::copy(counts_of_block(stash, i), counts.begin() + (s.shape.first_block + i) * experts);
@@ -203,22 +185,9 @@ class worker : public model_parameters<Scalar> {
     return b;
   }
 
-  std::size_t rows_of(int micro_batch) const {
-    return static_cast<std::size_t>(this->shape().sequences_of(micro_batch))
-           * static_cast<std::size_t>(this->shape().context);
-  }
-  std::size_t activation_size(int micro_batch) const {
-    return rows_of(micro_batch) * static_cast<std::size_t>(this->shape().width);
-  }
-
-  std::span<token const> tokens(std::vector<token> const& all, int micro_batch) const {
-    auto const before = static_cast<std::size_t>(this->shape().rows());  // only the last may be shorter
-    return std::span(all).subspan(static_cast<std::size_t>(micro_batch) * before, rows_of(micro_batch));
-  }
-
   double run_forward(ashlar::frame const& f, Scalar const* input, Scalar* output) {
     sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
-    auto const stash = laid_out<stage_stash<Scalar>>(s, f.stash, s.stash_size);
+    auto const stash = this->template laid_out<stage_stash<Scalar>>(s, f.stash, s.stash_size);
     return stage_forward<Scalar>(s.shape, weights_for(f), stash,
                                  tokens(batch_.inputs, f.what.micro_batch),
                                  tokens(batch_.targets, f.what.micro_batch), input, output);
@@ -229,6 +198,7 @@ class worker : public model_parameters<Scalar> {
     sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
     bool const up = parts.input && !s.shape.last;
     bool const down = parts.input && !s.shape.first;
+    if (parts.input && s.shape.feeds_shards) this->join_shards(f, gradients.norm);
     matrix<Scalar> const tied =
         f.shared_gradients.empty() ? matrix<Scalar>() : tied_matrix(data(f.shared_gradients[0]));
     stage_backward<Scalar>(s.shape, parts, weights_for(f), stash, gradients,
@@ -239,12 +209,9 @@ class worker : public model_parameters<Scalar> {
                            loss_scale_, parts.input ? balance_of(f) : stage_balance{});
   }
 
-  gpt::batch batch_;
-  std::vector<double> losses_;
   std::vector<double> balance_losses_;  // by micro-batch and block
   std::vector<double> loads_;           // by micro-batch, block and expert
   batch_values<Scalar> values_;
-  Scalar loss_scale_ = 1;
 };
 
 // How many data-parallel ranks have a part of the gradient that no other has: all of them, or the first,

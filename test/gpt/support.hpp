@@ -6,6 +6,7 @@
 #include "gpt/worker.hpp"
 #include "sequential.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -66,7 +67,11 @@ std::map<std::string, std::vector<Scalar>> tensors(gpt::worker<Scalar>& w, which
   for (int group = 0; group < w.shape().groups(); ++group) {
     w.visit(group, [&](auto const& description, auto const& weight, auto const& gradient) {
       auto const values = (what == which::weight ? weight : gradient).flat();
-      result[description.name].assign(values.begin(), values.end());
+      auto const entry = values.size() / static_cast<std::size_t>(description.part.count);
+      auto& whole = result[description.name];
+      whole.resize(entry * static_cast<std::size_t>(description.part.of));
+      std::ranges::copy(values,
+                        whole.begin() + static_cast<std::ptrdiff_t>(entry) * description.part.first);
     });
   }
   return result;

@@ -358,3 +358,50 @@ TEST_CASE("Ctrl-C ends a training that is started again when it dies, and saves 
   CHECK(contains(r.out, "interrupted; "));
   CHECK(contains(r.out, "saved " + folder));
 }
+
+TEST_CASE("an output layer in shards goes on in other shards, and whole") {
+  std::string const shards = trained("head_in_shards", "train --schedule vocab-2 -p 3 -m 4" + tiny);
+  learned const there = learned_after(shards, 8);
+  CHECK(there.tensors.contains("head.weight.second_moment[85:170]"));
+  CHECK(there.tensors.contains("head.bias[170:256]"));
+  CHECK(!there.tensors.contains("head.weight"));
+  std::string const again = fresh_folder("same_shards"), half = checkpoint_path(shards, 4);
+  CHECK(run_tool("train --schedule vocab-2 -p 3 -m 4 --steps 8 --verify --resume " + half + " --save "
+                 + again + tiny + corpus())
+            .code
+        == 0);
+  CHECK(learned_after(again, 8) == there);
+
+  // A loss that is scaled out of range changes nothing: what is saved is what was read.
+  std::string last = trained("whole_head", two_devices);
+  auto const expected = learned_after(last, 8).tensors;
+  int step = 8;
+  for (char const* how : {"vocab-2 -p 3", "vocab-1 -p 4", "vocab-2 -p 2", "v-half -p 2"}) {
+    CAPTURE(how);
+    std::string const next = fresh_folder("head" + std::to_string(++step));
+    tool_result const r =
+        run_tool("train --schedule " + std::string(how) + " -m 4 --loss-scale 1e300" + " --steps "
+                 + std::to_string(step) + " --resume " + last + " --save " + next + tiny + corpus());
+    INFO(r.err);
+    CHECK(r.code == 0);
+    CHECK(contains(r.out, "skipped, as their numbers were not finite: "));
+    last = next;
+  }
+  CHECK(learned_after(last, step).tensors == expected);
+
+  // Without one of the shards.
+  std::string const folder = fresh_folder("lacking"), manifest = folder + "/manifest.json";
+  fs::copy(half, folder, fs::copy_options::recursive);
+  auto content_of = nlohmann::json::parse(content(manifest));
+  auto& parts = content_of["checkpoint"]["parts"];
+  parts[1]["tensors"].erase("head.weight[85:170]");
+  content_of["crc32"] =
+      gpt::crc32(std::as_bytes(std::span(std::string_view(content_of["checkpoint"].dump()))));
+  std::ofstream(manifest) << content_of;
+  for (char const* how : {"vocab-2 -p 3", "1f1b -p 2"}) {
+    tool_result const r = run_tool("train --schedule " + std::string(how) + " -m 4 --steps 8 --resume "
+                                   + folder + tiny + corpus());
+    CHECK(r.code == 2);
+    CHECK_MESSAGE(contains(r.err, "has no tensor 'head.weight"), r.err);
+  }
+}

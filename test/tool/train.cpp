@@ -255,13 +255,12 @@ TEST_CASE("what cannot be trained is refused") {
   for (char const* wrong :
        {"--steps 0", "--width 97", "--schedule nothing", "-p 0", "--corpus /does/not/exist",
         "--precision half", "--learning-rate 2e9", "--sharding full", "--data-ranks 0",
-        "--data-ranks 100", "--optimizer-step at-end", "--schedule vocab-1"}) {
+        "--data-ranks 100", "--optimizer-step at-end"}) {
     CAPTURE(wrong);
     tool_result const r = run_tool("train --steps 1 " + std::string(wrong));
     CHECK(r.code == 2);
     CHECK(!r.err.empty());
   }
-  CHECK(run_tool("train --steps 1 --schedule vocab-2").err.find("not a chain") != std::string::npos);
 }
 
 // Built with CUDA or without: here is no GPU for it.
@@ -272,4 +271,37 @@ TEST_CASE("training on GPUs says what is lacking") {
   CHECK(r.code == 2);
   CHECK(r.out.empty());
   CHECK_MESSAGE(contains(r.err, "ashlar: --backend cuda: "), r.err);
+}
+
+TEST_CASE("train: an output layer in shards, bit by bit") {
+  for (char const* how :
+       {"vocab-1 -p 3 -m 4", "vocab-2 -p 3 -m 4", "interlaced -p 2 -m 3 --precision double",
+        "vocab-2 -p 1 -m 2", "vocab-1 -p 2 -m 4 --data-ranks 2 --sharding full",
+        "vocab-2 -p 2 -m 4 --clip-micro-batches 1", "vocab-2 -p 2 -m 4 --optimizer-step after-norm",
+        "vocab-1 -p 2 -m 4 --experts 3", "vocab-2 -p 2 -m 4 --adapt 1",
+        "vocab-2 -p 2 -m 4 --loss-scale 1024 --last-sequences 1"}) {
+    CAPTURE(how);
+    tool_result const r = run_tool("train --steps 2 --verify --schedule " + std::string(how)
+                                   + tiny_of_any_size + " --sequences 2" + corpus());
+    INFO(r.err);
+    CHECK(r.code == 0);
+    CHECK(contains(r.out, "losses and gradients of 2 steps bitwise equal to the sequential model's"));
+  }
+  all_refused(
+      {{"train --steps 1 --schedule vocab-2 --tie-embeddings" + corpus(), "cannot be tied to a head"},
+       {"simulate vocab-2 --tie-embeddings", "the output layer in shards on several"},
+       {"show vocab-1 --tie-embeddings", "the output layer in shards on several"}});
+}
+
+TEST_CASE("train: stages in another order than the layers of a GPT are refused") {
+  std::string const file = (scratch() / "graph.json").string();
+  tool_result const json = run_tool("emit vocab-1 -p 2 -m 2 --as json");
+  REQUIRE(json.code == 0);
+  nlohmann::json schedule = nlohmann::json::parse(json.out);
+  std::ofstream(file) << schedule;
+  CHECK(run_tool("train --steps 1 --schedule " + file + tiny + corpus()).code == 0);
+  // The same stages, but none of them a shard.
+  schedule.erase("shards");
+  std::ofstream(file) << schedule;
+  all_refused({{"train --steps 1 --schedule " + file + tiny + corpus(), "not a chain"}});
 }

@@ -60,7 +60,7 @@ int emit(emit_options const& o) {
   phase_line at;
   at.say("making the schedule");
   chosen_schedule const chosen = choose(o.shape);
-  ashlar::lower_options const lowering = lowering_of(o.lowering, chosen.schedule.stage_count());
+  ashlar::lower_options const lowering = lowering_of(o.lowering, chosen.schedule.graph);
   must_have_effect(*o.shape.command, effects_on(lowering, chosen.schedule, chosen.name));
   must_have_effect(*o.shape.command, effects_on_order(o, chosen.name));
   at.say("writing it");

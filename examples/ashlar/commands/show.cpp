@@ -169,7 +169,7 @@ int show(show_options const& o) {
   ashlar::text_options const drawing{wants_colour(o.colour), o.width < 0 ? terminal_width() : o.width,
                                      chosen.scale.ticks_per_unit};
   ashlar::schedule const& s = chosen.schedule;
-  ashlar::lower_options const lowering = lowering_of(o.lowering, s.stage_count());
+  ashlar::lower_options const lowering = lowering_of(o.lowering, s.graph);
   must_have_effect(*o.shape.command, effects_of(o, chosen, lowering));
   fmt::print("{}: {}\n", chosen.name, chosen.about);
   fmt::print("{}, {} placement, {}, {}\n\n", counted(s.device_count(), "device"),

@@ -125,7 +125,7 @@ simulated_schedule run(simulate_options const& o) {
   how.memory = with_sizes(stage, o.shape.cost, chosen.schedule.micro_batch_count(), *o.shape.command);
   how.memory.shared = {o.tied};
   at.say("lowering it");
-  ashlar::lower_options const lowering = lowering_of(o.lowering, chosen.schedule.stage_count());
+  ashlar::lower_options const lowering = lowering_of(o.lowering, chosen.schedule.graph);
   must_have_effect(*o.shape.command, effects_on(lowering, chosen.schedule, chosen.name));
   ashlar::program low = lower(chosen.schedule, lowering);
   must_have_effect(*o.shape.command, effects_on(how, low, chosen.name));

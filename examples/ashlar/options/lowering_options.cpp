@@ -79,15 +79,19 @@ void add_lowering_options(CLI::App& command, lowering_options& o) {
   add_step_option(command, o);
 }
 
-ashlar::lower_options lowering_of(lowering_options const& o, int stage_count) {
+ashlar::lower_options lowering_of(lowering_options const& o, ashlar::stage_graph const& graph) {
   if (o.rest.sharding != ashlar::sharding_level::none && o.data_ranks == 1)
     throw usage_error("--sharding needs others to share with: --data-ranks of 2 or more");
   ashlar::lower_options lowering = o.rest;
   lowering.data_ranks = static_cast<int>(o.data_ranks);
   lowering.weight_buffers = static_cast<int>(o.weight_buffers);
   lowering.prefetch = static_cast<int>(o.prefetch);
-  if (o.tied) lowering.shared_parameters.emplace_back(1, 0);
-  if (o.tied && stage_count > 1) lowering.shared_parameters[0].push_back(stage_count - 1);
+  if (!o.tied) return lowering;
+  if (graph.has_shards())
+    throw usage_error(
+        "--tie-embeddings: the embedding lies on one device, but the output layer in shards on several");
+  lowering.shared_parameters.emplace_back(1, 0);
+  if (graph.count() > 1) lowering.shared_parameters[0].push_back(graph.count() - 1);
   return lowering;
 }
 

@@ -24,7 +24,8 @@ void add_tying_option(CLI::App& command, lowering_options& options);
 void add_lowering_options(CLI::App& command, lowering_options& options);
 void add_lanes_option(CLI::App& command, ashlar::transfer_lanes& lanes);
 
-// For this many stages. Throws usage_error for shards that nobody shares.
-ashlar::lower_options lowering_of(lowering_options const& options, int stage_count);
+// For these stages. Throws usage_error for shards that nobody shares, and for an embedding that is tied
+// to an output layer in shards.
+ashlar::lower_options lowering_of(lowering_options const& options, ashlar::stage_graph const& graph);
 
 }  // namespace tool

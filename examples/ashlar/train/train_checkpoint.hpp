@@ -3,6 +3,7 @@
 
 #include "command.hpp"
 #include "train/checkpoint.hpp"
+#include "train/checkpoint_reader.hpp"
 #include "train/folder_lock.hpp"
 #include "train/train_team.hpp"
 
@@ -23,7 +24,7 @@
 
 namespace tool {
 
-// Weights and moments, by the names under which they are stored.
+// Weights and moments: visit(name of the tensor, which of its entries, values, shape of these).
 template <class Scalar, class Visit>
 void for_each_stored(gpt::worker<Scalar>& w, int group, Visit visit) {
   w.visit(group, [&](auto const& what, auto const& weight, auto const&) {
@@ -31,9 +32,9 @@ void for_each_stored(gpt::worker<Scalar>& w, int group, Visit visit) {
     auto const shape = std::vector<std::size_t>{static_cast<std::size_t>(weight.rows),
                                                 static_cast<std::size_t>(weight.cols)};
     auto const size = weight.size();
-    visit(what.name, w.weights(group).subspan(offset, size), shape);
-    visit(what.name + ".first_moment", w.first_moment(group).subspan(offset, size), shape);
-    visit(what.name + ".second_moment", w.second_moment(group).subspan(offset, size), shape);
+    visit(what.name, what.part, w.weights(group).subspan(offset, size), shape);
+    visit(what.name + ".first_moment", what.part, w.first_moment(group).subspan(offset, size), shape);
+    visit(what.name + ".second_moment", what.part, w.second_moment(group).subspan(offset, size), shape);
   });
 }
 
@@ -107,19 +108,11 @@ class train_checkpoints {
   // What the groups that are held here were.
   void load(checkpoint const& c) {
     agreed([&] {
-      std::map<std::string, std::size_t> part_of;
-      std::vector<part_reader> readers;
-      for (checkpoint_part const& part : c.parts) {
-        for (auto const& entry : part.tensors) part_of[entry.first] = readers.size();
-        readers.emplace_back(c.folder, part);
-      }
+      checkpoint_reader const from(c);
       all_->for_each_held([&](worker& w, int group) {
-        for_each_stored(w, group, [&](std::string const& name, auto values, auto const&) {
-          auto const at = part_of.find(name);
-          if (at == part_of.end())
-            throw usage_error(fmt::format("'{}' has no tensor '{}'", c.folder, name));
-          readers[at->second].read(name, std::as_writable_bytes(values));
-        });
+        for_each_stored(w, group,
+                        [&](std::string const& name, gpt::tensor_part const& part, auto values,
+                            auto const&) { from.read(name, part, std::as_writable_bytes(values)); });
         for (int copy = 1; copy < w.copies(group); ++copy) {
           copy_values(w.weights(group), w.weights(group, copy));
           copy_values(w.first_moment(group), w.first_moment(group, copy));
@@ -169,11 +162,14 @@ class train_checkpoints {
       std::map<std::string, std::span<std::byte const>> data;
       for (int g = 0; g < t_->shape.groups(); ++g)
         if (first_holder(g) == device)
-          for_each_stored(*all_->of(0), g, [&](std::string const& name, auto values, auto const& shape) {
-            data[name] = std::as_bytes(values);
-            tensors[name] = {sizeof(Scalar) == sizeof(float) ? "F32" : "F64", shape, 0,
-                             data[name].size()};
-          });
+          for_each_stored(*all_->of(0), g,
+                          [&](std::string const& tensor, gpt::tensor_part const& part, auto values,
+                              auto const& shape) {
+                            std::string const name = stored_name(tensor, part);
+                            data[name] = std::as_bytes(values);
+                            tensors[name] = {sizeof(Scalar) == sizeof(float) ? "F32" : "F64", shape, 0,
+                                             data[name].size()};
+                          });
       visit(fmt::format("device-{}.safetensors", device), data, std::move(tensors));
     }
   }

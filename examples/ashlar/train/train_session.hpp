@@ -214,7 +214,9 @@ class train_session {
       for (int k = 0; k < (shared ? 1 : m.memory.period()); ++k) {
         auto& stage = (shared ? m.memory.shared : m.memory.stages).emplace_back();
         stage.weights = stage.weight_gradient = bytes(kind::weight, g, k);
-        if (!shared) stage.activation = stage.gradient = bytes(kind::activation, g, k);
+        if (shared) continue;
+        stage.activation = bytes(kind::activation, g, k);
+        stage.gradient = bytes(kind::gradient, g, k);
       }
     }
     return m;

@@ -33,10 +33,28 @@ gpt::corpus corpus_of(train_options const& o) {
   }
 }
 
+// The last stages that are shards of one layer after a chain; 0: all are a chain. Throws usage_error for
+// any other graph.
+int shards_of(train_options const& o, ashlar::schedule const& s) {
+  int const q = s.graph.sequence_chunks(), count = s.stage_count();
+  int const shards = static_cast<int>(s.graph.shards_with(count - 1).size());
+  ashlar::stages const before{count - shards};
+  ashlar::stage_graph const fitting =
+      shards == 0 ? chain(before) : ashlar::chain_with_shards(before, shards, s.graph.gradients());
+  if (before.value < 1 || s.graph != in_sequence_chunks(fitting, q))
+    throw usage_error(fmt::format(
+        "{}: its stages are not a chain, as the layers of the GPT that is trained are, nor a chain and "
+        "the shards of its output layer",
+        o.shape.name));
+  return shards;
+}
+
 gpt::config shape_of(train_options const& o, ashlar::schedule const& schedule) {
   gpt::config shape = o.model;
   shape.micro_batches = schedule.micro_batch_count();
   shape.stages = schedule.stage_count();
+  shape.shards = shards_of(o, schedule);
+  shape.early = schedule.graph.gives_gradient_early(shape.stages - 1);
   if (shape.stages > most_stages)
     throw usage_error(
         fmt::format("training runs at most {} stages here, not {}", most_stages, shape.stages));
@@ -44,6 +62,9 @@ gpt::config shape_of(train_options const& o, ashlar::schedule const& schedule) {
   shape.data_ranks = static_cast<int>(o.lowering.data_ranks);
   shape.tied = o.lowering.tied;
   shape.chosen = std::min(shape.chosen, std::max(shape.experts, 1));
+  if (shape.shards > 0 && o.backend == "cuda")
+    throw usage_error(fmt::format(
+        "{}: an output layer in shards is for --backend host and mpi, not cuda", o.shape.name));
   if (shape.last_sequences > 0 && (o.backend == "cuda" || o.clip))
     throw usage_error(fmt::format("--last-sequences and {} do not go together",
                                   o.clip ? "--clip-micro-batches" : "--backend cuda"));
@@ -83,25 +104,15 @@ void must_be_free(train_options const& o, std::optional<checkpoint> const& resum
       o.save));
 }
 
-// The layers of the GPT follow each other.
-ashlar::schedule schedule_of_chain(train_options const& o) {
-  ashlar::schedule s = choose(o.shape).schedule;
-  int const q = s.graph.sequence_chunks();
-  if (s.graph != in_sequence_chunks(chain(ashlar::stages{s.stage_count()}), q))
-    throw usage_error(fmt::format(
-        "{}: its stages are not a chain, as the layers of the GPT that is trained are", o.shape.name));
-  return s;
-}
-
 }  // namespace
 
 int processes_of(train_options const& o) {
-  ashlar::schedule const schedule = schedule_of_chain(o);
+  ashlar::schedule const schedule = choose(o.shape).schedule;
   return schedule.device_count() * shape_of(o, schedule).data_ranks;
 }
 
 training training_of(train_options const& o) {
-  ashlar::schedule schedule = schedule_of_chain(o);
+  ashlar::schedule schedule = choose(o.shape).schedule;
   gpt::config const shape = shape_of(o, schedule);
   schedule = with_values(std::move(schedule), o, shape);
   std::optional<output> trace_to, loads_to;
@@ -131,7 +142,7 @@ std::optional<checkpoint> resumed_of(training const& t) {
 }
 
 ashlar::program program_of(train_options const& o, ashlar::schedule const& schedule) {
-  ashlar::lower_options lowering = lowering_of(o.lowering, schedule.stage_count());
+  ashlar::lower_options lowering = lowering_of(o.lowering, schedule.graph);
   must_have_effect(*o.shape.command, effects_on(lowering, schedule, o.shape.name));
   // On GPUs all of a step is one graph; require_backend_options() refuses another end of it.
   if (o.backend == "cuda") lowering.step = ashlar::optimizer_step::after_norm;
@@ -139,7 +150,7 @@ ashlar::program program_of(train_options const& o, ashlar::schedule const& sched
 }
 
 ashlar::program passes_of(training const& t) {
-  ashlar::lower_options lowering = lowering_of(t.options->lowering, t.shape.stages);
+  ashlar::lower_options lowering = lowering_of(t.options->lowering, t.schedule.graph);
   lowering.step = ashlar::optimizer_step::none;
   return lower(t.schedule, lowering);
 }

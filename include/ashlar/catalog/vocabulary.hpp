@@ -29,14 +29,7 @@ namespace ashlar::catalog {
 constexpr stage_graph vocabulary_graph(devices p,
                                        shard_gradient gradients = shard_gradient::of_backward) {
   int const count = stages_of(p, 2).value / 2;
-  std::vector<stage_edge> edges;
-  for (int s = 0; s + 1 < count; ++s) edges.push_back({s, s + 1});
-  std::vector<int> shards;
-  for (int s = 0; s < count; ++s) {
-    edges.push_back({count - 1, count + s});
-    shards.push_back(count + s);
-  }
-  return in_shards(stage_graph(stages{2 * count}, edges), {shards}, gradients);
+  return chain_with_shards(stages{count}, count, gradients);
 }
 
 // What the passes of a block take: those of each stage of the chain, and those of each shard.
