@@ -6,6 +6,7 @@
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/either.hpp>
 #include <ashlar/core/ids.hpp>
+#include <ashlar/core/link_slack.hpp>
 #include <ashlar/core/list_view.hpp>
 #include <ashlar/core/literal_optional.hpp>
 #include <ashlar/core/machine.hpp>

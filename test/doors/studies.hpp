@@ -3,6 +3,7 @@
 
 #include "doors/knock.hpp"
 #include <ashlar/study/compare.hpp>
+#include <ashlar/study/schedule_slack.hpp>
 #include <ashlar/study/timeline_difference.hpp>
 #include <ashlar/study/tradeoff.hpp>
 
@@ -38,6 +39,9 @@ inline void of_studies(dice& d) {
   if (d.percent(20)) shape.v = chunks{some_count(d, 4)};
   knock([&] { look_at(compare(e, shape, model)); });
   knock([&] { count_transfers(s); });
+  knock([&] {
+    for (link_slack const& l : link_slacks(s)) demand(l.slack >= 0 && l.transfers > 0);
+  });
   knock([&] { count_weight_copies(s.where); });
 
   layered_model layers;

@@ -53,6 +53,10 @@ TEST_CASE("compare in other formats") {
   CHECK(all[1]["span_bound"] <= all[1]["span"]);
   CHECK(nlohmann::json::parse(run_tool("compare chimera --as json").out)[0].contains("span_bound"));
 
+  // 48 transfers, of which the warm-up's and the cool-down's first and last have no time to lose.
+  CHECK(all[0]["slack"].size() == 6);
+  CHECK(all[0]["slack"][0] == nlohmann::json{{"from", 0}, {"to", 1}, {"transfers", 8}, {"slack", 0}});
+
   std::string const csv = run_tool("compare gpipe --as csv").out;
   CHECK(csv.starts_with("schedule,devices,stages,"));
   CHECK(contains(csv, "\ngpipe,4,4,8,33,33,"));
@@ -136,4 +140,18 @@ TEST_CASE("what cannot be compared") {
   CHECK(run_tool("compare nothing").code == 2);
   CHECK(run_tool("compare -p 0").code == 2);
   CHECK(run_tool("compare --as text -o " + (scratch() / "table").string()).code == 2);
+}
+
+// In time units as the makespan, and of each link: one tick more makes the step longer.
+TEST_CASE("compare says how late each link may be") {
+  std::string const line = "zb-2p -p 4 -m 8 --forward 2.5ms --backward-input 3ms --backward-weight 2ms ";
+  auto const one = nlohmann::json::parse(run_tool("compare " + line + "--as json").out).at(0);
+  double most = 0;
+  for (auto const& link : one["slack"]) most = std::max(most, link["slack"].get<double>());
+  CHECK(most > 0);
+  CHECK(contains(run_tool("compare " + line).out, "slack"));
+  CHECK(contains(run_tool("compare " + line + "--as csv").out, "least_slack,most_slack"));
+  // Where there is one device there are no links.
+  CHECK(nlohmann::json::parse(run_tool("compare depth-first-accumulation --as json").out)[0]["slack"]
+            .empty());
 }

@@ -275,3 +275,30 @@ TEST_CASE("a search with costs of each chunk") {
   CHECK(again["costs"] == s["costs"]);
   CHECK(again["reached"] <= s["reached"]);
 }
+
+// The longer a round trip over a link takes, the more passes are under way in it.
+TEST_CASE("search hides a slow link within its limit") {
+  std::string const line =
+      "-p 4 -m 8 --placement linear --forward 20ms --backward-input 26ms --backward-weight 14ms "
+      "--objective makespan --budget 300 --as json ";
+  std::string const late = "--link 2-3:60ms --link 3-2:60ms";
+  auto const reached = [&](std::string const& options) {
+    return nlohmann::json::parse(run_tool("search " + line + options).out).at("makespan").get<int>();
+  };
+  int const quick = reached("--memory 200%"), hidden = reached("--memory 200% " + late);
+  CHECK((quick <= hidden && hidden <= quick + 2 * 60));
+  CHECK(reached("--memory 100% " + late) > hidden);
+  // A file of the result has the slow link, too.
+  auto const found = nlohmann::json::parse(run_tool("search " + line + late).out);
+  CHECK(found.at("costs").at("links").size() == 2);
+  for (auto const& [wrong, why] :
+       {std::pair{"--link 0-2:1ms", "no transfer goes from device 0 to device 2"},
+        {"--link 0-4:1ms", "no transfer goes from device 0 to device 4"},
+        {"--link 0-1", "FROM-TO:TIME"},
+        {"--link 0-1:1ms --link 0-1:2ms", "--link 0-1 is given twice"},
+        {"--link 0-1:1", "has no unit"}}) {
+    tool_result const r = run_tool("search " + line + wrong);
+    CHECK(r.code == 2);
+    CHECK(contains(r.err, why));
+  }
+}

@@ -91,6 +91,10 @@ TEST_CASE("simulate delays a link, and says how late each may be") {
     CHECK(late(link["slack"].get<long long>() + 1) > plain["makespan"]);
   }
   CHECK(contains(run_tool("simulate " + line + "--slack").out, "may be later by"));
+  // On their way, delays of several messages overlap.
+  std::string const gpipe = "gpipe" + line.substr(4) + "--slots one-a-value ";
+  CHECK(simulated(gpipe + "--link 2-3:60ms --latency-in-flight").at("makespan")
+        < simulated(gpipe + "--link 2-3:60ms").at("makespan"));
   // Finer than the other times, and two directions.
   CHECK(simulated(line + "--link 2-3:0.5ms --link 3-2:60ms").at("ticks_per_unit") == 2);
   for (auto const& [wrong, why] :

@@ -23,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tool {
@@ -141,6 +142,7 @@ std::vector<row> rows_of(CLI::App const& command, compare_options& o) {
   for (row& r : rows) {
     for (double* time : {&r.numbers.makespan, &r.numbers.span, &r.numbers.exposed_communication})
       *time = scale.in_units(*time);
+    for (ashlar::compared_link& l : r.numbers.links) l.slack = scale.in_units(l.slack);
     if (r.least) r.least = {scale.in_units(r.least->makespan), scale.in_units(r.least->span)};
   }
   return rows;
@@ -151,10 +153,23 @@ std::string peaks_of(ashlar::comparison const& c) {
   return *least == *most ? percent(*most, 1) : percent(*least, 1) + "-" + percent(*most, 1);
 }
 
+// Of the link that tolerates least, and of the one that tolerates most.
+std::pair<double, double> slacks_of(ashlar::comparison const& c) {
+  auto const [least, most] = std::minmax_element(
+      c.links.begin(), c.links.end(), [](auto const& a, auto const& b) { return a.slack < b.slack; });
+  return c.links.empty() ? std::pair(0.0, 0.0) : std::pair(least->slack, most->slack);
+}
+
+std::string slack_words(ashlar::comparison const& c) {
+  if (c.links.empty()) return "-";
+  auto const [least, most] = slacks_of(c);
+  return least == most ? readable(most) : readable(least) + "-" + readable(most);
+}
+
 void print_text(std::vector<row> const& rows, std::string const& unit) {
   std::vector<std::vector<std::string>> cells{
       {"schedule", "devices", "stages", "makespan", "bound", "gap %", "span", "bound", "gap %",
-       "overhead %", "of span %", "activations %", "weights", "transfers", "exposed"}};
+       "overhead %", "of span %", "activations %", "weights", "transfers", "exposed", "slack"}};
   for (row const& r : rows) {
     if (!r.refused.empty()) continue;
     auto const& c = r.numbers;
@@ -170,7 +185,7 @@ void print_text(std::vector<row> const& rows, std::string const& unit) {
                      least(&compared_bound::span), gap_to(c.span, &compared_bound::span),
                      percent(proved_share(c.overhead), 1), percent(proved_share(c.overhead_span), 1),
                      peaks_of(c), fmt::format("{:g}", c.weight_copies), std::to_string(c.transfers),
-                     readable(c.exposed_communication)});
+                     readable(c.exposed_communication), slack_words(c)});
   }
   fmt::print("{}", table(cells, 1));
   for (row const& r : rows) {
@@ -183,7 +198,10 @@ void print_text(std::vector<row> const& rows, std::string const& unit) {
       "same devices\nand with the same memory takes less; gap: by how much of it this one takes more. "
       "Overhead: the share of the\nmakespan in which the busiest device does not do the model's work: "
       "it idles or recomputes. Activations: the\nmost that a device holds, as a share of 1F1B's; "
-      "weights: copies of the model; exposed: makespan that\ntransfers add.\n",
+      "weights: copies of the model; exposed: makespan that\ntransfers add; slack: by how "
+      "much all transfers of a link may be later before the makespan grows, of the\nlink with the least "
+      "and the "
+      "one with the most (--as json: of each).\n",
       unit.empty() ? "ticks" : unit);
 }
 
@@ -210,6 +228,10 @@ nlohmann::json json_of(std::vector<row> const& rows, std::string const& unit) {
                                           {"weight_copies", c.weight_copies},
                                           {"transfers", c.transfers},
                                           {"exposed_communication", c.exposed_communication}});
+      auto& links = object["slack"] = nlohmann::json::array();
+      for (ashlar::compared_link const& l : c.links)
+        links.push_back(
+            {{"from", l.from}, {"to", l.to}, {"transfers", l.transfers}, {"slack", l.slack}});
       if (!unit.empty()) object["time_unit"] = unit;
       if (!r.least) continue;
       object["makespan_bound"] = r.least->makespan;
@@ -225,7 +247,8 @@ std::string csv_of(std::vector<row> const& rows) {
   std::string text =
       "schedule,devices,stages,micro_batches,makespan,span,bubble_rate,bubble_rate_span,"
       "least_peak_activations,most_peak_activations,weight_copies,transfers,exposed_communication,"
-      "makespan_bound,makespan_gap,span_bound,span_gap,overhead,overhead_span\n";
+      "makespan_bound,makespan_gap,span_bound,span_gap,overhead,overhead_span,least_slack,"
+      "most_slack\n";
   for (row const& r : rows) {
     if (!r.refused.empty()) continue;
     auto const& c = r.numbers;
@@ -238,7 +261,9 @@ std::string csv_of(std::vector<row> const& rows) {
                                   proved_gap(c.makespan, r.least->makespan), r.least->span,
                                   proved_gap(c.span, r.least->span))
                     : ",,,,";
-    text += fmt::format(",{},{}\n", c.overhead, c.overhead_span);
+    text += fmt::format(",{},{}", c.overhead, c.overhead_span);
+    auto const [least_slack, most_slack] = slacks_of(c);
+    text += c.links.empty() ? ",,\n" : fmt::format(",{},{}\n", least_slack, most_slack);
   }
   return text;
 }

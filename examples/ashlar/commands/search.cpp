@@ -109,6 +109,26 @@ choices choices_of(search_options const& o) {
   return all;
 }
 
+// Whether a search of this layout sends anything over a link.
+bool is_taken(ashlar::search_problem const& problem, int from, int to) {
+  ashlar::stage_graph const graph = graph_of(problem);
+  for (int stage = 0; stage < graph.count(); ++stage)
+    for (int const next : graph.successors(stage)) {
+      int const here = problem.where.device_of(0, stage), there = problem.where.device_of(0, next);
+      if ((here == from && there == to) || (here == to && there == from)) return true;
+    }
+  return false;
+}
+
+void must_be_taken(late_links const& late, choices const& known) {
+  must_be_taken(late, [&known](int from, int to) {
+    auto const takes = [&](auto const& choice) { return is_taken(choice.problem, from, to); };
+    return std::any_of(known.feasible.begin(), known.feasible.end(), takes)
+           || std::any_of(known.infeasible.begin(), known.infeasible.end(),
+                          [&](infeasible_layout const& l) { return takes(l.choice); });
+  });
+}
+
 int search(CLI::App const& command, search_options o) {
   std::vector<chosen_schedule> const starts = starts_of(command, o);
   must_have_effect(command, {effect_of_dialect(o.format),
@@ -119,6 +139,7 @@ int search(CLI::App const& command, search_options o) {
   auto const dialect = dialect_of(o.dialect);
   output const to(o.output);
   choices const known = choices_of(o);
+  must_be_taken(o.model.late, known);
   if (known.feasible.empty()) {
     auto const smallest =
         std::min_element(known.infeasible.begin(), known.infeasible.end(),
@@ -163,6 +184,7 @@ void add_search(CLI::App& app, action& chosen) {
           "command line leaves out: sizes, placement, stage graph, costs (of a file), and its peak as "
           "the limit")
       ->type_name("NAME");
+  add_link_option(*command, o->model.late, o->model.cost.others);
   add_limit_options(*command, o->limit);
   add_layer_options(*command, o->layers, o->model.cost);
   command
@@ -203,6 +225,8 @@ void add_search(CLI::App& app, action& chosen) {
       "0-1/0-2\n"
       "  ashlar search -p 4 -m 8 --speeds 100,100,50,100 --limit-bytes 80GiB,80GiB,40GiB,80GiB "
       "--stash-bytes 6GiB\n    --weight-bytes 10GiB --gradient-bytes 10GiB --optimizer-bytes 12GiB\n"
+      "  ashlar search -p 4 -m 8 --placement linear --memory 200% --forward 20ms --backward-input 26ms\n"
+      "    --backward-weight 14ms --link 2-3:60ms --link 3-2:60ms\n"
       "  ashlar search -p 4 -m 16 --per-layer layers.csv --memory 60%\n"
       "  ashlar search -p 4 -m 16 --placement looped -v 2 --per-stage costs.csv --seconds 10 --as "
       "pytorch");

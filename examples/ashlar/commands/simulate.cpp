@@ -5,6 +5,7 @@
 #include "options/choice.hpp"
 #include "options/effects.hpp"
 #include "options/limits.hpp"
+#include "options/link_option.hpp"
 #include "options/lowering_options.hpp"
 #include "options/number_option.hpp"
 #include "options/output_options.hpp"
@@ -42,39 +43,18 @@ struct simulate_options {
   ashlar::byte_count message = -1;
   long long bandwidth = -1, between_bandwidth = -1, ring_bandwidth = -1;
   bool in_flight = false, slack = false;
-  std::vector<std::pair<int, int>> late;  // links; their delays are among the times, by flag
+  late_links late;
   std::string format = "text";
   std::string output = "-";
 };
 
-// The flag of a link's delay, as messages name it.
-std::string flag_of_link(int from, int to) { return fmt::format("--link {}-{}", from, to); }
-
-// FROM-TO:TIME.
-void read_link(std::string const& text, simulate_options& o) {
-  auto const dash = text.find('-'), colon = text.find(':');
-  int from = 0, to = 0;
-  if (colon == std::string::npos || dash > colon
-      || !read_number(std::string_view(text).substr(0, dash), from)
-      || !read_number(std::string_view(text).substr(dash + 1, colon - dash - 1), to))
-    throw usage_error(
-        fmt::format("--link is FROM-TO:TIME, as in 2-3:60ms, not '{}'", text.substr(0, 64)));
-  std::string const flag = flag_of_link(from, to);
-  if (o.shape.cost.others.count(flag) > 0) throw usage_error(flag + " is given twice");
-  o.shape.cost.others[flag] =
-      read_duration(flag, std::string_view(text).substr(colon + 1), 0, ashlar::max_tick - 1);
-  o.late.emplace_back(from, to);
-}
-
-// Throws usage_error for a link that no transfer takes.
-void must_be_taken(int from, int to, ashlar::program const& p) {
+bool is_taken(ashlar::program const& p, int from, int to) {
   for (int d = 0; d < p.device_count(); ++d)
     for (int i = stream_begin(p, d); i < stream_end(p, d); ++i)
       if (ashlar::instruction const& each = p.instructions[static_cast<std::size_t>(i)];
           each.code == ashlar::opcode::send && d == from && each.peer == to)
-        return;
-  throw usage_error(fmt::format("{} has no effect: no transfer goes from device {} to device {}",
-                                flag_of_link(from, to), from, to));
+        return true;
+  return false;
 }
 
 // Of bytes in a unit of time.
@@ -128,11 +108,9 @@ simulated_schedule run(simulate_options const& o) {
   ashlar::lower_options const lowering = lowering_of(o.lowering, chosen.schedule.graph);
   must_have_effect(*o.shape.command, effects_on(lowering, chosen.schedule, chosen.name));
   ashlar::program low = lower(chosen.schedule, lowering);
+  must_be_taken(o.late, [&low](int from, int to) { return is_taken(low, from, to); });
+  delay_links(links, o.late, o.shape.cost.others, scale);
   must_have_effect(*o.shape.command, effects_on(how, low, chosen.name));
-  for (auto const& [from, to] : o.late) {
-    must_be_taken(from, to, low);
-    delay_link(links, from, to, time(flag_of_link(from, to).c_str(), 0));
-  }
   at.say("simulating its program");
   ashlar::simulation timed = simulate(low, how);
   at.say("bounding it");
@@ -166,15 +144,7 @@ void add_link_options(CLI::App& command, simulate_options& o) {
          "bytes per tick, or per unit of time where times have one; 0: bytes take no time");
   time("--inter-latency", "between nodes (default: as --latency)");
   number("--inter-bandwidth", o.between_bandwidth, "between nodes (default: as --bandwidth)");
-  command
-      .add_option_function<std::vector<std::string>>(
-          "--link",
-          [&o](std::vector<std::string> const& all) {
-            for (std::string const& each : all) read_link(each, o);
-          },
-          "FROM-TO:TIME: each transfer from one device to another takes so much longer; may be given "
-          "for several links")
-      ->type_name("LINK");
+  add_link_option(command, o.late, o.shape.cost.others);
   add_number(command, "--node-size", o.node_size, 0, most_devices,
              "devices of a node; 0: all are in one");
   add_bytes(command, "--bytes", o.message, "a message: an activation or its gradient");

@@ -120,6 +120,8 @@ std::vector<effect> effects_on(ashlar::simulation_options const& how, ashlar::pr
                                std::string const& name) {
   ashlar::interconnect const& links = how.cost.on.links;
   bool const nodes = links.node_size > 0 && links.node_size < low.device_count();
+  bool has_latency = false;
+  for_each_link(links, [&](ashlar::link_speed const& l) { has_latency = has_latency || l.latency > 0; });
   ashlar::stage_memory const& bytes = how.memory.stages[0];
   bool const messages =
       std::any_of(how.memory.stages.begin(), how.memory.stages.end(),
@@ -133,8 +135,7 @@ std::vector<effect> effects_on(ashlar::simulation_options const& how, ashlar::pr
            nodes ? "without --inter-latency or --inter-bandwidth" : "with no more devices than that"},
           {"--bandwidth", messages, "without --bytes"},
           {"--inter-bandwidth", messages, "without --bytes"},
-          {"--latency-in-flight", links.inside.latency > 0 || links.between.latency > 0,
-           "without --latency"},
+          {"--latency-in-flight", has_latency, "without --latency or --link"},
           {"--ring-latency", sums_over_several(low), alone},
           {"--ring-bandwidth", sums_over_several(low), alone},
           {"--ring-bandwidth",

@@ -60,7 +60,7 @@ std::vector<ashlar::layout_choice> layered_layouts_of(layer_options const& layer
                                                       layout_options const& model,
                                                       limit_options const& limit) {
   time_scale const scale = scale_of(model);
-  ashlar::costs const cost = costs_of(model.cost, model.p, model.m);
+  ashlar::costs const cost = costs_of(model);
   ashlar::layer_chain chain{.m = ashlar::micro_batches{static_cast<int>(model.m)},
                             .layers = {},
                             .on = cost.on,

@@ -54,7 +54,7 @@ void must_fit(ashlar::layout_choice const& choice) {
 // Costs that are given for each chunk of a sequence; none where they are of whole ones.
 std::optional<ashlar::costs> by_chunk_of(layout_options const& o, int stage_count) {
   if (!o.own_cost && o.cost.stages_from().empty()) return std::nullopt;
-  ashlar::costs cost = o.own_cost ? *o.own_cost : costs_of(o.cost, o.p, o.m);
+  ashlar::costs cost = costs_of(o);
   split_by_sequence_chunk(cost, stage_count, static_cast<int>(o.sequence_chunks));
   if (cost.passes.sequence_chunks() == 1) return std::nullopt;
   return cost;
@@ -62,7 +62,7 @@ std::optional<ashlar::costs> by_chunk_of(layout_options const& o, int stage_coun
 
 ashlar::costs costs_on(layout_options const& o, ashlar::placement const& where) {
   if (auto const each = by_chunk_of(o, where.stage_count())) return of_whole_sequences(*each);
-  return o.own_cost ? *o.own_cost : costs_of(o.cost, o.p, o.m);
+  return costs_of(o);
 }
 
 void must_have_costs(layout_options const& o, ashlar::search_problem const& problem) {
@@ -175,7 +175,7 @@ std::vector<ashlar::layout_choice> plain_layouts(layout_options const& o) {
                                     o.cost.measured ? "--costs" : "--per-stage"));
     constexpr int most_chunks = 4;
     must_be_few(o, most_chunks);
-    ashlar::costs const cost = costs_of(o.cost, o.p, o.m);
+    ashlar::costs const cost = costs_of(o);
     ashlar::model_share const model{p, m, cost};
     must_fit(ashlar::choose_layout(model, placement_kind::wave, most_chunks, 100));
     return ashlar::layouts_for(model, 100);
@@ -199,6 +199,15 @@ std::vector<ashlar::layout_choice> plain_layouts(layout_options const& o) {
 }
 
 }  // namespace
+
+ashlar::costs costs_of(layout_options const& o) {
+  ashlar::costs cost = o.own_cost ? *o.own_cost : costs_of(o.cost, o.p, o.m);
+  must_be_taken(o.late, [&o](int from, int to) {
+    return from != to && std::min(from, to) >= 0 && std::max(from, to) < o.p;
+  });
+  delay_links(cost.on.links, o.late, o.cost.others, scale_of(o));
+  return cost;
+}
 
 void complete_placement(layout_options& o) {
   if (lists_devices(o.placement)) {

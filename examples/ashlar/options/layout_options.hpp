@@ -2,6 +2,7 @@
 #pragma once
 
 #include "options/cost_options.hpp"
+#include "options/link_option.hpp"
 #include <ashlar/search/portfolio.hpp>
 
 #include <CLI/CLI.hpp>
@@ -16,6 +17,7 @@ struct layout_options {
   long long p = 4;
   long long m = 8;
   cost_options cost = {};
+  late_links late = {};  // their delays are among `cost.others`
   std::string placement = "any";
   long long v = 0;                                // as many chunks as the placement has by itself
   std::optional<ashlar::placement> own = {};      // in place of `placement`, `p` and `v`
@@ -38,6 +40,10 @@ void complete_placement(layout_options& options);
 
 // Of the costs that count.
 time_scale scale_of(layout_options const& options);
+
+// The costs of the command line on its links, late ones with their delays. Throws usage_error as
+// costs_of(cost_options) does, and for a link that is not between two of the devices.
+ashlar::costs costs_of(layout_options const& options);
 
 // The layouts asked for, each with a limit of 1F1B's activations. Throws usage_error for too many
 // passes and options that do not go together.

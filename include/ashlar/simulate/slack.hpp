@@ -1,22 +1,13 @@
 // How late the transfers of a link may be before the step grows.
 #pragma once
 
+#include <ashlar/core/link_slack.hpp>
 #include <ashlar/simulate/simulate.hpp>
 
 #include <cstddef>
 #include <vector>
 
 namespace ashlar {
-
-// Of all transfers from one device to another.
-struct link_slack {
-  int from = 0;
-  int to = 0;
-  int transfers = 0;
-  tick slack = 0;  // each of them may take so much longer, and the makespan is the same
-
-  friend constexpr bool operator==(link_slack const&, link_slack const&) = default;
-};
 
 // Every link that a transfer takes, by sender and receiver. A delay of one more than its slack makes the
 // step longer, if all other links are as they are. The orders of lanes are fixed, so a longer transfer

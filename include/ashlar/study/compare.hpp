@@ -10,6 +10,16 @@
 
 namespace ashlar {
 
+// How late the transfers from one device to another may be before the makespan grows.
+struct compared_link {
+  int from = 0;
+  int to = 0;
+  int transfers = 0;
+  double slack = 0;  // link_slacks(schedule), in ticks of the model
+
+  friend bool operator==(compared_link const&, compared_link const&) = default;
+};
+
 // What one schedule makes of a model. Ticks are those of the model that is compared; stages of another
 // size take their share of it.
 struct comparison {
@@ -28,6 +38,7 @@ struct comparison {
   double weight_copies = 0;          // of the whole model, on all devices together
   int transfers = 0;                 // between devices, in a step
   double exposed_communication = 0;  // how much shorter the makespan would be without transfer times
+  std::vector<compared_link> links = {};  // that transfers take, by sender and receiver
   bool trains = true;
   bool has_task = false;
   workload task = {};  // what a bound is for, if there is one

@@ -13,6 +13,7 @@
 #include <ashlar/schedule/squeeze.hpp>
 #include <ashlar/schedule/tables.hpp>
 #include <ashlar/study/compare.hpp>
+#include <ashlar/study/schedule_slack.hpp>
 
 #include <cstddef>
 #include <numeric>
@@ -151,6 +152,8 @@ ASHLAR_INLINE comparison compare_made(schedule const& s, stage_costs const& give
                .has_task = has_workload(s) && check(s).ok(),
                .unit = given.unit};
   if (c.has_task) c.task = workload_of(s);
+  for (link_slack const& l : link_slacks(s))
+    c.links.push_back({l.from, l.to, l.transfers, in_ticks(l.slack)});
   costs at_once = given.cost;
   at_once.on.links = {};
   c.exposed_communication = c.makespan - in_ticks(makespan(retime(s, at_once)));
