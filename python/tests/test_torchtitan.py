@@ -86,6 +86,44 @@ def test_a_schedule_that_changes_while_training(tmp_path, alone):
     agrees(results, alone)
 
 
+@pytest.mark.parametrize("own", ["1F1B", "Interleaved1F1B", "ZBVZeroBubble"])
+def test_torchtitans_own_flags_take_a_file_of_passes(tmp_path, alone, own):
+    """The flags that `ashlar emit --as frameworks` names; the debug model's layers are dealt as torchtitan does."""
+    made = {"1F1B": catalog.zb_h1, "Interleaved1F1B": catalog.depth_first, "ZBVZeroBubble": catalog.v_half}[own](2, 4)
+    file = tmp_path / "passes.csv"
+    file.write_text(ashlar_pp.emit(made | ashlar_pp.fuse_backwards(), "pytorch"))
+    flags = [f"--parallelism.pipeline_parallel_schedule={own}", f"--parallelism.pipeline_parallel_schedule_csv={file}"]
+    one = "--parallelism.pipeline_parallel_microbatch_size=1"
+    done, results = run(tmp_path / "run", 2, None, one, *flags, "activation-checkpoint:none")
+    assert done.returncode == 0, done.stderr[-3000:]
+    agrees(results, alone)
+
+
+def test_graph_pp_runs_every_action_of_our_files():
+    """torchtitan's GraphPP puts functions of its own behind the actions of PyTorch's runtime."""
+    runner = pytest.importorskip("torchtitan.experiments.graph_trainer.graph_pp.runner")
+    from torch.distributed.pipelining import schedules
+
+    class Runtime(schedules._PipelineScheduleRuntime):
+        def __init__(self):
+            self._stages, self._n_microbatches, self.taken = [], 4, set()
+
+        def register_custom_function(self, computation_type, _):
+            self.taken.add(computation_type)
+
+    runtime = Runtime()
+    runner.register_graph_pp_schedule(runtime)
+    for made in (catalog.one_f_one_b(2, 4), catalog.zb_h1(2, 4), catalog.v_half(2, 4), catalog.dualpipev(2, 4)):
+        cells = []
+        for sharding in ("optimizer", "gradients", "weights", "full"):
+            program = ashlar_pp.lower(data_ranks=2, sharding=sharding)(made)
+            if not program.pytorch_obstacle():
+                cells += [cell for line in program.pytorch("waits").splitlines() for cell in line.split(",")]
+        actions = {schedules._Action.from_str(cell).computation_type for cell in cells}
+        transfers = {a for a in actions if "SEND" in a.name or "RECV" in a.name or "WAIT" in a.name}
+        assert {schedules.UNSHARD, schedules.REDUCE_GRAD} < actions - transfers <= runtime.taken
+
+
 def test_what_loses_gradients_is_refused(tmp_path):
     done, _ = run(tmp_path / "a", 2, catalog.zb_h1(2, 4), "activation-checkpoint:none", chunked_loss=True)
     assert done.returncode != 0 and "ChunkedLossWrapper walks the graph" in done.stderr

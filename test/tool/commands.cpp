@@ -193,3 +193,20 @@ TEST_CASE("a CSV with communication is written in each dialect, read and proved"
   CHECK(r.code == 1);
   CHECK(contains(r.out, "line 1, column 22: '0REDUCE_GRAD': every stage's gradient must be reduced"));
 }
+
+TEST_CASE("the files and flags of frameworks are named, or why they cannot run a schedule") {
+  std::string const v = run_tool("emit v-half -p 4 -m 8 --as frameworks").out;
+  CHECK(v.starts_with("v-half: 4 devices, 8 stages, 8 micro-batches\nPyTorch:\n"));
+  CHECK(contains(v, "--parallelism.pipeline_parallel_degree 4\n"));
+  CHECK(contains(v, "--parallelism.pipeline_parallel_schedule ZBVZeroBubble"));
+  CHECK(contains(v, "--pipeline-model-parallel-size 4 --num-virtual-stages-per-pipeline-rank 2"));
+  std::string const one =
+      run_tool("search -p 2 -m 4 --placement linear --budget 20 --as frameworks").out;
+  CHECK(contains(one, "--parallelism.pipeline_parallel_schedule 1F1B"));
+  CHECK(!contains(one, "virtual"));
+  CHECK(contains(run_tool("emit gems -p 4 -m 8 --as frameworks").out,
+                 "torchtitan cannot run it: stage 0 is on devices 0 and 3"));
+  CHECK(contains(run_tool("emit vocab-1 -p 4 -m 8 --as frameworks").out,
+                 "PyTorch, torchtitan and Megatron-Core cannot run it: its stages are not a chain"));
+  CHECK(contains(run_tool("emit seq1f1b -p 4 -m 8 --as frameworks").out, "4 stages, 8 micro-batches"));
+}

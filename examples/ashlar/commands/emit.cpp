@@ -84,10 +84,13 @@ void add_emit(CLI::App& app, action& chosen) {
   auto const options = std::make_shared<emit_options>();
   add_shape_options(*command, options->shape);
   add_format_option(
-      *command, options->format, {"pytorch", "pytorch-comms", "json", "trace", "svg", "html"},
+      *command, options->format,
+      {"pytorch", "pytorch-comms", "json", "trace", "svg", "html", "frameworks"},
       "pytorch: compute-only CSV, one line per device; pytorch-comms: with transfers, reductions and "
       "gathers; json: schedule, times and metrics; trace: for chrome://tracing and Perfetto; svg: a "
-      "picture; html: a page to explore it or to compare it with another")
+      "picture; html: a page to explore it or to compare it with another; frameworks: the files and "
+      "flags "
+      "with which PyTorch, torchtitan and Megatron-Core run it")
       ->required();
   add_output_option(*command, options->output);
   add_dialect_option(*command, options->dialect);
@@ -102,7 +105,8 @@ void add_emit(CLI::App& app, action& chosen) {
       "  ashlar emit towers.json --as svg --stages\n"
       "  ashlar emit v-half --as svg --block --dark -o v-half-block.svg\n"
       "  ashlar emit 1f1b -p 8 -m 32 --as html --against zb-h1 -o compare.html\n"
-      "  ashlar emit zb-h1 --as json --transfer 1");
+      "  ashlar emit zb-h1 --as json --transfer 1\n"
+      "  ashlar emit v-half -p 4 -m 8 --as frameworks");
   command->callback([&chosen, options] {
     if (!options->picture.against.empty()) options->shape.beside = {options->picture.against};
     chosen = [options] { return emit(*options); };

@@ -201,9 +201,10 @@ void add_search(CLI::App& app, action& chosen) {
       ->type_name("S")
       ->excludes("--budget");
   add_format_option(
-      *command, o->format, {"text", "json", "svg", "html", "trace", "pytorch", "pytorch-comms"},
+      *command, o->format,
+      {"text", "json", "svg", "html", "trace", "pytorch", "pytorch-comms", "frameworks"},
       "text: table and picture; json: schedule, times, bound; or svg, html, trace, pytorch, "
-      "pytorch-comms as `ashlar emit` has them");
+      "pytorch-comms, frameworks as `ashlar emit` has them");
   add_output_option(*command, o->output);
   add_dialect_option(*command, o->dialect);
   command->footer(

@@ -1,6 +1,7 @@
 #include "files/data_formats.hpp"
 
 #include "command.hpp"
+#include "files/framework_runs.hpp"
 #include "report/printed.hpp"
 #include <ashlar/interop/json.hpp>
 #include <ashlar/interop/pytorch_comms.hpp>
@@ -39,6 +40,7 @@ std::string data_of(ashlar::schedule const& s, std::string const& name, std::str
                     ashlar::lower_options const& lowering) {
   if (format == "pytorch") return passes_of(s, name, dialect);
   if (format == "pytorch-comms") return comms_of(s, name, dialect, lowering);
+  if (format == "frameworks") return framework_runs(s, name);
   if (format == "trace") return ashlar::chrome_trace(s, tick_ns_of_trace(scale, makespan(s)));
   return dumped(ashlar::to_json(s, name, scale)) + "\n";
 }

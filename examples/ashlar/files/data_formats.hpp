@@ -10,8 +10,9 @@
 
 namespace tool {
 
-// `format`: pytorch, json, trace, or pytorch-comms, which alone is of the lowered program. Throws
-// usage_error where PyTorch has no words for it; what it merely cannot run is said on standard error.
+// `format`: pytorch, json, trace, frameworks, or pytorch-comms, which alone is of the lowered program.
+// Throws usage_error where PyTorch has no words for it; what it merely cannot run is said on standard
+// error.
 std::string data_of(ashlar::schedule const& s, std::string const& name, std::string const& format,
                     ashlar::csv_dialect dialect, time_scale const& scale,
                     ashlar::lower_options const& lowering = {});

@@ -74,6 +74,6 @@ def explained(pipe: Pipeline) -> str:
         rows += [_row(other) for other in published(one.dealt, pipe.micro_batches)]
     lines.append(str(Table(rows)))
     peaks = ", ".join(_size(n) for n in plan.peak_memory())
-    limit = "as much as 1F1B" if pipe.memory is None else _size(pipe.memory)
+    limit = "as many activations as 1F1B" if pipe.memory is None else _size(pipe.memory)
     lines.append(f"memory by device: {peaks}; limit: {limit}")
     return "\n".join(lines)

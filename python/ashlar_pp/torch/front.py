@@ -67,7 +67,7 @@ class Pipeline:
         example: one micro-batch of inputs, with a target as the loss has: a tensor or tuple, or a mapping of keyword
         inputs. loss_fn(output, target): the mean over a micro-batch; without it the model's output has a `loss`.
         devices: ranks of `group` (all). micro_batches: in a step (twice as many). memory: bytes that each device
-        may hold, or "70GiB"; without it, no more activations than 1F1B. optimizer_copies: of the parameters, that the
+        may hold, or "70GiB"; without it, as many activations as 1F1B holds. optimizer_copies: of the parameters, that the
         optimizer keeps. layers: names of layers or of lists of them (the outermost lists of modules).
         schedule: of the catalog by name, or one of your own, instead of a search. data_group: ranks with the same
         layers and other batches; gradients are their mean. wrap: fully_shard or the like, for the module of a stage;
