@@ -164,6 +164,10 @@ TEST_CASE("what PyTorch cannot run has its reason") {
   schedule skipping = catalog::find_any("gpipe")->make({devices{3}, micro_batches{1}});
   skipping.graph = stage_graph(stages{3}, {{0, 1}, {0, 2}, {1, 2}});
   CHECK(pytorch_obstacle(lower(squeeze(skipping))).find("not a chain") != std::string::npos);
+  for (char const* shared : {"vocab-1", "vocab-2", "interlaced"}) {
+    schedule const s = catalog::find_any(shared)->make({devices{2}, micro_batches{2}});
+    CHECK(pytorch_obstacle(lower(s)).find("not a chain") != std::string::npos);
+  }
   schedule sized = catalog::find_any("gpipe")->make({devices{2}, micro_batches{2}});
   sized.graph = in_micro_batches(sized.graph, {2, 1});
   std::erase_if(sized.order[0], [](timed_pass const& t) { return t.what.micro_batch == 1; });

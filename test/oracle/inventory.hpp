@@ -195,6 +195,17 @@ class inventory {
     auto const next = p_.graph.successors(from);
     return std::find(next.begin(), next.end(), to) != next.end();
   }
+  // The stages whose passes read what the forward of a stage makes: of a shard all shards of its layer,
+  // for their backwards.
+  std::vector<int> readers(int stage) const {
+    auto const next = is_shard(stage) ? p_.graph.shards_with(stage) : p_.graph.successors(stage);
+    return {next.begin(), next.end()};
+  }
+  bool is_shard(int stage) const { return !p_.graph.shards_with(stage).empty(); }
+  // Whether the gradient of a stage's input is there after its forward already.
+  bool is_early(int stage) const {
+    return is_shard(stage) && p_.graph.gradients() == ashlar::shard_gradient::of_forward;
+  }
   // The micro-batches of another stage that have units in common with one of a stage.
   std::vector<int> meeting(int stage, int k, int other) const {
     std::vector<int> found;
@@ -206,7 +217,7 @@ class inventory {
   // A bit for the pass of micro-batch j of stage `to` among all that read what `from` made: four for
   // each stage, as the largest micro-batches here are of four units.
   unsigned next_bit(int from, int k, int to, int j) const {
-    auto const next = p_.graph.successors(from);
+    auto const next = readers(from);
     auto const all = meeting(from, k, to);
     return 1U << (4 * (std::find(next.begin(), next.end(), to) - next.begin())
                   + (std::find(all.begin(), all.end(), j) - all.begin()));
@@ -238,14 +249,14 @@ class inventory {
 
   // The first of the stages on a device that need an activation: it is sent there for all of them.
   int first_at(int micro_batch, int stage, int device) const {
-    for (int to : p_.graph.successors(stage))
+    for (int to : readers(stage))
       if (device_of(micro_batch, to) == device) return to;
     return -1;
   }
   // The stages on a device that need it, a bit each.
   unsigned needed_on(int micro_batch, int stage, int device) const {
     unsigned bits = 0;
-    for (int to : p_.graph.successors(stage))
+    for (int to : readers(stage))
       if (device_of(micro_batch, to) == device) bits |= next_bits(stage, micro_batch, to);
     return bits;
   }

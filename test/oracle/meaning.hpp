@@ -43,7 +43,9 @@ class meaning : public inventory {
     bool const forward = what.kind == pass_kind::forward;
     if (!forward && what.kind != pass_kind::backward && what.kind != pass_kind::backward_input)
       return {};
-    if (!joined(forward ? s : i.to, forward ? i.to : s)) return {};
+    std::vector<int> const reading = readers(s);
+    if (forward ? std::find(reading.begin(), reading.end(), i.to) == reading.end() : !joined(i.to, s))
+      return {};
     if (forward && first_at(k, s, device_of(k, i.to)) != i.to) return {};
     bool const sends = i.code == opcode::send;
     if (device_of(k, sends ? s : i.to) != device || device_of(k, sends ? i.to : s) != i.peer
@@ -257,14 +259,21 @@ class meaning : public inventory {
           list.push_back(
               {access::accumulate, {slot_kind::weight_gradient, g, -1, -1}, contribution(g, s, k)});
     };
+    auto const give_gradient = [&] {
+      for (int before : p_.graph.predecessors(s))
+        list.push_back({access::write,
+                        {slot_kind::gradient, s, k, before},
+                        device_of(k, before) == device ? gradient_bits(s, k, before) : 1});
+    };
     switch (what.kind) {
       case pass_kind::forward:
         for (int before : p_.graph.predecessors(s))
           for (int j : meeting(s, k, before))
             list.push_back(
                 {access::read, {slot_kind::activation, before, j, -1}, next_bit(before, j, s, k)});
-        if (!p_.graph.successors(s).empty())
+        if (!readers(s).empty())
           list.push_back({access::write, {slot_kind::activation, s, k, -1}, needed_from(k, s, device)});
+        if (is_early(s) && back_readers != 0) give_gradient();
         if (again) list.push_back({access::write, checkpoint, 1});
         list.push_back({again ? access::scratch : keeps, stash, again ? 0 : stash_readers});
         break;
@@ -280,10 +289,11 @@ class meaning : public inventory {
             list.push_back(
                 {access::read, {slot_kind::gradient, after, j, s}, gradient_bit(after, j, s, k)});
         list.push_back({access::read, stash, 1});
-        for (int before : p_.graph.predecessors(s))
-          list.push_back({access::write,
-                          {slot_kind::gradient, s, k, before},
-                          device_of(k, before) == device ? gradient_bits(s, k, before) : 1});
+        if (is_shard(s))
+          for (int other : readers(s))
+            list.push_back(
+                {access::read, {slot_kind::activation, other, k, -1}, next_bit(other, k, s, k)});
+        if (!is_early(s)) give_gradient();
         unsigned const readers = (fused ? 0U : 1U) | work_bits(what, 1);
         list.push_back({readers == 0 ? access::scratch : access::write, weight_stash, readers});
         if (fused) accumulate();

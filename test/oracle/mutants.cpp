@@ -1,5 +1,6 @@
 // Broken programs: the proofs must reject exactly what can go wrong when it is executed.
 #include "oracle/agreement.hpp"
+#include "oracle/shard_samples.hpp"
 #include "random_cases.hpp"
 #include <ashlar/prove/wait_cycle.hpp>
 
@@ -125,6 +126,32 @@ TEST_CASE("sequences in chunks: other changes") {
   for (auto kind : {mutation::swap_neighbours, mutation::move_within_stream, mutation::change_slot})
     CHECK_MESSAGE((of(kind).accepted > 0 && of(kind).rejected > 0), std::string(name_of(kind)));
   compare(all, 2, 150, 13'000'000);
+}
+
+TEST_CASE("shards of a layer: other changes") {
+  std::vector<sample> const all = layers_in_shards();
+  tallies const one = compare(all, 1, 300, 16'000'000);
+  auto const of = [&](mutation kind) { return one[static_cast<std::size_t>(kind)]; };
+  for (auto kind : {mutation::drop, mutation::duplicate, mutation::drop_operand, mutation::change_stage})
+    CHECK_MESSAGE((of(kind).accepted == 0 && of(kind).rejected > 0), std::string(name_of(kind)));
+  for (auto kind : {mutation::swap_neighbours, mutation::move_within_stream})
+    CHECK_MESSAGE((of(kind).accepted > 0 && of(kind).rejected > 0), std::string(name_of(kind)));
+  compare(all, 2, 80, 17'000'000);
+  // Instructions of a graph whose last stages are no shards, or shards of another sort.
+  for (sample const& s : all) {
+    bool const early = s.made.graph.gradients() == ashlar::shard_gradient::of_forward;
+    std::vector<int> layer;
+    for (int shard : s.made.graph.shards_with(s.made.stage_count() - 1)) layer.push_back(shard);
+    for (bool const stay : {false, true}) {
+      program other = s.made;
+      other.graph = in_shards(
+          other.graph, stay ? std::vector<std::vector<int>>{layer} : std::vector<std::vector<int>>{},
+          early ? ashlar::shard_gradient::of_backward : ashlar::shard_gradient::of_forward);
+      opinions const o = ask(other);
+      INFO(s.name << '\n' << written_out(o));
+      CHECK((!o.oracle.good && !o.proof.ok()));
+    }
+  }
 }
 
 TEST_CASE("what ranks share: other changes") {

@@ -1,5 +1,6 @@
 // Lowered programs: right in every interleaving, and proven right.
 #include "oracle/agreement.hpp"
+#include "oracle/shard_samples.hpp"
 #include "random_cases.hpp"
 #include <ashlar/prove/wait_cycle.hpp>
 
@@ -21,7 +22,8 @@ TEST_CASE("what lower makes ends well in every order of events") {
 }
 
 TEST_CASE(
-    "what ranks share, work, clipping, chunks and graphs end well in every order of events, on one rank "
+    "what ranks share, work, clipping, chunks, graphs and shards of a layer end well in every order of "
+    "events, on one rank "
     "and on "
     "both") {
   std::vector<sample> all = shared();
@@ -30,6 +32,7 @@ TEST_CASE(
   for (sample& s : clipped()) all.push_back(std::move(s));
   for (sample& s : chunked()) all.push_back(std::move(s));
   for (sample& s : of_graphs()) all.push_back(std::move(s));
+  for (sample& s : layers_in_shards()) all.push_back(std::move(s));
   for (sample const& s : listed_cases(std::move(all))) {
     opinions const o = ask(s.made);
     INFO(s.name << '\n' << written_out(o));

@@ -216,7 +216,9 @@ class train_session {
         stage.weights = stage.weight_gradient = bytes(kind::weight, g, k);
         if (shared) continue;
         stage.activation = bytes(kind::activation, g, k);
-        stage.gradient = bytes(kind::gradient, g, k);
+        // Of its output, from a stage after it.
+        if (auto const after = t_.schedule.graph.successors(g); !after.empty())
+          stage.gradient = bytes(kind::gradient, after[0], k);
       }
     }
     return m;

@@ -34,10 +34,17 @@ ASHLAR_INLINE std::vector<sample_program> sample_programs() {
         add(std::string(e.name) + " p=" + std::to_string(p) + " m=" + std::to_string(m), e.make(shape));
 
   for (catalog::entry const& e : catalog::vocabulary_entries)
-    for (auto [p, m] : {std::pair{1, 2}, {2, 4}, {3, 5}, {4, 8}})
-      add(std::string(e.name) + " p=" + std::to_string(p) + " m=" + std::to_string(m),
-          e.make(
-              {devices{p}, micro_batches{m}, costs(stage_cost{.forward = 2, .backward_input = 3}, 1)}));
+    for (auto [p, m] : {std::pair{1, 2}, {2, 4}, {3, 5}, {4, 8}}) {
+      std::string const name =
+          std::string(e.name) + " p=" + std::to_string(p) + " m=" + std::to_string(m);
+      catalog::shape const shape{devices{p}, micro_batches{m},
+                                 costs(stage_cost{.forward = 2, .backward_input = 3}, 1)};
+      add(name, e.make(shape));
+      add(name + " with work", with_random_work(e.make(shape), static_cast<std::uint64_t>(p), 4));
+      block const one = e.block_of(shape);
+      add(name + ", split", split_backward(one) | repeat(shape.m) | squeeze());
+      add(name + ", recompute", recompute(one) | repeat(shape.m) | squeeze());
+    }
 
   catalog::shape four{devices{4}, micro_batches{8}};
   four.routes = 4;
@@ -94,7 +101,7 @@ ASHLAR_INLINE std::vector<sample_program> sample_programs() {
 ASHLAR_INLINE std::vector<sample_program> programs_of_ranks() {
   std::vector<sample_program> all;
   int turn = 0;
-  for (catalog::entry const& e : catalog::entries)
+  auto const add = [&](catalog::entry const& e) {
     for (auto [p, m] : {std::pair{2, 4}, {4, 4}, {3, 6}}) {
       catalog::shape const shape{devices{p}, micro_batches{m}};
       if (!e.check(shape).ok()) continue;
@@ -125,6 +132,9 @@ ASHLAR_INLINE std::vector<sample_program> programs_of_ranks() {
                                  .shared_parameters = std::move(shared)})});
       }
     }
+  };
+  for (catalog::entry const& e : catalog::entries) add(e);
+  for (catalog::entry const& e : catalog::vocabulary_entries) add(e);
   return all;
 }
 

@@ -79,6 +79,9 @@ TEST_CASE("cuda processes: the catalog conforms on as many devices as there are 
   for (catalog::entry const& e : catalog::entries)
     if (catalog::shape const shape{devices{p}, micro_batches{p}}; e.check(shape).ok())
       all.push_back({std::string(e.name) + " p=" + std::to_string(p), lower(e.make(shape))});
+  for (catalog::entry const& e : catalog::vocabulary_entries)
+    all.push_back({std::string(e.name) + " p=" + std::to_string(p),
+                   lower(e.make({devices{p}, micro_batches{p}}))});
   require_conformance(conformance::conforms(all, runs({})), 10);
 }
 
