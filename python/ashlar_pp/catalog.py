@@ -77,12 +77,15 @@ def _python_name(name: str) -> str:
 entries: dict[str, Published] = {entry.name: Published(entry) for entry in _core.entries()}
 """By the names that the command-line tool has: `entries["1f1b"]`."""
 
-_by_python_name = {_python_name(name): published for name, published in entries.items()}
+vocabulary_entries: dict[str, Published] = {entry.name: Published(entry) for entry in _core.vocabulary_entries()}
+"""In which all devices have a shard of the output layer: their stages are no parts of a model that can be divided at will."""
+
+_by_python_name = {_python_name(name): published for name, published in (entries | vocabulary_entries).items()}
 
 
 def find(name: str) -> Published:
     """The entry of that name. Raises ValueError, with a name that is near."""
-    return entries[_core.find(name).name]
+    return (entries | vocabulary_entries)[_core.find(name).name]
 
 
 def __getattr__(name: str) -> Published:
@@ -93,4 +96,4 @@ def __getattr__(name: str) -> Published:
 
 
 def __dir__() -> list[str]:
-    return ["Published", "entries", "find", *_by_python_name]
+    return ["Published", "entries", "find", "vocabulary_entries", *_by_python_name]

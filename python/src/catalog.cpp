@@ -213,6 +213,11 @@ void bind_catalog(nb::module_& m) {
     for (entry const* e : ashlar::catalog::all_entries) all.push_back({e});
     return all;
   });
+  m.def("vocabulary_entries", [] {
+    std::vector<known_entry> all;
+    for (entry const& e : ashlar::catalog::vocabulary_entries) all.push_back({&e});
+    return all;
+  });
   bind_comparison(m);
 }
 

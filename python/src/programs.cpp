@@ -152,6 +152,9 @@ void bind_program(nb::module_& m) {
       .def_prop_ro("stages", &program::stage_count)
       .def_prop_ro("micro_batches", &program::micro_batch_count)
       .def_prop_ro("sequence_chunks", [](program const& p) { return p.graph.sequence_chunks(); })
+      .def_prop_ro(
+          "is_chain", [](program const& p) { return ashlar::is_chain(p.graph); },
+          "Whether each stage feeds the next and no other.")
       .def_prop_ro("data_ranks", [](program const& p) { return p.data_ranks; })
       .def_prop_ro("placement", [](program const& p) { return p.where; })
       .def_prop_ro(

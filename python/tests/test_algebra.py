@@ -321,7 +321,7 @@ def test_a_schedule_of_ones_own():
 
 def test_json_is_read_again():
     costs = Costs(2, 3, 1, transfer=1)
-    for name, published in catalog.entries.items():
+    for name, published in (catalog.entries | catalog.vocabulary_entries).items():
         text = ashlar_pp.emit(published(4, 8, costs), "json")
         assert ashlar_pp.emit(ashlar_pp.read_json(text), "json") == text, name
     block = '{"placement": [0, 1], "interval": 3, "cells": {"0F": 0, "1F": 1, "1B": 2, "0B": 4}}'

@@ -97,3 +97,11 @@ def test_what_cannot_run_is_refused(tmp_path):
         differences(tmp_path, 2, ours(catalog.one_f_one_b(2, M), micro_batches=3))
     with pytest.raises(AssertionError, match="the schedule has copies of stages on several ranks"):
         differences(tmp_path, 2, ours(catalog.chimera(2, M)))
+
+
+@pytest.mark.parametrize("name", sorted(catalog.vocabulary_entries))
+def test_an_output_layer_in_shards_is_refused(name):
+    from ashlar_pp.megatron import forward_backward
+
+    with pytest.raises(ValueError, match="not a chain"):
+        forward_backward(catalog.find(name)(2, 2))

@@ -2,6 +2,7 @@
 
 import ashlar_pp
 import pytest
+from ashlar_pp.torch.runtime import ProgramRuntime
 from torch.distributed.pipelining import schedules
 from torch.distributed.pipelining.stage import _PipelineStageBase
 
@@ -59,3 +60,16 @@ def test_receives_may_come_as_late_as_the_lanes_allow():
         program.check()
         assert program.pytorch() != early
         assert ashlar_pp.pytorch_communicators(program.pytorch())[lanes] == ""
+
+
+@pytest.mark.parametrize("name", sorted(ashlar_pp.catalog.vocabulary_entries))
+def test_an_output_layer_in_shards_is_refused(name):
+    schedule = ashlar_pp.catalog.find(name)(2, 2)
+    program = schedule | ashlar_pp.lower()
+    program.check()
+    assert not program.is_chain and (ashlar_pp.catalog.one_f_one_b(2, 2) | ashlar_pp.lower()).is_chain
+    assert "not a chain" in program.pytorch_obstacle()
+    with pytest.raises(ValueError, match="not a chain"):
+        program.pytorch()
+    with pytest.raises(ValueError, match="not a chain"):
+        ProgramRuntime({}, schedule)

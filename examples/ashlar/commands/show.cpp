@@ -43,10 +43,6 @@ struct show_options {
   int width = -1;
 };
 
-bool is_chain(ashlar::stage_graph const& g) {
-  return g == in_sequence_chunks(ashlar::chain(ashlar::stages{g.count()}), g.sequence_chunks());
-}
-
 // How far the schedule is from what no schedule of the same passes can undercut. Whether it is there.
 bool print_bound(ashlar::schedule const& s, time_scale const& scale) {
   using namespace ashlar;

@@ -83,7 +83,7 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
     all["span_bound"] = least->span;
     all["span_gap"] = gap(span(s), least->span);
   }
-  if (s.graph != in_sequence_chunks(chain(stages{s.stage_count()}), s.graph.sequence_chunks())) {
+  if (!is_chain(s.graph)) {
     ordered_json edges = ordered_json::array(), sizes = ordered_json::array();
     for (int stage = 0; stage < s.stage_count(); ++stage) {
       for (int after : s.graph.successors(stage)) edges.push_back({stage, after});

@@ -302,6 +302,11 @@ class stage_graph {
 // Once more, because no argument of it leads to the friend in the class.
 constexpr stage_graph chain(stages count);
 
+// Whether each stage feeds the next and no other, over whole sequences or chunks of them.
+constexpr bool is_chain(stage_graph const& graph) {
+  return graph == in_sequence_chunks(chain(stages{graph.count()}), graph.sequence_chunks());
+}
+
 // A chain of `count` stages, and after its last one the shards of one layer. Throws violation as
 // stage_graph does.
 constexpr stage_graph chain_with_shards(stages count, int shards,

@@ -31,9 +31,7 @@ ASHLAR_INLINE bool is_within(schedule const& s, memory_limit const& limit) {
 }
 
 ASHLAR_INLINE bool has_delay_blocks(schedule const& s) {
-  int const q = s.graph.sequence_chunks();
-  return s.graph == in_sequence_chunks(chain(stages{s.stage_count()}), q) && s.where.route_count() == 1
-         && s.mode == execution_mode::training;
+  return is_chain(s.graph) && s.where.route_count() == 1 && s.mode == execution_mode::training;
 }
 
 ASHLAR_INLINE std::vector<candidate> improve_orders(justifier& search,

@@ -11,6 +11,8 @@ def lowered(schedule: Schedule) -> Program:
     start."""
     program = _core.lower(schedule, lanes="one", data_ranks=2)
     program.check()
+    if not program.is_chain:
+        raise ValueError("the schedule's stages are not a chain, as Megatron's chunks are")
     if program.sequence_chunks > 1:
         raise ValueError("Megatron's schedules do not cut sequences into chunks")
     if len(schedule.placement.routes) > 1:

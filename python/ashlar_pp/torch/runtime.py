@@ -47,6 +47,8 @@ class ProgramRuntime:
     ) -> None:
         self.program = _core.lower(schedule, lanes="one_a_peer")
         self.program.check()
+        if not self.program.is_chain:
+            raise ValueError("the schedule's stages are not a chain, and a module here only hands over to the next stage's")
         must_have_no_parameters(loss_fn)
         plain = {stage: unwrapped(module) for stage, module in modules.items()}
         self.modules = {stage: module for stage, (module, _) in plain.items()}
