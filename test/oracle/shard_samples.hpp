@@ -40,7 +40,7 @@ inline std::vector<sample> layers_in_shards() {
         make_block(make_placement(devices{2}, stages{5}, [](int s) { return s % 2; }), {}, 12,
                    {pass_kind::forward, pass_kind::backward},
                    [](pass_kind kind, int s) { return tick{kind == pass_kind::forward ? s : 10 - s}; })
-        | with_graph(chain_with_shards(stages{2}, 3, gradients));
+        | with_graph(catalog::chain_with_shards(stages{2}, 3, gradients));
     add("three shards", b | repeat(micro_batches{2}) | squeeze());
   }
   return all;

@@ -4,6 +4,7 @@
 #include "options/effects.hpp"
 #include "options/number_option.hpp"
 #include "train/train_values.hpp"
+#include <ashlar/catalog/vocabulary.hpp>
 #include <ashlar/lower/lower.hpp>
 
 #include <fmt/core.h>
@@ -40,7 +41,8 @@ int shards_of(train_options const& o, ashlar::schedule const& s) {
   int const shards = static_cast<int>(s.graph.shards_with(count - 1).size());
   ashlar::stages const before{count - shards};
   ashlar::stage_graph const fitting =
-      shards == 0 ? chain(before) : ashlar::chain_with_shards(before, shards, s.graph.gradients());
+      shards == 0 ? chain(before)
+                  : ashlar::catalog::chain_with_shards(before, shards, s.graph.gradients());
   if (before.value < 1 || s.graph != in_sequence_chunks(fitting, q))
     throw usage_error(fmt::format(
         "{}: its stages are not a chain, as the layers of the GPT that is trained are, nor a chain and "

@@ -23,6 +23,20 @@
 
 namespace ashlar::catalog {
 
+// A chain of `count` stages, and after its last one the shards of one layer. Throws violation as
+// stage_graph does.
+constexpr stage_graph chain_with_shards(stages count, int shards,
+                                        shard_gradient gradients = shard_gradient::of_backward) {
+  std::vector<stage_edge> edges;
+  for (int s = 0; s + 1 < count.value; ++s) edges.push_back({s, s + 1});
+  std::vector<int> layer;
+  for (int s = count.value; s < count.value + shards; ++s) {
+    edges.push_back({count.value - 1, s});
+    layer.push_back(s);
+  }
+  return in_shards(stage_graph(stages{count.value + shards}, edges), {layer}, gradients);
+}
+
 // Stages 0 .. p-1 are a chain. Stages p .. 2p-1 are the shards of the output layer, all after stage p-1:
 // the forward of a shard is the pass S of the paper, its backward the pass T. With two barriers, T gives
 // the gradient of the input; with one, S does, so stage p-1 goes back without waiting for T.

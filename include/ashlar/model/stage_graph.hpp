@@ -307,18 +307,4 @@ constexpr bool is_chain(stage_graph const& graph) {
   return graph == in_sequence_chunks(chain(stages{graph.count()}), graph.sequence_chunks());
 }
 
-// A chain of `count` stages, and after its last one the shards of one layer. Throws violation as
-// stage_graph does.
-constexpr stage_graph chain_with_shards(stages count, int shards,
-                                        shard_gradient gradients = shard_gradient::of_backward) {
-  std::vector<stage_edge> edges;
-  for (int s = 0; s + 1 < count.value; ++s) edges.push_back({s, s + 1});
-  std::vector<int> layer;
-  for (int s = count.value; s < count.value + shards; ++s) {
-    edges.push_back({count.value - 1, s});
-    layer.push_back(s);
-  }
-  return in_shards(stage_graph(stages{count.value + shards}, edges), {layer}, gradients);
-}
-
 }  // namespace ashlar

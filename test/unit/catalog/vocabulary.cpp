@@ -36,6 +36,17 @@ TEST_CASE("shards follow the last stage, and their backwards need all of their f
   CHECK(forwards == 2 + 3 + 4 + 5);
 }
 
+TEST_CASE("a chain of any length may end in any number of shards") {
+  stage_graph const g = catalog::chain_with_shards(stages{3}, 2, shard_gradient::of_forward);
+  CHECK((g.count() == 5 && g.successors(1).size() == 1 && g.successors(2).size() == 2));
+  CHECK((g.shards_with(4).size() == 2 && g.shards_with(2).empty() && g.gives_gradient_early(3)));
+  CHECK(!is_chain(g));
+  CHECK(catalog::vocabulary_graph(devices{2}) == catalog::chain_with_shards(stages{2}, 2));
+  CHECK_BREAKS(counts_are_positive, catalog::chain_with_shards(stages{0}, 0));
+  CHECK_BREAKS(counts_are_positive, catalog::chain_with_shards(stages{1}, -1));
+  CHECK_BREAKS(stage_edges_ascend, catalog::chain_with_shards(stages{0}, 2));
+}
+
 TEST_CASE("blocks have room for the longest passes, whatever these are") {
   for (tick f : {1, 2, 7})
     for (tick b : {1, 4, 30})

@@ -111,4 +111,13 @@ TEST_CASE("edges must ascend, once, between existing stages") {
   CHECK_BREAKS(counts_are_positive, chain(stages{-5}));
 }
 
+TEST_CASE("a chain is told from other graphs, over chunks of sequences, too") {
+  CHECK(is_chain(chain(stages{1})));
+  CHECK(is_chain(in_sequence_chunks(chain(stages{3}), 2)));
+  CHECK(!is_chain(stage_graph(stages{3}, {{0, 1}, {0, 2}, {1, 2}})));
+  CHECK(!is_chain(stage_graph(stages{2}, {})));
+  CHECK(!is_chain(in_micro_batches(chain(stages{2}), {2, 1})));
+  CHECK(!is_chain(in_shards(stage_graph(stages{2}, {{0, 1}}), {{1}})));
+}
+
 }  // namespace
