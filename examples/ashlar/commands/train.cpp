@@ -75,6 +75,7 @@ void add_train(CLI::App& app, action& chosen) {
       "  ashlar train\n"
       "  ashlar train --schedule zb-h1 -p 2 -m 4 --steps 200 --verify\n"
       "  ashlar train --schedule 1f1b -p 2 --data-ranks 2 --sharding full --tie-embeddings\n"
+      "  ashlar train --schedule vocab-2 -p 4 -m 8 --verify\n"
       "  ashlar train --schedule gpipe --experts 8 --balance global --loads loads.svg\n"
       "  ashlar train --corpus /usr/include/c++ --precision double --trace step.json\n"
       "  mpirun -n 4 ashlar train --backend mpi -p 4\n"

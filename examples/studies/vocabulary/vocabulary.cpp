@@ -1,6 +1,7 @@
 // Vocabulary parallelism: measured training steps, simulated from the measured times of their passes.
 #include "studies/csv.hpp"
 #include "studies/report.hpp"
+#include "studies/vocabulary/barrier.hpp"
 #include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
@@ -81,6 +82,26 @@ void check_steps(nlohmann::json const& gold, std::string const& data, systems::r
   }
 }
 
+// How much longer a step of vocab-1 is with messages than with an all-reduce at each barrier.
+void check_barriers(nlohmann::json const& gold, systems::report& r) {
+  for (auto const& [name, lanes] :
+       {std::pair{"one lane", transfer_lanes::one}, {"a lane a peer", transfer_lanes::one_a_peer}})
+    for (int const count : {8, 16, 32}) {
+      vocabulary_study::barrier_model const model{count};
+      double const messages = simulated_ms(model.with_messages(), model, lanes),
+                   sums = simulated_ms(with_all_reduces(model), model, lanes);
+      std::printf("%2d devices, %-13s: barriers as messages %8.1f ms, as all-reduces %8.1f, %+.2f %%\n",
+                  count, name, messages, sums, 100 * (messages / sums - 1));
+      r.near(std::string(name) + ", " + std::to_string(count) + " devices", messages / sums - 1,
+             gold.at("barrier").at(name).at(std::to_string(count)), 0, 5e-4);
+    }
+}
+
+void check_all(nlohmann::json const& gold, std::string const& data, systems::report& r) {
+  check_steps(gold, data, r);
+  check_barriers(gold, r);
+}
+
 }  // namespace
 
-int main(int argc, char** argv) { return systems::run(argc, argv, check_steps); }
+int main(int argc, char** argv) { return systems::run(argc, argv, check_all); }
