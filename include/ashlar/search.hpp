@@ -5,6 +5,7 @@
 #include <ashlar/lower.hpp>
 #include <ashlar/search/graph_seeds.hpp>
 #include <ashlar/search/layouts.hpp>
+#include <ashlar/search/micro_batch_order.hpp>
 #include <ashlar/search/portfolio.hpp>
 #include <ashlar/search/problem.hpp>
 #include <ashlar/search/search.hpp>
