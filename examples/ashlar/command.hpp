@@ -52,6 +52,7 @@ void add_tradeoff(CLI::App& app, action& chosen);
 void add_check(CLI::App& app, action& chosen);
 void add_plan(CLI::App& app, action& chosen);
 void add_partition(CLI::App& app, action& chosen);
+void add_deal(CLI::App& app, action& chosen);
 void add_predict(CLI::App& app, action& chosen);
 void add_simulate(CLI::App& app, action& chosen);
 void add_train(CLI::App& app, action& chosen);

@@ -72,6 +72,7 @@ int run(int argc, char** argv) {
   tool::add_plan(app, chosen);
   tool::add_predict(app, chosen);
   tool::add_partition(app, chosen);
+  tool::add_deal(app, chosen);
   tool::add_check(app, chosen);
   tool::add_simulate(app, chosen);
   tool::add_profile(app, chosen);

@@ -9,6 +9,7 @@
 #include <ashlar/plan/graphs/part_sums.hpp>
 #include <ashlar/plan/graphs/series_parallel.hpp>
 #include <ashlar/plan/parts/choose.hpp>
+#include <ashlar/plan/parts/deal_samples.hpp>
 #include <ashlar/plan/parts/divide.hpp>
 #include <ashlar/plan/parts/variants.hpp>
 #include <ashlar/plan/serving/plan_serving.hpp>

@@ -5,7 +5,9 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -115,6 +117,60 @@ TEST_CASE("passes that take no time") {
   CHECK(contains(run_tool("emit " + file + " --as svg").out, "<svg"));
   CHECK(json_of("search --placement linear -p 2 -m 4 --budget 20 --per-stage " + embedding)["makespan"]
         == 4 * 3);
+}
+
+TEST_CASE("an order of micro-batches: search and show") {
+  std::string const size = " -p 2 -m 4 --per-micro-batch " + scratch_file("micro.csv", short_and_long);
+  nlohmann::json const plain = json_of("emit 1f1b" + size),
+                       ordered = json_of("emit 1f1b --order" + size);
+  CHECK(ordered["makespan"] < plain["makespan"]);
+  CHECK(ordered["busy"] == plain["busy"]);
+  CHECK(contains(ordered["schedule"].get<std::string>(), "(micro-batches "));
+  std::string const search = "search --placement linear --budget 300 --objective makespan" + size;
+  nlohmann::json const as_given = json_of(search), found = json_of(search + " --order");
+  CHECK(found["makespan"] <= as_given["makespan"]);
+  CHECK(found["bound"] == as_given["bound"]);
+  if (found.contains("micro_batches_by_place")) {
+    std::vector<int> order = found["micro_batches_by_place"];
+    std::sort(order.begin(), order.end());
+    CHECK(order == std::vector<int>{0, 1, 2, 3});
+  }
+  all_refused({{"search --order", "--order has no effect without --per-micro-batch"}});
+  all_refused({{"show 1f1b --order", "--order has no effect without --per-micro-batch"}});
+  std::string const six =
+      " -p 2 -m 6 --per-micro-batch " + scratch_file("six.csv", short_and_long + "1,1,1\n3,3,3\n");
+  all_refused({{"show dualpipe --order" + six, "overlapped pairs"}});
+}
+
+TEST_CASE("deal: what it makes is the file of --per-micro-batch") {
+  std::string const lengths = scratch_file("lengths.txt", "# tokens\n100\n40\n\n30\n30\n50\n50\n");
+  std::string const line = "deal " + lengths
+                           + " -m 3 --tokens 100 --forward 10ms --backward-input 14ms --backward-weight 6ms "
+                             "--causal 20,40 ";
+  nlohmann::json const dealt = json_of(line);
+  std::vector<int> all;
+  for (auto const& one : dealt["micro_batches"])
+    for (int const sample : one["samples"]) all.push_back(sample);
+  std::sort(all.begin(), all.end());
+  CHECK(all == std::vector<int>{0, 1, 2, 3, 4, 5});
+  CHECK(dealt["longest"] == 30);  // the sample that the times are of, alone
+  CHECK(dealt["bound"] == 30);
+  std::string const csv = (scratch() / "dealt.csv").string();
+  CHECK(run_tool(line + "--as csv -o " + csv).code == 0);
+  nlohmann::json const made = json_of("emit gpipe -p 2 -m 3 --per-micro-batch " + csv);
+  double sum = 0;
+  for (auto const& one : dealt["micro_batches"])
+    sum += one["forward"].get<double>() + one["backward_input"].get<double>()
+           + one["backward_weight"].get<double>();
+  CHECK(made["busy"][0].get<double>() / made["costs"]["ticks_per_unit"].get<double>()
+        == doctest::Approx(sum));
+  CHECK(contains(run_tool(line).out, "no less than 30, gap 0.00 %"));
+  tool_result const full = run_tool(line + "--max-tokens 99");
+  CHECK(full.code == 1);
+  CHECK(contains(full.err, "sample 0 finds no room"));
+  all_refused({{"deal " + lengths + " -m 7", "has 6 samples: too few for 7 micro-batches"}});
+  all_refused({{"deal " + scratch_file("bad.txt", "12\n-3\n"), "line 2: a length must be"}});
+  all_refused({{"deal " + scratch_file("none.txt", "# none\n"), "has no lengths"}});
 }
 
 }  // namespace

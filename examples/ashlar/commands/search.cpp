@@ -14,6 +14,7 @@
 #include "report/layout_names.hpp"
 #include "report/pictures.hpp"
 #include "report/search_run.hpp"
+#include <ashlar/search/micro_batch_order.hpp>
 
 #include <fmt/core.h>
 
@@ -109,6 +110,22 @@ choices choices_of(search_options const& o) {
   return all;
 }
 
+// Each layout also with its micro-batches in another order, where one is found that helps.
+std::vector<ashlar::layout_choice> with_orders(std::vector<ashlar::layout_choice> const& plain,
+                                               ashlar::objective aim) {
+  std::vector<ashlar::layout_choice> all;
+  for (ashlar::layout_choice const& c : plain) {
+    all.push_back(c);
+    ashlar::layout_choice other = c;
+    other.micro_batches = ashlar::order_for(
+        c.problem, {.aim = aim == ashlar::objective::span ? aim : ashlar::objective::makespan});
+    if (other.micro_batches.empty()) continue;
+    other.problem = in_order(c.problem, other.micro_batches);
+    all.push_back(std::move(other));
+  }
+  return all;
+}
+
 // Whether a search of this layout sends anything over a link.
 bool is_taken(ashlar::search_problem const& problem, int from, int to) {
   ashlar::stage_graph const graph = graph_of(problem);
@@ -131,14 +148,16 @@ void must_be_taken(late_links const& late, choices const& known) {
 
 int search(CLI::App const& command, search_options o) {
   std::vector<chosen_schedule> const starts = starts_of(command, o);
-  must_have_effect(command, {effect_of_dialect(o.format),
-                             {"--causal", o.model.sequence_chunks > 1, "without --sequence-chunks"}});
+  must_have_effect(command,
+                   {effect_of_dialect(o.format),
+                    {"--causal", o.model.sequence_chunks > 1, "without --sequence-chunks"},
+                    {"--order", !o.model.cost.per_micro_batch.empty(), "without --per-micro-batch"}});
   complete_placement(o.model);
   must_suit(o.limit, o.model.placement, !o.layers.path.empty() || !o.model.cost.sizes.empty());
   must_suit(o.layers, o.limit);
   auto const dialect = dialect_of(o.dialect);
   output const to(o.output);
-  choices const known = choices_of(o);
+  choices known = choices_of(o);
   must_be_taken(o.model.late, known);
   if (known.feasible.empty()) {
     auto const smallest =
@@ -148,6 +167,7 @@ int search(CLI::App const& command, search_options o) {
                smallest->lacks.why);
     return invalid;
   }
+  if (o.order) known.feasible = with_orders(known.feasible, aim_of(o.aim));
   std::vector<ashlar::searched_layout> const all =
       search_layouts(known.feasible, aim_of(o.aim), o.budget, schedules_of(starts, known.feasible));
   ashlar::searched_layout const& best = all[ashlar::best_of(all)];
@@ -194,6 +214,10 @@ void add_search(CLI::App& app, action& chosen) {
       ->check(CLI::IsMember({"span", "makespan", "program"}))
       ->type_name("OBJECTIVE")
       ->capture_default_str();
+  command->add_flag(
+      "--order", o->order,
+      "also search with the micro-batches of --per-micro-batch in another order, if one is "
+      "found that makes the schedules shorter that a search begins with");
   add_budget_options(*command, o->budget);
   add_number(*command, "--seconds", o->budget.seconds, 0.01, 1e6,
              "time to search, instead of --budget; what is found then depends on the machine")
@@ -228,6 +252,7 @@ void add_search(CLI::App& app, action& chosen) {
       "--stash-bytes 6GiB\n    --weight-bytes 10GiB --gradient-bytes 10GiB --optimizer-bytes 12GiB\n"
       "  ashlar search -p 4 -m 8 --placement linear --memory 200% --forward 20ms --backward-input 26ms\n"
       "    --backward-weight 14ms --link 2-3:60ms --link 3-2:60ms\n"
+      "  ashlar search -p 4 -m 16 --placement linear --per-micro-batch micro.csv --order\n"
       "  ashlar search -p 4 -m 16 --per-layer layers.csv --memory 60%\n"
       "  ashlar search -p 4 -m 16 --placement looped -v 2 --per-stage costs.csv --seconds 10 --as "
       "pytorch");

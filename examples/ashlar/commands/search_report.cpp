@@ -109,6 +109,9 @@ std::string text_of(std::vector<ashlar::searched_layout> const& all,
   if (!others.empty()) text += fmt::format("not searched: other {}\n", fmt::join(others, ", other "));
   if (!best.choice.layers.empty())
     text += fmt::format("layers of each stage: {}\n", words_of_layers(best.choice.layers));
+  if (!best.choice.micro_batches.empty())
+    text += fmt::format("micro-batches in their places, by the lines of '{}' from 0: {}\n",
+                        o.model.cost.per_micro_batch, fmt::join(best.choice.micro_batches, " "));
   std::size_t longest = 0;
   for (auto const& order : best.result.best.order) longest = std::max(longest, order.size());
   constexpr std::size_t most_shown = 64;
@@ -133,6 +136,7 @@ std::string json_of(std::vector<ashlar::searched_layout> const& all,
                        {"limit", json_of_limit(c, o.limit)},
                        {"limit_unit", unit_of_limit(c, o.limit)},
                        {"status", status}};
+    if (!c.micro_batches.empty()) facts["micro_batches_by_place"] = c.micro_batches;
     if (!c.layers.empty()) facts.update({{"division", name_of(c.division)}, {"layers", c.layers}});
     return facts;
   };

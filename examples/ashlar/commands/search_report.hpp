@@ -17,6 +17,7 @@ struct search_options {
   limit_options limit;
   layer_options layers;
   std::string aim = "span";
+  bool order = false;  // also with micro-batches in another order
   search_budget budget;
   std::vector<std::string> starts;
   std::string format = "text";

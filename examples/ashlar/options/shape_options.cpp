@@ -13,6 +13,7 @@
 #include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/render/diagnosis.hpp>
+#include <ashlar/search/micro_batch_order.hpp>
 
 #include <fmt/ranges.h>
 
@@ -40,6 +41,9 @@ void add_shape_options(CLI::App& command, shape_options& o) {
   add_number(
       command, "--improve", o.improve, 0, 1'000'000'000,
       "search for a better order within the same memory, dispatching this many passes; 0: as published");
+  command.add_flag("--order", o.order,
+                   "put the micro-batches of --per-micro-batch in the best order found, on the best "
+                   "routes; the name says which");
   add_number(command, "--improve-seed", o.improve_seed, 0, UINT64_MAX, "seed of the random numbers");
 }
 
@@ -187,7 +191,8 @@ void must_suit(shape_options const& o, chosen_schedule const& chosen) {
         fmt::format("on {}: it is of {}", chosen.name, counted(s.device_count(), "device"))},
        {"--micro-batches", !own || chosen.block || o.m == micro_batches_of(s),
         fmt::format("on {}: it is of {}", chosen.name, counted(micro_batches_of(s), "micro-batch"))},
-       {"--improve-seed", o.improve > 0, "without --improve"}});
+       {"--improve-seed", o.improve > 0, "without --improve"},
+       {"--order", s.cost.passes.micro_batches() != 0, "without --per-micro-batch"}});
   if (o.beside.empty()) must_have_effect(*o.command, effects_on(traits_of({&s}), chosen.name));
 }
 
@@ -201,6 +206,18 @@ void improve(chosen_schedule& chosen, shape_options const& o) {
       fmt::format(" (order improved by search, {} passes, seed {})", o.improve, o.improve_seed);
 }
 
+void put_in_order(chosen_schedule& chosen) {
+  try {
+    ashlar::ordered_micro_batches found = ashlar::order_micro_batches(chosen.schedule);
+    chosen.schedule = std::move(found.best);
+    chosen.block.reset();
+    chosen.name += fmt::format(" (micro-batches {})", fmt::join(found.order, " "));
+  } catch (ashlar::violation const& e) {
+    if (e.why.broken != ashlar::rule::overlapped_passes_are_a_pair) throw;
+    throw usage_error(fmt::format("{}: --order is for schedules without overlapped pairs", chosen.name));
+  }
+}
+
 }  // namespace
 
 chosen_schedule choose(shape_options const& o) {
@@ -208,6 +225,7 @@ chosen_schedule choose(shape_options const& o) {
   chosen_schedule chosen = names_file(o.name) ? choose_file(o.name, o.m, o.cost) : from_catalog(o);
   must_suit(o, chosen);
   if (o.improve > 0) improve(chosen, o);
+  if (o.order) put_in_order(chosen);
   return chosen;
 }
 

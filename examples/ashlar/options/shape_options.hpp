@@ -29,6 +29,7 @@ struct shape_options {
   long long sequence_chunks = 2;
   long long improve = 0;  // passes to dispatch in search of a better order
   std::uint64_t improve_seed = 1;
+  bool order = false;  // the micro-batches of --per-micro-batch in the best order found
 };
 
 void add_shape_options(CLI::App& command, shape_options& options);

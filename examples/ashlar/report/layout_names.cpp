@@ -75,7 +75,8 @@ std::string layout_name(ashlar::layout_choice const& choice) {
   return (leaves_choice ? name + ", " + counted(choice.chunk_count, "chunk") : name)
          + (choice.layers.empty() ? "" : fmt::format(", layers divided {}", name_of(choice.division)))
          + recomputed_words(choice)
-         + (choice.sequence_chunks > 1 ? fmt::format(", sequences in {}", choice.sequence_chunks) : "");
+         + (choice.sequence_chunks > 1 ? fmt::format(", sequences in {}", choice.sequence_chunks) : "")
+         + (choice.micro_batches.empty() ? "" : ", micro-batches in another order");
 }
 
 }  // namespace tool

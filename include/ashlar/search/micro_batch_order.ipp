@@ -337,4 +337,30 @@ ASHLAR_INLINE ordered_micro_batches order_micro_batches(schedule const& s, order
   return search_detail::place_search(s, budget, limit).run();
 }
 
+ASHLAR_INLINE std::vector<int> order_for(search_problem const& problem, order_budget const& budget) {
+  constexpr std::size_t tried = 3;
+  if (problem.cost.passes.micro_batches() == 0) return {};
+  std::vector<schedule> seeds;
+  for (schedule& s : seeds_of(problem))
+    if (problem.limit.memory.micro_batches != 0 || is_within(s, problem.limit))
+      seeds.push_back(std::move(s));
+  auto const time_of = [&](schedule const& s) {
+    return budget.aim == objective::span ? span(s) : makespan(s);
+  };
+  std::stable_sort(seeds.begin(), seeds.end(),
+                   [&](schedule const& a, schedule const& b) { return time_of(a) < time_of(b); });
+  if (seeds.size() > tried) seeds.resize(tried);
+  order_budget share = budget;
+  share.evaluations /= static_cast<std::int64_t>(tried);
+  tick best = seeds.empty() ? 0 : time_of(seeds[0]);
+  std::vector<int> order;
+  for (schedule const& s : seeds) {
+    ordered_micro_batches found = order_micro_batches(s, share, &problem.limit);
+    if (found.reached >= best) continue;
+    best = found.reached;
+    order = std::move(found.order);
+  }
+  return order;
+}
+
 }  // namespace ashlar

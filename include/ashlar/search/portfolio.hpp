@@ -40,6 +40,8 @@ struct layout_choice {
   search_problem problem;
   std::vector<int> layers = {};  // of each stage, if they were dealt
   layer_division division = layer_division::none;
+  std::vector<int> micro_batches =
+      {};  // which of those given stands in each place, if not all in theirs
 };
 
 // What else stages may do.

@@ -1,0 +1,229 @@
+// Definitions of deal_samples.hpp.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/core/nth.hpp>
+#include <ashlar/core/refuse.hpp>
+#include <ashlar/core/sort.hpp>
+#include <ashlar/plan/parts/deal_samples.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace ashlar::plan_detail {
+
+// Ticks of a pass of which `percent` is attention, for sequences of so many tokens and squares of them,
+// as shares of the whole one.
+inline double part_of(tick pass, int percent, double tokens, double squares) {
+  return static_cast<double>(pass) * ((100 - percent) * tokens + percent * squares) / 100;
+}
+
+inline double all_passes(sequence_cost const& c, int length) {
+  double const share = static_cast<double>(length) / c.tokens, square = share * share;
+  return part_of(c.whole.forward, c.attention.forward, share, square)
+         + part_of(c.whole.backward_input, c.attention.backward_input, share, square)
+         + part_of(c.whole.backward_weight, 0, share, square);
+}
+
+class sample_deal {
+ public:
+  sample_deal(std::vector<int> const& tokens, sequence_cost const& cost, int m, std::int64_t most)
+      : tokens_(tokens),
+        most_(most),
+        dealt_(static_cast<std::size_t>(m)),
+        time_(dealt_.size(), 0),
+        held_(dealt_.size(), 0) {
+    for (int const length : tokens) weight_.push_back(all_passes(cost, length));
+    for (std::size_t i = 0; i < tokens.size(); ++i) by_weight_.push_back(static_cast<int>(i));
+    merge_sort(by_weight_, [&](int a, int b) { return nth(weight_, a) > nth(weight_, b); });
+  }
+
+  dealt_samples run() {
+    if (!deal_longest_first()) deal_by_tokens();
+    while (shorten()) {
+    }
+    dealt_samples made;
+    made.longest = time_[longest_one()];
+    made.least = least();
+    for (std::vector<int>& own : dealt_) merge_sort(own, [](int a, int b) { return a < b; });
+    made.micro_batches = std::move(dealt_);
+    return made;
+  }
+
+ private:
+  void add(int sample, std::size_t to) {
+    dealt_[to].push_back(sample);
+    time_[to] += nth(weight_, sample);
+    held_[to] += nth(tokens_, sample);
+  }
+
+  bool has_room(std::size_t micro_batch, std::int64_t more) const {
+    return held_[micro_batch] + more <= most_;
+  }
+
+  // As long as micro-batches are empty, the next samples go there: none stays empty.
+  bool deal_longest_first() {
+    for (int const sample : by_weight_) {
+      std::size_t best = dealt_.size();
+      for (std::size_t k = 0; k < dealt_.size(); ++k)
+        if (has_room(k, nth(tokens_, sample)) && (best == dealt_.size() || time_[k] < time_[best]))
+          best = k;
+      if (best == dealt_.size()) return false;
+      add(sample, best);
+    }
+    return true;
+  }
+
+  // To the first with room; then what is empty takes the shortest of those that have several.
+  void deal_by_tokens() {
+    for (std::size_t k = 0; k < dealt_.size(); ++k) {
+      dealt_[k].clear();
+      time_[k] = 0;
+      held_[k] = 0;
+    }
+    for (int const sample : by_weight_) {
+      std::size_t k = 0;
+      while (k < dealt_.size() && !has_room(k, nth(tokens_, sample))) ++k;
+      if (k == dealt_.size())
+        refuse({.broken = rule::memory_is_within_budget, .first = {.index = sample}, .number = most_});
+      add(sample, k);
+    }
+    for (std::size_t k = 0, from = 0; k < dealt_.size(); ++k) {
+      if (!dealt_[k].empty()) continue;
+      while (dealt_[from].size() < 2) ++from;
+      int const sample = dealt_[from].back();
+      remove(from, dealt_[from].size() - 1);
+      add(sample, k);
+    }
+  }
+
+  void remove(std::size_t from, std::size_t at) {
+    int const sample = dealt_[from][at];
+    dealt_[from].erase(dealt_[from].begin() + static_cast<std::ptrdiff_t>(at));
+    time_[from] -= nth(weight_, sample);
+    held_[from] -= nth(tokens_, sample);
+  }
+
+  std::size_t longest_one() const {
+    std::size_t most = 0;
+    for (std::size_t k = 1; k < time_.size(); ++k)
+      if (time_[k] > time_[most]) most = k;
+    return most;
+  }
+
+  // The move or exchange after which the longer of the two micro-batches is shortest. False if none
+  // makes the longest one shorter.
+  bool shorten() {
+    std::size_t const longest = longest_one();
+    double best = time_[longest] * (1 - 1e-9);  // so that rounding ends it
+    std::size_t to = dealt_.size(), mine = 0, theirs = 0;
+    bool swaps = false;
+    for (std::size_t k = 0; k < dealt_.size(); ++k) {
+      if (k == longest) continue;
+      auto const consider = [&](std::size_t i, std::size_t j, double off, std::int64_t more, bool swap) {
+        double const after = max_of(time_[longest] - off, time_[k] + off);
+        if (after >= best || !has_room(k, more) || !has_room(longest, -more)) return;
+        best = after;
+        to = k;
+        mine = i;
+        theirs = j;
+        swaps = swap;
+      };
+      for (std::size_t i = 0; i < dealt_[longest].size(); ++i) {
+        int const a = dealt_[longest][i];
+        if (dealt_[longest].size() > 1) consider(i, 0, nth(weight_, a), nth(tokens_, a), false);
+        for (std::size_t j = 0; j < dealt_[k].size(); ++j) {
+          int const b = dealt_[k][j];
+          consider(i, j, nth(weight_, a) - nth(weight_, b),
+                   std::int64_t{nth(tokens_, a)} - nth(tokens_, b), true);
+        }
+      }
+    }
+    if (to == dealt_.size()) return false;
+    int const a = dealt_[longest][mine], b = swaps ? dealt_[to][theirs] : 0;
+    if (swaps) remove(to, theirs);
+    remove(longest, mine);
+    add(a, to);
+    if (swaps) add(b, longest);
+    return true;
+  }
+
+  double least() const {
+    double sum = 0;
+    for (double const w : weight_) sum += w;
+    double most = max_of(sum / static_cast<double>(dealt_.size()), nth(weight_, by_weight_[0]));
+    if (by_weight_.size() > dealt_.size())  // of so many, two share a micro-batch
+      most = max_of(
+          most, nth(weight_, by_weight_[dealt_.size() - 1]) + nth(weight_, by_weight_[dealt_.size()]));
+    return most;
+  }
+
+  std::vector<int> const& tokens_;
+  std::int64_t most_;
+  std::vector<double> weight_;           // by sample, ticks
+  std::vector<int> by_weight_;           // samples, those that take longest first
+  std::vector<std::vector<int>> dealt_;  // by micro-batch
+  std::vector<double> time_;             // by micro-batch
+  std::vector<std::int64_t> held_;       // by micro-batch, tokens
+};
+
+}  // namespace ashlar::plan_detail
+
+namespace ashlar {
+
+ASHLAR_INLINE stage_cost sequence_cost::of(std::vector<int> const& lengths) const {
+  double shares = 0, squares = 0;
+  for (int const length : lengths) {
+    double const share = static_cast<double>(length) / tokens;
+    shares += share;
+    squares += share * share;
+  }
+  auto const ticks = [&](tick pass, int percent) -> tick {
+    double const time = plan_detail::part_of(pass, percent, shares, squares);
+    constexpr double most = 1e18;
+    if (time >= most) return max_tick;
+    auto const down = static_cast<tick>(time);
+    return down + (time - static_cast<double>(down) > 1e-9 ? 1 : 0);
+  };
+  return {.forward = ticks(whole.forward, attention.forward),
+          .backward_input = ticks(whole.backward_input, attention.backward_input),
+          .backward_weight = ticks(whole.backward_weight, 0)};
+}
+
+ASHLAR_INLINE pass_costs dealt_samples::costs_of(std::vector<int> const& tokens,
+                                                 sequence_cost const& cost) const {
+  std::vector<stage_cost> each;
+  for (std::vector<int> const& own : micro_batches) {
+    std::vector<int> lengths;
+    for (int const sample : own) lengths.push_back(nth(tokens, sample));
+    each.push_back(cost.of(lengths));
+  }
+  return pass_costs::by_stage_and_micro_batch(std::move(each), static_cast<int>(micro_batches.size()));
+}
+
+ASHLAR_INLINE dealt_samples deal_samples(std::vector<int> const& tokens, sequence_cost const& cost,
+                                         micro_batches m, std::int64_t most_tokens) {
+  if (m.value < 1) refuse({.broken = rule::counts_are_positive, .number = m.value});
+  if (tokens.size() < static_cast<std::size_t>(m.value))
+    refuse({.broken = rule::counts_are_positive,
+            .number = static_cast<std::int64_t>(tokens.size()) - m.value});
+  if (cost.tokens < 1) refuse({.broken = rule::counts_are_positive, .number = cost.tokens});
+  for (int const percent : {cost.attention.forward, cost.attention.backward_input})
+    if (percent < 0 || percent > 100) refuse({.broken = rule::sizes_fit, .number = percent});
+  for (tick const time : {cost.whole.forward, cost.whole.backward_input, cost.whole.backward_weight})
+    if (time < 0) refuse({.broken = rule::no_duration_is_negative, .number = time});
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] < 1)
+      refuse({.broken = rule::counts_are_positive,
+              .first = {.index = static_cast<int>(i)},
+              .number = tokens[i]});
+    if (tokens[i] > most_tokens)
+      refuse({.broken = rule::memory_is_within_budget,
+              .first = {.index = static_cast<int>(i)},
+              .number = tokens[i]});
+  }
+  return plan_detail::sample_deal(tokens, cost, m.value, most_tokens).run();
+}
+
+}  // namespace ashlar
