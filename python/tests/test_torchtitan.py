@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -13,11 +14,10 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchtitan")
 
 STEPS = 4
+ON_CPU = ["--training.seq_len=64", "--training.mixed_precision_param=float32", "--checkpoint.no-enable", "--validator.no-enable"]
 OPTIONS = [
-    *("--module", "llama3", "--config", "debug_on_cpu", "--comm.init_timeout_seconds=300"),
-    *("--training.seq_len=64", "--training.local_batch_size=4", f"--training.steps={STEPS}"),
-    *("--training.mixed_precision_param=float32", "--training.disable_cuda_graphs"),
-    *("--checkpoint.no-enable", "--validator.no-enable"),
+    *("--module", "llama3", "--config", "debug_on_cpu", "--comm.init_timeout_seconds=300", *ON_CPU),
+    *("--training.local_batch_size=4", f"--training.steps={STEPS}", "--training.disable_cuda_graphs"),
 ]
 
 
@@ -122,6 +122,21 @@ def test_graph_pp_runs_every_action_of_our_files():
         actions = {schedules._Action.from_str(cell).computation_type for cell in cells}
         transfers = {a for a in actions if "SEND" in a.name or "RECV" in a.name or "WAIT" in a.name}
         assert {schedules.UNSHARD, schedules.REDUCE_GRAD} < actions - transfers <= runtime.taken
+
+
+def test_the_program_of_the_page(tmp_path):
+    """With the page's flags; it adapts after five steps. The tokenizer and the texts are not those of
+    torchtitan's repository.
+    """
+    page = (pathlib.Path(__file__).resolve().parents[2] / "docs/torchtitan.md").read_text()
+    (tmp_path / "train_v.py").write_text(re.search(r"```python\n(import dataclasses\n.*?)^```", page, re.M | re.S)[1])
+    flags = re.search(r"train_v\.py \\\n(.*?)^```", page, re.M | re.S)[1].replace("\\", " ").split()
+    script = pathlib.Path(__file__).with_name("torchtitan_page.py")
+    line = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script), "train_v.py"]
+    done = subprocess.run([*line, "--training.steps=6", *ON_CPU, *flags], cwd=tmp_path, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "by these the step takes" in done.stderr + done.stdout
+    assert "step:  6" in done.stderr + done.stdout
 
 
 def test_what_loses_gradients_is_refused(tmp_path):

@@ -2,78 +2,23 @@
 
 usage: torchtitan_rank.py WORK RESULT torchtitan's options…   (by torchrun, in a folder of one's own)
 
-WORK: JSON with `schedule` (the JSON of a schedule, or null), `adapt_after`, `chunked_loss`. What CPUs lack is
-replaced: functions that ask for a device, gloo's sums, an attention that CPUs have; and weights depend on their names
-alone, so that placements can be compared. Rank r writes what its last stage's losses and its gradients of the first
-step are to RESULT.r.
+WORK: JSON with `schedule` (the JSON of a schedule, or null), `adapt_after`, `chunked_loss`. Weights depend on their
+names alone, so that placements can be compared. Rank r writes what its last stage's losses and its gradients of the
+first step are to RESULT.r.
 """
 
 import dataclasses
 import json
 import pathlib
-import random
 import sys
-import types
 import zlib
 
 import torch
-import torch._utils
-
-torch._utils._get_available_device_type = lambda: "cpu"
-LACKING = {
-    "get_device_name": lambda *_: "cpu",
-    "get_device_properties": lambda *_: types.SimpleNamespace(total_memory=8 << 30, name="cpu"),
-    "reset_peak_memory_stats": lambda *_: None,
-    "empty_cache": lambda: None,
-    "memory_stats": lambda *_: {},
-    "memory": types.SimpleNamespace(),
-}
-for name, function in LACKING.items():
-    if not hasattr(torch.cpu, name):
-        setattr(torch.cpu, name, function)
-torch.set_num_threads(1)
-
-import torchtitan.distributed.fsdp as fsdp  # noqa: E402
-import torchtitan.trainer as trainer  # noqa: E402
-from torch.distributed.tensor import DTensor, distribute_tensor  # noqa: E402
-from torchtitan.config import ConfigManager  # noqa: E402
-from torchtitan.models.common.attention import ScaledDotProductAttention  # noqa: E402
-from torchtitan.models.llama3 import config_registry  # noqa: E402
-from torchtitan.tools.logging import init_logger  # noqa: E402
-
-own_division = fsdp.disable_fsdp_gradient_division
-
-
-def sums_of_gloo(model):
-    own_division(model)
-    for module in model.modules():
-        if isinstance(module, fsdp.FSDPModule):
-            module.set_force_sum_reduction_for_comms(True)
-
-
-fsdp.disable_fsdp_gradient_division = sums_of_gloo
-trainer.dist_utils.set_pg_timeouts = lambda **_: None  # its barrier asks for device numbers
-
-
-def assets():
-    """A tokenizer of bytes and a text of random words, where the debug model looks for them."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-
-    folder = pathlib.Path("tests/assets")
-    for name in ("tokenizer", "c4_test"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    made = Tokenizer(models.BPE(vocab={letter: i for i, letter in enumerate(alphabet)}, merges=[]))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    made.add_special_tokens([AddedToken("<bos>", special=True), AddedToken("<eos>", special=True)])
-    made.save(str(folder / "tokenizer/tokenizer.json"))
-    special = {"bos_token": "<bos>", "eos_token": "<eos>", "add_bos_token": True, "add_eos_token": True}
-    (folder / "tokenizer/tokenizer_config.json").write_text(json.dumps(special))
-    dice = random.Random(1)
-    words = "the of and pipeline schedule stage micro batch rank device sends waits".split()
-    lines = [json.dumps({"text": " ".join(dice.choices(words, k=60))}) for _ in range(100)]
-    (folder / "c4_test/data.json").write_text("\n".join(lines))
+from torchtitan_on_cpu import assets, trainer, with_attention
+from torch.distributed.tensor import DTensor, distribute_tensor
+from torchtitan.config import ConfigManager
+from torchtitan.models.llama3 import config_registry
+from torchtitan.tools.logging import init_logger
 
 
 def plain(name):
@@ -110,13 +55,7 @@ def main():
     assets()
     own = config_registry.llama3_debugmodel if work["chunked_loss"] else config_registry.llama3_debugmodel_ce_loss
 
-    def config():
-        made = own()
-        for layer in made.model_spec.model.layers:
-            layer.attention.inner_attention = ScaledDotProductAttention.Config()
-        return made
-
-    config_registry.debug_on_cpu = config
+    config_registry.debug_on_cpu = lambda: with_attention(own())
     asked = ConfigManager().parse_args()
     if work["schedule"]:
         import ashlar_pp.torchtitan
