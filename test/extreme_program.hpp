@@ -17,7 +17,7 @@ inline void change_instruction(dice& d, program& p) {
                                        &instruction::operand_count, &instruction::group};
   switch (d.between(0, 10)) {
     case 0:
-      i.code = any_of<opcode>(d, 9);
+      i.code = any_of<opcode>(d, 11);
       return;
     case 1:
       i.overlaps_next = !i.overlaps_next;
@@ -89,6 +89,7 @@ inline void change(dice& d, program& p) {
       return;
     case 7:
       p.step = any_of<optimizer_step>(d, 2);
+      p.offloads = d.percent(50);
       p.data_ranks = extreme(d, p.data_ranks);
       return;
     case 8:

@@ -48,9 +48,10 @@ class device {
   }
 
   // Before the first step.
-  void own(device_plan const& plan, slot_table const& slots, std::byte* memory, bool blocks) {
+  void own(device_plan const& plan, slot_table const& slots, std::byte* memory, std::byte* host_memory,
+           bool blocks) {
     events_.resize(static_cast<std::size_t>(plan.events().count()));
-    slots_.own(slots, memory);
+    slots_.own(slots, memory, host_memory);
     blocks_ = blocks;
   }
   void step_begins() {
@@ -137,6 +138,15 @@ class device {
              },
          .with = kept ? nullptr : &p.send},
         &p.receive);
+  }
+  // Copies when it ends.
+  void offload(queue& q, copy_call const& c) {
+    put(q, c.site.index,
+        {.act = [c] { std::copy(c.on_device.begin(), c.on_device.end(), c.on_host.begin()); }}, [] {});
+  }
+  void reload(queue& q, copy_call const& c) {
+    put(q, c.site.index,
+        {.act = [c] { std::copy(c.on_host.begin(), c.on_host.end(), c.on_device.begin()); }}, [] {});
   }
   void all_reduce(queue& q, collective_call const& c) {
     meet(q, c, host::collectives::all_reduce, &collective_call::whole, &fabric::member::whole);
@@ -257,6 +267,6 @@ class device {
   int steps_ = 0;  // begun
   std::pair<queue*, event*> late_;
 };
-static_assert(collective_backend<device>);
+static_assert(collective_backend<device> && offloading_backend<device>);
 
 }  // namespace adversary

@@ -37,9 +37,12 @@ class late_machine {
         slot_table const slots =
             slot_layout(p.view(), rank, d, [&](value_key key) { return w.layout(key); });
         memory_.emplace_back(slots.total, slots.alignment);
-        plans_.emplace_back(p.view(), rank, d, w, slots, memory_.back().data(), detail);
+        away_.emplace_back(slots.host_total, slots.alignment);
+        plans_.emplace_back(p.view(), rank, d, w, slots, memory_.back().data(), detail,
+                            away_.back().data());
         devices_.push_back(std::make_unique<device>(p.view(), rank, d, fabric_));
-        devices_.back()->own(plans_.back(), slots, memory_.back().data(), how == way::lanes);
+        devices_.back()->own(plans_.back(), slots, memory_.back().data(), away_.back().data(),
+                             how == way::lanes);
       }
     }
   }
@@ -93,7 +96,7 @@ class late_machine {
   way how_;
   fabric fabric_;
   std::deque<Worker> workers_;
-  std::vector<aligned_memory> memory_;
+  std::vector<aligned_memory> memory_, away_;
   std::vector<device_plan> plans_;
   std::vector<std::unique_ptr<device>> devices_;
 };

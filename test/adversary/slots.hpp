@@ -25,6 +25,7 @@ class slot_memory {
     list_view<instruction> const stream = p.stream(device);
     list_view<slot_kind> const kinds = p.slots_of(device);
     for (slot_kind kind : kinds) {
+      away_.push_back(is_on_host(kind));
       keeps_.push_back(kind == slot_kind::work_state);
       sums_.push_back(kind == slot_kind::weight_gradient || kind == slot_kind::gradient_shard
                       || kind == slot_kind::scalar);
@@ -56,9 +57,10 @@ class slot_memory {
   static void spoil(buffer b) { std::fill(b.begin(), b.end(), spoilt); }
 
   // Before the first step.
-  void own(slot_table const& slots, std::byte* memory) {
+  void own(slot_table const& slots, std::byte* memory, std::byte* host_memory) {
     for (std::size_t s = 0; s < slots.size.size(); ++s) {
-      bytes_.emplace_back(memory + slots.offset[s], static_cast<std::size_t>(slots.size[s]));
+      bytes_.emplace_back((away_[s] ? host_memory : memory) + slots.offset[s],
+                          static_cast<std::size_t>(slots.size[s]));
       std::fill(bytes_[s].begin(), bytes_[s].end(), keeps_[s] ? std::byte{0} : spoilt);
     }
   }
@@ -112,6 +114,7 @@ class slot_memory {
   std::vector<buffer> bytes_;
   std::vector<bool> keeps_;             // by slot: what work keeps from step to step
   std::vector<bool> sums_;              // by slot: gradients and scalars
+  std::vector<bool> away_;              // by slot: whether it is on the host
   std::vector<int> changes_;            // by slot: how many instructions have changed it
   std::vector<std::vector<use>> uses_;  // by instruction
   std::vector<users> users_;            // of each value

@@ -34,13 +34,15 @@ std::size_t count_if(std::vector<sample_program> const& all, auto holds) {
 }  // namespace
 
 TEST_CASE("sample programs: names are different, and every program is valid") {
-  for (auto const& all : {conformance::sample_programs(), conformance::programs_of_ranks()}) {
+  for (auto const& all :
+       {conformance::sample_programs(), conformance::programs_of_ranks(),
+        conformance::programs_that_offload(), conformance::programs_of_ranks_that_offload()}) {
     std::set<std::string> names;
     for (sample_program const& s : all) {
       CHECK_MESSAGE(names.insert(s.name).second, s.name);
       CHECK_MESSAGE(check(s.program).ok(), s.name);
     }
-    CHECK(names.size() > 300);
+    CHECK(names.size() > 200);
   }
 }
 

@@ -46,6 +46,24 @@ TEST_CASE("cuda: virtual devices conform") {
                                          }));
 }
 
+TEST_CASE("cuda: programs that offload conform, also as a replayed graph") {
+  conformance::report r;
+  for (conformance::sample_program const& sample : listed_cases(conformance::programs_that_offload()))
+    conformance::conformance_detail::try_program(r, sample.name, [&](auto const& say) {
+      conformance::network expected(sample.program), found(sample.program);
+      sequential reference(sample.program, expected);
+      cuda_test::staged on_gpu(found);
+      cuda::runtime runtime(sample.program, on_gpu, {.gpus = {0}});
+      say(runtime.host_slot_bytes() > 0, "nothing is pinned");
+      for (int step = 1; step <= 3; ++step) {
+        reference.run();
+        runtime.run();
+        say(expected.take() == found.take(), "step " + std::to_string(step) + " differs");
+      }
+    });
+  require_conforms(r);
+}
+
 TEST_CASE("cuda: data-parallel ranks of virtual devices conform") {
   require_conforms(conformance::ranks_conform(
       listed_cases(conformance::programs_of_ranks()),

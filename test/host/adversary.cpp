@@ -68,6 +68,22 @@ TEST_CASE("adversary: all programs pass, however they are driven") {
   }
 }
 
+TEST_CASE("adversary: so do those that offload, whose copies end as late as they may") {
+  std::uint64_t seed = 1;
+  std::size_t first = 0;
+  for (setting const& s : settings) {
+    conformance::report const r = conformance::conforms(
+        some(listed_cases(conformance::programs_that_offload()), first++, 2 * step_of_selections + 1),
+        [&](program const& p, conformance::network& w) {
+          run_late<late>(p, std::vector{&w}, s.how,
+                         {.in_order = s.in_order, .buffered = s.buffered, .seed = seed++},
+                         detail_for(s.in_order), 2);
+        });
+    CHECK(r.programs > random_cases(3));
+    for (std::string const& failure : r.failures) FAIL_CHECK(failure);
+  }
+}
+
 TEST_CASE("adversary: so do those of data-parallel ranks") {
   std::uint64_t seed = 1;
   std::size_t first = 0;

@@ -76,6 +76,24 @@ TEST_CASE("host: buffered transfers conform") {
         }));
 }
 
+TEST_CASE("host: programs that offload conform") {
+  auto const all = listed_cases(conformance::programs_that_offload());
+  for (auto mode : {host::send_mode::rendezvous, host::send_mode::buffered}) {
+    auto const r = conformance::conforms(all, [mode](program const& p, conformance::network& w) {
+      host::runtime(p, w, {.mode = mode}).run();
+    });
+    CHECK(r.programs == static_cast<int>(all.size()));
+    for (std::string const& failure : r.failures) FAIL_CHECK(failure);
+  }
+  auto const ranks = listed_cases(conformance::programs_of_ranks_that_offload());
+  auto const r = conformance::ranks_conform(
+      ranks, [](program const& p, std::vector<conformance::sharded_network*> const& workers) {
+        host::runtime(p, workers).run();
+      });
+  CHECK(r.programs == static_cast<int>(ranks.size()));
+  for (std::string const& failure : r.failures) FAIL_CHECK(failure);
+}
+
 TEST_CASE("host: data-parallel ranks conform") {
   for (auto mode : {host::send_mode::rendezvous, host::send_mode::buffered})
     require_conformance(conformance::ranks_conform(

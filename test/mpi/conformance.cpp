@@ -65,6 +65,11 @@ TEST_CASE("mpi: programs conform, with ordered sums and with the library's") {
       conformance::conforms(every(5, samples), runs({.progress = mpi::progress_by::nobody})), 30);
 }
 
+TEST_CASE("mpi: programs that offload conform") {
+  auto const samples = fitting(conformance::programs_that_offload());
+  require_conformance(conformance::conforms(every(2, samples), runs({})), 25);
+}
+
 TEST_CASE("mpi: data-parallel ranks conform, with ordered sums and with the library's") {
   auto const samples = fitting(conformance::programs_of_ranks());
   require_conformance(conformance::ranks_conform(every(2, samples), ranks_run({})), 25);

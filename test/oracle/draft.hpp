@@ -118,7 +118,7 @@ class draft {
         return a.how != b.how;
       }
       case mutation::change_lane:
-        return change(l.what.lane, -1, base_.collective_lane() + 2);
+        return change(l.what.lane, -1, base_.collective_lane() + (base_.offloads ? 4 : 2));
       case mutation::swap_lanes:
         std::swap(l.what.lane, stream[other].what.lane);
         return l.what.lane != stream[other].what.lane;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace oracle {
@@ -32,6 +33,8 @@ class inventory {
         if (clears_state(i)) state_clears_.insert({d, i.what.stage});
         if (i.code == opcode::optimize) stepped_.insert({d, i.group});
         if (i.code == opcode::measure) measured_.insert(d);
+        if (i.code == opcode::offload && i.what.kind == pass_kind::forward)
+          left_.insert({i.what.stage, i.what.micro_batch});
         if (i.code != opcode::compute || i.what.kind == pass_kind::work) continue;
         if (!exists(i.what) || device_of(i.what.micro_batch, i.what.stage) != d) {
           misplaced_ = true;
@@ -53,6 +56,11 @@ class inventory {
     return i.code == opcode::compute ? i.what.kind == pass_kind::work
                                      : i.code == opcode::all_reduce && i.subject == slot_kind::work;
   }
+  static bool copies(instruction const& i) {
+    return i.code == opcode::offload || i.code == opcode::reload;
+  }
+  // Whether what a forward keeps goes to the host.
+  bool leaves(pass what) const { return left_.contains({what.stage, what.micro_batch}); }
   // The device of a part, if it is on the queue for such parts.
   int home_of(instruction const& i) const {
     if (i.what.kind != pass_kind::work || i.what.stage < 0
@@ -283,9 +291,10 @@ class inventory {
  private:
   std::vector<int> passes_;                                // how often each, by number()
   std::multiset<std::tuple<int, int>> reduced_, stepped_;  // device, group
-  std::multiset<int> measured_;                            // devices
-  std::multiset<std::tuple<int, int>> worked_;             // job, part
-  std::multiset<std::tuple<int, int>> state_clears_;       // device, job
+  std::set<std::pair<int, int>> left_;          // stage and micro-batch of what is copied to the host
+  std::multiset<int> measured_;                 // devices
+  std::multiset<std::tuple<int, int>> worked_;  // job, part
+  std::multiset<std::tuple<int, int>> state_clears_;  // device, job
   bool misplaced_ = false;
 };
 

@@ -29,6 +29,7 @@ class meaning : public inventory {
     int const s = what.stage, k = what.micro_batch;
     if (is_work(i)) return home_of(i) == device ? std::optional{of_work(i)} : std::nullopt;
     if (clears_state(i)) return of_state(i, device);
+    if (copies(i)) return of_copy(i, device);
     if (i.code != opcode::compute && i.code != opcode::send && i.code != opcode::receive)
       return of_shared(i, device);
     if (what.kind == pass_kind::work || !exists(what)) return {};
@@ -186,6 +187,22 @@ class meaning : public inventory {
     return list;
   }
 
+  // What a forward keeps goes to the host once, and comes back for those that go backward. Nobody else
+  // may want it.
+  std::optional<std::vector<argument>> of_copy(instruction const& i, int device) const {
+    pass const what = i.what;
+    if (what.kind != pass_kind::forward || !exists(what) || p_.mode == execution_mode::inference
+        || device_of(what.micro_batch, what.stage) != device || work_bits(what, 0) != 0)
+      return {};
+    bool const again = runs(pass_kind::recompute, what);
+    tag const kept{again ? slot_kind::checkpoint : slot_kind::stash, what.stage, what.micro_batch, -1};
+    tag const away{again ? slot_kind::host_checkpoint : slot_kind::host_stash, what.stage,
+                   what.micro_batch, -1};
+    if (i.code == opcode::offload) return {{{access::read, kept, leaving}, {access::write, away, 1}}};
+    unsigned const readers = again ? 1 : runs(pass_kind::backward_weight, what) ? 3 : 1;
+    return {{{access::read, away, 1}, {access::write, kept, readers}}};
+  }
+
   tag whole_gradient(int group) const {
     return {is_sharded(group) ? slot_kind::gradient_shard : slot_kind::weight_gradient, group, -1, -1};
   }
@@ -274,8 +291,11 @@ class meaning : public inventory {
         if (!readers(s).empty())
           list.push_back({access::write, {slot_kind::activation, s, k, -1}, needed_from(k, s, device)});
         if (is_early(s) && back_readers != 0) give_gradient();
-        if (again) list.push_back({access::write, checkpoint, 1});
-        list.push_back({again ? access::scratch : keeps, stash, again ? 0 : stash_readers});
+        if (again) list.push_back({access::write, checkpoint, leaves(what) ? leaving : 1});
+        list.push_back({again ? access::scratch : keeps, stash,
+                        again          ? 0
+                        : leaves(what) ? leaving
+                                       : stash_readers});
         break;
       case pass_kind::recompute:
         list.push_back({access::read, checkpoint, 1});

@@ -154,6 +154,18 @@ TEST_CASE("shards of a layer: other changes") {
   }
 }
 
+TEST_CASE("copies to the host: other changes") {
+  std::vector<sample> const all = offloaded();
+  tallies const one = compare(all, 1, 120, 18'000'000);
+  auto const of = [&](mutation kind) { return one[static_cast<std::size_t>(kind)]; };
+  for (auto kind : {mutation::drop, mutation::duplicate, mutation::drop_operand, mutation::change_stage,
+                    mutation::change_lane})
+    CHECK_MESSAGE((of(kind).accepted == 0 && of(kind).rejected > 0), std::string(name_of(kind)));
+  for (auto kind : {mutation::swap_neighbours, mutation::move_within_stream, mutation::change_slot})
+    CHECK_MESSAGE((of(kind).accepted > 0 && of(kind).rejected > 0), std::string(name_of(kind)));
+  compare(all, 2, 32, 19'000'000);
+}
+
 TEST_CASE("what ranks share: other changes") {
   std::vector<sample> const all = shared();
   tallies const one = compare(all, 1, 400, 6'000'000);

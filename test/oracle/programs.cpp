@@ -22,8 +22,9 @@ TEST_CASE("what lower makes ends well in every order of events") {
 }
 
 TEST_CASE(
-    "what ranks share, work, clipping, chunks, graphs and shards of a layer end well in every order of "
-    "events, on one rank "
+    "what ranks share, work, clipping, chunks, graphs, shards of a layer and copies to the host end "
+    "well "
+    "in every order of events, on one rank "
     "and on "
     "both") {
   std::vector<sample> all = shared();
@@ -33,6 +34,7 @@ TEST_CASE(
   for (sample& s : chunked()) all.push_back(std::move(s));
   for (sample& s : of_graphs()) all.push_back(std::move(s));
   for (sample& s : layers_in_shards()) all.push_back(std::move(s));
+  for (sample& s : offloaded()) all.push_back(std::move(s));
   for (sample const& s : listed_cases(std::move(all))) {
     opinions const o = ask(s.made);
     INFO(s.name << '\n' << written_out(o));

@@ -163,6 +163,54 @@ inline std::vector<sample> tied() {
   return all;
 }
 
+// What some or all forwards keep goes to the host: stashes and checkpoints, split backwards, several
+// stages a device, both ways, pairs, shards, and at random; with copies that take no time, or more than
+// there is.
+inline std::vector<sample> offloaded() {
+  using namespace ashlar;
+  std::vector<std::pair<std::string, schedule>> schedules;
+  for (auto [name, p, m] : {std::tuple{"1f1b", 1, 2},
+                            {"1f1b", 2, 2},
+                            {"1f1b", 2, 3},
+                            {"gpipe", 2, 2},
+                            {"zb-h1", 2, 2},
+                            {"v-half", 1, 2},
+                            {"v-half", 2, 2},
+                            {"1f1b-recompute", 2, 2},
+                            {"dualpipev", 1, 2}})
+    schedules.push_back({name + (" p=" + std::to_string(p)) + " m=" + std::to_string(m),
+                         catalog::find(name)->make({devices{p}, micro_batches{m}})});
+  block const one = spread(catalog::one_f_one_b(devices{2}), 2);
+  schedules.push_back({"two ways", overlay(one, mirror(one)) | repeat(micro_batches{2}) | squeeze()});
+  schedules.push_back(
+      {"seq1f1b", catalog::seq1f1b(devices{2}, 2) | repeat(micro_batches{2}) | squeeze()});
+  for (std::uint64_t seed = 1; schedules.size() < 17; ++seed) {
+    schedule const s = conformance::random_schedule(seed, 1 + static_cast<int>(seed % 2));
+    if (s.mode == execution_mode::training && s.stage_count() * s.micro_batch_count() <= 8)
+      schedules.push_back({"random " + std::to_string(seed), s});
+  }
+  std::vector<sample> all;
+  for (auto const& [name, s] : schedules)
+    for (int every : {1, 2})
+      for (tick copy : {0, 1, 5}) {
+        offload_options offload{.forwards = {}, .copy = {copy}};
+        int number = 0;
+        for (auto const& order : s.order)
+          for (timed_pass const& t : order)
+            if (t.what.kind == pass_kind::forward && number++ % every == 0)
+              offload.forwards.push_back(t.what);
+        bool const shares = copy == 5;
+        all.push_back(
+            {name + ", every " + std::to_string(every) + " for " + std::to_string(copy),
+             lower(s, {.lanes = copy == 0 ? transfer_lanes::one : transfer_lanes::one_a_peer,
+                       .data_ranks = shares ? 2 : 1,
+                       .sharding = shares ? sharding_level::full : sharding_level::none,
+                       .transfers = every == 1 ? transfer_order::finish_time : transfer_order::asap,
+                       .offload = offload})});
+      }
+  return all;
+}
+
 // Work at random places: read of passes and by passes, with state, summed over devices and ranks.
 inline std::vector<sample> worked() {
   using namespace ashlar;

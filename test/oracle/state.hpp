@@ -38,6 +38,8 @@ inline constexpr unsigned reduced = 1U << 31, stepped = 1U << 30, cleared = 1U <
 // up.
 inline constexpr int taken_shift = 14;
 inline constexpr unsigned micro_batch_bits = (1U << taken_shift) - 1;
+// Of what a forward keeps: it is still to be copied to the host.
+inline constexpr unsigned leaving = 1U << 12;
 // Of a scalar: this device's part, the sum of all.
 inline constexpr unsigned part = 1, sum = 2;
 // Of weights: gathered, and some pass has used them since.

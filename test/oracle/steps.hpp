@@ -53,7 +53,7 @@ class steps {
  public:
   // `ranks` data-parallel copies of the program, which has to outlive them, each on nodes of its own.
   steps(program const& p, int ranks)
-      : p_(p), meaning_(p), ranks_(ranks), lanes_(p.collective_lane() + 1) {
+      : p_(p), meaning_(p), ranks_(ranks), lanes_(p.collective_lane() + (p.offloads ? 3 : 1)) {
     queues_.resize(static_cast<std::size_t>(ranks * p.device_count() * lanes_));
     all_.reserve(static_cast<std::size_t>(ranks) * p.instructions.size());
     slot_begin_.push_back(0);
@@ -217,13 +217,17 @@ class steps {
         return transfer_queue(i.peer, i.code == opcode::receive,
                               i.what.kind == ashlar::pass_kind::forward);
       case opcode::clear:
-        return i.subject == slot_kind::gradient_shard ? lanes_ - 1 : 0;
+        return i.subject == slot_kind::gradient_shard ? p_.collective_lane() : 0;
       case opcode::all_reduce:
         return !meaning::is_work(i) && meaning_.holders(i.group).size() == 1 && p_.data_ranks == 1
                    ? 0
-                   : lanes_ - 1;
+                   : p_.collective_lane();
+      case opcode::offload:
+        return p_.collective_lane() + 1;
+      case opcode::reload:
+        return p_.collective_lane() + 2;
       default:
-        return lanes_ - 1;
+        return p_.collective_lane();
     }
   }
 

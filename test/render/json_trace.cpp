@@ -130,15 +130,18 @@ TEST_CASE("measured spans keep nanoseconds and any name") {
 }
 
 TEST_CASE("threads are called what their lanes do") {
-  auto const names = [](int lane_count) {
+  auto const names = [](int lane_count, bool offloads = false) {
     std::vector<trace_span> spans;
     for (int lane = 0; lane < lane_count; ++lane) spans.push_back({.lane = lane, .name = "x"});
     std::vector<std::string> found;
-    auto const trace = nlohmann::json::parse(chrome_trace(spans, lane_count));
+    auto const trace = nlohmann::json::parse(chrome_trace(spans, lane_count, offloads));
     for (auto const& e : trace["traceEvents"])
       if (e["name"] == "thread_name") found.push_back(e["args"]["name"]);
     return found;
   };
   CHECK(names(3) == std::vector<std::string>{"compute", "transfers", "collectives"});
   CHECK(names(4) == std::vector<std::string>{"compute", "transfers 0", "transfers 1", "collectives"});
+  CHECK(names(5, true)
+        == std::vector<std::string>{"compute", "transfers", "collectives", "copies to the host",
+                                    "copies from the host"});
 }

@@ -148,7 +148,7 @@ std::string trace_of(simulated_schedule const& r) {
                      .end_ns = ns(t.end),
                      .category = critical[i] ? "critical" : "simulated"});
   }
-  return ashlar::chrome_trace(spans, r.low.view().lane_count);
+  return ashlar::chrome_trace(spans, r.low.lane_count(), r.low.offloads);
 }
 
 }  // namespace tool

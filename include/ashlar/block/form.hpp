@@ -47,6 +47,9 @@ constexpr diagnosis check(execution_costs const& cost, int stage_count, int devi
     least = min_of(least, min_of(l.latency, l.bandwidth));
     transfer = max_of(transfer, l.latency);
   });
+  host_link const& host = cost.on.host;
+  if (host.shared_by < 1) return {.broken = rule::counts_are_positive, .number = host.shared_by};
+  least = min_of(least, min_of(host.speed.latency, host.speed.bandwidth));
   if (least < 0)
     return {.broken = rule::no_duration_is_negative, .first = {.code = opcode::send}, .number = least};
   diagnosis found;

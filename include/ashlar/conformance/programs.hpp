@@ -18,6 +18,12 @@ struct sample_program {
 // sequences in more than two chunks), and random orders of chains and of other graphs.
 std::vector<sample_program> sample_programs();
 
+// Every entry of the catalog that trains, checkpoints and random orders, where what some or all forwards
+// keep goes to the host; each on one rank, and on two that share everything. For backends that are an
+// offloading_backend.
+std::vector<sample_program> programs_that_offload();
+std::vector<sample_program> programs_of_ranks_that_offload();
+
 // Two data-parallel ranks: every entry of the catalog at every sharding level, with all times of
 // reduction, one buffer and two, gathers near and far ahead, and optimizer steps; in every other program
 // the first and the last stage have parameters in common, in some of them others, too; every

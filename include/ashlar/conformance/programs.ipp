@@ -98,6 +98,55 @@ ASHLAR_INLINE std::vector<sample_program> sample_programs() {
   return all;
 }
 
+namespace conformance_detail {
+
+inline std::vector<sample_program> offloaded(lower_options const& all_have) {
+  std::vector<sample_program> all;
+  int turn = 0;
+  auto const add = [&](std::string const& name, schedule const& s) {
+    if (s.mode == execution_mode::inference) return;
+    for (int const every : {1, 2}) {
+      ++turn;
+      lower_options options = all_have;
+      options.lanes = static_cast<transfer_lanes>(turn % 3);
+      options.transfers = turn % 5 == 0 ? transfer_order::asap : transfer_order::finish_time;
+      options.offload.copy = {turn % 3};
+      int number = 0;
+      for (auto const& order : s.order)
+        for (timed_pass const& t : order)
+          if (t.what.kind == pass_kind::forward && number++ % every == 0)
+            options.offload.forwards.push_back(t.what);
+      all.push_back({name + ", every " + std::to_string(every) + " away", lower(s, options)});
+    }
+  };
+  for (catalog::entry const& e : catalog::entries)
+    for (auto [p, m] : {std::pair{1, 3}, {2, 4}, {4, 8}})
+      if (catalog::shape const shape{devices{p}, micro_batches{m},
+                                     costs(stage_cost{.forward = 2, .backward_input = 3}, 1)};
+          e.check(shape).ok())
+        add(std::string(e.name) + " p=" + std::to_string(p) + " m=" + std::to_string(m), e.make(shape));
+  for (int p : {2, 3})
+    add("recompute p=" + std::to_string(p),
+        recompute(catalog::zb_h1(devices{p})) | repeat(micro_batches{5}) | squeeze());
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    add("random " + std::to_string(seed), random_schedule(seed));
+    add("random " + std::to_string(seed) + " in chunks", random_schedule(seed, 2));
+    add("random graph " + std::to_string(seed), random_graph_schedule(seed));
+  }
+  return all;
+}
+
+}  // namespace conformance_detail
+
+ASHLAR_INLINE std::vector<sample_program> programs_that_offload() {
+  return conformance_detail::offloaded({});
+}
+
+ASHLAR_INLINE std::vector<sample_program> programs_of_ranks_that_offload() {
+  return conformance_detail::offloaded(
+      {.data_ranks = 2, .sharding = sharding_level::full, .step = optimizer_step::after_norm});
+}
+
 ASHLAR_INLINE std::vector<sample_program> programs_of_ranks() {
   std::vector<sample_program> all;
   int turn = 0;

@@ -106,11 +106,25 @@ constexpr void delay_link(interconnect& links, int from, int to, tick by) {
   links.exceptions.push_back({from, to, late});
 }
 
+// The link between a device and the memory of its host, in each direction. Devices that share one each
+// count with their part of it at all times, as if the others always copied, too: no copy takes longer.
+struct host_link {
+  link_speed speed = {};
+  int shared_by = 1;  // devices
+
+  constexpr tick time_of(byte_count size) const {
+    return speed.time_of(speed.bandwidth == 0 ? size : saturating_product(size, shared_by));
+  }
+
+  friend constexpr bool operator==(host_link const&, host_link const&) = default;
+};
+
 struct machine {
   interconnect links = {};
   // One for each device, in percent of the speed that costs are for: at 50, passes take twice as long.
   // Empty: all devices have that speed.
   std::vector<int> speeds = {};
+  host_link host = {};  // of every device
 
   // Of a pass on a device. Each kind of pass is rounded up by itself; a fused backward is the sum of its
   // parts.

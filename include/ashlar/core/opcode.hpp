@@ -16,6 +16,8 @@ enum class opcode : unsigned char {
   clear,           // fill a slot with zeros
   measure,         // the squared norm of a device's gradients, into a scalar
   optimize,        // the optimizer step of a group; uses its gradient up
+  offload,         // copy what a forward keeps to the host
+  reload,          // copy it back
 };
 
 }  // namespace ashlar

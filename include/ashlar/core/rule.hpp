@@ -65,6 +65,7 @@ enum class rule : unsigned char {
   norm_is_of_all_gradients,
   optimizer_steps_once_after_reduction,
   every_instruction_is_on_its_lane,
+  what_leaves_comes_back,
   // programs of an import
   every_stage_has_one_owner,
   transfers_lead_to_another_device,
@@ -227,6 +228,9 @@ constexpr char const* sentence(rule broken) {
              "reduced";
     case rule::every_instruction_is_on_its_lane:
       return "every instruction must be on the right lane";
+    case rule::what_leaves_comes_back:
+      return "what a forward keeps may leave for the host once, and must come back once, before a "
+             "recompute or a backward reads it; what work reads must stay";
     case rule::every_stage_has_one_owner:
       return "a stage must have one owner";
     case rule::transfers_lead_to_another_device:

@@ -28,7 +28,8 @@ enum class table : unsigned char {
   device_variants,
   layers_of_variant,
   timed_instructions,
+  copies_of_stages,  // or one entry for all
 };
-inline constexpr int table_count = static_cast<int>(table::timed_instructions) + 1;
+inline constexpr int table_count = static_cast<int>(table::copies_of_stages) + 1;
 
 }  // namespace ashlar

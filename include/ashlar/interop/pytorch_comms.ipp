@@ -75,6 +75,9 @@ ASHLAR_INLINE std::string pytorch_obstacle(program const& p) {
       refuse({.broken = rule::every_pass_is_known, .first = {.code = i.code, .what = i.what}});
     if (i.code == opcode::optimize || i.code == opcode::measure)
       return "it has the optimizer's step, and PyTorch leaves that to the training loop";
+    if (copies_to_or_from_host(i))
+      return "it copies what " + to_string(i.what)
+             + " keeps to the host, and PyTorch has no action for that";
     if (i.code == opcode::reduce_scatter) {
       auto const stage = static_cast<std::size_t>(i.what.stage);
       if (scattered[stage])

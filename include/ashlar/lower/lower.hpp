@@ -32,9 +32,11 @@ namespace ashlar {
 class lowering {
  public:
   // `ends` is what check_passes(s) fills.
-  constexpr lowering(schedule const& s, lower_options const& options, pass_ends const& ends)
+  constexpr lowering(schedule const& s, lower_options const& options, pass_ends const& ends,
+                     host_copies const& copies)
       : s_(s),
         ends_(ends),
+        copies_(copies),
         out_(program_for(s, options), options.slots),
         sharing_(s, options, out_),
         late_(options.receives == receive_time::when_needed) {
@@ -46,6 +48,7 @@ class lowering {
     out_.reserve(passes + transfers + others, 5 * passes + transfers + others);
     for (auto const& order : s.order)
       for (timed_pass const& t : order) out_.shape().add(t.what);
+    for (pass const& forward : options.offload.forwards) out_.shape().add_offload(forward);
   }
 
   // Writes the program. To be called once.
@@ -69,6 +72,7 @@ class lowering {
             .sharding = options.sharding,
             .groups = parameter_groups(s.where, options.shared_parameters),
             .step = options.step,
+            .offloads = !options.offload.forwards.empty(),
             .work = s.work};
   }
 
@@ -144,13 +148,22 @@ class lowering {
     sharing_.begin_device(device);
     for (int job : nth(states_, device))
       out_.put(slot_kind::work_state, job, out_.acquire(slot_kind::work_state));
-    std::size_t next = 0;
+    dynamic_array<host_copy> const copies = copies_.of(device);
+    std::size_t next = 0, next_copy = 0;
+    auto const write_copies = [&](tick until) {
+      for (; next_copy < copies.size() && copies[next_copy].start <= until; ++next_copy) {
+        host_copy const& c = copies[next_copy];
+        out_.advance(c.start);
+        out_.write({.code = c.code, .what = c.what}, c.end);
+      }
+    };
     auto const write_events = [&](int position, tick until) {
       for (; next < mine.size(); ++next) {
         if (next + ahead < mine.size()) prefetch(&nth(events_, mine[next + ahead].event));
         event const& e = nth(events_, mine[next].event);
         tick const time = e.target == device ? received(mine[next].event) : e.time;
         if (time > until) break;
+        if (!copies.empty()) write_copies(time);
         sharing_.write_until(position, time);
         out_.advance(time);
         if (!e.is_reduction())
@@ -160,6 +173,7 @@ class lowering {
         else
           sharing_.reduce(e.group);
       }
+      if (!copies.empty()) write_copies(until);
       sharing_.write_ahead_of(position);
     };
     int position = 0;
@@ -210,6 +224,7 @@ class lowering {
 
   schedule const& s_;
   pass_ends const& ends_;
+  host_copies const& copies_;
   stream_writer out_;
   sharing_writer sharing_;
   bool late_;                             // receives, when they are needed
@@ -219,9 +234,10 @@ class lowering {
 };
 
 // The program of a valid schedule; its starts decide the order of transfers and which values share a
-// slot. Throws violation with check(options) or check(s) when one of them is not valid. O(n) in passes
-// and transfers for unit costs, O(n log n) for others.
-constexpr program lower(schedule const& s, lower_options options = {}) {
+// slot. Throws violation with check(options), check(s) or check(options.offload, s) when one of them is
+// not valid. O(n) in passes and transfers for unit costs, O(n log n) for others. (By reference: nvcc's
+// front end does not destroy the options otherwise.)
+constexpr program lower(schedule const& s, lower_options const& options = {}) {
   if (diagnosis const d = check(options); !d.ok()) refuse(d);
   pass_ends ends = no_ends(s);
   if (diagnosis const d = check(s, ends); !d.ok()) refuse(d);
@@ -230,13 +246,16 @@ constexpr program lower(schedule const& s, lower_options options = {}) {
                                                   parameter_groups(s.where, options.shared_parameters));
         !d.ok())
       refuse(d);
+  if (diagnosis const d = check(options.offload, s); !d.ok()) refuse(d);
+  host_copies copies(s, ends, options.offload);
   bool const by_finish_time = options.transfers == transfer_order::finish_time;
-  if (by_finish_time && !s.cost.passes.has_instants()) return lowering(s, options, ends).run();
+  if (by_finish_time && !s.cost.passes.has_instants()) return lowering(s, options, ends, copies).run();
   auto const retime_one = by_finish_time ? without_instants : one_by_one;
   schedule const retimed = retime_one(s);
   pass_ends ends_there = no_ends(retimed);
   if (diagnosis const d = check_passes(retimed, ends_there); !d.ok()) refuse(d);
-  program low = lowering(retimed, options, ends_there).run();
+  copies.move_to(s, retimed, ends_there);
+  program low = lowering(retimed, options, ends_there, copies).run();
   low.work = s.work;  // in its own ticks
   return low;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/lower/host_copies.hpp>
 #include <ashlar/lower/receive_times.hpp>
 #include <ashlar/lower/slot_coloring.hpp>
 #include <ashlar/lower/transfer_order.hpp>
@@ -30,6 +31,7 @@ struct lower_options {
   transfer_order transfers = transfer_order::finish_time;
   slot_reuse slots = slot_reuse::when_free;
   receive_time receives = receive_time::when_sent;
+  offload_options offload = {};
 
   friend constexpr bool operator==(lower_options const&, lower_options const&) = default;
 };

@@ -28,6 +28,7 @@ class stream_writer {
         step_values_(groups_ * kinds_of_the_step, -1),
         work_values_(part_count() + micro_gradient_count()),
         work_states_(static_cast<std::size_t>(made_.work.job_count()), -1),
+        host_values_(made_.offloads ? 2 * kind_size_ : 0),
         pool_(reuse) {}
   stream_writer(stream_writer const&) = delete;  // the shape refers to the program
   stream_writer& operator=(stream_writer const&) = delete;
@@ -108,6 +109,8 @@ class stream_writer {
           v.kind == slot_kind::activation ? 0 : static_cast<std::size_t>(v.kind) - 1;
       return stage_values_[which * kind_size_ + of_stage];
     }
+    if (is_on_host(v.kind))
+      return host_values_[(v.kind == slot_kind::host_stash ? kind_size_ : 0) + of_stage];
     return work_values_[v.kind == slot_kind::micro_gradient
                             ? part_count() + of_stage
                             : static_cast<std::size_t>(made_.work.view().number(part_of(v)))];
@@ -144,6 +147,7 @@ class stream_writer {
   std::vector<int> step_values_;      // slots on the device, by kind and group
   dynamic_array<value> work_values_;  // by part; then micro-gradients by stage and micro-batch
   std::vector<int> work_states_;      // slots on the device, by job
+  dynamic_array<value> host_values_;  // by kind, stage, micro-batch; none if nothing leaves
   slot_pool pool_;
   int device_ = 0;
 };

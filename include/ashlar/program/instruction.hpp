@@ -6,7 +6,8 @@
 
 namespace ashlar {
 
-// A slot is a buffer with a fixed address. Slots of one kind on one device share a pool.
+// A slot is a buffer with a fixed address. Slots of one kind on one device share a pool. Those of the
+// last two kinds lie in the memory of the device's host.
 enum class slot_kind : unsigned char {
   activation,    // a stage's output: written by its forward or received, read by next stages or sent
   gradient,      // of a stage's input, for one previous stage: written by its backward or received
@@ -24,12 +25,29 @@ enum class slot_kind : unsigned char {
   gradient_shard,     // this rank's shard of a group's gradient
   scalar,             // a number that all devices know in the end
   work_state,         // what a job keeps on a device from step to step
+  host_checkpoint,    // a checkpoint while it is on the host,
+  host_stash,         // and a stash
 };
-inline constexpr int slot_kinds = 14;
+inline constexpr int slot_kinds = 16;
 
 // Whether values of the kind last for the step (or for all steps) and have slots of their own. All
 // others belong to a micro-batch or a part of work.
-constexpr bool is_of_the_step(slot_kind kind) { return kind >= slot_kind::weight_gradient; }
+constexpr bool is_of_the_step(slot_kind kind) {
+  return kind >= slot_kind::weight_gradient && kind < slot_kind::host_checkpoint;
+}
+
+// Whether slots of the kind lie in the memory of the host.
+constexpr bool is_on_host(slot_kind kind) { return kind >= slot_kind::host_checkpoint; }
+// The kind of a checkpoint or a stash while it is on the host; and of both on the device. All others
+// stay what they are.
+constexpr slot_kind on_host(slot_kind kind) {
+  if (kind == slot_kind::checkpoint) return slot_kind::host_checkpoint;
+  return kind == slot_kind::stash ? slot_kind::host_stash : kind;
+}
+constexpr slot_kind on_device(slot_kind kind) {
+  if (kind == slot_kind::host_checkpoint) return slot_kind::checkpoint;
+  return kind == slot_kind::host_stash ? slot_kind::stash : kind;
+}
 
 // What an instruction reads or writes.
 struct value_key {
@@ -61,7 +79,8 @@ struct operand {
 
 // Lanes are in-order queues of a device that run concurrently. Lane 0 computes. Then come the lanes of
 // transfers: one for all, one or two for each peer, or one for each kind of value. The lane of
-// collectives (between holders of a group, or data-parallel ranks) is the last.
+// collectives (between holders of a group, or data-parallel ranks) is the next. A program that copies to
+// the host has two more, the last: out and in.
 inline constexpr int compute_lane = 0;
 inline constexpr int first_transfer_lane = 1;
 
@@ -71,16 +90,21 @@ struct instruction {
   slot_kind subject = slot_kind::activation;  // clear and collectives: the kind of value
   bool overlaps_next = false;  // compute: runs overlapped with the next instruction of the stream
   int lane = compute_lane;
-  pass what = {};  // compute: the pass; send, receive: the pass that made the value; all_reduce of
-                   // work: the part; else: the first stage of the group
-  int to = -1;     // send, receive: the stage that the value is for
-  int peer = -1;   // send, receive: the other device
-  int group = -1;  // all else but compute: the parameter group, everyone, or the job's group
+  pass what =
+      {};         // compute: the pass; send, receive: the pass that made the value; offload, reload: the
+                  // forward that did; all_reduce of work: the part; else: the first stage of the group
+  int to = -1;    // send, receive: the stage that the value is for
+  int peer = -1;  // send, receive: the other device
+  int group = -1;  // collectives, clear, optimize, measure: the parameter group, everyone, or the job's
+                   // group
   int first_operand = 0;
   int operand_count = 0;
 
   friend constexpr bool operator==(instruction const&, instruction const&) = default;
 };
+
+// Whether an instruction copies between a device and its host.
+constexpr bool copies_to_or_from_host(instruction const& i) { return i.code >= opcode::offload; }
 
 // Whether an all-reduce is that of a parameter group's gradient, which is then complete, or a part of
 // collective work.

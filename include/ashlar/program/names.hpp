@@ -76,6 +76,10 @@ constexpr char const* name_of(slot_kind kind) {
       return "work state";
     case slot_kind::micro_gradient:
       return "micro-batch's gradient";
+    case slot_kind::host_checkpoint:
+      return "checkpoint on the host";
+    case slot_kind::host_stash:
+      return "stash on the host";
     case slot_kind::weight_gradient:
       break;
   }
@@ -87,7 +91,7 @@ inline std::string to_string(pass what) {
   return std::to_string(what.stage) + letter_of(what.kind) + std::to_string(what.micro_batch);
 }
 
-// What a collective, a clear or an optimizer step does, without its object.
+// What an instruction does, without its object.
 constexpr char const* name_of(opcode code) {
   switch (code) {
     case opcode::compute:
@@ -108,6 +112,10 @@ constexpr char const* name_of(opcode code) {
       return "clear";
     case opcode::measure:
       return "measure";
+    case opcode::offload:
+      return "offload";
+    case opcode::reload:
+      return "reload";
     case opcode::optimize:
       break;
   }
@@ -115,7 +123,7 @@ constexpr char const* name_of(opcode code) {
 }
 
 // A line of a listing: `2F0`, `send 2F0 to device 3`, `receive 1F0 from device 1`, `all-reduce stage 2`,
-// `all-reduce the gradients' norm`, `all-reduce 3X0`.
+// `all-reduce the gradients' norm`, `all-reduce 3X0`, `offload 2F0`.
 inline std::string to_string(instruction const& i) {
   if (i.code == opcode::compute) return to_string(i.what);
   std::string const name = name_of(i.code);
@@ -123,7 +131,7 @@ inline std::string to_string(instruction const& i) {
     return name + " " + to_string(i.what) + " to device " + std::to_string(i.peer);
   if (i.code == opcode::receive)
     return name + " " + to_string(i.what) + " from device " + std::to_string(i.peer);
-  if (sums_work(i)) return name + " " + to_string(i.what);
+  if (sums_work(i) || copies_to_or_from_host(i)) return name + " " + to_string(i.what);
   if (i.subject == slot_kind::scalar) return name + " the gradients' norm";
   if (i.code == opcode::clear && i.subject == slot_kind::work_state)
     return name + " the state of job " + std::to_string(part_of(i.what).job);

@@ -21,13 +21,21 @@ class program_shape {
   // Notes that the program runs this pass. Its stage and micro-batch must exist.
   constexpr void add(pass const& what) {
     if (is_part(what)) return;
-    passes_.at(what.micro_batch, what.stage, result_of(what.kind)) =
-        what.kind == pass_kind::backward ? fused : 1;
+    passes_.at(what.micro_batch, what.stage, result_of(what.kind)) |=
+        what.kind == pass_kind::backward ? fused : one;
   }
-  // Notes all passes of the program. Their stages and micro-batches must exist.
+  // Notes that what this forward keeps leaves for the host until it is needed. It must exist.
+  constexpr void add_offload(pass const& forward) {
+    passes_.at(forward.micro_batch, forward.stage, result::activation) |= leaves;
+    some_leave_ = true;
+  }
+  // Notes all passes of the program, and what leaves. Their stages and micro-batches must exist.
   constexpr void add_all() {
     for (instruction const& i : p_.instructions)
-      if (i.code == opcode::compute) add(i.what);
+      if (i.code == opcode::compute)
+        add(i.what);
+      else if (i.code == opcode::offload)
+        add_offload(i.what);
   }
 
   constexpr program_view const& of() const { return p_; }
@@ -35,6 +43,19 @@ class program_shape {
   // Whether the program recomputes this stage for this micro-batch.
   constexpr bool is_recomputed(pass const& what) const {
     return passes_.at(what.micro_batch, what.stage, result::recomputed) != 0;
+  }
+  // Whether what the forward of this stage and micro-batch keeps is on the host for a while.
+  constexpr bool is_offloaded(pass const& what) const {
+    return some_leave_ && (passes_.at(what.micro_batch, what.stage, result::activation) & leaves) != 0;
+  }
+  // What a forward keeps for the backward, or for its recompute; and how many instructions read that on
+  // the device once it is back.
+  constexpr value_key kept_by(pass const& forward) const {
+    return {is_recomputed(forward) ? slot_kind::checkpoint : slot_kind::stash, forward.stage,
+            forward.micro_batch};
+  }
+  constexpr int readers_of_kept(pass const& forward) const {
+    return is_recomputed(forward) ? 1 : stash_readers(forward);
   }
   // How often a stash is read: once by a fused backward, once each by an input and a weight pass, and by
   // work.
@@ -97,10 +118,14 @@ class program_shape {
   }
 
  private:
-  static constexpr int fused = 2;
+  static constexpr unsigned char one = 1;
+  static constexpr unsigned char fused = 2;
+  static constexpr unsigned char leaves = 4;
 
   program_view p_;
-  result_table<unsigned char> passes_;  // 0: no such pass, 1: one, `fused`
+  result_table<unsigned char>
+      passes_;  // 0: no such pass, `one`, `fused`; and whether its value `leaves`
+  bool some_leave_ = false;
 };
 
 // What an edge's reader reads.
@@ -216,7 +241,8 @@ constexpr void visit_pass(program_shape const& shape, int device, pass const& wh
       if (p.graph.gives_gradient_early(stage) && shape.has_backward(what)) write_gradients();
       bool const again = shape.is_recomputed(what);
       if (again) write(slot_kind::checkpoint, 1);
-      write(slot_kind::stash, again ? 0 : shape.stash_readers(what));
+      int const readers = shape.is_offloaded(what) ? 1 : shape.stash_readers(what);
+      write(slot_kind::stash, again ? 0 : readers);
       break;
     }
     case pass_kind::recompute:
@@ -278,6 +304,18 @@ constexpr void for_each_operand(program_shape const& shape, int device, instruct
         visit(value_key{slot_kind::gradient, i.what.stage, i.what.micro_batch, i.to}, access::write,
               shape.readers_of_gradient(device, i.what, i.to));
       return;
+    case opcode::offload: {
+      value_key const kept = shape.kept_by(i.what);
+      visit(kept, access::read, 0);
+      visit(value_key{on_host(kept.kind), kept.of, kept.micro_batch}, access::write, 1);
+      return;
+    }
+    case opcode::reload: {
+      value_key const kept = shape.kept_by(i.what);
+      visit(value_key{on_host(kept.kind), kept.of, kept.micro_batch}, access::read, 0);
+      visit(kept, access::write, shape.readers_of_kept(i.what));
+      return;
+    }
     case opcode::all_reduce:
       if (sums_work(i))
         return visit(work_value(part_of(i.what)), access::accumulate, shape.work_readers(i.what));

@@ -60,6 +60,7 @@ struct program_view {
   int data_ranks = 1;  // that run this program side by side, each on devices of its own
   sharding_level sharding = sharding_level::none;
   optimizer_step step = optimizer_step::none;
+  bool offloads = false;  // whether the last two lanes are those of copies
   graph_view graph;
   list_view<int> where;  // devices by route, then stage
   list_view<int> route;  // of each micro-batch
@@ -144,6 +145,7 @@ struct program {
   sharding_level sharding = sharding_level::none;
   parameter_groups groups;
   optimizer_step step = optimizer_step::none;
+  bool offloads = false;  // whether devices have lanes for copies to and from their hosts
   std::vector<instruction> instructions = {};
   std::vector<int> stream_begin = {0};
   std::vector<operand> operands = {};
@@ -154,14 +156,17 @@ struct program {
   constexpr int device_count() const { return where.device_count(); }
   constexpr int stage_count() const { return where.stage_count(); }
   constexpr int micro_batch_count() const { return static_cast<int>(route.size()); }
-  // The lanes of a device: of transfers with a peer, by `lanes`, and after all of these that of
-  // collectives.
+  // The lanes of a device: of transfers with a peer, by `lanes`, after all of these that of collectives,
+  // and then those of copies to the host and back, if the program offloads.
   constexpr int transfer_lane(int peer, opcode half, pass_kind made) const {
     return first_transfer_lane + transfer_lane_of(lanes, peer, half, made);
   }
   constexpr int collective_lane() const {
     return first_transfer_lane + transfer_lane_count(lanes, device_count());
   }
+  constexpr int offload_lane() const { return collective_lane() + 1; }
+  constexpr int reload_lane() const { return collective_lane() + 2; }
+  constexpr int lane_count() const { return offloads ? reload_lane() + 1 : collective_lane() + 1; }
   // The lane that an instruction belongs on, which follows from all else that it says; its group must
   // exist. An all-reduce with nobody to meet needs no collective, and computes. A sum over ranks, or of
   // what was scattered over them, is waited for on the lane of collectives, so that passes go on.
@@ -169,6 +174,7 @@ struct program {
     if (i.code == opcode::compute) return compute_lane;
     if (i.code == opcode::send || i.code == opcode::receive)
       return transfer_lane(i.peer, i.code, i.what.kind);
+    if (copies_to_or_from_host(i)) return i.code == opcode::offload ? offload_lane() : reload_lane();
     bool computes = i.code == opcode::measure || i.code == opcode::optimize;
     if (i.code == opcode::clear) computes = i.subject != slot_kind::gradient_shard;
     if (i.code == opcode::all_reduce && !sums_work(i))
@@ -181,10 +187,11 @@ struct program {
     return {.device_count = device_count(),
             .stage_count = stage_count(),
             .micro_batch_count = micro_batch_count(),
-            .lane_count = collective_lane() + 1,
+            .lane_count = lane_count(),
             .data_ranks = data_ranks,
             .sharding = sharding,
             .step = step,
+            .offloads = offloads,
             .graph = graph.view(),
             .where = where.table(),
             .route = view_of(route),

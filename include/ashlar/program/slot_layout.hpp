@@ -28,10 +28,11 @@ struct value_layout {
 };
 
 // The layout of a value on a data-parallel rank: the worker's, but a gradient shard is the rank's part
-// of the whole gradient, and a scalar a double.
+// of the whole gradient, a scalar a double, and what is on the host the same as on the device.
 template <class Layout>
 constexpr value_layout layout_on(program_view const& p, int rank, value_key key, Layout layout) {
   if (key.kind == slot_kind::scalar) return {sizeof(double), 64, element_type::f64};
+  if (is_on_host(key.kind)) key.kind = on_device(key.kind);
   if (key.kind != slot_kind::gradient_shard) return layout(key);
   key.kind = slot_kind::weight_gradient;
   value_layout part = layout(key);
@@ -40,12 +41,13 @@ constexpr value_layout layout_on(program_view const& p, int rank, value_key key,
 }
 
 // By slot: its size in bytes, and its offset in an allocation of `total` bytes that is aligned to
-// `alignment`.
+// `alignment`; of slots on the host, in one of `host_total` bytes.
 struct slot_table {
   std::vector<std::int64_t> size;
   std::vector<std::size_t> offset;
   std::size_t total = 0;
   std::size_t alignment = 64;
+  std::size_t host_total = 0;
 };
 
 // Each slot starts a cache line of its own. `layout(value_key)` is the worker's.
@@ -57,8 +59,9 @@ constexpr slot_table slot_layout(program_view const& p, int rank, int device, La
   for (std::int64_t const needed : slot_sizes(
            p, device, [&](value_key const& v) { return layout_on(p, rank, v, layout).alignment; })) {
     std::size_t const unit = needed > 64 ? static_cast<std::size_t>(needed) : 64;
-    t.offset.push_back((t.total + unit - 1) / unit * unit);
-    t.total = t.offset.back() + static_cast<std::size_t>(t.size[t.offset.size() - 1]);
+    std::size_t& total = is_on_host(p.slots_of(device)[t.offset.size()]) ? t.host_total : t.total;
+    t.offset.push_back((total + unit - 1) / unit * unit);
+    total = t.offset.back() + static_cast<std::size_t>(t.size[t.offset.size() - 1]);
     if (unit > t.alignment) t.alignment = unit;
   }
   return t;

@@ -213,6 +213,45 @@ constexpr diagnosis states_are_cleared(program const& p, message_index const& in
   return {};
 }
 
+// What leaves for the host is what a forward of the device keeps and only passes read, and it comes back
+// once. (In which order, the slots say: memory_safe.hpp.)
+constexpr diagnosis copies_are_complete(program const& p, message_index const& index) {
+  if (!p.offloads) return {};
+  auto const m = static_cast<std::size_t>(p.micro_batch_count());
+  struct copy_pair {
+    int out = -1, in = -1;
+  };
+  dynamic_array<copy_pair> copies(static_cast<std::size_t>(p.stage_count()) * m, copy_pair{});
+  for (std::size_t i = 0; i < p.instructions.size(); ++i) {
+    instruction const& self = p.instructions[i];
+    if (!copies_to_or_from_host(self)) continue;
+    site const where = index.at(static_cast<int>(i));
+    if (self.what.kind != pass_kind::forward || !p.graph.has(self.what, p.micro_batch_count()))
+      return {.broken = rule::every_pass_is_known, .first = where};
+    if (p.mode == execution_mode::inference)
+      return {.broken = rule::inference_goes_forward_only, .first = where};
+    int const device = p.where.device_of(nth(p.route, self.what.micro_batch), self.what.stage);
+    if (device != where.device)
+      return {.broken = rule::pass_is_on_its_device,
+              .first = where,
+              .second = {.device = device, .what = self.what}};
+    auto const at =
+        static_cast<std::size_t>(self.what.stage) * m + static_cast<std::size_t>(self.what.micro_batch);
+    int& mine = self.code == opcode::offload ? copies[at].out : copies[at].in;
+    if (mine >= 0)
+      return {.broken = rule::what_leaves_comes_back, .first = where, .second = index.at(mine)};
+    if (!p.work.empty() && p.work.view().readers(self.what).size() > 0)
+      return {.broken = rule::what_leaves_comes_back,
+              .first = where,
+              .second = {.device = device, .what = p.work.view().readers(self.what)[0].to}};
+    mine = static_cast<int>(i);
+  }
+  for (copy_pair const& c : copies)
+    if ((c.out < 0) != (c.in < 0))
+      return {.broken = rule::what_leaves_comes_back, .first = index.at(c.out < 0 ? c.in : c.out)};
+  return {};
+}
+
 // Computing, the transfers with a peer and the collectives have a lane each: a model is called by one
 // thread per device, and a communicator belongs to one lane. Only then does the order of a lane say in
 // which order messages meet.
@@ -235,6 +274,7 @@ constexpr diagnosis check_complete(program const& p, message_index& index) {
   if (diagnosis const d = prove_detail::reductions_are_complete(p, index); !d.ok()) return d;
   if (diagnosis const d = prove_detail::taken_gradients_are_complete(p, index); !d.ok()) return d;
   if (diagnosis const d = prove_detail::states_are_cleared(p, index); !d.ok()) return d;
+  if (diagnosis const d = prove_detail::copies_are_complete(p, index); !d.ok()) return d;
   if (diagnosis const d = check_sharing(p, index); !d.ok()) return d;
   return prove_detail::lanes_are_right(p, index);
 }

@@ -86,6 +86,7 @@ class slot_walk {
       if (c.holds != v) return complain(rule::slot_holds_what_is_read, o.slot);
       --c.reads_left;
       c.reader = self_;
+      if (copies_to_or_from_host(nth(stream_, self_))) c.holds = {};  // it is elsewhere from now on
       return;
     }
     if (c.reads_left > 0 || c.reader == self_)  // nor by the reader itself

@@ -68,6 +68,8 @@ class sharing_walk {
         return;
       case opcode::send:
       case opcode::receive:
+      case opcode::offload:
+      case opcode::reload:
         return;
       case opcode::all_gather: {
         group_state& g = of(self.group);

@@ -26,11 +26,13 @@ constexpr bool overlaps_well(program_view const& p, int i, int end) {
   return true;
 }
 
-// All but passes and transfers are about parameters that the device holds, or about a scalar of
+// All but passes, transfers and copies are about parameters that the device holds, or about a scalar of
 // everyone, and are labelled with the first stage that uses them; or they sum the device's part of
 // collective work, or clear what a job keeps there.
 constexpr bool names_a_group_rightly(program_view const& p, instruction const& i, int device) {
-  if (i.code == opcode::compute || i.code == opcode::send || i.code == opcode::receive) return true;
+  if (i.code == opcode::compute || i.code == opcode::send || i.code == opcode::receive
+      || copies_to_or_from_host(i))
+    return true;
   work_view const& work = p.work;
   part_id const named = part_of(i.what);
   if (sums_work(i))
@@ -95,8 +97,9 @@ constexpr diagnosis check_tables(program_view const& p) {
     for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) {
       instruction const& self = nth(p.instructions, i);
       site const where = site_of(self, d, i - stream_begin(p, d));
-      bool const is_of_a_stage = self.code == opcode::compute && !is_part(self.what);
-      if (self.code > opcode::optimize || self.what.kind > pass_kind::work
+      bool const is_of_a_stage =
+          copies_to_or_from_host(self) || (self.code == opcode::compute && !is_part(self.what));
+      if (self.code > opcode::reload || self.what.kind > pass_kind::work
           || (is_of_a_stage && (self.what.stage < 0 || self.what.stage >= p.stage_count)))
         return {.broken = rule::every_pass_is_known, .first = where};
       if (self.lane < 0 || self.lane >= p.lane_count || self.first_operand < 0 || self.operand_count < 0

@@ -40,9 +40,9 @@ inline std::string instant(std::int64_t ns) {
 // violation: check_form(s), rule::ticks_fit unless a tick takes time and all times fit into nanoseconds.
 std::string chrome_trace(schedule const& s, double tick_ns = 1000);
 
-// What was measured, to the nanosecond, of a program with this many lanes a device. Throws
-// violation{rule::ticks_fit}.
-std::string chrome_trace(std::vector<trace_span> const& spans, int lane_count);
+// What was measured, to the nanosecond, of a program with this many lanes a device, of which the last
+// two are those of copies if it `offloads`. Throws violation{rule::ticks_fit}.
+std::string chrome_trace(std::vector<trace_span> const& spans, int lane_count, bool offloads = false);
 
 }  // namespace ashlar
 

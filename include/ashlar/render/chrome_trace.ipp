@@ -79,8 +79,11 @@ ASHLAR_INLINE void trace_writer::begin(std::string_view name, char const* phase,
            + "\",\"pid\":" + std::to_string(device) + ",\"tid\":" + std::to_string(lane);
 }
 
-ASHLAR_INLINE std::string name_of_lane(int lane, int lane_count) {
+ASHLAR_INLINE std::string name_of_lane(int lane, int lane_count, bool offloads) {
   if (lane == compute_lane) return "compute";
+  if (offloads && lane >= lane_count - 2)
+    return lane == lane_count - 2 ? "copies to the host" : "copies from the host";
+  if (offloads) lane_count -= 2;
   if (std::int64_t{lane} + 1 == lane_count) return "collectives";
   if (lane_count == first_transfer_lane + 2) return "transfers";
   return "transfers " + std::to_string(lane - first_transfer_lane);
@@ -131,7 +134,8 @@ ASHLAR_INLINE std::string chrome_trace(schedule const& s, double tick_ns) {
   return writer.finish();
 }
 
-ASHLAR_INLINE std::string chrome_trace(std::vector<trace_span> const& spans, int lane_count) {
+ASHLAR_INLINE std::string chrome_trace(std::vector<trace_span> const& spans, int lane_count,
+                                       bool offloads) {
   render_detail::trace_writer writer;
   std::vector<std::pair<int, int>> named;  // device and lane; -1: the device itself
   for (trace_span const& span : spans)
@@ -153,7 +157,7 @@ ASHLAR_INLINE std::string chrome_trace(std::vector<trace_span> const& spans, int
         writer.name("process_name", span.device, 0, "device " + std::to_string(span.device));
       if (is_new(span.device, span.lane))
         writer.name("thread_name", span.device, span.lane,
-                    render_detail::name_of_lane(span.lane, lane_count));
+                    render_detail::name_of_lane(span.lane, lane_count, offloads));
     }
     writer.complete(span.name, span.category, span.device, span.lane,
                     render_detail::microseconds(span.start_ns),

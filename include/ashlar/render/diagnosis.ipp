@@ -38,6 +38,10 @@ ASHLAR_INLINE std::string name_of_site(site const& s) {
       return "the measurement of the gradients' norm";
     case opcode::optimize:
       return "the optimizer step of stage " + std::to_string(s.what.stage);
+    case opcode::offload:
+      return "the offload of " + to_string(s.what);
+    case opcode::reload:
+      return "the reload of " + to_string(s.what);
   }
   return to_string(s.what);
 }
@@ -175,6 +179,11 @@ ASHLAR_INLINE std::string quantities(diagnosis const& d) {
       return first + (d.second.device >= 0 ? " is out of place next to " + second : " is out of place");
     case rule::every_instruction_is_on_its_lane:
       return first + " is on lane " + n;
+    case rule::what_leaves_comes_back:
+      if (d.second.device < 0 && d.second.what.kind != pass_kind::work)
+        return first + (d.first.code == opcode::offload ? " has no reload" : " has no offload");
+      return is_part(d.second.what) ? first + " takes what " + second + " reads"
+                                    : first + " repeats " + second;
     case rule::every_stage_has_one_owner:
     case rule::transfers_lead_to_another_device:
     case rule::every_start_has_its_wait:

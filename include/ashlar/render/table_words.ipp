@@ -59,6 +59,8 @@ ASHLAR_INLINE std::string size_of_table(diagnosis const& d) {
       return "layers with variants on device " + std::to_string(d.first.device) + " are " + sizes;
     case table::timed_instructions:
       return "times of instructions are " + sizes;
+    case table::copies_of_stages:
+      return "times of copies of stages are " + sizes;
   }
   return "";
 }

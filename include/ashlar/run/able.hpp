@@ -59,7 +59,9 @@ void check_able(program_view const& p, worker_ref<typename D::queue> w) {
   require_device<D>();
   check_worker(p, w);
   for (instruction const& i : p.instructions)
-    if (!collective_backend<D> && run_detail::meets_others(i)) run_detail::refuse(i, "the device");
+    if ((!collective_backend<D> && run_detail::meets_others(i))
+        || (!offloading_backend<D> && copies_to_or_from_host(i)))
+      run_detail::refuse(i, "the device");
   if constexpr (D::needs != progress_level::independent_lanes)
     if (diagnosis const d = check_progress(p, D::needs); !d.ok()) refuse(d);
 }

@@ -31,7 +31,8 @@ ASHLAR_INLINE void check_names(program_view const& p) {
       require(i.what.micro_batch, p.micro_batch_count, "micro-batch");
     }
     if (i.code == opcode::send || i.code == opcode::receive) require(i.peer, p.device_count, "peer");
-    if (i.peer < 0 && i.code != opcode::compute) require(i.group, all_reduce_count(p), "group");
+    if (i.peer < 0 && i.code != opcode::compute && !copies_to_or_from_host(i))
+      require(i.group, all_reduce_count(p), "group");
   }
 }
 

@@ -39,6 +39,15 @@ concept collective_backend = device_backend<D> && requires(D& d, typename D::que
   d.reduce_scatter(q, c);  // adds to the shards
 };
 
+// A device that copies to and from the memory of its host, for programs that offload. Posted, as
+// transfers are.
+template <class D>
+concept offloading_backend = device_backend<D> && requires(D& d, typename D::queue& q,
+                                                           copy_call const& c) {
+  d.offload(q, c);
+  d.reload(q, c);
+};
+
 namespace run_detail {
 
 // Whether a class has a member with a given name, of whatever type. If so, the name is ambiguous in a
@@ -67,6 +76,8 @@ ASHLAR_VERB(shard)
 ASHLAR_VERB(all_reduce)
 ASHLAR_VERB(all_gather)
 ASHLAR_VERB(reduce_scatter)
+ASHLAR_VERB(offload)
+ASHLAR_VERB(reload)
 #undef ASHLAR_VERB
 
 #define ASHLAR_CAN(verb, Frame)                                 \
@@ -152,6 +163,9 @@ constexpr void require_device() {
           D> || !(declares_all_reduce<D> || declares_all_gather<D> || declares_reduce_scatter<D>),
       "a device has all of all_reduce(), all_gather() and reduce_scatter() as "
       "collective_backend asks for them, or none");
+  static_assert(
+      offloading_backend<D> || !(declares_offload<D> || declares_reload<D>),
+      "a device has both of offload() and reload() as offloading_backend asks for them, or none");
 }
 
 }  // namespace ashlar

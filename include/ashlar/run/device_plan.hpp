@@ -21,16 +21,18 @@ using layout_function = function_ref<value_layout(value_key)>;
 class device_plan {
  public:
   // `layout` is the worker's; `memory` is as large and aligned as the table says, in whatever memory the
-  // device computes. Throws std::length_error when a slot is too small for a value in it.
+  // device computes; so is `host_memory`, that a program needs which offloads, on the host. Throws
+  // std::length_error when a slot is too small for a value in it.
   device_plan(program_view const& p, int rank, int device, layout_function layout,
               slot_table const& slots, std::byte* memory,
-              wait_detail detail = wait_detail::last_of_a_lane);
+              wait_detail detail = wait_detail::last_of_a_lane, std::byte* host_memory = nullptr);
   template <worker Worker>
   device_plan(program_view const& p, int rank, int device, Worker const& w, slot_table const& slots,
-              std::byte* memory, wait_detail detail = wait_detail::last_of_a_lane)
+              std::byte* memory, wait_detail detail = wait_detail::last_of_a_lane,
+              std::byte* host_memory = nullptr)
       : device_plan(p, rank, device,
                     layout_function([&w](value_key key) -> value_layout { return w.layout(key); }),
-                    slots, memory, detail) {}
+                    slots, memory, detail, host_memory) {}
   device_plan(device_plan const&) = delete;  // frames point into it
   device_plan(device_plan&&) = default;      // and stay where they are
   device_plan& operator=(device_plan&&) = default;
@@ -44,12 +46,14 @@ class device_plan {
   struct step {
     instruction what;
     bool is_second = false;  // of an overlapped pair, which its first runs
-    std::variant<ashlar::frame, transfer_call, group_step> does = {};
+    std::variant<ashlar::frame, transfer_call, group_step, copy_call> does = {};
 
     // Of a compute.
     ashlar::frame const& frame() const { return std::get<ashlar::frame>(does); }
     // Of a send or receive.
     transfer_call const& transfer() const { return std::get<transfer_call>(does); }
+    // Of an offload or reload.
+    copy_call const& copy() const { return std::get<copy_call>(does); }
     // Of all others.
     collective_call const& collective() const { return std::get<group_step>(does).collective; }
     parameter_frame const& parameters() const { return std::get<group_step>(does).parameters; }

@@ -17,6 +17,7 @@ struct device_plan::filler {
   layout_function layout_of;
   slot_table const& slots;
   std::byte* memory;
+  std::byte* host_memory;
   int rank, device;
 
   // Ports of an instruction: what it reads, what it writes, what it adds to.
@@ -46,6 +47,8 @@ struct device_plan::filler {
         f.site = site;
       } else if (i.code == opcode::send || i.code == opcode::receive) {
         s.does = transfer_call{.peer = i.peer, .what = {i.what, i.to}, .bytes = {}, .site = site};
+      } else if (copies_to_or_from_host(i)) {
+        s.does = copy_call{.on_device = {}, .on_host = {}, .site = site};
       } else {
         s.does = group_step{{.group = group_of(i), .whole = {}, .shard = {}, .site = site},
                             {.group = i.group, .site = site}};
@@ -94,7 +97,7 @@ struct device_plan::filler {
                               + " of " + std::to_string(slots.size[slot])
                               + " bytes is too small for the " + name_of(v.kind) + " of "
                               + std::to_string(layout.bytes) + " bytes (" + to_string(s.what) + ")");
-    buffer const bytes{memory + slots.offset[slot], layout.bytes};
+    buffer const bytes{(is_on_host(v.kind) ? host_memory : memory) + slots.offset[slot], layout.bytes};
     auto const add_port = [&](int stage, std::size_t& counted) {
       plan.ports_.push_back({bytes, stage, layout.element, v.micro_batch});
       ++counted;
@@ -110,6 +113,12 @@ struct device_plan::filler {
         auto& transfer = std::get<transfer_call>(s.does);
         transfer.bytes = bytes;
         transfer.element = layout.element;
+        return;
+      }
+      case opcode::offload:
+      case opcode::reload: {
+        auto& copy = std::get<copy_call>(s.does);
+        (is_on_host(v.kind) ? copy.on_host : copy.on_device) = bytes;
         return;
       }
       default:
@@ -161,9 +170,9 @@ struct device_plan::filler {
 
 ASHLAR_INLINE device_plan::device_plan(program_view const& p, int rank, int device,
                                        layout_function layout, slot_table const& slots,
-                                       std::byte* memory, wait_detail detail)
+                                       std::byte* memory, wait_detail detail, std::byte* host_memory)
     : events_(p, device, detail), lanes_(static_cast<std::size_t>(p.lane_count)) {
-  filler{*this, p, layout, slots, memory, rank, device}.fill();
+  filler{*this, p, layout, slots, memory, host_memory, rank, device}.fill();
 }
 
 }  // namespace ashlar

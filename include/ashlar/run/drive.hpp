@@ -50,6 +50,12 @@ void post(device_plan const& plan, int index, worker_of<D> w, D& d) {
       return;
     case opcode::optimize:
       return w.optimize(q, s.parameters());
+    case opcode::offload:
+      if constexpr (offloading_backend<D>) d.offload(q, s.copy());
+      return;
+    case opcode::reload:
+      if constexpr (offloading_backend<D>) d.reload(q, s.copy());
+      return;
     case opcode::release:  // only to be waited for
       return;
   }

@@ -125,6 +125,13 @@ struct transfer_call {
   work_site site = {};
 };
 
+// A copy between a slot of a device and one on its host. The buffers are as large as each other.
+struct copy_call {
+  buffer on_device;
+  buffer on_host;
+  work_site site = {};
+};
+
 // Who takes part in a collective.
 enum class group_scope : unsigned char {
   holders,  // of a parameter group, or the parts of a job, on all ranks

@@ -35,6 +35,11 @@ constexpr transfer_time time_of_transfer(simulation_options const& o, instructio
   return {all, o.latency_holds_lane ? all : moving};
 }
 
+// Of an offload or a reload: the bytes of what the forward keeps go over the device's link to its host.
+constexpr tick time_of_copy(simulation_options const& o, instruction const& i) {
+  return o.cost.on.host.time_of(o.memory.of(i.what.stage, i.what.micro_batch).kept_by_forward());
+}
+
 // What the data-parallel ranks, and the holders of a group, do together.
 class shared_durations {
  public:
@@ -42,8 +47,8 @@ class shared_durations {
   constexpr shared_durations(program const& p, simulation_options const& o)
       : p_(p), o_(o), ranks_(p.data_ranks > 1 ? p.data_ranks : o.data_ranks) {}
 
-  // The time of all instructions except computes and transfers. Collective work takes as long as its job
-  // says.
+  // The time of all instructions except computes, transfers and copies. Collective work takes as long as
+  // its job says.
   constexpr tick of(instruction const& i) const {
     if (sums_work(i)) return p_.work.view().duration(part_of(i.what));
     bool const is_sharded = p_.sharding != sharding_level::none;
@@ -69,6 +74,8 @@ class shared_durations {
       case opcode::release:
       case opcode::clear:
       case opcode::measure:
+      case opcode::offload:  // see time_of_copy
+      case opcode::reload:
         break;
     }
     return 0;

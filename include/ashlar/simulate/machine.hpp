@@ -97,6 +97,9 @@ class timed_machine : public lane_machine<timed_machine> {
       }
       case opcode::receive:
         return take(first);
+      case opcode::offload:
+      case opcode::reload:
+        return end_after(first, time_of_copy(o_, at(first)));
       default:
         for (int i : together) end_after(i, shared_.of(at(i)));
     }

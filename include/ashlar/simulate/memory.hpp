@@ -32,6 +32,8 @@ struct device_memory {
   int witness = -1;  // the instruction that reaches it, by index into the program; -1: none, it is
                      // all resident
   std::vector<memory_sample> samples;  // times ascend; the first is at tick 0
+  byte_count host_reserved = 0;  // on the host: every slot as large as the largest value that it holds
+  byte_count host_peak = 0;      // and the values there at once
 
   friend constexpr bool operator==(device_memory const&, device_memory const&) = default;
 };
@@ -69,11 +71,19 @@ class memory_walk {
     }
     m.reserved = m.resident;
     for (std::size_t s = 0; s < slots_.size(); ++s)
-      if (!is_resident(kinds[s])) m.reserved = sum(m.reserved, slots_[s].largest);
+      if (is_on_host(kinds[s]))
+        m.host_reserved = sum(m.host_reserved, slots_[s].largest);
+      else if (!is_resident(kinds[s]))
+        m.reserved = sum(m.reserved, slots_[s].largest);
     m.peak = m.resident;
     m.samples.push_back({0, m.resident});
-    byte_count now = m.resident;
+    byte_count now = m.resident, away = 0;
     for (change const& c : changes_) {
+      if (c.is_on_host) {
+        away = c.bytes > 0 ? sum(away, c.bytes) : away + c.bytes;
+        m.host_peak = max_of(m.host_peak, away);
+        continue;
+      }
       now = c.bytes > 0 ? sum(now, c.bytes) : now + c.bytes;
       if (m.samples.back().time != c.time) m.samples.push_back({c.time, now});
       m.samples.back().bytes = now;
@@ -96,6 +106,7 @@ class memory_walk {
     tick time = 0;
     byte_count bytes = 0;
     int index = 0;
+    bool is_on_host = false;
   };
 
   static constexpr byte_count sum(byte_count a, byte_count b) {
@@ -109,8 +120,8 @@ class memory_walk {
            || kind == slot_kind::work_state;
   }
 
-  constexpr void free_value(value& v) {
-    if (v.writer >= 0 && v.bytes > 0) changes_.push_back({v.end, -v.bytes, v.writer});
+  constexpr void free_value(value& v, bool is_away) {
+    if (v.writer >= 0 && v.bytes > 0) changes_.push_back({v.end, -v.bytes, v.writer, is_away});
     v.writer = -1;
   }
 
@@ -138,16 +149,17 @@ class memory_walk {
         }
         if (self.code == opcode::release) {
           v.end = t.end > v.end ? t.end : v.end;
-          free_value(v);
+          free_value(v, false);
           continue;
         }
         if (o.how == access::write || o.how == access::scratch) {
-          free_value(v);
+          bool const is_away = is_on_host(kind);
+          free_value(v, is_away);
           v.writer = i;
           v.end = t.end;
           v.bytes = bytes;
           v.largest = v.bytes > v.largest ? v.bytes : v.largest;
-          if (v.bytes > 0) changes_.push_back({t.start, v.bytes, i});
+          if (v.bytes > 0) changes_.push_back({t.start, v.bytes, i, is_away});
         } else {
           v.end = max_of(v.end, t.end);
           if (keys_[n].kind != slot_kind::stash || self.what.kind != pass_kind::backward_input) continue;
@@ -158,7 +170,7 @@ class memory_walk {
         }
       }
     }
-    for (value& v : slots_) free_value(v);
+    for (std::size_t s = 0; s < slots_.size(); ++s) free_value(slots_[s], is_on_host(kinds[s]));
     merge_sort(changes_, [](change const& a, change const& b) {
       if (a.time != b.time) return a.time < b.time;
       if ((a.bytes < 0) != (b.bytes < 0)) return a.bytes < 0;  // what goes makes room for what comes

@@ -75,8 +75,10 @@ struct simulation_options {
       case slot_kind::gradient:
         return m.gradient;
       case slot_kind::checkpoint:
+      case slot_kind::host_checkpoint:
         return m.kept_by_forward();
       case slot_kind::stash:
+      case slot_kind::host_stash:
         return m.stash;
       case slot_kind::sequence_state:
         return m.sequence_state;

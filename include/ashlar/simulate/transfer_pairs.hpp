@@ -26,13 +26,15 @@ constexpr diagnosis check_can_be_timed(program const& p, simulation_options cons
     for (int i = begin; i < stream_end(p, d); ++i) {
       instruction const& self = nth(p.instructions, i);
       if (sums_work(self)) continue;  // well-formed
-      if (is_part(self.what)) {       // a part, or the clear of what its job keeps
+      if (is_part(self.what)
+          && !copies_to_or_from_host(self)) {  // a part, or the clear of what its job keeps
         if (!p.work.view().knows(self.what))
           return {.broken = rule::every_pass_is_known, .first = site_of(self, d, i - begin)};
         continue;
       }
       bool const moves = self.code == opcode::send || self.code == opcode::receive;
       if (!p.graph.has(self.what, p.micro_batch_count())
+          || (copies_to_or_from_host(self) && self.what.kind != pass_kind::forward)
           || (moves && (self.peer < 0 || self.peer >= p.device_count())))
         return {.broken = rule::every_pass_is_known, .first = site_of(self, d, i - begin)};
     }

@@ -19,6 +19,8 @@ TEST_CASE("opcodes keep their numbers") {
   CHECK(static_cast<int>(opcode::clear) == 7);
   CHECK(static_cast<int>(opcode::measure) == 8);
   CHECK(static_cast<int>(opcode::optimize) == 9);
+  CHECK(static_cast<int>(opcode::offload) == 10);
+  CHECK(static_cast<int>(opcode::reload) == 11);
 }
 
 }  // namespace

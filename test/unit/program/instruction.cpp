@@ -18,7 +18,18 @@ TEST_CASE("an instruction computes unless stated otherwise") {
   CHECK((i.to == -1 && i.peer == -1 && i.group == -1 && i.operand_count == 0));
   CHECK((i == instruction{} && i != instruction{.lane = first_transfer_lane}));
   CHECK(operand{3, access::read} != operand{3, access::write});
-  CHECK(static_cast<int>(slot_kind::work_state) + 1 == slot_kinds);
+  CHECK(static_cast<int>(slot_kind::host_stash) + 1 == slot_kinds);
+}
+
+TEST_CASE("a stash and a checkpoint have a kind on the host, all else stays on the device") {
+  for (int k = 0; k < slot_kinds; ++k) {
+    auto const kind = static_cast<slot_kind>(k);
+    CHECK(is_on_host(on_host(kind)) == (on_device(kind) != kind || on_host(kind) != kind));
+    CHECK(!is_on_host(on_device(kind)));
+    CHECK(!(is_on_host(kind) && is_of_the_step(kind)));
+  }
+  CHECK(on_device(on_host(slot_kind::stash)) == slot_kind::stash);
+  CHECK(on_device(on_host(slot_kind::checkpoint)) == slot_kind::checkpoint);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // First, so that it needs nothing before it.
 #include "mutate.hpp"
 #include "shapes.hpp"
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/model/work_lists.hpp>
 #include <ashlar/prove/prove.hpp>
@@ -209,4 +210,44 @@ TEST_CASE("work once, on its device and its lane") {
          || check(p).broken == rule::every_pass_is_known));
 }
 
+// The first forward's stash leaves device 0, and comes back.
+constexpr program away() {
+  return lower(one_f_one_b(2, 3) | squeeze(), {.offload = {.forwards = {{F, 0, 0}, {F, 0, 1}}}});
+}
+
+TEST_CASE("what leaves comes back, once") {
+  program const good = away();
+  REQUIRE(check(good).ok());
+  int const out = find(good, 0, opcode::offload, {F, 0, 0}),
+            in = find(good, 0, opcode::reload, {F, 0, 0});
+  for (int which : {out, in}) {
+    program p = good;
+    drop(p, 0, which);
+    CHECK(judge_complete(p).broken == rule::what_leaves_comes_back);
+    CHECK(judge_complete(p).first.what == pass{F, 0, 0});
+    p = good;
+    insert(p, 0, which, at(p, 0, which));
+    diagnosis const d = judge_complete(p);
+    CHECK((d.broken == rule::what_leaves_comes_back && d.second.index == which));
+    p = good;
+    insert(p, 1, length(p, 1), drop(p, 0, which));
+    CHECK(judge_complete(p).broken == rule::pass_is_on_its_device);
+    p = good;
+    at(p, 0, which).what = {F, 0, 3};
+    CHECK(judge_complete(p).broken == rule::every_pass_is_known);
+    at(p, 0, which).what = {B, 0, 0};
+    CHECK(judge_complete(p).broken == rule::every_pass_is_known);
+    p = good;
+    at(p, 0, which).lane = p.collective_lane();
+    CHECK(judge_complete(p).broken == rule::every_instruction_is_on_its_lane);
+    p = good;
+    p.offloads = false;
+    CHECK(check(p).broken == rule::tables_agree);
+  }
+  program forward_only = lower(catalog::find("inference")->make({devices{2}, micro_batches{1}}));
+  forward_only.offloads = true;
+  insert(forward_only, 0, 1,
+         {.code = opcode::offload, .lane = forward_only.offload_lane(), .what = {F, 0, 0}});
+  CHECK(judge_complete(forward_only).broken == rule::inference_goes_forward_only);
+}
 }  // namespace

@@ -234,4 +234,43 @@ TEST_CASE("a job's state in a slot of its own") {
   CHECK(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
 }
 
+TEST_CASE("nothing is read while it is away, and no slot is used again before its copy has read it") {
+  program const good =
+      lower(one_f_one_b(2, 3) | squeeze(), {.offload = {.forwards = {{F, 0, 0}, {F, 0, 1}}}});
+  REQUIRE(check(good).ok());
+  int const out = find(good, 0, opcode::offload, {F, 0, 0}),
+            in = find(good, 0, opcode::reload, {F, 0, 0});
+  int const back = find(good, 0, opcode::compute, {B, 0, 0});
+  program p = good;  // the backward before the value is back
+  move(p, 0, back, in);
+  CHECK(check(p).broken == rule::slot_holds_what_is_read);
+  p = good;  // the copy before the value is made
+  move(p, 0, out, 0);
+  CHECK(check(p).broken == rule::slot_holds_what_is_read);
+  p = good;  // back before it has left
+  move(p, 0, in, out);
+  CHECK(check(p).broken == rule::slot_holds_what_is_read);
+  p = good;  // the backward reads where the value was before it left
+  int const was = operand_of(p, 0, find(p, 0, opcode::offload, {F, 0, 0}), 0).slot;
+  p.slots.push_back(slot_kind::stash);
+  p.slots.insert(p.slots.begin() + p.slot_begin[1], slot_kind::stash);
+  p.slots.pop_back();
+  for (std::size_t d = 1; d < p.slot_begin.size(); ++d) ++p.slot_begin[d];
+  int const fresh = p.slot_begin[1] - 1;
+  operand_of(p, 0, in, 1).slot = fresh;
+  for (int o = 0; o < at(p, 0, back).operand_count; ++o)
+    if (p.slots[static_cast<std::size_t>(operand_of(p, 0, back, o).slot)] == slot_kind::stash)
+      operand_of(p, 0, back, o).slot = fresh;
+  CHECK(check(p).ok());
+  for (int o = 0; o < at(p, 0, back).operand_count; ++o)
+    if (operand_of(p, 0, back, o).slot == fresh) operand_of(p, 0, back, o).slot = was;
+  CHECK(check(p).broken == rule::slot_holds_what_is_read);
+  p = good;  // two values in one slot of the host at once
+  operand_of(p, 0, find(p, 0, opcode::offload, {F, 0, 1}), 1).slot = operand_of(p, 0, out, 1).slot;
+  operand_of(p, 0, find(p, 0, opcode::reload, {F, 0, 1}), 0).slot = operand_of(p, 0, out, 1).slot;
+  CHECK(check(p).broken == rule::no_slot_is_overwritten_before_its_last_read);
+  p = good;  // a slot of the device in place of one on the host
+  operand_of(p, 0, out, 1).slot = was;
+  CHECK(check(p).broken == rule::slot_holds_what_is_read);
+}
 }  // namespace

@@ -76,7 +76,7 @@ TEST_CASE("indices within their tables") {
 TEST_CASE("enumerators that there are") {
   program const good = one_f_one_b(2, 2) | lower();
   program p = good;
-  at(p, 1, 0).code = static_cast<opcode>(10);
+  at(p, 1, 0).code = static_cast<opcode>(12);
   CHECK((check(p).broken == rule::every_pass_is_known && check(p).first.device == 1));
   p = good;
   at(p, 1, length(p, 1) - 2).what.kind = static_cast<pass_kind>(6);

@@ -83,4 +83,32 @@ TEST_CASE("issue in the stream's order delays no reduction") {
   CHECK(is_early);  // else nothing was told apart
 }
 
+TEST_CASE("copies take bytes over bandwidth, each way on a lane of its own, beside compute") {
+  schedule const s = catalog::find("gpipe")->make({devices{1}, micro_batches{3}});
+  program const p = lower(
+      s,
+      {.offload = {.forwards = {{pass_kind::forward, 0, 0}, {pass_kind::forward, 0, 1}}, .copy = {1}}});
+  simulation_options o;
+  o.cost.on.host.speed = {.latency = 1, .bandwidth = 10};
+  o.memory.stages[0].stash = 20;
+  auto const time_of = [&](opcode code, int k) {
+    timeline const line = time_program(p, o);
+    for (std::size_t i = 0; i < p.instructions.size(); ++i)
+      if (p.instructions[i].code == code && p.instructions[i].what.micro_batch == k
+          && p.instructions[i].what.kind == pass_kind::forward)
+        return line.timed[i];
+    return timed_instruction{};
+  };
+  CHECK((time_of(opcode::offload, 0).start == 1 && time_of(opcode::offload, 0).end == 4));
+  CHECK((time_of(opcode::offload, 1).start == 4 && time_of(opcode::offload, 1).end == 7));
+  CHECK(time_of(opcode::reload, 0).end - time_of(opcode::reload, 0).start == 3);
+  o.cost.on.host.shared_by = 2;  // half of the bandwidth is another device's
+  CHECK((time_of(opcode::offload, 0).start == 1 && time_of(opcode::offload, 0).end == 6));
+  o.cost.on.host = {};
+  CHECK(time_of(opcode::offload, 0).end == 1);
+  o.cost.on.host.shared_by = 0;
+  CHECK_THROWS_AS(static_cast<void>(time_program(p, o)), violation);
+  o.cost.on.host = {.speed = {.latency = -1}};
+  CHECK_THROWS_AS(static_cast<void>(time_program(p, o)), violation);
+}
 }  // namespace

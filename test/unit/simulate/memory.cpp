@@ -212,4 +212,19 @@ TEST_CASE("so it is where work reads what passes keep") {
     }
 }
 
+TEST_CASE("memory: what is away counts on the host, from its copy out to its copy in") {
+  schedule const s = catalog::find("gpipe")->make({.p = devices{1}, .m = micro_batches{4}});
+  simulation_options o = options_of(s);
+  o.memory.stages = {{.stash = 10}};
+  o.cost.on.host.speed.bandwidth = 10;
+  CHECK(simulate(lower(s), o).memory[0].peak == 40);
+  CHECK(simulate(lower(s), o).memory[0].host_peak == 0);
+  simulation const away = simulate(
+      lower(s, {.offload = {.forwards = {{pass_kind::forward, 0, 1}, {pass_kind::forward, 0, 2}},
+                            .copy = {1}}}),
+      o);
+  CHECK((away.memory[0].peak == 30 && away.memory[0].reserved == 30));
+  CHECK((away.memory[0].host_peak == 20 && away.memory[0].host_reserved == 20));
+  CHECK(away.makespan() == simulate(lower(s), o).makespan());
+}
 }  // namespace

@@ -61,6 +61,9 @@ class device {
   void clear(queue& q, buffer bytes) {
     if (!bytes.empty()) ASHLAR_CUDA(cudaMemsetAsync, bytes.data(), 0, bytes.size(), q.stream);
   }
+  // The host's memory is pinned, so that copies go beside what other streams do.
+  void offload(queue& q, copy_call const& c) { copy(q, c.on_host, c.on_device, cudaMemcpyDeviceToHost); }
+  void reload(queue& q, copy_call const& c) { copy(q, c.on_device, c.on_host, cudaMemcpyHostToDevice); }
   void all_reduce(queue& q, collective_call const& c) { post(opcode::all_reduce, q, {}, c); }
   void all_gather(queue& q, collective_call const& c) { post(opcode::all_gather, q, {}, c); }
   void reduce_scatter(queue& q, collective_call const& c) { post(opcode::reduce_scatter, q, {}, c); }
@@ -76,6 +79,9 @@ class device {
   void post(opcode code, queue& q, transfer_call const& t, collective_call const& c) {
     transport_->post({code, number_, &q, t, c});
   }
+  static void copy(queue& q, buffer to, buffer from, cudaMemcpyKind way) {
+    if (!to.empty()) ASHLAR_CUDA(cudaMemcpyAsync, to.data(), from.data(), to.size(), way, q.stream);
+  }
 
   int number_, gpu_;
   transport* transport_;
@@ -84,6 +90,6 @@ class device {
   std::vector<queue> queues_;  // by lane
   std::vector<event> events_;
 };
-static_assert(collective_backend<device>);
+static_assert(collective_backend<device> && offloading_backend<device>);
 
 }  // namespace ashlar::cuda

@@ -93,6 +93,11 @@ class engine {
     for (auto const& m : members_) sum += m->arena.size();
     return sum;
   }
+  std::size_t host_slot_bytes() const {
+    std::size_t sum = 0;
+    for (auto const& m : members_) sum += m->away.size();
+    return sum;
+  }
   wait_counts waits() const { return count_waits(view_, members_); }
 
  private:
@@ -138,14 +143,16 @@ class engine {
     for (placed_slots const& d : placed) {
       on_gpu const here(d.gpu);
       device_memory arena = make_arena(d);
+      pinned_memory away(d.slots.host_total);
       auto const layout = layout_on(d.number);
       device_plan plan(view_, d.number / view_.device_count, d.number % view_.device_count,
-                       layout_function(layout), d.slots, arena.data(), wait_detail::last_of_a_lane);
+                       layout_function(layout), d.slots, arena.data(), wait_detail::last_of_a_lane,
+                       away.data());
       progress_marks marks(plan, d.gpu);
       instruction_ranges ranges(plan, d.number);
       members_.push_back(std::make_unique<member>(
-          member{d.number, d.gpu, std::move(arena), std::move(plan), nullptr, std::move(marks),
-                 std::move(ranges), std::nullopt, event::make()}));
+          member{d.number, d.gpu, std::move(arena), std::move(away), std::move(plan), nullptr,
+                 std::move(marks), std::move(ranges), std::nullopt, event::make()}));
     }
   }
 

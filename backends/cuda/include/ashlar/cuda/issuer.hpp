@@ -26,6 +26,7 @@ struct member {
   int number;
   int gpu;
   device_memory arena;
+  pinned_memory away;  // where it offloads to
   device_plan plan;
   std::unique_ptr<device> on;
   progress_marks marks;
@@ -36,6 +37,7 @@ struct member {
   // Whatever may never end keeps what it uses.
   void leave() {
     arena.leave();
+    away.leave();
     on->leave();
     marks.leave();
     if (times) times->leave();

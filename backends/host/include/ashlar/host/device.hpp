@@ -103,6 +103,12 @@ class device {
   void clear(queue&, buffer bytes) {
     if (!bytes.empty()) std::memset(bytes.data(), 0, bytes.size());
   }
+  void offload(queue&, copy_call const& c) {
+    if (!c.on_host.empty()) std::memcpy(c.on_host.data(), c.on_device.data(), c.on_host.size());
+  }
+  void reload(queue&, copy_call const& c) {
+    if (!c.on_host.empty()) std::memcpy(c.on_device.data(), c.on_host.data(), c.on_host.size());
+  }
   void all_reduce(queue& q, collective_call const& c) {
     collectives_->post(c, mine(q, c.site), collectives::all_reduce);
   }
@@ -127,6 +133,6 @@ class device {
   std::vector<queue> queues_;
   std::vector<event> events_;
 };
-static_assert(collective_backend<device>);
+static_assert(collective_backend<device> && offloading_backend<device>);
 
 }  // namespace ashlar::host

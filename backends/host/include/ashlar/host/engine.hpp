@@ -106,8 +106,9 @@ class engine {
       auto const rank = static_cast<int>(at / devices), d = static_cast<int>(at % devices);
       slot_table const slots = slot_layout(view_, rank, d, layout_function(layout));
       memory_.emplace_back(slots.total, slots.alignment);
+      away_.emplace_back(slots.host_total, slots.alignment);
       plans_.emplace_back(view_, rank, d, layout_function(layout), slots, memory_.back().data(),
-                          wait_detail::all);
+                          wait_detail::all, away_.back().data());
     }
     for (std::size_t rank = 0; rank < workers_.size(); ++rank)
       fabrics_.push_back(std::make_unique<rank_fabric>(view_.device_count, plans_, rank * devices,
@@ -212,6 +213,7 @@ class engine {
   workers workers_;  // by rank
   run_options options_;
   std::vector<aligned_memory> memory_;  // by rank and device, as the next
+  std::vector<aligned_memory> away_;    // where they offload to
   std::vector<device_plan> plans_;
   std::vector<std::unique_ptr<rank_fabric>> fabrics_;  // by rank
   std::unique_ptr<collectives> collectives_;

@@ -134,6 +134,12 @@ class device {
   void clear(queue&, buffer bytes) {
     if (!bytes.empty()) std::memset(bytes.data(), 0, bytes.size());
   }
+  void offload(queue&, copy_call const& c) {
+    if (!c.on_host.empty()) std::memcpy(c.on_host.data(), c.on_device.data(), c.on_host.size());
+  }
+  void reload(queue&, copy_call const& c) {
+    if (!c.on_host.empty()) std::memcpy(c.on_device.data(), c.on_host.data(), c.on_host.size());
+  }
   void all_reduce(queue& q, collective_call const& c) { post_in_order(q, c.site.index); }
   void all_gather(queue& q, collective_call const& c) {
     buffer const mine = part_of(c, c.group.member);
@@ -297,6 +303,6 @@ class device {
   std::vector<instruction_time> times_;
   clock::time_point start_{};
 };
-static_assert(collective_backend<device>);
+static_assert(collective_backend<device> && offloading_backend<device>);
 
 }  // namespace ashlar::mpi

@@ -66,6 +66,7 @@ class engine {
     if (!failed_) return;
     // Requests that never end still refer to all this.
     static_cast<void>(memory_.release());
+    static_cast<void>(away_.release());
     static_cast<void>(device_.release());
     static_cast<void>(watchdog_.release());
   }
@@ -141,8 +142,9 @@ class engine {
     auto const layout = [this](value_key key) { return worker_.layout(key); };
     slot_table const slots = slot_layout(view_, rank(), device_number(), layout_function(layout));
     memory_ = std::make_unique<aligned_memory>(slots.total, slots.alignment);
+    away_ = std::make_unique<aligned_memory>(slots.host_total, slots.alignment);
     plan_ = std::make_unique<device_plan>(view_, rank(), device_number(), layout_function(layout), slots,
-                                          memory_->data(), wait_detail::all);
+                                          memory_->data(), wait_detail::all, away_->data());
     cursor_ = std::make_unique<poll_cursor>(*plan_);
     device_ =
         std::make_unique<device>(comm, view_, *plan_, process_, options_.sums, options_.piece, mutex_);
@@ -238,6 +240,7 @@ class engine {
   int process_;
   run_options options_;
   std::unique_ptr<aligned_memory> memory_;
+  std::unique_ptr<aligned_memory> away_;  // where it offloads to
   std::unique_ptr<device_plan> plan_;
   std::unique_ptr<poll_cursor> cursor_;
   std::unique_ptr<device> device_;
