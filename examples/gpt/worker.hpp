@@ -83,6 +83,8 @@ class worker : public shard_worker<Scalar> {
       case ashlar::slot_kind::scalar:
       case ashlar::slot_kind::work:  // see layout()
       case ashlar::slot_kind::work_state:
+      case ashlar::slot_kind::host_checkpoint:  // nobody asks: as on the device
+      case ashlar::slot_kind::host_stash:
         break;
     }
     return 0;

@@ -223,6 +223,8 @@ class worker : public parameters<T> {
       case scalar:
       case work:  // it has none
       case work_state:
+      case host_checkpoint:  // nobody asks: as on the device
+      case host_stash:
         break;
     }
     return 0;
