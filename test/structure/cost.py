@@ -14,11 +14,11 @@ from pathlib import Path
 
 # Kilobytes after -E -P with libstdc++ 12, rounded up from the larger of two compilers and 5 % more.
 BUDGETS = {
-    "ashlar.hpp": 885,  # no text
+    "ashlar.hpp": 905,  # no text; with copies to the host
     "block.hpp": 660,  # lists by device
-    "bounds.hpp": 1195,  # one_machine.hpp keeps heaps
+    "bounds.hpp": 1200,  # one_machine.hpp keeps heaps; links to hosts
     "catalog.hpp": 860,  # searched entries end at closed-form bounds
-    "check.hpp": 770,  # with parameter groups, for gradients that work takes, and kinds of jobs
+    "check.hpp": 780,  # with parameter groups, for gradients that work takes, kinds of jobs, and copies to the host
     "conformance.hpp": 3200,  # a test kit: threads, random numbers
     "core.hpp": 610,
     "fill.hpp": 760,
@@ -28,12 +28,12 @@ BUDGETS = {
     "optimize.hpp": 820,  # with tabu search
     "plan.hpp": 1690,  # with the simulator, the catalog and the layouts of searches
     "predict.hpp": 1225,  # <cmath>, <string_view>; it executes schedules of the catalog
-    "program.hpp": 895,
-    "prove.hpp": 1045,  # with the comparison of two programs; views are checked before they are read; ends of passes for lowering
+    "program.hpp": 900,  # with copies to the host
+    "prove.hpp": 1060,  # with the comparison of two programs; copies to the host; views are checked before they are read; ends of passes for lowering
     "render.hpp": 1925,  # pictures of schedules, graphs, curves and studies
     "run.hpp": 1085,  # refusals name their rule and table, views are checked before they are read, workers are referred to, <variant>
     "schedule.hpp": 720,  # costs by micro-batch; with reorder; what is moved or looked up is checked before
-    "search.hpp": 1765,  # orders of micro-batches; begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
+    "search.hpp": 1785,  # orders of micro-batches; links to hosts; begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
     "simulate.hpp": 1475,  # timelines are checked against their programs
     "study.hpp": 1395,  # with bounds
     "values.hpp": 680,

@@ -22,6 +22,7 @@ struct offload_options {
   // decide only where copies stand.
   std::vector<tick> copy = {};
 
+  // Of this stage.
   constexpr tick copy_of(int stage) const {
     if (copy.empty()) return 0;
     return copy[copy.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
