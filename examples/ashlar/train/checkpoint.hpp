@@ -2,14 +2,9 @@
 // layout is described in docs/formats.md.
 #pragma once
 
-#include <gpt/safetensors.hpp>
-#include <nlohmann/json.hpp>
+#include "train/checkpoint_part.hpp"
 
 #include <cstdint>
-#include <map>
-#include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,17 +22,6 @@ struct checkpoint_identity {
   std::uint32_t text_crc32 = 0;
 };
 
-struct checkpoint_part {
-  struct tensor {
-    gpt::stored_tensor stored;
-    std::uint32_t crc32 = 0;
-  };
-
-  std::string file;  // in the folder of the checkpoint
-  std::uint64_t bytes = 0;
-  std::map<std::string, tensor> tensors;
-};
-
 struct checkpoint {
   std::string folder;
   checkpoint_identity identity;
@@ -48,9 +32,6 @@ struct checkpoint {
   double first_loss = 0, mean_loss = 0;
   std::vector<checkpoint_part> parts;
 };
-
-nlohmann::json json_of(checkpoint_part const& part);
-checkpoint_part part_from(nlohmann::json const& value);
 
 // `folder` itself, or the newest complete checkpoint in it. Throws usage_error, naming the file and what
 // is wrong with it.
@@ -85,32 +66,6 @@ class checkpoint_folder {
   std::string final_name(int step) const;
 
   std::string path_;
-};
-
-// A part of tensors of these sizes, in the order of their names: where each begins, and all bytes of the
-// file. Checksums are the greatest.
-checkpoint_part laid_out(std::string file, gpt::stored_tensors tensors);
-
-// Writes tensors as laid_out() has them.
-checkpoint_part write_part(std::string const& folder, std::string const& file,
-                           std::map<std::string, std::span<std::byte const>> const& data,
-                           gpt::stored_tensors tensors);
-
-// Reads one tensor after another from a part.
-class part_reader {
- public:
-  // Throws usage_error unless the file is the one that was written.
-  part_reader(std::string const& folder, checkpoint_part const& part);
-  ~part_reader();
-  part_reader(part_reader&&) noexcept;
-
-  // Fills `bytes` with a tensor of the part. Throws usage_error, naming file and tensor, if they are not
-  // those that were written.
-  void read(std::string const& name, std::span<std::byte> bytes) const;
-
- private:
-  struct state;
-  std::unique_ptr<state> state_;
 };
 
 }  // namespace tool
