@@ -115,7 +115,14 @@ inline void change_cost(dice& d, execution_costs& cost) {
       cost.on.links.wider = {{extreme(d, 2), {extreme(d, tick{3})}}};
       return;
     case 1:
-      cost.passes.overlapped = extreme(d, cost.passes.overlapped);
+      cost.passes.overlapped = extreme(d, cost.passes.overlapped.longest());
+      if (d.percent(30)) {
+        int const stage_count = d.between(1, 3);
+        cost.passes.overlapped = pair_costs::by_stage(
+            std::vector<tick>(3 * static_cast<std::size_t>(stage_count * stage_count),
+                              extreme(d, tick{2})),
+            stage_count);
+      }
       return;
     case 2:
       cost.passes = d.percent(50)

@@ -85,7 +85,7 @@ inline void differ_by_sequence_chunk(dice& d, costs& cost, int q) {
 
 // The same for micro-batches: sequences of different lengths.
 inline void differ_by_micro_batch(dice& d, costs& cost, int m) {
-  tick const overlapped = cost.passes.overlapped;
+  pair_costs const overlapped = cost.passes.overlapped;
   std::vector<stage_cost> each;
   cost.passes.for_each([&](int, int, stage_cost const& alike) {
     for (int k = 0; k < m; ++k) {

@@ -110,6 +110,37 @@ TEST_CASE("depth-first, v >= 2, p divides m: bubble (p-1)(f+b), its memory") {
   });
 }
 
+// T of a pair. A device is busy W (f + b) + (m v - W) T with W = 2(p-1-d) + (v-1) p + 1 in its warm-up.
+TEST_CASE("combined 1F1B, p divides m: bubble (p-1)(2T-f-b), one forward more than depth-first held") {
+  int pairs = 0;
+  sweep_chunks({0}, [&](looped_setting x) {
+    if (x.p == 1 ? x.v != 1 : x.v == 1 || x.m < x.p) {
+      CHECK((x.v > 1 || !catalog::find("combined-1f1b")->check(x.s).ok()));
+      return;
+    }
+    if (x.m % x.p != 0) return;
+    for (tick T = std::max(x.f, x.b); T <= x.f + x.b; ++T) {
+      CAPTURE(T);
+      x.s.cost.passes.overlapped = T;
+      schedule const s = x("combined-1f1b");
+      auto const warm_up = [&](tick d) {
+        return std::min(x.m * x.v, 2 * (x.p - 1 - d) + (x.v - 1) * x.p + 1);
+      };
+      peaks_are(s, [&](tick d) { return std::min(x.m * x.v, warm_up(d) + 1); });
+      for (tick d = 0; d < x.p; ++d)
+        CHECK(busy(s)[static_cast<std::size_t>(d)]
+              == warm_up(d) * (x.f + x.b) + (x.m * x.v - warm_up(d)) * T);
+      if (x.m < 2 * x.p) continue;
+      CHECK(makespan(s) == busy(s)[0] + (x.p - 1) * (2 * T - x.f - x.b));
+      ++pairs;
+    }
+    x.s.cost.passes.overlapped = pass_costs::one_after_the_other;
+    if (x.m >= 2 * x.p)  // without gain from its pairs it takes as long
+      CHECK(makespan(x("combined-1f1b")) == makespan(x(x.p == 1 ? "1f1b" : "depth-first")));
+  });
+  CHECK(pairs > 100);
+}
+
 TEST_CASE("depth-first in groups: any g from p to m, (v-1) g + 2(p-1-d) + 1 held if g divides m") {
   sweep_chunks({0}, [](looped_setting x) {
     if (x.v == 1) return;

@@ -56,11 +56,13 @@ schedule made_like(json const& g) {
   s.v = chunks{g["v"].get<int>()};
   s.w = waves{number_in(description, "W", 1)};
   s.rounds = number_in(description, "depth", 1);
+  s.group = number_in(description, "g", 0);
   s.routes = 2 * number_in(description, "f", 1);
   static std::map<std::string, std::string> const renamed{
       {"breadth_first", "breadth-first"},
       {"breadth_first_hybrid", "breadth-first-hybrid"},
       {"chimera_2f", "chimera"},
+      {"combined_1f1b", "combined-1f1b"},
       {"depth_first", "depth-first"}};
   std::string entry = renamed.count(name) > 0 ? renamed.at(name) : name;
   if (name == "no_pipeline")

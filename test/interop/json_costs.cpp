@@ -56,6 +56,47 @@ TEST_CASE("a file by hand has numbers, in any unit, and the passes alone") {
   CHECK(alike.cost.on.links.between == alike.cost.on.links.inside);
 }
 
+TEST_CASE("passes that consist of parts") {
+  std::string const layer = R"("parts": {"forward": [{"compute": 4}, {"exchange": 3}],
+    "backward": [{"exchange": 3}, {"compute": {"median": 4}}, {"compute": 2, "of": "weights"}]})";
+  auto const read = [](std::string const& stages, std::string const& more = "") {
+    return read_json_costs(R"({"costs": {"unit": "us", "stages": [)" + stages + "]" + more + "}}");
+  };
+  stage_parts const own{.forward = {{part_resource::compute, 4000}, {part_resource::exchange, 3000}},
+                        .backward = {{part_resource::exchange, 3000},
+                                     {part_resource::compute, 4000},
+                                     {part_resource::compute, 2000, true}}};
+  json_costs const one = read("{" + layer + "}");
+  CHECK(one.scale == time_scale{.ticks_per_unit = 1000, .unit = "us"});
+  CHECK(one.parts == part_costs{.stages = {own}});
+  CHECK(one.cost.passes == costs_of(one.parts));
+  // Several layers; stages of which only the passes are known; how parts alternate.
+  json_costs const two =
+      read("{\"layers\": 3, " + layer + "}, "
+               R"({"forward": 5, "backward_input": 6, "backward_weight": 7, "recompute": 1})",
+           R"(, "pairs": "in turn, weights delayed")");
+  CHECK(two.parts.how == braiding::in_turn_delayed);
+  CHECK(two.parts.stages[0] == repeated(own, 3));
+  CHECK(two.parts.stages[1].backward
+        == std::vector<pass_part>{{.duration = 6000}, {.duration = 7000, .of_weights = true}});
+  CHECK(two.cost.passes.of(1) == stage_cost{5000, 6000, 7000, 1000});
+  CHECK(two.cost.passes.overlapped == costs_of(two.parts).overlapped);
+  CHECK(read("{" + layer + "}", R"(, "pairs": "in turn")").parts.how == braiding::in_turn);
+  json_costs const plain = read(R"({"forward": 5, "backward_input": 6, "backward_weight": 7})");
+  CHECK((plain.parts == part_costs{} && !plain.cost.passes.overlapped.are_given()));
+  for (auto const& [stage, why] :
+       {std::pair<std::string, std::string>{R"({"parts": {"forward": [], "backward": []}})",
+                                            "must have a part"},
+        {R"({"parts": {"forward": [{}]}})", "\"compute\" or of \"exchange\""},
+        {R"({"parts": {"forward": [{"compute": 1, "exchange": 1}]}})", "\"compute\" or of \"exchange\""},
+        {R"({"parts": {"forward": [{"compute": 1, "of": "weights"}]}})", "in a backward"},
+        {R"({"parts": {"forward": [{"compute": -1}]}})", "compute"},
+        {R"({"parts": {"forward": [{"compute": 1}]}})", "backward"},
+        {"{\"layers\": 1000, " + layer + "}", "layers"}})
+    refused_text([&, text = stage] { read(text); }, why);
+  refused_text([&] { read("{" + layer + "}", R"(, "pairs": "worst")"); }, "in turn");
+}
+
 TEST_CASE("costs that are none are refused, with the place and the key") {
   auto const refused = [](std::string const& costs, std::string const& why) {
     refused_text([&] { read_json_costs("{\"costs\": " + costs + "}", "mine.json"); }, why);

@@ -57,6 +57,16 @@ TEST_CASE("so do graphs, chunks that differ, and devices and links that differ")
   comes_back(catalog::find("dualpipe")->make(uneven), "dualpipe");
 }
 
+TEST_CASE("pairs that differ by stage come back") {
+  catalog::shape shape{.p = devices{4}, .m = micro_batches{8}};
+  std::vector<tick> pairs;
+  for (tick i = 0; i < 3 * 4 * 4; ++i) pairs.push_back(2 + i % 5);
+  shape.cost.passes.overlapped = pair_costs::by_stage(pairs, 4);
+  comes_back(catalog::find("dualpipe")->make(shape), "dualpipe");
+  shape.cost.passes.overlapped = pair_costs::by_stage({2, 3, 4}, 1);
+  comes_back(catalog::find("dualpipe")->make(shape), "dualpipe");
+}
+
 TEST_CASE("orders without starts are squeezed, and starts without a duration tell pairs") {
   std::string const orders =
       R"({"placement": [0], "route": [0, 0], "orders": [["0F0","0F1","0B0","0B1"]])";

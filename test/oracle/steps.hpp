@@ -9,7 +9,8 @@
 //     derives its waits from that);
 //   - an instruction may not write a slot that it has another operand on (passes do not work in place);
 //   - a transfer carries the value that its label says (a backend sizes the message by it);
-//   - what runs overlapped is a forward and the fused backward that directly follows it in the stream,
+//   - what runs overlapped is a forward and the backward, fused or not, that directly follows it in the
+//     stream,
 //     and neither writes what the other uses: they are one event, which needs what both need before it
 //     starts.
 #pragma once
@@ -200,7 +201,9 @@ class steps {
       instruction const& ahead = all_[i].what;
       instruction const& back = all_[follows ? i + 1 : i].what;
       if (!follows || back.overlaps_next || ahead.code != opcode::compute || back.code != opcode::compute
-          || ahead.what.kind != pass_kind::forward || back.what.kind != pass_kind::backward
+          || ahead.what.kind != pass_kind::forward
+          || (back.what.kind != pass_kind::backward && back.what.kind != pass_kind::backward_input
+              && back.what.kind != pass_kind::backward_weight)
           || ahead.lane != back.lane || conflict(all_[i], all_[i + 1]))
         fail(all_[i], "overlapped with what it cannot be");
     }

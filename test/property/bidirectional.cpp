@@ -132,8 +132,7 @@ TEST_CASE("overlapped pairs, anywhere: squeezed or refused") {
       for (std::size_t i = 0; i + 1 < order.size(); ++i)
         if (order[i].what.kind == pass_kind::forward && order[i + 1].what.kind == pass_kind::backward
             && d.percent(chance)) {
-          order[i].overlaps = order[i + 1].what.stage;
-          order[i + 1].overlaps = order[i].what.stage;
+          overlap(order[i], order[i + 1]);
           order[i + 1].start = order[i].start;
         }
     schedule q = s;

@@ -3,12 +3,14 @@
 #include "mutate.hpp"
 #include "shapes.hpp"
 #include "violations.hpp"
+#include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/wait_cycle.hpp>
 #include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/metrics.hpp>
+#include <ashlar/simulate/simulate.hpp>
 
 #include <tuple>
 #include <vector>
@@ -20,8 +22,7 @@ namespace {
 // Puts the passes at `index` and after it of a device into one pair.
 constexpr void pair_up(schedule& s, std::size_t device, std::size_t index) {
   timed_pass &ahead = s.order[device][index], &back = s.order[device][index + 1];
-  ahead.overlaps = back.what.stage;
-  back.overlaps = ahead.what.stage;
+  overlap(ahead, back);
   back.start = ahead.start;
 }
 
@@ -90,10 +91,54 @@ TEST_CASE("what is no pair") {
   s = good;
   s.order[1].front().overlaps = 1;  // beside a forward
   CHECK((broken_in(s) == pair_rule && check(s).first.index == 0));
-  s = catalog::zb_h1(devices{2}) | repeat(micro_batches{2}) | squeeze();
-  for (std::size_t i = 0; i + 1 < s.order[1].size(); ++i)
-    if (s.order[1][i].what.kind == F && s.order[1][i + 1].what.kind == I) pair_up(s, 1, i);
-  CHECK(broken_in(s) == pair_rule);  // only a fused backward can be overlapped
+  s = good;
+  s.order[1][1].beside = I;  // a fused backward stands there
+  CHECK(broken_in(s) == pair_rule);
+}
+
+// A forward beside an input pass and beside a weight pass, each with a time of its own.
+TEST_CASE("split backwards in pairs") {
+  for (pass_kind const kind : {I, W}) {
+    schedule s = catalog::zb_h1(devices{2}) | repeat(micro_batches{6}) | squeeze();
+    s.cost.passes.overlapped = pair_costs::by_stage({9, 5, 4}, 1);  // longer than both: it shows
+    int pairs = 0;
+    for (std::size_t d = 0; d < 2; ++d)
+      for (std::size_t i = 0; i + 1 < s.order[d].size(); ++i) {
+        schedule tried = s;
+        timed_pass &first = tried.order[d][i], &second = tried.order[d][i + 1];
+        if (second.what.kind == F && first.what.kind == kind) std::swap(first, second);
+        if (first.what.kind != F || second.what.kind != kind) continue;
+        overlap(first, second);
+        second.start = first.start;
+        if (!order_walk(tried).run().ok()) continue;  // one needs what the other makes
+        s = tried;
+        ++pairs;
+        ++i;
+      }
+    REQUIRE(pairs > 3);
+    s = squeeze(s);
+    REQUIRE(check(s).ok());
+    tick const own = kind == I ? 5 : 4;
+    for (std::size_t d = 0; d < 2; ++d)
+      for (timed_pass const& t : s.order[d])
+        if (t.overlaps >= 0) CHECK(s.end_of(t, static_cast<int>(d)) - t.start == own);
+    CHECK(squeeze(s) == s);
+    workload const w = workload_of(s);
+    CHECK((w.overlaps && w.overlaps_split));
+    CHECK(workload_bound(w).makespan <= makespan(s));
+    program const p = lower(s);
+    CHECK(check(p).ok());
+    int in_program = 0;
+    for (instruction const& i : p.instructions) in_program += i.overlaps_next;
+    CHECK(in_program == pairs);
+    CHECK(time_program(p, {.cost = s.cost}).makespan == makespan(s));
+    // Each pair is apart in inference of starts, too.
+    schedule again = s;
+    for (auto& order : again.order)
+      for (timed_pass& t : order) t = {t.what, t.start};
+    find_pairs(again);
+    CHECK(again == s);
+  }
 }
 
 TEST_CASE("squeeze refuses what is no pair, or a pair that depends on itself") {

@@ -53,7 +53,8 @@ ashlar::divided_model model_of(compare_options const& o) {
   return {.cost = costs_of(o.shape.cost, o.shape.p, o.shape.m),
           .piece_count = static_cast<int>(o.shape.p),
           .kept_percent = percent_kept("--checkpoint", o.checkpoint),
-          .causal = causal_share_of(o.shape.cost.causal)};
+          .causal = causal_share_of(o.shape.cost.causal),
+          .parts = parts_of(o.shape.cost)};
 }
 
 std::string placement_word(ashlar::placement const& where) {

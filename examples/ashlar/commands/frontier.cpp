@@ -179,7 +179,8 @@ std::vector<frontier_part> parts_of(frontier_options const& o) {
           how.by_sequence_chunk ? *how.by_sequence_chunk : costs_of(o.model.cost, o.model.p, o.model.m),
       .piece_count = any ? static_cast<int>(o.model.p) : layouts[0].problem.where.stage_count(),
       .kept_percent = kept_by_all(how),
-      .causal = how.causal};
+      .causal = how.causal,
+      .parts = parts_of(o.model.cost)};
   if (any && all)
     if (std::vector<frontier_row> both = bidirectional_rows(o, model); !both.empty())
       parts.push_back({"both ways, weights twice", {}, std::move(both)});

@@ -17,9 +17,9 @@ CLI::Option* add_costs_file(CLI::App& command, cost_options& o) {
   return command
       .add_option_function<std::string>(
           "--costs", [&o](std::string const& path) { o.measured = read_costs(path); },
-          "costs that `ashlar profile` has measured: of each stage, of links, of sums; or what "
-          "PyTorch's profiler "
-          "saw: the trace of a rank, or a folder with one of each")
+          "costs that `ashlar profile` has measured: of each stage, of links, of sums, and what passes "
+          "consist of where that is known; or what PyTorch's profiler saw: the trace of a rank, or a "
+          "folder with one of each")
       ->type_name("FILE");
 }
 
@@ -87,6 +87,10 @@ ashlar::causal_share causal_share_of(std::vector<int> const& causal) {
   return {causal.front(), causal.back()};
 }
 
+ashlar::part_costs parts_of(cost_options const& o) {
+  return o.measured ? o.measured->parts : ashlar::part_costs{};
+}
+
 namespace {
 
 // Of the costs as they are given.
@@ -141,8 +145,9 @@ std::string words_of(cost_options const& o) {
                                         scale.number(c.backward_input), scale.number(c.backward_weight))
                           : fmt::format("costs of {}", counted(stages_in(cost), "part"));
   words += fmt::format(", transfer {}", scale.number(cost.on.links.inside.time_of(cost.message)));
-  if (cost.passes.overlapped != ashlar::pass_costs::one_after_the_other)
-    words += fmt::format(", overlapped {}", scale.number(cost.passes.overlapped));
+  if (ashlar::pair_costs const& pairs = cost.passes.overlapped; pairs.are_given())
+    words += pairs.stages() == 0 ? fmt::format(", overlapped {}", scale.number(pairs.longest()))
+                                 : ", overlapped by their parts";
   if (!scale.unit.empty()) words += " " + scale.unit;
   if (!o.speeds.empty()) words += fmt::format("; speeds {} %", fmt::join(o.speeds, ", "));
   if (!o.causal.empty()) words += fmt::format("; {} % causal", fmt::join(o.causal, ", "));
@@ -203,7 +208,7 @@ void split_by_sequence_chunk(ashlar::costs& cost, int stage_count, int sequence_
   if (q == 1 || cost.passes.period() != 1 || cost.passes.stages() != q * stage_count) return;
   std::vector<ashlar::stage_cost> each;
   cost.passes.for_each([&](int, int, ashlar::stage_cost const& c) { each.push_back(c); });
-  ashlar::tick const overlapped = cost.passes.overlapped;
+  ashlar::pair_costs const overlapped = cost.passes.overlapped;
   cost.passes = ashlar::pass_costs::by_stage_and_sequence_chunk(std::move(each), q);
   cost.passes.overlapped = overlapped;
 }

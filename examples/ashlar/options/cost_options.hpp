@@ -35,6 +35,8 @@ struct cost_options {
   }
   // The file with a cost for each stage; empty: all stages alike.
   std::string const& stages_from() const { return measured ? measured->path : per_stage; }
+  // Whether the file has the parts of one stage, which are those of all.
+  bool are_of_all_stages() const { return measured && measured->parts.stages.size() == 1; }
 };
 
 void add_cost_options(CLI::App& command, cost_options& options);
@@ -44,6 +46,9 @@ CLI::Option* add_costs_file(CLI::App& command, cost_options& options);
 
 // Throws usage_error for more numbers than there are shares.
 ashlar::causal_share causal_share_of(std::vector<int> const& causal);
+
+// What passes consist of, where the file of --costs says it; else nothing.
+ashlar::part_costs parts_of(cost_options const& options);
 
 // In which ticks the costs are, if it is them that count. Where sequences are in chunks, costs are of
 // the mean chunk, and those of each chunk may need finer ticks. Throws usage_error for times that do not

@@ -68,7 +68,8 @@ ashlar::costs costs_on(layout_options const& o, ashlar::placement const& where) 
 void must_have_costs(layout_options const& o, ashlar::search_problem const& problem) {
   must_be_of_stages(o.cost, problem.cost, problem.where.stage_count());
   int const given = stages_in(problem.cost);
-  if (!o.cost.stages_from().empty() && given != problem.where.stage_count())
+  if (!o.cost.stages_from().empty() && given != problem.where.stage_count()
+      && !o.cost.are_of_all_stages())
     throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
                                   o.cost.stages_from(), given, o.placement, o.p,
                                   problem.where.stage_count()));

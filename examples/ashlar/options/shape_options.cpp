@@ -152,7 +152,8 @@ chosen_schedule from_catalog(shape_options const& o) {
   must_be_of_stages(o.cost, shape.cost, stage_count);
   if (!o.cost.stages_from().empty()) {
     split_by_sequence_chunk(shape.cost, stage_count, q);
-    if (shape.cost.passes.sequence_chunks() == 1 && stages_in(shape.cost) != stage_count)
+    if (shape.cost.passes.sequence_chunks() == 1 && stages_in(shape.cost) != stage_count
+        && !o.cost.are_of_all_stages())
       throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
                                     o.cost.stages_from(), stages_in(shape.cost), entry.name, o.p,
                                     stage_count));

@@ -121,8 +121,7 @@ constexpr block scale(block b, tick factor) {
       *each = stretched(*each, factor);
   });
   stretch_transfers(b.cost, factor);
-  if (b.cost.passes.overlapped != pass_costs::one_after_the_other)
-    b.cost.passes.overlapped = stretched(b.cost.passes.overlapped, factor);
+  b.cost.passes.overlapped.change_each([&](tick t) { return stretched(t, factor); });
   return spread(std::move(b), factor);
 }
 

@@ -20,7 +20,8 @@ constexpr diagnosis check(execution_costs const& cost, int stage_count, int devi
                           int sequence_chunks, tick transfer = 0) {
   if (diagnosis const d = check_sizes(cost, stage_count, device_count, m, sequence_chunks); !d.ok())
     return d;
-  if (tick const pair = cost.passes.overlapped; pair < 0 && pair != pass_costs::one_after_the_other)
+  if (tick const pair = cost.passes.overlapped.shortest();
+      pair < 0 && cost.passes.overlapped.are_given())
     return {.broken = rule::no_duration_is_negative, .first = {.index = 0}, .number = pair};
   int slowest = full_speed;
   for (std::size_t d = 0; d < cost.on.speeds.size(); ++d) {
@@ -53,7 +54,7 @@ constexpr diagnosis check(execution_costs const& cost, int stage_count, int devi
   if (least < 0)
     return {.broken = rule::no_duration_is_negative, .first = {.code = opcode::send}, .number = least};
   diagnosis found;
-  tick longest = max_of(transfer, cost.passes.overlapped);
+  tick longest = max_of(transfer, cost.passes.overlapped.longest());
   cost.passes.for_each([&](int stage, int micro_batch, stage_cost const& c) {
     tick sum = 0;
     for (pass_kind kind : {pass_kind::forward, pass_kind::backward_input, pass_kind::backward_weight,

@@ -34,6 +34,7 @@ struct workload {
   execution_mode mode = execution_mode::training;
   int sequence_chunks = 1;
   bool overlaps = false;  // a forward and a fused backward may run as a pair, in cost.passes.overlapped
+  bool overlaps_split = false;  // and a forward and an input or a weight pass
 
   static constexpr int no_limit = std::numeric_limits<int>::max();
 
@@ -47,27 +48,36 @@ struct workload {
     return on_route.empty() ? micro_batch_count : nth(on_route, route);
   }
   // Ticks of a stage's pass on its device, at least: of the shortest chunk or micro-batch. What the
-  // others take more, extra() says. What pairs save is taken off the weight pass, for
-  // which nothing waits, and only then off the others. So no pair takes less than its passes.
+  // others take more, extra() says. What pairs save at most, with a forward of any stage, is
+  // taken off the weight pass, for which nothing waits, then off the input pass; a forward is no longer
+  // than a pair of it. So no pair takes less than its passes.
   constexpr tick length(pass_kind kind, int stage, int route = 0) const {
     int const device = where.device_of(route, stage);
     if (!overlaps || kind == pass_kind::recompute) return shortest(kind, stage, device);
     using enum pass_kind;
     if (kind == backward)
       return length(backward_input, stage, route) + length(backward_weight, stage, route);
-    tick longest[] = {0, 0, 0};
-    pass_kind const parts[] = {backward_weight, backward_input, forward};
-    cost.passes.for_each([&](int, int, stage_cost const& each) {
-      for (std::size_t i = 0; i < 3; ++i)
-        longest[i] = max_of(longest[i], cost.on.time_of(each, parts[i], device));
-    });
-    tick saved = longest[0] + longest[1] + longest[2] - cost.of_pair({}, {}, device);
-    for (std::size_t i = 0; i < 3; ++i) {
-      tick const off = min_of(max_of<tick>(saved, 0), longest[i]);
-      if (parts[i] == kind) return min_of(shortest(kind, stage, device), longest[i] - off);
-      saved -= off;
+    int const kinds = overlaps_split ? 3 : 1;
+    auto const pair = [&](int ahead, int i, int back) {
+      return cost.of_pair({forward, ahead, 0}, {pair_costs::backwards[i], back, 0}, device);
+    };
+    if (kind == forward) {
+      tick least = shortest(kind, stage, device);
+      for (int back = 0; back < rows(); ++back)
+        for (int i = 0; i < kinds; ++i) least = min_of(least, pair(stage, i, back));
+      return least;
     }
-    return 0;
+    tick const input = longest(backward_input, stage, device),
+               weight = longest(backward_weight, stage, device);
+    tick saved[] = {0, 0, 0};  // beside a fused backward, an input pass, a weight pass
+    for (int ahead = 0; ahead < rows(); ++ahead)
+      for (int i = 0; i < kinds; ++i)
+        saved[i] = max_of(saved[i], longest(forward, ahead, device) + (i == 2 ? 0 : input)
+                                        + (i == 1 ? 0 : weight) - pair(ahead, i, stage));
+    tick const off_weight = min_of(weight, max_of(saved[0], saved[2]));
+    if (kind == backward_weight) return min_of(shortest(kind, stage, device), weight - off_weight);
+    tick const off_input = min_of(input, max_of(saved[1], saved[0] - off_weight));
+    return min_of(shortest(kind, stage, device), input - off_input);
   }
   // Ticks that the pass of a chunk or micro-batch takes beyond length(); of pairs, whose partners
   // differ, none counts.
@@ -88,6 +98,16 @@ struct workload {
     for (int chunk = 1; chunk < cost.passes.period(); ++chunk)
       least = min_of(least, cost.of({kind, stage, chunk}, device));
     return least;
+  }
+  constexpr tick longest(pass_kind kind, int stage, int device) const {
+    tick most = cost.of({kind, stage, 0}, device);
+    for (int chunk = 1; chunk < cost.passes.period(); ++chunk)
+      most = max_of(most, cost.of({kind, stage, chunk}, device));
+    return most;
+  }
+  // Stages whose costs differ.
+  constexpr int rows() const {
+    return max_of(1, max_of(cost.passes.stages(), cost.passes.overlapped.stages()));
   }
 };
 
@@ -202,11 +222,12 @@ constexpr bool has_workload(schedule const& s) {
 // the passes.
 constexpr workload workload_of(schedule const& s, std::vector<int> const& limits) {
   if (!has_workload(s)) refuse({.broken = rule::bound_is_for_a_chain});
-  bool split = false, pairs = false;
+  bool split = false, pairs = false, split_pairs = false;
   for (auto const& order : s.order)
     for (timed_pass const& t : order) {
       split = split || t.what.kind == pass_kind::backward_input;
       pairs = pairs || t.overlaps >= 0;
+      split_pairs = split_pairs || (t.closes_pair() && t.what.kind != pass_kind::backward);
     }
   std::vector<int> taken(static_cast<std::size_t>(s.where.route_count()), 0), counts;
   for (int route : s.route) ++nth(taken, route);
@@ -230,7 +251,8 @@ constexpr workload workload_of(schedule const& s, std::vector<int> const& limits
                   .splits_backward = split,
                   .mode = s.mode,
                   .sequence_chunks = s.graph.sequence_chunks(),
-                  .overlaps = pairs && s.cost.passes.overlapped != pass_costs::one_after_the_other};
+                  .overlaps = pairs && s.cost.passes.overlapped.are_given(),
+                  .overlaps_split = split_pairs};
 }
 
 // Under what the device of the schedule that holds most holds, on every device.

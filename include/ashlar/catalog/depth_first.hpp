@@ -96,17 +96,25 @@ constexpr block interleaved_zb(devices p, chunks v, int group) {
                      });
 }
 
-// The block repeated; `warm_up_hop` is how many forwards more a device has in its warm-up than the next.
-// Where groups do not divide the micro-batches, the last one is smaller and forwards and backwards still
-// take strict turns: no repetition, for those that the last block lacks would leave gaps in the turns. A
-// last group of fewer than p (which Megatron refuses) can make devices wait for each other in a cycle;
-// then the repetition with its gaps is taken, which never does.
-constexpr schedule in_groups(block const& b, shape const& s, int warm_up_hop) {
+// The forwards of a device before its first backward: (v - 1) g, so many for each device behind it, and
+// so many more.
+struct interleaved_warm_up {
+  int each_hop = 2;
+  int more = 0;
+};
+constexpr std::size_t warm_up_of(shape const& s, int d, interleaved_warm_up w) {
+  tick const group = min_of(group_of(s), s.m.value);
+  return static_cast<std::size_t>((s.v.value - 1) * group + tick{w.each_hop} * (s.p.value - 1 - d)
+                                  + w.more);
+}
+
+// Forwards and backwards of groups in strict turns behind the warm-up, on the looped placement; a last
+// group may be smaller. All starts are 0.
+constexpr schedule in_strict_turns(shape const& s, costs const& cost, pass_kind backward,
+                                   interleaved_warm_up w) {
   int const p = s.p.value, v = s.v.value, m = s.m.value, group = min_of(group_of(s), m);
-  if (m % b.micro_batch_count() == 0) return repeat(b, s.m);
-  pass_kind const backward = b.cells[1].what.kind;
   schedule turns =
-      schedule_without_passes(b.where, std::vector<int>(static_cast<std::size_t>(m), 0), b.cost);
+      schedule_without_passes(looped(s.p, s.v), std::vector<int>(static_cast<std::size_t>(m), 0), cost);
   for (int d = 0; d < p; ++d) {
     dynamic_array<pass> forwards, backwards;
     for (int first = 0; first < m; first += group)
@@ -115,11 +123,21 @@ constexpr schedule in_groups(block const& b, shape const& s, int warm_up_hop) {
           forwards.push_back({pass_kind::forward, c * p + d, k});
           backwards.push_back({backward, (v - 1 - c) * p + d, k});
         }
-    auto const warm_up = static_cast<std::size_t>(v - 1) * static_cast<std::size_t>(group)
-                         + static_cast<std::size_t>(warm_up_hop) * static_cast<std::size_t>(p - 1 - d);
     nth(turns.order, d) =
-        one_forward_one_backward(forwards, backwards, warm_up, static_cast<std::size_t>(d));
+        one_forward_one_backward(forwards, backwards, warm_up_of(s, d, w), static_cast<std::size_t>(d));
   }
+  return turns;
+}
+
+// The block repeated; `warm_up_hop` is how many forwards more a device has in its warm-up than the next.
+// Where groups do not divide the micro-batches, the last one is smaller and forwards and backwards still
+// take strict turns: no repetition, for those that the last block lacks would leave gaps in the turns. A
+// last group of fewer than p (which Megatron refuses) can make devices wait for each other in a cycle;
+// then the repetition with its gaps is taken, which never does.
+constexpr schedule in_groups(block const& b, shape const& s, int warm_up_hop) {
+  int const m = s.m.value, group = min_of(group_of(s), m);
+  if (m % b.micro_batch_count() == 0) return repeat(b, s.m);
+  schedule turns = in_strict_turns(s, b.cost, b.cells[1].what.kind, {.each_hop = warm_up_hop});
   if (order_walk(turns).run().ok()) return turns;
   return repeat(b, micro_batches{m - m % group + group}) | take(s.m);
 }

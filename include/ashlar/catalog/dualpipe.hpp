@@ -85,9 +85,8 @@ class dualpipe_order {
   constexpr void weight() { order_.push_back({weights_[weights_done_++]}); }  // first in, first out
   constexpr void overlapped(direction& ahead, direction& back) {
     forward(ahead);
-    order_.back().overlaps = back.stage;
     backward(back);
-    order_.back().overlaps = ahead.stage;
+    overlap(order_[order_.size() - 2], order_.back());
   }
   constexpr void add(pass_kind kind, direction const& d, int index) {
     order_.push_back({{kind, d.stage, d.first + index}});

@@ -6,6 +6,7 @@
 #include <ashlar/catalog/bitpipe.hpp>
 #include <ashlar/catalog/breadth_first.hpp>
 #include <ashlar/catalog/chimera.hpp>
+#include <ashlar/catalog/combined_1f1b.hpp>
 #include <ashlar/catalog/depth_first.hpp>
 #include <ashlar/catalog/dualpipe.hpp>
 #include <ashlar/catalog/gems.hpp>

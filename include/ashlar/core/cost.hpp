@@ -21,9 +21,8 @@ struct execution_costs {
     return on.time_of(passes.of(what.stage, what.micro_batch), what.kind, device);
   }
   constexpr tick of_pair(pass const& forward, pass const& backward, int device) const {
-    if (passes.overlapped == pass_costs::one_after_the_other)
-      return of(forward, device) + of(backward, device);
-    return on.time_of(passes.overlapped, device);
+    if (!passes.overlapped.are_given()) return of(forward, device) + of(backward, device);
+    return on.time_of(passes.overlapped.of(forward.stage, backward.kind, backward.stage), device);
   }
 
   friend constexpr bool operator==(execution_costs const&, execution_costs const&) = default;

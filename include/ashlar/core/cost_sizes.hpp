@@ -9,8 +9,8 @@
 
 namespace ashlar {
 
-// Costs are of stages that are all alike, or of as many as there are; the same goes for the chunks of a
-// sequence and for micro-batches. There is a speed for each device or none. Otherwise:
+// Costs are of stages that are all alike, or of as many as there are; the same goes for pairs, for the
+// chunks of a sequence and for micro-batches. There is a speed for each device or none. Otherwise:
 // rule::tables_agree.
 constexpr diagnosis check_sizes(execution_costs const& cost, int stage_count, int device_count, int m,
                                 int sequence_chunks) {
@@ -21,6 +21,9 @@ constexpr diagnosis check_sizes(execution_costs const& cost, int stage_count, in
   if (rows != 0 && rows != stage_count)
     return wrong_size(q == 1 ? table::stage_costs : table::sequence_chunk_costs_of_stages, rows * q,
                       q * stage_count);
+  if (int const pairs = cost.passes.overlapped.stages(); pairs > 1 && pairs != stage_count)
+    return wrong_size(table::pair_costs, std::int64_t{3} * pairs * pairs,
+                      std::int64_t{3} * stage_count * stage_count);
   if (!cost.on.speeds.empty() && static_cast<int>(cost.on.speeds.size()) != device_count)
     return wrong_size(table::device_speeds, cost.on.speeds.size(), device_count);
   return {};

@@ -50,6 +50,11 @@ constexpr bool gives_weight_gradient(pass_kind kind) {
   return kind == pass_kind::backward || kind == pass_kind::backward_weight;
 }
 
+// A fused backward or one of its two passes.
+constexpr bool is_backward(pass_kind kind) {
+  return kind >= pass_kind::backward && kind <= pass_kind::backward_weight;
+}
+
 // What a finished pass makes available, as a small index for tables. A fused backward and a
 // backward_input give the same thing, the gradient of the input, hence they share a result.
 enum class result : unsigned char { activation, recomputed, input_gradient, weight_gradient, none };

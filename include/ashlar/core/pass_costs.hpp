@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/pair_costs.hpp>
 #include <ashlar/core/pass.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/ticks.hpp>
@@ -42,10 +43,10 @@ struct stage_cost {
 // table without entries, or that does not consist of whole rows, cannot be made.
 class pass_costs {
  public:
-  static constexpr tick one_after_the_other = -1;
+  static constexpr tick one_after_the_other = pair_costs::one_after_the_other;
 
   // Of a forward and a backward that run as a pair.
-  tick overlapped = one_after_the_other;
+  pair_costs overlapped = {};
 
   // All stages and micro-batches alike.
   constexpr pass_costs() : each_(1) {}
@@ -131,7 +132,7 @@ class pass_costs {
   // Whether some pass takes no time. Where such passes start together, the order of their device says
   // which comes first.
   constexpr bool has_instants() const {
-    if (overlapped == 0) return true;
+    if (overlapped.shortest() == 0) return true;
     for (std::size_t i = 0; i < each_.size(); ++i) {
       stage_cost const& c = each_[i];
       if (c.forward == 0 || c.backward_input == 0 || c.backward_weight == 0 || c.recompute == 0)

@@ -51,7 +51,7 @@ constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) 
   if (int const m = mean.passes.micro_batches(); m != 0)
     refuse(wrong_size(table::sequence_chunk_costs, m, 1));
   finer_costs made{static_cast<costs&&>(mean), all / common};
-  tick const overlapped = made.cost.passes.overlapped;
+  pair_costs const overlapped = made.cost.passes.overlapped;
   std::vector<stage_cost> each;
   made.cost.passes.for_each([&](int, int, stage_cost const& c) {
     for (int chunk = 0; chunk < q; ++chunk) {
@@ -68,8 +68,8 @@ constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) 
   made.cost.passes =
       pass_costs::by_stage_and_sequence_chunk(static_cast<std::vector<stage_cost>&&>(each), q);
   stretch_transfers(made.cost, made.unit);
-  if (overlapped != pass_costs::one_after_the_other)
-    made.cost.passes.overlapped = saturating_product(overlapped, made.unit);
+  made.cost.passes.overlapped = overlapped;
+  made.cost.passes.overlapped.change_each([&](tick t) { return saturating_product(t, made.unit); });
   return made;
 }
 
@@ -86,7 +86,7 @@ constexpr costs of_whole_sequences(costs c) {
     sum.backward_weight = saturating_sum(sum.backward_weight, one.backward_weight);
     sum.recompute = saturating_sum(sum.recompute, one.of(pass_kind::recompute));
   });
-  tick const overlapped = c.passes.overlapped;
+  pair_costs const overlapped = c.passes.overlapped;
   c.passes = static_cast<std::vector<stage_cost>&&>(whole);
   c.passes.overlapped = overlapped;
   return c;

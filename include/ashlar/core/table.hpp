@@ -14,6 +14,7 @@ enum class table : unsigned char {
   stage_costs,                     // or one entry for all
   sequence_chunk_costs_of_stages,  // or one entry for all stages
   sequence_chunk_costs,            // chunks of a sequence that costs distinguish, or 1
+  pair_costs,                      // of pairs of stages, or one for all, for each kind of backward
   micro_batch_costs,               // of all micro-batches, or one entry for all
   device_speeds,                   // or none
   stage_memory,                    // or one entry for all

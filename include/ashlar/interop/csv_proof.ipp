@@ -84,8 +84,7 @@ ASHLAR_INLINE std::string csv_proof::reason(diagnosis const& d) const {
       return "this is number " + std::to_string(d.number) + " to its peer, unlike " + second;
     case rule::overlapped_passes_are_a_pair: {
       site const next{.device = d.first.device, .index = token_of(d.first).index + 1};
-      bool const whole = tokens_.token(next).what.kind == pass_kind::backward;
-      return tokens_.place_of(next) + (whole ? " needs what it gives" : " is half a backward");
+      return tokens_.place_of(next) + " needs what it gives";
     }
     case rule::slot_holds_what_is_read:
       return writer_of(d);

@@ -156,6 +156,12 @@ ASHLAR_INLINE void resolve_dialect(csv_tokens& tokens, csv_dialect given, csv_pr
         && std::binary_search(split.begin(), split.end(), std::pair(t.what.stage, t.what.micro_batch)))
       t.what.kind = pass_kind::backward_input;
   });
+  for (std::size_t d = 0; d < tokens.lines.size(); ++d)
+    for (std::size_t i = 0; i + 1 < tokens.lines[d].size(); ++i)
+      if (csv_token const& back = tokens.lines[d][i + 1];
+          tokens.lines[d][i].overlaps_next && back.what.kind != pass_kind::backward)
+        problems.add(tokens.at(d, tokens.lines[d][i]), rule::overlapped_passes_are_a_pair,
+                     tokens.place_of(d, back) + " is half a backward");
 }
 
 }  // namespace ashlar::csv_detail

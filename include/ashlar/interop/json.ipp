@@ -4,6 +4,7 @@
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/interop/json.hpp>
+#include <ashlar/interop/json_pairs.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/render/known_bound.hpp>
 #include <ashlar/render/utf8.hpp>
@@ -104,8 +105,8 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
     }
   }
   if (s.graph.sequence_chunks() > 1) all["sequence_chunks"] = s.graph.sequence_chunks();
-  if (s.cost.passes.overlapped != pass_costs::one_after_the_other)
-    all["costs"]["overlapped"] = s.cost.passes.overlapped;
+  if (s.cost.passes.overlapped.are_given())
+    all["costs"]["overlapped"] = to_json(s.cost.passes.overlapped);
   if (!scale.unit.empty()) all["costs"]["time_unit"] = render_detail::valid_utf8(scale.unit);
   if (!scale.is_plain()) all["costs"]["ticks_per_unit"] = scale.ticks_per_unit;
   all["busy"] = busy(s);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/cost.hpp>
+#include <ashlar/core/part_costs.hpp>
 #include <ashlar/interop/durations.hpp>
 #include <ashlar/interop/json_text.hpp>
 #include <ashlar/run/measured_costs.hpp>
@@ -21,7 +22,8 @@ nlohmann::ordered_json to_json(measured_costs const& measured, nlohmann::ordered
 // In ticks.
 struct json_costs {
   costs cost = {};
-  link_speed ring = {};  // a step of a sum over data-parallel ranks
+  part_costs parts = {};  // what the passes consist of, if the file says it
+  link_speed ring = {};   // a step of a sum over data-parallel ranks
   time_scale scale = {};
 };
 

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct unit_length {
 inline constexpr unit_length unit_lengths[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 inline constexpr double longest_ns = 1e15;  // eleven days: sums of ticks do not overflow
 inline constexpr double least_ticks = 1000;
+inline constexpr std::size_t most_braided = 512;  // stages: there is a time for each pair of them
+inline constexpr std::size_t most_parts = 500;    // of a pass: braids of all stages stay fast
 
 class costs_reader : json_reader {
  public:
@@ -41,12 +44,24 @@ class costs_reader : json_reader {
     json const& stages = list(at(costs_, "stages"), "stages");
     if (stages.empty()) fail(stages, "\"stages\" must have a stage");
     double shortest = longest_ns;
-    for (json const& stage : stages)
-      for (char const* const kind : measured_passes)
-        if (kind != measured_passes[3] || stage.contains(kind))
-          if (double const each = time(stage, kind, 0); each > 0) shortest = std::min(shortest, each);
+    auto const count = [&](json const& from, char const* key) {
+      if (double const each = time(from, key, 0); each > 0) shortest = std::min(shortest, each);
+    };
+    bool has_parts = costs_.contains("pairs");
+    for (json const& stage : stages) {
+      has_parts = has_parts || stage.contains("parts");
+      if (stage.contains("parts"))
+        for_each_part(stage, [&](json const& part, char const* key, pass_kind) { count(part, key); });
+      else
+        for (char const* const kind : measured_passes)
+          if (kind != measured_passes[3] || stage.contains(kind)) count(stage, kind);
+    }
     choose_tick(shortest);
     json_costs all{.cost = read_costs(stages), .scale = scale_};
+    if (has_parts) {
+      all.parts = read_parts(stages);
+      all.cost.passes.overlapped = costs_of(all.parts).overlapped;
+    }
     if (costs_.contains("collective")) all.ring = link(costs_, "collective");
     return all;
   }
@@ -89,7 +104,69 @@ class costs_reader : json_reader {
     double const ns = time(stage, kind, 0);
     return ns == 0 ? 0 : std::max<tick>(1, ticks(ns));
   }
+  // visit(part, its key, the pass that it is of): of the forward, then of the backward.
+  template <class Visit>
+  void for_each_part(json const& stage, Visit visit) const {
+    json const& parts = object(stage["parts"], "parts");
+    for (char const* const key : {"forward", "backward"}) {
+      json const& all = list(at(parts, key), key);
+      if (all.empty()) fail(all, "\"" + std::string(key) + "\" must have a part");
+      for (json const& part : all) {
+        bool const exchanges = object(part, key).contains("exchange");
+        if (exchanges == part.contains("compute"))
+          fail(part, "a part must have the time of \"compute\" or of \"exchange\"");
+        bool const of_weights = part.contains("of");
+        if (of_weights && (part["of"] != "weights" || std::string_view(key) == "forward"))
+          fail(part["of"], "\"of\" must be \"weights\", in a backward");
+        visit(part, exchanges ? "exchange" : "compute",
+              std::string_view(key) == "forward" ? pass_kind::forward
+              : of_weights                       ? pass_kind::backward_weight
+                                                 : pass_kind::backward_input);
+      }
+    }
+  }
+  // A stage that says nothing of its parts only computes.
+  stage_parts parts(json const& stage) const {
+    if (!stage.contains("parts")) {
+      stage_cost const c = passes(stage);
+      return {.forward = {{.duration = c.forward}},
+              .backward = {{.duration = c.backward_input},
+                           {.duration = c.backward_weight, .of_weights = true}}};
+    }
+    stage_parts own;
+    for_each_part(stage, [&](json const& part, char const* key, pass_kind of) {
+      (of == pass_kind::forward ? own.forward : own.backward)
+          .push_back({.on = key == std::string_view("exchange") ? part_resource::exchange
+                                                                : part_resource::compute,
+                      .duration = ticks_of_pass(part, key),
+                      .of_weights = of == pass_kind::backward_weight});
+    });
+    if (!stage.contains("layers")) return own;
+    auto const most =
+        static_cast<long long>(most_parts / std::max(own.forward.size(), own.backward.size()));
+    return repeated(own, static_cast<int>(whole(stage["layers"], "layers", 1, most)));
+  }
+  part_costs read_parts(json const& stages) const {
+    if (stages.size() > most_braided)
+      fail(stages, "stages with parts must be at most " + std::to_string(most_braided));
+    part_costs made;
+    for (json const& stage : stages) {
+      made.stages.push_back(parts(stage));
+      if (std::max(made.stages.back().forward.size(), made.stages.back().backward.size()) > most_parts)
+        fail(stage, "a pass must have at most " + std::to_string(most_parts) + " parts");
+    }
+    if (!costs_.contains("pairs")) return made;
+    for (auto const& [name, how] :
+         {std::pair{"best", braiding::best}, std::pair{"in turn", braiding::in_turn},
+          std::pair{"in turn, weights delayed", braiding::in_turn_delayed}})
+      if (costs_["pairs"] == name) {
+        made.how = how;
+        return made;
+      }
+    fail(costs_["pairs"], "\"pairs\" must be \"best\", \"in turn\" or \"in turn, weights delayed\"");
+  }
   stage_cost passes(json const& stage) const {
+    if (stage.contains("parts")) return cost_of(parts(stage));
     stage_cost c{.forward = ticks_of_pass(stage, measured_passes[0]),
                  .backward_input = ticks_of_pass(stage, measured_passes[1]),
                  .backward_weight = ticks_of_pass(stage, measured_passes[2])};

@@ -5,6 +5,7 @@
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/interop/input_limits.hpp>
 #include <ashlar/interop/json_graph.hpp>
+#include <ashlar/interop/json_pairs.hpp>
 #include <ashlar/interop/json_reader.hpp>
 #include <ashlar/interop/json_schedule.hpp>
 #include <ashlar/interop/json_times.hpp>
@@ -150,6 +151,29 @@ class schedule_reader : json_reader {
                                                 m);
   }
 
+  // A time of all pairs; or for each kind of backward a row for each forward's stage, with the time
+  // beside each backward's stage.
+  pair_costs read_pairs(json const& given, int stage_count) const {
+    if (!given.is_object()) return times_.ticks(given, "overlapped", 0);
+    std::size_t const count = list(json_reader::at(given, "backward"), "backward").size();
+    if (count != 1 && count != static_cast<std::size_t>(stage_count))
+      fail(given, "\"overlapped\" has pairs of " + std::to_string(count) + " stages, but "
+                      + std::to_string(stage_count) + " stages");
+    std::vector<tick> all(3 * count * count, 0);
+    for (std::size_t kind = 0; kind < 3; ++kind) {
+      char const* const key = pair_keys[kind];
+      json const& rows = list(json_reader::at(given, key), key);
+      for (std::size_t ahead = 0; ahead < count; ++ahead)
+        for (std::size_t back = 0; back < count; ++back) {
+          if (rows.size() != count || list(rows[ahead], key).size() != count)
+            fail(rows, "\"" + std::string(key) + "\" must have " + std::to_string(count) + " rows of "
+                           + std::to_string(count) + " times");
+          all[3 * (ahead * count + back) + kind] = times_.ticks(rows[ahead][back], key, 0);
+        }
+    }
+    return pair_costs::by_stage(std::move(all), static_cast<int>(count));
+  }
+
   // `m`: micro-batches that costs may distinguish.
   costs read_costs(int stage_count, int device_count, int m) const {
     costs made;
@@ -159,7 +183,7 @@ class schedule_reader : json_reader {
     made.on.links = read_links(given, device_count);
     if (given.contains("speeds")) made.on.speeds = read_speeds(given["speeds"], device_count);
     if (given.contains("overlapped"))
-      made.passes.overlapped = times_.ticks(given["overlapped"], "overlapped", 0);
+      made.passes.overlapped = read_pairs(given["overlapped"], stage_count);
     if (file_.contains("costs"))
       made_of(given, "costs", [&] {
         int const chunks = made.passes.sequence_chunks(), per_stage = made.passes.micro_batches();

@@ -133,11 +133,13 @@ ASHLAR_INLINE std::string pytorch_comms_csv(program const& p, csv_dialect dialec
       if (i.code == opcode::clear) return;  // PyTorch's training loop does it
       if (sums && (!reduces || (sharded && i.code == opcode::all_reduce))) return;
       std::string const token = csv_name(i.code, i.what, dialect);
+      // PyTorch has pairs with whole backwards only; others are written one after the other.
+      bool const opens = i.overlaps_next && (&i)[1].what.kind == pass_kind::backward;
       if (in_pair)
         line += ";" + token + ")OVERLAP_F_B";
       else
-        line += (line.empty() ? "" : ",") + std::string(i.overlaps_next ? "(" : "") + token;
-      in_pair = i.overlaps_next;
+        line += (line.empty() ? "" : ",") + std::string(opens ? "(" : "") + token;
+      in_pair = opens;
       if (waits && sums) line += "," + std::to_string(i.what.stage) + "WAIT_REDUCE_GRAD";
     };
     std::vector<send_waits::wait> const waited =

@@ -14,11 +14,6 @@
 
 namespace ashlar::csv_detail {
 
-ASHLAR_INLINE void make_pair(timed_pass& forward, timed_pass& backward) {
-  forward.overlaps = backward.what.stage;
-  backward.overlaps = forward.what.stage;
-}
-
 // Why the passes cannot be timed in their order.
 ASHLAR_INLINE void add_untimed(csv_tokens const& tokens, diagnosis const& d, csv_problems& problems) {
   auto const has_place = [](site const& s) { return s.device >= 0 && s.index >= 0; };
@@ -42,7 +37,7 @@ ASHLAR_INLINE std::string pytorch_csv(schedule const& s, csv_dialect dialect) {
     bool closes = false;
     for (std::size_t i = 0; i < order.size(); ++i) {
       pass const what = order[i].what;
-      bool const opens = order[i].opens_pair();
+      bool const opens = order[i].opens_pair() && order[i].beside == pass_kind::backward;
       if (i > 0) text += closes ? ';' : ',';
       if (opens) text += '(';
       if (old && gives_input_gradient(what.kind))
@@ -82,7 +77,7 @@ ASHLAR_INLINE csv_schedule read_pytorch_csv(csv_tokens const& tokens, csv_proble
                                found.route, costs{}, orders);
       for (std::size_t d = 0; d < orders.size(); ++d)
         for (std::size_t i = 0; i + 1 < orders[d].size(); ++i)
-          if (tokens.lines[d][i].overlaps_next) csv_detail::make_pair(s.order[d][i], s.order[d][i + 1]);
+          if (tokens.lines[d][i].overlaps_next) overlap(s.order[d][i], s.order[d][i + 1]);
       s.mode = tokens.mode;
       if (diagnosis const d = order_walk(s).run(); !d.ok())
         csv_detail::add_untimed(tokens, d, problems);

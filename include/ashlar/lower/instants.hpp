@@ -40,7 +40,7 @@ constexpr schedule without_instants(schedule s) {
     for (tick* each : {&c.forward, &c.backward_input, &c.backward_weight}) *each = finer(*each);
     if (c.recompute != stage_cost::same_as_forward) c.recompute = finer(c.recompute);
   });
-  if (tick& pair = s.cost.passes.overlapped; pair != pass_costs::one_after_the_other) pair = finer(pair);
+  s.cost.passes.overlapped.change_each(finer);
   for_each_link(s.cost.on.links,
                 [&](link_speed& l) { l = {.latency = stretched(l.time_of(s.cost.message), unit)}; });
   if (s.work.empty()) return s;

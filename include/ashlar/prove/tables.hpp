@@ -10,14 +10,13 @@
 namespace ashlar {
 
 // Instruction `i` of a stream that ends before `end`, run overlapped with the next: a forward and a
-// fused backward, neither of which writes what the other uses.
+// backward, an input or a weight pass, neither of which writes what the other uses.
 constexpr bool overlaps_well(program_view const& p, int i, int end) {
   if (i + 1 == end) return false;
   instruction const &self = nth(p.instructions, i),
                     &other = p.instructions[static_cast<std::size_t>(i) + 1];
   if (self.code != opcode::compute || other.code != opcode::compute || self.lane != other.lane
-      || other.overlaps_next || self.what.kind != pass_kind::forward
-      || other.what.kind != pass_kind::backward)
+      || other.overlaps_next || self.what.kind != pass_kind::forward || !is_backward(other.what.kind))
     return false;
   for (operand const& mine : p.operands_of(self))
     for (operand const& theirs : p.operands_of(other))

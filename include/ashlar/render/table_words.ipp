@@ -31,6 +31,8 @@ ASHLAR_INLINE std::string size_of_table(diagnosis const& d) {
       return "costs of chunks of sequences on all stages are " + sizes;
     case table::sequence_chunk_costs:
       return "chunks of a sequence that have costs of their own are " + sizes;
+    case table::pair_costs:
+      return "costs of pairs of stages are " + sizes;
     case table::micro_batch_costs:
       return "micro-batches that have costs of their own are " + sizes;
     case table::device_speeds:

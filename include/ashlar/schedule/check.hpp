@@ -69,8 +69,7 @@ constexpr diagnosis check_passes(schedule const& s, pass_ends& ends) {
           return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
         // A pass does not name its partner's chunk: unless pairs have a cost of their own, all are
         // alike.
-        if (int const q = s.cost.passes.period();
-            q != 1 && s.cost.passes.overlapped == pass_costs::one_after_the_other)
+        if (int const q = s.cost.passes.period(); q != 1 && !s.cost.passes.overlapped.are_given())
           return wrong_size(s.cost.passes.micro_batches() != 0 ? table::micro_batch_costs
                                                                : table::sequence_chunk_costs,
                             q, 1);

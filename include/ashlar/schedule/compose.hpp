@@ -120,7 +120,7 @@ constexpr schedule take(schedule s, micro_batches count) {
     for (timed_pass const& t : order)
       if (t.what.kind == pass_kind::work || t.what.micro_batch < count.value) kept.push_back(t);
     for (std::size_t i = 0; i < kept.size(); ++i)
-      if (!is_paired_right(kept, i)) kept[i].overlaps = -1;
+      if (!is_paired_right(kept, i)) kept[i] = {kept[i].what, kept[i].start};
     order = std::move(kept);
   }
   return s;

@@ -24,9 +24,9 @@ constexpr schedule schedule_from_orders(placement where, std::vector<int> route,
   return s;
 }
 
-// Says which passes run as pairs, where only their starts are known: a forward and a backward of one
-// device that start together, if the first takes time of its own. Nothing else can. What goes with no
-// costs is for checks to refuse.
+// Says which passes run as pairs, where only their starts are known: a forward and a backward (or one of
+// its two passes) of one device that start together, if the first takes time of its own. Nothing else
+// can. What goes with no costs is for checks to refuse.
 constexpr void find_pairs(schedule& s) {
   bool const has_instants = s.cost.passes.has_instants();
   if (has_instants && !check_form(s).ok()) return;
@@ -37,8 +37,7 @@ constexpr void find_pairs(schedule& s) {
       if (first.start != second.start
           || (has_instants && s.cost.of(first.what, static_cast<int>(d)) == 0))
         continue;
-      first.overlaps = second.what.stage;
-      second.overlaps = first.what.stage;
+      overlap(first, second);
     }
   }
 }

@@ -44,7 +44,7 @@ constexpr schedule relocate(schedule s, placement where) {
     for (std::size_t i = index; i < index + together; ++i) {
       timed_pass t = s.order[d][i];
       tick const end = s.end_of(t, static_cast<int>(d));
-      t.overlaps = timed_pass{}.overlaps;
+      t = {t.what, t.start};
       int const route = nth(s.route, t.what.micro_batch);
       nth(orders, where.device_of(route, t.what.stage)).push_back({t, end, turn++});
     }

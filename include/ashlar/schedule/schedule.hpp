@@ -16,12 +16,14 @@
 namespace ashlar {
 
 // A pass and its start in ticks. Its duration is the schedule's cost of the pass (for work, of that part
-// of the job), or of the pair if it shares its slot of time. A forward that overlaps a fused backward
-// stands directly before it in the order; both start and end together, and each names the other's stage.
+// of the job), or of the pair if it shares its slot of time. A forward that overlaps a backward, an
+// input or a weight pass stands directly before it in the order; both start and end together, and each
+// names the other's stage (overlap() makes them a pair).
 struct timed_pass {
   pass what;
   tick start = 0;
-  int overlaps = -1;  // stage of the other pass of the pair; -1: alone
+  int overlaps = -1;                       // stage of the other pass of the pair; -1: alone
+  pass_kind beside = pass_kind::backward;  // of a forward in a pair: the kind of the other pass
 
   constexpr bool opens_pair() const { return overlaps >= 0 && what.kind == pass_kind::forward; }
   constexpr bool closes_pair() const { return overlaps >= 0 && what.kind != pass_kind::forward; }
@@ -64,10 +66,18 @@ struct schedule {
   constexpr tick length_of_unusual(timed_pass const& t, int device) const {
     if (t.what.kind == pass_kind::work) return work.view().duration(part_of(t.what));
     pass const forward{pass_kind::forward, t.opens_pair() ? t.what.stage : t.overlaps, 0};
-    pass const backward{pass_kind::backward, t.opens_pair() ? t.overlaps : t.what.stage, 0};
+    pass const backward{t.opens_pair() ? t.beside : t.what.kind,
+                        t.opens_pair() ? t.overlaps : t.what.stage, 0};
     return cost.of_pair(forward, backward, device);
   }
 };
+
+// Makes a forward and what stands behind it a pair, whether they can be one or not. Their starts stay.
+constexpr void overlap(timed_pass& forward, timed_pass& backward) {
+  forward.overlaps = backward.what.stage;
+  forward.beside = backward.what.kind;
+  backward.overlaps = forward.what.stage;
+}
 
 // Whether the pass at `index` of a device's order is alone or stands right in its pair.
 constexpr bool is_paired_right(std::vector<timed_pass> const& order, std::size_t index) {
@@ -77,8 +87,8 @@ constexpr bool is_paired_right(std::vector<timed_pass> const& order, std::size_t
   if (opens ? index + 1 == order.size() : index == 0) return false;
   timed_pass const& other = order[opens ? index + 1 : index - 1];
   pass_kind const kind = opens ? other.what.kind : t.what.kind;
-  return kind == pass_kind::backward && opens != other.opens_pair() && other.start == t.start
-         && other.what.stage == t.overlaps && t.what.stage == other.overlaps;
+  return is_backward(kind) && kind == (opens ? t : other).beside && opens != other.opens_pair()
+         && other.start == t.start && other.what.stage == t.overlaps && t.what.stage == other.overlaps;
 }
 
 // Its devices have no passes yet. Its stages form a chain.

@@ -72,7 +72,7 @@ ASHLAR_INLINE layout_choice vary(layout_choice c, std::vector<int> const& recomp
     --c.recomputed_chunks;  // to other_stages
   c.sequence_chunks = c.problem.sequence_chunks = sequence_chunks;
   if (how.by_sequence_chunk && how.by_sequence_chunk->passes.sequence_chunks() == sequence_chunks) {
-    tick const overlapped = c.problem.cost.passes.overlapped;
+    pair_costs const overlapped = c.problem.cost.passes.overlapped;
     c.problem.cost.passes = how.by_sequence_chunk->passes;
     c.problem.cost.passes.overlapped = overlapped;
   } else {

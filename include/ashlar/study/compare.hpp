@@ -3,6 +3,7 @@
 
 #include <ashlar/bounds/workload.hpp>
 #include <ashlar/catalog/entry.hpp>
+#include <ashlar/core/part_costs.hpp>
 #include <ashlar/core/sequence_costs.hpp>
 
 #include <optional>
@@ -53,6 +54,8 @@ struct divided_model {
   int piece_count = 1;       // where costs are alike
   int kept_percent = 100;    // what of an activation a recompute leaves until it runs
   causal_share causal = {};  // makes later sequence chunks take longer, unless costs differ by chunk
+  part_costs parts = {};     // if there are any: what the passes of the pieces consist of, of as many
+                             // pieces as `cost` is; pairs follow from these
 };
 
 // No schedule of the same stages on the same devices, with the memory of the one that is compared, takes

@@ -59,6 +59,28 @@ ASHLAR_INLINE diagnosis check_sequence_chunk_count(costs const& cost, int parts,
   return {};
 }
 
+// Of stages with so many slivers of the pieces, of which each is cut into `slivers`. Slivers of one
+// piece stay together: their parts take longer, they do not come more often.
+ASHLAR_INLINE pair_costs pairs_of_stages(part_costs const& pieces, int stage_count, int slivers,
+                                         int in_stage) {
+  part_costs made{.how = pieces.how};
+  tick const count = static_cast<tick>(pieces.stages.size());
+  for (tick stage = 0; stage < stage_count; ++stage) {
+    stage_parts& own = made.stages.emplace_back();
+    for (tick i = stage * in_stage, end = i + in_stage; i < end;) {
+      tick const piece = i / slivers, next = min_of(end, (piece + 1) * slivers);
+      stage_parts const& whole = pieces.stages[static_cast<std::size_t>(piece % count)];
+      for (auto const list : {&stage_parts::forward, &stage_parts::backward})
+        for (pass_part part : whole.*list) {
+          part.duration = saturating_product(part.duration, next - i);
+          (own.*list).push_back(part);
+        }
+      i = next;
+    }
+  }
+  return costs_of(made).overlapped;
+}
+
 // For stages that share the model equally and take each micro-batch in so many `parts`, which may be
 // chunks of its sequence: time is in units so small that all take whole ones. A cut may go through a
 // piece.
@@ -84,7 +106,8 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_
   // Each piece in so many slivers that a stage has whole ones.
   int const common = std::gcd(stage_count, piece_count);
   int const slivers = stage_count / common, in_stage = piece_count / common;
-  int const shared = alike ? std::gcd(in_stage, parts / q) : 1;
+  bool const has_parts = !model.parts.stages.empty();
+  int const shared = alike && !has_parts ? std::gcd(in_stage, parts / q) : 1;
   stage_costs made{cost, saturating_product(slivers, parts / q / shared)};
   std::vector<stage_cost> each;
   for (int stage = 0; stage < (alike ? 1 : stage_count); ++stage)
@@ -104,8 +127,12 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_
   int const m = cost.passes.micro_batches();
   made.cost.passes = m == 0 ? pass_costs::by_stage_and_sequence_chunk(std::move(each), q)
                             : pass_costs::by_stage_and_micro_batch(std::move(each), m);
-  if (tick const pair = cost.passes.overlapped; pair != pass_costs::one_after_the_other)
-    made.cost.passes.overlapped = saturating_product(pair, in_stage / shared);
+  made.cost.passes.overlapped = cost.passes.overlapped;
+  made.cost.passes.overlapped.change_each(
+      [&](tick pair) { return saturating_product(pair, in_stage / shared); });
+  if (has_parts)
+    made.cost.passes.overlapped =
+        pairs_of_stages(model.parts, alike ? 1 : stage_count, slivers, in_stage);
   stretch_transfers(made.cost, made.unit);
   if (q == 1) {
     finer_costs finer = with_causal_chunks(std::move(made.cost), sequence_chunks, model.causal);

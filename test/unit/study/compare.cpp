@@ -120,6 +120,32 @@ TEST_CASE("pieces that differ") {
   CHECK(compare(one_f_one_b(1, 4), {.cost = cost}).makespan == 4 * 18);
 }
 
+TEST_CASE("pieces of parts") {
+  stage_parts const layer{
+      .forward = {{part_resource::compute, 4}, {part_resource::exchange, 3}},
+      .backward = {
+          {part_resource::exchange, 3}, {part_resource::compute, 4}, {part_resource::compute, 2, true}}};
+  part_costs const parts{.stages = {layer}};
+  costs const cost(costs_of(parts));
+  auto const task = [&](char const* name, int pieces, bool known = true) {
+    return compare(*catalog::find(name), {.p = devices{2}, .m = micro_batches{4}},
+                   {.cost = cost, .piece_count = pieces, .parts = known ? parts : part_costs{}});
+  };
+  // A piece for each stage; two of them on a stage, with what is between them; half a piece.
+  CHECK(task("dualpipe", 2).task.cost.passes.overlapped.of(0, pass_kind::backward, 0)
+        == best_braid(layer.forward, layer.backward));
+  stage_parts const two = repeated(layer, 2);
+  CHECK(task("dualpipe", 4).task.cost.passes.overlapped.of(0, pass_kind::backward, 0)
+        == best_braid(two.forward, two.backward));
+  comparison const halves = task("dualpipev", 2);  // in four stages, counted in half ticks
+  CHECK(halves.task.cost.passes.of(0) == stage_cost{7, 7, 2, 7});
+  CHECK(halves.unit == 2);
+  CHECK(halves.task.cost.passes.overlapped.of(0, pass_kind::backward, 0)
+        == best_braid(layer.forward, layer.backward));
+  CHECK(task("dualpipe", 2).makespan == task("dualpipe", 2, false).makespan);
+  CHECK(task("dualpipe", 4).makespan <= task("dualpipe", 4, false).makespan);
+}
+
 TEST_CASE("what is recomputed") {
   schedule const s = recompute(one_f_one_b(2, 4), {0, 1});
   comparison const c = compare(s, {.piece_count = 2, .kept_percent = 10});

@@ -1,0 +1,70 @@
+// From the parts of passes to what they take, alone and as pairs.
+#pragma once
+
+#include <ashlar/core/braid.hpp>
+#include <ashlar/core/pass_costs.hpp>
+#include <ashlar/core/pass_parts.hpp>
+#include <ashlar/core/refuse.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// What the stages' passes consist of; a single entry is of all stages.
+struct part_costs {
+  std::vector<stage_parts> stages = {};
+  braiding how = braiding::best;
+
+  friend constexpr bool operator==(part_costs const&, part_costs const&) = default;
+};
+
+// A pass alone takes the sum of its parts, a forward and a backward (fused, input or weight) of any two
+// stages what their braid takes. Throws violation: rule::tables_agree for no stages,
+// rule::no_duration_is_negative with the pass. O(s^2) braids for s stages that differ.
+constexpr pass_costs costs_of(part_costs const& c) {
+  std::vector<stage_cost> each;
+  for (stage_parts const& s : c.stages) {
+    int const stage = static_cast<int>(each.size());
+    for (pass_kind const kind : {pass_kind::forward, pass_kind::backward})
+      for (pass_part const& part : kind == pass_kind::forward ? s.forward : s.backward)
+        if (part.duration < 0)
+          refuse({.broken = rule::no_duration_is_negative,
+                  .first = {.what = {kind, stage, 0}},
+                  .number = part.duration});
+    each.push_back(cost_of(s));
+  }
+  pass_costs made = static_cast<std::vector<stage_cost>&&>(each);
+  std::size_t const count = c.stages.size(), kinds = 3;
+  std::vector<std::size_t> like;  // the first stage of the same parts
+  for (std::size_t i = 0; i < count; ++i) {
+    std::size_t first = 0;
+    while (!(c.stages[first] == c.stages[i])) ++first;
+    like.push_back(first);
+  }
+  std::vector<tick> pairs;
+  for (std::size_t ahead = 0; ahead < count; ++ahead)
+    for (std::size_t back = 0; back < count; ++back)
+      for (std::size_t k = 0; k < kinds; ++k) {
+        if (like[ahead] == ahead && like[back] == back)
+          pairs.push_back(braided(c.stages[ahead].forward,
+                                  parts_of(c.stages[back], pair_costs::backwards[k]), c.how));
+        else
+          pairs.push_back(pairs[(like[ahead] * count + like[back]) * kinds + k]);
+      }
+  made.overlapped =
+      pair_costs::by_stage(static_cast<std::vector<tick>&&>(pairs), static_cast<int>(count));
+  return made;
+}
+
+// So many layers of the same parts, one after another; the backward goes through them from the last.
+constexpr stage_parts repeated(stage_parts const& layer, int count) {
+  stage_parts all;
+  for (int i = 0; i < count; ++i) {
+    all.forward.insert(all.forward.end(), layer.forward.begin(), layer.forward.end());
+    all.backward.insert(all.backward.end(), layer.backward.begin(), layer.backward.end());
+  }
+  return all;
+}
+
+}  // namespace ashlar

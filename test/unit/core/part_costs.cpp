@@ -1,0 +1,96 @@
+// What passes take that consist of parts, alone and as pairs.
+#include "part_lists.hpp"
+#include "violations.hpp"
+#include <ashlar/block/form.hpp>
+#include <ashlar/core/cost.hpp>
+#include <ashlar/core/part_costs.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace ashlar;
+using namespace part_lists;
+
+namespace {
+
+constexpr stage_parts small_experts() {
+  return {.forward = {computes(4), exchanges(3)},
+          .backward = {exchanges(3), computes(4), computes(2, true)}};
+}
+constexpr stage_parts small_dense() {
+  return {.forward = {computes(5)}, .backward = {computes(5), computes(5, true)}};
+}
+
+constexpr pass first_of(pass_kind kind, int stage) { return {kind, stage, 0}; }
+
+TEST_CASE("passes take the sum of their parts, pairs what their braid takes") {
+  costs const c(costs_of(part_costs{.stages = {small_experts(), small_dense()}}));
+  using enum pass_kind;
+  CHECK(c.of(first_of(forward, 0), 0) == 7);
+  CHECK(c.of(first_of(backward_input, 0), 0) == 7);
+  CHECK(c.of(first_of(backward_weight, 0), 0) == 2);
+  CHECK(c.of(first_of(backward, 0), 0) == 9);
+  CHECK(c.of(first_of(recompute, 0), 0) == 7);
+  CHECK(c.of(first_of(backward, 1), 0) == 10);
+  // The forward's attention beside the backward's combine, its dispatch beside what is left.
+  CHECK(c.of_pair(first_of(forward, 0), first_of(backward, 0), 0) == 10);
+  CHECK(c.of_pair(first_of(forward, 0), first_of(backward_input, 0), 0) == 8);
+  CHECK(c.of_pair(first_of(forward, 0), first_of(backward_weight, 0), 0) == 7);
+  CHECK(c.of_pair(first_of(forward, 0), first_of(backward, 1), 0) == 14);
+  CHECK(c.of_pair(first_of(forward, 1), first_of(backward, 0), 0) == 5 + 6);
+  CHECK(c.of_pair(first_of(forward, 1), first_of(backward, 1), 0) == 15);  // nothing to hide
+  CHECK(check(c, 2, 1, 4, 1).ok());
+  CHECK(check(c, 3, 1, 4, 1).broken == rule::tables_agree);
+}
+
+TEST_CASE("a single stage is all stages") {
+  costs const c(costs_of(part_costs{.stages = {small_experts()}}));
+  CHECK((c.passes.stages() == 0 && c.passes.overlapped.stages() == 1));
+  CHECK(c.of_pair(first_of(pass_kind::forward, 7), first_of(pass_kind::backward, 3), 0) == 10);
+  CHECK(check(c, 5, 5, 4, 1).ok());
+}
+
+TEST_CASE("slow devices, and pairs of other stages than there are") {
+  costs c(costs_of(part_costs{.stages = {small_experts()}}));
+  c.on.speeds = {100, 50};
+  CHECK(c.of_pair(first_of(pass_kind::forward, 0), first_of(pass_kind::backward, 0), 1) == 20);
+  costs pairs(std::vector<stage_cost>(3));
+  pairs.passes.overlapped = pair_costs::by_stage(std::vector<tick>(12, 2), 2);
+  CHECK(check(pairs, 3, 3, 4, 1).broken == rule::tables_agree);
+  CHECK(check(pairs, 3, 3, 4, 1).of == table::pair_costs);
+  CHECK_BREAKS(tables_agree, pair_costs::by_stage(std::vector<tick>(11, 2), 2));
+  CHECK_BREAKS(counts_are_positive, pair_costs::by_stage({}, 0));
+  pairs.passes.overlapped = pair_costs::by_stage({2, 2, -2}, 1);
+  CHECK(check(pairs, 3, 3, 4, 1).broken == rule::no_duration_is_negative);
+}
+
+TEST_CASE("parts that are none are refused") {
+  CHECK_BREAKS(tables_agree, costs_of(part_costs{}));
+  stage_parts wrong = small_dense();
+  wrong.backward[1].duration = -1;
+  try {
+    static_cast<void>(costs_of(part_costs{.stages = {small_dense(), wrong}}));
+    CHECK(false);
+  } catch (violation const& v) {
+    CHECK(v.why.broken == rule::no_duration_is_negative);
+    CHECK(v.why.first.what == first_of(pass_kind::backward, 1));
+    CHECK(v.why.number == -1);
+  }
+}
+
+TEST_CASE("layers of a stage, and all times together") {
+  stage_parts const two = repeated(small_experts(), 2);
+  CHECK(cost_of(two) == stage_cost{14, 14, 4});
+  CHECK((two.forward.size() == 4 && two.backward.size() == 6));
+  pass_costs once = costs_of(part_costs{.stages = {two}});
+  CHECK(once.overlapped.of(0, pass_kind::backward, 0) == 20);  // computing alone takes as long
+  once.overlapped.change_each([](tick t) { return 3 * t; });
+  CHECK(once.overlapped.longest() == 3 * best_braid(two.forward, two.backward));
+  CHECK(once.overlapped.shortest() == 3 * 14);
+}
+
+static_assert(costs_of(part_costs{.stages = {small_experts()}}).overlapped.of(0, pass_kind::backward, 0)
+              == 10);
+
+}  // namespace
