@@ -58,7 +58,7 @@ tallies compare(std::vector<sample> const& all, int changes, int mutants_a_sampl
 }  // namespace
 
 TEST_CASE("one change") {
-  tallies const all = compare(samples(3, 3).take(), 1, 240, 0);
+  tallies const all = compare(samples(3, 3).take(), 1, 300, 0);
   auto const of = [&](mutation kind) { return all[static_cast<std::size_t>(kind)]; };
   // Both verdicts occur, and harmless changes are among the mutants.
   for (auto kind :
