@@ -22,6 +22,9 @@ RUNS = [
          run="--model llama3.1-405b --cluster 2048x8xH100 --sequence 131072 --batch 128",
          layouts={"as stated": "--tensor 8 --context 16 --pipeline 16 --sharding optimizer --layout 7,8,8,8,8,8,8,8,8,8,8,8,8,8,8,7",
                   "a layer a stage": "--tensor 8 --context 16 --pipeline 16 --chunks 8 --ends-as-layers --sharding optimizer"}),
+    dict(name="Nemotron-4 340B", source="arXiv 2406.11704, tables 1 and 2", seconds=8.0, open="chunks",
+         run=f"--model {Path(__file__).parent / 'nemotron-4-340b.json'} --cluster 768x8xH100 --sequence 4096 --batch 2304",
+         layouts={"two chunks": "--tensor 8 --pipeline 12 --chunks 2 --sharding optimizer", "a layer a stage": "--tensor 8 --pipeline 12 --chunks 8 --sharding optimizer"}),
     # 180,000 device hours for 10^12 tokens, 15,360 sequences a step.
     dict(name="DeepSeek-V3", source="arXiv 2412.19437, sections 3.2 and 4.2", seconds=180e3 / 2048 * 3600 / 1e12 * 15360 * 4096, open="division of 61 layers",
          run="--model deepseek-v3 --cluster 256x8xH800 --sequence 4096 --batch 15360", fix="precision=fp8",
