@@ -63,6 +63,7 @@ TEST_CASE("mpi: programs conform, with ordered sums and with the library's") {
       50);
   require_conformance(
       conformance::conforms(every(5, samples), runs({.progress = mpi::progress_by::nobody})), 30);
+  require_conformance(conformance::conforms(every(3, samples), runs({.window = 4})), 30);
 }
 
 TEST_CASE("mpi: programs that offload conform") {

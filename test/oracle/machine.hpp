@@ -6,6 +6,9 @@
 // send of one device to another meets the k-th receive there. So are the reductions of a stage on all
 // its devices, the gathers and scatters of a stage on all data-parallel ranks, and the statistics of all
 // devices and ranks. Slots hold tags, which only the execution moves.
+//
+// With a window of k, the queue of passes may take any of its next k that can start: a pass of a stage,
+// with none but such passes before it that have not ended, and none of these of its own kind and stage.
 #pragma once
 
 #include "oracle/effects.hpp"
@@ -18,8 +21,8 @@ namespace oracle {
 class machine {
  public:
   // One rank stands for all, unless more are to be run side by side.
-  explicit machine(program const& p, int ranks = 1)
-      : all_(p, ranks), effects_(all_), fault_(all_.fault()) {}
+  explicit machine(program const& p, int ranks = 1, std::size_t window = 1)
+      : all_(p, ranks), effects_(all_), fault_(all_.fault()), window_(window) {}
   machine(machine const&) = delete;
   machine& operator=(machine const&) = delete;
 
@@ -30,6 +33,7 @@ class machine {
     all_.find_order();
     state first;
     first.at.resize(all_.queues().size(), 0);
+    first.ahead.resize(all_.queues().size(), 0);
     first.slots.resize(all_.slot_count());
     std::unordered_set<state, state_hash> seen;
     std::vector<state const*> open{&*seen.insert(std::move(first)).first};
@@ -39,9 +43,11 @@ class machine {
       open.pop_back();
       bool ends = true;
       for (std::size_t queue = 0; queue < all_.queues().size(); ++queue) {
-        if (!advance(now, queue, after)) continue;
-        ends = false;
-        if (auto const [at, is_new] = seen.insert(after); is_new) open.push_back(&*at);
+        for (std::size_t offset = 0; offset < (all_.is_of_passes(queue) ? window_ : 1); ++offset) {
+          if (!advance(now, queue, offset, after)) continue;
+          ends = false;
+          if (auto const [at, is_new] = seen.insert(after); is_new) open.push_back(&*at);
+        }
       }
       if (ends && fault_.good) judge_end(now);
       if (fault_.good && seen.size() > limit)
@@ -57,11 +63,23 @@ class machine {
       fault_ = {.good = false, .why = why, .device = all_.device_of(s), .index = s.index};
   }
 
-  // The step that is up on a queue and may start; null if none.
-  step const* up(state const& now, std::size_t queue) const {
-    std::size_t const at = now.at[queue];
-    if (at >= all_.queues()[queue].size()) return nullptr;
+  static bool may_go_ahead(step const& s) {
+    return s.what.code == opcode::compute && s.what.what.kind != pass_kind::work;
+  }
+
+  // The step so far behind the one that is up on a queue, if it may start; null if not.
+  step const* up(state const& now, std::size_t queue, std::size_t offset = 0) const {
+    std::size_t const at = now.at[queue] + offset;
+    if (at >= all_.queues()[queue].size() || (now.ahead[queue] >> offset & 1U) != 0) return nullptr;
     step const& s = all_.all()[all_.queues()[queue][at]];
+    for (std::size_t k = 0; k < offset; ++k) {
+      if ((now.ahead[queue] >> k & 1U) != 0) continue;
+      step const& left = all_.all()[all_.queues()[queue][now.at[queue] + k]];
+      if (!may_go_ahead(left) || !may_go_ahead(s)) return nullptr;
+      if (left.what.what.kind == s.what.what.kind && left.what.what.stage == s.what.what.stage)
+        return nullptr;
+      if (left.what.overlaps_next && k + 1 == offset) return nullptr;
+    }
     for (std::size_t j : all_.after(s))
       if (!has_ended(now, all_.all()[j])) return nullptr;
     if (s.what.overlaps_next)
@@ -70,7 +88,15 @@ class machine {
     return &s;
   }
   bool has_ended(state const& now, step const& s) const {
-    return static_cast<int>(now.at[all_.queue_of(s)]) > s.place;
+    std::size_t const queue = all_.queue_of(s);
+    int const behind = s.place - static_cast<int>(now.at[queue]);
+    return behind < 0 || (behind < 16 && (now.ahead[queue] >> behind & 1) != 0);
+  }
+  void end(state& now, step const& s) const {
+    std::size_t const queue = all_.queue_of(s);
+    now.ahead[queue] = static_cast<std::uint16_t>(
+        now.ahead[queue] | 1U << static_cast<unsigned>(s.place - static_cast<int>(now.at[queue])));
+    for (; (now.ahead[queue] & 1U) != 0; ++now.at[queue]) now.ahead[queue] >>= 1U;
   }
 
   // What happens at once with `s`, which is up, `s` first; nothing if that cannot happen yet, or is
@@ -96,17 +122,17 @@ class machine {
     return together;
   }
 
-  // What is `after` the event that the queue's next step is the first of; false if nothing can happen
-  // there now, or must not.
-  bool advance(state const& now, std::size_t queue, state& after) {
-    step const* const s = up(now, queue);
+  // What is `after` the event that the queue's step so far behind its next is the first of; false if
+  // nothing can happen there now, or must not.
+  bool advance(state const& now, std::size_t queue, std::size_t offset, state& after) {
+    step const* const s = up(now, queue, offset);
     if (s == nullptr) return false;
     std::vector<step const*> const together = event(now, *s);
     if (together.empty()) return false;
     after = now;
     for (step const* t : together) {
       fail(*t, effects_.use(after, *t));
-      ++after.at[all_.queue_of(*t)];
+      end(after, *t);
     }
     if (s->what.code == opcode::send && fault_.good)
       fail(*together[1], effects_.deliver(now, after, *s, *together[1]));
@@ -123,6 +149,7 @@ class machine {
   steps all_;
   effects effects_;
   verdict fault_;
+  std::size_t window_;
 };
 
 }  // namespace oracle

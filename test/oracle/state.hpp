@@ -54,7 +54,8 @@ struct content {
   friend bool operator==(content const&, content const&) = default;
 };
 struct state {
-  std::vector<std::uint8_t> at;  // by queue: how many have ended
+  std::vector<std::uint8_t> at;      // by queue: how many have ended, up to the first that has not
+  std::vector<std::uint16_t> ahead;  // by queue, a bit for each that has ended beyond that
   std::vector<content> slots;
   friend bool operator==(state const&, state const&) = default;
 };
@@ -63,6 +64,7 @@ struct state_hash {
     std::uint64_t h = 0x9e3779b97f4a7c15U;
     auto const mix = [&h](std::uint64_t v) { h = (h ^ v) * 0xff51afd7ed558ccdU, h ^= h >> 29; };
     for (std::uint8_t a : s.at) mix(a);
+    for (std::uint16_t a : s.ahead) mix(a);
     for (content const& c : s.slots)
       mix(static_cast<std::uint64_t>(c.value.kind) << 56
           ^ static_cast<std::uint64_t>(c.value.stage) << 48

@@ -100,6 +100,7 @@ class steps {
     }
     return forward ? 1 : 2;
   }
+  bool is_of_passes(std::size_t queue) const { return queue % static_cast<std::size_t>(lanes_) == 0; }
   std::size_t queue_of(step const& s) const { return queue_of(s.node, s.what.lane); }
   // Of an operand, among the slots of all nodes; and those of a node.
   std::size_t slot(step const& s, std::size_t o) const {

@@ -19,8 +19,9 @@ constexpr bool notifies_when_done(instruction const& i) {
 // one instruction, its first.
 class event_table {
  public:
-  // With `all`, lanes may finish out of order, so that only events say what is done. The cost is at
-  // worst quadratic in the distance between an instruction and what it waits for.
+  // With `all`, lanes may finish out of order, so that only events say what is done; with
+  // `any_pass_order`, passes may begin so, too. The cost is at worst quadratic in the distance between
+  // an instruction and what it waits for.
   constexpr event_table(program_view const& p, int device,
                         wait_detail detail = wait_detail::last_of_a_lane) {
     list_view<instruction> const stream = p.stream(device);
@@ -46,7 +47,8 @@ class event_table {
       }
       int const self = static_cast<int>(i);
       int& end = nth(last, stream[i].lane);
-      before[i] = end;
+      bool const in_turn = detail != wait_detail::any_pass_order || stream[i].lane != compute_lane;
+      if (in_turn) before[i] = end;
       end = self;
       if (before[i] != none) {
         nth(mark, before[i]) |= known_of(before[i]);

@@ -13,7 +13,14 @@ namespace ashlar {
 enum class wait_detail : unsigned char {
   last_of_a_lane,  // enough where the instructions of a lane end in its order
   all,             // each one, those of its own lane too
+  any_pass_order,  // and what is left of the order of passes, where a device may start a later one first
 };
+
+// Whether a device may start this before passes that stand before it: a pass of a stage. What else is on
+// the lane of passes, and work of jobs, keeps its place among all of them.
+constexpr bool may_go_ahead(instruction const& i) {
+  return i.code == opcode::compute && i.what.kind < pass_kind::work;
+}
 
 // For each instruction of a stream, the earlier instructions of other lanes that it has to wait for:
 // those that made what it reads, and those that still use what it overwrites. (Its own lane runs in
@@ -36,6 +43,13 @@ class wait_table {
 
 // Of one device's stream, by position in it. Linear in the operands times the lanes that share a slot
 // (two or three).
+//
+// With wait_detail::any_pass_order, a pass also waits for the one before it of the same kind and stage,
+// so these keep the order of their micro-batches; and what may not go ahead waits for all passes before
+// it and is waited for by all after it. Every wait is for an instruction that stands earlier in the
+// stream, so these are fewer orders than the lane's own: whatever is free of cycles with the lane in
+// order is so without. And any two instructions that use a slot, one of them not to read it, are in the
+// order of the stream: each reads what it would have read, and sums are added in the same order.
 constexpr wait_table waits(program_view const& p, int device,
                            wait_detail detail = wait_detail::last_of_a_lane) {
   // The uses of a slot since its last write: the writer, and its readers as a list through `reads`.
@@ -59,10 +73,15 @@ constexpr wait_table waits(program_view const& p, int device,
   on.reserve(2 * operands);  // each waits for a writer, and each read is waited for, at most once
   int self = 0;
   std::size_t first = 0;  // of this instruction's waits
+  bool const any_order = detail == wait_detail::any_pass_order;
+  dynamic_array<int> before;  // of each stage and kind: the last pass
+  dynamic_array<int> passes;  // since the last that keeps its place
+  int in_place = -1;          // that one
+  if (any_order) before = dynamic_array<int>(static_cast<std::size_t>(p.stage_count) * pass_kinds, -1);
 
   auto const wait_for = [&](int index, int lane) {
     if (index == self) return;
-    if (detail == wait_detail::all) return on.push_back(index);
+    if (detail != wait_detail::last_of_a_lane) return on.push_back(index);
     int const other = nth(stream, index).lane;
     if (other == lane) return;
     for (std::size_t i = first; i < on.size(); ++i)
@@ -85,6 +104,19 @@ constexpr wait_table waits(program_view const& p, int device,
       for (int r = slot.last_read; r >= 0; r = nth(reads, r).earlier)
         wait_for(nth(reads, r).reader, i.lane);
       slot = {self, -1};
+    }
+    if (any_order && i.lane == compute_lane) {
+      if (in_place >= 0) wait_for(in_place, i.lane);
+      if (may_go_ahead(i)) {
+        int& last = nth(before, i.what.stage * pass_kinds + static_cast<int>(i.what.kind));
+        if (last >= 0) wait_for(last, i.lane);
+        last = self;
+        passes.push_back(self);
+      } else {
+        for (int const pass : passes) wait_for(pass, i.lane);
+        passes.clear();
+        in_place = self;
+      }
     }
     first = on.size();
     table.begin_.push_back(static_cast<int>(first));

@@ -56,6 +56,36 @@ bool conflict(program_view const& p, instruction const& a, instruction const& b)
   return false;
 }
 
+// What is left of the order of passes: of a kind and stage, around what keeps its place, and wherever
+// two share a slot that one of them changes.
+TEST_CASE("passes in any order wait for what must come before them, and for nothing later") {
+  for (catalog_case const& c : catalog_cases({2, 3}, {4})) {
+    program const p = c.schedule() | lower();
+    program_view const view = p.view();
+    for (int d = 0; d < p.device_count(); ++d) {
+      auto const stream = view.stream(d);
+      wait_table const table = waits(view, d, wait_detail::any_pass_order);
+      std::size_t const n = stream.size();
+      std::vector<std::vector<char>> after(n, std::vector<char>(n, 0));
+      for (std::size_t i = 0; i < n; ++i)
+        for (int const on : table.of(static_cast<int>(i))) {
+          auto const j = static_cast<std::size_t>(on);
+          CHECK(j < i);
+          after[i][j] = 1;
+          for (std::size_t k = 0; k < j; ++k) after[i][k] = after[i][k] != 0 || after[j][k] != 0;
+        }
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j < i; ++j) {
+          instruction const &a = stream[j], &b = stream[i];
+          bool const passes = a.lane == compute_lane && b.lane == compute_lane;
+          bool const needed = conflict(view, a, b) || (passes && (!may_go_ahead(a) || !may_go_ahead(b)))
+                              || (passes && a.what.kind == b.what.kind && a.what.stage == b.what.stage);
+          if (needed) CHECK(after[i][j] != 0);
+        }
+    }
+  }
+}
+
 // Every conflict between lanes is ordered by lanes and waits, and no wait is for nothing.
 void look_at(program const& p) {
   program_view const view = p.view();

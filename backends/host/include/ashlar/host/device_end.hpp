@@ -14,10 +14,10 @@ namespace ashlar::host {
 
 struct device_end {
   device_end(int number, device_plan const& plan, rank_fabric& fabric, collectives& all,
-             worker_ref<queue> w, instruction_time* times)
+             worker_ref<queue> w, int window, instruction_time* times)
       : worker(w),
         done(static_cast<std::size_t>(plan.size()), times),
-        cursor(plan),
+        cursor(plan, window),
         self(number, plan, fabric, all, done) {}
 
   // Runs a step until its end, or until `stopping`. Throws what the worker throws.

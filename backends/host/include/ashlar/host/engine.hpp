@@ -30,6 +30,7 @@ struct run_options {
   std::uint32_t buffered_depth = 4;           // messages in flight between two devices, if buffered
   bool record = false;                        // keep the times of all instructions
   std::chrono::milliseconds deadline{30000};  // for something to move, unless a worker works
+  int window = 1;  // a device starts the first of its next so many passes that can start; 1: in order
 };
 
 // Runs one step at a time, as runtime says.
@@ -93,6 +94,8 @@ class engine {
   static run_options usable(run_options const& o) {
     if (o.mode == send_mode::buffered && o.buffered_depth == 0)
       throw std::invalid_argument("a buffer between two devices has to hold at least one message");
+    if (o.window < 1)
+      throw std::invalid_argument("a window has at least one pass, not " + std::to_string(o.window));
     return o;
   }
 
@@ -108,7 +111,8 @@ class engine {
       memory_.emplace_back(slots.total, slots.alignment);
       away_.emplace_back(slots.host_total, slots.alignment);
       plans_.emplace_back(view_, rank, d, layout_function(layout), slots, memory_.back().data(),
-                          wait_detail::all, away_.back().data());
+                          options_.window > 1 ? wait_detail::any_pass_order : wait_detail::all,
+                          away_.back().data());
     }
     for (std::size_t rank = 0; rank < workers_.size(); ++rank)
       fabrics_.push_back(std::make_unique<rank_fabric>(view_.device_count, plans_, rank * devices,
@@ -119,9 +123,9 @@ class engine {
       std::size_t const rank = at / devices,
                         first = rank * view_.instructions.size()
                                 + static_cast<std::size_t>(stream_begin(view_, at % devices));
-      ends_.push_back(std::make_unique<device_end>(static_cast<int>(at % devices), plans_[at],
-                                                   *fabrics_[rank], *collectives_, workers_[rank],
-                                                   options_.record ? times_.data() + first : nullptr));
+      ends_.push_back(std::make_unique<device_end>(
+          static_cast<int>(at % devices), plans_[at], *fabrics_[rank], *collectives_, workers_[rank],
+          options_.window, options_.record ? times_.data() + first : nullptr));
     }
     // A waiting thread polls only if that takes the processor from nobody.
     if (plans_.size() <= std::thread::hardware_concurrency())

@@ -39,6 +39,7 @@ struct run_options {
   std::chrono::microseconds period{500};     // between two looks of the thread
   std::size_t piece = std::size_t{1} << 30;  // larger messages are sent in pieces
   std::chrono::milliseconds deadline{30000};
+  int window = 1;  // a process starts the first of its next so many passes that can start; 1: in order
 };
 
 // A step at a time, as runtime says.
@@ -133,6 +134,8 @@ class engine {
       throw std::invalid_argument("a thread for progress needs MPI_THREAD_MULTIPLE");
     if (o.piece == 0 || o.piece > std::size_t{1} << 30)
       throw std::invalid_argument("a piece of a message has 1 to 2^30 bytes");
+    if (o.window < 1)
+      throw std::invalid_argument("a window has at least one pass, not " + std::to_string(o.window));
     program_.prove();
     check_able<device>(view_, worker_);
     return me;
@@ -143,9 +146,10 @@ class engine {
     slot_table const slots = slot_layout(view_, rank(), device_number(), layout_function(layout));
     memory_ = std::make_unique<aligned_memory>(slots.total, slots.alignment);
     away_ = std::make_unique<aligned_memory>(slots.host_total, slots.alignment);
-    plan_ = std::make_unique<device_plan>(view_, rank(), device_number(), layout_function(layout), slots,
-                                          memory_->data(), wait_detail::all, away_->data());
-    cursor_ = std::make_unique<poll_cursor>(*plan_);
+    plan_ = std::make_unique<device_plan>(
+        view_, rank(), device_number(), layout_function(layout), slots, memory_->data(),
+        options_.window > 1 ? wait_detail::any_pass_order : wait_detail::all, away_->data());
+    cursor_ = std::make_unique<poll_cursor>(*plan_, options_.window);
     device_ =
         std::make_unique<device>(comm, view_, *plan_, process_, options_.sums, options_.piece, mutex_);
     watchdog_ = std::make_unique<watchdog>(comm, view_, process_, *device_, options_.deadline);
