@@ -15,12 +15,12 @@ from pathlib import Path
 # Kilobytes after -E -P with libstdc++ 12, rounded up from the larger of two compilers and 5 % more.
 BUDGETS = {
     "ashlar.hpp": 905,  # no text; with copies to the host
-    "block.hpp": 660,  # lists by device
+    "block.hpp": 665,  # lists by device
     "bounds.hpp": 1200,  # one_machine.hpp keeps heaps; links to hosts
     "catalog.hpp": 860,  # searched entries end at closed-form bounds
     "check.hpp": 780,  # with parameter groups, for gradients that work takes, kinds of jobs, and copies to the host
     "conformance.hpp": 3200,  # a test kit: threads, random numbers
-    "core.hpp": 610,
+    "core.hpp": 617,  # how late links may be; times of pairs
     "fill.hpp": 760,
     "interop.hpp": 1690,  # what may be wrong with a program that is written
     "lower.hpp": 1110,  # with a timeline without passes that take no time, and times of late receives
@@ -32,14 +32,14 @@ BUDGETS = {
     "prove.hpp": 1060,  # with the comparison of two programs; copies to the host; views are checked before they are read; ends of passes for lowering
     "render.hpp": 1925,  # pictures of schedules, graphs, curves and studies
     "run.hpp": 1085,  # refusals name their rule and table, views are checked before they are read, workers are referred to, <variant>
-    "schedule.hpp": 720,  # costs by micro-batch; with reorder; what is moved or looked up is checked before
+    "schedule.hpp": 726,  # costs by micro-batch; with reorder; what is moved or looked up is checked before
     "search.hpp": 1785,  # orders of micro-batches; links to hosts; begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
     "simulate.hpp": 1475,  # timelines are checked against their programs
-    "study.hpp": 1395,  # with bounds
+    "study.hpp": 1415,  # with bounds
     "values.hpp": 680,
 }
 EACH_OF_THE_CATALOG = 785  # every header of catalog/
-WITH_SEARCH = {"catalog/searched.hpp": 805, "catalog/searched_entries.hpp": 855}  # the optimizer
+WITH_SEARCH = {"catalog/searched.hpp": 812, "catalog/searched_entries.hpp": 855}  # the optimizer
 LIBRARY = 12  # the budgets are for this version of libstdc++
 
 EVERYWHERE = {"cstddef", "cstdint", "initializer_list", "limits", "utility", "vector"}
