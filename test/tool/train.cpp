@@ -31,6 +31,20 @@ TEST_CASE("train verifies its steps bit by bit") {
   }
 }
 
+TEST_CASE("train: passes may start out of order, and the bits are the same") {
+  for (char const* shape : {"--schedule v-half -p 2 -m 4 --window 4",
+                            "--schedule zb-h1 -p 3 -m 4 --window 8 --data-ranks 2"}) {
+    CAPTURE(shape);
+    tool_result const r = run_tool("train --steps 3 --verify " + std::string(shape) + tiny + corpus());
+    INFO(r.err);
+    CHECK(r.code == 0);
+    CHECK(contains(r.out, "losses and gradients of 2 steps bitwise equal to the sequential model's"));
+  }
+  all_refused(
+      {{"train --window 0" + corpus(), "--window must be from 1"},
+       {"train --window 2 --experts 2" + tiny + corpus(), "--window has no effect with --experts"}});
+}
+
 TEST_CASE("train: a batch may end with a shorter micro-batch") {
   std::string const line =
       "train --schedule v-half -p 2 -m 3 --sequences 3 --steps 3 --verify" + tiny_of_any_size + corpus();

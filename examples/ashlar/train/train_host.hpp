@@ -41,7 +41,7 @@ class host_team : public team<Scalar> {
   using runtime = ashlar::host::runtime<typename team<Scalar>::worker>;
 
   ashlar::host::run_options options() const {
-    return {.record = true, .deadline = t_->options->deadline_ms()};
+    return {.record = true, .deadline = t_->options->deadline_ms(), .window = t_->options->window};
   }
 
   training const* t_;

@@ -159,7 +159,9 @@ class mpi_team : public team<Scalar> {
     require(MPI_Ibarrier(own_, &request));
     runtime_->meet(request);
   }
-  ashlar::mpi::run_options options() const { return {.deadline = t_->options->deadline_ms()}; }
+  ashlar::mpi::run_options options() const {
+    return {.deadline = t_->options->deadline_ms(), .window = t_->options->window};
+  }
 
   training const* t_;
   std::vector<std::byte> united_;

@@ -35,6 +35,7 @@ struct train_options {
   std::string launcher = "mpirun";
   bool verify = false;
   bool skip_nonfinite = false;
+  int window = 1;           // passes of which the first that can start does; 1: in order
   int adapt = 0;            // steps after which a better program is sought; 0: never
   int repeats = 0;          // of what is measured; 0: this is no profile, but a training
   std::string costs = "-";  // where a profile goes

@@ -52,6 +52,8 @@ void require_backend_options(train_options const& o) {
   CLI::App const& command = *o.shape.command;
   must_have_effect(command, {{"--gpus", gpus, "without --backend cuda"},
                              {"--no-graph", gpus, "without --backend cuda"},
+                             {"--window", !gpus, "on --backend cuda, which issues passes in order"},
+                             {"--window", !experts, "with --experts, whose loads count passes in order"},
                              {"--balance", experts, "without --experts"},
                              {"--balance-weight", experts, "without --experts"},
                              {"--loads", experts, "without --experts"},
