@@ -136,4 +136,7 @@ TEST_CASE("gpt_cuda: what does not fit is refused") {
   gpt::config wrong = tiny(2);
   wrong.heads = 3;
   CHECK_THROWS_AS(gpt_cuda::worker<float>(wrong, 3), std::invalid_argument);
+  gpt::config in_shards = tiny(2);
+  in_shards.shards = 1;
+  CHECK_THROWS_AS(gpt_cuda::worker<float>(in_shards, 3), std::invalid_argument);
 }
