@@ -29,12 +29,13 @@ struct config {
   int micro_batches = 8;   // micro-batches of a step, m
   int stages = 4;          // pieces the model is cut into, S
   int shards = 0;          // last of them that each have a part of the head's vocabulary; 0: it is whole
-  bool early = false;      // whether forwards of shards give the gradient of their input already
-  int data_ranks = 1;      // that train together, each on a batch of its own
-  bool tied = false;       // whether the head uses the embedding's matrix
-  int experts = 0;         // in place of each MLP; 0: none
-  int chosen = 2;          // of them for each token
-  double balance = 0.01;   // weight of the loss that spreads tokens over experts, summed over blocks
+  int input_shards = 0;  // first of them that each have a part of the embedding's tokens; 0: it is whole
+  bool early = false;    // whether forwards of shards give the gradient of their input already
+  int data_ranks = 1;    // that train together, each on a batch of its own
+  bool tied = false;     // whether the head uses the embedding's matrix
+  int experts = 0;       // in place of each MLP; 0: none
+  int chosen = 2;        // of them for each token
+  double balance = 0.01;  // weight of the loss that spreads tokens over experts, summed over blocks
 
   static constexpr int most_experts = 64, most_chosen = 8;
 
@@ -52,12 +53,12 @@ struct config {
     return static_cast<double>(sequences_of(micro_batch)) / sequences;
   }
   constexpr int head_width() const { return width / heads; }
-  // Stages one after another, before the shards.
-  constexpr int chain() const { return stages - shards; }
-  // The tokens of a shard of the head.
-  constexpr token_range tokens_of(int shard) const {
-    int const first = shard * vocabulary / shards;
-    return {first, (shard + 1) * vocabulary / shards - first};
+  // Stages one after another, between the shards of the embedding and those of the head.
+  constexpr int chain() const { return stages - shards - input_shards; }
+  // The tokens of one of so many shards.
+  static constexpr token_range tokens_of(int shard, int of) {
+    int const first = shard * vocabulary / of;
+    return {first, (shard + 1) * vocabulary / of - first};
   }
   // Parameters that are stepped as one: those of each stage, and what the first and the last one tie.
   constexpr int groups() const { return stages + (tied ? 1 : 0); }
@@ -95,14 +96,15 @@ inline void require_valid(config const& shape) {
   }
   at_least(shape.stages, 1, "stages");
   at_least(shape.shards, 0, "shards of the head");
-  at_least(shape.chain(), 1, "stages before the shards of the head");
-  if (shape.shards > vocabulary) {
-    throw std::invalid_argument("a vocabulary of " + std::to_string(vocabulary)
-                                + " does not divide into " + std::to_string(shape.shards) + " shards");
-  }
-  if (shape.shards > 0 && shape.tied) {
-    throw std::invalid_argument(
-        "an embedding that is whole on one device cannot be tied to a head in shards on several");
+  at_least(shape.input_shards, 0, "shards of the embedding");
+  at_least(shape.chain(), 1, "stages between shards");
+  for (int const shards : {shape.shards, shape.input_shards})
+    if (shards > vocabulary) {
+      throw std::invalid_argument("a vocabulary of " + std::to_string(vocabulary)
+                                  + " does not divide into " + std::to_string(shards) + " shards");
+    }
+  if (shape.shards + shape.input_shards > 0 && shape.tied) {
+    throw std::invalid_argument("an embedding cannot be tied to a head where one of them is in shards");
   }
   at_least(shape.data_ranks, 1, "data-parallel ranks");
   at_least(shape.experts, 0, "experts");
@@ -143,32 +145,47 @@ struct stage_shape {
   int stage = 0;
   int first_block = 0;
   int blocks = 0;
-  bool first = true;          // also the embedding
-  bool last = true;           // also the final norm, the head and the loss
-  int tokens = 0;             // of a step of one rank, whatever micro-batch `model` is for
-  int shard = -1;             // of the head, by number; -1: a stage before them
-  bool feeds_shards = false;  // also the final norm, for the shards of the head
+  bool first = true;           // also the embedding
+  bool last = true;            // also the final norm, the head and the loss
+  int tokens = 0;              // of a step of one rank, whatever micro-batch `model` is for
+  int shard = -1;              // of the head, by number; -1: a stage before them
+  bool feeds_shards = false;   // also the final norm, for the shards of the head
+  int input_shard = -1;        // of the embedding, by number; -1: a stage after them
+  bool fed_by_shards = false;  // also the places of the embedding, whose tokens are in shards
 
   constexpr bool is_shard() const { return shard >= 0; }
+  constexpr bool is_input_shard() const { return input_shard >= 0; }
   constexpr bool has_norm() const { return last || feeds_shards; }
-  // Of its head.
-  constexpr token_range vocabulary_range() const {
-    return is_shard() ? model.tokens_of(shard) : token_range{};
+  // Whether it has the embedding's tokens, some of them or its places.
+  constexpr bool has_embedding() const { return first || fed_by_shards || is_input_shard(); }
+  // Those of its part of the head, and of its part of the embedding.
+  constexpr token_range head_tokens() const {
+    return is_shard() ? config::tokens_of(shard, model.shards) : token_range{};
+  }
+  constexpr token_range embedding_tokens() const {
+    return is_input_shard() ? config::tokens_of(input_shard, model.input_shards)
+           : fed_by_shards  ? token_range{0, 0}
+                            : token_range{};
   }
 };
 
-// Of C stages before the shards of the head, stage i has blocks [i n / C, (i + 1) n / C). With more
-// stages than blocks, some have none and pass through.
+// Of C stages between the shards, stage i has blocks [i n / C, (i + 1) n / C). With more stages than
+// blocks, some have none and pass through.
 constexpr stage_shape shape_of(config const& model, int stage) {
-  int const chain = model.chain();
-  if (stage >= chain)
-    return {model, stage, model.blocks, 0, false, false, model.tokens(), stage - chain};
-  int const begin = stage * model.blocks / chain;
-  int const end = (stage + 1) * model.blocks / chain;
-  bool const is_end = stage == chain - 1;
-  return {model,          stage,      begin,
-          end - begin,    stage == 0, is_end && model.shards == 0,
-          model.tokens(), -1,         is_end && model.shards > 0};
+  int const chain = model.chain(), i = stage - model.input_shards;
+  stage_shape s{.model = model, .stage = stage, .first = false, .last = false, .tokens = model.tokens()};
+  if (i < 0) {
+    s.input_shard = stage;
+  } else if (i >= chain) {
+    s.first_block = model.blocks;
+    s.shard = i - chain;
+  } else {
+    s.first_block = i * model.blocks / chain;
+    s.blocks = (i + 1) * model.blocks / chain - s.first_block;
+    (model.input_shards > 0 ? s.fed_by_shards : s.first) = i == 0;
+    (model.shards > 0 ? s.feeds_shards : s.last) = i == chain - 1;
+  }
+  return s;
 }
 
 // The stage on the last micro-batch.

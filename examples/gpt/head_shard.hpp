@@ -51,7 +51,7 @@ struct shard_gradients {
   matrix<Scalar> logits;  // rows x tokens of the shard
 
   shard_gradients(carver<Scalar>& from, stage_shape const& shape)
-      : logits(from.take(shape.model.rows(), shape.vocabulary_range().count)) {}
+      : logits(from.take(shape.model.rows(), shape.head_tokens().count)) {}
 };
 
 // What forward keeps, then the working memory of a fused backward.
@@ -63,7 +63,7 @@ struct shard_stash {
 
   shard_stash(carver<Scalar>& from, stage_shape const& shape)
       : input(from.take(shape.model.rows(), shape.model.width)),
-        exponentials(from.take(shape.model.rows(), shape.vocabulary_range().count)),
+        exponentials(from.take(shape.model.rows(), shape.head_tokens().count)),
         gradients(from, shape) {}
 };
 
@@ -96,7 +96,7 @@ void shard_forward(stage_shape const& shape, head<Scalar const> const& weights,
   weights.forward(stash.input, stash.exponentials);
   carver<Scalar> from(statistics);
   shard_statistics<Scalar> const told(from, shape);
-  token_range const own = shape.vocabulary_range();
+  token_range const own = shape.head_tokens();
   for (int i = 0; i < stash.exponentials.rows; ++i) {
     Scalar* const row = stash.exponentials.row(i);
     Scalar const top = maximum<Scalar>(row, own.count);
@@ -130,7 +130,7 @@ template <class Scalar, class Statistics>
 double shard_cross_entropy(stage_shape const& shape, shard_stash<Scalar> const& stash,
                            Statistics const& statistics, std::span<token const> targets, Scalar scale,
                            matrix<Scalar> const& gradient) {
-  token_range const own = shape.vocabulary_range();
+  token_range const own = shape.head_tokens();
   double total = 0;
   for (int i = 0; i < gradient.rows; ++i) {
     row_softmax<Scalar> const all(shape.model.shards, i, statistics);
@@ -141,7 +141,7 @@ double shard_cross_entropy(stage_shape const& shape, shard_stash<Scalar> const& 
     int const wanted = targets[static_cast<std::size_t>(i)];
     if (own.has(wanted)) row[wanted - own.first] -= scale;
     int holder = 0;
-    while (!shape.model.tokens_of(holder).has(wanted)) ++holder;
+    while (!config::tokens_of(holder, shape.model.shards).has(wanted)) ++holder;
     Scalar const logit = statistics(holder).target.data[i] - all.top;
     total += std::log(static_cast<double>(all.mass)) - static_cast<double>(logit);
   }
@@ -165,7 +165,8 @@ void join_early(int shards, Early const& early, Scalar scale, matrix<Scalar> con
   }
 }
 
-// The same from shards whose backwards gave it: each sent(shard) is rows x width.
+// The sum of what shards sent, in their order: each sent(shard) is rows x width. So is the gradient of
+// the shards' input if their backwards gave it.
 template <class Scalar, class Sent>
 void join_late(int shards, Sent const& sent, matrix<Scalar> const& gradient) {
   std::copy_n(sent(0), gradient.size(), gradient.data);

@@ -183,7 +183,9 @@ class model_parameters {
   // A stage on one micro-batch.
   struct sized_stage {
     explicit sized_stage(stage_shape const& s) : shape(s), input_size(stream_size(s)) {
-      if (s.is_shard()) {
+      if (s.is_input_shard()) {
+        weight_stash_size = input_size;  // the gradient, for a backward in two parts
+      } else if (s.is_shard()) {
         stash_size = elements_of<shard_stash<Scalar>, Scalar>(s);
         weight_stash_size = elements_of<shard_gradients<Scalar>, Scalar>(s);
         output_size = elements_of<shard_statistics<Scalar>, Scalar>(s);

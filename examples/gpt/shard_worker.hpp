@@ -1,4 +1,4 @@
-// The passes of the shards of the head, and what all passes of a step have in common.
+// The passes of the shards of the embedding and the head, and what all passes of a step have in common.
 #pragma once
 
 #include "batch.hpp"
@@ -9,6 +9,7 @@
 #include "tensor.hpp"
 #include <ashlar/run/contract.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -73,6 +74,31 @@ class shard_worker : public model_parameters<Scalar> {
     return std::span(all).subspan(static_cast<std::size_t>(micro_batch) * before, rows_of(micro_batch));
   }
 
+  void run_input_shard_forward(ashlar::frame const& f) {
+    sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
+    weights_for(f).embedding.forward(tokens(batch_.inputs, f.what.micro_batch),
+                                     stream_in(s, data(f.outputs[0])));
+  }
+  // `gradient` of the output: in a backward of two parts the weight part finds it in the weight stash.
+  void run_input_shard_backward(ashlar::frame const& f, backward_parts parts, Scalar* gradient) {
+    sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
+    if (!parts.weight) std::copy_n(data(f.inputs[0]), s.input_size, gradient);
+    if (parts.weight)
+      this->template parameters_of<Scalar>(s, data(f.weight_gradient), {})
+          .embedding.backward_weight(tokens(batch_.inputs, f.what.micro_batch), stream_in(s, gradient));
+  }
+  // What the shards of the embedding have made, added up in their order in the stash of the stage after
+  // them.
+  Scalar const* sum_of_shards(ashlar::frame const& f) const {
+    sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
+    auto const stash = laid_out<stage_stash<Scalar>>(s, f.stash, s.stash_size);
+    join_late<Scalar>(
+        this->shape().input_shards,
+        [&f](int shard) -> Scalar const* { return data(f.inputs[static_cast<std::size_t>(shard)]); },
+        stash.stream);
+    return stash.stream.data;
+  }
+
   void run_shard_forward(ashlar::frame const& f, Scalar const* input) {
     sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
     shard_forward<Scalar>(s.shape, weights_for(f).head,
@@ -92,8 +118,7 @@ class shard_worker : public model_parameters<Scalar> {
       if (s.shape.shard == s.shape.model.shards - 1)
         losses_[static_cast<std::size_t>(f.what.micro_batch)] = loss;
       if (!f.outputs.empty())
-        weights_for(f).head.backward_input(gradients.logits, {data(f.outputs[0]), stash.input.rows,
-                                                              stash.input.cols, stash.input.cols});
+        weights_for(f).head.backward_input(gradients.logits, stream_in(s, data(f.outputs[0])));
     }
     if (parts.weight)
       this->template parameters_of<Scalar>(s, data(f.weight_gradient), {})
@@ -114,6 +139,11 @@ class shard_worker : public model_parameters<Scalar> {
   Scalar loss_scale_ = 1;
 
  private:
+  // Rows x width at a place.
+  static matrix<Scalar> stream_in(sized_stage const& s, Scalar* at) {
+    int const width = s.shape.model.width;
+    return {at, s.shape.model.rows(), width, width};
+  }
   // A message of a shard, by the number of the shard.
   template <template <class> class Layout>
   auto told_by(ashlar::frame const& f) const {

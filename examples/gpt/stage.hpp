@@ -21,25 +21,26 @@ namespace gpt {
 // embedding, vocabulary x width, lies elsewhere.
 template <class Scalar>
 struct stage_parameters {
-  gpt::embedding<Scalar> embedding;  // first stage only
+  gpt::embedding<Scalar> embedding;  // first stage; its part of a shard, or of the stage after shards
   repeated<block<Scalar>, Scalar, config> blocks;
   layer_norm<Scalar> norm;  // last stage, or the last before the shards of the head
   gpt::head<Scalar> head;   // last stage, or its part of a shard
 
   stage_parameters(carver<Scalar>& from, stage_shape const& shape, matrix<Scalar> const& tied = {})
-      : embedding(shape.first ? gpt::embedding<Scalar>(from, shape.model, tied)
-                              : gpt::embedding<Scalar>()),
+      : embedding(shape.has_embedding() ? gpt::embedding<Scalar>(
+                      from, shape.model, tied, shape.embedding_tokens(), !shape.is_input_shard())
+                                        : gpt::embedding<Scalar>()),
         blocks(from, shape.model, shape.blocks),
         norm(shape.has_norm() ? layer_norm<Scalar>(from, shape.model.width) : layer_norm<Scalar>()),
         head(shape.last || shape.is_shard()
-                 ? gpt::head<Scalar>(from, shape.model, tied, shape.vocabulary_range())
+                 ? gpt::head<Scalar>(from, shape.model, tied, shape.head_tokens())
                  : gpt::head<Scalar>()) {}
 
   // Calls f(tensor_description, matrix) for each tensor of the stage's own, in an order and under names
   // that do not depend on how the model is cut into stages.
   template <class F>
   void visit(stage_shape const& shape, F&& f) const {
-    if (shape.first) embedding.visit("embedding", shape.model, f);
+    if (shape.has_embedding()) embedding.visit("embedding", shape.model, f);
     for (int i = 0; i < shape.blocks; ++i) {
       blocks[i].visit("block " + std::to_string(shape.first_block + i), shape.model.blocks, f);
     }
@@ -51,14 +52,15 @@ struct stage_parameters {
 // What backward_input leaves for backward_weight.
 template <class Scalar>
 struct stage_gradients {
-  matrix<Scalar> embedding;  // first stage only: rows x width
+  matrix<Scalar> embedding;  // where the embedding or its places are: rows x width
   repeated<block_gradients<Scalar>, Scalar, config> blocks;
   matrix<Scalar> norm;  // where the final norm is: rows x width
   matrix<Scalar> head;  // last stage only: rows x vocabulary
 
   // `room`: the blocks whose gradients are kept at once.
   stage_gradients(carver<Scalar>& from, stage_shape const& shape, int room)
-      : embedding(shape.first ? from.take(shape.model.rows(), shape.model.width) : matrix<Scalar>()),
+      : embedding(shape.has_embedding() ? from.take(shape.model.rows(), shape.model.width)
+                                        : matrix<Scalar>()),
         blocks(from, shape.model, room),
         norm(shape.has_norm() ? from.take(shape.model.rows(), shape.model.width) : matrix<Scalar>()),
         head(shape.last ? from.take(shape.model.rows(), vocabulary) : matrix<Scalar>()) {}
@@ -96,18 +98,16 @@ std::size_t elements_of(stage_shape const& shape) {
   return measure.used();
 }
 
-// From the input (rows x width; unused by the first stage) to the output (unused by the last). Returns
+// From the input (rows x width; unused by the first stage; after shards of the embedding their sum, in
+// the stream) to the output (unused by the last). Returns
 // the loss of the micro-batch at the last stage, else 0.
 template <class Scalar>
 double stage_forward(stage_shape const& shape, stage_parameters<Scalar const> const& weights,
                      stage_stash<Scalar> const& stash, std::span<token const> inputs,
                      std::span<token const> targets, Scalar const* input, Scalar* output) {
   std::size_t const size = stash.stream.size();
-  if (shape.first) {
-    weights.embedding.forward(inputs, stash.stream);
-  } else {
-    std::copy_n(input, size, stash.stream.data);
-  }
+  if (!shape.first && input != stash.stream.data) std::copy_n(input, size, stash.stream.data);
+  if (shape.has_embedding()) weights.embedding.forward(inputs, stash.stream);
   for (int i = 0; i < shape.blocks; ++i) {
     weights.blocks[i].forward(shape.model, stash.blocks[i], stash.stream);
   }
@@ -184,9 +184,10 @@ void stage_backward(stage_shape const& shape, backward_parts parts,
     }
     if (parts.weight) sum.blocks[i].backward_weight(kept, made);
   }
-  if (parts.input && shape.first) std::copy_n(stash.stream.data, size, gradients.embedding.data);
+  if (parts.input && shape.has_embedding())
+    std::copy_n(stash.stream.data, size, gradients.embedding.data);
   if (parts.input && down != nullptr) std::copy_n(stash.stream.data, size, down);
-  if (parts.weight && shape.first) sum.embedding.backward_weight(inputs, gradients.embedding);
+  if (parts.weight && shape.has_embedding()) sum.embedding.backward_weight(inputs, gradients.embedding);
 }
 
 }  // namespace gpt

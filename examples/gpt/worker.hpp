@@ -67,7 +67,7 @@ class worker : public shard_worker<Scalar> {
       case ashlar::slot_kind::gradient:
         return own.gradient_size * sizeof(Scalar);
       case ashlar::slot_kind::checkpoint:
-        return own.shape.first ? 0 : own.input_size * sizeof(Scalar);
+        return own.shape.first || own.shape.is_input_shard() ? 0 : own.input_size * sizeof(Scalar);
       case ashlar::slot_kind::stash:
         return own.stash_size * sizeof(Scalar);
       case ashlar::slot_kind::weight_stash:
@@ -92,7 +92,10 @@ class worker : public shard_worker<Scalar> {
 
   void forward(auto&, ashlar::frame const& f) {
     auto const& shape = at(f.what.stage).shape;
-    Scalar const* const input = shape.first ? nullptr : data(f.inputs[0]);
+    if (shape.is_input_shard()) return this->run_input_shard_forward(f);
+    Scalar const* const input = shape.first           ? nullptr
+                                : shape.fed_by_shards ? this->sum_of_shards(f)
+                                                      : data(f.inputs[0]);
     if (!f.checkpoint.empty() && input != nullptr) {
       std::copy_n(input, at(f.what.stage).on(f.what.micro_batch).input_size, data(f.checkpoint));
     }
@@ -103,6 +106,7 @@ class worker : public shard_worker<Scalar> {
   }
 
   void recompute(auto&, ashlar::frame const& f) {
+    if (at(f.what.stage).shape.is_input_shard()) return;  // it keeps nothing
     if (at(f.what.stage).shape.is_shard()) return this->run_shard_forward(f, data(f.checkpoint));
     run_forward(f, at(f.what.stage).shape.first ? nullptr : data(f.checkpoint), nullptr);
   }
@@ -110,6 +114,8 @@ class worker : public shard_worker<Scalar> {
   // Needs no weight stash: the working memory at the end of the stash is enough.
   void backward(auto&, ashlar::frame const& f) {
     sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
+    if (s.shape.is_input_shard())
+      return this->run_input_shard_backward(f, {true, true}, data(f.inputs[0]));
     if (s.shape.is_shard()) {
       auto const stash = this->template laid_out<shard_stash<Scalar>>(s, f.stash, s.stash_size);
       return this->run_shard_backward(f, {true, true}, stash, stash.gradients);
@@ -138,6 +144,7 @@ class worker : public shard_worker<Scalar> {
   // With what passes from the input part to the weight part in the weight stash.
   void run_split(ashlar::frame const& f, backward_parts parts) {
     sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
+    if (s.shape.is_input_shard()) return this->run_input_shard_backward(f, parts, data(f.weight_stash));
     if (s.shape.is_shard())
       return this->run_shard_backward(
           f, parts, this->template laid_out<shard_stash<Scalar>>(s, f.stash, s.stash_size),
@@ -209,6 +216,9 @@ class worker : public shard_worker<Scalar> {
                            down ? data(f.outputs[0]) : nullptr,
                            this->template parameters_of<Scalar>(s, data(f.weight_gradient), tied),
                            loss_scale_, parts.input ? balance_of(f) : stage_balance{});
+    if (down)  // each shard of the embedding gets the same
+      for (std::size_t i = 1; i < f.outputs.size(); ++i)
+        std::copy_n(data(f.outputs[0]), s.input_size, data(f.outputs[i]));
   }
 
   std::vector<double> balance_losses_;  // by micro-batch and block

@@ -49,7 +49,8 @@ class worker : public parameters<T> {
          gradients kept = gradients::forgotten)
       : parameters<T>(shape, seed, std::move(s), kept == gradients::kept) {
     require_attention(shape.head_width());
-    if (shape.shards > 0) throw std::invalid_argument("on GPUs, the head is whole on one device");
+    if (shape.shards + shape.input_shards > 0)
+      throw std::invalid_argument("on GPUs, embedding and head are whole on one device each");
     if (shape.last_sequences > 0) throw std::invalid_argument("on GPUs, micro-batches are of one size");
     for (int i = 0; i < shape.stages; ++i) stages_.emplace_back(gpt::shape_of(shape, i));
     scratch_.resize(index(this->where().devices()));

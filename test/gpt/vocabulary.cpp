@@ -3,6 +3,7 @@
 #include "support.hpp"
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/input_shards.hpp>
 #include <ashlar/catalog/vocabulary.hpp>
 #include <ashlar/catalog/vocabulary_entries.hpp>
 #include <ashlar/host/runtime.hpp>
@@ -20,6 +21,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 using gpt_test::tensors;
@@ -83,6 +85,23 @@ double difference_between(step_of<double> const& a, step_of<double> const& b) {
   return worst;
 }
 
+// The backwards of the first three stages are two passes, one behind the other.
+ashlar::schedule split_inputs(ashlar::schedule s) {
+  for (auto& order : s.order) {
+    std::vector<ashlar::timed_pass> split;
+    for (ashlar::timed_pass t : order) {
+      bool const is_input = t.what.stage < 3 && t.what.kind == ashlar::pass_kind::backward;
+      if (is_input) t.what.kind = ashlar::pass_kind::backward_input;
+      split.push_back(t);
+      if (!is_input) continue;
+      t.what.kind = ashlar::pass_kind::backward_weight;
+      split.push_back(t);
+    }
+    order = split;
+  }
+  return ashlar::squeeze(std::move(s));
+}
+
 }  // namespace
 
 TEST_CASE("a model whose head lies in shards begins with the weights of the whole one") {
@@ -129,6 +148,40 @@ TEST_CASE("a large logit of one shard leaves nothing of the others, and no numbe
     ashlar::sequential(vocabulary_program(shape), w).run();
     CHECK((w.loss() > 100 && std::isfinite(w.loss())));
     CHECK(std::isfinite(gpt::gradient_norm(std::vector{&w})));
+  }
+}
+
+// Sums of one row and zeros are exact, so that nothing has another order.
+TEST_CASE_TEMPLATE("an embedding in shards changes no bit of losses and gradients", Scalar, float,
+                   double) {
+  using namespace ashlar;
+  for (int const p : {1, 2, 3})
+    for (char const* name : {"1f1b", "zb-h1", "1f1b-recompute"})
+      for (int const last : {0, 1}) {
+        CAPTURE(std::string(name));
+        CAPTURE(p);
+        gpt::config whole = tiny(p, 3), divided = tiny(2 * p, 3);
+        divided.input_shards = p;
+        whole.last_sequences = divided.last_sequences = last;
+        schedule const s = catalog::find(name)->make({devices{p}, micro_batches{whole.micro_batches}});
+        auto const expected = vocabulary_step<sequential, Scalar>(whole, lower(s));
+        program const in_shards = lower(catalog::with_input_shards(s));
+        CHECK(vocabulary_step<sequential, Scalar>(divided, in_shards) == expected);
+        CHECK(vocabulary_step<host::runtime<gpt::worker<Scalar>>, Scalar>(divided, in_shards)
+              == expected);
+      }
+  // With both layers in shards, as with the head alone; the backward of an input's shard may be split.
+  for (auto const gradients : {late, early}) {
+    gpt::config const head = in_shards(tiny(1, 3), 3, gradients);
+    gpt::config both = head;
+    both.stages += 3;
+    both.input_shards = 3;
+    schedule const s =
+        catalog::vocabulary_one_f_one_b(devices{3}, micro_batches{head.micro_batches}, gradients);
+    auto const expected = vocabulary_step<sequential, Scalar>(head, lower(s));
+    schedule const t = catalog::with_input_shards(s);
+    CHECK(vocabulary_step<sequential, Scalar>(both, lower(t)) == expected);
+    CHECK(vocabulary_step<sequential, Scalar>(both, lower(split_inputs(t))) == expected);
   }
 }
 
@@ -201,6 +254,12 @@ TEST_CASE("the last device needs less memory with a head in shards") {
     gpt::worker<float> const a(whole, 1), b(divided, 1);
     CHECK(a.elements(3) - b.elements(3) == head);
     for (int shard = 4; shard < 8; ++shard) CHECK(b.elements(shard) == head / 4);
+    gpt::config both = divided;
+    both.stages += 4;
+    both.input_shards = 4;
+    gpt::worker<float> const c(both, 1);
+    CHECK(b.elements(0) - c.elements(4) == gpt::vocabulary * 16);
+    for (int shard = 0; shard < 4; ++shard) CHECK(c.elements(shard) == gpt::vocabulary * 16 / 4);
     std::size_t const vocabulary = bytes_of_devices(divided, vocabulary_program(divided))[3];
     MESSAGE("bytes of the last device: ", one_f_one_b, ", in shards ", vocabulary);
     CHECK(vocabulary < one_f_one_b - head * kept / 2);
@@ -216,6 +275,12 @@ TEST_CASE("a head that cannot lie in shards is refused") {
   shape.stages = 300;
   shape.shards = 257;
   CHECK_THROWS_AS(require_valid(shape), std::invalid_argument);
+  gpt::config input = tiny(3);
+  input.input_shards = 3;
+  CHECK_THROWS_AS(require_valid(input), std::invalid_argument);
+  input.input_shards = 2;
+  CHECK_NOTHROW(require_valid(input));
+  CHECK_THROWS_AS(require_valid(gpt_test::tied(input)), std::invalid_argument);
   shape.shards = -1;
   CHECK_THROWS_AS(require_valid(shape), std::invalid_argument);
 }

@@ -376,7 +376,8 @@ TEST_CASE("an output layer in shards goes on in other shards, and whole") {
   std::string last = trained("whole_head", two_devices);
   auto const expected = learned_after(last, 8).tensors;
   int step = 8;
-  for (char const* how : {"vocab-2 -p 3", "vocab-1 -p 4", "vocab-2 -p 2", "v-half -p 2"}) {
+  for (char const* how : {"vocab-2 -p 3", "vocab-1 -p 4 --input-shards", "1f1b -p 3 --input-shards",
+                          "vocab-2 -p 2", "v-half -p 2"}) {
     CAPTURE(how);
     std::string const next = fresh_folder("head" + std::to_string(++step));
     tool_result const r =

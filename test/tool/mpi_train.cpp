@@ -17,7 +17,8 @@ TEST_CASE("mpi: processes learn what threads learn, bit by bit, and verify it") 
         "-p 2 -m 2 --schedule chimera --data-ranks 2 --reduction at-end --precision double",
         "-p 2 -m 2 --schedule breadth-first --data-ranks 2 --sharding gradients --reduction at-end",
         "-p 2 -m 2 --schedule interleaved-zb --data-ranks 2 --sharding optimizer --tie-embeddings",
-        "-p 2 -m 2 --schedule zb-h1 --data-ranks 2 --sharding weights", "-p 4 -m 4 --schedule vocab-2",
+        "-p 2 -m 2 --schedule zb-h1 --data-ranks 2 --sharding weights",
+        "-p 4 -m 4 --schedule vocab-2 --input-shards",
         "-p 2 -m 3 --schedule vocab-1 --data-ranks 2 --sharding full",
         "-p 4 -m 3 --schedule zb-h1 --sequences 3 --last-sequences 2"}) {
     CAPTURE(shape);

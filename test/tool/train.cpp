@@ -292,7 +292,10 @@ TEST_CASE("train: an output layer in shards, bit by bit") {
        {"vocab-1 -p 3 -m 4", "vocab-2 -p 3 -m 4", "interlaced -p 2 -m 3 --precision double",
         "vocab-2 -p 1 -m 2", "vocab-1 -p 2 -m 4 --data-ranks 2 --sharding full",
         "vocab-2 -p 2 -m 4 --clip-micro-batches 1", "vocab-2 -p 2 -m 4 --optimizer-step after-norm",
-        "vocab-1 -p 2 -m 4 --experts 3", "vocab-2 -p 2 -m 4 --adapt 1",
+        "vocab-1 -p 2 -m 4 --experts 3", "vocab-2 -p 3 -m 4 --input-shards",
+        "1f1b -p 2 -m 4 --input-shards --last-sequences 1",
+        "zb-h1 -p 2 -m 4 --input-shards --data-ranks 2 --sharding full",
+        "v-half -p 2 -m 4 --input-shards --adapt 1", "vocab-2 -p 2 -m 4 --adapt 1",
         "vocab-2 -p 2 -m 4 --loss-scale 1024 --last-sequences 1"}) {
     CAPTURE(how);
     tool_result const r = run_tool("train --steps 2 --verify --schedule " + std::string(how)
@@ -303,6 +306,10 @@ TEST_CASE("train: an output layer in shards, bit by bit") {
   }
   all_refused(
       {{"train --steps 1 --schedule vocab-2 --tie-embeddings" + corpus(), "cannot be tied to a head"},
+       {"train --steps 1 --schedule 1f1b --input-shards --tie-embeddings" + corpus(), "cannot be tied"},
+       {"train --steps 1 --schedule chimera --input-shards" + corpus(), "more than one route"},
+       {"train --steps 1 --schedule 1f1b --input-shards --clip-micro-batches 1" + corpus(),
+        "do not go together"},
        {"simulate vocab-2 --tie-embeddings", "the output layer in shards on several"},
        {"show vocab-1 --tie-embeddings", "the output layer in shards on several"}});
 }

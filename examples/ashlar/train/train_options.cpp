@@ -32,6 +32,8 @@ void add_training_options(CLI::App& command, train_options& o) {
          "stages on one device, where the schedule leaves the choice");
   number("--waves", o.shape.waves, 1, most_devices,
          "how often a micro-batch goes down the devices and back up (hanayo)");
+  command.add_flag("--input-shards", o.input_shards,
+                   "split the embedding by its tokens over all devices: each looks up its own");
   number("--deadline", o.deadline, 0.1, 86'400,
          "seconds without any progress after which a step is given up");
   add_word(command, "--corpus", o.corpus, "text file, or folder of text files", "PATH");

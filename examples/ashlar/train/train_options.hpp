@@ -18,6 +18,7 @@ namespace tool {
 struct train_options {
   shape_options shape{.name = "v-half"};
   lowering_options lowering;
+  bool input_shards = false;  // whether the embedding's tokens are split over the devices, too
   std::string backend = "host";
   double deadline = 30;  // seconds
   std::string corpus = ".";

@@ -4,6 +4,7 @@
 #include "options/effects.hpp"
 #include "options/number_option.hpp"
 #include "train/train_values.hpp"
+#include <ashlar/catalog/input_shards.hpp>
 #include <ashlar/catalog/vocabulary.hpp>
 #include <ashlar/lower/lower.hpp>
 
@@ -37,13 +38,15 @@ gpt::corpus corpus_of(train_options const& o) {
 // The last stages that are shards of one layer after a chain; 0: all are a chain. Throws usage_error for
 // any other graph.
 int shards_of(train_options const& o, ashlar::schedule const& s) {
-  int const q = s.graph.sequence_chunks(), count = s.stage_count();
-  int const shards = static_cast<int>(s.graph.shards_with(count - 1).size());
+  int const inputs = o.input_shards ? s.device_count() : 0;
+  int const q = s.graph.sequence_chunks(), count = s.stage_count() - inputs;
+  int const shards = static_cast<int>(s.graph.shards_with(s.stage_count() - 1).size());
   ashlar::stages const before{count - shards};
   ashlar::stage_graph const fitting =
       shards == 0 ? chain(before)
                   : ashlar::catalog::chain_with_shards(before, shards, s.graph.gradients());
-  if (before.value < 1 || s.graph != in_sequence_chunks(fitting, q))
+  if (before.value < 1
+      || s.graph != ashlar::catalog::with_input_shards(in_sequence_chunks(fitting, q), inputs))
     throw usage_error(fmt::format(
         "{}: its stages are not a chain, as the layers of the GPT that is trained are, nor a chain and "
         "the shards of its output layer",
@@ -56,6 +59,7 @@ gpt::config shape_of(train_options const& o, ashlar::schedule const& schedule) {
   shape.micro_batches = schedule.micro_batch_count();
   shape.stages = schedule.stage_count();
   shape.shards = shards_of(o, schedule);
+  shape.input_shards = o.input_shards ? schedule.device_count() : 0;
   shape.early = schedule.graph.gives_gradient_early(shape.stages - 1);
   if (shape.stages > most_stages)
     throw usage_error(
@@ -64,9 +68,9 @@ gpt::config shape_of(train_options const& o, ashlar::schedule const& schedule) {
   shape.data_ranks = static_cast<int>(o.lowering.data_ranks);
   shape.tied = o.lowering.tied;
   shape.chosen = std::min(shape.chosen, std::max(shape.experts, 1));
-  if (shape.shards > 0 && o.backend == "cuda")
-    throw usage_error(fmt::format(
-        "{}: an output layer in shards is for --backend host and mpi, not cuda", o.shape.name));
+  if (shape.shards + shape.input_shards > 0 && o.backend == "cuda")
+    throw usage_error(
+        fmt::format("{}: layers in shards are for --backend host and mpi, not cuda", o.shape.name));
   if (shape.last_sequences > 0 && (o.backend == "cuda" || o.clip))
     throw usage_error(fmt::format("--last-sequences and {} do not go together",
                                   o.clip ? "--clip-micro-batches" : "--backend cuda"));
@@ -106,15 +110,23 @@ void must_be_free(train_options const& o, std::optional<checkpoint> const& resum
       o.save));
 }
 
+ashlar::schedule schedule_of(train_options const& o) {
+  ashlar::schedule s = choose(o.shape).schedule;
+  if (!o.input_shards) return s;
+  if (s.where.route_count() > 1)
+    throw usage_error(fmt::format("--input-shards: {} has more than one route", o.shape.name));
+  return ashlar::catalog::with_input_shards(std::move(s));
+}
+
 }  // namespace
 
 int processes_of(train_options const& o) {
-  ashlar::schedule const schedule = choose(o.shape).schedule;
+  ashlar::schedule const schedule = schedule_of(o);
   return schedule.device_count() * shape_of(o, schedule).data_ranks;
 }
 
 training training_of(train_options const& o) {
-  ashlar::schedule schedule = choose(o.shape).schedule;
+  ashlar::schedule schedule = schedule_of(o);
   gpt::config const shape = shape_of(o, schedule);
   schedule = with_values(std::move(schedule), o, shape);
   std::optional<output> trace_to, loads_to;

@@ -3,6 +3,7 @@
 
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/input_shards.hpp>
 #include <ashlar/catalog/vocabulary_entries.hpp>
 #include <ashlar/conformance/programs.hpp>
 #include <ashlar/conformance/random_schedule.hpp>
@@ -44,6 +45,7 @@ ASHLAR_INLINE std::vector<sample_program> sample_programs() {
       block const one = e.block_of(shape);
       add(name + ", split", split_backward(one) | repeat(shape.m) | squeeze());
       add(name + ", recompute", recompute(one) | repeat(shape.m) | squeeze());
+      add(name + ", input layer in shards", catalog::with_input_shards(e.make(shape)));
     }
 
   catalog::shape four{devices{4}, micro_batches{8}};
