@@ -3,6 +3,7 @@
 
 #include <ashlar/bounds.hpp>
 #include <ashlar/lower.hpp>
+#include <ashlar/search/braid.hpp>
 #include <ashlar/search/graph_seeds.hpp>
 #include <ashlar/search/layouts.hpp>
 #include <ashlar/search/micro_batch_order.hpp>

@@ -3,6 +3,7 @@
 
 #include "doors/limits.hpp"
 #include <ashlar/optimize/improve.hpp>
+#include <ashlar/search/braid.hpp>
 #include <ashlar/search/search.hpp>
 
 #include <cstdint>
@@ -25,6 +26,10 @@ inline void of_searches(dice& d) {
                          .limit = limit,
                          .sequence_chunks = d.percent(80) ? 1 : d.between(-1, 3)};
   for (int changes = d.between(0, 2); changes > 0; --changes) change_cost(d, problem.cost);
+  knock([&] {
+    braided_schedule const b = braid(problem, s, objective::makespan, budget.passes);
+    demand(b.reached <= makespan(s));
+  });
   knock([&] {
     search_result const r = search(problem, {.passes = budget.passes, .aim = budget.aim});
     demand(check(r.best).ok() && is_within(r.best, limit) && r.reached >= r.bound_of(budget.aim));

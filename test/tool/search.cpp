@@ -37,6 +37,19 @@ std::vector<std::string> lines_of(std::string const& text) {
 
 }  // namespace
 
+TEST_CASE("search: pairs of parts") {
+  std::string const costs = scratch_file("parts.json", R"({"costs": {"unit": "us", "stages": [{"parts": {
+    "forward": [{"compute": 4}, {"exchange": 3}],
+    "backward": [{"exchange": 3}, {"compute": 4}, {"compute": 4, "of": "weights"}]}}]}})");
+  std::string const asked =
+      "search -p 2 -m 6 --placement v --memory 150% --objective makespan --budget 200 --as json";
+  auto const plain = nlohmann::json::parse(run_tool(asked + " --costs " + costs).out),
+             braided = nlohmann::json::parse(run_tool(asked + " --braid --costs " + costs).out);
+  CHECK(braided["makespan"].get<int>() < plain["makespan"].get<int>());
+  CHECK(braided["costs"]["overlapped"]["backward_input"].size() == 1);
+  CHECK(run_tool(asked + " --braid").code != 0);
+}
+
 TEST_CASE("search: the schedule as JSON keeps the limit and lies above its bound") {
   for (std::string const aim : {"span", "makespan", "program"})
     for (int limit : {2, 4, 8}) {

@@ -14,6 +14,7 @@
 #include "report/layout_names.hpp"
 #include "report/pictures.hpp"
 #include "report/search_run.hpp"
+#include <ashlar/search/braid.hpp>
 #include <ashlar/search/micro_batch_order.hpp>
 
 #include <fmt/core.h>
@@ -146,11 +147,28 @@ void must_be_taken(late_links const& late, choices const& known) {
   });
 }
 
+// Pairs in each, within the evaluations of the search.
+void braid_all(std::vector<ashlar::searched_layout>& all, search_options const& o) {
+  for (ashlar::searched_layout& each : all) {
+    ashlar::search_problem const& problem = each.choice.problem;
+    auto const passes = o.budget.evaluations * 3 * problem.m.value * problem.where.stage_count();
+    ashlar::braided_schedule made = braid(problem, each.result.best, aim_of(o.aim), passes);
+    each.result.best = std::move(made.best);
+    each.result.reached = made.reached;
+    each.result.passes += made.passes;
+    each.result.least = braided_bound(problem);
+  }
+}
+
 int search(CLI::App const& command, search_options o) {
   std::vector<chosen_schedule> const starts = starts_of(command, o);
   must_have_effect(command,
                    {effect_of_dialect(o.format),
                     {"--causal", o.model.sequence_chunks > 1, "without --sequence-chunks"},
+                    {"--braid",
+                     !o.model.graph && o.aim != "program"
+                         && costs_of(o.model.cost, o.model.p, o.model.m).passes.overlapped.are_given(),
+                     "without costs of parts (--costs), on other graphs and for programs"},
                     {"--order", !o.model.cost.per_micro_batch.empty(), "without --per-micro-batch"}});
   complete_placement(o.model);
   must_suit(o.limit, o.model.placement, !o.layers.path.empty() || !o.model.cost.sizes.empty());
@@ -168,8 +186,9 @@ int search(CLI::App const& command, search_options o) {
     return invalid;
   }
   if (o.order) known.feasible = with_orders(known.feasible, aim_of(o.aim));
-  std::vector<ashlar::searched_layout> const all =
+  std::vector<ashlar::searched_layout> all =
       search_layouts(known.feasible, aim_of(o.aim), o.budget, schedules_of(starts, known.feasible));
+  if (o.braid) braid_all(all, o);
   ashlar::searched_layout const& best = all[ashlar::best_of(all)];
   ashlar::schedule const& s = best.result.best;
   time_scale const scale{best.choice.unit, scale_of(o.model).unit};
@@ -196,7 +215,7 @@ void add_search(CLI::App& app, action& chosen) {
       app.add_subcommand("search", "Find the best schedule for given costs under a memory limit");
   auto const o = std::make_shared<search_options>();
   add_layout_options(*command, o->model);
-  command->remove_option(command->get_option("--overlapped"));  // a search makes no such pairs
+  command->remove_option(command->get_option("--overlapped"));  // pairs come from parts
   command
       ->add_option(
           "--start", o->starts,
@@ -218,6 +237,9 @@ void add_search(CLI::App& app, action& chosen) {
       "--order", o->order,
       "also search with the micro-batches of --per-micro-batch in another order, if one is "
       "found that makes the schedules shorter that a search begins with");
+  command->add_flag("--braid", o->braid,
+                    "make pairs of what is found, a forward with a backward, where that is shorter: for "
+                    "--costs with parts");
   add_budget_options(*command, o->budget);
   add_number(*command, "--seconds", o->budget.seconds, 0.01, 1e6,
              "time to search, instead of --budget; what is found then depends on the machine")

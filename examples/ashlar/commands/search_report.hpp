@@ -18,6 +18,7 @@ struct search_options {
   layer_options layers;
   std::string aim = "span";
   bool order = false;  // also with micro-batches in another order
+  bool braid = false;  // and make pairs
   search_budget budget;
   std::vector<std::string> starts;
   std::string format = "text";

@@ -48,35 +48,45 @@ struct workload {
     return on_route.empty() ? micro_batch_count : nth(on_route, route);
   }
   // Ticks of a stage's pass on its device, at least: of the shortest chunk or micro-batch. What the
-  // others take more, extra() says. What pairs save at most, with a forward of any stage, is
-  // taken off the weight pass, for which nothing waits, then off the input pass; a forward is no longer
-  // than a pair of it. So no pair takes less than its passes.
+  // others take more, extra() says. What pairs with fused backwards save at most, with a forward of any
+  // stage, is taken off the weight pass, for which nothing waits, then off the input pass; a forward is
+  // no longer than a pair of it. So no pair takes less than its passes.
   constexpr tick length(pass_kind kind, int stage, int route = 0) const {
     int const device = where.device_of(route, stage);
     if (!overlaps || kind == pass_kind::recompute) return shortest(kind, stage, device);
     using enum pass_kind;
     if (kind == backward)
       return length(backward_input, stage, route) + length(backward_weight, stage, route);
-    int const kinds = overlaps_split ? 3 : 1;
+    constexpr int kinds = 3;
     auto const pair = [&](int ahead, int i, int back) {
       return cost.of_pair({forward, ahead, 0}, {pair_costs::backwards[i], back, 0}, device);
     };
+    if (overlaps_split) {  // a forward runs with one other pass at most: off it comes what they save
+      tick least = shortest(kind, stage, device), saved = 0;
+      for (int other = 0; other < rows(); ++other)
+        for (int i = 0; i < kinds; ++i) {
+          pass_kind const back = pair_costs::backwards[i];
+          if (kind == forward)
+            saved = max_of(saved, longest(forward, stage, device) + longest(back, other, device)
+                                      - pair(stage, i, other));
+          else if (back == backward || back == kind)
+            least = min_of(least, pair(other, i, stage));
+        }
+      return max_of<tick>(0, least - saved);
+    }
     if (kind == forward) {
       tick least = shortest(kind, stage, device);
-      for (int back = 0; back < rows(); ++back)
-        for (int i = 0; i < kinds; ++i) least = min_of(least, pair(stage, i, back));
+      for (int back = 0; back < rows(); ++back) least = min_of(least, pair(stage, 0, back));
       return least;
     }
     tick const input = longest(backward_input, stage, device),
                weight = longest(backward_weight, stage, device);
-    tick saved[] = {0, 0, 0};  // beside a fused backward, an input pass, a weight pass
+    tick saved = 0;
     for (int ahead = 0; ahead < rows(); ++ahead)
-      for (int i = 0; i < kinds; ++i)
-        saved[i] = max_of(saved[i], longest(forward, ahead, device) + (i == 2 ? 0 : input)
-                                        + (i == 1 ? 0 : weight) - pair(ahead, i, stage));
-    tick const off_weight = min_of(weight, max_of(saved[0], saved[2]));
+      saved = max_of(saved, longest(forward, ahead, device) + input + weight - pair(ahead, 0, stage));
+    tick const off_weight = min_of(weight, saved);
     if (kind == backward_weight) return min_of(shortest(kind, stage, device), weight - off_weight);
-    tick const off_input = min_of(input, max_of(saved[1], saved[0] - off_weight));
+    tick const off_input = min_of(input, saved - off_weight);
     return min_of(shortest(kind, stage, device), input - off_input);
   }
   // Ticks that the pass of a chunk or micro-batch takes beyond length(); of pairs, whose partners

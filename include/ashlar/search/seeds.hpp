@@ -16,13 +16,18 @@ struct published_schedule {
 // Whether entries that are searches themselves count.
 enum class searched_entries : unsigned char { taken, left_out };
 
-// Every schedule of the catalog on this very placement, with one route and no overlapped pairs, made for
-// these costs with each group size, number of rounds and waves that make sense; backwards are split. Of
-// m sequences in chunks, those that cut them so. O(passes) each, but for entries that are searches
-// themselves. A search leaves those out: where they begin is in the catalog by a name of its own.
+// Whether schedules with overlapped pairs are left out or alone count; these are not split.
+enum class paired_entries : unsigned char { left_out, alone };
+
+// Every schedule of the catalog on this very placement, with one route and, unless asked for, no
+// overlapped pairs, made for these costs with each group size, number of rounds and waves that make
+// sense; backwards are split. Of m sequences in chunks, those that cut them so. O(passes) each, but for
+// entries that are searches themselves. A search leaves those out: where they begin is in the catalog by
+// a name of its own.
 std::vector<published_schedule> published_on(placement const& where, micro_batches m, costs const& cost,
                                              int sequence_chunks = 1,
-                                             searched_entries searched = searched_entries::taken);
+                                             searched_entries searched = searched_entries::taken,
+                                             paired_entries paired = paired_entries::left_out);
 
 // One micro-batch (sequence) after the other, with split backwards: what holds least. On the first
 // route.

@@ -15,7 +15,8 @@ namespace ashlar {
 
 ASHLAR_INLINE std::vector<published_schedule> published_on(placement const& where, micro_batches m,
                                                            costs const& cost, int sequence_chunks,
-                                                           searched_entries searched) {
+                                                           searched_entries searched,
+                                                           paired_entries paired) {
   std::vector<published_schedule> found;
   int const p = where.device_count();
   if (where.stage_count() % p != 0) return found;
@@ -41,13 +42,15 @@ ASHLAR_INLINE std::vector<published_schedule> published_on(placement const& wher
       if (!(unit.where == where) || unit.mode == execution_mode::inference
           || unit.micro_batch_count() != m.value * sequence_chunks || !(unit.graph == graph))
         continue;
-      bool plain = true;
+      bool pairs = false, recomputes = false;
       for (auto const& order : unit.order)
-        for (timed_pass const& t : order)
-          plain = plain && t.overlaps < 0 && t.what.kind != pass_kind::recompute;
-      if (!plain) continue;
+        for (timed_pass const& t : order) {
+          pairs = pairs || t.overlaps >= 0;
+          recomputes = recomputes || t.what.kind == pass_kind::recompute;
+        }
+      if (recomputes || pairs != (paired == paired_entries::alone)) continue;
       shape.cost = cost;
-      found.push_back({listed, split_backward(e.make(shape))});
+      found.push_back({listed, pairs ? e.make(shape) : split_backward(e.make(shape))});
     }
   }
   return found;

@@ -52,6 +52,13 @@ TEST_CASE("what is published on a placement") {
   for (published_schedule const& known :
        published_on(v_shape(devices{4}), micro_batches{12}, {}, 1, searched_entries::left_out))
     CHECK(!known.entry->is_searched);
+  for (auto const& [where, name] : {std::pair{v_shape(devices{4}), "dualpipev"},
+                                    std::pair{looped(devices{4}, chunks{2}), "combined-1f1b"}}) {
+    auto const paired =
+        published_on(where, micro_batches{12}, {}, 1, searched_entries::left_out, paired_entries::alone);
+    CHECK(!paired.empty());
+    for (published_schedule const& known : paired) CHECK(known.entry->name == std::string(name));
+  }
   // Two routes, pairs, recomputation, inference and sequence chunks are none of it.
   for (placement const& where : {linear(devices{4}), v_shape(devices{4}), looped(devices{4}, chunks{2})})
     for (char const* name : {"chimera", "bitpipe", "gems", "dualpipe", "dualpipev", "inference",
