@@ -1,0 +1,32 @@
+// The best schedule under a limit on memory, where values may leave for the hosts of their devices.
+#pragma once
+
+#include <ashlar/core/literal_optional.hpp>
+#include <ashlar/search/offload.hpp>
+#include <ashlar/search/search.hpp>
+
+namespace ashlar {
+
+// A schedule, and what leaves of it so that devices stay within the limit.
+struct offloaded_schedule {
+  schedule best = {};
+  tick reached = 0;  // what the objective counts
+  bound least = {};  // no schedule is shorter, however much memory there is
+  offload_choice choice = {};
+};
+
+// Searches under limits from the given one up to that of all that there is, and under such as count
+// little of what could have left; takes the shortest schedule that selective_offload() brings within the
+// given limit. No pass waits for a copy. No worse than `plain`, what a search without copies has found,
+// if there is one. Nothing, if none fits: another order might. The budget is divided among at most 21
+// searches; the result depends on it alone. Throws violation: check() of the problem with all memory.
+literal_optional<offloaded_schedule> search_offloaded(search_problem const& problem,
+                                                      host_link const& host, search_budget budget,
+                                                      search_result const* plain = nullptr,
+                                                      task_runner for_each_task = one_after_the_other);
+
+}  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/search/offload_search.ipp>
+#endif
