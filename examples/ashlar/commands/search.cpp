@@ -160,6 +160,46 @@ void braid_all(std::vector<ashlar::searched_layout>& all, search_options const& 
   }
 }
 
+// Layouts where values may leave for hosts: those that are searched without that, and those that leave
+// no schedule without.
+int search_with_hosts(search_options const& o, std::vector<chosen_schedule> const& starts,
+                      choices const& known) {
+  if (o.limit.bytes.empty()) throw usage_error("--host-bandwidth needs --limit-bytes");
+  if (o.budget.seconds > 0 || o.order || o.braid)
+    throw usage_error(fmt::format("--host-bandwidth and {} do not go together", o.braid ? "--braid"
+                                                                                : o.order
+                                                                                    ? "--order"
+                                                                                    : "--seconds"));
+  if (o.format != "text" && o.format != "json")
+    throw usage_error("--host-bandwidth has --as text and json: no other says what leaves");
+  output const to(o.output);
+  ashlar::objective const aim = aim_of(o.aim);
+  std::vector<ashlar::searched_layout> plain;
+  if (!known.feasible.empty())
+    plain = search_layouts(known.feasible, aim, o.budget, schedules_of(starts, known.feasible));
+  std::optional<offloaded_layout> best;
+  auto const offer = [&](ashlar::layout_choice const& c, ashlar::search_result const* without) {
+    time_scale const scale{c.unit, scale_of(o.model).unit};
+    ashlar::host_link link = host_of(o.host, scale);
+    link.speed.bandwidth *= c.memory_unit;
+    std::int64_t const passes = o.budget.evaluations * 3 * c.problem.where.stage_count()
+                                * c.problem.m.value * c.problem.sequence_chunks;
+    auto found = search_offloaded(c.problem, link, {.passes = passes, .seed = o.budget.seed, .aim = aim},
+                                  without);
+    if (!found) return;
+    double const time = static_cast<double>(found->reached) / static_cast<double>(c.unit);
+    if (!best || time < best->time()) best = {c, *found};
+  };
+  for (ashlar::searched_layout const& s : plain) offer(s.choice, &s.result);
+  for (infeasible_layout const& i : known.infeasible) offer(i.choice, nullptr);
+  if (!best) {
+    fmt::print(stderr, "ashlar: no schedule was found that copies bring within the limit on memory\n");
+    return invalid;
+  }
+  to.write(o.format == "json" ? json_of(*best, o) : text_of(*best, o));
+  return done;
+}
+
 int search(CLI::App const& command, search_options o) {
   std::vector<chosen_schedule> const starts = starts_of(command, o);
   must_have_effect(command,
@@ -174,9 +214,12 @@ int search(CLI::App const& command, search_options o) {
   must_suit(o.limit, o.model.placement, !o.layers.path.empty() || !o.model.cost.sizes.empty());
   must_suit(o.layers, o.limit);
   auto const dialect = dialect_of(o.dialect);
-  output const to(o.output);
   choices known = choices_of(o);
   must_be_taken(o.model.late, known);
+  must_have_effect(command,
+                   {{"--host-shared-by", !o.host.bandwidth.empty(), "without --host-bandwidth"}});
+  if (!o.host.bandwidth.empty()) return search_with_hosts(o, starts, known);
+  output const to(o.output);
   if (known.feasible.empty()) {
     auto const smallest =
         std::min_element(known.infeasible.begin(), known.infeasible.end(),
@@ -241,6 +284,7 @@ void add_search(CLI::App& app, action& chosen) {
                     "make pairs of what is found, a forward with a backward, where that is shorter: for "
                     "--costs with parts");
   add_budget_options(*command, o->budget);
+  add_host_link_options(*command, o->host);
   add_number(*command, "--seconds", o->budget.seconds, 0.01, 1e6,
              "time to search, instead of --budget; what is found then depends on the machine")
       ->default_str("")
@@ -275,6 +319,9 @@ void add_search(CLI::App& app, action& chosen) {
       "  ashlar search -p 4 -m 8 --placement linear --memory 200% --forward 20ms --backward-input 26ms\n"
       "    --backward-weight 14ms --link 2-3:60ms --link 3-2:60ms\n"
       "  ashlar search -p 4 -m 16 --placement linear --per-micro-batch micro.csv --order\n"
+      "  ashlar search -p 4 -m 8 --placement linear --forward 20ms --backward-input 20ms "
+      "--backward-weight "
+      "20ms\n    --limit-bytes 2GiB --stash-bytes 1GiB --host-bandwidth 60GB/s\n"
       "  ashlar search -p 4 -m 16 --per-layer layers.csv --memory 60%\n"
       "  ashlar search -p 4 -m 16 --placement looped -v 2 --per-stage costs.csv --seconds 10 --as "
       "pytorch");

@@ -2,6 +2,7 @@
 #include "commands/search_report.hpp"
 
 #include "files/files.hpp"
+#include "options/byte_options.hpp"
 #include "options/shape_options.hpp"
 #include "report/layout_names.hpp"
 #include "report/printed.hpp"
@@ -164,6 +165,61 @@ std::string json_of(std::vector<ashlar::searched_layout> const& all,
   for (ashlar::searched_layout const& s : all) out["layouts"].push_back(facts_of(s));
   for (infeasible_layout const& i : infeasible)
     out["layouts"].emplace_back(asked(i.choice, "infeasible"))["needs"] = i.lacks.needed;
+  return dumped(out) + "\n";
+}
+
+namespace {
+
+ashlar::tick bound_of(offloaded_layout const& best, search_options const& o) {
+  return o.aim == "span" ? best.found.least.span : best.found.least.makespan;
+}
+
+}  // namespace
+
+std::string text_of(offloaded_layout const& best, search_options const& o) {
+  ashlar::offloaded_schedule const& found = best.found;
+  time_scale const scale{best.choice.unit, scale_of(o.model).unit};
+  auto const bytes = [&](ashlar::byte_count held) {
+    return rounded_bytes(held / best.choice.memory_unit);
+  };
+  std::vector<std::vector<std::string>> rows{{"device", "leave", "of", "peak", "on the host"}};
+  for (int d = 0; d < found.best.device_count(); ++d) {
+    auto const at = static_cast<std::size_t>(d);
+    auto const& forwards = found.choice.offload.forwards;
+    auto const leave = std::count_if(forwards.begin(), forwards.end(), [&](ashlar::pass const& f) {
+      return found.best.device_of(f) == d;
+    });
+    auto const all = std::count_if(
+        found.best.order[at].begin(), found.best.order[at].end(),
+        [](ashlar::timed_pass const& t) { return t.what.kind == ashlar::pass_kind::forward; });
+    rows.push_back({std::to_string(d), std::to_string(leave), std::to_string(all),
+                    bytes(found.choice.peak[at]), bytes(found.choice.host_peak[at])});
+  }
+  ashlar::tick const least = bound_of(best, o);
+  return fmt::format("{}: {} {}, no less than {} however much memory there is\n\n",
+                     layout_name(best.choice), o.aim, scale.words(found.reached), scale.words(least))
+         + table(rows);
+}
+
+std::string json_of(offloaded_layout const& best, search_options const& o) {
+  using nlohmann::ordered_json;
+  time_scale scale = scale_of(o.model);
+  if (!scale.is_plain()) scale.ticks_per_unit = best.choice.unit;
+  ashlar::offloaded_schedule const& found = best.found;
+  ordered_json out = ashlar::to_json(found.best, "searched", scale);
+  ordered_json leave = ordered_json::array(), devices = ordered_json::array();
+  for (ashlar::pass const& f : found.choice.offload.forwards) leave.push_back({f.stage, f.micro_batch});
+  for (std::size_t d = 0; d < found.choice.peak.size(); ++d)
+    devices.push_back({{"peak", found.choice.peak[d] / best.choice.memory_unit},
+                       {"host_peak", found.choice.host_peak[d] / best.choice.memory_unit}});
+  out.update({{"objective", o.aim},
+              {"layout", shape_name(best.choice.shape)},
+              {"chunks", best.choice.chunk_count},
+              {"unit", best.choice.unit},
+              {"reached", found.reached},
+              {"bound", bound_of(best, o)},
+              {"offload", std::move(leave)},
+              {"memory", std::move(devices)}});
   return dumped(out) + "\n";
 }
 

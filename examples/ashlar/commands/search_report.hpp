@@ -4,7 +4,9 @@
 #include "options/layer_options.hpp"
 #include "options/layout_options.hpp"
 #include "options/limit_options.hpp"
+#include "options/offload_options.hpp"
 #include "report/search_run.hpp"
+#include <ashlar/search/offload_search.hpp>
 #include <ashlar/search/portfolio.hpp>
 
 #include <string>
@@ -20,6 +22,7 @@ struct search_options {
   bool order = false;  // also with micro-batches in another order
   bool braid = false;  // and make pairs
   search_budget budget;
+  host_options host;  // a link, if values may leave
   std::vector<std::string> starts;
   std::string format = "text";
   std::string dialect = "detect";
@@ -31,6 +34,18 @@ struct infeasible_layout {
   ashlar::layout_choice choice;
   shortfall lacks;
 };
+
+// What was found on a layout where values may leave for the hosts of their devices.
+struct offloaded_layout {
+  ashlar::layout_choice choice;
+  ashlar::offloaded_schedule found;
+
+  // What was reached in ticks of what the costs are of, which all layouts share.
+  double time() const { return static_cast<double>(found.reached) / static_cast<double>(choice.unit); }
+};
+std::string text_of(offloaded_layout const& best, search_options const& o);
+// The schedule as `ashlar emit --as json` writes it, what leaves of it, and figures.
+std::string json_of(offloaded_layout const& best, search_options const& o);
 
 // A table of the layouts, what is proved of the best, and its picture where that is not too long.
 std::string text_of(std::vector<ashlar::searched_layout> const& all,

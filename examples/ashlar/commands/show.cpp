@@ -3,6 +3,7 @@
 #include "options/effects.hpp"
 #include "options/lowering_options.hpp"
 #include "options/number_option.hpp"
+#include "options/offload_options.hpp"
 #include "options/placement_name.hpp"
 #include "options/placement_option.hpp"
 #include "options/shape_options.hpp"
@@ -37,6 +38,7 @@ namespace {
 struct show_options {
   shape_options shape;
   lowering_options lowering;
+  host_options host;
   bool block = false;
   std::string placement = {};
   std::string colour = "auto";
@@ -129,7 +131,9 @@ void print_metrics(ashlar::schedule const& s, time_scale const& scale,
   fmt::print("{}", table(rows));
   auto const sends =
       ranges::count_if(view.instructions, [](auto const& i) { return i.code == opcode::send; });
-  fmt::print("{} instructions, {} transfers\n", view.instructions.size(), sends);
+  auto const copies = ranges::count_if(view.instructions, ashlar::copies_to_or_from_host);
+  fmt::print("{} instructions, {} transfers{}\n", view.instructions.size(), sends,
+             copies > 0 ? fmt::format(", {} copies to and from hosts", copies) : "");
 }
 
 // On another placement, whatever block it was made from.
@@ -165,7 +169,7 @@ int show(show_options const& o) {
   ashlar::text_options const drawing{wants_colour(o.colour), o.width < 0 ? terminal_width() : o.width,
                                      chosen.scale.ticks_per_unit};
   ashlar::schedule const& s = chosen.schedule;
-  ashlar::lower_options const lowering = lowering_of(o.lowering, s.graph);
+  ashlar::lower_options lowering = lowering_of(o.lowering, s.graph);
   must_have_effect(*o.shape.command, effects_of(o, chosen, lowering));
   fmt::print("{}: {}\n", chosen.name, chosen.about);
   fmt::print("{}, {} placement, {}, {}\n\n", counted(s.device_count(), "device"),
@@ -177,6 +181,7 @@ int show(show_options const& o) {
     return done;
   }
   fmt::print("{}\n", ashlar::text(s, drawing));
+  lowering.offload = offload_of(o.host, s);
   print_metrics(s, chosen.scale, lowering);
   return done;
 }
@@ -189,6 +194,7 @@ void add_show(CLI::App& app, action& chosen) {
   add_shape_options(*command, options->shape);
   add_sharing_options(*command, options->lowering);
   add_step_option(*command, options->lowering);
+  add_offload_option(*command, options->host);
   add_tying_option(*command, options->lowering);
   command->add_flag("--block", options->block,
                     "show the building block that is repeated, in units of one pass");

@@ -8,6 +8,7 @@
 #include "options/link_option.hpp"
 #include "options/lowering_options.hpp"
 #include "options/number_option.hpp"
+#include "options/offload_options.hpp"
 #include "options/output_options.hpp"
 #include "options/shape_options.hpp"
 #include "report/printed.hpp"
@@ -20,6 +21,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -36,6 +38,7 @@ namespace {
 struct simulate_options {
   shape_options shape;
   lowering_options lowering;
+  host_options host;
   ashlar::simulation_options run;
   int node_size = 0;
   ashlar::stage_memory bytes = {.checkpoint = 0}, tied;
@@ -104,9 +107,17 @@ simulated_schedule run(simulate_options const& o) {
   stage.sequence_gradient = o.bytes.sequence_state;
   how.memory = with_sizes(stage, o.shape.cost, chosen.schedule.micro_batch_count(), *o.shape.command);
   how.memory.shared = {o.tied};
+  how.cost.on.host = host_of(o.host, scale);
   at.say("lowering it");
-  ashlar::lower_options const lowering = lowering_of(o.lowering, chosen.schedule.graph);
+  ashlar::lower_options lowering = lowering_of(o.lowering, chosen.schedule.graph);
   must_have_effect(*o.shape.command, effects_on(lowering, chosen.schedule, chosen.name));
+  bool const keeps = std::any_of(how.memory.stages.begin(), how.memory.stages.end(),
+                                 [](auto const& each) { return each.stash > 0; });
+  must_have_effect(*o.shape.command,
+                   {{"--offload", keeps, "without --stash-bytes"},
+                    {"--host-bandwidth", o.host.percent > 0, "without --offload"},
+                    {"--host-shared-by", !o.host.bandwidth.empty(), "without --host-bandwidth"}});
+  lowering.offload = offload_of(o.host, chosen.schedule, how.memory, how.cost.on.host);
   ashlar::program low = lower(chosen.schedule, lowering);
   must_be_taken(o.late, [&low](int from, int to) { return is_taken(low, from, to); });
   delay_links(links, o.late, o.shape.cost.others, scale);
@@ -169,6 +180,8 @@ void add_simulate(CLI::App& app, action& chosen) {
   add_shape_options(*command, o->shape);
   add_link_options(*command, *o);
   add_lowering_options(*command, o->lowering);
+  add_offload_option(*command, o->host);
+  add_host_link_options(*command, o->host);
   add_tying_option(*command, o->lowering);
   for (CLI::Option* const size :
        {add_bytes(*command, "--tied-weight-bytes", o->tied.weights, "the tied matrix, once per device"),

@@ -52,12 +52,14 @@ std::string text_of(simulated_schedule const& r) {
   ashlar::tick const length = r.run.makespan(), ideal = makespan(r.chosen.schedule);
   std::vector<std::vector<std::string>> rows{{"device", "busy", "warm-up", "steady", "cool-down",
                                               "exposed", "resident", "peak", "at", "reached by"}};
+  if (r.low.offloads) rows[0].emplace_back("on the host");
   for (std::size_t d = 0; d < r.run.usage.size(); ++d) {
     ashlar::device_usage const& u = r.run.usage[d];
     ashlar::device_memory const& m = r.run.memory[d];
     rows.push_back({std::to_string(d), r.time(u.busy), r.time(u.warm_up), r.time(u.steady),
                     r.time(u.cool_down), r.time(u.exposed), rounded_bytes(m.resident),
                     rounded_bytes(m.peak), r.time(m.peak_time), r.name_of(m.witness)});
+    if (r.low.offloads) rows.back().push_back(rounded_bytes(m.host_peak));
   }
   std::string text =
       fmt::format("{}: {}, {}\n", r.chosen.name, counted(r.chosen.schedule.device_count(), "device"),
@@ -99,6 +101,8 @@ nlohmann::ordered_json json_of(simulated_schedule const& r) {
                      {"witness", m.witness < 0 ? ordered_json() : ordered_json(r.name_of(m.witness))},
                      {"samples", std::move(samples)}}},
                    {"stream", std::move(stream)}});
+    if (r.low.offloads)
+      all.back()["host_memory"] = {{"reserved", m.host_reserved}, {"peak", m.host_peak}};
   }
   for (ashlar::path_step const& s : r.run.critical)
     path.push_back({{"device", r.device_of(s.index)},

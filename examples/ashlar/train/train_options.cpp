@@ -28,6 +28,7 @@ void add_training_options(CLI::App& command, train_options& o) {
   add_sharing_options(command, o.lowering);
   add_order_options(command, o.lowering);
   add_tying_option(command, o.lowering);
+  add_offload_option(command, o.host);
   number("-v,--chunks", o.shape.v, 1, most_devices,
          "stages on one device, where the schedule leaves the choice");
   number("--waves", o.shape.waves, 1, most_devices,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "options/lowering_options.hpp"
+#include "options/offload_options.hpp"
 #include "options/shape_options.hpp"
 
 #include <CLI/CLI.hpp>
@@ -19,6 +20,7 @@ struct train_options {
   shape_options shape{.name = "v-half"};
   lowering_options lowering;
   bool input_shards = false;  // whether the embedding's tokens are split over the devices, too
+  host_options host;  // what leaves
   std::string backend = "host";
   double deadline = 30;  // seconds
   std::string corpus = ".";

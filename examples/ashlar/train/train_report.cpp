@@ -11,6 +11,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -110,6 +111,12 @@ void introduce(training const& t, std::size_t parameters) {
       t.options->shape.name, counted(t.schedule.device_count(), "device"),
       counted(t.schedule.micro_batch_count(), "micro-batch"), words_of_tokens(t.shape),
       t.program.instructions.size());
+  if (t.program.offloads) {
+    auto const leave = std::count_if(t.program.instructions.begin(), t.program.instructions.end(),
+                                     [](auto const& i) { return i.code == ashlar::opcode::offload; });
+    fmt::print("{} of {} values that forwards keep leave for the host and come back\n", leave,
+               t.schedule.stage_count() * t.schedule.micro_batch_count());
+  }
   if (t.shape.data_ranks > 1)
     fmt::print("{} side by side, each on its own part of the batch\n",
                counted(t.shape.data_ranks, "pipeline"));

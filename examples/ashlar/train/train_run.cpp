@@ -59,6 +59,8 @@ void require_backend_options(train_options const& o) {
                              {"--loads", experts, "without --experts"},
                              {"--launcher", o.backend == "mpi" && is_given(command, "--restart"),
                               "without --backend mpi and --restart"}});
+  if (o.host.percent > 0 && o.adapt > 0)
+    throw usage_error("--offload and --adapt do not go together: another program would keep all of it");
   require_value_options(o);
   require_optimizer_step(o);
   if (!gpus && o.precision == "bf16")

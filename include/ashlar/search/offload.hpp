@@ -29,9 +29,14 @@ std::vector<tick> copy_times(memory_model const& memory, int stage_count, host_l
 // check(s), check(limit.memory), rule::tables_agree for budgets. O(n² log n) in the passes of a device.
 offload_choice selective_offload(schedule const& s, memory_limit const& limit, host_link const& host);
 
+// Just what these forwards keep leaves: `fits` unless a pass would wait for it, or a device holds more
+// than the limit. Throws as selective_offload().
+offload_choice offload_exactly(schedule const& s, memory_limit const& limit, host_link const& host,
+                               std::vector<pass> const& forwards);
+
 // At most this share of what the forwards of each device keep, in percent, whatever devices may hold:
-// what lives longest first, and only what comes back in time. Throws violation: check(s),
-// check(memory). O(n² log n) in the passes of a device.
+// first what helps where most is held, what lives longest first, and only what comes back in time.
+// Throws violation: check(s), check(memory). O(n² log n) in the passes of a device.
 offload_choice offload_share(schedule const& s, memory_model const& memory, host_link const& host,
                              int percent);
 

@@ -53,17 +53,23 @@ class device_stays {
 
   // Whether the device can be brought within the budget.
   bool fit(byte_count budget) {
-    for (moment most = highest(); most.bytes > budget; most = highest()) {
-      auto const helps = std::find_if(candidates_.begin(), candidates_.end(), [&](absence const& a) {
-        return a.made + a.copy <= most.time && most.time < a.needed - a.copy && try_add(a, &most.time);
-      });
-      if (helps == candidates_.end()) return false;
-      candidates_.erase(helps);
-    }
+    while (highest().bytes > budget)
+      if (!relieve()) return false;
     return true;
   }
 
+  // Whether these of the device's can leave.
+  bool send(std::vector<pass> const& forwards) {
+    for (absence const& a : candidates_)
+      if (std::find(forwards.begin(), forwards.end(), a.forward) != forwards.end()) away_.push_back(a);
+    place_copies(away_);
+    return std::all_of(away_.begin(), away_.end(), [](absence const& a) { return a.is_in_time(); });
+  }
+
+  // As many leave as may: first what helps where most is held.
   void fill(std::size_t count) {
+    while (away_.size() < count && relieve()) {
+    }
     for (absence const& a : candidates_)
       if (away_.size() < count) try_add(a, nullptr);
   }
@@ -88,6 +94,17 @@ class device_stays {
     tick time = 0;
     byte_count bytes = 0;
   };
+
+  // Lets one more leave that is away at the first moment at which most is held; false: none can.
+  bool relieve() {
+    moment const most = highest();
+    auto const helps = std::find_if(candidates_.begin(), candidates_.end(), [&](absence const& a) {
+      return a.made + a.copy <= most.time && most.time < a.needed - a.copy && try_add(a, &most.time);
+    });
+    if (helps == candidates_.end()) return false;
+    candidates_.erase(helps);
+    return true;
+  }
 
   byte_count kept(pass const& forward) const {
     return memory_.of(forward.stage, forward.micro_batch).kept_by_forward();
@@ -180,6 +197,16 @@ ASHLAR_INLINE offload_choice selective_offload(schedule const& s, memory_limit c
   return search_detail::choose_offload(
       s, limit.memory, host,
       [&](search_detail::device_stays& stays, int d) { return stays.fit(limit.budget_of(d)); });
+}
+
+ASHLAR_INLINE offload_choice offload_exactly(schedule const& s, memory_limit const& limit,
+                                             host_link const& host, std::vector<pass> const& forwards) {
+  if (limit.budget.size() != 1 && static_cast<int>(limit.budget.size()) != s.device_count())
+    refuse(wrong_size(table::device_budgets, limit.budget.size(), s.device_count()));
+  return search_detail::choose_offload(
+      s, limit.memory, host, [&](search_detail::device_stays& stays, int d) {
+        return stays.send(forwards) && stays.peak() <= limit.budget_of(d);
+      });
 }
 
 ASHLAR_INLINE offload_choice offload_share(schedule const& s, memory_model const& memory,

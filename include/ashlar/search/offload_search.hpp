@@ -17,9 +17,10 @@ struct offloaded_schedule {
 
 // Searches under limits from the given one up to that of all that there is, and under such as count
 // little of what could have left; takes the shortest schedule that selective_offload() brings within the
-// given limit. No pass waits for a copy. No worse than `plain`, what a search without copies has found,
-// if there is one. Nothing, if none fits: another order might. The budget is divided among at most 21
-// searches; the result depends on it alone. Throws violation: check() of the problem with all memory.
+// given limit; and moves passes about where these may wait for copies (paged_order.hpp). No worse than
+// `plain`, what a search without copies has found, if there is one. Nothing, if none fits: another order
+// might. The budget is divided among at most 21 searches; the result depends on it alone. Throws
+// violation: check() of the problem with all memory.
 literal_optional<offloaded_schedule> search_offloaded(search_problem const& problem,
                                                       host_link const& host, search_budget budget,
                                                       search_result const* plain = nullptr,

@@ -4,6 +4,7 @@
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/search/offload_search.hpp>
+#include <ashlar/search/paged_order.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -90,22 +91,40 @@ ASHLAR_INLINE literal_optional<offloaded_schedule> search_offloaded(search_probl
   search_start const most(problems[0]);  // throws for what is wrong in all of them
   for (search_problem& other : search_detail::with_less_in_flight(problem))
     problems.push_back(std::move(other));
-  budget.passes = std::max<std::int64_t>(1, budget.passes / static_cast<std::int64_t>(problems.size()));
+  std::int64_t const half = std::max<std::int64_t>(budget.passes / 2, 1);
+  budget.passes = std::max<std::int64_t>(half / static_cast<std::int64_t>(problems.size()), 1);
   bool is_found = false;
   offloaded_schedule found;
   found.least = most.least;
-  auto const offer = [&](search_result const& result) {
-    if (is_found && result.reached >= found.reached) return;
-    offload_choice choice = selective_offload(result.best, problem.limit, host);
-    if (!choice.fits) return;
-    found.best = result.best;
-    found.reached = result.reached;
+  auto const length = [&](schedule const& s) {
+    tick const all = makespan(s), own = span(s);
+    return budget.aim == objective::both ? all + 3 * own : budget.aim == objective::span ? own : all;
+  };
+  auto const offer = [&](schedule const& s, tick reached, offload_choice choice) {
+    if (!choice.fits || (is_found && reached >= found.reached)) return;
+    found.best = s;
+    found.reached = reached;
     found.choice = std::move(choice);
     is_found = true;
   };
-  if (plain != nullptr) offer(*plain);
+  std::vector<schedule> starts = most.seeds;
+  auto const offer_result = [&](search_result const& result) {
+    offer(result.best, result.reached, selective_offload(result.best, problem.limit, host));
+    starts.push_back(result.best);
+  };
+  if (plain != nullptr) offer_result(*plain);
   for (search_problem const& other : problems)
-    if (check(other).ok()) offer(search(other, budget, unwatched, for_each_task));
+    if (check(other).ok()) offer_result(search(other, budget, unwatched, for_each_task));
+  // Passes may also wait for copies. What a program takes with messages on its links is not known here.
+  if (budget.aim != objective::program && !starts.empty()) {
+    paged_order const paging(starts[0], problem.limit, host);
+    std::int64_t passes = 1;
+    for (auto const& order : starts[0].order) passes += static_cast<std::int64_t>(order.size());
+    std::int64_t const moves = half / passes / static_cast<std::int64_t>(starts.size());
+    for (schedule& s : starts)
+      if (improve_paged(paging, s, moves, budget.seed++, length))
+        offer(s, length(s), offload_exactly(s, problem.limit, host, paging.away()));
+  }
   if (!is_found) return std::nullopt;
   return found;
 }

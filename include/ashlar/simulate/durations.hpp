@@ -35,9 +35,15 @@ constexpr transfer_time time_of_transfer(simulation_options const& o, instructio
   return {all, o.latency_holds_lane ? all : moving};
 }
 
-// Of an offload or a reload: the bytes of what the forward keeps go over the device's link to its host.
-constexpr tick time_of_copy(simulation_options const& o, instruction const& i) {
-  return o.cost.on.host.time_of(o.memory.of(i.what.stage, i.what.micro_batch).kept_by_forward());
+// Of an offload or a reload on this device: the bytes of what is in its slots go over the link to the
+// host.
+constexpr tick time_of_copy(simulation_options const& o, program_view const& p, instruction const& i,
+                            int device) {
+  list_view<operand> const operands = p.operands_of(i);
+  if (operands.empty()) return o.cost.on.host.time_of(0);
+  slot_kind const kind = nth(p.slots_of(device), operands[0].slot);
+  return o.cost.on.host.time_of(
+      o.size_of({.kind = kind, .of = i.what.stage, .micro_batch = i.what.micro_batch}, p.stage_count));
 }
 
 // What the data-parallel ranks, and the holders of a group, do together.

@@ -29,6 +29,7 @@ class timed_machine : public lane_machine<timed_machine> {
         line_{std::vector<timed_instruction>(p.instructions.size()), 0},
         lane_(lane_total()),
         shared_(p, o),
+        program_(p.view()),
         work_(p.work.view()) {
     if (o.issue == issue_mode::in_stream) find_issued(p);
   }
@@ -99,7 +100,7 @@ class timed_machine : public lane_machine<timed_machine> {
         return take(first);
       case opcode::offload:
       case opcode::reload:
-        return end_after(first, time_of_copy(o_, at(first)));
+        return end_after(first, time_of_copy(o_, program_, at(first), device_of(first)));
       default:
         for (int i : together) end_after(i, shared_.of(at(i)));
     }
@@ -163,6 +164,7 @@ class timed_machine : public lane_machine<timed_machine> {
   std::vector<lane_state> lane_;  // by device and lane
   std::vector<int> issued_;       // in_stream: the last compute before a transfer in its stream
   shared_durations shared_;
+  program_view program_;
   work_view work_;
 };
 

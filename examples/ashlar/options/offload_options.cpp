@@ -1,0 +1,100 @@
+#include "options/offload_options.hpp"
+
+#include "command.hpp"
+#include "options/limits.hpp"
+#include "options/number_option.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+namespace tool {
+
+namespace {
+
+constexpr std::array bandwidth_units{std::pair{"B/s", 1.0}, std::pair{"kB/s", 1e3},
+                                     std::pair{"MB/s", 1e6}, std::pair{"GB/s", 1e9},
+                                     std::pair{"TB/s", 1e12}};
+
+// Of a unit of time in which ticks may be given.
+double seconds_of(std::string const& unit) {
+  return unit == "s" ? 1 : unit == "ms" ? 1e-3 : unit == "us" ? 1e-6 : unit == "ns" ? 1e-9 : 0;
+}
+
+}  // namespace
+
+void add_offload_option(CLI::App& command, host_options& o) {
+  add_number(command, "--offload", o.percent, 0, 100,
+             "percent of what the forwards of each device keep that leaves for its host and comes back "
+             "before the backward: what lives longest first")
+      ->type_name("PERCENT");
+}
+
+void add_host_link_options(CLI::App& command, host_options& o) {
+  command
+      .add_option("--host-bandwidth", o.bandwidth,
+                  "of the link between a device and its host, each way: 20GB/s where times have a unit, "
+                  "or bytes per tick")
+      ->type_name("BANDWIDTH");
+  add_number(command, "--host-shared-by", o.shared_by, 1, most_devices,
+             "devices that share such a link");
+}
+
+ashlar::host_link host_of(host_options const& o, ashlar::time_scale const& scale) {
+  if (o.bandwidth.empty()) return {};
+  std::string_view const text = o.bandwidth;
+  double value = 0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string_view const unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  double factor = unit.empty() ? 1.0 / static_cast<double>(scale.ticks_per_unit) : 0;
+  for (auto const& [name, bytes] : bandwidth_units)
+    if (unit == name)
+      factor = bytes * seconds_of(scale.unit) / static_cast<double>(scale.ticks_per_unit);
+  if (error != std::errc{} || !(value > 0) || !std::isfinite(value)
+      || (factor == 0 && (unit.empty() || seconds_of(scale.unit) > 0)))
+    throw usage_error(
+        fmt::format("--host-bandwidth is a number of bytes per tick, or as 20GB/s, not '{}'",
+                    o.bandwidth.substr(0, 64)));
+  if (factor == 0)
+    throw usage_error(fmt::format("--host-bandwidth {} needs times with a unit, as in --forward 20ms",
+                                  o.bandwidth.substr(0, 64)));
+  double const in_ticks = value * factor;
+  if (!(in_ticks >= 1) || in_ticks >= 1e15)
+    throw usage_error(fmt::format("--host-bandwidth {} is {} a byte per tick", o.bandwidth.substr(0, 64),
+                                  in_ticks < 1 ? "less than" : "more than can be counted, not"));
+  return {.speed = {.latency = 0, .bandwidth = static_cast<ashlar::byte_count>(in_ticks)},
+          .shared_by = o.shared_by};
+}
+
+ashlar::offload_options offload_of(host_options const& o, ashlar::schedule const& s,
+                                   ashlar::memory_model memory, ashlar::host_link const& host) {
+  if (o.percent == 0) return {};
+  if (s.mode == ashlar::execution_mode::inference)
+    throw usage_error("--offload has no effect without backward passes");
+  // Sizes say what a stage would keep for a recompute; whether there is one, the schedule says.
+  bool const again = std::any_of(s.order.begin(), s.order.end(), [](auto const& order) {
+    return std::any_of(order.begin(), order.end(), [](ashlar::timed_pass const& t) {
+      return t.what.kind == ashlar::pass_kind::recompute;
+    });
+  });
+  if (!again)
+    for (ashlar::stage_memory& each : memory.stages) each.checkpoint = ashlar::stage_memory::all;
+  ashlar::offload_options found = offload_share(s, memory, host, o.percent).offload;
+  if (found.forwards.empty())
+    throw usage_error(
+        "--offload has no effect: nothing is kept long enough to leave and come back in time");
+  return found;
+}
+
+ashlar::offload_options offload_of(host_options const& o, ashlar::schedule const& s) {
+  ashlar::memory_model alike;
+  alike.stages[0].stash = 1;
+  return offload_of(o, s, alike, {});
+}
+
+}  // namespace tool

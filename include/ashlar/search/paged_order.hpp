@@ -1,0 +1,52 @@
+// When the passes of given orders can run if devices have room for few stashes, and the others are on
+// their hosts.
+#pragma once
+
+#include <ashlar/core/function_ref.hpp>
+#include <ashlar/core/machine.hpp>
+#include <ashlar/model/memory_model.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ashlar {
+
+// Each device has room for so many stashes. A forward takes a place, and a backward whose stash is away;
+// where none is free, the stash leaves whose backward comes last in the device's order (Belady, 1966). A
+// pass waits for its place and for its stash.
+class paged_order {
+ public:
+  // For schedules of the stages, costs and memory of `s`.
+  paged_order(schedule const& s, memory_limit const& limit, host_link const& host);
+
+  // Whether it can be asked: no stage recomputes or keeps more from its input to its weight pass, there
+  // is no work, nothing is in pairs, and each device has room for a stash.
+  bool is_possible() const { return is_possible_; }
+  // Sets the starts of the passes in the orders of `s`, which has the same passes in other orders. False
+  // if they wait for each other in a cycle, or for room that nobody gives. O(passes * places).
+  bool time(schedule& s) const;
+  // The forwards whose stashes have left, in the last call.
+  std::vector<pass> const& away() const { return away_; }
+
+ private:
+  class walk;
+
+  std::vector<std::size_t> places_;  // by device
+  std::vector<tick> copies_;         // by stage
+  bool is_possible_ = true;
+  mutable std::vector<pass> away_;
+};
+
+// A better order under that rule, by moves of single passes: the shortest that so many of them find,
+// from the orders of `s` on, which gets it with its starts. False if there is none. `length(schedule)`
+// is what shall be short. The result depends on the arguments alone.
+bool improve_paged(paged_order const& paging, schedule& s, std::int64_t moves, std::uint64_t seed,
+                   function_ref<tick(schedule const&)> length);
+
+}  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/search/paged_order.ipp>
+#endif
