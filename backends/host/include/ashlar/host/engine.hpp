@@ -72,6 +72,8 @@ class engine {
 
   std::vector<instruction_time> const& times() const { return times_; }
   program_view const& view() const { return view_; }
+  std::size_t slot_bytes() const { return bytes_of(memory_); }
+  std::size_t host_slot_bytes() const { return bytes_of(away_); }
 
  private:
   // How far a device has come, and since when.
@@ -82,6 +84,11 @@ class engine {
 
   using clock = std::chrono::steady_clock;
 
+  static std::size_t bytes_of(std::vector<aligned_memory> const& all) {
+    std::size_t sum = 0;
+    for (aligned_memory const& one : all) sum += one.view().size();
+    return sum;
+  }
   static workers able(program_view const& p, workers ranks) {
     if (ranks.empty() || static_cast<int>(ranks.size()) != p.data_ranks)
       throw std::invalid_argument("a program of " + std::to_string(p.data_ranks)

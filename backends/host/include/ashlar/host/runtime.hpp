@@ -34,6 +34,9 @@ class runtime {
   // By instruction of the whole program, rank after rank, of the last step; empty unless options.record.
   std::vector<instruction_time> const& times() const { return engine_.times(); }
   program_view const& view() const { return engine_.view(); }
+  // Bytes of the slots of all devices and ranks, and of those that they offload to.
+  std::size_t slot_bytes() const { return engine_.slot_bytes(); }
+  std::size_t host_slot_bytes() const { return engine_.host_slot_bytes(); }
 
  private:
   engine engine_;

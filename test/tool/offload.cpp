@@ -1,0 +1,92 @@
+// What leaves for the hosts of devices, from end to end: search, simulate, show, train.
+#include "tool/refusals.hpp"
+#include "tool/searching.hpp"
+#include "tool/training.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace {
+
+std::string const even_thirds_in_ms = " --forward 20ms --backward-input 20ms --backward-weight 20ms";
+std::string const offload_question =
+    "-p 3 -m 4 --placement linear --budget 2000 --stash-bytes 1GiB" + even_thirds_in_ms;
+
+}  // namespace
+
+TEST_CASE("search offloads only when asked, and is no worse then") {
+  long before = found(offload_question + " --limit-bytes 2GiB")["reached"];
+  for (std::string const bandwidth : {"10GB/s", "60GB/s", "200GB/s"}) {
+    nlohmann::json const s =
+        found(offload_question + " --limit-bytes 2GiB --host-bandwidth " + bandwidth);
+    CHECK(s["reached"].get<long>() <= before);
+    CHECK(s["reached"].get<long>() >= s["bound"].get<long>());
+    for (auto const& d : s["memory"]) CHECK(d["peak"].get<long>() <= 2L << 30);
+    before = s["reached"];
+  }
+  CHECK(!found(offload_question + " --limit-bytes 2GiB --host-bandwidth 200GB/s")["offload"].empty());
+  tool_result const text =
+      run_tool("search " + offload_question + " --limit-bytes 2GiB --host-bandwidth 60GB/s");
+  CHECK(contains(text.out, "however much memory there is"));
+  CHECK(contains(text.out, "on the host"));
+}
+
+TEST_CASE("simulate times copies over the link, and counts what is on the host") {
+  std::string const line = "simulate gpipe -p 2 -m 6 --as json --stash-bytes 1GiB" + even_thirds_in_ms;
+  auto const simulated = [&](std::string const& more) {
+    return nlohmann::json::parse(run_tool(line + more).out);
+  };
+  nlohmann::json const plain = simulated(""), away = simulated(" --offload 50 --host-bandwidth 100GB/s");
+  CHECK(away["makespan"] == plain["makespan"]);
+  CHECK(away["by_device"][0]["memory"]["peak"].get<long>()
+        < plain["by_device"][0]["memory"]["peak"].get<long>());
+  CHECK(away["by_device"][0]["host_memory"]["peak"].get<long>() > 0);
+  CHECK(!plain["by_device"][0].contains("host_memory"));
+  // Half of the bandwidth: fewer leave, or they are there for longer.
+  nlohmann::json const shared = simulated(" --offload 50 --host-bandwidth 100GB/s --host-shared-by 2");
+  CHECK(shared["makespan"] == plain["makespan"]);
+  CHECK(shared != away);
+}
+
+TEST_CASE("show counts copies and slots on the host") {
+  tool_result const r = run_tool("show gpipe -p 2 -m 4 --offload 50");
+  CHECK(contains(r.out, "stash on the host slots"));
+  CHECK(contains(r.out, "copies to and from hosts"));
+}
+
+TEST_CASE("train gives the bits of the sequential model when stashes and checkpoints leave") {
+  using namespace training_test;
+  for (std::string const how : {"1f1b -p 2 -m 4 --offload 100", "1f1b-recompute -p 2 -m 3 --offload 50",
+                                "v-half -p 2 -m 4 --offload 60 --data-ranks 2 --sharding full"}) {
+    tool_result const r = run_tool("train --steps 2 --verify --schedule " + how + tiny + corpus());
+    CAPTURE(how);
+    CAPTURE(r.err);
+    CHECK(r.code == 0);
+    CHECK(contains(r.out, "leave for the host and come back"));
+    CHECK(contains(r.out, "bitwise equal to the sequential model's"));
+  }
+}
+
+TEST_CASE("offload is refused where it has no effect or no meaning") {
+  all_refused({
+      {"simulate 1f1b --offload 50", "--offload has no effect without --stash-bytes"},
+      {"simulate 1f1b --host-bandwidth 3", "--host-bandwidth has no effect without --offload"},
+      {"simulate 1f1b --stash-bytes 1GiB --offload 50 --host-shared-by 2",
+       "--host-shared-by has no effect without --host-bandwidth"},
+      {"simulate 1f1b --stash-bytes 1GiB --offload 50 --host-bandwidth 3GB/s",
+       "needs times with a unit"},
+      {"simulate 1f1b --stash-bytes 1GiB --offload 50 --host-bandwidth fast", "not 'fast'"},
+      {"simulate 1f1b --stash-bytes 1GiB --offload 50 --host-bandwidth 0.5" + even_thirds_in_ms,
+       "less than a byte per tick"},
+      {"simulate 1f1b --stash-bytes 1GiB --offload 50 --host-bandwidth 1", "--offload has no effect"},
+      {"simulate inference --stash-bytes 1GiB --offload 50", "without backward passes"},
+      {"show 1f1b --offload 101", "--offload"},
+      {"search -p 2 -m 2 --host-bandwidth 3", "--host-bandwidth needs --limit-bytes"},
+      {"search -p 2 -m 2 --host-shared-by 3", "--host-shared-by has no effect without --host-bandwidth"},
+      {"search --as svg " + offload_question + " --limit-bytes 2GiB --host-bandwidth 60GB/s",
+       "--host-bandwidth has --as text and json"},
+      {"train --offload 50 --adapt 2", "--offload and --adapt do not go together"},
+  });
+}
