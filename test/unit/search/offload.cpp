@@ -16,21 +16,22 @@ using namespace ashlar;
 
 namespace {
 
-constexpr stage_cost thirds{.forward = 10, .backward_input = 10, .backward_weight = 10};
+constexpr stage_cost offload_thirds{.forward = 10, .backward_input = 10, .backward_weight = 10};
 
-schedule made(char const* name, int p, int m) {
-  return retime(catalog::find(name)->make({.p = devices{p}, .m = micro_batches{m}}), costs(thirds));
+schedule offload_schedule(char const* name, int p, int m) {
+  return retime(catalog::find(name)->make({.p = devices{p}, .m = micro_batches{m}}),
+                costs(offload_thirds));
 }
 
-memory_limit bytes(byte_count budget) {
+memory_limit offload_limit(byte_count budget) {
   memory_limit limit{.memory = {}, .budget = {budget}};
   limit.memory.stages[0].stash = 100;
   return limit;
 }
 
 // What a simulation of the program says, with the same copies.
-simulation simulated(schedule const& s, memory_limit const& limit, host_link const& host,
-                     offload_options const& offload) {
+simulation offload_simulation(schedule const& s, memory_limit const& limit, host_link const& host,
+                              offload_options const& offload) {
   simulation_options o;
   o.cost = s.cost;
   o.cost.on.host = host;
@@ -51,8 +52,8 @@ TEST_CASE("what lives longest leaves first, as little as is needed, and the simu
   host_link const host{.speed = {.bandwidth = 20}};  // half of a forward
   for (char const* name : {"gpipe", "1f1b", "eager-1f1b", "zb-h2", "interleaved-zb", "v-zb"})
     for (int share : {90, 75, 60}) {
-      schedule const s = made(name, 4, 8);
-      memory_limit limit = bytes(0);
+      schedule const s = offload_schedule(name, 4, 8);
+      memory_limit limit = offload_limit(0);
       std::vector<byte_count> const held = peak_memory(s, limit.memory);
       byte_count const all = *std::max_element(held.begin(), held.end());
       limit.budget = {all * share / 100};
@@ -60,7 +61,7 @@ TEST_CASE("what lives longest leaves first, as little as is needed, and the simu
       CAPTURE(name);
       CAPTURE(share);
       if (!choice.fits) continue;
-      simulation const run = simulated(s, limit, host, choice.offload);
+      simulation const run = offload_simulation(s, limit, host, choice.offload);
       CHECK(run.makespan() == makespan(s));
       for (std::size_t d = 0; d < run.memory.size(); ++d) {
         CHECK(run.memory[d].peak <= limit.budget[0]);
@@ -72,13 +73,14 @@ TEST_CASE("what lives longest leaves first, as little as is needed, and the simu
 
 TEST_CASE(
     "more than half of the activations leave for nothing where a copy is half as long as its passes") {
-  schedule const s = made("1f1b", 4, 32);
-  memory_limit const limit = bytes(0);
+  schedule const s = offload_schedule("1f1b", 4, 32);
+  memory_limit const limit = offload_limit(0);
   std::vector<byte_count> const before = peak_memory(s, limit.memory);
   offload_choice const some = offload_share(s, limit.memory, {.speed = {.bandwidth = 20}}, 60);
   CHECK(some.offload.forwards.size() <= 4 * 19);
   CHECK(some.peak[0] < before[0]);
-  CHECK(simulated(s, limit, {.speed = {.bandwidth = 20}}, some.offload).makespan() == makespan(s));
+  CHECK(offload_simulation(s, limit, {.speed = {.bandwidth = 20}}, some.offload).makespan()
+        == makespan(s));
   CHECK(offload_share(s, limit.memory, {}, 0).offload.forwards.empty());
   // A link that takes as long as all of the step carries nothing.
   CHECK(
@@ -86,36 +88,39 @@ TEST_CASE(
 }
 
 TEST_CASE("what does not fit is said not to") {
-  schedule const s = made("gpipe", 2, 4);
-  CHECK(selective_offload(s, bytes(400), {}).offload.forwards.empty());
-  CHECK(selective_offload(s, bytes(400), {}).fits);
-  CHECK(!selective_offload(s, bytes(99), {}).fits);
-  CHECK(!selective_offload(s, bytes(200), {.speed = {.bandwidth = 1}}).fits);
-  memory_limit wrong = bytes(400);
+  schedule const s = offload_schedule("gpipe", 2, 4);
+  CHECK(selective_offload(s, offload_limit(400), {}).offload.forwards.empty());
+  CHECK(selective_offload(s, offload_limit(400), {}).fits);
+  CHECK(!selective_offload(s, offload_limit(99), {}).fits);
+  CHECK(!selective_offload(s, offload_limit(200), {.speed = {.bandwidth = 1}}).fits);
+  memory_limit wrong = offload_limit(400);
   wrong.budget = {1, 2, 3};
   CHECK_THROWS_AS(static_cast<void>(selective_offload(s, wrong, {})), violation);
 }
 
-search_problem problem(byte_count budget) {
-  return {
-      .where = linear(devices{3}), .m = micro_batches{4}, .cost = costs(thirds), .limit = bytes(budget)};
+search_problem offload_problem(byte_count budget) {
+  return {.where = linear(devices{3}),
+          .m = micro_batches{4},
+          .cost = costs(offload_thirds),
+          .limit = offload_limit(budget)};
 }
 
 TEST_CASE(
     "a search that may offload is never worse, and less memory or bandwidth never makes it better") {
   search_budget const budget{.passes = 40'000, .aim = objective::makespan};
   for (byte_count const limit : {100, 200}) {
-    search_result const plain = search(problem(limit), budget);
+    search_result const plain = search(offload_problem(limit), budget);
     tick before = plain.reached;
     for (byte_count const bandwidth : {1, 10, 20, 0}) {  // 0: bytes take no time
       host_link const host{.speed = {.bandwidth = bandwidth}};
-      auto const found = search_offloaded(problem(limit), host, budget, &plain);
+      auto const found = search_offloaded(offload_problem(limit), host, budget, &plain);
       REQUIRE(found);
       CAPTURE(bandwidth);
       CHECK(found->reached <= before);
       CHECK(found->reached >= found->least.makespan);
       before = found->reached;
-      simulation const run = simulated(found->best, bytes(limit), host, found->choice.offload);
+      simulation const run =
+          offload_simulation(found->best, offload_limit(limit), host, found->choice.offload);
       CHECK(run.makespan() == found->reached);
       for (device_memory const& m : run.memory) CHECK(m.peak <= limit);
     }

@@ -12,7 +12,7 @@ using namespace ashlar;
 
 namespace {
 
-memory_limit places(byte_count count) {
+memory_limit paged_places(byte_count count) {
   memory_limit limit{.memory = {}, .budget = {count}};
   limit.memory.stages[0].stash = 1;
   return limit;
@@ -29,7 +29,7 @@ TEST_CASE("passes wait for their places and for what is away, and the choice of 
       for (tick copy : {0, 3, 10, 25}) {
         schedule s = paged_case(name, 3, 6);
         host_link const host{.speed = {.latency = copy}};
-        paged_order const paging(s, places(room), host);
+        paged_order const paging(s, paged_places(room), host);
         CAPTURE(name);
         CAPTURE(room);
         CAPTURE(copy);
@@ -38,7 +38,7 @@ TEST_CASE("passes wait for their places and for what is away, and the choice of 
         if (!paging.time(s)) continue;
         CHECK(check(s).ok());
         CHECK(makespan(s) >= before);
-        offload_choice const choice = offload_exactly(s, places(room), host, paging.away());
+        offload_choice const choice = offload_exactly(s, paged_places(room), host, paging.away());
         for (byte_count peak : choice.peak) CHECK(peak <= room);
         if (copy == 0) CHECK(makespan(s) == before);
       }
@@ -47,7 +47,7 @@ TEST_CASE("passes wait for their places and for what is away, and the choice of 
 TEST_CASE("where there is room for all nothing leaves and nobody waits") {
   schedule s = paged_case("zb-h2", 3, 6);
   schedule const before = s;
-  paged_order const paging(s, places(6), {.speed = {.latency = 50}});
+  paged_order const paging(s, paged_places(6), {.speed = {.latency = 50}});
   CHECK(paging.time(s));
   CHECK(paging.away().empty());
   CHECK(makespan(s) == makespan(before));
@@ -55,7 +55,7 @@ TEST_CASE("where there is room for all nothing leaves and nobody waits") {
 
 TEST_CASE("one place: a stash leaves before the next is made, and a cycle is found") {
   schedule s = paged_case("gpipe", 2, 2);
-  paged_order const paging(s, places(1), {.speed = {.latency = 5}});
+  paged_order const paging(s, paged_places(1), {.speed = {.latency = 5}});
   REQUIRE(paging.time(s));
   CHECK(paging.away().size() >= 2);
   CHECK(s.order[0][1].start == 15);                  // the first stash has left then
@@ -65,7 +65,7 @@ TEST_CASE("one place: a stash leaves before the next is made, and a cycle is fou
 
 TEST_CASE("moves of passes only make it shorter, by the same steps each time") {
   schedule const first = paged_case("1f1b", 3, 4);
-  paged_order const paging(first, places(1), {.speed = {.latency = 5}});
+  paged_order const paging(first, paged_places(1), {.speed = {.latency = 5}});
   auto const length = [](schedule const& s) { return makespan(s); };
   schedule a = first, b = first, none = first;
   CHECK(improve_paged(paging, none, 0, 1, length));
@@ -77,14 +77,14 @@ TEST_CASE("moves of passes only make it shorter, by the same steps each time") {
 
 TEST_CASE("what the rule does not know it refuses") {
   schedule const s = paged_case("1f1b", 2, 2);
-  memory_limit limit = places(2);
+  memory_limit limit = paged_places(2);
   limit.memory.stages[0].weight_stash = 1;
   CHECK(!paged_order(s, limit, {}).is_possible());
-  limit = places(2);
+  limit = paged_places(2);
   limit.memory.stages[0].checkpoint = 0;
   CHECK(!paged_order(s, limit, {}).is_possible());
-  CHECK(!paged_order(s, places(0), {}).is_possible());
-  CHECK(!paged_order(paged_case("dualpipev", 2, 4), places(2), {}).is_possible());
+  CHECK(!paged_order(s, paged_places(0), {}).is_possible());
+  CHECK(!paged_order(paged_case("dualpipev", 2, 4), paged_places(2), {}).is_possible());
 }
 
 }  // namespace
