@@ -20,7 +20,7 @@ struct train_options {
   shape_options shape{.name = "v-half"};
   lowering_options lowering;
   bool input_shards = false;  // whether the embedding's tokens are split over the devices, too
-  host_options host;  // what leaves
+  host_options host;          // what leaves
   std::string backend = "host";
   double deadline = 30;  // seconds
   std::string corpus = ".";
