@@ -14,7 +14,7 @@ using namespace shapes;
 
 namespace {
 
-constexpr std::vector<pass> computes(program const& p, int device) {
+constexpr std::vector<pass> passes_computed_by(program const& p, int device) {
   std::vector<pass> found;
   for (instruction const& i : p.view().stream(device))
     if (i.code == opcode::compute) found.push_back(i.what);
@@ -25,7 +25,7 @@ constexpr bool keeps_order(schedule const& s, program const& p) {
   for (int d = 0; d < s.device_count(); ++d) {
     std::vector<pass> order;
     for (timed_pass const& t : s.order[static_cast<std::size_t>(d)]) order.push_back(t.what);
-    if (computes(p, d) != order) return false;
+    if (passes_computed_by(p, d) != order) return false;
   }
   return true;
 }

@@ -23,7 +23,7 @@ pass_costs lengths(std::vector<int> const& each) {
   return pass_costs::by_stage_and_micro_batch(all, static_cast<int>(each.size()));
 }
 
-schedule made(char const* name, int p, std::vector<int> const& each) {
+schedule schedule_named(char const* name, int p, std::vector<int> const& each) {
   return catalog::find(name)->make({.p = devices{p},
                                     .m = micro_batches{static_cast<int>(each.size())},
                                     .cost = costs(lengths(each), 1)});
@@ -56,7 +56,7 @@ TEST_CASE("order of micro-batches: trying all agrees, and a short search is betw
         catalog::shape const shape{.p = devices{2}, .m = micro_batches{6}};
         if (!catalog::find(name)->check(shape).ok()) continue;
         CAPTURE(std::string(name));
-        schedule const s = made(name, 2, each);
+        schedule const s = schedule_named(name, 2, each);
         tick const best = best_by_trying(s, aim);
         ordered_micro_batches const all = order_micro_batches(s, {.evaluations = 800, .aim = aim});
         CHECK(all.reached == best);
@@ -75,7 +75,7 @@ TEST_CASE("order of micro-batches: trying all agrees, and a short search is betw
 TEST_CASE(
     "order of micro-batches: the same budget and seed give the same, and one that differs is found") {
   std::vector<int> const each{40, 3, 5, 30, 2, 8, 21, 4, 6, 3, 17, 5};
-  schedule const s = made("zb-h1", 4, each);
+  schedule const s = schedule_named("zb-h1", 4, each);
   ordered_micro_batches const once = order_micro_batches(s, {.evaluations = 500});
   CHECK(once.order == order_micro_batches(s, {.evaluations = 500}).order);
   CHECK(once.reached < makespan(s));
@@ -88,7 +88,7 @@ TEST_CASE(
 
 // Two long ones at once do not fit on the first device.
 TEST_CASE("order of micro-batches: memory that differs is counted") {
-  schedule const s = made("1f1b", 2, {5, 5, 1, 1});
+  schedule const s = schedule_named("1f1b", 2, {5, 5, 1, 1});
   memory_limit limit{.memory = {}, .budget = {60}};
   limit.memory.micro_batches = 4;
   limit.memory.stages.clear();
@@ -115,7 +115,7 @@ TEST_CASE("order of micro-batches: what has none is refused") {
       tables_agree,
       order_micro_batches(catalog::find("seq1f1b")->make({.p = devices{2}, .m = micro_batches{2}})));
   CHECK_BREAKS(overlapped_passes_are_a_pair,
-               order_micro_batches(made("dualpipe", 2, {1, 2, 3, 4, 5, 6})));
+               order_micro_batches(schedule_named("dualpipe", 2, {1, 2, 3, 4, 5, 6})));
   schedule other = one_f_one_b(2, 3);
   other.cost.passes = lengths({1, 2});
   CHECK_BREAKS(tables_agree, order_micro_batches(other));
