@@ -44,7 +44,12 @@ inline bool meets_others(instruction const& i) {
 // proved program has none.
 void check_names(program_view const& p);
 
-// The same, and for the first that the worker has no verb for.
+// Throws std::invalid_argument for the first message to or from a device that is on another lane than
+// those before it in that direction. Devices match messages between two of them by their order, which
+// lanes that run beside each other do not keep (transfer_lanes::one_a_kind, which is PyTorch's).
+void check_message_order(program_view const& p);
+
+// The same as check_names, and for the first that the worker has no verb for.
 template <class Q>
 void check_worker(program_view const& p, worker_ref<Q> w) {
   check_names(p);
@@ -58,6 +63,7 @@ template <class D>
 void check_able(program_view const& p, worker_ref<typename D::queue> w) {
   require_device<D>();
   check_worker(p, w);
+  check_message_order(p);
   for (instruction const& i : p.instructions)
     if ((!collective_backend<D> && run_detail::meets_others(i))
         || (!offloading_backend<D> && copies_to_or_from_host(i)))

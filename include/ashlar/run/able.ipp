@@ -2,11 +2,14 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/run/able.hpp>
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace ashlar {
 
@@ -33,6 +36,22 @@ ASHLAR_INLINE void check_names(program_view const& p) {
     if (i.code == opcode::send || i.code == opcode::receive) require(i.peer, p.device_count, "peer");
     if (i.peer < 0 && i.code != opcode::compute && !copies_to_or_from_host(i))
       require(i.group, all_reduce_count(p), "group");
+  }
+}
+
+ASHLAR_INLINE void check_message_order(program_view const& p) {
+  for (int d = 0; d < p.device_count; ++d) {
+    std::vector<int> lanes(2 * static_cast<std::size_t>(p.device_count), -1);  // by peer, then direction
+    for (instruction const& i : p.stream(d)) {
+      if (i.code != opcode::send && i.code != opcode::receive) continue;
+      int& lane = nth(lanes, 2 * i.peer + (i.code == opcode::receive ? 1 : 0));
+      if (lane < 0) lane = i.lane;
+      if (lane != i.lane)
+        throw std::invalid_argument(
+            "device " + std::to_string(d) + (i.code == opcode::send ? " sends to" : " receives from")
+            + " device " + std::to_string(i.peer) + " on two lanes, the second for the instruction "
+            + to_string(i) + ": messages between two devices are matched by their order");
+    }
   }
 }
 

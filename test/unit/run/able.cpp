@@ -3,6 +3,7 @@
 #include "../../shapes.hpp"
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/program/names.hpp>
+#include <ashlar/prove/prove.hpp>
 
 #include <doctest/doctest.h>
 
@@ -69,6 +70,26 @@ TEST_CASE("a copy of a reference to a worker refers to the same worker") {
   worker_ref<any_queue> copy = of_w;  // not a reference to `of_w`, which has a layout, too
   CHECK(copy.can(F));
   CHECK(copy.layout({}).bytes == 64);
+}
+
+TEST_CASE("messages to a peer that are on two lanes are refused, as their order is not known") {
+  // On a V, activations and gradients go both ways.
+  schedule const v = uneven_v(2, 4, 1);
+  for (transfer_lanes lanes :
+       {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction})
+    CHECK_NOTHROW(check_message_order(lower(v, {.lanes = lanes}).view()));
+  program const p = lower(v, {.lanes = transfer_lanes::one_a_kind});
+  CHECK(check(p).ok());
+  std::string why;
+  try {
+    check_message_order(p.view());
+  } catch (std::invalid_argument const& e) {
+    why = e.what();
+  }
+  CHECK(why.starts_with("device 0 "));
+  CHECK(why.ends_with("messages between two devices are matched by their order"));
+  CHECK_NOTHROW(
+      check_message_order(lower(one_f_one_b(2, 4), {.lanes = transfer_lanes::one_a_kind}).view()));
 }
 
 TEST_CASE("an instruction that names what is not there is refused") {
