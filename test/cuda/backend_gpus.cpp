@@ -70,7 +70,7 @@ TEST_CASE("cuda: devices take turns on three GPUs of one process") {
                                [](program const& p, std::vector<cuda_test::staged_rank*> const& w) {
                                  return std::make_unique<staged_runtime>(p, w);
                                }),
-                   13);
+                   9);
 }
 
 TEST_CASE("cuda: NCCL between the GPUs of one process") {
