@@ -286,11 +286,15 @@ def test_other_threads_run_during_a_search_and_ctrl_c_ends_it():
             ticks.append(time.monotonic())
         signal.raise_signal(signal.SIGINT)
 
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        ashlar_pp.search(**LONG)
-    thread.join()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            ashlar_pp.search(**LONG)
+        thread.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert len(ticks) == 5
 
 
