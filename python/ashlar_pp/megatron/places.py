@@ -20,6 +20,12 @@ def place_of(schedule: Schedule, stage: int, pg_collection: Any) -> dict[str, An
     if rank != pg_collection.pp.rank():
         groups = copy.copy(pg_collection)
         groups.pp = _PretendedGroup(pg_collection.pp, rank)
+    route = schedule.placement.routes[0]
+    if (route[0], route[-1]) != (0, schedule.devices - 1):
+        # Ranks that share embeddings meet while a model is made, and the last rank would not come: forward_backward
+        # refuses shared embeddings there.
+        groups = copy.copy(groups)
+        groups.embd = None
     several = schedule.stages > schedule.devices
     return {
         "pre_process": stage == 0,
