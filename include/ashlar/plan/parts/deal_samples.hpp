@@ -20,7 +20,8 @@ struct sequence_cost {
   causal_share attention = {};  // of its forward and of its input pass, in percent
 
   // Of all sequences of a micro-batch, each pass rounded up to whole ticks once. Weight passes have no
-  // attention; a recompute is a forward.
+  // attention; a recompute is a forward. Throws violation: rule::counts_are_positive for no tokens,
+  // rule::sizes_fit for a share that is not a percentage, rule::no_duration_is_negative.
   stage_cost of(std::vector<int> const& lengths) const;
 };
 
@@ -37,14 +38,14 @@ struct dealt_samples {
 // Deals samples, given by their numbers of tokens, to exactly m micro-batches of at most `most_tokens`
 // each, so that the one that takes longest is short: the longest samples first, each to the micro-batch
 // that has least to do (Graham 1969, at most 4/3 of the best without the limit); then samples of the one
-// that takes longest move, or change places with others, as long as that makes it shorter. Where the
-// limit leaves no room for that order, samples go by their tokens to the first micro-batch with room.
-// Jiang et al. (DynaPipe, EuroSys 2024) cut the samples, sorted by length, into consecutive
-// micro-batches instead, which keeps padding low where sequences are not packed.
+// that takes longest move, or change places with others, as long as that makes it shorter by a
+// millionth. Where the limit leaves no room for that order, samples go by their tokens to the first
+// micro-batch with room. Jiang et al. (DynaPipe, EuroSys 2024) cut the samples, sorted by length, into
+// consecutive micro-batches instead, which keeps padding low where sequences are not packed.
 //
-// The bound is the mean, the longest sample, or two samples that must meet. O(n log n + n m), and O(n)
-// for each exchange. Throws violation: rule::counts_are_positive for no samples, fewer samples than
-// micro-batches, or a length below 1; rule::sizes_fit for a share that is not a percentage;
+// The bound is the mean, the longest sample, or two samples that must meet. O(n log n + n m), and O(n
+// log n) for each exchange. Throws violation: rule::counts_are_positive for no samples, fewer samples
+// than micro-batches, or a length below 1; rule::sizes_fit for a share that is not a percentage;
 // rule::no_duration_is_negative; rule::memory_is_within_budget with the index of a sample that is longer
 // than the limit, or where it finds no deal within it.
 dealt_samples deal_samples(std::vector<int> const& tokens, sequence_cost const& cost, micro_batches m,

@@ -8,6 +8,7 @@
 #include <ashlar/core/sort.hpp>
 #include <ashlar/plan/parts/deal_samples.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -26,6 +27,14 @@ inline double all_passes(sequence_cost const& c, int length) {
          + part_of(c.whole.backward_weight, 0, share, square);
 }
 
+inline void must_be_sequence_cost(sequence_cost const& c) {
+  if (c.tokens < 1) refuse({.broken = rule::counts_are_positive, .number = c.tokens});
+  for (int const percent : {c.attention.forward, c.attention.backward_input})
+    if (percent < 0 || percent > 100) refuse({.broken = rule::sizes_fit, .number = percent});
+  for (tick const time : {c.whole.forward, c.whole.backward_input, c.whole.backward_weight})
+    if (time < 0) refuse({.broken = rule::no_duration_is_negative, .number = time});
+}
+
 class sample_deal {
  public:
   sample_deal(std::vector<int> const& tokens, sequence_cost const& cost, int m, std::int64_t most)
@@ -36,7 +45,7 @@ class sample_deal {
         held_(dealt_.size(), 0) {
     for (int const length : tokens) weight_.push_back(all_passes(cost, length));
     for (std::size_t i = 0; i < tokens.size(); ++i) by_weight_.push_back(static_cast<int>(i));
-    merge_sort(by_weight_, [&](int a, int b) { return nth(weight_, a) > nth(weight_, b); });
+    merge_sort(by_weight_, [&](int a, int b) { return nth(tokens_, a) > nth(tokens_, b); });
   }
 
   dealt_samples run() {
@@ -52,10 +61,20 @@ class sample_deal {
   }
 
  private:
+  static constexpr std::size_t nothing = ~std::size_t{0};
+
+  // The samples of a micro-batch stay in the order of their lengths, the longest first.
   void add(int sample, std::size_t to) {
-    dealt_[to].push_back(sample);
+    std::vector<int>& own = dealt_[to];
+    own.insert(first_below(own, nth(tokens_, sample)), sample);
     time_[to] += nth(weight_, sample);
     held_[to] += nth(tokens_, sample);
+  }
+
+  // The first of so many tokens or fewer.
+  std::vector<int>::iterator first_below(std::vector<int>& own, std::int64_t tokens) const {
+    return std::partition_point(own.begin(), own.end(),
+                                [&](int sample) { return nth(tokens_, sample) > tokens; });
   }
 
   bool has_room(std::size_t micro_batch, std::int64_t more) const {
@@ -113,39 +132,49 @@ class sample_deal {
   }
 
   // The move or exchange after which the longer of the two micro-batches is shortest. False if none
-  // makes the longest one shorter.
+  // makes the longest one shorter by a millionth.
   bool shorten() {
     std::size_t const longest = longest_one();
-    double best = time_[longest] * (1 - 1e-9);  // so that rounding ends it
-    std::size_t to = dealt_.size(), mine = 0, theirs = 0;
-    bool swaps = false;
+    double best = time_[longest] * (1 - 1e-6);
+    std::size_t to = dealt_.size(), mine = 0, theirs = nothing;
     for (std::size_t k = 0; k < dealt_.size(); ++k) {
       if (k == longest) continue;
-      auto const consider = [&](std::size_t i, std::size_t j, double off, std::int64_t more, bool swap) {
+      std::vector<int>& other = dealt_[k];
+      auto const consider = [&](std::size_t i, std::size_t j) {
+        int const a = dealt_[longest][i];
+        double const off = nth(weight_, a) - (j == nothing ? 0 : nth(weight_, other[j]));
+        std::int64_t const more =
+            std::int64_t{nth(tokens_, a)} - (j == nothing ? 0 : nth(tokens_, other[j]));
         double const after = max_of(time_[longest] - off, time_[k] + off);
         if (after >= best || !has_room(k, more) || !has_room(longest, -more)) return;
         best = after;
         to = k;
         mine = i;
         theirs = j;
-        swaps = swap;
       };
+      double const half = (time_[longest] - time_[k]) / 2;
       for (std::size_t i = 0; i < dealt_[longest].size(); ++i) {
         int const a = dealt_[longest][i];
-        if (dealt_[longest].size() > 1) consider(i, 0, nth(weight_, a), nth(tokens_, a), false);
-        for (std::size_t j = 0; j < dealt_[k].size(); ++j) {
-          int const b = dealt_[k][j];
-          consider(i, j, nth(weight_, a) - nth(weight_, b),
-                   std::int64_t{nth(tokens_, a)} - nth(tokens_, b), true);
-        }
+        if (dealt_[longest].size() > 1) consider(i, nothing);
+        // In return, of those that both have room for, what brings the two nearest to each other.
+        std::int64_t const own = nth(tokens_, a);
+        auto const from = first_below(other, own + (most_ - held_[longest])),
+                   end = first_below(other, own - (most_ - held_[k]) - 1);
+        auto const near = std::partition_point(
+            from, end, [&](int sample) { return nth(weight_, sample) > nth(weight_, a) - half; });
+        if (near != end) consider(i, static_cast<std::size_t>(near - other.begin()));
+        if (near != from) consider(i, static_cast<std::size_t>(near - other.begin()) - 1);
       }
     }
     if (to == dealt_.size()) return false;
-    int const a = dealt_[longest][mine], b = swaps ? dealt_[to][theirs] : 0;
-    if (swaps) remove(to, theirs);
+    int const a = dealt_[longest][mine];
     remove(longest, mine);
+    if (theirs != nothing) {
+      int const b = dealt_[to][theirs];
+      remove(to, theirs);
+      add(b, longest);
+    }
     add(a, to);
-    if (swaps) add(b, longest);
     return true;
   }
 
@@ -173,6 +202,7 @@ class sample_deal {
 namespace ashlar {
 
 ASHLAR_INLINE stage_cost sequence_cost::of(std::vector<int> const& lengths) const {
+  plan_detail::must_be_sequence_cost(*this);
   double shares = 0, squares = 0;
   for (int const length : lengths) {
     double const share = static_cast<double>(length) / tokens;
@@ -208,11 +238,7 @@ ASHLAR_INLINE dealt_samples deal_samples(std::vector<int> const& tokens, sequenc
   if (tokens.size() < static_cast<std::size_t>(m.value))
     refuse({.broken = rule::counts_are_positive,
             .number = static_cast<std::int64_t>(tokens.size()) - m.value});
-  if (cost.tokens < 1) refuse({.broken = rule::counts_are_positive, .number = cost.tokens});
-  for (int const percent : {cost.attention.forward, cost.attention.backward_input})
-    if (percent < 0 || percent > 100) refuse({.broken = rule::sizes_fit, .number = percent});
-  for (tick const time : {cost.whole.forward, cost.whole.backward_input, cost.whole.backward_weight})
-    if (time < 0) refuse({.broken = rule::no_duration_is_negative, .number = time});
+  plan_detail::must_be_sequence_cost(cost);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] < 1)
       refuse({.broken = rule::counts_are_positive,
