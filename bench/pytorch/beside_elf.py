@@ -16,22 +16,12 @@ import time
 import elf_on_cpu
 import torch
 import torch.distributed as dist
+from layers import Layer
 from torch import nn
 
 from ashlar_pp.torch import Pipeline
 
 OF_ELF = ["afab", "1f1b", "zbh1", "zbh2", "hanayo", "zbv"]
-
-
-class Layer(nn.Module):
-    """A transformer's MLP, with a residual."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-    def forward(self, x):
-        return x + self.down(nn.functional.gelu(self.up(self.norm(x))))
 
 
 def model(options):

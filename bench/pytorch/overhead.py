@@ -16,6 +16,7 @@ import time
 
 import torch
 import torch.distributed as dist
+from layers import Layer
 from torch import nn
 from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime
@@ -33,17 +34,6 @@ SCHEDULES = {
     "v-half": catalog.v_half,
     "v-zb": catalog.v_zb,
 }
-
-
-class Layer(nn.Module):
-    """A transformer's MLP, with a residual."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-    def forward(self, x):
-        return x + self.down(nn.functional.gelu(self.up(self.norm(x))))
 
 
 def stage(number, count, options):

@@ -5,10 +5,12 @@
 #include <ashlar/lower.hpp>
 #include <ashlar/search/braid.hpp>
 #include <ashlar/search/graph_seeds.hpp>
+#include <ashlar/search/in_order.hpp>
 #include <ashlar/search/layouts.hpp>
 #include <ashlar/search/micro_batch_order.hpp>
 #include <ashlar/search/offload.hpp>
 #include <ashlar/search/offload_search.hpp>
+#include <ashlar/search/ordered_micro_batches.hpp>
 #include <ashlar/search/paged_order.hpp>
 #include <ashlar/search/portfolio.hpp>
 #include <ashlar/search/problem.hpp>

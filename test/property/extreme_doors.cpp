@@ -5,6 +5,8 @@
 #include "doors/fills.hpp"
 #include "doors/graph_plans.hpp"
 #include "doors/layouts.hpp"
+#include "doors/micro_batches.hpp"
+#include "doors/offloads.hpp"
 #include "doors/pictures.hpp"
 #include "doors/plans.hpp"
 #include "doors/predictions.hpp"
@@ -31,6 +33,8 @@ TEST_CASE("transforms of blocks with anything in them") { all_of(20'000, doors::
 TEST_CASE("published schedules of any shape") { all_of(8'000, doors::of_catalogs); }
 TEST_CASE("pictures of anything") { all_of(8'000, doors::of_pictures); }
 TEST_CASE("searches for anything") { all_of(8'000, doors::of_searches); }
+TEST_CASE("copies to hosts of anything") { all_of(4'000, doors::of_offloads); }
+TEST_CASE("micro-batches of anything, in any order") { all_of(8'000, doors::of_micro_batches); }
 TEST_CASE("plans, choices and cuts of anything") { all_of(8'000, doors::of_plans); }
 TEST_CASE("layouts of anything") { all_of(1'000, doors::of_layouts); }
 TEST_CASE("plans for graphs of anything") { all_of(4'000, doors::of_graph_plans); }

@@ -3,24 +3,15 @@
 #include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/model/placement.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <fmt/core.h>
-
-#include <algorithm>
-#include <vector>
 
 namespace tool {
 
 namespace {
 
 using namespace ashlar;
-
-bool recomputes(schedule const& s) {
-  auto const is_recompute = [](timed_pass const& t) { return t.what.kind == pass_kind::recompute; };
-  return std::any_of(s.order.begin(), s.order.end(), [&](std::vector<timed_pass> const& line) {
-    return std::any_of(line.begin(), line.end(), is_recompute);
-  });
-}
 
 int stages_on(schedule const& s, int device) {
   int held = 0;

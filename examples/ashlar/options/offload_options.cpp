@@ -3,10 +3,10 @@
 #include "command.hpp"
 #include "options/limits.hpp"
 #include "options/number_option.hpp"
+#include <ashlar/schedule/metrics.hpp>
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -64,9 +64,12 @@ ashlar::host_link host_of(host_options const& o, ashlar::time_scale const& scale
     throw usage_error(fmt::format("--host-bandwidth {} needs times with a unit, as in --forward 20ms",
                                   o.bandwidth.substr(0, 64)));
   double const in_ticks = value * factor;
-  if (!(in_ticks >= 1) || in_ticks >= 1e15)
-    throw usage_error(fmt::format("--host-bandwidth {} is {} a byte per tick", o.bandwidth.substr(0, 64),
-                                  in_ticks < 1 ? "less than" : "more than can be counted, not"));
+  if (!(in_ticks >= 1))
+    throw usage_error(
+        fmt::format("--host-bandwidth {} is less than a byte per tick", o.bandwidth.substr(0, 64)));
+  if (in_ticks >= 1e15)
+    throw usage_error(fmt::format("--host-bandwidth {} is more bytes per tick than can be counted",
+                                  o.bandwidth.substr(0, 64)));
   return {.speed = {.latency = 0, .bandwidth = static_cast<ashlar::byte_count>(in_ticks)},
           .shared_by = o.shared_by};
 }
@@ -77,12 +80,7 @@ ashlar::offload_options offload_of(host_options const& o, ashlar::schedule const
   if (s.mode == ashlar::execution_mode::inference)
     throw usage_error("--offload has no effect without backward passes");
   // Sizes say what a stage would keep for a recompute; whether there is one, the schedule says.
-  bool const again = std::any_of(s.order.begin(), s.order.end(), [](auto const& order) {
-    return std::any_of(order.begin(), order.end(), [](ashlar::timed_pass const& t) {
-      return t.what.kind == ashlar::pass_kind::recompute;
-    });
-  });
-  if (!again)
+  if (!recomputes(s))
     for (ashlar::stage_memory& each : memory.stages) each.checkpoint = ashlar::stage_memory::all;
   ashlar::offload_options found = offload_share(s, memory, host, o.percent).offload;
   if (found.forwards.empty())

@@ -11,6 +11,16 @@
 
 namespace ashlar {
 
+// Whether at least one device has the link, and copies take zero ticks or more:
+// rule::counts_are_positive, rule::no_duration_is_negative.
+constexpr diagnosis check(host_link const& host) {
+  if (host.shared_by < 1) return {.broken = rule::counts_are_positive, .number = host.shared_by};
+  if (tick const least = min_of(host.speed.latency, host.speed.bandwidth); least < 0)
+    return {
+        .broken = rule::no_duration_is_negative, .first = {.code = opcode::offload}, .number = least};
+  return {};
+}
+
 // Checks the costs of that many stages on that many devices, with sequences in that many chunks: sizes
 // as check_sizes() has them; passes and transfers of zero ticks or more; speeds of at least 1 %
 // (rule::parameter_is_at_least, with the device); links that are between two devices and groups of at
@@ -48,9 +58,7 @@ constexpr diagnosis check(execution_costs const& cost, int stage_count, int devi
     least = min_of(least, min_of(l.latency, l.bandwidth));
     transfer = max_of(transfer, l.latency);
   });
-  host_link const& host = cost.on.host;
-  if (host.shared_by < 1) return {.broken = rule::counts_are_positive, .number = host.shared_by};
-  least = min_of(least, min_of(host.speed.latency, host.speed.bandwidth));
+  if (diagnosis const d = check(cost.on.host); !d.ok()) return d;
   if (least < 0)
     return {.broken = rule::no_duration_is_negative, .first = {.code = opcode::send}, .number = least};
   diagnosis found;

@@ -6,6 +6,7 @@
 #include <ashlar/core/moved_times.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
+#include <ashlar/core/ticks.hpp>
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -41,8 +42,8 @@ struct absence {
   tick out = 0;  // start of the copy to the host
   tick in = 0;   // and of that back
 
-  constexpr tick gone() const { return out + copy; }
-  constexpr tick back() const { return in + copy; }
+  constexpr tick gone() const { return saturating_sum(out, copy); }
+  constexpr tick back() const { return saturating_sum(in, copy); }
   // Whether nobody waits for it.
   constexpr bool is_in_time() const { return back() <= needed; }
 };
@@ -56,8 +57,9 @@ constexpr void place_copies(dynamic_array<absence>& all) {
     all[i].out = i == 0 ? all[i].made : max_of(all[i].made, all[i - 1].gone());
   merge_sort(all, [](absence const& a, absence const& b) { return a.needed < b.needed; });
   for (std::size_t i = all.size(); i-- > 0;)
-    all[i].in =
-        (i + 1 == all.size() ? all[i].needed : min_of(all[i].needed, all[i + 1].in)) - all[i].copy;
+    all[i].in = max_of(
+        (i + 1 == all.size() ? all[i].needed : min_of(all[i].needed, all[i + 1].in)) - all[i].copy,
+        -max_tick);
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].in = max_of(all[i].in, all[i].gone());
     if (i > 0) all[i].in = max_of(all[i].in, all[i - 1].back());

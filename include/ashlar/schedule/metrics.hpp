@@ -78,6 +78,14 @@ constexpr double overhead_within(schedule const& s, tick length) {
 constexpr double overhead(schedule const& s) { return overhead_within(s, makespan(s)); }
 constexpr double overhead_span(schedule const& s) { return overhead_within(s, span(s)); }
 
+// Whether there is a pass that runs a forward again.
+constexpr bool recomputes(schedule const& s) {
+  for (auto const& order : s.order)
+    for (timed_pass const& t : order)
+      if (t.what.kind == pass_kind::recompute) return true;
+  return false;
+}
+
 // Stages that run every forward again, ascending.
 constexpr std::vector<int> recomputed_stages(schedule const& s) {
   std::vector<int> again(static_cast<std::size_t>(s.stage_count()), 0), found;

@@ -1,39 +1,14 @@
 // In which order micro-batches of different lengths enter a schedule, and on which route each of them.
 #pragma once
 
-#include <ashlar/core/literal_optional.hpp>
-#include <ashlar/core/pass_costs.hpp>
-#include <ashlar/optimize/budget.hpp>
 #include <ashlar/schedule/schedule.hpp>
+#include <ashlar/search/in_order.hpp>
+#include <ashlar/search/ordered_micro_batches.hpp>
 #include <ashlar/search/problem.hpp>
 
-#include <cstdint>
 #include <vector>
 
 namespace ashlar {
-
-// Costs and sizes by place: micro-batch order[k] of those given stands in place k. Those that are alike
-// stay so. `order` is a permutation of as many numbers as there are micro-batches.
-pass_costs in_order(pass_costs const& given, std::vector<int> const& order);
-memory_model in_order(memory_model const& given, std::vector<int> const& order);
-search_problem in_order(search_problem problem, std::vector<int> const& order);
-
-// What such a search may spend.
-struct order_budget {
-  std::int64_t evaluations = 2'000;  // schedules that are timed
-  std::uint64_t seed = 1;
-  objective aim = objective::makespan;  // or span
-};
-
-// Micro-batches in the places of a schedule.
-struct ordered_micro_batches {
-  std::vector<int> order = {};  // by place: which of the given ones
-  schedule best = {};           // under the costs of its places
-  tick reached = 0;
-  literal_optional<tick> least = std::nullopt;  // that no order is below, if a bound is known
-  bool is_best = false;                         // proved: all orders were tried, or the bound is reached
-  std::int64_t evaluations = 0;
-};
 
 // The best order found, no worse than that given. A schedule has a place for each micro-batch: when its
 // passes run, and on which route. These stay as they are; what is chosen is who takes which place, so
@@ -47,9 +22,10 @@ struct ordered_micro_batches {
 // any.
 //
 // The bound counts what differs as its shortest, and the rest as work; so it is one for all orders.
-// O(evaluations * passes). Throws violation as squeeze() does; rule::tables_agree for a schedule whose
-// sequences are in chunks, or whose stages take micro-batches of several sizes;
-// rule::overlapped_passes_are_a_pair for one with pairs, of which no time by micro-batch is known.
+// O(evaluations * passes). Throws violation as squeeze() does, and check() of the result;
+// rule::tables_agree for a schedule whose sequences are in chunks, or whose stages take micro-batches of
+// several sizes; rule::overlapped_passes_are_a_pair for one with pairs, of which no time by micro-batch
+// is known.
 ordered_micro_batches order_micro_batches(schedule const& s, order_budget const& budget = {},
                                           memory_limit const* limit = nullptr);
 

@@ -20,17 +20,20 @@ struct offload_choice {
 };
 
 // The ticks that a copy of what a stage keeps takes over the link, one way: of its largest micro-batch.
+// Throws violation: rule::counts_are_positive, rule::parameter_is_at_most, check(memory), check(host).
 std::vector<tick> copy_times(memory_model const& memory, int stage_count, host_link const& host);
 
 // Values until each device is within its budget: at the first moment at which most is held, the value
 // that lives longest of those that can be away then and back in time. (PipeOffload's selective choice:
 // Wan, Qi, Huang, Lin, 2025.) No pass waits for a copy. If there are not enough of these, `fits` is
 // false. Of a valid schedule for training; what work reads stays. Throws violation: check(s),
-// check(limit.memory), rule::tables_agree for budgets. O(n² log n) in the passes of a device.
+// check(limit.memory), check(host), rule::tables_agree for budgets. O(n² log n) in the passes of a
+// device.
 offload_choice selective_offload(schedule const& s, memory_limit const& limit, host_link const& host);
 
 // Just what these forwards keep leaves: `fits` unless a pass would wait for it, or a device holds more
-// than the limit. Throws as selective_offload().
+// than the limit. Throws as selective_offload(), and rule::every_pass_is_known for what is no forward of
+// the schedule.
 offload_choice offload_exactly(schedule const& s, memory_limit const& limit, host_link const& host,
                                std::vector<pass> const& forwards);
 

@@ -32,7 +32,7 @@ class device_stays {
       pass const forward{pass_kind::forward, t.what.stage, t.what.micro_batch};
       if (kept(forward) == 0 || (!s.work.empty() && s.work.view().readers(forward).size() > 0)) continue;
       tick const copy = copies[static_cast<std::size_t>(t.what.stage)], made = ends.of(forward);
-      if (t.start - made >= 2 * copy && t.start > made)
+      if (copy <= (t.start - made) / 2 && t.start > made)
         candidates_.push_back({.forward = forward, .made = made, .needed = t.start, .copy = copy});
     }
     auto const longer = [](absence const& a, absence const& b) {
@@ -58,12 +58,13 @@ class device_stays {
     return true;
   }
 
-  // Whether these of the device's can leave.
+  // Whether these, which are the device's, can leave.
   bool send(std::vector<pass> const& forwards) {
     for (absence const& a : candidates_)
       if (std::find(forwards.begin(), forwards.end(), a.forward) != forwards.end()) away_.push_back(a);
     place_copies(away_);
-    return std::all_of(away_.begin(), away_.end(), [](absence const& a) { return a.is_in_time(); });
+    return away_.size() == forwards.size()
+           && std::all_of(away_.begin(), away_.end(), [](absence const& a) { return a.is_in_time(); });
   }
 
   // As many leave as may: first what helps where most is held.
@@ -155,6 +156,11 @@ class device_stays {
   dynamic_array<absence> away_;
 };
 
+inline void must_have_budgets(memory_limit const& limit, int device_count) {
+  if (limit.budget.size() != 1 && static_cast<int>(limit.budget.size()) != device_count)
+    refuse(wrong_size(table::device_budgets, limit.budget.size(), device_count));
+}
+
 // choose(stays, device) says whether the device is within its limit.
 template <class Choose>
 offload_choice choose_offload(schedule const& s, memory_model const& memory, host_link const& host,
@@ -180,20 +186,23 @@ namespace ashlar {
 
 ASHLAR_INLINE std::vector<tick> copy_times(memory_model const& memory, int stage_count,
                                            host_link const& host) {
+  if (stage_count < 1) refuse({.broken = rule::counts_are_positive, .number = stage_count});
+  if (diagnosis const d = at_most(parameter::stage_count, stage_count, most_stages); !d.ok()) refuse(d);
+  if (diagnosis const d = check(memory, stage_count); !d.ok()) refuse(d);
+  if (diagnosis const d = check(host); !d.ok()) refuse(d);
   std::vector<tick> times;
   for (int stage = 0; stage < stage_count; ++stage) {
     tick longest = 0;
     for (int k = 0; k < memory.period(); ++k)
       longest = std::max(longest, host.time_of(memory.of(stage, k).kept_by_forward()));
-    times.push_back(longest);
+    times.push_back(std::min(longest, max_tick));
   }
   return times;
 }
 
 ASHLAR_INLINE offload_choice selective_offload(schedule const& s, memory_limit const& limit,
                                                host_link const& host) {
-  if (limit.budget.size() != 1 && static_cast<int>(limit.budget.size()) != s.device_count())
-    refuse(wrong_size(table::device_budgets, limit.budget.size(), s.device_count()));
+  search_detail::must_have_budgets(limit, s.device_count());
   return search_detail::choose_offload(
       s, limit.memory, host,
       [&](search_detail::device_stays& stays, int d) { return stays.fit(limit.budget_of(d)); });
@@ -201,12 +210,18 @@ ASHLAR_INLINE offload_choice selective_offload(schedule const& s, memory_limit c
 
 ASHLAR_INLINE offload_choice offload_exactly(schedule const& s, memory_limit const& limit,
                                              host_link const& host, std::vector<pass> const& forwards) {
-  if (limit.budget.size() != 1 && static_cast<int>(limit.budget.size()) != s.device_count())
-    refuse(wrong_size(table::device_budgets, limit.budget.size(), s.device_count()));
-  return search_detail::choose_offload(
-      s, limit.memory, host, [&](search_detail::device_stays& stays, int d) {
-        return stays.send(forwards) && stays.peak() <= limit.budget_of(d);
-      });
+  search_detail::must_have_budgets(limit, s.device_count());
+  if (diagnosis const d = check(s); !d.ok()) refuse(d);
+  for (pass const& forward : forwards)
+    if (forward.kind != pass_kind::forward || !s.knows(forward))
+      refuse({.broken = rule::every_pass_is_known, .first = {.what = forward}});
+  return search_detail::choose_offload(s, limit.memory, host,
+                                       [&](search_detail::device_stays& stays, int d) {
+                                         std::vector<pass> own;
+                                         for (pass const& forward : forwards)
+                                           if (s.device_of(forward) == d) own.push_back(forward);
+                                         return stays.send(own) && stays.peak() <= limit.budget_of(d);
+                                       });
 }
 
 ASHLAR_INLINE offload_choice offload_share(schedule const& s, memory_model const& memory,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/search/offload_search.hpp>
 #include <ashlar/search/paged_order.hpp>
@@ -86,9 +87,11 @@ ASHLAR_INLINE literal_optional<offloaded_schedule> search_offloaded(search_probl
                                                                     search_budget budget,
                                                                     search_result const* plain,
                                                                     task_runner for_each_task) {
+  if (diagnosis const d = check(problem); !d.ok() && d.broken != rule::memory_is_within_budget)
+    refuse(d);
   std::vector<search_problem> problems =
       search_detail::with_more_memory(problem, search_detail::all_there_is(problem));
-  search_start const most(problems[0]);  // throws for what is wrong in all of them
+  search_start const most(problems[0]);
   for (search_problem& other : search_detail::with_less_in_flight(problem))
     problems.push_back(std::move(other));
   std::int64_t const half = std::max<std::int64_t>(budget.passes / 2, 1);
@@ -121,9 +124,10 @@ ASHLAR_INLINE literal_optional<offloaded_schedule> search_offloaded(search_probl
     std::int64_t passes = 1;
     for (auto const& order : starts[0].order) passes += static_cast<std::int64_t>(order.size());
     std::int64_t const moves = half / passes / static_cast<std::int64_t>(starts.size());
+    std::vector<pass> away;
     for (schedule& s : starts)
-      if (improve_paged(paging, s, moves, budget.seed++, length))
-        offer(s, length(s), offload_exactly(s, problem.limit, host, paging.away()));
+      if (improve_paged(paging, s, away, moves, budget.seed++, length))
+        offer(s, length(s), offload_exactly(s, problem.limit, host, away));
   }
   if (!is_found) return std::nullopt;
   return found;

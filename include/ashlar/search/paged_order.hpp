@@ -25,10 +25,9 @@ class paged_order {
   // is no work, nothing is in pairs, and each device has room for a stash.
   bool is_possible() const { return is_possible_; }
   // Sets the starts of the passes in the orders of `s`, which has the same passes in other orders. False
-  // if they wait for each other in a cycle, or for room that nobody gives. O(passes * places).
-  bool time(schedule& s) const;
-  // The forwards whose stashes have left, in the last call.
-  std::vector<pass> const& away() const { return away_; }
+  // if they wait for each other in a cycle, or for room that nobody gives. `away`: the forwards whose
+  // stashes leave. O(passes * places).
+  bool time(schedule& s, std::vector<pass>& away) const;
 
  private:
   class walk;
@@ -36,14 +35,13 @@ class paged_order {
   std::vector<std::size_t> places_;  // by device
   std::vector<tick> copies_;         // by stage
   bool is_possible_ = true;
-  mutable std::vector<pass> away_;
 };
 
 // A better order under that rule, by moves of single passes: the shortest that so many of them find,
-// from the orders of `s` on, which gets it with its starts. False if there is none. `length(schedule)`
-// is what shall be short. The result depends on the arguments alone.
-bool improve_paged(paged_order const& paging, schedule& s, std::int64_t moves, std::uint64_t seed,
-                   function_ref<tick(schedule const&)> length);
+// from the orders of `s` on, which gets it with its starts, and `away` what leaves. False if there is
+// none. `length(schedule)` is what shall be short. The result depends on the arguments alone.
+bool improve_paged(paged_order const& paging, schedule& s, std::vector<pass>& away, std::int64_t moves,
+                   std::uint64_t seed, function_ref<tick(schedule const&)> length);
 
 }  // namespace ashlar
 

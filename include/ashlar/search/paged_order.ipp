@@ -15,9 +15,10 @@ namespace ashlar {
 // One way through the orders: whichever device can take its next pass does.
 class paged_order::walk {
  public:
-  walk(paged_order const& all, schedule& s)
+  walk(paged_order const& all, schedule& s, std::vector<pass>& away)
       : all_(all),
         s_(s),
+        away_(away),
         values_(static_cast<std::size_t>(s.stage_count()) * s.route.size()),
         ends_(static_cast<std::size_t>(results) * values_.size(), unknown) {
     for (std::size_t d = 0; d < s.order.size(); ++d) {
@@ -95,7 +96,7 @@ class paged_order::walk {
       on.out_free = leaves.gone = out + all_.copies_[static_cast<std::size_t>(last->stage)];
       on.places[leaves.place] = leaves.gone;
       leaves.place = nowhere;
-      all_.away_.push_back(*last);
+      away_.push_back(*last);
       on.held.erase(last);
       return find_place(on, place, since);
     }
@@ -135,6 +136,7 @@ class paged_order::walk {
 
   paged_order const& all_;
   schedule& s_;
+  std::vector<pass>& away_;
   std::vector<value> values_;  // by stage and micro-batch
   std::vector<tick> ends_;     // by result, stage and micro-batch
   std::vector<device> devices_;
@@ -159,16 +161,18 @@ ASHLAR_INLINE paged_order::paged_order(schedule const& s, memory_limit const& li
   }
 }
 
-ASHLAR_INLINE bool paged_order::time(schedule& s) const {
-  away_.clear();
-  return walk(*this, s).run();
+ASHLAR_INLINE bool paged_order::time(schedule& s, std::vector<pass>& away) const {
+  away.clear();
+  return walk(*this, s, away).run();
 }
 
-ASHLAR_INLINE bool improve_paged(paged_order const& paging, schedule& s, std::int64_t moves,
-                                 std::uint64_t seed, function_ref<tick(schedule const&)> length) {
+ASHLAR_INLINE bool improve_paged(paged_order const& paging, schedule& s, std::vector<pass>& away,
+                                 std::int64_t moves, std::uint64_t seed,
+                                 function_ref<tick(schedule const&)> length) {
   if (!paging.is_possible()) return false;
   schedule now = s;
-  bool is_found = paging.time(now);
+  bool is_found = paging.time(now, away);
+  std::vector<pass> leaving;
   tick least = is_found ? length(now) : max_tick;
   if (is_found) s = now;
   for (std::int64_t k = 0; k < moves; ++k) {
@@ -183,14 +187,15 @@ ASHLAR_INLINE bool improve_paged(paged_order const& paging, schedule& s, std::in
     timed_pass const moved = order[from];
     order.erase(order.begin() + static_cast<std::ptrdiff_t>(from));
     order.insert(order.begin() + static_cast<std::ptrdiff_t>(to), moved);
-    if (!paging.time(other)) continue;
+    if (!paging.time(other, leaving)) continue;
     tick const reached = length(other);
     if (is_found && reached > least) continue;
     is_found = true;
     least = reached;
     s = std::move(other);
+    away.swap(leaving);
   }
-  return is_found && paging.time(s);
+  return is_found;
 }
 
 }  // namespace ashlar

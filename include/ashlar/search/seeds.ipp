@@ -6,6 +6,7 @@
 #include <ashlar/core/nth.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/from_orders.hpp>
+#include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 #include <ashlar/search/seeds.hpp>
 
@@ -42,13 +43,10 @@ ASHLAR_INLINE std::vector<published_schedule> published_on(placement const& wher
       if (!(unit.where == where) || unit.mode == execution_mode::inference
           || unit.micro_batch_count() != m.value * sequence_chunks || !(unit.graph == graph))
         continue;
-      bool pairs = false, recomputes = false;
+      bool pairs = false;
       for (auto const& order : unit.order)
-        for (timed_pass const& t : order) {
-          pairs = pairs || t.overlaps >= 0;
-          recomputes = recomputes || t.what.kind == pass_kind::recompute;
-        }
-      if (recomputes || pairs != (paired == paired_entries::alone)) continue;
+        for (timed_pass const& t : order) pairs = pairs || t.overlaps >= 0;
+      if (recomputes(unit) || pairs != (paired == paired_entries::alone)) continue;
       shape.cost = cost;
       found.push_back({listed, pairs ? e.make(shape) : split_backward(e.make(shape))});
     }

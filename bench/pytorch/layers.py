@@ -1,0 +1,14 @@
+"""What both programs here train: layers of a transformer's MLP."""
+
+from torch import nn
+
+
+class Layer(nn.Module):
+    """An MLP with a residual."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        return x + self.down(nn.functional.gelu(self.up(self.norm(x))))
