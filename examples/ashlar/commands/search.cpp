@@ -1,5 +1,6 @@
 // ashlar search: the best schedule for a model's costs under a memory limit, and how good it is.
 #include "command.hpp"
+#include "commands/search_choices.hpp"
 #include "commands/search_report.hpp"
 #include "files/data_formats.hpp"
 #include "files/files.hpp"
@@ -14,8 +15,6 @@
 #include "report/layout_names.hpp"
 #include "report/pictures.hpp"
 #include "report/search_run.hpp"
-#include <ashlar/search/braid.hpp>
-#include <ashlar/search/micro_batch_order.hpp>
 
 #include <fmt/core.h>
 
@@ -29,11 +28,6 @@
 namespace tool {
 
 namespace {
-
-ashlar::objective aim_of(std::string const& name) {
-  using enum ashlar::objective;
-  return name == "makespan" ? makespan : name == "program" ? program : span;
-}
 
 // The schedules of --start. The first says what is not given: sizes, placement, costs, limit.
 std::vector<chosen_schedule> starts_of(CLI::App const& command, search_options& o) {
@@ -92,74 +86,6 @@ std::vector<ashlar::schedule> schedules_of(std::vector<chosen_schedule> const& s
   return all;
 }
 
-// All layouts, by whether the limit leaves a schedule.
-struct choices {
-  std::vector<ashlar::layout_choice> feasible = {};
-  std::vector<infeasible_layout> infeasible = {};
-};
-
-choices choices_of(search_options const& o) {
-  choices all;
-  for (ashlar::layout_choice const& plain :
-       o.layers.path.empty() ? layouts_of(o.model) : layered_layouts_of(o.layers, o.model, o.limit))
-    for (ashlar::layout_choice& c :
-         limited(plain, o.limit, o.model.cost, variety_of(o.model, plain), o.model.placement == "any"))
-      if (std::optional<shortfall> lacks = shortfall_of(c, o.limit))
-        all.infeasible.push_back({std::move(c), std::move(*lacks)});
-      else
-        all.feasible.push_back(std::move(c));
-  return all;
-}
-
-// Each layout also with its micro-batches in another order, where one is found that helps.
-std::vector<ashlar::layout_choice> with_orders(std::vector<ashlar::layout_choice> const& plain,
-                                               ashlar::objective aim) {
-  std::vector<ashlar::layout_choice> all;
-  for (ashlar::layout_choice const& c : plain) {
-    all.push_back(c);
-    ashlar::layout_choice other = c;
-    other.micro_batches = ashlar::order_for(
-        c.problem, {.aim = aim == ashlar::objective::span ? aim : ashlar::objective::makespan});
-    if (other.micro_batches.empty()) continue;
-    other.problem = in_order(c.problem, other.micro_batches);
-    all.push_back(std::move(other));
-  }
-  return all;
-}
-
-// Whether a search of this layout sends anything over a link.
-bool is_taken(ashlar::search_problem const& problem, int from, int to) {
-  ashlar::stage_graph const graph = graph_of(problem);
-  for (int stage = 0; stage < graph.count(); ++stage)
-    for (int const next : graph.successors(stage)) {
-      int const here = problem.where.device_of(0, stage), there = problem.where.device_of(0, next);
-      if ((here == from && there == to) || (here == to && there == from)) return true;
-    }
-  return false;
-}
-
-void must_be_taken(late_links const& late, choices const& known) {
-  must_be_taken(late, [&known](int from, int to) {
-    auto const takes = [&](auto const& choice) { return is_taken(choice.problem, from, to); };
-    return std::any_of(known.feasible.begin(), known.feasible.end(), takes)
-           || std::any_of(known.infeasible.begin(), known.infeasible.end(),
-                          [&](infeasible_layout const& l) { return takes(l.choice); });
-  });
-}
-
-// Pairs in each, within the evaluations of the search.
-void braid_all(std::vector<ashlar::searched_layout>& all, search_options const& o) {
-  for (ashlar::searched_layout& each : all) {
-    ashlar::search_problem const& problem = each.choice.problem;
-    auto const passes = o.budget.evaluations * 3 * problem.m.value * problem.where.stage_count();
-    ashlar::braided_schedule made = braid(problem, each.result.best, aim_of(o.aim), passes);
-    each.result.best = std::move(made.best);
-    each.result.reached = made.reached;
-    each.result.passes += made.passes;
-    each.result.least = braided_bound(problem);
-  }
-}
-
 // Layouts where values may leave for hosts: those that are searched without that, and those that leave
 // no schedule without.
 int search_with_hosts(search_options const& o, std::vector<chosen_schedule> const& starts,
@@ -173,7 +99,7 @@ int search_with_hosts(search_options const& o, std::vector<chosen_schedule> cons
   if (o.format != "text" && o.format != "json")
     throw usage_error("--host-bandwidth has --as text and json: no other says what leaves");
   output const to(o.output);
-  ashlar::objective const aim = aim_of(o.aim);
+  ashlar::objective const aim = aim_of(o);
   std::vector<ashlar::searched_layout> plain;
   if (!known.feasible.empty())
     plain = search_layouts(known.feasible, aim, o.budget, schedules_of(starts, known.feasible));
@@ -182,13 +108,13 @@ int search_with_hosts(search_options const& o, std::vector<chosen_schedule> cons
     time_scale const scale{c.unit, scale_of(o.model).unit};
     ashlar::host_link link = host_of(o.host, scale);
     link.speed.bandwidth *= c.memory_unit;
-    std::int64_t const passes = o.budget.evaluations * 3 * c.problem.where.stage_count()
-                                * c.problem.m.value * c.problem.sequence_chunks;
-    auto found = search_offloaded(c.problem, link, {.passes = passes, .seed = o.budget.seed, .aim = aim},
-                                  without);
+    auto found = search_offloaded(
+        c.problem, link,
+        {.passes = search_passes(o.budget.evaluations, c.problem), .seed = o.budget.seed, .aim = aim},
+        without);
     if (!found) return;
-    double const time = static_cast<double>(found->reached) / static_cast<double>(c.unit);
-    if (!best || time < best->time()) best = {c, *found};
+    offloaded_layout made{c, *found};
+    if (!best || made.time() < best->time()) best = std::move(made);
   };
   for (ashlar::searched_layout const& s : plain) offer(s.choice, &s.result);
   for (infeasible_layout const& i : known.infeasible) offer(i.choice, nullptr);
@@ -228,9 +154,9 @@ int search(CLI::App const& command, search_options o) {
                smallest->lacks.why);
     return invalid;
   }
-  if (o.order) known.feasible = with_orders(known.feasible, aim_of(o.aim));
+  if (o.order) known.feasible = with_orders(known.feasible, aim_of(o));
   std::vector<ashlar::searched_layout> all =
-      search_layouts(known.feasible, aim_of(o.aim), o.budget, schedules_of(starts, known.feasible));
+      search_layouts(known.feasible, aim_of(o), o.budget, schedules_of(starts, known.feasible));
   if (o.braid) braid_all(all, o);
   ashlar::searched_layout const& best = all[ashlar::best_of(all)];
   ashlar::schedule const& s = best.result.best;
