@@ -23,6 +23,7 @@ namespace ashlar::search_detail {
 // Tries all orders of few micro-batches, and otherwise climbs.
 class place_search {
  public:
+  // `limit` is null if any memory is allowed. The schedule must be one that check() passes.
   place_search(schedule const& s, order_budget const& budget, memory_limit const* limit)
       : s_(s), budget_(budget), limit_(limit), state_(budget.seed) {
     if (limit_ != nullptr && limit_->memory.micro_batches == 0) limit_ = nullptr;
@@ -40,6 +41,7 @@ class place_search {
     found_.best = s;
   }
 
+  // At most so many evaluations as the budget says, each of O(passes).
   ordered_micro_batches run() {
     found_.order = given_;
     found_.reached = time_of(given_);
