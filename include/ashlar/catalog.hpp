@@ -3,6 +3,7 @@
 
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/catalog/graphs.hpp>
+#include <ashlar/catalog/heads.hpp>
 #include <ashlar/catalog/published.hpp>
 #include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/catalog/vocabulary.hpp>

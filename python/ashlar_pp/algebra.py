@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _core
-from ._core import Block, Costs, Placement, Schedule, StageMemory
+from ._core import Block, Costs, Offload, Placement, Schedule, StageMemory
 
 
 class Operation:
@@ -150,12 +150,14 @@ def lower(
     weight_buffers: int = 1,
     prefetch: int = 1,
     receives: str = "when_sent",
+    offload: Offload | None = None,
 ) -> Operation:
     """Schedule to program: passes, transfers, and sums of gradients.
 
     sharding: none, optimizer, gradients, weights, full (over data_ranks copies of the pipeline).
     reduction: eager, at_end, eager_middle_last. lanes: one, one_a_peer, one_a_direction, one_a_kind.
     receives: when_sent, or when_needed: as late as the lanes allow without holding anything up.
+    offload: what leaves for the hosts of devices and comes back, as `selective_offload` chooses it.
     """
     return Operation(
         _core.lower,
@@ -166,6 +168,7 @@ def lower(
         weight_buffers=weight_buffers,
         prefetch=prefetch,
         receives=receives,
+        offload=offload,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from . import _core, catalog
-from ._core import Comparison, Costs, Schedule
+from ._core import Comparison, Costs, PartCosts, Schedule
 
 
 class Table:
@@ -63,6 +63,7 @@ def _row(name: str, of: Comparison) -> dict[str, Any]:
         "weight_copies": of.weight_copies,
         "transfers": of.transfers,
         "exposed_communication": of.exposed_communication,
+        "slack": min(of.slacks, default=None),
     }
 
 
@@ -80,12 +81,15 @@ def compare(
     costs: Costs | None = None,
     sequence_chunks: int | None = None,
     causal: int | tuple[int, int] | None = None,
+    parts: PartCosts | None = None,
 ) -> Table:
     """The same model under several schedules: names of the catalog, or a mapping of names to names and schedules.
 
     Costs are those of a device's share of the model, or of consecutive parts of it, one each; schedules with
     more or fewer stages take their share. Without schedules: all of the catalog that these sizes suit.
-    peak_activations is a share of what 1F1B holds; times are in ticks.
+    peak_activations is a share of what 1F1B holds; times are in ticks. slack: by how much all transfers of the link
+    that tolerates least may be later before the makespan grows. parts: what `costs`, which are made of them, consist
+    of; pairs of schedules with more or fewer stages follow from that.
 
     sequence_chunks: of schedules of the catalog that cut sequences; as many as the costs have, or 2, unless given.
     causal: the percentage of a whole sequence's forward and input pass, or of each as a pair, that is causal
@@ -106,11 +110,12 @@ def compare(
     rows = []
     for name, schedule in chosen.items():
         if isinstance(schedule, Schedule):
-            rows.append(_row(name, _core.compare_schedule(schedule, costs, devices, causal)))
+            rows.append(_row(name, _core.compare_schedule(schedule, costs, devices, causal, parts)))
             continue
         entry = _core.find(schedule)
         try:
-            rows.append(_row(name, _core.compare_entry(entry, devices, micro_batches, costs, devices, sequence_chunks, causal)))
+            made = _core.compare_entry(entry, devices, micro_batches, costs, devices, sequence_chunks, causal, parts)
+            rows.append(_row(name, made))
         except _core.Violation:
             if schedules is not None:
                 raise

@@ -4,9 +4,11 @@
 #include <ashlar/block/check.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/ids.hpp>
+#include <ashlar/core/part_costs.hpp>
 #include <ashlar/core/sequence_costs.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/model/placement.hpp>
+#include <ashlar/optimize/budget.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/render/diagnosis.hpp>
 #include <ashlar/schedule/check.hpp>
@@ -19,6 +21,7 @@
 #include <options/limits.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -103,6 +106,22 @@ using given_memory = std::vector<std::variant<ashlar::stage_memory, std::vector<
 // Throws ValueError for stages of which only some tell micro-batches apart, or of different numbers.
 ashlar::memory_model memory_of(given_memory const& given);
 
+// The objective of that name.
+inline ashlar::objective aim_of(std::string_view word) {
+  return meaning_of<ashlar::objective>("aim", word,
+                                       {{"span", ashlar::objective::span},
+                                        {"makespan", ashlar::objective::makespan},
+                                        {"program", ashlar::objective::program}});
+}
+
+// What devices may hold: as many chunk activations, or of `memory` in its units, the same for all or one
+// each.
+using limit_words = std::variant<std::int64_t, std::vector<std::int64_t>>;
+inline std::vector<std::int64_t> budgets_of(limit_words const& given) {
+  if (auto const* const each = std::get_if<std::int64_t>(&given)) return {*each};
+  return std::get<std::vector<std::int64_t>>(given);
+}
+
 // For arguments that no constructor takes: a TypeError that says which is wrong, and what it should be.
 template <class Class>
 void refuse_others(Class& bound) {
@@ -116,13 +135,17 @@ void refuse_others(Class& bound) {
       nb::sig("def __init__(self, *args: typing.NoReturn) -> None"));
 }
 
+void bind_parts(nb::module_& m);
 void bind_costs(nb::module_& m);
+void bind_placements(nb::module_& m);
 void bind_schedules(nb::module_& m);
 void bind_algebra(nb::module_& m);
 void bind_own(nb::module_& m);
 void bind_reading(nb::module_& m);
 void bind_catalog(nb::module_& m);
+void bind_offload(nb::module_& m);
 void bind_programs(nb::module_& m);
 void bind_search(nb::module_& m);
+void bind_micro_batches(nb::module_& m);
 
 }  // namespace python

@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 #include <options/suggest.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -107,25 +108,31 @@ ashlar::block block_of(known_entry const& e, shape const& s) {
 }
 
 ashlar::divided_model model_of(ashlar::costs const& cost, long long pieces,
-                               std::optional<causal_percent> const& causal) {
+                               std::optional<causal_percent> const& causal,
+                               std::optional<ashlar::part_costs> const& parts) {
+  if (parts && static_cast<int>(parts->stages.size()) != std::max(1, cost.passes.stages()))
+    throw nb::value_error("parts and costs must be of as many stages: Costs(parts=parts)");
   return {.cost = cost,
           .piece_count = within("pieces", pieces, 1, tool::most_devices),
-          .causal = causal_share_of(causal, cost)};
+          .causal = causal_share_of(causal, cost),
+          .parts = parts.value_or(ashlar::part_costs{})};
 }
 
 // A schedule beside others, or the entry under the model's costs.
 ashlar::comparison compare_entry(known_entry const& e, long long p, long long m,
                                  ashlar::costs const& cost, long long pieces, long long sequence_chunks,
-                                 std::optional<causal_percent> const& causal) {
+                                 std::optional<causal_percent> const& causal,
+                                 std::optional<ashlar::part_costs> const& parts) {
   shape const s{
       .p = device_count(p),
       .m = micro_batch_count(m),
       .sequence_chunks = within("sequence_chunks", sequence_chunks, 1, tool::most_sequence_chunks)};
-  return ashlar::compare(*e.of, s, model_of(cost, pieces, causal));
+  return ashlar::compare(*e.of, s, model_of(cost, pieces, causal, parts));
 }
 ashlar::comparison compare_schedule(ashlar::schedule const& s, ashlar::costs const& cost,
-                                    long long pieces, std::optional<causal_percent> const& causal) {
-  return ashlar::compare(s, model_of(cost, pieces, causal));
+                                    long long pieces, std::optional<causal_percent> const& causal,
+                                    std::optional<ashlar::part_costs> const& parts) {
+  return ashlar::compare(s, model_of(cost, pieces, causal, parts));
 }
 
 void bind_comparison(nb::module_& m) {
@@ -144,6 +151,15 @@ void bind_comparison(nb::module_& m) {
       .def_ro("weight_copies", &comparison::weight_copies)
       .def_ro("transfers", &comparison::transfers)
       .def_ro("exposed_communication", &comparison::exposed_communication)
+      .def_prop_ro(
+          "slacks",
+          [](comparison const& c) {
+            std::vector<double> all;
+            for (ashlar::compared_link const& link : c.links) all.push_back(link.slack);
+            return all;
+          },
+          "Of each link that transfers take, how much later all of them may be before the makespan "
+          "grows.")
       .def(
           "bound",
           [](comparison const& c) -> std::optional<double> {
@@ -154,8 +170,9 @@ void bind_comparison(nb::module_& m) {
           "No schedule of the same stages with the same memory has a shorter makespan; None: not "
           "known.");
   m.def("compare_entry", &compare_entry, "entry"_a, "devices"_a, "micro_batches"_a, "costs"_a,
-        "pieces"_a, "sequence_chunks"_a, "causal"_a.none());
-  m.def("compare_schedule", &compare_schedule, "schedule"_a, "costs"_a, "pieces"_a, "causal"_a.none());
+        "pieces"_a, "sequence_chunks"_a, "causal"_a.none(), "parts"_a.none());
+  m.def("compare_schedule", &compare_schedule, "schedule"_a, "costs"_a, "pieces"_a, "causal"_a.none(),
+        "parts"_a.none());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Costs, memory of stages, placements.
+// Costs, and memory of stages.
 #include "bindings.hpp"
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/sequence_costs.hpp>
@@ -36,7 +36,8 @@ ashlar::costs make_costs(tick forward, tick backward_input, tick backward_weight
                          ashlar::byte_count bandwidth, ashlar::byte_count message,
                          std::optional<tick> overlapped, std::vector<int> speeds,
                          long long sequence_chunks, std::optional<long long> micro_batches,
-                         std::vector<given_level> const& levels, std::vector<given_link> const& links) {
+                         std::vector<given_level> const& levels, std::vector<given_link> const& links,
+                         std::optional<ashlar::part_costs> const& parts) {
   tick const again = recompute.value_or(ashlar::stage_cost::same_as_forward);
   ashlar::costs made(ashlar::stage_cost{forward, backward_input, backward_weight, again}, transfer);
   if (per_stage) {
@@ -57,6 +58,11 @@ ashlar::costs make_costs(tick forward, tick backward_input, tick backward_weight
             std::move(each), within("micro_batches", *micro_batches, 1, tool::most_micro_batches))
                       : ashlar::pass_costs::by_stage_and_sequence_chunk(std::move(each), q);
   }
+  if (parts) {
+    if (per_stage || overlapped || recompute)
+      throw nb::value_error("parts say what passes and pairs take: they are instead of that");
+    made.passes = ashlar::costs_of(*parts);
+  }
   made.on.links.inside.bandwidth = made.on.links.between.bandwidth = bandwidth;
   if (transfer_between_nodes) made.on.links.between.latency = *transfer_between_nodes;
   made.on.links.node_size = node_size;
@@ -64,9 +70,34 @@ ashlar::costs make_costs(tick forward, tick backward_input, tick backward_weight
   for (auto const& [from, to, ticks] : links)
     made.on.links.exceptions.push_back({from, to, {.latency = ticks}});
   made.message = message;
-  made.passes.overlapped = overlapped.value_or(ashlar::pass_costs::one_after_the_other);
+  if (overlapped) made.passes.overlapped = *overlapped;
   made.on.speeds = std::move(speeds);
   return made;
+}
+
+// What a forward and a backward take as a pair, if they do not run one after the other.
+std::optional<tick> pair_of(ashlar::costs const& c, std::string const& kind, int forward_stage,
+                            int backward_stage) {
+  ashlar::pair_costs const& pairs = c.passes.overlapped;
+  auto const backward =
+      meaning_of<ashlar::pass_kind>("kind", kind,
+                                    {{"backward", ashlar::pass_kind::backward},
+                                     {"backward_input", ashlar::pass_kind::backward_input},
+                                     {"backward_weight", ashlar::pass_kind::backward_weight}});
+  for (int const stage : {forward_stage, backward_stage})
+    within("a stage", stage, 0, (pairs.stages() > 1 ? pairs.stages() : tool::most_devices) - 1);
+  if (!pairs.are_given()) return std::nullopt;
+  return pairs.of(forward_stage, backward, backward_stage);
+}
+
+// Of a link whose transfers take longer, in both directions.
+ashlar::costs with_late_link(ashlar::costs c, int one, int other, tick by) {
+  for (int const device : {one, other}) within("a device", device, 0, tool::most_devices - 1);
+  if (one == other || by < 0)
+    throw nb::value_error("a link is between two devices, and its transfers are later, not earlier");
+  delay_link(c.on.links, one, other, by);
+  delay_link(c.on.links, other, one, by);
+  return c;
 }
 
 std::vector<stage_ticks> ticks_of_stages(ashlar::costs const& c) {
@@ -89,33 +120,6 @@ std::string words_of(ashlar::costs const& c) {
   if (int const m = c.passes.micro_batches(); m != 0) chunks += ", micro_batches=" + std::to_string(m);
   return "Costs(per_stage=[" + text + "], transfer=" + std::to_string(c.on.links.inside.latency) + chunks
          + ")";
-}
-
-std::vector<std::vector<int>> routes_of(ashlar::placement const& where) {
-  std::vector<std::vector<int>> all(static_cast<std::size_t>(where.route_count()));
-  for (std::size_t route = 0; route < all.size(); ++route)
-    for (int stage = 0; stage < where.stage_count(); ++stage)
-      all[route].push_back(where.device_of(static_cast<int>(route), stage));
-  return all;
-}
-
-std::string words_of(ashlar::placement const& where) {
-  std::string text;
-  for (auto const& route : routes_of(where)) {
-    text += text.empty() ? "[" : ", [";
-    for (std::size_t stage = 0; stage < route.size(); ++stage)
-      text += (stage == 0 ? "" : ", ") + std::to_string(route[stage]);
-    text += "]";
-  }
-  return "Placement([" + text + "])";
-}
-
-ashlar::placement make_placement(std::vector<std::vector<int>> const& routes) {
-  int most = -1;
-  for (auto const& route : routes)
-    for (int const device : route)
-      most = std::max(most, within("a device", device, 0, tool::most_devices - 1));
-  return {ashlar::devices{most + 1}, routes};
 }
 
 void bind_memory(nb::module_& m) {
@@ -174,7 +178,6 @@ ashlar::memory_model memory_of(given_memory const& given) {
 
 void bind_costs(nb::module_& m) {
   using ashlar::costs;
-  using ashlar::placement;
   nb::class_<costs> of_costs(m, "Costs", "How many ticks passes and transfers take.");
   of_costs
       .def(
@@ -184,17 +187,24 @@ void bind_costs(nb::module_& m) {
              std::optional<tick> between, int node_size, ashlar::byte_count bandwidth,
              ashlar::byte_count message, std::optional<tick> overlapped, std::vector<int> speeds,
              long long sequence_chunks, std::optional<long long> micro_batches,
-             std::vector<given_level> const& levels, std::vector<given_link> const& links) {
-            new (made) costs(make_costs(f, i, w, recompute, per_stage, transfer, between, node_size,
-                                        bandwidth, message, overlapped, std::move(speeds),
-                                        sequence_chunks, micro_batches, levels, links));
+             std::vector<given_level> const& levels, std::vector<given_link> const& links,
+             std::optional<ashlar::part_costs> const& parts, ashlar::byte_count host_bandwidth,
+             long long host_shared_by) {
+            costs c = make_costs(f, i, w, recompute, per_stage, transfer, between, node_size, bandwidth,
+                                 message, overlapped, std::move(speeds), sequence_chunks, micro_batches,
+                                 levels, links, parts);
+            within("host_bandwidth", host_bandwidth, 0, tool::most_memory);
+            c.on.host = {.speed = {.bandwidth = host_bandwidth},
+                         .shared_by = within("host_shared_by", host_shared_by, 1, tool::most_devices)};
+            new (made) costs(std::move(c));
           },
           "forward"_a = 1, "backward_input"_a = 1, "backward_weight"_a = 1, nb::kw_only(),
           "recompute"_a = nb::none(), "per_stage"_a = nb::none(), "transfer"_a = 0,
           "transfer_between_nodes"_a = nb::none(), "node_size"_a = 0, "bandwidth"_a = 0, "message"_a = 0,
           "overlapped"_a = nb::none(), "speeds"_a = std::vector<int>{}, "sequence_chunks"_a = 1,
           "micro_batches"_a = nb::none(), "levels"_a = std::vector<given_level>{},
-          "links"_a = std::vector<given_link>{},
+          "links"_a = std::vector<given_link>{}, "parts"_a = nb::none(), "host_bandwidth"_a = 0,
+          "host_shared_by"_a = 1,
           "Ticks of a stage's passes, the same for all stages or, in per_stage, a tuple (forward, "
           "backward_input, backward_weight) for each, or of four with the recompute. transfer: the "
           "latency of a link; bandwidth: its "
@@ -205,7 +215,9 @@ void bind_costs(nb::module_& m) {
           "so many for each stage, one after the other. micro_batches: the same where micro-batches "
           "differ. levels: beyond nodes, how many devices a group has and the latency between groups, "
           "from small to large. links: the latency from one device to another where it is not as its "
-          "level says.")
+          "level says. parts: what passes consist of, instead of their ticks; pairs follow from it. "
+          "host_bandwidth: bytes a tick between a device and its host, each way (0: copies take no "
+          "time); host_shared_by: devices that share such a link.")
       .def(
           "with_causal_chunks",
           [](costs const& mean, long long sequence_chunks, causal_percent const& share) {
@@ -220,6 +232,11 @@ void bind_costs(nb::module_& m) {
           "causal attention, or a pair of one each; it grows by the same amount from each chunk to the "
           "next. Raises ValueError for what is no percentage, Violation for costs that differ by chunk "
           "already.")
+      .def("with_late_link", &with_late_link, "device"_a, "other"_a, "ticks"_a,
+           "The same, but what goes from one of these devices to the other takes so many ticks longer.")
+      .def("pair", &pair_of, "kind"_a = "backward", "forward_stage"_a = 0, "backward_stage"_a = 0,
+           "Ticks of a forward and a backward, backward_input or backward_weight that run as a pair; "
+           "None: one after the other.")
       .def_prop_ro("per_stage", &ticks_of_stages)
       .def_prop_ro("sequence_chunks", [](costs const& c) { return c.passes.sequence_chunks(); })
       .def_prop_ro("micro_batches",
@@ -231,46 +248,6 @@ void bind_costs(nb::module_& m) {
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__repr__", [](costs const& c) { return words_of(c); });
   refuse_others(of_costs);
-
-  nb::class_<placement> of_placements(m, "Placement", "On which device each stage is, for each route.");
-  of_placements
-      .def(
-          "__init__",
-          [](placement* made, std::vector<std::vector<int>> const& routes) {
-            new (made) placement(make_placement(routes));
-          },
-          "routes"_a, "The device of each stage, a list for each route.")
-      .def_prop_ro("device_count", &placement::device_count)
-      .def_prop_ro("stage_count", &placement::stage_count)
-      .def_prop_ro("routes", &routes_of)
-      .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
-      .def("__repr__", [](placement const& p) { return words_of(p); });
-  refuse_others(of_placements);
-  m.def(
-      "linear", [](long long p) { return ashlar::linear(device_count(p)); }, "devices"_a,
-      "Stage i on device i.");
-  m.def(
-      "looped",
-      [](long long p, long long v) {
-        return ashlar::looped(device_count(p),
-                              ashlar::chunks{within("chunks", v, 1, tool::most_devices)});
-      },
-      "devices"_a, "chunks"_a, "Round and round the devices.");
-  m.def(
-      "v_shape", [](long long p) { return ashlar::v_shape(device_count(p)); }, "devices"_a,
-      "Down the devices and up again.");
-  m.def(
-      "wave",
-      [](long long p, long long w) {
-        return ashlar::wave(device_count(p), ashlar::waves{within("waves", w, 1, tool::most_devices)});
-      },
-      "devices"_a, "waves"_a, "Down the devices and up again, several times.");
-  m.def(
-      "overlay_placements", [](placement const& a, placement const& b) { return overlay(a, b); }, "a"_a,
-      "b"_a, "The routes of both.");
-  m.def(
-      "mirror_placement", [](placement const& p) { return mirror(p); }, "placement"_a,
-      "Device d becomes p - 1 - d.");
   bind_memory(m);
 }
 

@@ -50,14 +50,18 @@ NB_MODULE(_core, m) {
       PyErr_SetString(PyExc_ValueError, e.what());
     }
   });
+  bind_parts(m);
   bind_costs(m);
+  bind_placements(m);
   bind_schedules(m);
   bind_own(m);
   bind_reading(m);
   bind_algebra(m);
   bind_catalog(m);
+  bind_offload(m);
   bind_programs(m);
   bind_search(m);
+  bind_micro_batches(m);
 }
 
 }  // namespace python

@@ -7,7 +7,9 @@
 #include <ashlar/program/names.hpp>
 #include <ashlar/prove/prove.hpp>
 #include <ashlar/render/diagnosis.hpp>
+#include <ashlar/search/offload.hpp>
 #include <ashlar/simulate/simulate.hpp>
+#include <ashlar/simulate/slack.hpp>
 
 #include <nanobind/operators.h>
 #include <nanobind/stl/map.h>
@@ -15,6 +17,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,7 +50,7 @@ ashlar::transfer_lanes lanes_of(std::string const& word) {
 
 program lowered(ashlar::schedule const& s, int data_ranks, std::string const& sharding,
                 std::string const& reduction, std::string const& lanes, int weight_buffers, int prefetch,
-                std::string const& receives) {
+                std::string const& receives, std::optional<ashlar::offload_choice> const& offload) {
   using ashlar::gradient_reduction;
   using ashlar::receive_time;
   using ashlar::sharding_level;
@@ -69,7 +72,8 @@ program lowered(ashlar::schedule const& s, int data_ranks, std::string const& sh
           .prefetch = within("prefetch", prefetch, 0, tool::most_passes),
           .receives = meaning_of<receive_time>(
               "receives", receives,
-              {{"when_sent", receive_time::when_sent}, {"when_needed", receive_time::when_needed}})});
+              {{"when_sent", receive_time::when_sent}, {"when_needed", receive_time::when_needed}}),
+          .offload = offload ? offload->offload : ashlar::offload_options{}});
 }
 
 void prove(program const& p) {
@@ -125,6 +129,18 @@ std::map<std::string, std::string> communicators_of(std::string const& text) {
   for (ashlar::pytorch_communicators const& c : ashlar::all_pytorch_communicators)
     all[word_of(c.lanes)] = ashlar::pytorch_deadlock(tokens, c.lanes);
   return all;
+}
+
+// Throws violation for what does not suit the program.
+ashlar::simulation_options options_of(program const& p, ashlar::costs cost, given_memory const& stages,
+                                      int data_ranks) {
+  ashlar::simulation_options options{
+      .cost = std::move(cost), .memory = memory_of(stages), .data_ranks = data_ranks};
+  if (auto const d = check(options, p.stage_count(), p.device_count(), p.micro_batch_count(),
+                           p.graph.sequence_chunks());
+      !d.ok())
+    throw ashlar::violation{d};
+  return options;
 }
 
 void bind_instruction(nb::module_& m) {
@@ -194,7 +210,8 @@ void bind_program(nb::module_& m) {
       });
   m.def("lower", &lowered, "value"_a, nb::kw_only(), "data_ranks"_a = 1, "sharding"_a = "none",
         "reduction"_a = "eager", "lanes"_a = "one", "weight_buffers"_a = 1, "prefetch"_a = 1,
-        "receives"_a = "when_sent", "The schedule's program: passes, transfers, and sums of gradients.");
+        "receives"_a = "when_sent", "offload"_a = nb::none(),
+        "The schedule's program: passes, transfers, and sums of gradients.");
   m.def(
       "write_pytorch",
       [](ashlar::schedule const& s, std::string const& dialect) {
@@ -235,6 +252,7 @@ void bind_programs(nb::module_& m) {
       .def_ro("resident", &device_memory::resident, "There all the time.")
       .def_ro("peak", &device_memory::peak, "The most at any time.")
       .def_ro("peak_time", &device_memory::peak_time)
+      .def_ro("host_peak", &device_memory::host_peak, "The most at any time on the device's host.")
       .def("__repr__", [](device_memory const& d) {
         return "DeviceMemory(resident=" + std::to_string(d.resident) + ", peak=" + std::to_string(d.peak)
                + ")";
@@ -249,17 +267,19 @@ void bind_programs(nb::module_& m) {
   m.def(
       "simulate",
       [](program const& p, ashlar::costs cost, given_memory const& stages, int data_ranks) {
-        ashlar::simulation_options const options{
-            .cost = std::move(cost), .memory = memory_of(stages), .data_ranks = data_ranks};
-        if (auto const d = check(options, p.stage_count(), p.device_count(), p.micro_batch_count(),
-                                 p.graph.sequence_chunks());
-            !d.ok())
-          throw ashlar::violation{d};
-        return ashlar::simulate(p, options);
+        return ashlar::simulate(p, options_of(p, std::move(cost), stages, data_ranks));
       },
       "value"_a, "costs"_a = ashlar::costs{}, "memory"_a = given_memory(1), "data_ranks"_a = 1,
       "Runs a program on simulated devices and links. memory: one StageMemory for all stages, or one "
       "each; where micro-batches differ, a list by micro-batch instead of each.");
+  m.def(
+      "link_slacks",
+      [](program const& p, ashlar::costs cost, given_memory const& stages, int data_ranks) {
+        return ashlar::link_slacks(p, options_of(p, std::move(cost), stages, data_ranks));
+      },
+      "program"_a, "costs"_a = ashlar::costs{}, "memory"_a = given_memory(1), "data_ranks"_a = 1,
+      "Of each link that the program's transfers take, how much later all of them may be before the "
+      "simulated makespan grows. Arguments as of simulate.");
 }
 
 }  // namespace python

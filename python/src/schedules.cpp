@@ -12,6 +12,7 @@
 #include <ashlar/render/text.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/study/schedule_slack.hpp>
 
 #include <nanobind/operators.h>
 #include <nanobind/stl/optional.h>
@@ -126,6 +127,17 @@ void bind_schedules(nb::module_& m) {
         return "Bound(makespan=" + std::to_string(b.makespan) + ", span=" + std::to_string(b.span) + ")";
       });
 
+  using ashlar::link_slack;
+  nb::class_<link_slack>(m, "LinkSlack", "How late the transfers from one device to another may be.")
+      .def_ro("from_device", &link_slack::from)
+      .def_ro("to_device", &link_slack::to)
+      .def_ro("transfers", &link_slack::transfers)
+      .def_ro("slack", &link_slack::slack, "Ticks that each may take longer for the same makespan.")
+      .def("__repr__", [](link_slack const& l) {
+        return "LinkSlack(" + std::to_string(l.from) + " to " + std::to_string(l.to)
+               + ", slack=" + std::to_string(l.slack) + ")";
+      });
+
   nb::class_<schedule>(m, "Schedule", "Timed passes on each device, in order.")
       .def_prop_ro("devices", &schedule::device_count)
       .def_prop_ro("stages", &schedule::stage_count)
@@ -163,6 +175,10 @@ void bind_schedules(nb::module_& m) {
           "stages"_a,
           "The most that each device holds: one StageMemory for all stages, or one each; where "
           "micro-batches differ, a list by micro-batch instead of each.")
+      .def(
+          "link_slacks", [](schedule const& s) { return ashlar::link_slacks(s); },
+          "Of each link, how much later all its transfers may be before the makespan grows; every "
+          "transfer takes its own time and none is in another's way.")
       .def("bound", &ashlar::known_bound, "None where none is known: stages that are no chain, work.")
       .def("check", &must_hold<schedule>, "Raises Violation unless every rule of schedules holds.")
       .def("svg", &picture_of_value<schedule>, nb::kw_only(), "title"_a = "", "memory"_a = false,

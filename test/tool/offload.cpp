@@ -54,6 +54,17 @@ TEST_CASE("show counts copies and slots on the host") {
   tool_result const r = run_tool("show gpipe -p 2 -m 4 --offload 50");
   CHECK(contains(r.out, "stash on the host slots"));
   CHECK(contains(r.out, "copies to and from hosts"));
+  // Of a slow link fewer can leave and come back in time.
+  std::string const link = "show gpipe -p 2 -m 4 --offload 100 --stash-bytes 1GiB" + even_thirds_in_ms;
+  auto const copies = [&](std::string const& bandwidth) {
+    std::string const out = run_tool(link + " --host-bandwidth " + bandwidth).out;
+    auto const at = out.find(" copies to and from hosts");
+    REQUIRE(at != std::string::npos);
+    return std::stoi(out.substr(out.rfind(' ', at - 1) + 1));
+  };
+  CHECK(copies("1000GB/s") == 16);
+  CHECK(copies("40GB/s") < 16);
+  CHECK(copies("40GB/s") > 0);
 }
 
 TEST_CASE("train gives the bits of the sequential model when stashes and checkpoints leave") {
@@ -83,6 +94,11 @@ TEST_CASE("offload is refused where it has no effect or no meaning") {
       {"simulate 1f1b --stash-bytes 1GiB --offload 50 --host-bandwidth 1", "--offload has no effect"},
       {"simulate inference --stash-bytes 1GiB --offload 50", "without backward passes"},
       {"show 1f1b --offload 101", "--offload"},
+      {"show 1f1b --host-bandwidth 3", "--host-bandwidth has no effect without --offload"},
+      {"show 1f1b --offload 50 --host-bandwidth 3",
+       "--host-bandwidth has no effect without --stash-bytes"},
+      {"show 1f1b --offload 50 --stash-bytes 1GiB",
+       "--stash-bytes has no effect without --host-bandwidth"},
       {"search -p 2 -m 2 --host-bandwidth 3", "--host-bandwidth needs --limit-bytes"},
       {"search -p 2 -m 2 --host-shared-by 3", "--host-shared-by has no effect without --host-bandwidth"},
       {"search --as svg " + offload_question + " --limit-bytes 2GiB --host-bandwidth 60GB/s",

@@ -1,5 +1,6 @@
 // ashlar show: a schedule's picture and its numbers.
 #include "command.hpp"
+#include "options/byte_options.hpp"
 #include "options/effects.hpp"
 #include "options/lowering_options.hpp"
 #include "options/number_option.hpp"
@@ -39,6 +40,7 @@ struct show_options {
   shape_options shape;
   lowering_options lowering;
   host_options host;
+  ashlar::byte_count stash = 0;  // for the time of copies
   bool block = false;
   std::string placement = {};
   std::string colour = "auto";
@@ -149,6 +151,10 @@ void move_to(chosen_schedule& chosen, ashlar::placement const& where) {
 std::vector<effect> effects_of(show_options const& o, chosen_schedule const& chosen,
                                ashlar::lower_options const& lowering) {
   std::vector<effect> all = effects_on(lowering, chosen.schedule, chosen.name);
+  all.insert(all.end(), {{"--host-bandwidth", o.host.percent > 0, "without --offload"},
+                         {"--host-bandwidth", o.stash > 0, "without --stash-bytes"},
+                         {"--host-shared-by", !o.host.bandwidth.empty(), "without --host-bandwidth"},
+                         {"--stash-bytes", !o.host.bandwidth.empty(), "without --host-bandwidth"}});
   all.push_back({"--data-ranks", lowering.sharding != ashlar::sharding_level::none,
                  "on what is shown without --sharding"});
   for (std::vector<char const*> const& flags :
@@ -181,7 +187,9 @@ int show(show_options const& o) {
     return done;
   }
   fmt::print("{}\n", ashlar::text(s, drawing));
-  lowering.offload = offload_of(o.host, s);
+  lowering.offload = o.host.bandwidth.empty() ? offload_of(o.host, s)
+                                              : offload_of(o.host, s, {.stages = {{.stash = o.stash}}},
+                                                           host_of(o.host, chosen.scale));
   print_metrics(s, chosen.scale, lowering);
   return done;
 }
@@ -195,6 +203,9 @@ void add_show(CLI::App& app, action& chosen) {
   add_sharing_options(*command, options->lowering);
   add_step_option(*command, options->lowering);
   add_offload_option(*command, options->host);
+  add_host_link_options(*command, options->host);
+  add_bytes(*command, "--stash-bytes", options->stash,
+            "what a forward keeps for its backward, for the time of a copy");
   add_tying_option(*command, options->lowering);
   command->add_flag("--block", options->block,
                     "show the building block that is repeated, in units of one pass");

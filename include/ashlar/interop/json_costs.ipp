@@ -26,8 +26,8 @@ struct unit_length {
 inline constexpr unit_length unit_lengths[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 inline constexpr double longest_ns = 1e15;  // eleven days: sums of ticks do not overflow
 inline constexpr double least_ticks = 1000;
-inline constexpr std::size_t most_braided = 512;  // stages: there is a time for each pair of them
-inline constexpr std::size_t most_parts = 500;    // of a pass: braids of all stages stay fast
+inline constexpr std::size_t most_braided = input_limits::braided_stages;
+inline constexpr std::size_t most_parts = input_limits::parts;
 
 class costs_reader : json_reader {
  public:

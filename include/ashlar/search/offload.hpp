@@ -33,7 +33,7 @@ offload_choice selective_offload(schedule const& s, memory_limit const& limit, h
 
 // Just what these forwards keep leaves: `fits` unless a pass would wait for it, or a device holds more
 // than the limit. Throws as selective_offload(), and rule::every_pass_is_known for what is no forward of
-// the schedule.
+// the schedule, rule::no_pass_is_doubled, rule::what_leaves_comes_back for what work reads.
 offload_choice offload_exactly(schedule const& s, memory_limit const& limit, host_link const& host,
                                std::vector<pass> const& forwards);
 

@@ -32,7 +32,9 @@ class device_stays {
       pass const forward{pass_kind::forward, t.what.stage, t.what.micro_batch};
       if (kept(forward) == 0 || (!s.work.empty() && s.work.view().readers(forward).size() > 0)) continue;
       tick const copy = copies[static_cast<std::size_t>(t.what.stage)], made = ends.of(forward);
-      if (copy <= (t.start - made) / 2 && t.start > made)
+      if (copy > (t.start - made) / 2)
+        hurried_.push_back(forward);
+      else if (t.start > made)
         candidates_.push_back({.forward = forward, .made = made, .needed = t.start, .copy = copy});
     }
     auto const longer = [](absence const& a, absence const& b) {
@@ -58,8 +60,10 @@ class device_stays {
     return true;
   }
 
-  // Whether these, which are the device's, can leave.
+  // Whether these, which are the device's, can leave and come back in time.
   bool send(std::vector<pass> const& forwards) {
+    for (pass const& what : hurried_)
+      if (std::find(forwards.begin(), forwards.end(), what) != forwards.end()) return false;
     for (absence const& a : candidates_)
       if (std::find(forwards.begin(), forwards.end(), a.forward) != forwards.end()) away_.push_back(a);
     place_copies(away_);
@@ -153,6 +157,7 @@ class device_stays {
   byte_count resident_;
   std::vector<change> changes_;
   std::vector<absence> candidates_;  // the longest first
+  std::vector<pass> hurried_;        // forwards whose values are needed before they could be back
   dynamic_array<absence> away_;
 };
 
@@ -212,9 +217,7 @@ ASHLAR_INLINE offload_choice offload_exactly(schedule const& s, memory_limit con
                                              host_link const& host, std::vector<pass> const& forwards) {
   search_detail::must_have_budgets(limit, s.device_count());
   if (diagnosis const d = check(s); !d.ok()) refuse(d);
-  for (pass const& forward : forwards)
-    if (forward.kind != pass_kind::forward || !s.knows(forward))
-      refuse({.broken = rule::every_pass_is_known, .first = {.what = forward}});
+  if (diagnosis const d = check(offload_options{.forwards = forwards}, s); !d.ok()) refuse(d);
   return search_detail::choose_offload(s, limit.memory, host,
                                        [&](search_detail::device_stays& stays, int d) {
                                          std::vector<pass> own;

@@ -19,11 +19,13 @@ struct offloaded_schedule {
 // little of what could have left; takes the shortest schedule that selective_offload() brings within the
 // given limit; and moves passes about where these may wait for copies (paged_order.hpp). No worse than
 // `plain`, what a search without copies has found, if there is one. Nothing, if none fits: another order
-// might. The budget is divided among at most 21 searches; the result depends on it alone. Throws
-// violation: check() of the problem with all memory.
+// might. The budget is divided among at most 21 searches, each with `watch`, which is also asked before
+// each start of the last part; the result depends on the budget alone. Throws violation: check() of the
+// problem with all memory.
 literal_optional<offloaded_schedule> search_offloaded(search_problem const& problem,
                                                       host_link const& host, search_budget budget,
                                                       search_result const* plain = nullptr,
+                                                      search_watch watch = unwatched,
                                                       task_runner for_each_task = one_after_the_other);
 
 }  // namespace ashlar

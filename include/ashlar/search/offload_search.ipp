@@ -82,13 +82,15 @@ inline std::vector<search_problem> with_less_in_flight(search_problem const& pro
 
 namespace ashlar {
 
-ASHLAR_INLINE literal_optional<offloaded_schedule> search_offloaded(search_problem const& problem,
-                                                                    host_link const& host,
-                                                                    search_budget budget,
-                                                                    search_result const* plain,
-                                                                    task_runner for_each_task) {
-  if (diagnosis const d = check(problem); !d.ok() && d.broken != rule::memory_is_within_budget)
-    refuse(d);
+ASHLAR_INLINE literal_optional<offloaded_schedule> search_offloaded(
+    search_problem const& problem, host_link const& host, search_budget budget,
+    search_result const* plain, search_watch watch, task_runner for_each_task) {
+  // Copies may make do with less than a search without them.
+  if (diagnosis const d = check(problem); !d.ok()) {
+    bool lacks_room = d.broken == rule::parameter_is_at_least && d.which == parameter::memory_budget;
+    for (byte_count const budget : problem.limit.budget) lacks_room = lacks_room && budget >= 0;
+    if (!lacks_room) refuse(d);
+  }
   std::vector<search_problem> problems =
       search_detail::with_more_memory(problem, search_detail::all_there_is(problem));
   search_start const most(problems[0]);
@@ -117,7 +119,7 @@ ASHLAR_INLINE literal_optional<offloaded_schedule> search_offloaded(search_probl
   };
   if (plain != nullptr) offer_result(*plain);
   for (search_problem const& other : problems)
-    if (check(other).ok()) offer_result(search(other, budget, unwatched, for_each_task));
+    if (check(other).ok()) offer_result(search(other, budget, watch, for_each_task));
   // Passes may also wait for copies. What a program takes with messages on its links is not known here.
   if (budget.aim != objective::program && !starts.empty()) {
     paged_order const paging(starts[0], problem.limit, host);
@@ -125,9 +127,11 @@ ASHLAR_INLINE literal_optional<offloaded_schedule> search_offloaded(search_probl
     for (auto const& order : starts[0].order) passes += static_cast<std::int64_t>(order.size());
     std::int64_t const moves = half / passes / static_cast<std::int64_t>(starts.size());
     std::vector<pass> away;
-    for (schedule& s : starts)
+    for (schedule& s : starts) {
+      if (!watch({}, 0)) break;
       if (improve_paged(paging, s, away, moves, budget.seed++, length))
         offer(s, length(s), offload_exactly(s, problem.limit, host, away));
+    }
   }
   if (!is_found) return std::nullopt;
   return found;

@@ -98,6 +98,22 @@ TEST_CASE("what does not fit is said not to") {
   CHECK_THROWS_AS(static_cast<void>(selective_offload(s, wrong, {})), violation);
 }
 
+TEST_CASE("of what shall leave exactly, it is said what does not come back in time") {
+  schedule const s = offload_schedule("gpipe", 2, 4);
+  std::vector<pass> const one{{pass_kind::forward, 0, 1}};
+  auto const leaving = [&](host_link const& host) {
+    return offload_exactly(s, offload_limit(400), host, one);
+  };
+  CHECK(leaving({}).fits);
+  CHECK(leaving({}).offload.forwards == one);
+  CHECK(!leaving({.speed = {.latency = makespan(s)}}).fits);
+  CHECK(!offload_exactly(s, offload_limit(300), {}, one).fits);
+  for (pass const& wrong : {pass{pass_kind::forward, 7, 1}, pass{pass_kind::backward, 0, 1}})
+    CHECK_THROWS_AS(static_cast<void>(offload_exactly(s, offload_limit(400), {}, {wrong})), violation);
+  CHECK_THROWS_AS(static_cast<void>(offload_exactly(s, offload_limit(400), {}, {one[0], one[0]})),
+                  violation);
+}
+
 search_problem offload_problem(byte_count budget) {
   return {.where = linear(devices{3}),
           .m = micro_batches{4},
@@ -126,6 +142,18 @@ TEST_CASE(
     }
     CHECK(before < plain.reached);
   }
+}
+
+TEST_CASE("copies make do with less memory than any schedule without them") {
+  search_problem problem = offload_problem(100);
+  problem.where = v_shape(devices{2});  // two stages a device: a micro-batch holds two stashes
+  CHECK(check(problem).broken == rule::parameter_is_at_least);
+  search_budget const budget{.passes = 20'000, .aim = objective::makespan};
+  auto const found = search_offloaded(problem, {}, budget);
+  REQUIRE(found);
+  for (byte_count const peak : found->choice.peak) CHECK(peak <= 100);
+  problem.limit.budget = {-1};
+  CHECK_THROWS_AS(static_cast<void>(search_offloaded(problem, {}, budget)), violation);
 }
 
 }  // namespace

@@ -1,0 +1,144 @@
+// What passes consist of, for pairs whose parts alternate.
+#include "bindings.hpp"
+#include <ashlar/interop/input_limits.hpp>
+#include <ashlar/interop/json_costs.hpp>
+
+#include <nanobind/operators.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace python {
+
+namespace {
+
+using ashlar::part_costs;
+using ashlar::part_resource;
+using ashlar::pass_part;
+using ashlar::stage_parts;
+using ashlar::tick;
+using plain_part = std::pair<std::string, tick>;
+using named_part = std::tuple<std::string, tick, std::string>;  // of which pass of a backward
+using given_part = std::variant<plain_part, named_part>;
+
+part_resource resource_of(std::string const& word) {
+  return meaning_of<part_resource>(
+      "what a part needs", word,
+      {{"compute", part_resource::compute}, {"exchange", part_resource::exchange}});
+}
+
+std::vector<pass_part> parts_of(std::vector<given_part> const& given) {
+  std::vector<pass_part> all;
+  for (given_part const& each : given)
+    if (auto const* const part = std::get_if<plain_part>(&each)) {
+      all.push_back({.on = resource_of(part->first), .duration = part->second});
+    } else {
+      auto const& [word, ticks, of] = std::get<named_part>(each);
+      all.push_back({.on = resource_of(word),
+                     .duration = ticks,
+                     .of_weights = meaning_of<bool>("what a part is of", of,
+                                                    {{"input", false}, {"weights", true}})});
+    }
+  return all;
+}
+
+stage_parts make_stage(std::vector<plain_part> const& forward, std::vector<given_part> const& backward,
+                       long long layers) {
+  int const most = ashlar::input_limits::parts;
+  for (std::size_t const count : {forward.size(), backward.size()})
+    within("the number of a pass's parts", static_cast<long long>(count), 1, most);
+  auto const longest = static_cast<long long>(std::max(forward.size(), backward.size()));
+  return ashlar::repeated(
+      {.forward = parts_of({forward.begin(), forward.end()}), .backward = parts_of(backward)},
+      within("layers", layers, 1, most / longest));
+}
+
+part_costs make_parts(std::vector<stage_parts> stages, std::string const& pairs) {
+  using ashlar::braiding;
+  within("the number of stages with parts", static_cast<long long>(stages.size()), 1,
+         ashlar::input_limits::braided_stages);
+  return {.stages = std::move(stages),
+          .how = meaning_of<braiding>("pairs", pairs,
+                                      {{"best", braiding::best},
+                                       {"in turn", braiding::in_turn},
+                                       {"in turn, weights delayed", braiding::in_turn_delayed}})};
+}
+
+std::vector<named_part> words_of(std::vector<pass_part> const& parts) {
+  std::vector<named_part> all;
+  for (pass_part const& part : parts)
+    all.emplace_back(part.on == part_resource::compute ? "compute" : "exchange", part.duration,
+                     part.of_weights ? "weights" : "input");
+  return all;
+}
+
+std::optional<part_costs> read_parts(std::string text, std::string name) {
+  part_costs read = ashlar::read_json_costs(std::move(text), std::move(name)).parts;
+  if (read.stages.empty()) return std::nullopt;
+  return read;
+}
+
+}  // namespace
+
+void bind_parts(nb::module_& m) {
+  nb::class_<stage_parts> of_stages(m, "StageParts", "What the passes of a stage consist of.");
+  of_stages
+      .def(
+          "__init__",
+          [](stage_parts* made, std::vector<plain_part> const& forward,
+             std::vector<given_part> const& backward,
+             long long layers) { new (made) stage_parts(make_stage(forward, backward, layers)); },
+          "forward"_a, "backward"_a, "layers"_a = 1,
+          "Of a layer, in the order in which parts run alone: ('compute', ticks) or ('exchange', "
+          "ticks). "
+          "Of a backward also ('compute', ticks, 'weights') for what its weight pass has; all else is "
+          "of "
+          "its input pass. layers: how many there are; the backward goes through them from the last.")
+      .def_prop_ro(
+          "forward",
+          [](stage_parts const& s) {
+            std::vector<plain_part> all;
+            for (auto& [word, ticks, of] : words_of(s.forward)) all.emplace_back(word, ticks);
+            return all;
+          },
+          "Of all layers.")
+      .def_prop_ro(
+          "backward", [](stage_parts const& s) { return words_of(s.backward); },
+          "Of all layers, each part of the 'input' pass or of the 'weights' pass.")
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
+      .def("__repr__", [](stage_parts const& s) {
+        return "<StageParts: " + std::to_string(s.forward.size()) + " of a forward, "
+               + std::to_string(s.backward.size()) + " of a backward>";
+      });
+  refuse_others(of_stages);
+  nb::class_<part_costs> of_costs(m, "PartCosts", "What the passes of all stages consist of.");
+  of_costs
+      .def(
+          "__init__",
+          [](part_costs* made, std::vector<stage_parts> stages, std::string const& pairs) {
+            new (made) part_costs(make_parts(std::move(stages), pairs));
+          },
+          "stages"_a, "pairs"_a = "best",
+          "One entry for all stages, or one each. pairs: how the parts of a forward and a backward "
+          "alternate that run as a pair: 'best', 'in turn', or 'in turn, weights delayed'.")
+      .def_prop_ro("stages", [](part_costs const& c) { return c.stages; })
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
+      .def("__repr__", [](part_costs const& c) {
+        return "<PartCosts: of " + std::to_string(c.stages.size())
+               + (c.stages.size() == 1 ? " stage>" : " stages>");
+      });
+  refuse_others(of_costs);
+  m.def("read_parts", &read_parts, "text"_a, "name"_a = "",
+        "What the passes of a file of costs consist of, in the ticks of `read_costs`; None if it does "
+        "not say so. name: of the file, for messages. Raises ValueError as `read_costs` does.");
+}
+
+}  // namespace python
