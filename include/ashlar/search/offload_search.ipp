@@ -88,7 +88,7 @@ ASHLAR_INLINE literal_optional<offloaded_schedule> search_offloaded(
   // Copies may make do with less than a search without them.
   if (diagnosis const d = check(problem); !d.ok()) {
     bool lacks_room = d.broken == rule::parameter_is_at_least && d.which == parameter::memory_budget;
-    for (byte_count const budget : problem.limit.budget) lacks_room = lacks_room && budget >= 0;
+    for (byte_count const room : problem.limit.budget) lacks_room = lacks_room && room >= 0;
     if (!lacks_room) refuse(d);
   }
   std::vector<search_problem> problems =
