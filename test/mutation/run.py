@@ -4,8 +4,9 @@
 The changes are made by universalmutator (`pip install universalmutator`); with --sample, as many of them as that are drawn at random.
 A changed header stands before the real one in the include path, so that nothing in the checkout changes. It is compiled, with clang++
 and without optimisation, into the unit tests that mirror it, then into all unit tests of its room, then into the folders of --also,
-until one of them notices: by a verdict, a crash, a static assertion, or by not ending in time. Changes that do not compile are no
-mutants and are not counted.
+until one of them notices: by a verdict, a crash, a static assertion, or by not ending in time. What survives all of them is tried once
+more under the address and undefined-behaviour sanitizers, as the gate does it. Changes that do not compile are no mutants and are not
+counted.
 
 Those that no test can tell from the original are named in equivalent.txt, each with the reason; blocks are separated by blank lines:
 
@@ -31,6 +32,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TEST = ROOT / "test"
 COMPILE = ["clang++", "-std=c++20", "-O0", "-w", "-fconstexpr-steps=33554432", f'-DASHLAR_TEST_DATA="{TEST / "data"}"']
+SANITIZE = ["-D_GLIBCXX_ASSERTIONS", "-DASHLAR_SANITIZED", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 ASSERTION = re.compile(r"static_assert failed|static assertion failed")
 
 
@@ -102,19 +104,19 @@ class Tests:
         groups += [rest] if rest else []
         return groups + [sorted((TEST / folder).glob("*.cpp")) for folder in also]
 
-    def noticed(self, overlay, files, seconds):
+    def noticed(self, overlay, header, files, seconds, flags=()):
         """None if these tests pass; how they notice otherwise; "does not compile" for what is no mutant."""
         source, program = overlay / "all.cpp", overlay / "program"
-        source.write_text("".join(f'#include "{f}"\n' for f in files))
+        source.write_text(f"#include <ashlar/{header}>\n" + "".join(f'#include "{f}"\n' for f in files))
         folders = [overlay / "include", ROOT / "include", ROOT / "backends/host/include", ROOT / "examples", TEST]
-        line = [*COMPILE, *[f"-I{f}" for f in folders], source, self.main, "-o", program, "-pthread"]
+        line = [*COMPILE, *flags, *[f"-I{f}" for f in folders], source, self.main, "-o", program, "-pthread"]
         try:
             built = subprocess.run(line, capture_output=True, text=True, timeout=600)
         except subprocess.TimeoutExpired:
             return "takes too long to compile"
         if built.returncode != 0:
             return "static assertion" if ASSERTION.search(built.stderr) else "does not compile"
-        limit = f"ulimit -v 4000000; timeout {seconds} {program} --minimal"
+        limit = f"{'' if flags else 'ulimit -v 4000000; '}timeout {seconds} {program} --minimal"  # a shadow takes terabytes
         ran = subprocess.run(["bash", "-c", limit], capture_output=True, text=True, errors="replace", cwd=overlay)
         if ran.returncode == 0:
             return None
@@ -129,8 +131,9 @@ def judge(tests, mutant, also, seconds):
         target = overlay / "include/ashlar" / mutant.header
         target.parent.mkdir(parents=True)
         target.write_text(mutant.text)
-        for files in tests.stages(mutant.header, also):
-            how = tests.noticed(overlay, files, seconds)
+        stages = tests.stages(mutant.header, also)
+        for files, flags in [(files, ()) for files in stages] + [(files, SANITIZE) for files in stages[:2]]:
+            how = tests.noticed(overlay, mutant.header, files, seconds, flags)
             if how:
                 return how
     return "survived"

@@ -12,8 +12,8 @@
 #pragma once
 
 #include "oracle/effects.hpp"
+#include "oracle/state_set.hpp"
 
-#include <unordered_set>
 #include <utility>
 
 namespace oracle {
@@ -35,18 +35,19 @@ class machine {
     first.at.resize(all_.queues().size(), 0);
     first.ahead.resize(all_.queues().size(), 0);
     first.slots.resize(all_.slot_count());
-    std::unordered_set<state, state_hash> seen;
-    std::vector<state const*> open{&*seen.insert(std::move(first)).first};
-    state after;  // here, so that it keeps its memory
+    state_set seen(first);
+    seen.insert(first);
+    std::vector<std::size_t> open{0};
+    state now = first, after;  // here, so that they keep their memory
     while (!open.empty() && fault_.good) {
-      state const& now = *open.back();
+      seen.get(open.back(), now);
       open.pop_back();
       bool ends = true;
       for (std::size_t queue = 0; queue < all_.queues().size(); ++queue) {
         for (std::size_t offset = 0; offset < (all_.is_of_passes(queue) ? window_ : 1); ++offset) {
           if (!advance(now, queue, offset, after)) continue;
           ends = false;
-          if (auto const [at, is_new] = seen.insert(after); is_new) open.push_back(&*at);
+          if (seen.insert(after)) open.push_back(seen.size() - 1);
         }
       }
       if (ends && fault_.good) judge_end(now);

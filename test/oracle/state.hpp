@@ -59,19 +59,5 @@ struct state {
   std::vector<content> slots;
   friend bool operator==(state const&, state const&) = default;
 };
-struct state_hash {
-  std::size_t operator()(state const& s) const {
-    std::uint64_t h = 0x9e3779b97f4a7c15U;
-    auto const mix = [&h](std::uint64_t v) { h = (h ^ v) * 0xff51afd7ed558ccdU, h ^= h >> 29; };
-    for (std::uint8_t a : s.at) mix(a);
-    for (std::uint16_t a : s.ahead) mix(a);
-    for (content const& c : s.slots)
-      mix(static_cast<std::uint64_t>(c.value.kind) << 56
-          ^ static_cast<std::uint64_t>(c.value.stage) << 48
-          ^ static_cast<std::uint64_t>(c.value.micro_batch) << 40
-          ^ static_cast<std::uint64_t>(c.value.to) << 32 ^ c.bits);
-    return h;
-  }
-};
 
 }  // namespace oracle

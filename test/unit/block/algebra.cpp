@@ -257,4 +257,19 @@ TEST_CASE("blocks made by hand and times out of range are refused") {
   each_refuses(wrong, rule::ticks_fit);
 }
 
+TEST_CASE("a backward whose parts have no input time is recomputed beside its whole") {
+  block const b =
+      make_block(linear(devices{2}), costs(stage_cost{1, 0, 2}), 3, {F, B},
+                 [](pass_kind kind, int stage) { return tick{kind == F ? stage : 4 - 2 * stage}; });
+  CHECK((check(b).ok() && check(recompute(b)).ok()));
+}
+
+TEST_CASE("weight passes are placed in the order of their input passes, however cells are listed") {
+  block b = make_block(looped(devices{1}, chunks{2}), {}, 6, {F, I},
+                       [](pass_kind kind, int stage) { return tick{kind == F ? stage : 3 - stage}; });
+  CHECK(b.cells[1].what == pass{I, 0, 0});  // the later one is listed first
+  block const filled = weights_in_first_gaps(b);
+  CHECK((offset_of(filled, {W, 1, 0}) == 4 && offset_of(filled, {W, 0, 0}) == 5));
+}
+
 }  // namespace

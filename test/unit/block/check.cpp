@@ -99,6 +99,7 @@ TEST_CASE("inputs before their readers") {
   CHECK((d.second.what == pass{F, 0, 0} && d.second.device == 0));
   d = check(good() | delay({I, 0, 0}, -3));
   CHECK((d.broken == rule::no_pass_starts_before_its_input && d.second.what == pass{I, 1, 0}));
+  CHECK(d.number == 2);
   CHECK(broken(good() | delay({W, 0, 0}, -6)) == rule::no_pass_starts_before_its_input);
   block b = good();
   b.cost.on.links.inside.latency = 1;
@@ -182,6 +183,16 @@ TEST_CASE("speeds and links that are none") {
   c.on.links.between = {.latency = 3, .bandwidth = -2};
   CHECK((with(c).broken == rule::no_duration_is_negative && with(c).number == -2));
   c.on.links.between = {.latency = 3, .bandwidth = 1};
+  auto const with_exception = [&](int from, int to) {
+    c.on.links.exceptions = {{from, to, {}}};
+    return with(c).broken;
+  };
+  CHECK((with_exception(0, 1) == rule::none && with_exception(1, 0) == rule::none));
+  rule const leads = rule::transfers_lead_to_another_device;
+  CHECK((with_exception(0, 2) == leads && with_exception(2, 0) == leads));
+  CHECK((with_exception(-1, 0) == leads && with_exception(1, -1) == leads));
+  CHECK((with_exception(1, 1) == leads && with(c).first.device == 1));
+  c.on.links.exceptions.clear();
   c.message = max_tick / 2;
   CHECK(with(c).broken == rule::ticks_fit);
   c.message = -1;

@@ -76,4 +76,15 @@ TEST_CASE("an exception is of one direction between two devices") {
   CHECK(links.exceptions.size() == 3);
 }
 
+TEST_CASE("bytes take time on a link with a bandwidth alone") {
+  link_speed const free{.latency = 2}, slow{.latency = 2, .bandwidth = 1},
+      wide{.latency = 2, .bandwidth = 4};
+  CHECK((free.byte_time(5) == 0 && free.time_of(5) == 2));
+  CHECK((slow.byte_time(5) == 5 && slow.time_of(5) == 7 && slow.time_of(0) == 2));
+  CHECK((wide.byte_time(8) == 2 && wide.byte_time(9) == 3 && wide.time_of(9) == 5));
+  CHECK(slow.time_of(max_tick) == max_tick);
+  host_link const shared{.speed = wide, .shared_by = 2};
+  CHECK((shared.time_of(8) == 6 && host_link{.speed = free, .shared_by = 2}.time_of(8) == 2));
+}
+
 }  // namespace

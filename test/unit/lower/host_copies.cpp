@@ -92,4 +92,10 @@ TEST_CASE("a checkpoint leaves, the stash of a recompute stays") {
   CHECK(count_slots(p.view(), 0, slot_kind::host_stash) == 0);
 }
 
+TEST_CASE("copies of all stages take one time, of each its own, or none") {
+  CHECK(offload_options{}.copy_of(3) == 0);
+  CHECK(offload_options{.copy = {7}}.copy_of(3) == 7);
+  CHECK(offload_options{.copy = {7, 8, 9}}.copy_of(1) == 8);
+}
+
 }  // namespace

@@ -33,6 +33,7 @@ TEST_CASE("instants: on a finer timeline every pass takes time, in the same orde
     CHECK(check(finer).ok());
     CHECK(has_same_orders(s, finer));
     CHECK_FALSE(finer.cost.passes.has_instants());
+    CHECK(finer.order[0][0].start == 0);
     for (auto const& order : finer.order)
       for (std::size_t i = 1; i < order.size(); ++i) CHECK(order[i].start > order[i - 1].start);
   }

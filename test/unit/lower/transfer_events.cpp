@@ -1,6 +1,7 @@
 #include <ashlar/lower/transfer_events.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
+#include <ashlar/schedule/metrics.hpp>
 
 #include <doctest/doctest.h>
 
@@ -52,6 +53,20 @@ TEST_CASE("long times are ordered as short ones are") {
       for (event& e : near) e.time *= factor;
       CHECK(near == far);
     }
+}
+
+TEST_CASE("the last event may be work of any job, and of any part") {
+  for (int device : {0, 1}) {
+    schedule s = one_f_one_b(2, 2);
+    tick const end = makespan(s);
+    s.work = work_graph({{.parts = {{device, 5}}}, {.parts = {{1 - device, 2}}}}, {});
+    s.order[static_cast<std::size_t>(device)].push_back({{X, 0, 0}, end});
+    s.order[static_cast<std::size_t>(1 - device)].push_back({{X, 1, 0}, end});
+    pass_ends ends = no_ends(s);
+    CHECK(check_passes(s, ends).ok());
+    lower_detail::event_times const t = lower_detail::times_of_events(s, ends);
+    CHECK((t.earliest == 0 && t.latest == end + 5));
+  }
 }
 
 }  // namespace

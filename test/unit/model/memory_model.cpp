@@ -217,4 +217,26 @@ TEST_CASE("what an input pass gives back can be used at once") {
   CHECK(is_within(timed(s, with_less.passes(), t), more));
 }
 
+TEST_CASE("what lies there all the time is the same for all micro-batches") {
+  stage_memory const one{.weights = 5, .optimizer_state = 5, .weight_gradient = 5};
+  auto const broken = [&](auto change) {
+    memory_model m{.stages = {one, one}, .micro_batches = 2};
+    change(m.stages[1]);
+    return check(m, 1).broken;
+  };
+  CHECK(broken([](stage_memory&) {}) == rule::none);
+  for (byte_count by : {-1, 1}) {
+    CHECK(broken([by](stage_memory& m) { m.weights += by; }) == rule::micro_batches_share_weights);
+    CHECK(broken([by](stage_memory& m) { m.optimizer_state += by; })
+          == rule::micro_batches_share_weights);
+    CHECK(broken([by](stage_memory& m) { m.weight_gradient += by; })
+          == rule::micro_batches_share_weights);
+  }
+}
+
+TEST_CASE("sizes of jobs are equal if both are") {
+  CHECK((job_bytes{1, 2} == job_bytes{1, 2} && job_bytes{} == job_bytes{0, 0}));
+  CHECK((job_bytes{1, 2} != job_bytes{2, 2} && job_bytes{1, 2} != job_bytes{1, 1}));
+}
+
 }  // namespace

@@ -80,4 +80,9 @@ TEST_CASE("shards cover a buffer, in order") {
   CHECK((shard_of(72, 0, 2) == byte_range{0, 32} && shard_of(72, 1, 2) == byte_range{32, 40}));
 }
 
+TEST_CASE("a part of a buffer begins at its start") {
+  CHECK(byte_range{} == byte_range{0, 0});
+  CHECK(byte_range{0, 1} != byte_range{1, 1});
+}
+
 }  // namespace

@@ -120,4 +120,19 @@ TEST_CASE("a chain is told from other graphs, over chunks of sequences, too") {
   CHECK(!is_chain(in_shards(stage_graph(stages{2}, {{0, 1}}), {{1}})));
 }
 
+TEST_CASE("a graph has passes of the pipeline, of its stages and micro-batches") {
+  stage_graph const g = in_micro_batches(chain(stages{2}), {1, 2});
+  CHECK((g.has({pass_kind::backward_weight, 0, 3}, 4) && g.has({pass_kind::forward, 1, 2}, 4)));
+  CHECK((!g.has({pass_kind::work, 0, 0}, 4) && !g.has({pass_kind::forward, 1, 1}, 4)));
+  CHECK((!g.has({pass_kind::forward, 2, 0}, 4) && !g.has({pass_kind::forward, -1, 0}, 4)));
+  CHECK((!g.has({pass_kind::forward, 0, 4}, 4) && !g.has({pass_kind::forward, 0, -1}, 4)));
+}
+
+TEST_CASE("a view of a graph is of whole sequences unless said otherwise") {
+  graph_view const plain{.before = {}, .after = {}};
+  CHECK((plain.sequence_chunks == 1 && !plain.has_sizes() && !plain.has_shards));
+  CHECK(plain.gradients == shard_gradient::of_backward);
+  CHECK(in_sequence_chunks(chain(stages{2}), 3).view().sequence_chunks == 3);
+}
+
 }  // namespace

@@ -42,6 +42,8 @@ TEST_CASE("a gradient is taken one micro-batch at a time") {
   CHECK(broken_by({back(1), take(1), back(0), take(0), read(0), read(1), read(2), give}) == rule::none);
   CHECK(broken_by({back(0), {taken_b, 1, 0}, {taken_b, 1, 1}, take(0), back(1), take(1), give})
         == rule::none);  // stage 1 is nobody's business
+  pass const forward{pass_kind::forward, 0, 1}, input{pass_kind::backward_input, 0, 1};
+  CHECK(broken_by({back(0), forward, input, take(0), give}) == rule::none);  // adds nothing
   rule const added = rule::gradient_is_taken_before_more_is_added;
   CHECK(broken_by({back(0)}) == added);
   CHECK(broken_by({back(0), back(1), take(1), give}) == added);

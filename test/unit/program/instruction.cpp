@@ -28,6 +28,9 @@ TEST_CASE("a stash and a checkpoint have a kind on the host, all else stays on t
     CHECK(!is_on_host(on_device(kind)));
     CHECK(!(is_on_host(kind) && is_of_the_step(kind)));
   }
+  CHECK((on_host(slot_kind::weight_stash) == slot_kind::weight_stash
+         && on_host(slot_kind::gradient) == slot_kind::gradient));
+  CHECK(on_host(slot_kind::stash) == slot_kind::host_stash);
   CHECK(on_device(on_host(slot_kind::stash)) == slot_kind::stash);
   CHECK(on_device(on_host(slot_kind::checkpoint)) == slot_kind::checkpoint);
 }

@@ -107,6 +107,9 @@ TEST_CASE("splitting keeps every schedule of the catalog valid, as long and as l
 TEST_CASE("schedules that do not fit each other") {
   schedule const s = one_f_one_b(3, 2);
   CHECK_BREAKS(tables_agree, merge(s, one_f_one_b(2, 2)));
+  schedule const on_one = catalog::depth_first_accumulation(chunks{3}) | repeat(micro_batches{2});
+  CHECK((on_one.device_count() == 1 && on_one.stage_count() == 3));
+  CHECK_BREAKS(tables_agree, merge(s, on_one));
   CHECK_BREAKS(parts_are_alike, merge(s, retime(s, costs(stage_cost{2, 2, 2}))));
   CHECK_BREAKS(tables_agree, then(s, catalog::find("v-half")->make({devices{3}, micro_batches{1}})));
   CHECK_BREAKS(counts_are_positive, take(s, micro_batches{0}));
