@@ -86,7 +86,7 @@ TEST_CASE("cuda: an error at any call ends cleanly and names the call") {
     std::size_t named = 0, located = 0;
     // Each of the first and last, and a sample between. Polls come and go, and what gives back or asks
     // whether something has failed is not asked whether it has failed itself.
-    std::size_t const most = static_cast<std::size_t>(random_cases(120)), step = 7 * 120 / most;
+    std::size_t const most = static_cast<std::size_t>(many_cases(60, 120)), step = 7 * 120 / most;
     for (std::size_t nth = 0; nth < calls.size();
          nth += nth < most || nth + most / 2 > calls.size() ? 1 : step) {
       cuda_substitute::reset();

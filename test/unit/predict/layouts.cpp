@@ -2,6 +2,7 @@
 // First, so that it needs nothing before it.
 
 #include "predicted_runs.hpp"
+#include "random_cases.hpp"
 #include <ashlar/predict/answer.hpp>
 
 #include <doctest/doctest.h>
@@ -139,7 +140,7 @@ TEST_CASE("layouts: with more open, never slower, and each is as it is predicted
   q.device.domain = 32;  // ranks of several stages are in one
   open_sizes all;
   all.stages = all.parts = all.order = all.format = true;
-  for (double const memory : {3.7e9, 4e9, 80e9}) {
+  for (double const memory : listed_cases(std::vector<double>{3.7e9, 4e9, 80e9})) {
     CAPTURE(memory);
     q.device.memory_bytes = memory;
     layouts_found const plain = best_layouts(q, {}, round_constants(), 5, go_on),

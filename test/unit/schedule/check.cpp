@@ -22,7 +22,8 @@ TEST_CASE("valid schedules") {
 
 TEST_CASE("sizes of a schedule") {
   CHECK(check(schedule{}).broken == rule::counts_are_positive);
-  schedule s = {.route = {0}};  // of a micro-batch, over no stage
+  schedule s;
+  s.route = {0};  // of a micro-batch, over no stage
   CHECK(check(s).broken == rule::counts_are_positive);
   s = one_f_one_b(3, 2);
   s.order.pop_back();

@@ -22,6 +22,11 @@ TEST_CASE("the smallest message, both ways") {
   CHECK(smallest_message(p, o) == 8);
   o.memory.stages[2].gradient = 7;  // from stage 3 to 2
   CHECK(smallest_message(p, o) == 7);
+  o.memory.stages[0].activation = 5;  // of the first device
+  CHECK(smallest_message(p, o) == 5);
+  o.memory = {.stages = {{.activation = 100, .gradient = 30}, {.activation = 20, .gradient = 40}},
+              .micro_batches = 2};
+  CHECK(smallest_message(p, o) == 20);  // of the second micro-batch
 }
 
 TEST_CASE("links faster and slower than the schedule was made for") {

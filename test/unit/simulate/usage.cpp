@@ -1,9 +1,11 @@
 #include <ashlar/simulate/usage.hpp>
 // First, so that it needs nothing before it.
+#include "catalog_cases.hpp"
 #include "options_of.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/from_orders.hpp>
+#include <ashlar/schedule/metrics.hpp>
 #include <ashlar/simulate/simulate.hpp>
 
 #include <doctest/doctest.h>
@@ -41,6 +43,32 @@ TEST_CASE("inference warms up until a device's first pass") {
   simulation const run = simulate(lower(s), options_of(s));
   CHECK(run.usage[0] == device_usage{.busy = 2, .cool_down = 1});
   CHECK(run.usage[1] == device_usage{.busy = 2, .warm_up = 1});
+}
+
+// With latencies, uneven passes and reductions that hold lanes, every kind of idle time is there.
+TEST_CASE("busy and idle times of a device add up to the makespan, which is the last end") {
+  device_usage sum;
+  for (catalog_case const& c : catalog_cases({3}, {6}, costs(stage_cost{3, 2, 4}, 1))) {
+    CAPTURE(c);
+    schedule const s = c.schedule();
+    simulation_options o = options_of(s);
+    o.collective.latency = 5;
+    o.data_ranks = 2;
+    simulation const run = simulate(lower(s), o);
+    tick last = 0;
+    for (timed_instruction const& t : run.line.timed) last = t.end > last ? t.end : last;
+    CHECK(run.makespan() == last);
+    std::vector<tick> const computes = busy(s);
+    for (std::size_t d = 0; d < run.usage.size(); ++d) {
+      device_usage const& u = run.usage[d];
+      CHECK((u.busy == computes[d] && u.busy + u.idle() == run.makespan()));
+      for (tick const part : {u.warm_up, u.steady, u.cool_down, u.exposed}) CHECK(part >= 0);
+      CHECK(u.warm_up + u.steady + u.cool_down + u.exposed == u.idle());
+      sum.steady += u.steady;
+      sum.exposed += u.exposed;
+    }
+  }
+  CHECK((sum.steady > 0 && sum.exposed > 0));
 }
 
 }  // namespace
