@@ -48,6 +48,11 @@ TEST_CASE("simulate times copies over the link, and counts what is on the host")
   nlohmann::json const shared = simulated(" --offload 50 --host-bandwidth 100GB/s --host-shared-by 2");
   CHECK(shared["makespan"] == plain["makespan"]);
   CHECK(shared != away);
+  // With slack, copies are planned for a slower link: what leaves is another set, or stays away for
+  // less.
+  nlohmann::json const roomy = simulated(" --offload 50 --host-bandwidth 100GB/s --host-slack 10ms");
+  CHECK(roomy["makespan"] == plain["makespan"]);
+  CHECK(roomy != away);
 }
 
 TEST_CASE("show counts copies and slots on the host") {
@@ -94,6 +99,9 @@ TEST_CASE("offload is refused where it has no effect or no meaning") {
       {"simulate 1f1b --stash-bytes 1GiB --offload 50 --host-bandwidth 1", "--offload has no effect"},
       {"simulate inference --stash-bytes 1GiB --offload 50", "without backward passes"},
       {"show 1f1b --offload 101", "--offload"},
+      {"simulate 1f1b --stash-bytes 1GiB --offload 50 --host-slack 2",
+       "--host-slack has no effect without --host-bandwidth"},
+      {"search -p 2 -m 2 --host-slack 3", "--host-slack has no effect without --host-bandwidth"},
       {"show 1f1b --host-bandwidth 3", "--host-bandwidth has no effect without --offload"},
       {"show 1f1b --offload 50 --host-bandwidth 3",
        "--host-bandwidth has no effect without --stash-bytes"},

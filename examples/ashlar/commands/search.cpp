@@ -106,7 +106,7 @@ int search_with_hosts(search_options const& o, std::vector<chosen_schedule> cons
   std::optional<offloaded_layout> best;
   auto const offer = [&](ashlar::layout_choice const& c, ashlar::search_result const* without) {
     time_scale const scale{c.unit, scale_of(o.model).unit};
-    ashlar::host_link link = host_of(o.host, scale);
+    ashlar::host_link link = planned_host(host_of(o.host, scale), o.model.cost.others, scale);
     link.speed.bandwidth *= c.memory_unit;
     auto found = search_offloaded(
         c.problem, link,
@@ -142,8 +142,8 @@ int search(CLI::App const& command, search_options o) {
   auto const dialect = dialect_of(o.dialect);
   choices known = choices_of(o);
   must_be_taken(o.model.late, known);
-  must_have_effect(command,
-                   {{"--host-shared-by", !o.host.bandwidth.empty(), "without --host-bandwidth"}});
+  must_have_effect(command, {{"--host-shared-by", !o.host.bandwidth.empty(), "without --host-bandwidth"},
+                             {"--host-slack", !o.host.bandwidth.empty(), "without --host-bandwidth"}});
   if (!o.host.bandwidth.empty()) return search_with_hosts(o, starts, known);
   output const to(o.output);
   if (known.feasible.empty()) {
@@ -210,7 +210,7 @@ void add_search(CLI::App& app, action& chosen) {
                     "make pairs of what is found, a forward with a backward, where that is shorter: for "
                     "--costs with parts");
   add_budget_options(*command, o->budget);
-  add_host_link_options(*command, o->host);
+  add_host_link_options(*command, o->host, o->model.cost.others);
   add_number(*command, "--seconds", o->budget.seconds, 0.01, 1e6,
              "time to search, instead of --budget; what is found then depends on the machine")
       ->default_str("")

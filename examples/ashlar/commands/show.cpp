@@ -154,6 +154,7 @@ std::vector<effect> effects_of(show_options const& o, chosen_schedule const& cho
   all.insert(all.end(), {{"--host-bandwidth", o.host.percent > 0, "without --offload"},
                          {"--host-bandwidth", o.stash > 0, "without --stash-bytes"},
                          {"--host-shared-by", !o.host.bandwidth.empty(), "without --host-bandwidth"},
+                         {"--host-slack", !o.host.bandwidth.empty(), "without --host-bandwidth"},
                          {"--stash-bytes", !o.host.bandwidth.empty(), "without --host-bandwidth"}});
   all.push_back({"--data-ranks", lowering.sharding != ashlar::sharding_level::none,
                  "on what is shown without --sharding"});
@@ -187,9 +188,11 @@ int show(show_options const& o) {
     return done;
   }
   fmt::print("{}\n", ashlar::text(s, drawing));
-  lowering.offload = o.host.bandwidth.empty() ? offload_of(o.host, s)
-                                              : offload_of(o.host, s, {.stages = {{.stash = o.stash}}},
-                                                           host_of(o.host, chosen.scale));
+  lowering.offload =
+      o.host.bandwidth.empty()
+          ? offload_of(o.host, s)
+          : offload_of(o.host, s, {.stages = {{.stash = o.stash}}},
+                       planned_host(host_of(o.host, chosen.scale), o.shape.cost.others, chosen.scale));
   print_metrics(s, chosen.scale, lowering);
   return done;
 }
@@ -203,7 +206,7 @@ void add_show(CLI::App& app, action& chosen) {
   add_sharing_options(*command, options->lowering);
   add_step_option(*command, options->lowering);
   add_offload_option(*command, options->host);
-  add_host_link_options(*command, options->host);
+  add_host_link_options(*command, options->host, options->shape.cost.others);
   add_bytes(*command, "--stash-bytes", options->stash,
             "what a forward keeps for its backward, for the time of a copy");
   add_tying_option(*command, options->lowering);

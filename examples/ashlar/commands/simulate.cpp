@@ -116,8 +116,10 @@ simulated_schedule run(simulate_options const& o) {
   must_have_effect(*o.shape.command,
                    {{"--offload", keeps, "without --stash-bytes"},
                     {"--host-bandwidth", o.host.percent > 0, "without --offload"},
-                    {"--host-shared-by", !o.host.bandwidth.empty(), "without --host-bandwidth"}});
-  lowering.offload = offload_of(o.host, chosen.schedule, how.memory, how.cost.on.host);
+                    {"--host-shared-by", !o.host.bandwidth.empty(), "without --host-bandwidth"},
+                    {"--host-slack", !o.host.bandwidth.empty(), "without --host-bandwidth"}});
+  lowering.offload = offload_of(o.host, chosen.schedule, how.memory,
+                                planned_host(how.cost.on.host, o.shape.cost.others, scale));
   ashlar::program low = lower(chosen.schedule, lowering);
   must_be_taken(o.late, [&low](int from, int to) { return is_taken(low, from, to); });
   delay_links(links, o.late, o.shape.cost.others, scale);
@@ -181,7 +183,7 @@ void add_simulate(CLI::App& app, action& chosen) {
   add_link_options(*command, *o);
   add_lowering_options(*command, o->lowering);
   add_offload_option(*command, o->host);
-  add_host_link_options(*command, o->host);
+  add_host_link_options(*command, o->host, o->shape.cost.others);
   add_tying_option(*command, o->lowering);
   for (CLI::Option* const size :
        {add_bytes(*command, "--tied-weight-bytes", o->tied.weights, "the tied matrix, once per device"),

@@ -35,7 +35,7 @@ void add_offload_option(CLI::App& command, host_options& o) {
       ->type_name("PERCENT");
 }
 
-void add_host_link_options(CLI::App& command, host_options& o) {
+void add_host_link_options(CLI::App& command, host_options& o, std::map<std::string, duration>& times) {
   command
       .add_option("--host-bandwidth", o.bandwidth,
                   "of the link between a device and its host, each way: 20GB/s where times have a unit, "
@@ -43,6 +43,16 @@ void add_host_link_options(CLI::App& command, host_options& o) {
       ->type_name("BANDWIDTH");
   add_number(command, "--host-shared-by", o.shared_by, 1, most_devices,
              "devices that share such a link");
+  add_duration(command, "--host-slack", times, 0,
+               "by how much each copy may take longer than that before a pass waits for it: copies "
+               "back begin earlier, and what leaves keeps its place for longer");
+}
+
+ashlar::host_link planned_host(ashlar::host_link host, std::map<std::string, duration> const& times,
+                               ashlar::time_scale const& scale) {
+  if (auto const slack = times.find("--host-slack"); slack != times.end())
+    host.speed.latency = ashlar::saturating_sum(host.speed.latency, ticks_of(slack->second, scale));
+  return host;
 }
 
 ashlar::host_link host_of(host_options const& o, ashlar::time_scale const& scale) {

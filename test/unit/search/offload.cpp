@@ -87,6 +87,35 @@ TEST_CASE(
       offload_share(s, limit.memory, {.speed = {.latency = makespan(s)}}, 100).offload.forwards.empty());
 }
 
+// Orders are fixed, so nothing starts later than with all copies as late as they may be.
+TEST_CASE("copies that are planned for a slower link may take that much longer, and delay nothing") {
+  constexpr tick slack = 7;
+  int tried = 0, delayed = 0;
+  for (char const* name : {"gpipe", "1f1b", "eager-1f1b", "zb-h2", "v-zb"})
+    for (int share : {90, 75, 60}) {
+      schedule const s = offload_schedule(name, 4, 8);
+      memory_limit limit = offload_limit(0);
+      std::vector<byte_count> const held = peak_memory(s, limit.memory);
+      limit.budget = {*std::max_element(held.begin(), held.end()) * share / 100};
+      auto const link = [](tick late) { return host_link{.speed = {.latency = late, .bandwidth = 20}}; };
+      offload_choice const tight = selective_offload(s, limit, link(0)),
+                           roomy = selective_offload(s, limit, link(slack));
+      if (!tight.fits || !roomy.fits) continue;
+      CAPTURE(name);
+      CAPTURE(share);
+      auto const step = [&](offload_choice const& c, tick late) {
+        simulation const run = offload_simulation(s, limit, link(late), c.offload);
+        for (device_memory const& each : run.memory) CHECK(each.peak <= limit.budget[0]);
+        return run.makespan();
+      };
+      for (tick late = 0; late <= slack; ++late) CHECK(step(roomy, late) == makespan(s));
+      ++tried;
+      delayed += step(tight, slack) > makespan(s);
+    }
+  CHECK(tried >= 6);
+  CHECK(delayed > 0);
+}
+
 TEST_CASE("what does not fit is said not to") {
   schedule const s = offload_schedule("gpipe", 2, 4);
   CHECK(selective_offload(s, offload_limit(400), {}).offload.forwards.empty());
