@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 
 using namespace ashlar;
 
@@ -27,6 +28,10 @@ TEST_CASE("heads follow the trunk, side by side or one after another") {
   CHECK(catalog::chain_with_heads(stages{3}, 1) == chain(stages{4}));
   CHECK_BREAKS(counts_are_positive, catalog::chain_with_heads(stages{0}, 0));
   CHECK_BREAKS(stage_edges_ascend, catalog::chain_with_heads(stages{0}, 2));
+  CHECK_BREAKS(counts_are_positive, catalog::chain_with_heads(stages{1}, -1));
+  CHECK_BREAKS(parameter_is_at_most, catalog::chain_with_heads(stages{most_stages}, 1));
+  int const largest = std::numeric_limits<int>::max();
+  CHECK_BREAKS(parameter_is_at_most, catalog::chain_with_heads(stages{largest}, largest));
 }
 
 TEST_CASE("1F1B over a trunk and its heads waits for the depth alone") {
