@@ -52,6 +52,9 @@ TEST_CASE("a line for each instruction") {
   instruction clear{.code = opcode::clear, .what = part_id{4, 0}};
   clear.subject = slot_kind::work_state;
   CHECK(to_string(clear) == "clear the state of job 4");
+  clear = {.code = opcode::clear, .what = {pass_kind::backward_weight, 2, 0}};
+  clear.subject = slot_kind::weight_gradient;
+  CHECK(to_string(clear) == "clear stage 2");
 }
 
 }  // namespace

@@ -86,4 +86,29 @@ TEST_CASE("slots by kind") {
   CHECK((s.device == 0 && s.index == 1 && s.what == pass{F, 0, 0}));
 }
 
+TEST_CASE("copies have the last two lanes, and what computes the first") {
+  program p = one_f_one_b(2, 1) | lower();
+  CHECK(p.lane_count() == p.collective_lane() + 1);
+  p.offloads = true;
+  CHECK((p.offload_lane() == p.collective_lane() + 1 && p.reload_lane() == p.collective_lane() + 2));
+  CHECK(p.lane_count() == p.collective_lane() + 3);
+  instruction i;
+  i.group = 0;
+  auto const lane_of = [&](opcode code) {
+    i.code = code;
+    return p.lane_of(i);
+  };
+  for (opcode code : {opcode::compute, opcode::measure, opcode::optimize, opcode::clear})
+    CHECK(lane_of(code) == compute_lane);
+  for (opcode code : {opcode::all_gather, opcode::release, opcode::reduce_scatter})
+    CHECK(lane_of(code) == p.collective_lane());
+  CHECK((lane_of(opcode::offload) == p.offload_lane() && lane_of(opcode::reload) == p.reload_lane()));
+  CHECK(lane_of(opcode::all_reduce) == compute_lane);  // of one holder
+  p.data_ranks = 2;
+  CHECK(lane_of(opcode::all_reduce) == p.collective_lane());
+  i.subject = slot_kind::gradient_shard;
+  CHECK(lane_of(opcode::clear) == p.collective_lane());
+  CHECK((program_view{}.device_count == 0 && program_view{}.stage_count == 0));
+}
+
 }  // namespace

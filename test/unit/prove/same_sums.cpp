@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 using namespace shapes;
 using namespace mutate;
 
@@ -71,6 +73,13 @@ TEST_CASE("scatters of a gradient are a part of its sum") {
       break;
     }
   CHECK(check_same_sums(b.view(), fewer.view()).broken == rule::gradients_are_summed_in_the_same_order);
+}
+
+TEST_CASE("a sum may begin with the first instruction of a device") {
+  program p = catalog::find("1f1b")->make({devices{1}, micro_batches{1}}) | lower();
+  while (p.instructions[0].what.kind != pass_kind::backward)
+    std::rotate(p.instructions.begin(), p.instructions.begin() + 1, p.instructions.end());
+  CHECK(check_same_sums(p.view(), p.view()).ok());
 }
 
 }  // namespace

@@ -130,6 +130,22 @@ TEST_CASE("passes that take no time stand in an order that has no cycle") {
   CHECK(check(s).broken == rule::no_pass_starts_before_its_input);
 }
 
+TEST_CASE("a gradient that more is added to before it is taken, and where") {
+  schedule s = one_f_one_b(1, 2);
+  s.work = work_graph(
+      {{.parts = {{0, 1}, {0, 1}}, .does = compute_job{.gradient = take_gradient{0}}},
+       {.parts = {{0, 1}, {0, 1}},
+        .does = compute_job{.state = own_state{}, .gradient = read_gradient{0}}},
+       {.parts = {{0, 1}}, .does = compute_job{.state = shared_state{1}, .gradient = give_gradient{0}}}},
+      {});
+  for (pass const what : {pass{X, 0, 0}, pass{X, 0, 1}, pass{X, 1, 0}, pass{X, 1, 1}, pass{X, 2, 0}})
+    s.order[0].push_back({what, 100 + static_cast<tick>(s.order[0].size())});
+  diagnosis const d = check(s);
+  CHECK(d.broken == rule::gradient_is_taken_before_more_is_added);
+  CHECK((d.first.index == 3 && d.first.what == pass{B, 0, 1}));
+  CHECK((d.second.index == 1 && d.second.what == pass{B, 0, 0}));
+}
+
 TEST_CASE("work once, on its device, after what it reads") {
   schedule const good = with_norm(one_f_one_b(2, 2));
   CHECK(check(good).ok());
