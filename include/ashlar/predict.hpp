@@ -11,6 +11,7 @@
 #include <ashlar/predict/kernels.hpp>
 #include <ashlar/predict/machine.hpp>
 #include <ashlar/predict/memory.hpp>
+#include <ashlar/predict/pairs.hpp>
 #include <ashlar/predict/passes.hpp>
 #include <ashlar/predict/question.hpp>
 #include <ashlar/predict/recomputation.hpp>

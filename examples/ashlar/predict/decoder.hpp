@@ -103,4 +103,7 @@ class decoder {
   int layers_ = 0;
 };
 
+// Where a token's experts are in some of their groups alone: n_group and topk_group.
+void limit_to_groups(model_config const& c, ashlar::predict::feed_forward& f);
+
 }  // namespace tool

@@ -81,6 +81,17 @@ feed_forward decoder::plain(double width, bool bias) const {
   return {.kind = feed_forward_kind::dense, .width = width, .beside = bias ? width + h_ : 0};
 }
 
+void limit_to_groups(model_config const& c, feed_forward& f) {
+  double const groups = c.size_or({"n_group"}, 0), chosen = c.size_or({"topk_group"}, 0);
+  if (c.word({"topk_method"}, "") == "greedy" || !(groups > 1) || !(chosen >= 1)) return;
+  bool const divide = !(std::fmod(f.experts, groups) > 0) && chosen <= groups;
+  if (!divide && !c.gives("n_group")) return;  // of another number of experts than the type's own
+  if (!divide)
+    c.fail(fmt::format("chooses {} of {} groups of {} experts for a token", chosen, groups, f.experts));
+  f.groups = groups;
+  f.chosen_groups = chosen;
+}
+
 feed_forward decoder::experts(double width) const {
   c_.word({"hidden_act", "mlp_hidden_act"}, "");
   feed_forward f{.kind = feed_forward_kind::experts, .is_gated = true};
@@ -89,6 +100,7 @@ feed_forward decoder::experts(double width) const {
   if (f.chosen > f.experts)
     c_.fail(fmt::format("chooses {} of {} experts for a token", f.chosen, f.experts));
   f.expert_width = width;
+  limit_to_groups(c_, f);
   return f;
 }
 

@@ -131,6 +131,7 @@ std::string obstacle_of(framework const& f, prediction const& p) {
   }
   if (ashlar::predict::is_low(q.format) && !f.low_precision)
     return "nothing here writes how its products get fewer bits than 16";
+  if (q.dispatches_8_bits) return "nothing here writes that tokens go to experts in 8 bits";
   if (q.format == number_format::fp16 && !f.half) return "it has bf16, not fp16";
   if (q.pipeline_inside && !f.pipeline_inside)
     return "its pipeline ranks are further apart than its data ranks";

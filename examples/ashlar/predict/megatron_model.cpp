@@ -91,6 +91,10 @@ std::vector<argument> megatron_model_arguments(prediction const& p, std::string&
     add("moe-ffn-hidden-size", whole(routed->feed.expert_width));
     if (routed->feed.shared_width > 0)
       add("moe-shared-expert-intermediate-size", whole(routed->feed.shared_width));
+    if (routed->feed.groups > 1) {
+      add("moe-router-num-groups", whole(routed->feed.groups));
+      add("moe-router-group-topk", whole(routed->feed.chosen_groups));
+    }
     if (dense != nullptr) add("moe-layer-freq", frequency_of(a));
   }
   if (a.predictions > 0) add("mtp-num-layers", whole(a.predictions));

@@ -108,6 +108,8 @@ nlohmann::json megatron_model(megatron_command& a) {
         a.number("moe_ffn_hidden_size", m["intermediate_size"].get<long long>());
     if (a.has("moe_shared_expert_intermediate_size"))
       m["shared_expert_intermediate_size"] = a.number("moe_shared_expert_intermediate_size");
+    if (a.has("moe_router_num_groups")) m["n_group"] = a.number("moe_router_num_groups");
+    if (a.has("moe_router_group_topk")) m["topk_group"] = a.number("moe_router_group_topk");
     m["mlp_only_layers"] = dense_layers(a);
   }
   if (a.has("multi_latent_attention")) {

@@ -2,6 +2,7 @@
 
 #include "command.hpp"
 #include "files/json_files.hpp"
+#include "predict/decoder.hpp"
 #include "predict/embedded.hpp"
 #include "predict/frozen_choice.hpp"
 #include "predict/names.hpp"
@@ -72,6 +73,7 @@ architecture general_model(model_config const& c) {
   routed.shared_width = c.size_or({"shared_expert_intermediate_size"},
                                   c.size_or({"n_shared_experts"}, 0) * routed.expert_width);
   routed.latent = c.size_or({"moe_latent_size"}, 0);
+  limit_to_groups(c, routed);
 
   double const window = c.size_or({"sliding_window"}, 0);
   double const every = c.size_or({"sliding_pattern", "sliding_window_pattern"}, 0);

@@ -24,7 +24,8 @@ std::string title_of(prediction const& p) {
 ashlar::schedule schedule_of(prediction const& p) {
   ashlar::predict::question q = p.asked;
   if (!q.is_executed()) q.published = ashlar::catalog::find(q.chunks == 1 ? "1f1b" : "depth-first");
-  ashlar::predict::execution const run = execute(q, p.answer.step.of_stages, p.constants.values, true);
+  ashlar::predict::execution const run =
+      execute(q, stages_of(q), p.answer.step.of_stages, p.constants.values, true);
   if (run.tick > drawn_tick) throw usage_error("a pass is too long to be drawn");
   return run.timed[0];
 }

@@ -70,6 +70,8 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
       command, "--attention", q.attention, attention_choices,
       "whether attention is one kernel, or writes its scores to memory and keeps them (default: auto, "
       "as the program does)");
+  command.add_flag("--dispatch-fp8", q.dispatches_8_bits,
+                   "tokens go to experts in 8 bits, and come back in 16, as in DeepEP");
   command
       .add_option("--layout", o.layout,
                   "layers of each virtual stage: as Megatron, Et*3|(tt|)*29,m|L, or 7,8,8,7")

@@ -101,8 +101,8 @@ std::vector<neighbour> neighbours_of(prediction const& p) {
   std::vector<neighbour> found;
   if (!has_neighbours(p)) return found;
   auto const try_change = [&](question const& q) {
-    if (!is_usual(q) || !is_same_program(p.asked, q)) return;
     try {
+      if (!is_usual(q) || !is_same_program(p.asked, q)) return;
       auto const a = predict_run(q, p.constants.values, p.constants.around);
       std::string const change = options_that_differ(p.asked, q);
       bool const is_better = !p.answer.fits || a.step.seconds < 0.99 * p.answer.step.seconds;
@@ -139,8 +139,9 @@ std::vector<named_term> terms_of(prediction const& p) {
       {"tensor", sums.tensor, "tensor exchanges, exposed",
        "count x (2 T h (t - 1) / t / link, over several domains also / ports, + latency) x "
        "tensor_exposed"},
-      {"expert", sums.expert, "experts' dispatch and combine",
-       "2 (max(inside, outside) + latency), and gathers between expert-tensor ranks"},
+      {"expert", sums.expert, "experts' dispatch and combine, exposed",
+       "2 (max(inside, outside) + latency), and gathers between expert-tensor ranks, without what pairs "
+       "hide"},
       {"context", sums.context, "context exchange, exposed",
        "max(0, ring - attention (c - 1) / c) + c x latency"},
       {"sharding", sums.sharding, "weight gathers and gradient scatters, exposed",
@@ -193,6 +194,7 @@ std::string options_of(prediction const& p) {
     add("--recompute", p.recompute);
   if (q.attention != ashlar::predict::attention_kernel::automatic)
     add("--attention", word_for(attention_choices, q.attention));
+  if (q.dispatches_8_bits) all += " --dispatch-fp8";
   if (!p.layout->empty()) add("--layout", fmt::format("'{}'", *p.layout));
   if (!p.freeze.empty()) add("--freeze", p.freeze);
   if (!p.schedule.empty()) add("--schedule", p.schedule);

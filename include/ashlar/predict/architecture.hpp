@@ -45,6 +45,8 @@ struct feed_forward {
   double experts = 0, chosen = 0, expert_width = 0;
   double shared_width = 0;  // of the expert that all tokens take
   double latent = 0;        // width that routed experts work on; 0: hidden
+  // Experts are in so many groups of as many, and those of a token in so many of them; 0: in any.
+  double groups = 0, chosen_groups = 0;
 
   double beside = 0;         // parameters of norms, biases and gates
   double beside_expert = 0;  // biases of one expert

@@ -20,10 +20,15 @@ double tensor_bytes_seconds(question const& q, double bytes, constants const& c)
 // tensor: count x (bytes / rate + latency) x exposed
 double tensor_seconds(question const& q, layer_work const& w, constants const& c);
 
-// expert: dispatch and combine. A token goes once to each other domain that has one of its experts, over
-// the ports: (D - 1) (1 - (1 - 1/D)^k) / k of its k copies. Inside the domain each copy moves. Then the
-// gathers between expert-tensor ranks.
-double expert_seconds(question const& q, layer_work const& w, double chosen, constants const& c);
+// The share of tokens that have an expert in a given one of so many domains. Of k experts that may be
+// anywhere 1 - (1 - 1/D)^k; where they are in some groups alone, it is so of the domains that have such
+// a group.
+double tokens_to_domain(feed_forward const& f, double domains);
+
+// expert: dispatch and combine. A token goes once to each other domain that has one of its k experts,
+// over the ports: (D - 1) tokens_to_domain / k of its copies. Inside the domain each copy moves. Then
+// the gathers between expert-tensor ranks. 8 bits of a dispatch have a scale of 32 for each 128 of them.
+double expert_seconds(question const& q, layer_work const& w, feed_forward const& f, constants const& c);
 
 // context: a ring of keys and values beside attention; what is longer than it is exposed, and each
 // step's latency.

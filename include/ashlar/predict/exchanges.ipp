@@ -32,17 +32,31 @@ ASHLAR_INLINE double tensor_seconds(question const& q, layer_work const& w, cons
   return w.tensor_count * one * (stack_of(q).is_tuned ? c.tensor_exposed_tuned : c.tensor_exposed);
 }
 
-ASHLAR_INLINE double expert_seconds(question const& q, layer_work const& w, double chosen,
+ASHLAR_INLINE double tokens_to_domain(feed_forward const& f, double domains) {
+  double has_no_group = 0;
+  if (f.groups > 1 && f.chosen_groups >= 1) {
+    double const here = max_of(1.0, f.groups / domains);
+    has_no_group = 1;
+    for (double others = f.groups; others > f.groups - f.chosen_groups; --others)
+      has_no_group *= max_of(0.0, 1 - here / others);
+  }
+  // Of a token's experts, how many are in a domain that has one of its groups.
+  double const share = min_of(1.0, 1 / domains / (1 - has_no_group));
+  return (1 - has_no_group) * (1 - std::pow(1 - share, f.chosen));
+}
+
+ASHLAR_INLINE double expert_seconds(question const& q, layer_work const& w, feed_forward const& f,
                                     constants const& c) {
   double s = 0;
   if (w.expert_bytes > 0) {
     double const here =
         max_of(1.0, min_of<double>(q.expert, std::floor(stage_ranks_in_domain(q) / q.expert_tensor)));
     double const domains = q.expert / here;
-    double const away = (domains - 1) * (1 - std::pow(1 - 1 / domains, chosen)) / chosen;
+    double const away = (domains - 1) * tokens_to_domain(f, domains) / f.chosen;
     double const inside = w.expert_bytes * (here - 1) / here / (q.device.inside * c.link_inside);
     double const outside = w.expert_bytes * away / (q.device.outside * c.link_outside);
-    s += 2 * (max_of(inside, outside) + latency_seconds(q.expert, c));
+    double const dispatched = q.dispatches_8_bits ? (1 + 4 / 128.0) / 2 : 1;
+    s += (dispatched + 1) * max_of(inside, outside) + 2 * latency_seconds(q.expert, c);
   }
   if (w.gather_bytes > 0)
     s += 2

@@ -22,6 +22,8 @@ struct execution {
 
   // Until the last pass has ended.
   double seconds() const;
+  // By which a device's pairs are shorter than their passes one after the other.
+  double hidden_on(int device) const;
   // Micro-batches that a device works on, by stage.
   std::vector<double> micro_batches_on(int device) const;
   // Bytes at the peak of each device, of what a stage keeps of a micro-batch until its backward has
@@ -30,12 +32,13 @@ struct execution {
   std::vector<double> held(std::vector<double> const& kept_by_stage) const;
 };
 
-// Forwards take what `passes` say, and so do backwards, fused or in two. A transfer delays what waits
-// for it, unless passes have it in them. Chunks of a sequence have equal parts of its passes, but later
-// ones attend to more. Empty where the question has a closed form. `is_whole`: with all micro-batches,
-// however many. Throws unpredictable, and violation where the catalog has no such schedule.
-execution execute(question const& q, std::vector<stage_passes> const& passes, constants const& c,
-                  bool is_whole = false);
+// Forwards take what `passes` say, and so do backwards, fused or in two; pairs what pairs_of() says,
+// unless sequences are in chunks. A transfer delays what waits for it, unless passes have it in them.
+// Chunks of a sequence have equal parts of its passes, but later ones attend to more. Empty where the
+// question has a closed form. `is_whole`: with all micro-batches, however many. Throws unpredictable,
+// and violation where the catalog has no such schedule.
+execution execute(question const& q, std::vector<stage> const& stages,
+                  std::vector<stage_passes> const& passes, constants const& c, bool is_whole = false);
 
 // Whether virtual stages, interleaved, differ so that no device is the slowest in every round of them: a
 // round is one stage of each device. Else their step has a closed form.

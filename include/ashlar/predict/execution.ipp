@@ -8,6 +8,7 @@
 #include <ashlar/core/sequence_costs.hpp>
 #include <ashlar/predict/exchanges.hpp>
 #include <ashlar/predict/execution.hpp>
+#include <ashlar/predict/pairs.hpp>
 #include <ashlar/predict/stage_devices.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
@@ -80,13 +81,16 @@ inline pass_costs pass_costs_of(std::vector<stage_passes> const& passes, int chu
   return pass_costs::by_stage_and_sequence_chunk(std::move(each), chunks);
 }
 
-inline costs costs_of(question const& q, std::vector<stage_passes> const& passes, int chunks,
-                      double one_tick, constants const& c) {
+inline costs costs_of(question const& q, std::vector<stage> const& stages,
+                      std::vector<stage_passes> const& passes, int chunks, double one_tick,
+                      constants const& c) {
   bool const is_apart = q.pipeline > 1 && !(passes.front().forward.transfer > 0);
   double const transfer = is_apart ? transfer_seconds(q, c) / chunks : 0;
   if (!(transfer >= 0 && transfer / one_tick <= most_ticks))
     throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);
-  return {pass_costs_of(passes, chunks, one_tick), static_cast<tick>(transfer / one_tick + 0.5)};
+  costs made{pass_costs_of(passes, chunks, one_tick), static_cast<tick>(transfer / one_tick + 0.5)};
+  if (chunks == 1) made.passes.overlapped = pairs_of(q, stages, passes, c, one_tick);
+  return made;
 }
 
 inline void must_train_alone(schedule const& s) {
@@ -108,6 +112,20 @@ double extended(execution const& e, Measure measure) {
 ASHLAR_INLINE double execution::seconds() const {
   return tick * execution_detail::extended(*this, [](schedule const& s) {
            return static_cast<double>(makespan(s));
+         });
+}
+
+ASHLAR_INLINE double execution::hidden_on(int device) const {
+  return tick * execution_detail::extended(*this, [device](schedule const& s) {
+           double hidden = 0;
+           auto const& order = s.order[static_cast<std::size_t>(device)];
+           for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+             if (!order[i].opens_pair()) continue;
+             pass const &first = order[i].what, &second = order[i + 1].what;
+             hidden += static_cast<double>(s.cost.of(first, device) + s.cost.of(second, device)
+                                           - s.cost.of_pair(first, second, device));
+           }
+           return hidden;
          });
 }
 
@@ -140,8 +158,9 @@ ASHLAR_INLINE std::vector<double> execution::held(std::vector<double> const& kep
   return all;
 }
 
-ASHLAR_INLINE execution execute(question const& q, std::vector<stage_passes> const& passes,
-                                constants const& c, bool is_whole) {
+ASHLAR_INLINE execution execute(question const& q, std::vector<stage> const& stages,
+                                std::vector<stage_passes> const& passes, constants const& c,
+                                bool is_whole) {
   execution e;
   if (!q.is_executed()) return e;
   e.tick = execution_detail::tick_of(q, passes);
@@ -151,15 +170,16 @@ ASHLAR_INLINE execution execute(question const& q, std::vector<stage_passes> con
     if (q.own_order->micro_batch_count() != 1LL * micro_batches(q) * chunks)
       throw unpredictable(requirement::schedule_has_every_micro_batch,
                           q.own_order->micro_batch_count() / chunks, micro_batches(q));
-    e.timed.push_back(retime(*q.own_order, execution_detail::costs_of(q, passes, chunks, e.tick, c)));
+    e.timed.push_back(
+        retime(*q.own_order, execution_detail::costs_of(q, stages, passes, chunks, e.tick, c)));
     return e;
   }
   bool const has_chunks = q.published->uses(parameter::sequence_chunk_count);
   auto const make = [&](int m) {
     int const chunks = has_chunks ? shape_of(q, m).sequence_chunks : 1;
     must_be_small(1.0 * m * chunks, static_cast<double>(passes.size()));
-    e.timed.push_back(
-        q.published->make(shape_of(q, m, execution_detail::costs_of(q, passes, chunks, e.tick, c))));
+    e.timed.push_back(q.published->make(
+        shape_of(q, m, execution_detail::costs_of(q, stages, passes, chunks, e.tick, c))));
     schedule const& made = e.timed.back();
     execution_detail::must_train_alone(made);
     if (made.micro_batch_count() != 1LL * m * chunks)

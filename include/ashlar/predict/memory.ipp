@@ -269,7 +269,7 @@ ASHLAR_INLINE std::vector<memory_parts> memory_of(question const& q, std::vector
 ASHLAR_INLINE std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
                                                   constants const& c) {
   if (!q.is_executed()) return memory_of(q, stages, c, {});
-  return memory_of(q, stages, c, execute(q, passes_of(q, stages, c), c));
+  return memory_of(q, stages, c, execute(q, stages, passes_of(q, stages, c), c));
 }
 
 ASHLAR_INLINE double peak_bytes(std::vector<memory_parts> const& devices) {

@@ -43,7 +43,7 @@ inline stage_passes passes_of_work(question const& q, layer const& l, layer_work
   set(&pass_terms::scan, scan_seconds(q, w, c));
   set(&pass_terms::bytes, bytes_seconds(q, w, c));
   f.tensor = b.tensor = tensor_seconds(q, w, c);
-  f.expert = b.expert = expert_seconds(q, w, l.feed.chosen, c);
+  f.expert = b.expert = expert_seconds(q, w, l.feed, c);
   f.context = context_seconds(q, w, f.attention, c);
   b.context = context_seconds(q, w, b.attention, c);
   f.host = w.parts * (c.host + (q.tensor > 1 && stack_of(q).is_plain ? c.host_tensor : 0));

@@ -54,6 +54,7 @@ struct question {
   number_format format = number_format::bf16;
   program_kind program = program_kind::automatic;
   attention_kernel attention = attention_kernel::automatic;
+  bool dispatches_8_bits = false;  // tokens go to experts in 8 bits, and come back in 16
   // Embedding and loss count as a layer each when layers are divided into stages.
   bool counts_ends = false;
   std::string_view layout;   // Megatron's letters, or layers of each stage with commas; empty: even

@@ -39,12 +39,13 @@ inline bool is_whole(architecture const& a, mixer const& m) {
 }
 
 inline bool is_whole(feed_forward const& f) {
-  for (double each : {f.width, f.experts, f.chosen, f.expert_width, f.shared_width, f.latent, f.beside,
-                      f.beside_expert})
+  for (double each : {f.width, f.experts, f.chosen, f.expert_width, f.shared_width, f.latent, f.groups,
+                      f.chosen_groups, f.beside, f.beside_expert})
     if (!is_size(each, true)) return false;
   if (f.kind == feed_forward_kind::dense) return f.width > 0;
   if (f.kind == feed_forward_kind::experts)
-    return f.experts > 0 && f.chosen > 0 && f.chosen <= f.experts && f.expert_width > 0;
+    return f.experts > 0 && f.chosen > 0 && f.chosen <= f.experts && f.expert_width > 0
+           && f.chosen_groups <= f.groups;
   return true;
 }
 

@@ -13,6 +13,7 @@ namespace ashlar::predict {
 struct step_terms {
   double seconds = 0;
   double passes = 0;  // of the device that takes longest, all micro-batches
+  double hidden = 0;  // by which its pairs are shorter than their passes, of which `passes` has nothing
   double bubble = 0;
   double stragglers = 0;
   double data = 0;  // gradient sums and weight gathers over the data ranks, exposed

@@ -36,8 +36,9 @@ inline device_seconds seconds_on(std::vector<int> const& stages,
 ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& stages, constants const& c,
                                  uneven_rounds how) {
   step_terms r;
+  std::vector<double> hidden;  // by device
   r.of_stages = passes_of(q, stages, c);
-  r.run = execute(q, r.of_stages, c);
+  r.run = execute(q, stages, r.of_stages, c);
   placement const where = placement_of(q);
   int const copies = where.route_count();
   std::vector<std::vector<int>> const here = stages_by_device(where);
@@ -49,6 +50,8 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
                           ? step_detail::seconds_on(here[d], all_of_them, r.of_stages)
                           : step_detail::seconds_on(here[d], r.run.micro_batches_on(static_cast<int>(d)),
                                                     r.of_stages));
+    hidden.push_back(r.run.is_empty() ? 0 : r.run.hidden_on(static_cast<int>(d)));
+    devices[d].all -= hidden[d];
     all_largest += devices[d].largest;
   }
   double const lost = c.straggler * std::log2(max_of(1.0, 1.0 * q.devices / q.per_node));
@@ -71,6 +74,7 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
       most = total;
       r.device = static_cast<int>(d);
       r.passes = passes;
+      r.hidden = hidden[d];
       r.bubble = bubble;
     }
     if (ends_at_once ? after > longest_once : r.device == static_cast<int>(d)) {

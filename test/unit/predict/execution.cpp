@@ -34,7 +34,7 @@ question asked_in_a_pipeline(int stages, int micro_batches, char const* schedule
 
 execution run_of(question const& q, bool is_whole = false) {
   constants const c = round_constants();
-  return execute(q, passes_of(q, stages_of(q), c), c, is_whole);
+  return execute(q, stages_of(q), passes_of(q, stages_of(q), c), c, is_whole);
 }
 
 double largest_of(std::vector<double> const& all) { return *std::max_element(all.begin(), all.end()); }

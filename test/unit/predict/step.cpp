@@ -122,7 +122,7 @@ TEST_CASE("step: uneven rounds of virtual stages take what their passes in order
     question run = q;
     run.published = catalog::find("depth-first");
     std::vector<stage_passes> passes = s.of_stages;
-    schedule const whole = execute(run, passes, c, true).timed[0];
+    schedule const whole = execute(run, stages_of(run), passes, c, true).timed[0];
     double const seconds = 1e-9 * static_cast<double>(makespan(whole));
     CHECK(s.passes + s.bubble == doctest::Approx(seconds).epsilon(0.02));
     q.layout = "3,3,3,3";

@@ -1,0 +1,33 @@
+// What a forward and a backward take as a pair: one computes while the other exchanges with expert
+// ranks.
+#pragma once
+
+#include <ashlar/core/pair_costs.hpp>
+#include <ashlar/core/pass_parts.hpp>
+#include <ashlar/predict/constants.hpp>
+#include <ashlar/predict/passes.hpp>
+#include <ashlar/predict/question.hpp>
+#include <ashlar/predict/stage.hpp>
+
+#include <vector>
+
+namespace ashlar::predict {
+
+// The parts of a stage's passes as they are in a pair, in ticks of `one_tick` seconds. A layer computes
+// its mixer, dispatches, computes its experts and combines; its backward goes the other way. Half of an
+// exchange is the dispatch. What else is exchanged stands in the way, as it does in a pass alone. While
+// experts exchange, their kernels have 20 multiprocessors, which what computes lacks (DeepSeek-AI 2024,
+// section 3.2.2; as many by default in Megatron-Core's dispatcher).
+stage_parts parts_in_pairs(question const& q, stage const& s, constants const& c, double one_tick);
+
+// Of each two stages, in ticks: their parts take turns (braiding::in_turn), and the host launches both.
+// No pair takes longer than its passes one after the other. Not given, which is the same, where nothing
+// is exchanged between expert ranks or passes were measured. O(s^2) braids for s stages that differ.
+pair_costs pairs_of(question const& q, std::vector<stage> const& stages,
+                    std::vector<stage_passes> const& passes, constants const& c, double one_tick);
+
+}  // namespace ashlar::predict
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/predict/pairs.ipp>
+#endif
