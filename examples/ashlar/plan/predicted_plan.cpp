@@ -3,14 +3,12 @@
 #include "command.hpp"
 #include "files/json_object.hpp"
 #include "options/number_option.hpp"
+#include "plan/executed_plans.hpp"
 #include "predict/best_layouts.hpp"
 #include "predict/embedded.hpp"
 #include "predict/layout_words.hpp"
 #include "predict/names.hpp"
 #include "predict/question_options.hpp"
-#include <ashlar/catalog/searched_entries.hpp>
-#include <ashlar/core/refuse.hpp>
-#include <ashlar/predict/stage_devices.hpp>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -28,9 +26,6 @@ using ashlar::predict::layouts_found;
 using ashlar::predict::open_sizes;
 using ashlar::predict::question;
 using ashlar::predict::ranked_layout;
-
-constexpr double executed_passes = 60'000;  // of a schedule; more take too long to be tried in dozens
-constexpr std::size_t executed_layouts = 3;
 
 // A model of the keys that `ashlar plan` has of its own, as general ones.
 described_model own_keys(std::string const& path, std::string& precision) {
@@ -119,87 +114,12 @@ predicted_plan plan_of(prediction const& asked, ranked_layout const& layout) {
   return made;
 }
 
-// Schedules other than those with a closed form, by name or all.
-std::vector<ashlar::catalog::entry const*> executed_entries(std::string const& names, bool& has_1f1b,
-                                                            bool& interleaves) {
-  has_1f1b = interleaves = names.empty();
-  std::vector<ashlar::catalog::entry const*> all;
-  if (names.empty()) {
-    for (ashlar::catalog::entry const& each : ashlar::catalog::entries)
-      if (std::string_view(each.name) != "1f1b" && std::string_view(each.name) != "depth-first")
-        all.push_back(&each);
-    return all;
-  }
-  for (std::string_view rest = names;;) {
-    auto const comma = rest.find(',');
-    std::string const name = in_small_letters(rest.substr(0, comma));
-    if (name == "1f1b") {
-      has_1f1b = true;
-    } else if (name == "depth-first" || name == "interleaved") {
-      interleaves = true;
-    } else if (ashlar::catalog::entry const* const e = ashlar::catalog::find_any(name)) {
-      all.push_back(e);
-    } else {
-      throw usage_error(
-          fmt::format("--schedules takes names that `ashlar list` has, not '{}'", name.substr(0, 64)));
-    }
-    if (comma == std::string_view::npos) return all;
-    rest.remove_prefix(comma + 1);
-  }
-}
-
-// The layout with the catalog's schedule, if there is such a run and it fits.
-std::optional<predicted_plan> executed(predicted_plan const& plan, ashlar::catalog::entry const& e) {
-  predicted_plan made = plan;
-  question& q = made.run.asked;
-  bool const has_chunks =
-      e.uses(ashlar::parameter::chunk_count) || e.uses(ashlar::parameter::wave_count);
-  q.chunks = has_chunks ? std::max(2, q.chunks) : 1;
-  q.published = &e;
-  q.layout = {};
-  q.counts_ends = false;
-  made.run.layout = std::make_shared<std::string const>();
-  made.run.schedule = e.name;
-  made.bound = 0;
-  if (96.0 * q.pipeline * q.pipeline > executed_passes) return {};
-  try {
-    if (ashlar::predict::stage_count(q) > q.model.layer_count()) return {};
-    answer_it(made.run);
-  } catch (usage_error const&) {  // not every schedule is for these sizes
-    return {};
-  } catch (ashlar::predict::unpredictable const&) {
-    return {};
-  } catch (ashlar::violation const&) {
-    return {};
-  }
-  if (!made.run.answer.fits) return {};
-  return made;
-}
-
-void add_executed(std::vector<predicted_plan>& plans,
-                  std::vector<ashlar::catalog::entry const*> const& entries) {
-  std::vector<predicted_plan> bases;
-  for (predicted_plan const& each : plans)
-    if (each.run.asked.pipeline > 1 && bases.size() < executed_layouts) bases.push_back(each);
-  interrupt_watch const watch;
-  auto const add = [&](predicted_plan made) {
-    std::string const options = options_of(made.run);
-    for (predicted_plan const& each : plans)
-      if (options_of(each.run) == options) return;
-    plans.push_back(std::move(made));
-  };
-  for (predicted_plan const& base : bases)
-    for (ashlar::catalog::entry const* e : entries) {
-      if (interrupt_watch::has_come()) return;
-      if (std::optional<predicted_plan> made = executed(base, *e)) add(std::move(*made));
-    }
-}
-
 // One cluster's answer.
 void find_plans(predicted_request const& r, predicted_study& s) {
   bool has_1f1b = true, interleaves = true;
   auto const entries = executed_entries(r.schedules, has_1f1b, interleaves);
   open_sizes open = open_of(r);
+  open.pairs = any_has_pairs(entries);
   if (!interleaves && r.given.count("chunks") == 0) {
     open.chunks = false;
     s.asked.asked.chunks = 1;
@@ -207,7 +127,11 @@ void find_plans(predicted_request const& r, predicted_study& s) {
   std::size_t const most = std::max<std::size_t>(r.top, executed_layouts);
   s.found = search_layouts(s.asked, open, most);
   for (ranked_layout const& each : s.found.best) s.plans.push_back(plan_of(s.asked, each));
-  if (!entries.empty() && s.found.is_whole) add_executed(s.plans, entries);
+  if (!entries.empty() && s.found.is_whole) {
+    std::vector<predicted_plan> for_pairs;
+    for (ranked_layout const& each : s.found.for_pairs) for_pairs.push_back(plan_of(s.asked, each));
+    add_executed(s.plans, for_pairs, entries, open.again);
+  }
   auto const is_asked = [&](predicted_plan const& p) {
     question const& q = p.run.asked;
     return q.pipeline == 1 || q.is_executed() || (q.chunks == 1 ? has_1f1b : interleaves);

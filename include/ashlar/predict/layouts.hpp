@@ -20,6 +20,8 @@ struct open_sizes {
   // layers and the first layers of each stage that are run again, which ranks are inside a node, and the
   // format of products.
   bool stages = false, parts = false, order = false, format = false;
+  // Not what differs, but what is looked for besides: pipelines for schedules with pairs.
+  bool pairs = false;
 };
 
 // A layout, with what is predicted of it.
@@ -48,7 +50,10 @@ inline constexpr std::size_t requirement_count =
 struct layouts_found {
   std::vector<ranked_layout> best;  // that fit, the fastest first; of equal ones that which holds less
   std::vector<ranked_layout> smallest;  // if none fits, the one that holds least
-  long long tried = 0;                  // that devices, batch and model allow
+  // With `pairs`: pipelines that fit and would take the least if passes hid as much of the experts'
+  // exchange as they compute, each with other ranks or micro-batches.
+  std::vector<ranked_layout> for_pairs;
+  long long tried = 0;  // that devices, batch and model allow
   std::array<long long, left_out_count> counts{};
   std::array<long long, requirement_count> by_requirement{};
   std::vector<question> refused;  // nothing tried: one that predict_run() refuses, with the reason

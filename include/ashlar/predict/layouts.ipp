@@ -40,6 +40,17 @@ inline bool is_usual(question const& q, left_out& why) {
   return !is_sharded || q.pipeline == 1;
 }
 
+// Seconds of exchanges between expert ranks that pairs can hide, of the device that takes longest.
+inline double hideable(step_terms const& step) {
+  double seconds = 0;
+  for (std::size_t s = 0; s < step.of_stages.size(); ++s) {
+    pass_terms const &f = step.of_stages[s].forward, &b = step.of_stages[s].backward;
+    double const moves = f.expert + b.expert;
+    seconds += step.micro_batches[s] * min_of(moves, f.on_device() + b.on_device() - moves);
+  }
+  return seconds;
+}
+
 class layout_search {
  public:
   layout_search(question const& q, open_sizes const& open, constants const& c, std::size_t most,
@@ -74,13 +85,19 @@ class layout_search {
     while (found_.best.size() > most_) found_.best.pop_back();
     if (found_.tried > 0) found_.refused.clear();
     if (!found_.best.empty()) found_.smallest.clear();
+    for (hiding_layout const& each : hiding_) found_.for_pairs.push_back(each.layout);
     found_.is_whole = !stopped_;
     return std::move(found_);
   }
 
  private:
   static constexpr long long between_calls = 256;
-  static constexpr std::size_t dealt_at_least = 16;
+  static constexpr std::size_t dealt_at_least = 16, kept_for_pairs = 4;
+
+  struct hiding_layout {
+    ranked_layout layout;
+    double seconds = 0;  // if all that can be hidden is
+  };
 
   // Each chooses one size; what is not open stays as it is.
   void try_pipelines() {
@@ -224,15 +241,27 @@ class layout_search {
     ++found_.tried;
     // What is dealt in the end is executed then.
     uneven_rounds const how = deals() ? uneven_rounds::by_closed_form : uneven_rounds::executed;
-    double const seconds = step_of(q_, stages, c_, how).seconds;
+    step_terms const step = step_of(q_, stages, c_, how);
+    double const seconds = step.seconds;
     if (!std::isfinite(seconds)) return weight::slower;
-    if (found_.best.size() == kept_ && (kept_ == 0 || seconds > found_.best.back().seconds)) {
+    bool const is_late =
+        found_.best.size() == kept_ && (kept_ == 0 || seconds > found_.best.back().seconds);
+    double const hidden =
+        open_.pairs && q_.pipeline > 1 && q_.expert > 1 ? seconds - hideable(step) : seconds;
+    bool const may_hide =
+        hidden < seconds && (hiding_.size() < kept_for_pairs || hidden < hiding_.back().seconds);
+    if (is_late && !may_hide) {
       count(left_out::slower);
       return weight::slower;
     }
     last_seconds_ = seconds;
     double const peak = peak_bytes(memory_of(q_, stages, c_));
     if (fits(q_, peak, c_)) {
+      if (may_hide) keep_for_pairs({{q_, seconds, peak, 0}, hidden});
+      if (is_late) {
+        count(left_out::slower);
+        return weight::slower;
+      }
       keep({q_, seconds, peak, 0});
       return weight::fits;
     }
@@ -246,6 +275,24 @@ class layout_search {
     for (ranked_layout const& other : found_.best)
       if (open_.stages && is_same(other, made)) return;
     insert(found_.best, made, kept_);
+  }
+  // One of the same ranks and micro-batches, the fastest.
+  void keep_for_pairs(hiding_layout const& made) {
+    auto const is_alike = [&](question const& q) {
+      return q.tensor == q_.tensor && q.pipeline == q_.pipeline && q.context == q_.context
+             && q.expert == q_.expert && q.expert_tensor == q_.expert_tensor
+             && q.micro_batch == q_.micro_batch && q.format == q_.format;
+    };
+    for (auto at = hiding_.begin(); at != hiding_.end(); ++at) {
+      if (!is_alike(at->layout.asked)) continue;
+      if (at->seconds <= made.seconds) return;
+      hiding_.erase(at);
+      break;
+    }
+    auto at = hiding_.end();
+    while (at != hiding_.begin() && made.seconds < at[-1].seconds) --at;
+    hiding_.insert(at, made);
+    if (hiding_.size() > kept_for_pairs) hiding_.pop_back();
   }
   // For deal(): fast, and too large as it is.
   void keep_near() {
@@ -309,6 +356,7 @@ class layout_search {
   std::vector<recomputation> again_;
   layouts_found found_;
   std::vector<ranked_layout> near_;
+  std::vector<hiding_layout> hiding_;
   double last_seconds_ = 0;  // of what was weighed last
   long long seen_ = 0;       // possible or not
   bool stopped_ = false;

@@ -1,0 +1,199 @@
+#include "plan/executed_plans.hpp"
+
+#include "command.hpp"
+#include "predict/best_layouts.hpp"
+#include "predict/layout_words.hpp"
+#include "predict/names.hpp"
+#include "predict/question_options.hpp"
+#include <ashlar/catalog/searched_entries.hpp>
+#include <ashlar/core/refuse.hpp>
+#include <ashlar/predict/dealing.hpp>
+#include <ashlar/predict/layout_sizes.hpp>
+#include <ashlar/predict/memory.hpp>
+#include <ashlar/predict/stage_devices.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace tool {
+
+namespace {
+
+using ashlar::catalog::entry;
+using ashlar::predict::question;
+
+using ashlar::predict::stage;
+
+constexpr double executed_passes = 60'000;  // of a schedule; more take too long to be tried in dozens
+
+bool has_pairs(entry const& e) {
+  ashlar::catalog::shape const few{
+      .p = ashlar::devices{2}, .m = ashlar::micro_batches{8}, .v = ashlar::chunks{2}};
+  if (e.is_searched || !e.check(few).ok()) return false;
+  for (auto const& order : e.make(few).order)
+    for (ashlar::timed_pass const& t : order)
+      if (t.opens_pair()) return true;
+  return false;
+}
+
+// Asks; nothing where there is no such run.
+bool is_answered(predicted_plan& plan) {
+  try {
+    answer_it(plan.run);
+    return true;
+  } catch (usage_error const&) {  // not every schedule is for these sizes
+  } catch (ashlar::predict::unpredictable const&) {
+  } catch (ashlar::violation const&) {
+  }
+  return false;
+}
+
+// The best division into as many stages, if each were a device.
+std::vector<stage> dealt_in_a_row(question q, int stages, ashlar::predict::constants const& c) {
+  q.devices = q.devices / q.pipeline * stages;
+  q.pipeline = stages;
+  q.chunks = 1;
+  q.published = nullptr;
+  try {
+    check(q);
+    return deal_layers(q, c).stages;
+  } catch (ashlar::predict::unpredictable const&) {
+    return {};
+  }
+}
+
+// The order of passes stays as it was executed, and with it how many micro-batches are held.
+double peak_with(predicted_plan const& plan, ashlar::predict::recomputation again) {
+  question q = plan.run.asked;
+  q.again = again;
+  return peak_bytes(memory_of(q, stages_of(q), plan.run.constants.values, plan.run.answer.step.run));
+}
+
+double seconds_run_again(predicted_plan const& plan, ashlar::predict::recomputation again) {
+  question q = plan.run.asked;
+  q.again = again;
+  double seconds = 0;
+  for (ashlar::predict::stage_passes const& s : passes_of(q, stages_of(q), plan.run.constants.values))
+    seconds += s.backward.seconds();
+  return seconds;
+}
+
+// Runs again what takes least of what makes it fit.
+bool is_made_to_fit(predicted_plan& plan) {
+  question& q = plan.run.asked;
+  std::vector<ashlar::predict::recomputation> sets =
+      ashlar::predict::layouts_detail::part_sets_of(q.model);
+  sets.push_back(ashlar::predict::recomputation::full);
+  std::optional<std::pair<double, ashlar::predict::recomputation>> best;
+  q.again_in = {};
+  for (ashlar::predict::recomputation again : sets) {
+    if (!fits(q, peak_with(plan, again), plan.run.constants.values)) continue;
+    double const seconds = seconds_run_again(plan, again);
+    if (!best || seconds < best->first) best = {seconds, again};
+  }
+  if (!best) return false;
+  q.again = best->second;
+  plan.run.recompute = recompute_word(q);
+  return is_answered(plan) && plan.run.answer.fits;
+}
+
+// The layout with the catalog's schedule, if there is such a run and it fits.
+std::optional<predicted_plan> executed(predicted_plan const& plan, entry const& e, bool may_run_again) {
+  predicted_plan made = plan;
+  question& q = made.run.asked;
+  bool const has_chunks =
+      e.uses(ashlar::parameter::chunk_count) || e.uses(ashlar::parameter::wave_count);
+  q.chunks = has_chunks ? std::max(2, q.chunks) : 1;
+  q.published = &e;
+  q.layout = {};
+  q.counts_ends = false;
+  made.run.layout = std::make_shared<std::string const>();
+  made.run.schedule = e.name;
+  made.bound = 0;
+  if (96.0 * q.pipeline * q.pipeline > executed_passes) return {};
+  int stages = 0;
+  try {
+    stages = ashlar::predict::stage_count(q);
+  } catch (ashlar::predict::unpredictable const&) {
+    return {};
+  } catch (ashlar::violation const&) {
+    return {};
+  }
+  if (stages > q.model.layer_count()) return {};
+  std::optional<predicted_plan> best;
+  auto const try_it = [&](predicted_plan each) {
+    if (!is_answered(each)) return;
+    if (!each.run.answer.fits && !(may_run_again && is_made_to_fit(each))) return;
+    if (!best || each.run.answer.step.seconds < best->run.answer.step.seconds) best = std::move(each);
+  };
+  try_it(made);
+  q.dealt = dealt_in_a_row(q, stages, made.run.constants.values);
+  if (q.dealt.empty()) return best;
+  settle_stages(made.run);
+  try_it(made);
+  return best;
+}
+
+}  // namespace
+
+std::vector<entry const*> executed_entries(std::string const& names, bool& has_1f1b, bool& interleaves) {
+  has_1f1b = interleaves = names.empty();
+  std::vector<entry const*> all;
+  if (names.empty()) {
+    for (entry const& each : ashlar::catalog::entries)
+      if (std::string_view(each.name) != "1f1b" && std::string_view(each.name) != "depth-first")
+        all.push_back(&each);
+    return all;
+  }
+  for (std::string_view rest = names;;) {
+    auto const comma = rest.find(',');
+    std::string const name = in_small_letters(rest.substr(0, comma));
+    if (name == "1f1b") {
+      has_1f1b = true;
+    } else if (name == "depth-first" || name == "interleaved") {
+      interleaves = true;
+    } else if (entry const* const e = ashlar::catalog::find_any(name)) {
+      all.push_back(e);
+    } else {
+      throw usage_error(
+          fmt::format("--schedules takes names that `ashlar list` has, not '{}'", name.substr(0, 64)));
+    }
+    if (comma == std::string_view::npos) return all;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+bool any_has_pairs(std::vector<entry const*> const& entries) {
+  return std::any_of(entries.begin(), entries.end(), [](entry const* e) { return has_pairs(*e); });
+}
+
+void add_executed(std::vector<predicted_plan>& plans, std::vector<predicted_plan> const& for_pairs,
+                  std::vector<entry const*> const& entries, bool may_run_again) {
+  std::vector<predicted_plan> bases;
+  for (predicted_plan const& each : plans)
+    if (each.run.asked.pipeline > 1 && bases.size() < executed_layouts) bases.push_back(each);
+  interrupt_watch const watch;
+  auto const try_it = [&](predicted_plan const& base, entry const& e) {
+    std::optional<predicted_plan> made = executed(base, e, may_run_again);
+    if (!made) return;
+    std::string const options = options_of(made->run);
+    for (predicted_plan const& each : plans)
+      if (options_of(each.run) == options) return;
+    plans.push_back(std::move(*made));
+  };
+  for (entry const* e : entries) {
+    bool const pairs = has_pairs(*e);
+    for (std::vector<predicted_plan> const* list : {&std::as_const(bases), &for_pairs})
+      for (predicted_plan const& base : *list) {
+        if (interrupt_watch::has_come()) return;
+        if (list == &std::as_const(bases) || pairs) try_it(base, *e);
+      }
+  }
+}
+
+}  // namespace tool
