@@ -155,6 +155,23 @@ TEST_CASE("plan by formulas: configurations are read back as the same run") {
   }
 }
 
+TEST_CASE("plan by formulas: pairs hide the experts' exchange, and Megatron-LM is told so") {
+  std::string const file = (scratch() / "pairs.megatron").string();
+  std::string const same = "--model qwen3-30b-a3b --cluster 16x8xH100 --sequence 4096 --batch 512 ";
+  std::string const fixed = same + "--top 1 --fix pipeline=4,expert=32,tensor=1,sharding=optimizer ";
+  auto const usual = formula_plan(fixed + "--schedules 1f1b,interleaved")["plans"][0],
+             pairs =
+                 formula_plan(fixed + "--schedules combined-1f1b --emit megatron:" + file)["plans"][0];
+  CHECK(pairs["schedule"] == "combined-1f1b");
+  CHECK(pairs["seconds"].get<double>() < 0.95 * usual["seconds"].get<double>());
+  CHECK(!pairs["obstacles"].contains("megatron"));
+  CHECK(contains(content(file), "--overlap-moe-expert-parallel-comm"));
+  CHECK(contains(content(file), "--moe-token-dispatcher-type alltoall"));
+  auto const read = predicted_run("--cluster 16x8xH100 --megatron " + file);
+  CHECK(read["step_seconds"].get<double>()
+        == doctest::Approx(pairs["seconds"].get<double>()).epsilon(1e-9));
+}
+
 TEST_CASE(
     "plan by formulas: what a training costs, memory that is left free, and files of the first plan") {
   std::string const fixed =

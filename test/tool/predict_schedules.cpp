@@ -108,3 +108,25 @@ TEST_CASE("predict --schedule: what it cannot be is said") {
       {go + "--schedule " + scratch_file("no_order.json", "{}"), "no_order.json"},
   });
 }
+
+TEST_CASE("predict --schedule: DeepSeek-V3's published step, with pairs that hide its exchanges") {
+  // 19.926 s (arXiv 2505.09343); what is run again and sent in 8 bits as arXiv 2412.19437 says.
+  std::string const run =
+      "--model deepseek-v3 --cluster 256x8xH800 --sequence 4096 --batch 15360 --pipeline 16 --expert 64 "
+      "--sharding optimizer --precision fp8 --recompute layernorm,mla_up_proj,moe_act --dispatch-fp8 "
+      "--layout 'Etttt|(tttt|)*14tmL' ";
+  auto const with = predicted_run(run + "--schedule dualpipe"), without = predicted_run(run);
+  CHECK(with["step_seconds"].get<double>() == doctest::Approx(19.926).epsilon(0.1));
+  CHECK(with["fits"] == true);
+  CHECK(with["terms"]["expert"].get<double>() < 0.4 * without["terms"]["expert"].get<double>());
+  CHECK(contains(with["options"].get<std::string>(), "--dispatch-fp8"));
+  double sum = 0;
+  for (auto const& [name, seconds] : with["terms"].items()) sum += seconds.get<double>();
+  CHECK(sum == doctest::Approx(with["step_seconds"].get<double>()));
+}
+
+TEST_CASE("predict --schedule: virtual stages that a schedule needs are no reason to fail") {
+  tool_result const run = run_tool("predict " + piped_run + "--schedule combined-1f1b --chunks 2");
+  CHECK(run.code == 0);
+  CHECK(contains(run.out, "What to change first") != contains(run.out, "No change of one"));
+}

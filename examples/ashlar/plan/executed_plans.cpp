@@ -102,13 +102,21 @@ bool is_made_to_fit(predicted_plan& plan) {
   return is_answered(plan) && plan.run.answer.fits;
 }
 
-// The layout with the catalog's schedule, if there is such a run and it fits.
-std::optional<predicted_plan> executed(predicted_plan const& plan, entry const& e, bool may_run_again) {
-  predicted_plan made = plan;
-  question& q = made.run.asked;
+// Chunks to try: as the layout has them; where it has one, those that pairs may have.
+std::vector<int> chunks_for(predicted_plan const& plan, entry const& e, bool pairs) {
+  int const chunks = plan.run.asked.chunks;
   bool const has_chunks =
       e.uses(ashlar::parameter::chunk_count) || e.uses(ashlar::parameter::wave_count);
-  q.chunks = has_chunks ? std::max(2, q.chunks) : 1;
+  if (!has_chunks) return {1};
+  return chunks == 1 && pairs ? std::vector{2, 4, 8} : std::vector{std::max(2, chunks)};
+}
+
+// The layout with the catalog's schedule, if there is such a run and it fits.
+std::optional<predicted_plan> executed(predicted_plan const& plan, entry const& e, int chunks,
+                                       bool may_run_again) {
+  predicted_plan made = plan;
+  question& q = made.run.asked;
+  q.chunks = chunks;
   q.published = &e;
   q.layout = {};
   q.counts_ends = false;
@@ -178,8 +186,8 @@ void add_executed(std::vector<predicted_plan>& plans, std::vector<predicted_plan
   for (predicted_plan const& each : plans)
     if (each.run.asked.pipeline > 1 && bases.size() < executed_layouts) bases.push_back(each);
   interrupt_watch const watch;
-  auto const try_it = [&](predicted_plan const& base, entry const& e) {
-    std::optional<predicted_plan> made = executed(base, e, may_run_again);
+  auto const try_it = [&](predicted_plan const& base, entry const& e, int chunks) {
+    std::optional<predicted_plan> made = executed(base, e, chunks, may_run_again);
     if (!made) return;
     std::string const options = options_of(made->run);
     for (predicted_plan const& each : plans)
@@ -190,8 +198,11 @@ void add_executed(std::vector<predicted_plan>& plans, std::vector<predicted_plan
     bool const pairs = has_pairs(*e);
     for (std::vector<predicted_plan> const* list : {&std::as_const(bases), &for_pairs})
       for (predicted_plan const& base : *list) {
-        if (interrupt_watch::has_come()) return;
-        if (list == &std::as_const(bases) || pairs) try_it(base, *e);
+        if (list != &std::as_const(bases) && !pairs) continue;
+        for (int chunks : chunks_for(base, *e, pairs)) {
+          if (interrupt_watch::has_come()) return;
+          try_it(base, *e, chunks);
+        }
       }
   }
 }

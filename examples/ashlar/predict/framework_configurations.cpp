@@ -65,6 +65,8 @@ std::vector<argument> megatron_run_arguments(prediction const& p) {
   if (q.model.has_experts()) {
     add("expert-model-parallel-size", q.expert);
     add("expert-tensor-parallel-size", q.expert_tensor);
+    if (q.expert > 1) add("moe-token-dispatcher-type", "alltoall");
+    if (schedule_word(p) == "combined-1f1b") flag("overlap-moe-expert-parallel-comm");
   }
   if (q.tensor > 1) flag("sequence-parallel");
   if (q.pipeline_inside) flag("use-tp-pp-dp-mapping");

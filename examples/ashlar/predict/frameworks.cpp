@@ -30,6 +30,14 @@ bool has_word(std::string_view list, std::string_view word) {
   return false;
 }
 
+// Of Megatron-Core's overlap_moe_expert_parallel_comm (transformer_config.py).
+std::string obstacle_of_pairs(question const& q) {
+  if (q.expert == 1) return "its pairs of passes need expert ranks";
+  if (has(q.again, recomputation::full)) return "beside pairs of passes it runs no whole layers again";
+  if (q.format == number_format::fp32) return "its pairs of passes are of 16 bits or fewer";
+  return q.model.predictions > 1 ? "its pairs of passes predict one further token at most" : "";
+}
+
 }  // namespace
 
 std::vector<framework> const& frameworks() {
@@ -52,7 +60,7 @@ std::vector<framework> const& frameworks() {
       .low_precision = true,
       .half = true,
       .pipeline_inside = true,
-      .schedules = "interleaved"};
+      .schedules = "interleaved combined-1f1b"};
   static framework const bridge = [] {
     framework f = megatron;  // on whose core it is
     f.name = "megatron-bridge";
@@ -137,7 +145,8 @@ std::string obstacle_of(framework const& f, prediction const& p) {
     return "its pipeline ranks are further apart than its data ranks";
   std::string why;
   std::string_view const name = f.name;
-  if (name.starts_with("megatron")) megatron_model_arguments(p, why);
+  if (schedule == "combined-1f1b") why = obstacle_of_pairs(q);
+  if (name.starts_with("megatron") && why.empty()) megatron_model_arguments(p, why);
   if (name == "torchtitan" && torchtitan_model(p).empty()) why = "it has no configuration of this model";
   if (name == "torchtitan" && why.empty() && q.model.predictions > 0)
     why = "its configuration of this model has no layers that predict further tokens";

@@ -232,6 +232,7 @@ framework_run read_megatron(std::string const& path) {
                                                                                      : "full"
                   : a.has("use_distributed_optimizer") ? "optimizer"
                                                        : "none";
+  if (a.has("overlap_moe_expert_parallel_comm")) o["schedule"] = "combined-1f1b";
   if (a.has("use_tp_pp_dp_mapping")) o["pipeline-inside"] = "true";
   o["recompute"] = megatron_recomputation(a);
   o["attention"] = megatron_attention(a);
@@ -239,7 +240,7 @@ framework_run read_megatron(std::string const& path) {
   a.ignore({"fp8_recipe", "fp8_format", "fp8", "fp16", "bf16", "recompute_modules",
             "recompute_granularity", "use_distributed_optimizer", "expert_tensor_parallel_size",
             "sequence_parallel", "train_iters", "lr", "min_lr", "overlap_grad_reduce",
-            "overlap_param_gather", "fp4_format", "fp4"});
+            "overlap_param_gather", "fp4_format", "fp4", "moe_token_dispatcher_type"});
   run.not_read = a.not_asked();
   return run;
 }

@@ -158,7 +158,9 @@ std::vector<named_term> terms_of(prediction const& p) {
       {"data", step.data, "gradient sums and weight gathers, exposed",
        "max(data_exposed x exchange, exchange - passes beside it)"},
       {"optimizer", step.optimizer, "optimizer", "30 bytes x parameters held / (bandwidth x memory)"},
-      {"update", step.update, "host loops of the optimizer", "host_update x layers / stages"},
+      {"update", step.update, "host loops of the optimizer",
+       "max(0, host_update x layers / stages - what the device has still to do when the host is "
+       "through)"},
   };
 }
 

@@ -14,8 +14,8 @@ ASHLAR_INLINE bool is_measured_alike(question const& q) {
   bool const runs_again_alike = q.again == recomputation::none || q.again == recomputation::attention
                                 || q.again == recomputation::full;
   bool const is_as_usual = stack_of(q).writes_scores == stack_of(q).is_classic;
-  return is_as_usual && !q.dispatches_8_bits && !q.is_executed() && q.measured.empty()
-         && runs_again_alike && q.again_in.are_all() && !q.model.freezes_any();
+  return is_as_usual && !q.dispatches_8_bits && !stack_of(q).sums_in_shards && !q.is_executed()
+         && q.measured.empty() && runs_again_alike && q.again_in.are_all() && !q.model.freezes_any();
 }
 
 ASHLAR_INLINE answer predict_run(question const& q, constants const& c, spreads const& s) {

@@ -13,6 +13,11 @@ double group_rate(question const& q, double size, double stride, constants const
 // latency x (1 + log2 ranks)
 double latency_seconds(double ranks, constants const& c);
 
+// Latency of a sum or a gather of shards, which goes around a ring: 14 us for each step to another
+// domain, 3.4 us within one (NCCL, src/graph/tuning.cc, its protocol for large messages). Ranks are
+// `stride` apart.
+double ring_seconds(question const& q, double ranks, double stride);
+
 // The bytes of an exchange between tensor ranks. Where these sit in several domains, it goes through one
 // and then over the ports: it is too small to be cut into pieces that overlap.
 double tensor_bytes_seconds(question const& q, double bytes, constants const& c);

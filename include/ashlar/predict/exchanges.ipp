@@ -10,10 +10,26 @@
 
 namespace ashlar::predict {
 
+namespace exchanges_detail {
+
+// Of a group whose ranks are `stride` apart, those in one domain.
+inline double ranks_in_domain(question const& q, double size, double stride) {
+  return max_of(1.0, min_of(size, std::floor(stage_ranks_in_domain(q) / stride)));
+}
+
+}  // namespace exchanges_detail
+
 ASHLAR_INLINE double group_rate(question const& q, double size, double stride, constants const& c) {
-  double const here = max_of(1.0, min_of(size, std::floor(stage_ranks_in_domain(q) / stride)));
+  double const here = exchanges_detail::ranks_in_domain(q, size, stride);
   double const inside = q.device.inside * c.link_inside;
   return here >= size ? inside : min_of(inside, q.device.outside * here * c.link_outside);
+}
+
+ASHLAR_INLINE double ring_seconds(question const& q, double ranks, double stride) {
+  constexpr double outside = 14e-6, inside = 3.4e-6;
+  double const domains = ranks / exchanges_detail::ranks_in_domain(q, ranks, stride);
+  double const leave = domains > 1 ? min_of(domains, ranks - 1) : 0;
+  return leave * outside + (ranks - 1 - leave) * inside;
 }
 
 ASHLAR_INLINE double latency_seconds(double ranks, constants const& c) {

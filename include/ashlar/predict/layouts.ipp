@@ -36,8 +36,7 @@ inline bool is_usual(question const& q, left_out& why) {
       && ((!q.has_own_stages() && layers % stage_count(q) != 0) || micro_batches(q) % q.pipeline != 0))
     return false;
   why = left_out::sharded_pipeline;
-  bool const is_sharded = q.shares == sharding::full || q.shares == sharding::gradients;
-  return !is_sharded || q.pipeline == 1;
+  return !stack_of(q).is_sharded || q.pipeline == 1;
 }
 
 // Seconds of exchanges between expert ranks that pairs can hide, of the device that takes longest.
@@ -198,8 +197,8 @@ class layout_search {
     if (++seen_ % between_calls == 0 && !watch_(found_)) stopped_ = true;
     left_out why{};
     if (!is_usual(q_, why)) return count(why);
-    bool const is_sharded = q_.shares == sharding::full || q_.shares == sharding::gradients;
-    if (q_.program == program_kind::automatic && !is_sharded && !stack_of(q_).is_tuned)
+    if (stack const s = stack_of(q_);
+        q_.program == program_kind::automatic && !s.is_sharded && !s.is_tuned)
       q_.program = program_kind::tuned;
     try {
       check(q_);

@@ -23,6 +23,8 @@ struct memory_parts {
   double all() const {
     return parameters + gradients + optimizer + activations + logits + gathered + framework;
   }
+
+  friend constexpr bool operator==(memory_parts const&, memory_parts const&) = default;
 };
 
 // Micro-batches that each chunk of a device holds at once: one forward, one backward, or interleaved. Of
@@ -39,6 +41,7 @@ double kept_bytes(question const& q, layer const& l, recomputation again, bool t
 // What a stage makes its device hold.
 struct stage_needs {
   held_parameters held;
+  double summed = 0;  // parameters that are trained, of the largest stage
   double kept = 0;    // bytes from a micro-batch's forward to its backward
   double whole = 0;   // of the largest part that is run again, which is whole at a time
   double logits = 0;  // while the loss is taken

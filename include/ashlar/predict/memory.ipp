@@ -107,16 +107,21 @@ inline double logit_bytes(question const& q, stack const& s, constants const& c)
   return s.is_sharded && q.again == recomputation::none ? 4 : c.logit_bytes;
 }
 
-// `copies` of a stage are on different devices of a pipeline, and share what data ranks do.
-inline void add_parameters(question const& q, held_parameters const& held, int copies,
-                           memory_parts& part) {
+// `copies` of a stage are on different devices of a pipeline, and share what data ranks do. Where
+// gradients are shared beside a pipeline, those of one stage are summed while those of another leave.
+inline void add_parameters(question const& q, stage_needs const& needs, int copies, memory_parts& part) {
   stack const s = stack_of(q);
+  held_parameters const& held = needs.held;
   double const value = keeper(q).value_bytes(), ranks = 1.0 * q.data * q.context * copies;
   if (!s.is_sharded) {
-    bool const splits = q.shares == sharding::optimizer;
+    bool const splits = q.shares != sharding::none;
     double const moments = value < 4 ? 12 : 8;  // with 32-bit weights where the values have fewer
     part.parameters = parameter_bytes(q, s, value) * held.all.both();
     part.gradients = gradient_bytes(q, s, value) * held.trained.both();
+    if (s.sums_in_shards) {
+      double const shards = held.trained.dense / ranks + held.trained.expert / (expert_data(q) * copies);
+      part.gradients = min_of(part.gradients, gradient_bytes(q, s, value) * (shards + 2 * needs.summed));
+    }
     part.optimizer = moments
                      * (held.trained.dense / (splits ? ranks : 1)
                         + held.trained.expert / (splits ? expert_data(q) * copies : 1));
@@ -190,6 +195,7 @@ ASHLAR_INLINE void stage_needs::add(stage_needs const& other) {
   held.all.add(other.held.all);
   held.trained.add(other.held.trained);
   held.backward.add(other.held.backward);
+  summed = max_of(summed, other.summed);
   kept += other.kept;
   whole = max_of(whole, other.whole);
   logits += other.logits;
@@ -217,7 +223,9 @@ ASHLAR_INLINE std::vector<stage_needs> needs_of(question const& q, std::vector<s
       here.add(of_kind[6 * kind + (q.again_in.have(i, s.first) ? 3 : 0) + takes]);
     }
     if (s.predictions > 0) here.add(predictor, s.predictions);
-    all.push_back({.held = held_by_stage(q, s),
+    held_parameters const held = held_by_stage(q, s);
+    all.push_back({.held = held,
+                   .summed = held.trained.both(),
                    .kept = here.bytes,
                    .whole = here.whole,
                    .logits = s.has_head ? logits / q.tensor * (1 + s.predictions) : 0});
@@ -228,7 +236,7 @@ ASHLAR_INLINE std::vector<stage_needs> needs_of(question const& q, std::vector<s
 ASHLAR_INLINE memory_parts memory_of_device(question const& q, stage_needs const& all,
                                             double activations, int copies, constants const& c) {
   memory_parts part;
-  memory_detail::add_parameters(q, all.held, copies, part);
+  memory_detail::add_parameters(q, all, copies, part);
   part.activations = activations + all.whole;
   part.logits = all.logits;
   part.framework = c.framework_bytes;

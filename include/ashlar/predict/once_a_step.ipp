@@ -25,7 +25,13 @@ inline double data_seconds(question const& q, parameter_counts const& held, devi
   if (s.is_plain && is_shared) return (4 + 2) * moved;
   double const reduced = (!is_shared ? 8 : s.is_tuned ? 2 : 4) * moved;
   double const gathered = is_shared ? 2 * moved : 0;
-  return max_of(c.data_exposed * reduced, reduced - beside.backward)
+  // Where virtual stages are summed in shards, each group of micro-batches but the last is before the
+  // end.
+  int const m = micro_batches(q),
+            groups_before = s.sums_in_shards && q.chunks > 1 ? (m - 1) / q.pipeline : 0;
+  double const before = groups_before * reduced;
+  return max_of(c.contention * before, before - m * beside.backward)
+         + max_of(c.data_exposed * reduced, reduced - beside.backward)
          + max_of(c.data_exposed * gathered, gathered - beside.forward);
 }
 

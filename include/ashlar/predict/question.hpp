@@ -19,7 +19,7 @@ struct entry;
 
 namespace ashlar::predict {
 
-// What data ranks share: ZeRO-1, ZeRO-2, and ZeRO-3 or FSDP.
+// What data ranks share: ZeRO-1, ZeRO-2 (beside a pipeline, weights stay whole), and ZeRO-3 or FSDP.
 enum class sharding : unsigned char { none, optimizer, gradients, full };
 
 // The training program: what it fuses, overlaps and keeps. `automatic`: told by the rest of the

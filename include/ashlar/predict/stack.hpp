@@ -7,7 +7,7 @@ namespace ashlar::predict {
 
 // What the training program does.
 struct stack {
-  // FSDP of PyTorch or Megatron: weights or gradients of data ranks are shared.
+  // FSDP of PyTorch or Megatron: weights of data ranks are shared, or gradients without a pipeline.
   bool is_sharded = false;
   // Megatron before the distributed optimizer (2021-22): unfused attention, sums in 16 bits without
   // overlap.
@@ -20,6 +20,9 @@ struct stack {
   bool is_tuned = false;
   // Scores are written to memory, and kept from the forward to the backward.
   bool writes_scores = false;
+  // Gradients are shared beside a pipeline: those of a virtual stage are whole only while they are
+  // summed.
+  bool sums_in_shards = false;
   // Each token of norms is on one tensor rank: the default since full recomputation went out of use.
   bool splits_sequences = false;
 };

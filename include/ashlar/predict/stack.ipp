@@ -31,7 +31,8 @@ inline bool looks_plain(question const& q) {
 
 ASHLAR_INLINE stack stack_of(question const& q) {
   stack s;
-  s.is_sharded = q.shares == sharding::full || q.shares == sharding::gradients;
+  s.sums_in_shards = q.shares == sharding::gradients && q.pipeline > 1;
+  s.is_sharded = q.shares == sharding::full || (q.shares == sharding::gradients && !s.sums_in_shards);
   switch (q.program) {
     case program_kind::automatic:
       s.is_classic = stack_detail::looks_classic(q);

@@ -33,9 +33,11 @@ enum class uneven_rounds : unsigned char { executed, by_closed_form };
 // is uneven is executed, as another schedule is; its bubble is what is not passes. stragglers: pipeline
 // x straggler x log2 of the nodes. data: max(data_exposed x, x - the passes beside it) for gradients (2
 // bytes a parameter; 8 without sharding) and for weights (2). A plain program with ZeRO-1 (6 bytes) and
-// a classic one (4) hide nothing. optimizer: 30 bytes a parameter held / memory. update: host_update x
-// layers / stages of plain programs.
-//
+// a classic one (4) hide nothing; the former also has a ring's latency for each part of a layer, both
+// ways. Gradients that are shared beside a pipeline are summed once for each group of as many
+// micro-batches as devices, contention of it exposed. optimizer: 30 bytes a parameter held / memory.
+// update: host_update x layers / stages of plain programs, less what the device has queued when the host
+// is through.
 step_terms step_of(question const& q, std::vector<stage> const& stages, constants const& c,
                    uneven_rounds how = uneven_rounds::executed);
 

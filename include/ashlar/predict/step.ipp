@@ -31,6 +31,19 @@ inline device_seconds seconds_on(std::vector<int> const& stages,
   return d;
 }
 
+// A plain program sums the gradient and gathers the weights of each matrix and norm of a layer by
+// itself: of queries, keys and values, of results, of gates and values, of outputs, and two norms.
+inline constexpr double exchanges_of_a_layer = 2 * 6;
+
+// Seconds by which the host is ahead of the device after its passes, at which it does something else.
+inline double queued(step_terms const& step) {
+  double seconds = 0;
+  for (std::size_t s = 0; s < step.of_stages.size(); ++s)
+    for (pass_terms const* p : {&step.of_stages[s].forward, &step.of_stages[s].backward})
+      seconds += step.micro_batches[s] * max_of(0.0, p->on_device() - p->host);
+  return seconds;
+}
+
 }  // namespace step_detail
 
 ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& stages, constants const& c,
@@ -95,7 +108,11 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
   if (s.is_plain) {
     int trained = 0;
     for (int i = 0; i < q.model.layer_count(); ++i) trained += q.model.frozen.has_layer(i) ? 0 : 1;
-    r.update = c.host_update * trained / q.pipeline;
+    double const layers = 1.0 * trained / q.pipeline;
+    r.update = max_of(0.0, c.host_update * layers - step_detail::queued(r));
+    if (q.shares == sharding::optimizer)
+      r.data += step_detail::exchanges_of_a_layer * layers
+                * ring_seconds(q, 1.0 * q.data * q.context, q.tensor);
   }
   r.seconds = r.passes + r.bubble + r.stragglers + r.data + r.optimizer + r.update;
   return r;

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 // The names of predict/ are those of other rooms, too: tests are among them.
 namespace ashlar::predict::testing {
 
@@ -29,6 +31,51 @@ TEST_CASE("exchanges: a transfer is as it was measured, if it was") {
   CHECK(transfer_seconds(q, c) == doctest::Approx(counted));
   q.measured_transfer = 0.25;
   CHECK(transfer_seconds(q, c) == 0.25);
+}
+
+TEST_CASE("exchanges: to how many domains the tokens of experts go") {
+  feed_forward f{.kind = feed_forward_kind::experts, .experts = 64, .chosen = 8};
+  CHECK(tokens_to_domain(f, 1) == 1);
+  CHECK(tokens_to_domain(f, 8) == doctest::Approx(1 - std::pow(7 / 8.0, 8)));
+  f.groups = 8;
+  f.chosen_groups = 4;
+  CHECK(tokens_to_domain(f, 1) == 1);
+  // A domain has a group, or half of one.
+  CHECK(tokens_to_domain(f, 8) == doctest::Approx(0.5 * (1 - std::pow(3 / 4.0, 8))));
+  CHECK(tokens_to_domain(f, 16) == doctest::Approx(0.5 * (1 - std::pow(7 / 8.0, 8))));
+  // Two groups: of the ways to choose four of eight, 15 have none of them, 40 one and 15 both.
+  double const exact = (40 * (1 - std::pow(3 / 4.0, 8)) + 15 * (1 - std::pow(1 / 2.0, 8))) / 70;
+  CHECK(tokens_to_domain(f, 4) == doctest::Approx(exact).epsilon(0.05));
+  f.chosen_groups = 8;
+  CHECK(tokens_to_domain(f, 8) == doctest::Approx(1 - std::pow(7 / 8.0, 8)));
+}
+
+TEST_CASE("exchanges: limits to groups and 8 bits of a dispatch make less of it") {
+  constants const c = round_constants();
+  question q = asked(routed_model(4), 2);
+  q.expert = 16;
+  auto const seconds = [&](double groups, bool in_8_bits) {
+    feed_forward f = q.model.kinds[1].feed;
+    f.groups = groups;
+    f.chosen_groups = 1;
+    q.dispatches_8_bits = in_8_bits;
+    return expert_seconds(q, work_of(q, q.model.kinds[1]), f, c) - 2 * latency_seconds(16, c);
+  };
+  // Of two experts, either is in the other domain with a half; both in one group, half of all tokens go
+  // there.
+  CHECK(seconds(2, false) == doctest::Approx(seconds(0, false) * 0.5 / 0.75));
+  // Of 2 x 16 bits, 8 are left out, and a scale of 32 for each 128 values comes to it.
+  CHECK(seconds(2, true) == doctest::Approx(seconds(2, false) * (3 + 1 / 32.0) / 4));
+}
+
+TEST_CASE("exchanges: a ring's steps are slower between domains") {
+  question q = asked(dense_model(4), 4);
+  CHECK(ring_seconds(q, 1, 1) == 0);
+  CHECK(ring_seconds(q, 8, 1) == doctest::Approx(7 * 3.4e-6));
+  CHECK(ring_seconds(q, 32, 1) == doctest::Approx(4 * 14e-6 + 27 * 3.4e-6));
+  CHECK(ring_seconds(q, 4, 8) == doctest::Approx(3 * 14e-6));
+  q.device.domain = 72;
+  CHECK(ring_seconds(q, 32, 1) == doctest::Approx(31 * 3.4e-6));
 }
 
 }  // namespace ashlar::predict::testing

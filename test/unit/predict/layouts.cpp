@@ -191,6 +191,23 @@ TEST_CASE("layouts: experts' ranks are divisors of their number") {
   CHECK(apart);
 }
 
+TEST_CASE("layouts: pipelines whose experts' exchange pairs could hide are found, too") {
+  question q = asked_of_16();
+  q.model = routed_model(8);
+  open_sizes open;
+  CHECK(best_layouts(q, open, round_constants(), 1, go_on).for_pairs.empty());
+  open.pairs = true;
+  layouts_found const found = best_layouts(q, open, round_constants(), 1, go_on);
+  REQUIRE(!found.for_pairs.empty());
+  CHECK(found.for_pairs.size() <= 4);
+  for (ranked_layout const& l : found.for_pairs) {
+    CHECK(l.asked.pipeline > 1);
+    CHECK(l.asked.expert > 1);
+    CHECK(predict_run(l.asked, round_constants(), {}).fits);
+    CHECK(l.seconds >= found.best[0].seconds);
+  }
+}
+
 TEST_CASE("layouts: embedding and loss as a layer each") {
   question q = asked(dense_model(6));
   q.pipeline = 2;

@@ -26,6 +26,29 @@ TEST_CASE("memory: parameters of each sharding, by hand") {
   CHECK(only().gathered == 8 * (3 * 1024 * 1024 + 3 * 1024 * 4096.0));
 }
 
+TEST_CASE("memory: gradients that are shared beside a pipeline are whole where they are summed") {
+  constants const c = round_constants();
+  question q = asked(dense_model(24));
+  q.model.vocabulary = 1;
+  q.program = program_kind::tuned;
+  q.pipeline = 2;
+  q.data = 4;
+  double const each = 3 * 1024 * 1024 + 3 * 1024 * 4096.0;
+  auto const held = [&](sharding shares, int chunks) {
+    q.shares = shares;
+    q.chunks = chunks;
+    return memory_of(q, stages_of(q), c)[0];
+  };
+  double const ends = 4 * padded_vocabulary(q) * 1024;
+  CHECK(held(sharding::gradients, 1) == held(sharding::optimizer, 1));
+  memory_parts const whole = held(sharding::optimizer, 4), shared = held(sharding::gradients, 4);
+  CHECK(whole.gradients == doctest::Approx(4 * 12 * each).epsilon(ends / (4 * 12 * each)));
+  CHECK(shared.gradients
+        == doctest::Approx(4 * (12 / 4.0 + 2 * 3) * each).epsilon(3 * ends / (4 * 9 * each)));
+  CHECK(shared.parameters == whole.parameters);
+  CHECK(shared.optimizer == whole.optimizer);
+}
+
 TEST_CASE("memory: what a layer keeps of a token, by hand") {
   constants const c = round_constants();
   question q = asked(dense_model(4));

@@ -140,4 +140,55 @@ TEST_CASE("step: stragglers are of several nodes alone") {
   CHECK(s.stragglers == doctest::Approx(2 * c.straggler * s.passes));
 }
 
+TEST_CASE("step: gradients that are shared beside a pipeline are summed once for each group") {
+  constants const c = round_constants();
+  question q = asked(dense_model(8), 4);
+  q.program = program_kind::tuned;
+  q.pipeline = 4;
+  q.chunks = 2;
+  q.data = 8;
+  auto const data_of = [&](sharding shares, int micro_batches) {
+    q.shares = shares;
+    q.batch = micro_batches * q.data;
+    return step_of(q, stages_of(q), c).data;
+  };
+  double const one_group = data_of(sharding::gradients, 4);
+  CHECK(one_group == data_of(sharding::optimizer, 4));
+  double const two = data_of(sharding::gradients, 8) - one_group,
+               three = data_of(sharding::gradients, 12) - one_group;
+  CHECK(two > 0);
+  CHECK(three == doctest::Approx(2 * two));
+  CHECK(data_of(sharding::optimizer, 12) == one_group);
+}
+
+TEST_CASE("step: a plain program's host updates while the device has passes queued") {
+  constants c = round_constants();
+  question q = asked(dense_model(8), 2);
+  q.program = program_kind::plain;
+  auto const terms = [&](double host, double update) {
+    c.host = host;
+    c.host_update = update;
+    return step_of(q, stages_of(q), c);
+  };
+  CHECK(terms(1, 4e-3).update == doctest::Approx(8 * 4e-3));  // the host is behind
+  step_terms const ahead = terms(1e-9, 4e-3), far_behind = terms(1e-9, 1);
+  CHECK(ahead.update == 0);
+  CHECK(far_behind.update > 0);
+  CHECK(far_behind.update < 8);
+  CHECK(far_behind.seconds < ahead.seconds + 8);
+}
+
+TEST_CASE("step: a plain program exchanges each part of a layer by itself where ranks have shards") {
+  constants const c = round_constants();
+  question q = asked(dense_model(8), 16);
+  q.program = program_kind::plain;
+  q.shares = sharding::optimizer;
+  q.batch = q.data;
+  question twice = q;
+  twice.model = dense_model(16);
+  double const more = step_of(twice, stages_of(twice), c).data - step_of(q, stages_of(q), c).data;
+  CHECK(more > 8 * 12 * ring_seconds(q, 128, 1));
+  CHECK(ring_seconds(q, 128, 1) > 15 * 14e-6);
+}
+
 }  // namespace ashlar::predict::testing
