@@ -27,7 +27,7 @@ RUNS = [
          layouts={"two chunks": "--tensor 8 --pipeline 12 --chunks 2 --sharding optimizer", "a layer a stage": "--tensor 8 --pipeline 12 --chunks 8 --sharding optimizer"}),
     # 180,000 device hours for 10^12 tokens, 15,360 sequences a step.
     dict(name="DeepSeek-V3", source="arXiv 2412.19437, sections 3.2 and 4.2", seconds=180e3 / 2048 * 3600 / 1e12 * 15360 * 4096, open="division of 61 layers",
-         run="--model deepseek-v3 --cluster 256x8xH800 --sequence 4096 --batch 15360", fix="precision=fp8",
+         run="--model deepseek-v3 --cluster 256x8xH800 --sequence 4096 --batch 15360", fix="precision=fp8,dispatch-fp8=true",
          layouts={name: "--pipeline 16 --expert 64 --sharding optimizer --precision fp8 --dispatch-fp8 --recompute layernorm,mla_up_proj,moe_act "
                         f"--layout 'Etttt|(tttt|)*14tmL' {schedule}" for name, schedule in (("1F1B", ""), ("DualPipe", "--schedule dualpipe"))}),
     dict(name="MegaScale 175B, its Megatron-LM", source="arXiv 2402.15627", seconds=8.57, open="chunks",

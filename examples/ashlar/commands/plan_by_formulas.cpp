@@ -30,7 +30,7 @@ void read_fixed(std::string_view fixed, option_words& words) {
     bool is_known = false;
     for (char const* each :
          {"tensor", "pipeline", "context", "data", "chunks", "expert", "expert-tensor", "micro-batch",
-          "sharding", "recompute", "precision", "layout", "pipeline-inside", "stack"}) {
+          "sharding", "recompute", "precision", "layout", "pipeline-inside", "stack", "dispatch-fp8"}) {
       known += std::string(known.empty() ? "" : ", ") + each;
       is_known = is_known || name == each;
     }

@@ -20,7 +20,7 @@ namespace {
 constexpr double one_tick = 1e-9;
 
 // Expert ranks on all devices of a stage, on two nodes.
-question asked_of_experts(int pipeline = 2) {
+question asked_across_nodes(int pipeline = 2) {
   question q = asked(routed_model(8), 2 * pipeline);
   q.pipeline = pipeline;
   q.data = q.expert = 16;
@@ -38,7 +38,7 @@ double seconds_of(std::vector<pass_part> const& parts, part_resource on) {
 
 TEST_CASE("pairs: the parts of a stage are its passes, in what they compute and exchange") {
   constants const c = round_constants();
-  question q = asked_of_experts();
+  question q = asked_across_nodes();
   for (recomputation again : {recomputation::none, recomputation::norms, recomputation::full}) {
     q.again = again;
     q.device.units = 1e12;  // exchanges take nothing of them
@@ -61,7 +61,7 @@ TEST_CASE("pairs: the parts of a stage are its passes, in what they compute and 
 
 TEST_CASE("pairs: an exchange takes 20 multiprocessors of what computes beside it") {
   constants const c = round_constants();
-  question q = asked_of_experts();
+  question q = asked_across_nodes();
   q.device.units = 100;
   std::vector<stage> const stages = stages_of(q);
   stage_passes const passes = passes_of(q, stages, c)[0];
@@ -74,7 +74,7 @@ TEST_CASE("pairs: an exchange takes 20 multiprocessors of what computes beside i
 TEST_CASE("pairs: none is longer than its passes, nor shorter than what it computes or exchanges") {
   constants c = round_constants();
   c.host = c.host_expert = c.host_each_expert = 1e-9;
-  question q = asked_of_experts();
+  question q = asked_across_nodes();
   std::vector<stage> const stages = stages_of(q);
   std::vector<stage_passes> const passes = passes_of(q, stages, c);
   pair_costs const pairs = pairs_of(q, stages, passes, c, one_tick);
@@ -102,7 +102,7 @@ TEST_CASE("pairs: none is longer than its passes, nor shorter than what it compu
 
 TEST_CASE("pairs: there are none where nothing is exchanged between experts, or passes were measured") {
   constants const c = round_constants();
-  question q = asked_of_experts();
+  question q = asked_across_nodes();
   std::vector<stage> const stages = stages_of(q);
   question other = q;
   other.expert = 1;
@@ -116,7 +116,7 @@ TEST_CASE("pairs: schedules that have them hide exchanges, and terms still add u
   c.host = c.host_expert = c.host_each_expert = 1e-9;
   for (char const* name : {"dualpipe", "dualpipev", "combined-1f1b"}) {
     CAPTURE(name);
-    question q = asked_of_experts();
+    question q = asked_across_nodes();
     q.published = catalog::find(name);
     if (q.published->uses(parameter::chunk_count)) q.chunks = 2;
     std::vector<stage> const stages = stages_of(q);
