@@ -31,10 +31,10 @@ inline void change_question(dice& d, predict::question& q) {
   predict::layer& l =
       d.percent(80) && !q.model.kinds.empty() ? one_of(d, q.model.kinds) : q.model.predictor;
   double* const of_layers[] = {
-      &l.mix.heads,   &l.mix.groups,  &l.mix.head,          &l.mix.window,
-      &l.mix.chunk,   &l.mix.kv_rank, &l.mix.inner,         &l.mix.keys,
-      &l.mix.beside,  &l.feed.width,  &l.feed.experts,      &l.feed.chosen,
-      &l.feed.latent, &l.feed.beside, &l.feed.expert_width, &l.feed.shared_width};
+      &l.mix.heads,         &l.mix.groups,  &l.mix.head,          &l.mix.window,  &l.mix.chunk,
+      &l.mix.kv_rank,       &l.mix.inner,   &l.mix.keys,          &l.mix.beside,  &l.feed.width,
+      &l.feed.experts,      &l.feed.chosen, &l.feed.latent,       &l.feed.beside, &l.feed.expert_width,
+      &l.feed.shared_width, &l.feed.groups, &l.feed.chosen_groups};
   double* const of_models[] = {&q.model.hidden, &q.model.vocabulary, &q.model.embedding,
                                &q.model.beside};
   double* const of_machines[] = {
@@ -47,7 +47,7 @@ inline void change_question(dice& d, predict::question& q) {
       return static_cast<void>(*counts[d.between(0, 11)] =
                                    d.percent(70) ? d.between(0, 9) : extreme(d, 2));
     case 2:
-      return change_real(*of_layers[d.between(0, 15)]);
+      return change_real(*of_layers[d.between(0, 17)]);
     case 3:
       return change_real(*of_models[d.between(0, 3)]);
     case 4:
@@ -69,6 +69,7 @@ inline void change_question(dice& d, predict::question& q) {
       q.format = any_of<predict::number_format>(d, 5);
       q.program = any_of<predict::program_kind>(d, 3);
       q.attention = any_of<predict::attention_kernel>(d, 2);
+      q.dispatches_8_bits = d.percent(50);
       q.device.built = any_of<predict::generation>(d, 8);
       return;
     case 9:

@@ -50,14 +50,13 @@ ASHLAR_INLINE double tensor_seconds(question const& q, layer_work const& w, cons
 
 ASHLAR_INLINE double tokens_to_domain(feed_forward const& f, double domains) {
   double has_no_group = 0;
-  if (f.groups > 1 && f.chosen_groups >= 1) {
-    double const here = max_of(1.0, f.groups / domains);
-    has_no_group = 1;
-    for (double others = f.groups; others > f.groups - f.chosen_groups; --others)
-      has_no_group *= max_of(0.0, 1 - here / others);
-  }
+  double const all = f.groups, some = f.chosen_groups, here = max_of(1.0, all / domains);
+  // Ways to choose them among the groups elsewhere, of all ways.
+  if (all > 1 && some >= 1 && all - here >= some)
+    has_no_group = min_of(1.0, std::exp(std::lgamma(all - here + 1) + std::lgamma(all - some + 1)
+                                        - std::lgamma(all - here - some + 1) - std::lgamma(all + 1)));
   // Of a token's experts, how many are in a domain that has one of its groups.
-  double const share = min_of(1.0, 1 / domains / (1 - has_no_group));
+  double const share = min_of(1.0, 1 / domains / max_of(1e-9, 1 - has_no_group));
   return (1 - has_no_group) * (1 - std::pow(1 - share, f.chosen));
 }
 

@@ -40,6 +40,13 @@ inline std::vector<halves> halves_of_stage(question const& q, stage const& s, co
   return all;
 }
 
+// At most what can be added up, whatever the machine's figures are.
+inline tick ticks_of(double seconds, double one_tick) {
+  constexpr double most = 1e12;
+  double const ticks = seconds / one_tick + 0.5;
+  return ticks >= 1 ? static_cast<tick>(min_of(ticks, most)) : 0;
+}
+
 // Adds what takes time.
 class part_writer {
  public:
@@ -54,7 +61,7 @@ class part_writer {
 
  private:
   void add(part_resource on, double seconds, bool of_weights) {
-    auto const ticks = static_cast<tick>(seconds / one_tick_ + 0.5);
+    tick const ticks = ticks_of(seconds, one_tick_);
     if (ticks > 0) parts_.push_back({.on = on, .duration = ticks, .of_weights = of_weights});
   }
 
@@ -126,7 +133,7 @@ ASHLAR_INLINE pair_costs pairs_of(question const& q, std::vector<stage> const& s
         double const braid = one_tick * static_cast<double>(braids.of(ahead, kind, behind));
         double const beside = first.forward.sharding + share * second.backward.sharding;
         double const seconds = min_of(alone, max_of(braid, launching) + beside);
-        all.push_back(max_of<tick>(1, static_cast<tick>(seconds / one_tick + 0.5)));
+        all.push_back(max_of<tick>(1, pairs_detail::ticks_of(seconds, one_tick)));
       }
   return pair_costs::by_stage(std::move(all), count);
 }
