@@ -13,9 +13,9 @@ function(ashlar_add_test_program name folder)
       list(FILTER sources EXCLUDE REGEX "/${part}[^/]*\\.cpp$")
     endif()
   endforeach()
-  # What compares a search with all that there is: what it calls, the unit tests and the doors run.
+  # What compares bounds and searches with all orders there are: what it calls, the unit tests and the doors run.
   if(ASHLAR_SANITIZE AND folder STREQUAL "property" AND NOT ASHLAR_ALL_TESTS)
-    list(FILTER sources EXCLUDE REGEX "/(graph_searches|layered_layouts|optimal_[^/]*|plans[^/]*|searches)\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "/(bounds|graph_searches|layered_layouts|optimal_[^/]*|plans[^/]*|searches)\\.cpp$")
   endif()
   # What starts no thread.
   if(ASHLAR_SANITIZE STREQUAL "thread" AND folder STREQUAL "gpt")
