@@ -31,7 +31,8 @@ def check_megatron(folder):
     from megatron.core.transformer.pipeline_parallel_layer_layout import PipelineParallelLayerLayout
 
     for asked, fixed in ((DENSE, "tensor=8,pipeline=8,chunks=3,sharding=optimizer"), (DENSE, "tensor=8,pipeline=8,chunks=1,sharding=optimizer"),
-                         (DEEP, "tensor=1,pipeline=16,expert=16,chunks=2,sharding=optimizer"), (DEEP, "tensor=1,pipeline=8,expert=32,chunks=1,sharding=optimizer,recompute=full")):
+                         (DEEP, "tensor=1,pipeline=16,expert=16,chunks=2,sharding=optimizer"), (DEEP, "tensor=1,pipeline=8,expert=32,chunks=1,sharding=optimizer,recompute=full"),
+                         (DEEP.replace("1f1b,interleaved", "combined-1f1b"), "tensor=1,pipeline=16,expert=16,chunks=2,sharding=optimizer")):
         chosen, text = plan(asked, fixed, "megatron", folder)
         words = shlex.split(text.replace("\\\n", " "), comments=True)
         given = {}
@@ -62,11 +63,23 @@ def check_megatron(folder):
             sizes |= dict(num_moe_experts=int(given["num_experts"]), moe_router_topk=int(given["moe_router_topk"]),
                           moe_ffn_hidden_size=int(given["moe_ffn_hidden_size"]), expert_model_parallel_size=int(given["expert_model_parallel_size"]),
                           moe_layer_freq=eval(given["moe_layer_freq"]), mtp_num_layers=predictions or None)
+            sizes |= dict(moe_token_dispatcher_type=given["moe_token_dispatcher_type"], moe_router_num_groups=int(given["moe_router_num_groups"]),
+                          moe_router_group_topk=int(given["moe_router_group_topk"]), overlap_moe_expert_parallel_comm="combined-1f1b" in asked)
+            assert ("overlap_moe_expert_parallel_comm" in given) == ("combined-1f1b" in asked)
         if "kv_lora_rank" in given:
             MLATransformerConfig(**sizes, kv_lora_rank=int(given["kv_lora_rank"]), q_lora_rank=int(given["q_lora_rank"]), multi_latent_attention=True)
         else:
             config = TransformerConfig(**sizes, kv_channels=int(given["kv_channels"]), num_query_groups=int(given["num_query_groups"]))
             assert config.virtual_pipeline_model_parallel_size == (chosen["chunks"] if chosen["chunks"] > 1 else config.virtual_pipeline_model_parallel_size)
+    # Pairs without expert ranks are refused, too.
+    for ranks, is_taken in ((2, True), (1, False)):
+        try:
+            TransformerConfig(num_layers=4, hidden_size=64, num_attention_heads=4, num_moe_experts=4, expert_model_parallel_size=ranks, bf16=True,
+                              add_bias_linear=False, moe_token_dispatcher_type="alltoall", overlap_moe_expert_parallel_comm=True)
+            assert is_taken, "Megatron-Core takes pairs without expert ranks"
+        except AssertionError as e:
+            if is_taken or "expert model parallelism" not in str(e):
+                raise
     # What we refuse, it refuses: stages that are none, layers that are too many, predictions in several stages.
     for wrong, pipeline in (("Et|tt|L", 2), ("Ett|ttL", 2), ("Etm|tmL", 2), ("t|tEL", 2)):
         try:
