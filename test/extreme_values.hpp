@@ -13,7 +13,7 @@
 namespace extreme_fields {
 
 inline void change(dice& d, schedule& s) {
-  std::vector<timed_pass>* const order = s.order.empty() ? nullptr : &one_of(d, s.order);
+  std::vector<time_slot>* const order = s.order.empty() ? nullptr : &one_of(d, s.order);
   switch (d.between(-2, 10)) {
     case -2:
     case -1:
@@ -43,13 +43,14 @@ inline void change(dice& d, schedule& s) {
       break;
   }
   if (order == nullptr || order->empty()) return;
-  timed_pass& t = one_of(d, *order);
+  time_slot& t = one_of(d, *order);
   switch (d.between(0, 3)) {
     case 0:
-      put(d, *order, &timed_pass::start);
+      put(d, *order, &time_slot::start);
       return;
     case 1:
-      put(d, *order, &timed_pass::overlaps);
+      t.beside = one_of(d, *order).what;
+      if (d.percent(50)) change_pass(d, t.beside);
       return;
     case 2:
       t.what = one_of(d, *order).what;

@@ -41,7 +41,7 @@ constexpr family family_of = [] {
     ashlar::schedule const all = entry.make(small);
     where = all.where;
     for (auto const& order : all.order)
-      for (ashlar::timed_pass const& t : order) see(t.what);
+      for (ashlar::timed_pass const t : ashlar::each_pass(order)) see(t.what);
   }
   int const p = where.device_count();
   if (where.route_count() > 1) return family::two_ways;

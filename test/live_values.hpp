@@ -20,7 +20,7 @@ class live_values {
  public:
   explicit live_values(ashlar::schedule const& s) : s_(s), alive_(s.order.size()) {
     for (int d = 0; d < s.device_count(); ++d)
-      for (ashlar::timed_pass const& t : s.order[static_cast<std::size_t>(d)])
+      for (ashlar::timed_pass const t : ashlar::each_pass(s.order[static_cast<std::size_t>(d)]))
         when_[{t.what.micro_batch, t.what.stage, t.what.kind}] = {(t.start + 1) * steps() - 1,
                                                                   s.end_of(t, d) * steps()};
     for (int k = 0; k < s.micro_batch_count(); ++k)

@@ -61,9 +61,9 @@ class random_filling {
 
   void add_inputs(std::vector<work_job> const& jobs, std::vector<work_edge>& edges, pass to,
                   int device) {
-    for (timed_pass const& t : step.order[static_cast<std::size_t>(device)]) {
+    for (timed_pass const t : each_pass(step.order[static_cast<std::size_t>(device)])) {
       bool forgets = t.what.kind == pass_kind::backward_weight;
-      for (timed_pass const& other : step.order[static_cast<std::size_t>(device)])
+      for (timed_pass const other : each_pass(step.order[static_cast<std::size_t>(device)]))
         forgets = forgets
                   || (t.what.kind == pass_kind::forward
                       && other.what == pass{pass_kind::recompute, t.what.stage, t.what.micro_batch});

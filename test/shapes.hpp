@@ -95,7 +95,7 @@ constexpr schedule with_norm(schedule s) {
     auto& order = s.order[static_cast<std::size_t>(d)];
     std::size_t at = 0;
     while (order[at].what != pass{B, d, 0}) ++at;
-    std::vector<timed_pass> more;
+    std::vector<time_slot> more;
     for (std::size_t i = 0; i < order.size(); ++i) {
       more.push_back(order[i]);
       if (i == at) more.push_back({{X, 0, d}, 0});
@@ -114,10 +114,17 @@ constexpr work_graph curvature() {
       {{{F, 0, 0}, {X, 0, 0}}, {{F, 0, 1}, {X, 0, 1}}, {{X, 0, 1}, {X, 1, 0}}});
 }
 
+// Puts a pass and the one behind it into one slot of their device.
+constexpr void pair_up(schedule& s, std::size_t device, std::size_t index) {
+  std::vector<time_slot>& order = s.order[device];
+  order[index].beside = order[index + 1].what;
+  order.erase(order.begin() + static_cast<std::ptrdiff_t>(index) + 1);
+}
+
 // Of a pass that is there once; -1 if it is not.
 constexpr tick start_of(schedule const& s, pass what) {
   for (auto const& order : s.order)
-    for (timed_pass const& t : order)
+    for (timed_pass const t : each_pass(order))
       if (t.what == what) return t.start;
   return -1;
 }

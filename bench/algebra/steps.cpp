@@ -62,8 +62,7 @@ constexpr std::array<std::pair<int, int>, 5> sizes{{{4, 8}, {8, 64}, {16, 256}, 
 void measure(benchmark::State& state, step const& what, char const* name) {
   values const v = make(name, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
   auto const instructions = static_cast<std::int64_t>(v.low.instructions.size());
-  std::int64_t passes = 0;
-  for (auto const& order : v.tight.order) passes += static_cast<std::int64_t>(order.size());
+  auto const passes = static_cast<std::int64_t>(pass_count(v.tight));
   for (auto _ : state) what.run(v);
   state.SetItemsProcessed(state.iterations() * passes);
   state.SetComplexityN(instructions);

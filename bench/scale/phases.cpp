@@ -54,8 +54,7 @@ int measure(char const* name, int p, int m) {
   double const lowered = watch.lap();
   simulation_options o;
   o.cost = s.cost;
-  std::size_t passes = 0;
-  for (auto const& order : s.order) passes += order.size();
+  std::size_t const passes = pass_count(s);
   tick work = 0;  // of the busiest device
   for (tick const one : busy(s)) work = std::max(work, one);
   s = {};  // so that the largest fit

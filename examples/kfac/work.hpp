@@ -40,7 +40,7 @@ inline ashlar::work_graph work_for(ashlar::schedule const& step, gpt::config con
   using namespace ashlar;
   pass_kind backward = pass_kind::backward;
   for (auto const& order : step.order)
-    for (timed_pass const& t : order)
+    for (timed_pass const t : each_pass(order))
       if (t.what.kind == pass_kind::backward_input) backward = pass_kind::backward_input;
   auto const parts = [](int count, int device, tick duration) {
     return std::vector<work_part>(static_cast<std::size_t>(count), {device, duration});

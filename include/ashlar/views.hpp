@@ -24,7 +24,7 @@ namespace ashlar::views {
 struct placed_pass {
   pass what;
   int device = 0;
-  int index = 0;  // in the device's order
+  int index = 0;  // of its slot in the device's order
   tick start = 0;
   tick end = 0;
 
@@ -41,13 +41,17 @@ struct placed_instruction {
   instruction const* operator->() const { return self; }
 };
 
-// The passes of one device, in order. Random access.
+// The passes of one device, in order, of a pair the forward first. Input range: to be walked once.
 inline auto passes_of(schedule const& s, device_id device) {
   auto const& order = nth(s.order, device.value);
   return ranges::views::iota(0, static_cast<int>(order.size()))
-         | ranges::views::transform([&s, &order, d = device.value](int i) {
-             timed_pass const& t = nth(order, i);
-             return placed_pass{t.what, d, i, t.start, s.end_of(t, d)};
+         | ranges::views::for_each([&s, &order, d = device.value](int i) {
+             time_slot const& t = nth(order, i);
+             return ranges::views::iota(0, t.is_pair() ? 2 : 1)
+                    | ranges::views::transform([&s, &t, d, i](int second) {
+                        return placed_pass{second != 0 ? t.beside : t.what, d, i, t.start,
+                                           s.end_of(t, d)};
+                      });
            });
 }
 

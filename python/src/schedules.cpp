@@ -36,15 +36,15 @@ using ashlar::tick;
 struct placed_pass {
   ashlar::pass what;
   tick start = 0, end = 0;
-  int overlaps = -1;
+  bool overlaps = false;
 };
 
 std::vector<std::vector<placed_pass>> order_of(schedule const& s) {
   std::vector<std::vector<placed_pass>> all;
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     auto& line = all.emplace_back();
-    for (ashlar::timed_pass const& t : s.order[d])
-      line.push_back({t.what, t.start, s.end_of(t, static_cast<int>(d)), t.overlaps});
+    for (ashlar::timed_pass const t : ashlar::each_pass(s.order[d]))
+      line.push_back({t.what, t.start, s.end_of(t, static_cast<int>(d)), t.slot->is_pair()});
   }
   return all;
 }
@@ -85,7 +85,7 @@ void bind_pass(nb::module_& m) {
       .def_prop_ro("micro_batch", [](placed_pass const& p) { return p.what.micro_batch; })
       .def_ro("start", &placed_pass::start)
       .def_ro("end", &placed_pass::end)
-      .def_prop_ro("overlapped", [](placed_pass const& p) { return p.overlaps >= 0; })
+      .def_prop_ro("overlapped", [](placed_pass const& p) { return p.overlaps; })
       .def("__repr__", [](placed_pass const& p) { return to_string(p.what); });
 }
 

@@ -58,7 +58,8 @@ void gradients_come_in_turn(schedule const& s, tick f, tick b) {
   for (int stage = 0; stage < s.stage_count(); ++stage)
     for (int route = 0; route < s.where.route_count(); ++route) {
       tick last = 0;
-      for (timed_pass const& t : s.order[static_cast<std::size_t>(s.where.device_of(route, stage))])
+      for (timed_pass const t :
+           each_pass(s.order[static_cast<std::size_t>(s.where.device_of(route, stage))]))
         if (t.what.stage == stage && gives_weight_gradient(t.what.kind))
           last = s.end_of(t, s.where.device_of(route, stage));
       CHECK(last <= makespan(s) - stage * b);

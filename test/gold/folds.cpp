@@ -29,7 +29,7 @@ TEST_CASE("Hanayo is folded Chimera and folded BitPipe") {
     std::vector<std::vector<std::string>> orders;
     for (auto const& order : s.order) {
       orders.emplace_back();
-      for (timed_pass const& t : order)
+      for (timed_pass const t : each_pass(order))
         orders.back().push_back(std::to_string(t.what.stage)
                                 + (t.what.kind == pass_kind::forward ? 'F' : 'B')
                                 + std::to_string(t.what.micro_batch));

@@ -20,7 +20,7 @@ namespace {
 std::vector<tick> ready_before_end(schedule const& s) {
   std::vector<tick> ready(static_cast<std::size_t>(s.stage_count()), max_tick);
   for (int d = 0; d < s.device_count(); ++d)
-    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)])
+    for (timed_pass const t : each_pass(s.order[static_cast<std::size_t>(d)]))
       if (gives_weight_gradient(t.what.kind)) {
         tick& r = ready[static_cast<std::size_t>(t.what.stage)];
         r = std::min(r, makespan(s) - s.end_of(t, d));
@@ -164,7 +164,8 @@ TEST_CASE("GEMS: s b on the last route, max(p b + f, p f + b) more on the other"
     int const other = s.route[static_cast<std::size_t>(x.m - 2)];
     for (int stage = 0; stage < s.stage_count(); ++stage) {
       tick last = 0;
-      for (timed_pass const& t : s.order[static_cast<std::size_t>(s.where.device_of(other, stage))])
+      for (timed_pass const t :
+           each_pass(s.order[static_cast<std::size_t>(s.where.device_of(other, stage))]))
         if (t.what.stage == stage && gives_weight_gradient(t.what.kind)
             && s.route[static_cast<std::size_t>(t.what.micro_batch)] == other)
           last = s.end_of(t, s.where.device_of(other, stage));

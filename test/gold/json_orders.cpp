@@ -31,12 +31,9 @@ std::vector<std::vector<std::string>> orders_of(schedule const& s) {
   std::vector<std::vector<std::string>> orders;
   for (auto const& order : s.order) {
     orders.emplace_back();
-    for (std::size_t i = 0; i < order.size(); ++i)
-      if (order[i].opens_pair())
-        orders.back().push_back('(' + token(order[i].what) + ';' + token(order[i + 1].what)
-                                + ")OVERLAP_F_B");
-      else if (!order[i].closes_pair())
-        orders.back().push_back(token(order[i].what));
+    for (time_slot const& t : order)
+      orders.back().push_back(t.is_pair() ? '(' + token(t.what) + ';' + token(t.beside) + ")OVERLAP_F_B"
+                                          : token(t.what));
   }
   return orders;
 }
@@ -73,7 +70,7 @@ schedule made_like(json const& g) {
   // Theirs deal the micro-batches to the rounds in turn, ours number them as they run.
   if (entry == "breadth-first-hybrid")
     for (auto& order : made.order)
-      for (timed_pass& t : order) {
+      for (time_slot& t : order) {
         int const each = s.m.value / s.rounds, k = t.what.micro_batch;
         t.what.micro_batch = k % each * s.rounds + k / each;
       }
@@ -96,7 +93,7 @@ void compare_times(schedule const& s, json const& expect, tick unit) {
     CHECK(s.order[d].front().start == unit * expect["device_start"][d].get<tick>());
     CHECK(s.end_of(s.order[d].back(), static_cast<int>(d))
           == unit * expect["device_end"][d].get<tick>());
-    for (timed_pass const& t : s.order[d])
+    for (timed_pass const t : each_pass(s.order[d]))
       if (gives_weight_gradient(t.what.kind)) {
         int const route = s.route[static_cast<std::size_t>(t.what.micro_batch)];
         grad_ready[std::to_string(t.what.stage) + '/' + std::to_string(route)] =

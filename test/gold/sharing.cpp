@@ -31,27 +31,31 @@ pass pass_of(std::string const& token) {
 schedule schedule_of(json const& g) {
   placement const where(devices{g["p"].get<int>()}, g["placement"].get<std::vector<std::vector<int>>>());
   std::vector<std::vector<pass>> orders;
-  std::vector<std::vector<int>> partner;
+  std::vector<std::vector<bool>> opens;  // a pair
   for (json const& tokens : g["orders"]) {
     auto& order = orders.emplace_back();
-    auto& with = partner.emplace_back();
+    auto& with = opens.emplace_back();
     for (json const& t : tokens) {
       auto const token = t.get<std::string>();
       if (token[0] != '(') {
         order.push_back(pass_of(token));
-        with.push_back(-1);
+        with.push_back(false);
         continue;
       }
       std::size_t const middle = token.find(';'), end = token.find(')');
       order.push_back(pass_of(token.substr(1, middle - 1)));
       order.push_back(pass_of(token.substr(middle + 1, end - middle - 1)));
-      with.push_back(order.back().stage);
-      with.push_back(order[order.size() - 2].stage);
+      with.push_back(true);
+      with.push_back(false);
     }
   }
   schedule s = schedule_from_orders(where, g["route"].get<std::vector<int>>(), {}, orders);
   for (std::size_t d = 0; d < s.order.size(); ++d)
-    for (std::size_t i = 0; i < s.order[d].size(); ++i) s.order[d][i].overlaps = partner[d][i];
+    for (std::size_t i = opens[d].size(); i-- > 0;)
+      if (opens[d][i]) {
+        s.order[d][i].beside = s.order[d][i + 1].what;
+        s.order[d].erase(s.order[d].begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      }
   return squeeze(std::move(s));
 }
 

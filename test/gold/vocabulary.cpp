@@ -21,7 +21,7 @@ std::vector<int> micro_batches_in_flight(schedule const& s) {
   std::vector<int> most;
   for (auto const& order : s.order) {
     int held = 0, peak = 0;
-    for (timed_pass const& t : order) {
+    for (timed_pass const t : each_pass(order)) {
       if (t.what.stage >= s.device_count()) continue;
       held += t.what.kind == pass_kind::forward ? 1 : -1;
       peak = std::max(peak, held);

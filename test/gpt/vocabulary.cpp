@@ -88,8 +88,8 @@ double difference_between(step_of<double> const& a, step_of<double> const& b) {
 // The backwards of the first three stages are two passes, one behind the other.
 ashlar::schedule split_inputs(ashlar::schedule s) {
   for (auto& order : s.order) {
-    std::vector<ashlar::timed_pass> split;
-    for (ashlar::timed_pass t : order) {
+    std::vector<ashlar::time_slot> split;
+    for (ashlar::time_slot t : order) {
       bool const is_input = t.what.stage < 3 && t.what.kind == ashlar::pass_kind::backward;
       if (is_input) t.what.kind = ashlar::pass_kind::backward_input;
       split.push_back(t);

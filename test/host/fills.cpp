@@ -28,7 +28,7 @@ work_graph factors(schedule const& s) {
     auto const first = static_cast<int>(jobs.size());
     for (bool of_inputs : {true, false}) {
       work_job job{.parts = {}, .does = compute_job{.state = own_state{}}};
-      for (timed_pass const& t : s.order[static_cast<std::size_t>(d)]) {
+      for (timed_pass const t : each_pass(s.order[static_cast<std::size_t>(d)])) {
         bool const is_read =
             of_inputs ? t.what.kind == pass_kind::forward : gives_input_gradient(t.what.kind);
         if (!is_read) continue;

@@ -22,7 +22,7 @@ TEST_CASE("what chrome_trace() writes comes back, in nanoseconds") {
     if (!e.what) continue;
     ++passes;
     bool found = false;
-    for (timed_pass const& t : s.order[static_cast<std::size_t>(e.device)])
+    for (timed_pass const t : each_pass(s.order[static_cast<std::size_t>(e.device)]))
       if (t.what == *e.what)
         found = e.start == 2500 * (t.start - 4) && e.end == 2500 * (s.end_of(t, e.device) - 4);
     CAPTURE(e.name);

@@ -170,7 +170,7 @@ TEST_CASE("what PyTorch cannot run has its reason") {
   }
   schedule sized = catalog::find_any("gpipe")->make({devices{2}, micro_batches{2}});
   sized.graph = in_micro_batches(sized.graph, {2, 1});
-  std::erase_if(sized.order[0], [](timed_pass const& t) { return t.what.micro_batch == 1; });
+  std::erase_if(sized.order[0], [](time_slot const& t) { return t.what.micro_batch == 1; });
   CHECK(pytorch_obstacle(lower(squeeze(sized))).find("different sizes") != std::string::npos);
   schedule const pieces = catalog::find_any("seq1f1b")->make({devices{2}, micro_batches{2}});
   CHECK(pytorch_obstacle(lower(pieces)).find("come in chunks") != std::string::npos);

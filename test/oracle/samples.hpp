@@ -196,7 +196,7 @@ inline std::vector<sample> offloaded() {
         offload_options offload{.forwards = {}, .copy = {copy}};
         int number = 0;
         for (auto const& order : s.order)
-          for (timed_pass const& t : order)
+          for (timed_pass const t : each_pass(order))
             if (t.what.kind == pass_kind::forward && number++ % every == 0)
               offload.forwards.push_back(t.what);
         bool const shares = copy == 5;
@@ -249,13 +249,14 @@ inline ashlar::schedule with_late_readers(ashlar::schedule s) {
     jobs.push_back(
         {.parts = parts(1),
          .does = compute_job{.state = shared_state{first + 1}, .gradient = give_gradient{d}}});
-    auto const add = [](std::vector<timed_pass>& to, int job, int k) {
+    auto const add = [](std::vector<time_slot>& to, int job, int k) {
       to.push_back({{pass_kind::work, job, k}, 0});
     };
-    std::vector<timed_pass> order;
-    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)]) {
+    std::vector<time_slot> order;
+    for (time_slot const& t : s.order[static_cast<std::size_t>(d)]) {
       order.push_back(t);
-      if (gives_weight_gradient(t.what.kind)) add(order, first, t.what.micro_batch);
+      pass const adds = t.is_pair() ? t.beside : t.what;
+      if (gives_weight_gradient(adds.kind)) add(order, first, adds.micro_batch);
     }
     for (int k = 0; k < m; ++k) add(order, first + 1, k);
     add(order, first + 2, 0);

@@ -1,5 +1,6 @@
 // The laws of schedules in two directions: they are their own mirror image, and fold in the middle.
 #include "random.hpp"
+#include "shapes.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/schedule/compose.hpp>
@@ -128,13 +129,11 @@ TEST_CASE("overlapped pairs, anywhere: squeezed or refused") {
     int const chance = d.between(1, 20);
     schedule s = catalog::find(name)->make(random_shape(d, 1));
     s.cost.passes.overlapped = d.percent(50) ? pass_costs::one_after_the_other : 12;
-    for (auto& order : s.order)
-      for (std::size_t i = 0; i + 1 < order.size(); ++i)
-        if (order[i].what.kind == pass_kind::forward && order[i + 1].what.kind == pass_kind::backward
-            && d.percent(chance)) {
-          overlap(order[i], order[i + 1]);
-          order[i + 1].start = order[i].start;
-        }
+    for (std::size_t e = 0; e < s.order.size(); ++e)
+      for (std::size_t i = 0; i + 1 < s.order[e].size(); ++i)
+        if (s.order[e][i].what.kind == pass_kind::forward
+            && s.order[e][i + 1].what.kind == pass_kind::backward && d.percent(chance))
+          shapes::pair_up(s, e, i);
     schedule q = s;
     diagnosis const found = order_walk(q).run();
     if (!found.ok()) {
@@ -148,7 +147,8 @@ TEST_CASE("overlapped pairs, anywhere: squeezed or refused") {
     CHECK(squeeze(mirror(q)) == mirror(q));
     for (std::size_t i = 0; i < q.order.size(); ++i)
       for (std::size_t j = 0; j < q.order[i].size(); ++j)
-        CHECK(q.order[i][j].what == s.order[i][j].what);
+        CHECK(
+            (q.order[i][j].what == s.order[i][j].what && q.order[i][j].beside == s.order[i][j].beside));
     schedule const less = take(q, micro_batches{d.between(1, q.micro_batch_count())});
     CHECK(check_passes(less).ok());
     CHECK(check(squeeze(less)).ok());

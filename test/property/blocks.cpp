@@ -201,7 +201,7 @@ TEST_CASE("scale commutes with check, repeat, squeeze and lower") {
     auto const slower = [&](schedule s) {
       s.cost = scale(b, factor).cost;
       for (auto& order : s.order)
-        for (timed_pass& t : order) t.start *= factor;
+        for (time_slot& t : order) t.start *= factor;
       return s;
     };
     schedule const near = repeat(b, m), far = repeat(scale(b, factor), m);

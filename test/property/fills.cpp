@@ -109,8 +109,8 @@ TEST_CASE("filling moves no pass, keeps all work, puts nothing before its inputs
       }
       schedule without = f.filled;
       for (auto& order : without.order) {
-        std::vector<timed_pass> own;
-        for (timed_pass const& t : order)
+        std::vector<time_slot> own;
+        for (time_slot const& t : order)
           if (t.what.kind != pass_kind::work) own.push_back(t);
         order = own;
       }
@@ -135,7 +135,7 @@ TEST_CASE("best_fit takes at least its bound, and without sums no more steps tha
     for (std::size_t d = 0; d < bound.size(); ++d) {
       CHECK(best.steps[d] >= bound[d]);
       bool leaves_rest = false;  // after its steps
-      for (timed_pass const& t : first.filled.order[d])
+      for (timed_pass const t : each_pass(first.filled.order[d]))
         leaves_rest =
             leaves_rest || (t.what.kind == pass_kind::work && t.start >= first.steps[d] * first.step);
       if (!has_sums && !leaves_rest) CHECK(best.steps[d] <= first.steps[d]);

@@ -107,7 +107,7 @@ TEST_CASE(
     CHECK(is_within(s, best.choice.problem.limit));
     CHECK(s.where == plain.problem.where);
     for (std::size_t device = 0; device < s.order.size(); ++device)
-      for (timed_pass const& t : s.order[device])
+      for (timed_pass const t : each_pass(s.order[device]))
         CHECK(s.end_of(t, static_cast<int>(device)) - t.start
               == time_of(model, best.choice, t.what.stage, t.what.kind));
     as_good += best.result.reached <= best_of_all ? 1 : 0;

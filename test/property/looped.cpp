@@ -88,7 +88,7 @@ TEST_CASE("law: without its recomputations, recomputed 1F1B has the order of 1F1
   for_each_shape([](catalog::shape const& s) {
     schedule kept = make("1f1b-recompute", s);
     for (auto& order : kept.order)
-      std::erase_if(order, [](timed_pass const& t) { return t.what.kind == pass_kind::recompute; });
+      std::erase_if(order, [](time_slot const& t) { return t.what.kind == pass_kind::recompute; });
     CHECK(squeeze(kept) == make("1f1b", s));
   });
 }
@@ -147,7 +147,7 @@ TEST_CASE("law: time reversed, schedules with a whole backward keep their order"
         std::vector<std::vector<pass>> const back = reversed_orders(made);
         for (std::size_t d = 0; d < back.size(); ++d) {
           std::vector<pass> order;
-          for (timed_pass const& t : made.order[d]) order.push_back(t.what);
+          for (timed_pass const t : each_pass(made.order[d])) order.push_back(t.what);
           CHECK(order == back[d]);
         }
       }

@@ -65,7 +65,7 @@ TEST_CASE("passes take what their micro-batch takes, in schedules, bounds and si
     tick most = 0;
     for (std::size_t e = 0; e < s.order.size(); ++e) {
       tick sum = 0, own = 0;  // bounds may leave out what only some micro-batches run again
-      for (timed_pass const& t : s.order[e]) {
+      for (timed_pass const t : each_pass(s.order[e])) {
         std::size_t const row = table.size() == m ? 0 : static_cast<std::size_t>(t.what.stage);
         tick const time = table[row * m + static_cast<std::size_t>(t.what.micro_batch)].of(t.what.kind);
         sum += time;

@@ -83,7 +83,7 @@ TEST_CASE("a device holds what its micro-batches keep") {
     for (std::size_t e = 0; e < s.order.size(); ++e) {
       byte_count held = memory.resident_on(s.where, static_cast<int>(e)), most = held;
       byte_count const resident = held;
-      for (timed_pass const& t : s.order[e]) {
+      for (timed_pass const t : each_pass(s.order[e])) {
         std::size_t const row = plain.size() == 1 ? 0 : static_cast<std::size_t>(t.what.stage);
         stage_memory const& own = memory.stages[row * m + static_cast<std::size_t>(t.what.micro_batch)];
         CHECK(own.weights == plain[row].weights);

@@ -29,7 +29,7 @@ TEST_CASE("a pass left out, doubled or moved to another device") {
     INFO(words(b));
     schedule const s = squeeze(repeat(b, random_count(d, b)));
     place const at = random_place(d, s);
-    timed_pass const t = s.order[at.device][at.index];
+    time_slot const t = s.order[at.device][at.index];
     auto const gone = static_cast<std::ptrdiff_t>(at.index);
 
     schedule without = s;
@@ -67,7 +67,7 @@ TEST_CASE("a pass that starts earlier than it can") {
     INFO(words(b));
     schedule s = squeeze(repeat(b, random_count(d, b)));
     place const at = random_place(d, s);
-    timed_pass& t = s.order[at.device][at.index];
+    time_slot& t = s.order[at.device][at.index];
     if (t.start == 0) continue;
     t.start -= d.between(1, static_cast<int>(std::min<tick>(t.start, 50)));
     diagnosis const found = check(s);
@@ -85,10 +85,10 @@ TEST_CASE("a forward and its backward exchanged") {
     INFO(words(b));
     schedule s = squeeze(repeat(b, random_count(d, b)));
     auto& order = s.order[random_place(d, s).device];
-    auto const forward = std::find_if(order.begin(), order.end(), [](timed_pass const& t) {
+    auto const forward = std::find_if(order.begin(), order.end(), [](time_slot const& t) {
       return t.what.kind == pass_kind::forward;
     });
-    auto const backward = std::find_if(order.begin(), order.end(), [&](timed_pass const& t) {
+    auto const backward = std::find_if(order.begin(), order.end(), [&](time_slot const& t) {
       return gives_input_gradient(t.what.kind) && t.what.stage == forward->what.stage
              && t.what.micro_batch == forward->what.micro_batch;
     });

@@ -26,7 +26,7 @@ offload_case random_offload(dice& d) {
   block const b = random_block(d, block_options{.mode = execution_mode::training});
   offload_case c{squeeze(repeat(b, random_count(d, b, 3))), {}, {}};
   for (auto const& order : c.s.order)
-    for (timed_pass const& t : order)
+    for (timed_pass const t : each_pass(order))
       if (t.what.kind == pass_kind::forward && (c.offload.forwards.empty() || d.percent(60)))
         c.offload.forwards.push_back(t.what);
   c.how.cost = c.s.cost;

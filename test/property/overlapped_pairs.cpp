@@ -19,13 +19,6 @@ using namespace shapes;
 
 namespace {
 
-// Puts the passes at `index` and after it of a device into one pair.
-constexpr void pair_up(schedule& s, std::size_t device, std::size_t index) {
-  timed_pass &ahead = s.order[device][index], &back = s.order[device][index + 1];
-  overlap(ahead, back);
-  back.start = ahead.start;
-}
-
 // On two devices, two micro-batches: 0F0 0F1 0B0 0B1 and 1F0 1B0 1F1 1B1.
 constexpr schedule two_devices() { return one_f_one_b(2, 2); }
 
@@ -42,10 +35,10 @@ TEST_CASE("a pair starts when both can and ends as one") {
   schedule const s = one_pair(2);  // passes of 1, 1 + 1; the pair of 2
   CHECK(check(s).ok());
   CHECK(s.order[1][0].start == 1);
-  CHECK((s.order[1][1].start == 2 && s.order[1][2].start == 2));  // when 0F1 has ended
-  CHECK((s.end_of(s.order[1][1], 1) == 4 && s.end_of(s.order[1][2], 1) == 4));
+  CHECK(s.order[1][1].start == 2);  // when 0F1 has ended
+  CHECK(s.end_of(s.order[1][1], 1) == 4);
   CHECK(s.order[0][2].start == 4);  // 0B0 gets its gradient when the pair ends
-  CHECK(s.order[1][3].start == 4);
+  CHECK(s.order[1][2].start == 4);
   CHECK((squeeze(s) == s && makespan(s) == 8));
   schedule const in_turn = one_pair(pass_costs::one_after_the_other);
   CHECK(in_turn.end_of(in_turn.order[1][1], 1) == 5);
@@ -71,29 +64,29 @@ TEST_CASE("what is no pair") {
   constexpr rule pair_rule = rule::overlapped_passes_are_a_pair;
   schedule const good = one_pair(3);
   schedule s = good;
-  s.order[1][2].start += 1;  // not together
-  CHECK((broken_in(s) == pair_rule && check(s).first.device == 1 && check(s).first.index == 1));
+  std::swap(s.order[1][1].what, s.order[1][1].beside);  // the backward first: it would be alone
+  CHECK((broken_in(s) == rule::every_pass_is_present && check(s).first.what == pass{F, 1, 1}));
   s = good;
-  s.order[1][1].overlaps = -1;  // a backward that overlaps nothing
-  CHECK((broken_in(s) == pair_rule && check(s).first.index == 2));
+  s.order[1].back().beside = {B, 1, 0};  // beside a backward
+  CHECK((broken_in(s) == pair_rule && check(s).first.device == 1 && check(s).first.index == 2));
+  for (pass_kind const kind : {R, X, static_cast<pass_kind>(77)}) {  // no backward
+    s = good;
+    s.order[1][1].beside.kind = kind;
+    CHECK((broken_in(s) == pair_rule && check(s).first.index == 1));
+    CHECK_BREAKS(overlapped_passes_are_a_pair, squeeze(s));
+    CHECK_BREAKS(overlapped_passes_are_a_pair, must_have_form(s));
+  }
   s = good;
-  s.order[1][2].overlaps = -1;
-  CHECK((broken_in(s) == pair_rule && check(s).first.index == 1));
+  s.order[1][1].beside.stage = 0;  // of another device
+  CHECK((broken_in(s) == rule::pass_is_on_its_device && check(s).first.what == pass{B, 0, 0}));
   s = good;
-  s.order[1][1].overlaps = 0;  // another stage than the one beside it
-  CHECK(broken_in(s) == pair_rule);
+  s.order[1][0].beside = {B, 1, 0};  // a second time
+  CHECK((broken_in(s) == rule::no_pass_is_doubled && check(s).first.index == 1));
+  CHECK_BREAKS(no_pass_is_doubled, squeeze(s));
   s = good;
-  std::swap(s.order[1][1], s.order[1][2]);  // the backward first
-  CHECK(broken_in(s) == pair_rule);
-  s = good;
-  s.order[1].back().overlaps = 1;  // a third
-  CHECK((broken_in(s) == pair_rule && check(s).first.index == 3));
-  s = good;
-  s.order[1].front().overlaps = 1;  // beside a forward
-  CHECK((broken_in(s) == pair_rule && check(s).first.index == 0));
-  s = good;
-  s.order[1][1].beside = I;  // a fused backward stands there
-  CHECK(broken_in(s) == pair_rule);
+  s.order[1][1].beside.micro_batch = 2;
+  CHECK((broken_in(s) == rule::every_pass_is_known && check(s).first.what == pass{B, 1, 2}));
+  CHECK_BREAKS(every_pass_is_known, squeeze(s));
 }
 
 // A forward beside an input pass and beside a weight pass, each with a time of its own.
@@ -105,23 +98,21 @@ TEST_CASE("split backwards in pairs") {
     for (std::size_t d = 0; d < 2; ++d)
       for (std::size_t i = 0; i + 1 < s.order[d].size(); ++i) {
         schedule tried = s;
-        timed_pass &first = tried.order[d][i], &second = tried.order[d][i + 1];
+        time_slot &first = tried.order[d][i], &second = tried.order[d][i + 1];
         if (second.what.kind == F && first.what.kind == kind) std::swap(first, second);
-        if (first.what.kind != F || second.what.kind != kind) continue;
-        overlap(first, second);
-        second.start = first.start;
+        if (first.is_pair() || first.what.kind != F || second.what.kind != kind) continue;
+        pair_up(tried, d, i);
         if (!order_walk(tried).run().ok()) continue;  // one needs what the other makes
         s = tried;
         ++pairs;
-        ++i;
       }
     REQUIRE(pairs > 3);
     s = squeeze(s);
     REQUIRE(check(s).ok());
     tick const own = kind == I ? 5 : 4;
     for (std::size_t d = 0; d < 2; ++d)
-      for (timed_pass const& t : s.order[d])
-        if (t.overlaps >= 0) CHECK(s.end_of(t, static_cast<int>(d)) - t.start == own);
+      for (time_slot const& t : s.order[d])
+        if (t.is_pair()) CHECK(s.end_of(t, static_cast<int>(d)) - t.start == own);
     CHECK(squeeze(s) == s);
     workload const w = workload_of(s);
     CHECK((w.overlaps && w.overlaps_split));
@@ -134,29 +125,26 @@ TEST_CASE("split backwards in pairs") {
     CHECK(time_program(p, {.cost = s.cost}).makespan == makespan(s));
     // Each pair is apart in inference of starts, too.
     schedule again = s;
-    for (auto& order : again.order)
-      for (timed_pass& t : order) t = {t.what, t.start};
+    for (auto& order : again.order) order = without_pairs(order);
     find_pairs(again);
     CHECK(again == s);
   }
 }
 
 TEST_CASE("squeeze refuses what is no pair, or a pair that depends on itself") {
-  schedule s = one_pair(2);
-  s.order[1][1].overlaps = 0;
+  schedule s = two_devices();
+  s.order[1][1].beside = {B, 1, 1};  // 1B0 and 1B1
   CHECK_BREAKS(overlapped_passes_are_a_pair, squeeze(s));
   s = two_devices();
   pair_up(s, 1, 0);  // 1F0 and 1B0
   CHECK_BREAKS(order_has_no_cycle, squeeze(s));
   CHECK(check(s).broken == rule::no_pass_starts_before_its_input);
-  s.order[1][1].start = 2;
-  CHECK(check(s).broken == rule::overlapped_passes_are_a_pair);
 }
 
 TEST_CASE("a pair of which only one micro-batch is taken is a pair no more") {
   schedule const s = take(one_pair(3), micro_batches{1});
   for (auto const& order : s.order)
-    for (timed_pass const& t : order) CHECK(t.overlaps == -1);
+    for (time_slot const& t : order) CHECK(!t.is_pair());
   CHECK(check(s).ok());
   CHECK(take(one_pair(3), micro_batches{2}) == one_pair(3));
 }
@@ -266,7 +254,7 @@ TEST_CASE("DualPipe's pairs on every floor") {
         CHECK(check(p).ok());
         int in_schedule = 0, in_program = 0;
         for (auto const& order : s.order)
-          for (timed_pass const& t : order) in_schedule += t.opens_pair();
+          for (time_slot const& t : order) in_schedule += t.is_pair();
         for (instruction const& i : p.instructions) in_program += i.overlaps_next;
         CHECK(in_schedule == in_program);
         CHECK(in_schedule > 10);

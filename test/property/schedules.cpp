@@ -28,7 +28,7 @@ std::vector<std::vector<pass>> passes_of(schedule const& s) {
   std::vector<std::vector<pass>> all;
   for (auto const& order : s.order) {
     all.emplace_back();
-    for (timed_pass const& t : order) all.back().push_back(t.what);
+    for (timed_pass const t : each_pass(order)) all.back().push_back(t.what);
   }
   return all;
 }
@@ -36,7 +36,7 @@ std::vector<std::vector<pass>> passes_of(schedule const& s) {
 // Whether stage 0 can be run again, and no work stands where it would not be there yet.
 bool can_recompute(schedule const& s) {
   for (auto const& order : s.order)
-    for (timed_pass const& t : order)
+    for (timed_pass const t : each_pass(order))
       if (t.what.kind == pass_kind::recompute) return false;
   for (work_edge const& e : s.work.edges())
     if (e.from.kind == pass_kind::forward && e.from.stage == 0) return false;
@@ -78,11 +78,11 @@ TEST_CASE("nothing can start earlier in a squeezed schedule") {
     schedule const q = squeeze(random_loose_schedule(d, b));
     std::map<std::tuple<int, int, result>, tick> end;
     for (int e = 0; e < q.device_count(); ++e)
-      for (timed_pass const& t : q.order[static_cast<std::size_t>(e)])
+      for (timed_pass const t : each_pass(q.order[static_cast<std::size_t>(e)]))
         end[{t.what.micro_batch, t.what.stage, result_of(t.what.kind)}] = q.end_of(t, e);
     for (int e = 0; e < q.device_count(); ++e) {
       tick free = 0;
-      for (timed_pass const& t : q.order[static_cast<std::size_t>(e)]) {
+      for (timed_pass const t : each_pass(q.order[static_cast<std::size_t>(e)])) {
         tick earliest = free;
         for_each_input(q.graph, t.what, [&](result r, int stage, int) {
           auto const found = end.find({t.what.micro_batch, stage, r});
@@ -167,7 +167,7 @@ TEST_CASE("take leaves the first micro-batches as they were") {
     CHECK(take(s, micro_batches{m}) == s);
     CHECK(take(t, micro_batches{k}) == take(s, micro_batches{k}));
     for (std::size_t i = 0; i < s.order.size(); ++i)
-      for (timed_pass const& x : s.order[i]) {
+      for (time_slot const& x : s.order[i]) {
         auto const& kept = t.order[i];
         CHECK((std::find(kept.begin(), kept.end(), x) != kept.end()) == (x.what.micro_batch < n));
       }
@@ -196,9 +196,9 @@ TEST_CASE("then and merge keep all passes of both") {
     for (std::size_t i = 0; i < m.order.size(); ++i) {
       CHECK(m.order[i].size() == a.order[i].size() + b.order[i].size());
       CHECK(std::is_sorted(m.order[i].begin(), m.order[i].end(),
-                           [](timed_pass const& u, timed_pass const& v) { return u.start < v.start; }));
-      std::vector<timed_pass> second;
-      for (timed_pass t : m.order[i])
+                           [](time_slot const& u, time_slot const& v) { return u.start < v.start; }));
+      std::vector<time_slot> second;
+      for (time_slot t : m.order[i])
         if ((t.what.micro_batch -= a.micro_batch_count()) >= 0) second.push_back(t);
       CHECK(second == b.order[i]);
     }

@@ -104,7 +104,7 @@ bool keeps_to(schedule const& s, memory_limit const& limit) {
         held += m.weights + m.optimizer_state + m.weight_gradient;
     }
     byte_count const resident = held;
-    for (timed_pass const& t : s.order[static_cast<std::size_t>(device)]) {
+    for (timed_pass const t : each_pass(s.order[static_cast<std::size_t>(device)])) {
       stage_memory const& m = limit.memory.of(t.what.stage, t.what.micro_batch);
       byte_count const rest = m.stash_left == stage_memory::all ? m.stash : m.stash_left,
                        kept = m.checkpoint == stage_memory::all ? m.stash : m.checkpoint;

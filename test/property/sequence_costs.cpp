@@ -92,7 +92,7 @@ void is_legal(schedule const& s, costs const& c, int q) {
   std::map<std::tuple<pass_kind, int, int>, std::pair<tick, int>> ends;  // and devices
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     tick free = 0;
-    for (timed_pass const& t : s.order[d]) {
+    for (timed_pass const t : each_pass(s.order[d])) {
       CHECK(t.start >= free);
       free = t.start + ticks_of(c, t.what, static_cast<int>(d), q);
       pass_kind const kind =
@@ -101,7 +101,7 @@ void is_legal(schedule const& s, costs const& c, int q) {
     }
   }
   for (std::size_t d = 0; d < s.order.size(); ++d)
-    for (timed_pass const& t : s.order[d]) {
+    for (timed_pass const t : each_pass(s.order[d])) {
       auto const after = [&](pass_kind kind, int stage, int micro_batch) {
         auto const found = ends.find({kind, stage, micro_batch});
         if (found == ends.end()) return;
@@ -141,7 +141,8 @@ TEST_CASE("chunks that differ: legal, all work done, bounded, as simulated") {
     std::vector<tick> const worked = busy(s);
     for (std::size_t e = 0; e < s.order.size(); ++e) {
       tick sum = 0;
-      for (timed_pass const& t : s.order[e]) sum += ticks_of(c, t.what, static_cast<int>(e), q);
+      for (timed_pass const t : each_pass(s.order[e]))
+        sum += ticks_of(c, t.what, static_cast<int>(e), q);
       CHECK(worked[e] == sum);
     }
     // Without transfers a device waits for nothing but its passes.

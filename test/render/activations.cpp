@@ -31,7 +31,7 @@ void check_curve(schedule const& s) {
     CHECK(highest == peaks[d]);
     if (!curves[d].empty()) CHECK(curves[d].back().held == 0);
     tick lifespans = 0;
-    for (timed_pass const& t : s.order[d]) {
+    for (timed_pass const t : each_pass(s.order[d])) {
       if (t.what.kind == pass_kind::forward) lifespans -= t.start;
       if (gives_weight_gradient(t.what.kind)) lifespans += s.end_of(t, static_cast<int>(d));
     }
@@ -63,7 +63,7 @@ TEST_CASE("steps of 1F1B on two devices") {
 TEST_CASE("without backward passes nothing outlives its forward") {
   schedule s = shapes::one_f_one_b(2, 3);
   for (auto& order : s.order)
-    std::erase_if(order, [](timed_pass const& t) { return t.what.kind == pass_kind::backward; });
+    std::erase_if(order, [](time_slot const& t) { return t.what.kind == pass_kind::backward; });
   for (auto const& curve : held_activations(s))
     for (held_step const& step : curve) CHECK(step.held <= 1);
   CHECK(held_activations(s)[1].back().held == 0);

@@ -27,7 +27,7 @@ work_graph second_order_work(schedule const& s) {
       jobs.push_back({.parts = std::vector<work_part>(s.route.size(), {d, 1}),
                       .does = compute_job{.state = own_state{}}});
       jobs.push_back({.parts = {{d, 3}}});
-      for (timed_pass const& t : s.order[static_cast<std::size_t>(d)])
+      for (timed_pass const t : each_pass(s.order[static_cast<std::size_t>(d)]))
         if (t.what.stage == stage
             && (of_inputs ? t.what.kind == pass_kind::forward : gives_input_gradient(t.what.kind)))
           edges.push_back({t.what, {pass_kind::work, pieces, t.what.micro_batch}});

@@ -80,9 +80,8 @@ TEST_CASE("more than two chunks a device: boxes carry the stage") {
 TEST_CASE("an overlapped pair shares its columns") {
   schedule s = made("1f1b", {devices{1}, micro_batches{2}, costs(stage_cost{.forward = 2})});
   s.cost.passes.overlapped = 2;
-  for (timed_pass& t : s.order[0]) t.overlaps = 0;
-  s.order[0][1].start = 0;
-  s.order[0][2].start = s.order[0][3].start = 2;
+  auto const& order = s.order[0];
+  s.order[0] = {{order[0].what, 0, order[1].what}, {order[2].what, 2, order[3].what}};
   std::string const drawn = text(s, {.width = 0});
   CHECK(drawn.find("device 0 |F0+B0 F1+B1\n") != std::string::npos);
   CHECK(drawn.find("+: overlapped with the next") != std::string::npos);
@@ -90,7 +89,7 @@ TEST_CASE("an overlapped pair shares its columns") {
 
 TEST_CASE("passes that collide are drawn once, and counted") {
   schedule s = made("1f1b", shape(1, 2));
-  for (timed_pass& t : s.order[0]) t.start = 0;
+  for (time_slot& t : s.order[0]) t.start = 0;
   std::string const drawn = text(s, {.width = 0});
   CHECK(drawn.find("device 0 |F0\n") != std::string::npos);
   CHECK(drawn.find("3 passes") != std::string::npos);

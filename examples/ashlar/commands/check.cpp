@@ -106,12 +106,11 @@ int check_comms(check_options const& o, ashlar::csv_tokens const& tokens,
 }
 
 void must_be_small(std::string const& file, ashlar::schedule const& s) {
-  long long passes = 0;
-  for (auto const& order : s.order) passes += static_cast<long long>(order.size());
+  auto const passes = static_cast<double>(pass_count(s));
   if (s.device_count() > most_devices)
     throw usage_error(
         fmt::format("'{}' has {} devices; the limit is {}", file, s.device_count(), most_devices));
-  must_fit_in_memory(fmt::format("the lines of '{}'", file), static_cast<double>(passes));
+  must_fit_in_memory(fmt::format("the lines of '{}'", file), passes);
 }
 
 // A schedule, with the costs that it has.

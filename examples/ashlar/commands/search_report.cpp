@@ -191,7 +191,7 @@ std::string text_of(offloaded_layout const& best, search_options const& o) {
     });
     auto const all = std::count_if(
         found.best.order[at].begin(), found.best.order[at].end(),
-        [](ashlar::timed_pass const& t) { return t.what.kind == ashlar::pass_kind::forward; });
+        [](ashlar::time_slot const& t) { return t.what.kind == ashlar::pass_kind::forward; });
     rows.push_back({std::to_string(d), std::to_string(leave), std::to_string(all),
                     bytes(found.choice.peak[at]), bytes(found.choice.host_peak[at])});
   }

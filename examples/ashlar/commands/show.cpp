@@ -73,8 +73,7 @@ bool print_bound(ashlar::schedule const& s, time_scale const& scale) {
 void print_gain(ashlar::schedule const& s, time_scale const& scale) {
   using namespace ashlar;
   constexpr long long passes = 1'000'000, least_evaluations = 20;
-  long long size = 0;
-  for (auto const& order : s.order) size += static_cast<long long>(order.size());
+  auto const size = static_cast<long long>(pass_count(s));
   if (!can_be_improved(s) || size > passes / least_evaluations) return;
   phase_line at;
   at.say("looking for a better order");

@@ -85,8 +85,8 @@ pass_traits traits_of(std::vector<ashlar::schedule const*> const& all) {
     traits.cuts_sequences = traits.cuts_sequences || s->graph.sequence_chunks() > 1;
     traits.trains = traits.trains || s->mode == ashlar::execution_mode::training;
     for (auto const& order : s->order)
-      for (ashlar::timed_pass const& t : order) {
-        traits.overlaps = traits.overlaps || t.overlaps >= 0;
+      for (ashlar::timed_pass const t : ashlar::each_pass(order)) {
+        traits.overlaps = traits.overlaps || t.slot->is_pair();
         traits.recomputes = traits.recomputes || t.what.kind == ashlar::pass_kind::recompute;
       }
   }

@@ -162,10 +162,8 @@ chosen_schedule from_catalog(shape_options const& o) {
       !d.ok())
     throw usage_error(ashlar::explain(d));
   ashlar::schedule made = entry.make(shape);
-  std::size_t passes = 0;
-  for (auto const& order : made.order) passes += order.size();
   must_fit_in_memory(fmt::format("{} devices with {} micro-batches", o.p, o.m),
-                     static_cast<double>(passes));
+                     static_cast<double>(pass_count(made)));
   return {entry.name, fmt::format("{} ({})", entry.summary, entry.source), std::move(block),
           std::move(made), scale_of(o.cost, q)};
 }

@@ -15,11 +15,7 @@ namespace tool {
 
 namespace {
 
-std::size_t passes_of(ashlar::schedule const& s) {
-  std::size_t passes = 0;
-  for (auto const& order : s.order) passes += order.size();
-  return passes;
-}
+std::size_t passes_of(ashlar::schedule const& s) { return pass_count(s); }
 
 void must_be_small(std::size_t passes, std::size_t most) {
   if (passes > most)

@@ -70,11 +70,11 @@ class profile_session {
   // Fused backwards of the program become two passes; false: there are none.
   bool split_backwards() {
     bool fused = false;
-    for (auto& order : t_.schedule.order)
-      for (ashlar::timed_pass& p : order) {
-        fused = fused || p.what.kind == ashlar::pass_kind::backward;
-        p.overlaps = ashlar::timed_pass{}.overlaps;
-      }
+    for (auto& order : t_.schedule.order) {
+      order = ashlar::without_pairs(order);
+      for (ashlar::time_slot const& t : order)
+        fused = fused || t.what.kind == ashlar::pass_kind::backward;
+    }
     if (!fused) return false;
     t_.schedule = squeeze(split_backward(std::move(t_.schedule)));
     t_.program = program_of(*t_.options, t_.schedule);

@@ -26,17 +26,13 @@ struct counted_passes {
 
   explicit counted_passes(schedule const& s) {
     for (auto const& order : s.order)
-      for (timed_pass const& t : order)
-        ++(t.opens_pair()                             ? pairs
-           : t.closes_pair()                          ? counted_
+      for (time_slot const& t : order)
+        ++(t.is_pair()                                ? pairs
            : t.what.kind == pass_kind::forward        ? forwards
            : t.what.kind == pass_kind::backward       ? fused
            : t.what.kind == pass_kind::backward_input ? inputs
                                                       : weights);
   }
-
- private:
-  double counted_ = 0;  // with the forward
 };
 
 constexpr double ticks_a_second = 1e9;

@@ -38,7 +38,7 @@ inline instance instance_of(json const& timelines) {
     counts[route] = events_of(timelines[0], key).size();
     for (auto const& event : events_of(timelines[0], key)) base = std::min(base, event.first);
   }
-  std::vector<std::vector<timed_pass>> orders(timelines.size());
+  std::vector<std::vector<time_slot>> orders(timelines.size());
   std::vector<stage_cost> cost(timelines.size());
   std::vector<std::vector<work_event>> work(timelines.size());
   for (int d = 0; d < p; ++d) {
@@ -60,7 +60,7 @@ inline instance instance_of(json const& timelines) {
         }
       }
     std::stable_sort(orders[at].begin(), orders[at].end(),
-                     [](timed_pass const& a, timed_pass const& b) { return a.start < b.start; });
+                     [](time_slot const& a, time_slot const& b) { return a.start < b.start; });
     for (auto const& [key, events] : timeline.items()) {
       std::size_t const of = first_of_class(key);
       if (of == std::size(class_names)) continue;
@@ -84,7 +84,7 @@ inline std::vector<std::vector<std::string>> labels(instance const& i, filling c
   auto const count = static_cast<std::size_t>(f.steps[device]);
   std::vector<std::vector<std::string>> all(count, {"-- start --"});
   std::vector<std::string> rest;
-  for (timed_pass const& t : f.filled.order[device]) {
+  for (timed_pass const t : each_pass(f.filled.order[device])) {
     auto const step = static_cast<std::size_t>(t.start / f.step);
     bool const works = is_part(t.what);
     if (step >= count && !works) continue;

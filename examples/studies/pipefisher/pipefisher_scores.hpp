@@ -8,6 +8,7 @@
 #include <ashlar/fill/fill.hpp>
 #include <ashlar/fill/step_bound.hpp>
 #include <ashlar/model/work_lists.hpp>
+#include <ashlar/schedule/compose.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -34,8 +35,8 @@ inline double published_utilisation(instance const& i, filling const& f, int dev
   tick const end = f.steps[d] * f.step;
   tick busy = 0;
   std::set<int> left;
-  for (timed_pass const& t : f.filled.order[d])
-    if (t.start < end && !t.closes_pair())
+  for (time_slot const& t : f.filled.order[d])
+    if (t.start < end)
       busy += f.filled.end_of(t, device) - t.start;
     else if (is_part(t.what))
       left.insert(part_of(t.what).job);
@@ -71,7 +72,7 @@ inline void hold_best_fit(instance const& i, std::vector<int> const& published_s
     for (work_job const& j : jobs_of(i.work))
       for (work_part const& p : j.parts)
         if (p.device == static_cast<int>(d)) work += p.duration;
-    for (timed_pass const& t : i.step.order[d]) idle -= i.step.end_of(t, static_cast<int>(d)) - t.start;
+    for (time_slot const& t : i.step.order[d]) idle -= i.step.end_of(t, static_cast<int>(d)) - t.start;
     r.holds(name + "best_fit is not below the bound" + on,
             idle * best.steps[d] >= work && best.steps[d] >= bound[d]);
     r.holds(name + "best_fit takes no more steps than first_fit" + on, best.steps[d] <= first[d]);

@@ -50,7 +50,7 @@ inline instance make_instance(ashlar::schedule step, std::vector<std::vector<wor
     });
     // The passes of each kind and route there, in order of time.
     std::vector<pass> passes[2][2];
-    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)])
+    for (timed_pass const t : each_pass(s.order[static_cast<std::size_t>(d)]))
       passes[t.what.kind == pass_kind::forward ? 0 : 1]
             [s.route[static_cast<std::size_t>(t.what.micro_batch)]]
                 .push_back(t.what);

@@ -72,7 +72,7 @@ inline schedule with_all_reduces(barrier_model const& model) {
   }
   timed_work work(s);
   for (int d = 0; d < p; ++d)
-    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)]) {
+    for (timed_pass const t : each_pass(s.order[static_cast<std::size_t>(d)])) {
       if (t.what.stage < p) continue;
       part_id const tell{2 * t.what.micro_batch, d}, sum{2 * t.what.micro_batch + 1, d};
       if (t.what.kind != pass_kind::forward) {

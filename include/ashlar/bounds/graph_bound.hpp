@@ -90,8 +90,8 @@ struct path_bound {
 constexpr bool has_path_bound(schedule const& s) {
   if (s.graph.sequence_chunks() != 1 || !check(s).ok()) return false;
   for (auto const& order : s.order)
-    for (timed_pass const& t : order)
-      if (t.overlaps >= 0) return false;
+    for (time_slot const& t : order)
+      if (t.is_pair()) return false;
   return true;
 }
 
@@ -105,7 +105,7 @@ constexpr path_bound graph_bound(schedule const& s) {
   path_bound b;
   std::vector<tick> work(s.order.size(), 0);
   for (std::size_t d = 0; d < s.order.size(); ++d) {
-    for (timed_pass const& t : s.order[d]) {
+    for (time_slot const& t : s.order[d]) {
       if (is_part(t.what)) continue;  // of other systems, which only adds
       work[d] += s.cost.of(t.what, static_cast<int>(d));
       if (t.what.kind == pass_kind::backward_input) nth(splits, t.what.stage) = 1;

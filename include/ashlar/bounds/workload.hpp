@@ -220,7 +220,7 @@ constexpr bool has_workload(schedule const& s) {
         || (route != s.route[0] && s.cost.passes.micro_batches() != 0))
       return false;
   for (auto const& order : s.order)
-    for (timed_pass const& t : order)
+    for (timed_pass const t : each_pass(order))
       if (!is_part(t.what) && (t.what.stage < 0 || t.what.stage >= s.stage_count())) return false;
   return true;
 }
@@ -234,10 +234,10 @@ constexpr workload workload_of(schedule const& s, std::vector<int> const& limits
   if (!has_workload(s)) refuse({.broken = rule::bound_is_for_a_chain});
   bool split = false, pairs = false, split_pairs = false;
   for (auto const& order : s.order)
-    for (timed_pass const& t : order) {
+    for (timed_pass const t : each_pass(order)) {
       split = split || t.what.kind == pass_kind::backward_input;
-      pairs = pairs || t.overlaps >= 0;
-      split_pairs = split_pairs || (t.closes_pair() && t.what.kind != pass_kind::backward);
+      pairs = pairs || t.slot->is_pair();
+      split_pairs = split_pairs || (t.slot->is_pair() && t.slot->beside.kind != pass_kind::backward);
     }
   std::vector<int> taken(static_cast<std::size_t>(s.where.route_count()), 0), counts;
   for (int route : s.route) ++nth(taken, route);

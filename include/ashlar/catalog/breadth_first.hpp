@@ -53,7 +53,7 @@ constexpr block breadth_first(devices p, chunks v, micro_batches m, int rounds =
 constexpr schedule breadth_first_in_rounds(shape const& s) {
   schedule made = repeat(breadth_first(s.p, s.v, s.m, s.rounds), s.m);
   for (auto& order : made.order)
-    for (timed_pass& t : order) {
+    for (time_slot& t : order) {
       int& k = t.what.micro_batch;
       k = k % s.rounds * (s.m.value / s.rounds) + k / s.rounds;
     }

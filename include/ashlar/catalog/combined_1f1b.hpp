@@ -35,10 +35,12 @@ constexpr schedule combined_one_f_one_b(shape const& s) {
   must_be(check_combined(s));
   schedule made = in_strict_turns(s, {}, pass_kind::backward, {.each_hop = 2, .more = 1});
   for (int d = 0; d < s.p.value; ++d) {
-    std::vector<timed_pass>& order = nth(made.order, d);
-    for (std::size_t i = warm_up_of(s, d, {.each_hop = 2, .more = 1});
-         i + 1 < order.size() && order[i].what.kind == pass_kind::forward; i += 2)
-      overlap(order[i], order[i + 1]);
+    std::vector<time_slot>& order = nth(made.order, d);
+    std::size_t i = warm_up_of(s, d, {.each_hop = 2, .more = 1}), kept = i;
+    for (; i + 1 < order.size() && order[i].what.kind == pass_kind::forward; i += 2)
+      order[kept++] = {.what = order[i].what, .beside = order[i + 1].what};
+    for (; i < order.size(); ++i) order[kept++] = order[i];
+    while (order.size() > kept) order.pop_back();
   }
   return made;
 }

@@ -34,7 +34,7 @@ class dualpipe_order {
 
   // `h`: how many devices lie between this one and the nearer end; `half`: devices of half a way;
   // `count`: micro-batches of a direction, 2 * half at least.
-  constexpr std::vector<timed_pass> write(int h, int half, int count) {
+  constexpr std::vector<time_slot> write(int h, int half, int count) {
     int const apart = half - h - 1;  // devices between this one and the middle
     order_.reserve(5 * static_cast<std::size_t>(count));
     for (int i = 0; i < 2 * apart; ++i) forward(zero_);
@@ -85,15 +85,14 @@ class dualpipe_order {
   constexpr void weight() { order_.push_back({weights_[weights_done_++]}); }  // first in, first out
   constexpr void overlapped(direction& ahead, direction& back) {
     forward(ahead);
-    backward(back);
-    overlap(order_[order_.size() - 2], order_.back());
+    order_.back().beside = {pass_kind::backward, back.stage, back.first + back.backwards++};
   }
   constexpr void add(pass_kind kind, direction const& d, int index) {
     order_.push_back({{kind, d.stage, d.first + index}});
   }
 
   direction zero_, one_;
-  std::vector<timed_pass> order_;
+  std::vector<time_slot> order_;
   dynamic_array<pass> weights_;  // still to do from weights_done_ on
   std::size_t weights_done_ = 0;
 };

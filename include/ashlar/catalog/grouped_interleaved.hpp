@@ -45,9 +45,9 @@ constexpr schedule grouped_interleaved(devices p, micro_batches m, chunks v, int
   auto const at = [](int i) { return static_cast<std::size_t>(i); };
   schedule s = schedule_without_passes(looped(p, v), std::vector<int>(at(m.value), 0));
   for (int d = 0; d < p.value; ++d) {
-    std::vector<timed_pass>& order = s.order[at(d)];
-    order = std::vector<timed_pass>(3 * turns.size());
-    timed_pass* next = order.data();  // cheaper to evaluate while compiling than to push back
+    std::vector<time_slot>& order = s.order[at(d)];
+    order = std::vector<time_slot>(3 * turns.size());
+    time_slot* next = order.data();  // cheaper to evaluate while compiling than to push back
     int const ahead = (v.value - 1) * group + p.value - 1 - d, count = m.value * v.value;
     for (int i = 0; i < count + ahead; ++i) {
       if (i < count)

@@ -69,25 +69,25 @@ constexpr schedule with_input_shards(schedule s) {
     tick time;
   };
   std::vector<event> ahead, back;  // of what was stage 0, in time
-  for (timed_pass const& t : nth(s.order, home)) {
+  for (timed_pass const t : each_pass(nth(s.order, home))) {
     if (t.what.stage != 0) continue;
     if (t.what.kind == pass_kind::forward) ahead.push_back({t.what.micro_batch, t.start});
     if (gives_input_gradient(t.what.kind)) back.push_back({t.what.micro_batch, s.end_of(t, home)});
   }
-  std::vector<std::vector<timed_pass>> orders;
+  std::vector<std::vector<time_slot>> orders;
   for (int d = 0; d < p; ++d) {
-    std::vector<timed_pass> order;
+    std::vector<time_slot> order;
     std::size_t f = 0, b = 0;
     auto const add = [&](pass_kind kind, event const& e) {
       order.push_back({{kind, d, e.micro_batch}, e.time});
     };
-    for (timed_pass t : nth(s.order, d)) {
+    for (time_slot t : nth(s.order, d)) {
       while (f < ahead.size() && ahead[f].time - s.cost.transfer(d, home) < s.end_of(t, d))
         add(pass_kind::forward, ahead[f++]);
       while (b < back.size() && back[b].time + s.cost.transfer(home, d) <= t.start)
         add(pass_kind::backward, back[b++]);
       t.what.stage += p;
-      if (t.overlaps >= 0) t.overlaps += p;
+      if (t.is_pair()) t.beside.stage += p;
       order.push_back(t);
     }
     while (f < ahead.size()) add(pass_kind::forward, ahead[f++]);

@@ -14,11 +14,10 @@ namespace ashlar::catalog {
 // One device's order: `warm_up` forwards, then a forward and a backward in turn, then the backwards that
 // are left. Split backwards (in `backwards` as their input passes) have their weight passes in the same
 // sequence, from the backward number `weights_behind` on one after each backward, the rest at the end.
-constexpr std::vector<timed_pass> one_forward_one_backward(list_view<pass> forwards,
-                                                           list_view<pass> backwards,
-                                                           std::size_t warm_up,
-                                                           std::size_t weights_behind = 0) {
-  std::vector<timed_pass> order;
+constexpr std::vector<time_slot> one_forward_one_backward(list_view<pass> forwards,
+                                                          list_view<pass> backwards, std::size_t warm_up,
+                                                          std::size_t weights_behind = 0) {
+  std::vector<time_slot> order;
   std::size_t forward = 0, weight = 0;
   auto const add_weight = [&] {
     pass what = backwards[weight++];
@@ -37,10 +36,10 @@ constexpr std::vector<timed_pass> one_forward_one_backward(list_view<pass> forwa
 }
 
 // `warm_up` forwards, at least k, then k backwards and k forwards in turn, as long as there are any.
-constexpr std::vector<timed_pass> k_forwards_k_backwards(list_view<pass> forwards,
-                                                         list_view<pass> backwards, std::size_t warm_up,
-                                                         std::size_t k) {
-  std::vector<timed_pass> order;
+constexpr std::vector<time_slot> k_forwards_k_backwards(list_view<pass> forwards,
+                                                        list_view<pass> backwards, std::size_t warm_up,
+                                                        std::size_t k) {
+  std::vector<time_slot> order;
   std::size_t forward = 0;
   for (std::size_t backward = 0; backward < backwards.size(); ++backward) {
     std::size_t const until = warm_up + backward / k * k;

@@ -18,9 +18,7 @@ namespace ashlar::catalog {
 
 ASHLAR_INLINE std::int64_t search_budget_of(schedule const& s) {
   constexpr std::int64_t times = 3'000, most = 12'000'000;
-  std::int64_t size = 0;
-  for (auto const& order : s.order) size += static_cast<std::int64_t>(order.size());
-  return min_of(times * size, most);
+  return min_of(times * static_cast<std::int64_t>(pass_count(s)), most);
 }
 
 ASHLAR_INLINE tick common_tick(costs const& c) {
@@ -68,7 +66,7 @@ ASHLAR_INLINE schedule least_idle(schedule start, shape const& s, int limit, tic
   if (unit == 1) return start;
   start.cost = s.cost;
   for (auto& order : start.order)
-    for (timed_pass& t : order) t.start *= unit;
+    for (time_slot& t : order) t.start *= unit;
   return start;
 }
 

@@ -125,14 +125,14 @@ constexpr block vocabulary_one_f_one_b(devices p, shard_gradient gradients, voca
 constexpr schedule vocabulary_one_f_one_b(devices p, micro_batches m, shard_gradient gradients,
                                           pass_costs const& cost = {}) {
   schedule s = repeat(vocabulary_one_f_one_b(p, gradients, longest_passes(p, cost)), m);
-  for (std::vector<timed_pass>& order : s.order) {
-    std::vector<timed_pass> moved, later;
+  for (std::vector<time_slot>& order : s.order) {
+    std::vector<time_slot> moved, later;
     std::size_t i = 0;
     for (; order[i].what.stage >= p.value || order[i].what.kind == pass_kind::forward; ++i)
       (order[i].what.stage < p.value ? moved : later).push_back(order[i]);
     append(moved, later);
     for (; i < order.size(); ++i) moved.push_back(order[i]);
-    order = static_cast<std::vector<timed_pass>&&>(moved);
+    order = static_cast<std::vector<time_slot>&&>(moved);
   }
   return squeeze(static_cast<schedule&&>(s));
 }

@@ -115,7 +115,7 @@ inline std::vector<sample_program> offloaded(lower_options const& all_have) {
       options.offload.copy = {turn % 3};
       int number = 0;
       for (auto const& order : s.order)
-        for (timed_pass const& t : order)
+        for (timed_pass const t : each_pass(order))
           if (t.what.kind == pass_kind::forward && number++ % every == 0)
             options.offload.forwards.push_back(t.what);
       all.push_back({name + ", every " + std::to_string(every) + " away", lower(s, options)});

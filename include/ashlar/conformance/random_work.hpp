@@ -21,7 +21,7 @@ class random_work {
 
  private:
   struct item {
-    timed_pass what;
+    time_slot slot;
     int device = 0;
     bool follows = false;  // a part of a sum, in no order
     bool is_summed = false;

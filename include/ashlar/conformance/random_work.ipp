@@ -16,16 +16,16 @@ namespace ashlar::conformance {
 
 ASHLAR_INLINE random_work::random_work(schedule s, std::uint64_t seed, bool with_state)
     : s_(std::move(s)), engine_(seed), with_state_(with_state) {
-  auto const add = [&](std::size_t d, std::size_t index, std::size_t together) {
-    for (std::size_t i = index; i < index + together; ++i)
-      all_.push_back({s_.order[d][i], static_cast<int>(d), {}});
+  auto const add = [&](std::size_t d, std::size_t index) {
+    all_.push_back({s_.order[d][index], static_cast<int>(d), {}});
   };
   // What takes no time comes after what it needs.
   bool const in_turns = s_.cost.passes.has_instants() && take_turns(s_, add).ok();
   if (!in_turns) all_.clear();
-  for (std::size_t d = 0; d < s_.order.size() && !in_turns; ++d) add(d, 0, s_.order[d].size());
+  for (std::size_t d = 0; d < s_.order.size() && !in_turns; ++d)
+    for (std::size_t i = 0; i < s_.order[d].size(); ++i) add(d, i);
   merge_sort(all_, [&](item const& a, item const& b) {
-    return a.what.start != b.what.start ? a.what.start < b.what.start : !in_turns && a.device < b.device;
+    return a.slot.start != b.slot.start ? a.slot.start < b.slot.start : !in_turns && a.device < b.device;
   });
 }
 
@@ -37,37 +37,38 @@ ASHLAR_INLINE schedule random_work::with_jobs(int count) && {
       add_job(1 + below(3), false);
   for (auto& order : s_.order) order.clear();
   for (item const& i : all_)
-    if (!i.follows) nth(s_.order, i.device).push_back(i.what);
+    if (!i.follows) nth(s_.order, i.device).push_back(i.slot);
   s_.work = work_graph(jobs_, edges_);
   return squeeze(std::move(s_));
 }
 
 ASHLAR_INLINE std::vector<random_work::item>::iterator random_work::random_place() {
-  for (;;) {
-    auto const at = all_.begin() + below(static_cast<int>(all_.size()) + 1);
-    if (at == all_.begin() || !(at - 1)->what.opens_pair()) return at;
-  }
+  return all_.begin() + below(static_cast<int>(all_.size()) + 1);
 }
 
 ASHLAR_INLINE bool random_work::is_kept(pass what) const {
   if (what.kind == pass_kind::backward_weight) return false;
   pass const again{pass_kind::recompute, what.stage, what.micro_batch};
   return what.kind != pass_kind::forward
-         || std::none_of(all_.begin(), all_.end(), [&](item const& i) { return i.what.what == again; });
+         || std::none_of(all_.begin(), all_.end(), [&](item const& i) { return i.slot.what == again; });
 }
 
 ASHLAR_INLINE void random_work::add_readers(pass what, int device, std::vector<item>::iterator from) {
-  for (; from != all_.end(); ++from)
-    if (from->device == device && !is_part(from->what.what) && below(6) == 0)
-      edges_.push_back({what, from->what.what});
+  for (; from != all_.end(); ++from) {
+    time_slot const& t = from->slot;
+    for (pass const* reader = &t.what; reader != nullptr; reader = t.after(reader))
+      if (from->device == device && !is_part(*reader) && below(6) == 0)
+        edges_.push_back({what, *reader});
+  }
 }
 
 ASHLAR_INLINE void random_work::add_part(part_id part, int device, bool is_summed) {
   auto const place = all_.insert(random_place(), {{part, 0}, device, false, is_summed});
   for (auto i = all_.begin(); i != place; ++i)
-    if (i->device == device && !i->is_summed && below(4) == 0
-        && (is_part(i->what.what) ? precedes(i->what.what, part) : is_kept(i->what.what)))
-      edges_.push_back({i->what.what, part});
+    for (pass const* what = &i->slot.what; what != nullptr; what = i->slot.after(what))
+      if (i->device == device && !i->is_summed && below(4) == 0
+          && (is_part(*what) ? precedes(*what, part) : is_kept(*what)))
+        edges_.push_back({*what, part});
   if (!is_summed) add_readers(part, device, place + 1);
 }
 
@@ -94,7 +95,7 @@ ASHLAR_INLINE void random_work::add_sum() {
   }
   auto last = all_.begin();
   for (auto i = all_.begin(); i != all_.end(); ++i)
-    if (is_part(i->what.what) && part_of(i->what.what).job == summed) last = i;
+    if (is_part(i->slot.what) && part_of(i->slot.what).job == summed) last = i;
   auto const at = last - all_.begin() + 1;
   for (int k = 0; k < parts; ++k) {
     part_id const what{job, k};

@@ -16,7 +16,7 @@ ASHLAR_INLINE std::vector<diagnosis> early_work(schedule const& s) {
   std::vector<diagnosis> found;
   for (std::size_t device = 0; device < s.order.size(); ++device)
     for (std::size_t i = 0; i < s.order[device].size(); ++i) {
-      timed_pass const& t = s.order[device][i];
+      time_slot const& t = s.order[device][i];
       if (!is_part(t.what)) continue;
       site const where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
       if (diagnosis const d = ends.work.check_inputs(where, t.start, ends.passes); !d.ok())

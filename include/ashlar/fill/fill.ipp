@@ -36,7 +36,7 @@ ASHLAR_INLINE schedule with_parts(schedule s, work_graph const& work, part_times
           .push_back({times.start(number), static_cast<std::size_t>(number)});
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     sort_by_key(parts[d]);
-    std::vector<timed_pass> order;
+    std::vector<time_slot> order;
     std::size_t next = 0;
     for (keyed_index const& part : parts[d]) {
       while (next < s.order[d].size() && s.end_of(s.order[d][next], static_cast<int>(d)) <= part.key)
@@ -95,8 +95,7 @@ ASHLAR_INLINE filling fill_steps(schedule step, work_graph const& work, fill_opt
             .which = parameter::work_period,
             .given = o.period});
   int const count = max_of(most, o.period);
-  std::size_t passes = 1;
-  for (auto const& order : step.order) passes += order.size();
+  std::size_t const passes = 1 + pass_count(step);
   must_be(at_most(parameter::work_period, count, static_cast<int>(most_passes / passes)));
   if (saturating_product(count, length) >= max_tick)
     refuse({.broken = rule::ticks_fit, .number = length});
@@ -124,13 +123,13 @@ ASHLAR_INLINE double utilisation(filling const& f, int device) {
   tick const end = f.steps[d] * f.step;
   // A step may last until the first pass of the next one (fill_options::interlocked).
   tick first = max_tick;
-  for (timed_pass const& t : f.filled.order[d])
+  for (time_slot const& t : f.filled.order[d])
     if (!is_part(t.what)) first = min_of(first, t.start);
   tick const next = end + max_of<tick>(0, min_of(first, f.step));
   tick busy = 0;
-  for (timed_pass const& t : f.filled.order[d]) {
+  for (time_slot const& t : f.filled.order[d]) {
     bool const is_in = t.start < (is_part(t.what) ? next : end);
-    if (is_in && !t.closes_pair()) busy += min_of(f.filled.end_of(t, device), next) - t.start;
+    if (is_in) busy += min_of(f.filled.end_of(t, device), next) - t.start;
   }
   return end == 0 ? 0 : static_cast<double>(busy) / static_cast<double>(end);
 }

@@ -13,7 +13,7 @@ namespace ashlar {
 ASHLAR_INLINE dynamic_array<idle_time> gaps_of(schedule const& s, int device, tick length) {
   dynamic_array<idle_time> found;
   tick free = 0;
-  for (timed_pass const& t : nth(s.order, device)) {
+  for (time_slot const& t : nth(s.order, device)) {
     if (t.start > free) found.push_back({free, t.start});
     free = max_of(free, s.end_of(t, device));
   }

@@ -20,7 +20,7 @@ ASHLAR_INLINE part_times::part_times(schedule const& step, work_view const& work
     for (int k = 0; k < work.part_count(job); ++k, ++number) enter({job, k}, step);
   result_table<pass_times> times(step.stage_count(), step.micro_batch_count(), {});
   for (int d = 0; d < step.device_count(); ++d)
-    for (timed_pass const& t : nth(step.order, d))
+    for (timed_pass const t : each_pass(nth(step.order, d)))
       if (!is_part(t.what))
         times.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = {t.start,
                                                                               step.end_of(t, d)};
@@ -73,7 +73,7 @@ ASHLAR_INLINE tick part_times::end_by_count(schedule const& step, pass_kind kind
   int left = 0;
   for (int i = static_cast<int>(number); i != nobody; i = before(i)) ++left;
   int const device = work_.parts[number].device;
-  for (timed_pass const& t : nth(step.order, device))
+  for (timed_pass const t : each_pass(nth(step.order, device)))
     if (t.what.kind == kind && nth(step.route, t.what.micro_batch) == 0 && --left == 0)
       return step.end_of(t, device);
   return never;

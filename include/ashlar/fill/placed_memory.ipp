@@ -52,19 +52,22 @@ ASHLAR_INLINE byte_count placed_memory::hold(part_id part, tick start, tick end)
 ASHLAR_INLINE void placed_memory::add_step(tick shift, bool first) {
   memory_model const& memory = options_.limit.memory;
   held_memory passes(step_, memory, step_.mode);
-  for (timed_pass const& t : nth(step_.order, device_)) {
+  for (time_slot const& t : nth(step_.order, device_)) {
     tick const end = step_.end_of(t, device_) + shift;
-    set(t.start + shift, passes.taken_by(t.what));
-    byte_count const given_back = passes.given_back_by(t.what);
-    set(end, -given_back);
-    bool const frees = step_.mode == execution_mode::inference ? t.what.kind == pass_kind::forward
-                                                               : gives_weight_gradient(t.what.kind);
-    if (!first || !frees) continue;
-    stage_memory const& m = memory.of(t.what.stage, t.what.micro_batch);
-    byte_count const of_weights = step_.mode == execution_mode::inference ? 0 : m.weight_stash;
-    std::size_t const i = index(t.what);
-    stashes_[i] = {end, m.given_back_by(t.what.kind, step_.mode) - of_weights};
-    weight_stashes_[i] = {end, of_weights};
+    for (pass const* what = &t.what; what != nullptr; what = t.after(what))
+      set(t.start + shift, passes.taken_by(*what));
+    for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
+      byte_count const given_back = passes.given_back_by(*what);
+      set(end, -given_back);
+      bool const frees = step_.mode == execution_mode::inference ? what->kind == pass_kind::forward
+                                                                 : gives_weight_gradient(what->kind);
+      if (!first || !frees) continue;
+      stage_memory const& m = memory.of(what->stage, what->micro_batch);
+      byte_count const of_weights = step_.mode == execution_mode::inference ? 0 : m.weight_stash;
+      std::size_t const i = index(*what);
+      stashes_[i] = {end, m.given_back_by(what->kind, step_.mode) - of_weights};
+      weight_stashes_[i] = {end, of_weights};
+    }
   }
 }
 
@@ -108,7 +111,7 @@ ASHLAR_INLINE placed_memory::value& placed_memory::value_of(pass what) {
 }
 
 ASHLAR_INLINE tick placed_memory::end_of(pass what) const {
-  for (timed_pass const& t : nth(step_.order, device_))
+  for (timed_pass const t : each_pass(nth(step_.order, device_)))
     if (t.what == what) return step_.end_of(t, device_);
   return 0;
 }

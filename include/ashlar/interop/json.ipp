@@ -56,11 +56,11 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
   ordered_json orders = ordered_json::array(), starts = ordered_json::array();
   for (auto const& order : s.order) {
     ordered_json tokens = ordered_json::array(), ticks = ordered_json::array();
-    for (timed_pass const& t : order) {
+    for (timed_pass const t : each_pass(order)) {
       if (t.start < 0)
         refuse({.broken = rule::ticks_fit,
                 .first = {.device = static_cast<int>(&order - s.order.data()),
-                          .index = static_cast<int>(&t - order.data()),
+                          .index = static_cast<int>(t.slot - order.data()),
                           .what = t.what},
                 .number = t.start});
       tokens.push_back(to_string(t.what));

@@ -14,13 +14,26 @@
 
 namespace ashlar::csv_detail {
 
+// Of a pass of the schedule, with the slot as its index: its token.
+ASHLAR_INLINE site token_of(csv_tokens const& tokens, site s) {
+  auto const& line = nth(tokens.lines, s.device);
+  int slot = -1;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (i == 0 || !line[i - 1].overlaps_next) ++slot;
+    if (slot != s.index || line[i].what != s.what) continue;
+    s.index = static_cast<int>(i);
+    break;
+  }
+  return s;
+}
+
 // Why the passes cannot be timed in their order.
 ASHLAR_INLINE void add_untimed(csv_tokens const& tokens, diagnosis const& d, csv_problems& problems) {
   auto const has_place = [](site const& s) { return s.device >= 0 && s.index >= 0; };
-  csv_problem at = has_place(d.first) ? tokens.at(d.first) : csv_problem{};
+  csv_problem at = has_place(d.first) ? tokens.at(token_of(tokens, d.first)) : csv_problem{};
   if (d.broken == rule::order_has_no_cycle && has_place(d.first) && has_place(d.second))
     return problems.add(at, d.broken,
-                        at.token + " and " + tokens.place_of(d.second)
+                        at.token + " and " + tokens.place_of(token_of(tokens, d.second))
                             + " wait for each other in a cycle, so that none of them can start");
   at.broken = d.broken;
   problems.add(at, explain(d));
@@ -34,19 +47,21 @@ ASHLAR_INLINE std::string pytorch_csv(schedule const& s, csv_dialect dialect) {
   bool const old = dialect == csv_dialect::b_bw;
   std::string text;
   for (auto const& order : s.order) {
-    bool closes = false;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      pass const what = order[i].what;
-      bool const opens = order[i].opens_pair() && order[i].beside == pass_kind::backward;
-      if (i > 0) text += closes ? ';' : ',';
-      if (opens) text += '(';
+    time_slot const* before = nullptr;
+    for (timed_pass const t : each_pass(order)) {
+      pass const what = t.what;
+      // There is no word for a forward beside an input or a weight pass: they stand one after the other.
+      bool const has_word = t.slot->is_pair() && t.slot->beside.kind == pass_kind::backward,
+                 is_second = t.slot == before;
+      if (before != nullptr) text += is_second && has_word ? ';' : ',';
+      if (has_word && !is_second) text += '(';
       if (old && gives_input_gradient(what.kind))
         text += std::to_string(what.stage) + (what.kind == pass_kind::backward ? "BW" : "B")
                 + std::to_string(what.micro_batch);
       else
         text += to_string(what);
-      if (closes) text += ")OVERLAP_F_B";
-      closes = opens;
+      if (has_word && is_second) text += ")OVERLAP_F_B";
+      before = t.slot;
     }
     text += '\n';
   }
@@ -67,17 +82,18 @@ ASHLAR_INLINE csv_schedule read_pytorch_csv(csv_tokens const& tokens, csv_proble
     }
   if (problems.none())
     if (csv_routes const found = find_csv_routes(tokens, problems); problems.none()) {
-      std::vector<std::vector<pass>> orders;
-      for (auto const& line : tokens.lines) {
-        auto& order = orders.emplace_back();
-        for (csv_token const& t : line) order.push_back(t.what);
+      schedule s = schedule_without_passes(
+          placement(devices{static_cast<int>(tokens.lines.size())}, found.routes), found.route);
+      for (std::size_t d = 0; d < tokens.lines.size(); ++d) {
+        bool in_pair = false;
+        for (csv_token const& t : tokens.lines[d]) {
+          if (in_pair)
+            s.order[d].back().beside = t.what;
+          else
+            s.order[d].push_back({t.what});
+          in_pair = t.overlaps_next;
+        }
       }
-      schedule s =
-          schedule_from_orders(placement(devices{static_cast<int>(orders.size())}, found.routes),
-                               found.route, costs{}, orders);
-      for (std::size_t d = 0; d < orders.size(); ++d)
-        for (std::size_t i = 0; i + 1 < orders[d].size(); ++i)
-          if (tokens.lines[d][i].overlaps_next) overlap(s.order[d][i], s.order[d][i + 1]);
       s.mode = tokens.mode;
       if (diagnosis const d = order_walk(s).run(); !d.ok())
         csv_detail::add_untimed(tokens, d, problems);

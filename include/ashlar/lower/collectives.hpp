@@ -13,7 +13,7 @@
 
 namespace ashlar {
 
-// The step stands before the pass at position `before` of the device's order (or after all passes).
+// The step stands before the device's pass number `before` (or after all passes).
 // `time` is its place among the events between devices.
 struct collective {
   int before = 0;
@@ -28,7 +28,7 @@ struct collective {
 // scattered when that run ends.
 struct collective_order {
   dynamic_array<collective> steps;  // in the order of the stream
-  // By position: 1 if it opens a pair that cannot overlap, for want of a buffer.
+  // By pass: 1 if it opens a pair that cannot overlap, for want of a buffer.
   dynamic_array<char> split;
 };
 
@@ -37,7 +37,9 @@ class collective_order_builder {
  public:
   // `buffer(stage)` of weights and of gradients; `late(stage)`: its gradient is reduced at the end.
   constexpr collective_order_builder(schedule const& s, int device, int prefetch)
-      : s_(s), device_(device), order_(nth(s.order, device)), prefetch_(prefetch) {}
+      : s_(s), device_(device), prefetch_(prefetch) {
+    for (timed_pass const t : each_pass(nth(s.order, device))) passes_.push_back(t);
+  }
 
   // Times ascend from one step to the next, and no step is earlier than the ends of the passes that it
   // waits for. So no cycle of waits can arise when the events between devices are merged in by time. At
@@ -82,16 +84,23 @@ class collective_order_builder {
     int last = -1;
   };
 
-  constexpr int size() const { return static_cast<int>(order_.size()); }
-  constexpr timed_pass const& at(int i) const { return nth(order_, i); }
-  constexpr bool overlaps_next(int i) const { return at(i).opens_pair() && nth(made_.split, i) == 0; }
+  constexpr int size() const { return static_cast<int>(passes_.size()); }
+  constexpr timed_pass const& at(int i) const { return nth(passes_, i); }
+  constexpr bool opens_pair(std::size_t i) const {
+    return i + 1 < passes_.size() && passes_[i].slot == passes_[i + 1].slot;
+  }
+  constexpr bool overlaps_next(int i) const {
+    auto const at = static_cast<std::size_t>(i);
+    return opens_pair(at) && made_.split[at] == 0;
+  }
 
   template <class Buffer>
   constexpr void split_pairs(Buffer buffer_of) {
-    made_.split = dynamic_array<char>(order_.size(), 0);
-    for (std::size_t i = 0; i + 1 < order_.size(); ++i) {
-      int const a = order_[i].what.stage, b = order_[i + 1].what.stage;
-      if (order_[i].opens_pair() && a != b && buffer_of(a) == buffer_of(b)) made_.split[i] = 1;
+    made_.split = dynamic_array<char>(passes_.size(), 0);
+    for (std::size_t i = 0; i < passes_.size(); ++i) {
+      if (!opens_pair(i)) continue;
+      int const a = passes_[i].what.stage, b = passes_[i + 1].what.stage;
+      if (a != b && buffer_of(a) == buffer_of(b)) made_.split[i] = 1;
     }
   }
 
@@ -137,7 +146,7 @@ class collective_order_builder {
 
   schedule const& s_;
   int device_;
-  std::vector<timed_pass> const& order_;
+  dynamic_array<timed_pass> passes_;  // in their order
   int prefetch_;
   collective_order made_;
 };

@@ -36,7 +36,7 @@ struct offload_options {
 struct absence {
   pass forward;            // that keeps it
   tick made = 0;           // end of the forward
-  std::size_t reader = 0;  // the first pass that reads it, in its device's order,
+  std::size_t reader = 0;  // the slot of the first pass that reads it, in its device's order,
   tick needed = 0;         // and its start
   tick copy = 0;
   tick out = 0;  // start of the copy to the host
@@ -127,15 +127,14 @@ class host_copies {
     };
     for (pass const& what : o.forwards) leaves[number(what)] = 1;
     for (std::size_t d = 0; d < s.order.size(); ++d) {
-      for (std::size_t at = 0; at < s.order[d].size(); ++at) {
-        timed_pass const& t = s.order[d][at];
+      for (timed_pass const t : each_pass(s.order[d])) {
         pass const forward{pass_kind::forward, t.what.stage, t.what.micro_batch};
         if (is_part(t.what) || t.what.kind == pass_kind::forward || leaves[number(forward)] == 0)
           continue;
         leaves[number(forward)] = 0;  // no later pass is the first that reads it
         absent_[d].push_back({.forward = forward,
                               .made = ends.of(forward),
-                              .reader = at,
+                              .reader = static_cast<std::size_t>(t.slot - s.order[d].data()),
                               .needed = t.start,
                               .copy = o.copy_of(forward.stage)});
       }
@@ -155,7 +154,7 @@ class host_copies {
   // On another timeline of the same orders: a copy stands where it stood among the passes.
   constexpr void move_to(schedule const& from, schedule const& to, pass_ends const& ends) {
     for (std::size_t d = 0; d < absent_.size(); ++d) {
-      std::vector<timed_pass> const &old = from.order[d], &now = to.order[d];
+      std::vector<time_slot> const &old = from.order[d], &now = to.order[d];
       auto const moved = [&](tick time) {
         std::size_t at = 0;
         while (at < old.size() && old[at].start < time) ++at;

@@ -26,14 +26,13 @@ constexpr schedule without_instants(schedule s) {
   tick const unit = saturating_product(turn, static_cast<tick>(count));
 
   tick now = 0;
-  std::vector<std::vector<timed_pass>> order = s.order;
-  diagnosis const cycle = take_turns(s, [&](std::size_t d, std::size_t index, std::size_t together) {
-    for (std::size_t i = index; i < index + together; ++i)
-      order[d][i].start = shifted(stretched(order[d][i].start, unit), now);
+  std::vector<std::vector<time_slot>> order = s.order;
+  diagnosis const cycle = take_turns(s, [&](std::size_t d, std::size_t index) {
+    order[d][index].start = shifted(stretched(order[d][index].start, unit), now);
     now += turn;
   });
   if (!cycle.ok()) refuse(cycle);
-  s.order = static_cast<std::vector<std::vector<timed_pass>>&&>(order);
+  s.order = static_cast<std::vector<std::vector<time_slot>>&&>(order);
 
   auto const finer = [unit](tick time) { return time == 0 ? 1 : stretched(time, unit); };
   s.cost.passes.change_each([&](stage_cost& c) {

@@ -40,14 +40,13 @@ class lowering {
         out_(program_for(s, options), options.slots),
         sharing_(s, options, out_),
         late_(options.receives == receive_time::when_needed) {
-    std::size_t passes = 0;
-    for (auto const& order : s.order) passes += order.size();
+    std::size_t const passes = pass_count(s);
     // At most two transfers a pass and edge, five operands a pass on a chain.
     std::size_t const transfers = 4 * static_cast<std::size_t>(s.graph.link_count()) * s.route.size(),
                       others = 2 * static_cast<std::size_t>(s.stage_count());
     out_.reserve(passes + transfers + others, 5 * passes + transfers + others);
     for (auto const& order : s.order)
-      for (timed_pass const& t : order) out_.shape().add(t.what);
+      for (timed_pass const t : each_pass(order)) out_.shape().add(t.what);
     for (pass const& forward : options.offload.forwards) out_.shape().add_offload(forward);
   }
 
@@ -176,14 +175,16 @@ class lowering {
       if (!copies.empty()) write_copies(until);
       sharing_.write_ahead_of(position);
     };
-    int position = 0;
-    for (timed_pass const& t : nth(s_.order, device)) {
-      write_events(position, t.start);
-      out_.advance(t.start);
-      bool const overlaps = t.opens_pair() && !sharing_.is_split(static_cast<std::size_t>(position));
-      out_.write({.code = opcode::compute, .overlaps_next = overlaps, .what = t.what}, ends_.of(t.what));
-      ++position;
-    }
+    int position = 0;  // of a pass
+    for (time_slot const& t : nth(s_.order, device))
+      for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
+        write_events(position, t.start);
+        out_.advance(t.start);
+        bool const overlaps =
+            t.after(what) != nullptr && !sharing_.is_split(static_cast<std::size_t>(position));
+        out_.write({.code = opcode::compute, .overlaps_next = overlaps, .what = *what}, ends_.of(*what));
+        ++position;
+      }
     write_events(position, max_tick);
     sharing_.end_device();
     for (int job : nth(states_, device))

@@ -39,7 +39,7 @@ class receive_times {
     forwards_ = dynamic_array<tick>(values, max_tick);
     backwards_ = dynamic_array<tick>(values, max_tick);
     for (auto const& order : s.order)
-      for (timed_pass const& t : order) {
+      for (timed_pass const t : each_pass(order)) {
         if (t.what.kind == pass_kind::forward)
           nth(forwards_, row_of(t.what)) = t.start;
         else if (gives_input_gradient(t.what.kind))
@@ -100,14 +100,14 @@ class receive_times {
     }
     if (needed == max_tick) return e.time;
     tick const at = needed - s_.cost.transfer(e.source, e.target);
-    timed_pass const* const running = last_before(nth(s_.order, e.target), at);
+    time_slot const* const running = last_before(nth(s_.order, e.target), at);
     if (running == nullptr || s_.end_of(*running, e.target) <= at) return at;
     return running->start;
   }
 
   // The last pass that starts before `at`, or null.
   template <class Order>
-  static constexpr timed_pass const* last_before(Order const& order, tick at) {
+  static constexpr time_slot const* last_before(Order const& order, tick at) {
     std::size_t low = 0, high = order.size();
     while (low < high) {
       std::size_t const middle = low + (high - low) / 2;

@@ -42,7 +42,7 @@ class sharing_writer {
       out_.put(slot_kind::scalar, gradient_norm, out_.acquire(slot_kind::scalar));
   }
 
-  // Whether the pass at `position` of the device's order opens a pair that cannot overlap.
+  // Whether the device's pass number `position` opens a pair that cannot overlap.
   constexpr bool is_split(std::size_t position) const {
     return sharded_ && collectives_.split[position] != 0;
   }
@@ -69,7 +69,7 @@ class sharing_writer {
 
   // Writes what comes after all passes.
   constexpr void end_device() {
-    write_ahead_of(static_cast<int>(nth(s_.order, device_).size()));
+    write_ahead_of(static_cast<int>(pass_count(nth(s_.order, device_))));
     for (int group : late_) write_reduction(group);
     if (options_.step == optimizer_step::none || s_.mode == execution_mode::inference) return;
     if (options_.step == optimizer_step::after_norm) {

@@ -24,14 +24,14 @@ enum class transfer_order : unsigned char {
 // sweeps times devices.
 constexpr schedule one_by_one(schedule s) {
   s.cost = costs(stage_cost{});
-  std::vector<std::vector<timed_pass>> order = s.order;
+  std::vector<std::vector<time_slot>> order = s.order;
   tick now = 0;
-  diagnosis const cycle = take_turns(s, [&](std::size_t d, std::size_t index, std::size_t together) {
-    for (std::size_t i = index; i < index + together; ++i) order[d][i].start = now;
+  diagnosis const cycle = take_turns(s, [&](std::size_t d, std::size_t index) {
+    order[d][index].start = now;
     now = s.end_of(order[d][index], static_cast<int>(d));
   });
   if (!cycle.ok()) refuse(cycle);
-  s.order = static_cast<std::vector<std::vector<timed_pass>>&&>(order);
+  s.order = static_cast<std::vector<std::vector<time_slot>>&&>(order);
   return s;
 }
 

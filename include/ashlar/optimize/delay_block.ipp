@@ -129,7 +129,7 @@ ASHLAR_INLINE tick work_of_sequence(schedule const& s) {
   tick most = 0;
   for (int d = 0; d < s.device_count(); ++d) {
     tick work = 0;
-    for (timed_pass const& t : nth(s.order, d))
+    for (timed_pass const t : each_pass(nth(s.order, d)))
       work += t.what.micro_batch < count ? s.cost.of(t.what, d) : 0;
     most = max_of(most, work);
   }

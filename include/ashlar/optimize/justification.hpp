@@ -44,9 +44,12 @@ class justifier {
   // Searches orders for the passes of `s` within `limit`. Throws as the list scheduler does.
   justifier(schedule const& s, memory_limit const& limit, search_budget budget,
             search_watch watch = unwatched)
-      : s_(s), scheduler_(s, limit), budget_(budget), random_(budget.seed), watch_(watch) {
-    for (auto const& order : s.order) size_ += static_cast<std::int64_t>(order.size());
-  }
+      : s_(s),
+        scheduler_(s, limit),
+        budget_(budget),
+        size_(static_cast<std::int64_t>(pass_count(s))),
+        random_(budget.seed),
+        watch_(watch) {}
 
   schedule const& of() const { return s_; }
   precedence_graph const& passes() const { return scheduler_.passes(); }

@@ -47,8 +47,8 @@ ASHLAR_INLINE void justifier::consider(schedule const& s) {
   for (auto const& order : s.order)
     if (!order.empty()) first = min_of(first, order[0].start);
   for (std::size_t d = 0; d < s.order.size(); ++d)
-    for (std::size_t i = 0; i < s.order[d].size(); ++i)
-      nth(t.start, t.orders[d][i]) = s.order[d][i].start - first;
+    for (std::size_t i = 0; timed_pass const each : each_pass(s.order[d]))
+      nth(t.start, t.orders[d][i++]) = each.start - first;
   scheduler_.measure(t);
   objective_value ignored;
   keep(t, ignored);

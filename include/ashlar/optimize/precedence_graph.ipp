@@ -22,10 +22,10 @@ ASHLAR_INLINE precedence_graph::precedence_graph(schedule const& s, memory_model
     std::vector<int> stream_of(static_cast<std::size_t>(s.stage_count() * pass_kinds), nobody);
     int streams = 0;
     for (std::size_t i = 0; i < s.order[d].size(); ++i) {
-      timed_pass const& t = s.order[d][i];
+      time_slot const& t = s.order[d][i];
       site const where{.device = static_cast<int>(d), .index = static_cast<int>(i), .what = t.what};
       if (is_part(t.what)) refuse({.broken = rule::every_pass_is_known, .first = where});
-      if (t.overlaps >= 0) refuse({.broken = rule::overlapped_passes_are_a_pair, .first = where});
+      if (t.is_pair()) refuse({.broken = rule::overlapped_passes_are_a_pair, .first = where});
       auto const number = static_cast<int>(what.size());
       giver.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = number;
       orders[d].push_back(number);
@@ -64,7 +64,7 @@ ASHLAR_INLINE precedence_graph::device_orders precedence_graph::orders_of(schedu
   device_orders all(s.order.size());
   std::size_t count = 0;
   for (std::size_t d = 0; d < s.order.size(); ++d)
-    for (timed_pass const& t : s.order[d]) {
+    for (timed_pass const t : each_pass(s.order[d])) {
       site const where{.device = static_cast<int>(d), .what = t.what};
       int const x = number.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind));
       if (x == nobody || nth(what, x) != t.what)

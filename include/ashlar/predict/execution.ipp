@@ -96,7 +96,7 @@ inline costs costs_of(question const& q, std::vector<stage> const& stages,
 inline void must_train_alone(schedule const& s) {
   bool trains = s.mode == execution_mode::training && s.work.empty() && !s.graph.has_sizes();
   for (auto const& order : s.order)
-    for (timed_pass const& t : order) trains = trains && t.what.kind != pass_kind::recompute;
+    for (timed_pass const t : each_pass(order)) trains = trains && t.what.kind != pass_kind::recompute;
   if (!trains) throw unpredictable(requirement::schedule_trains_alone, 0);
 }
 
@@ -134,7 +134,7 @@ ASHLAR_INLINE std::vector<double> execution::micro_batches_on(int device) const 
   for (int stage = 0; stage < timed[0].stage_count(); ++stage) counts.push_back(0);
   for (std::size_t k = 0; k < timed.size(); ++k) {
     double const times = k > 0 ? -further : timed.size() > 1 ? 1 + further : 1;
-    for (timed_pass const& t : timed[k].order[static_cast<std::size_t>(device)])
+    for (timed_pass const t : each_pass(timed[k].order[static_cast<std::size_t>(device)]))
       if (t.what.kind == pass_kind::forward)
         counts[static_cast<std::size_t>(t.what.stage)] += times / timed[k].graph.sequence_chunks();
   }

@@ -16,13 +16,13 @@ ASHLAR_INLINE std::vector<std::vector<held_step>> held_activations(schedule cons
   must_have_form(s);
   bool trains = false;
   for (auto const& order : s.order)
-    for (timed_pass const& t : order) trains = trains || gives_weight_gradient(t.what.kind);
+    for (timed_pass const t : each_pass(order)) trains = trains || gives_weight_gradient(t.what.kind);
   memory_limit const counted = chunk_activations(0);
   held_memory passes(s, counted.memory, trains ? execution_mode::training : execution_mode::inference);
   std::vector<std::vector<held_step>> all;
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     std::vector<held_step> changes;
-    for (timed_pass const& t : s.order[d]) {
+    for (timed_pass const t : each_pass(s.order[d])) {
       if (t.what.kind == pass_kind::forward) changes.push_back({t.start, 1});
       if (byte_count const fewer = passes.given_back_by(t.what); fewer > 0)
         changes.push_back({s.end_of(t, static_cast<int>(d)), -static_cast<int>(fewer)});

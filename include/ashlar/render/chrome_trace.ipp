@@ -97,7 +97,7 @@ ASHLAR_INLINE std::string chrome_trace(schedule const& s, double tick_ns) {
   must_have_form(s);
   tick furthest = 1;
   for (std::size_t d = 0; d < s.order.size(); ++d)
-    for (timed_pass const& t : s.order[d])
+    for (timed_pass const t : each_pass(s.order[d]))
       for (tick const at : {t.start, s.end_of(t, static_cast<int>(d))})
         furthest = max_of(furthest, at < 0 ? -at : at);
   if (!(tick_ns > 0 && static_cast<double>(furthest) * tick_ns < static_cast<double>(max_tick)))

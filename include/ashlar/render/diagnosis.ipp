@@ -273,7 +273,10 @@ ASHLAR_INLINE std::string explain(diagnosis const& d, schedule const& s) {
   return render_detail::with_neighbours(
       d, static_cast<int>(s.order.size()), " ",
       [&](std::size_t device) { return s.order[device].size(); },
-      [&](std::size_t device, std::size_t i) { return to_string(s.order[device][i].what); },
+      [&](std::size_t device, std::size_t i) {
+        time_slot const& t = s.order[device][i];
+        return to_string(t.what) + (t.is_pair() ? ";" + to_string(t.beside) : "");
+      },
       explain(d) + (collides ? " by " + render_detail::count_of(d.number, "tick") : ""));
 }
 

@@ -14,7 +14,7 @@ ASHLAR_INLINE std::vector<needing_pass> needs_of(schedule const& s) {
   std::vector<needing_pass> all;
   pass_table<std::size_t> giver(s.stage_count(), s.micro_batch_count(), s.work.view(), nobody);
   for (std::size_t d = 0; d < s.order.size(); ++d)
-    for (timed_pass const& t : s.order[d]) {
+    for (timed_pass const t : each_pass(s.order[d])) {
       giver.at(t.what) = all.size();
       all.push_back({t.what, static_cast<int>(d), t.start, s.end_of(t, static_cast<int>(d)), {}});
     }

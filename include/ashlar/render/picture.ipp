@@ -92,15 +92,16 @@ ASHLAR_INLINE picture picture_of(schedule const& s) {
   drawn.rows = dynamic_array<dynamic_array<picture_box>>(s.order.size());
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     auto& row = drawn.rows[d];
-    for (timed_pass const& t : s.order[d]) {
+    for (timed_pass const t : each_pass(s.order[d])) {
       if (is_part(t.what)) {
         row.push_back({t.what, t.start, s.end_of(t, static_cast<int>(d))});
         continue;
       }
       auto const stage = static_cast<std::size_t>(t.what.stage);
       int const route = nth(s.route, t.what.micro_batch);
+      bool const opens_pair = t.slot->is_pair() && t.what.kind == pass_kind::forward;
       row.push_back({t.what, t.start, s.end_of(t, static_cast<int>(d)), chunk[d][stage],
-                     nth(shade, route)[stage], route, t.opens_pair()});
+                     nth(shade, route)[stage], route, opens_pair});
     }
   }
   render_detail::finish(drawn);

@@ -23,11 +23,13 @@ constexpr diagnosis check_taken_gradients(schedule const& s) {
   taken_gradients taken(s.work.view(), s.stage_count(), s.micro_batch_count());
   for (int d = 0; d < s.device_count() && !taken.empty(); ++d) {
     taken.begin_device();
-    int index = 0;
-    for (timed_pass const& t : nth(s.order, d))
-      if (diagnosis const found = taken.visit({.device = d, .index = index++, .what = t.what});
+    std::vector<time_slot> const& order = nth(s.order, d);
+    for (timed_pass const t : each_pass(order)) {
+      int const index = static_cast<int>(t.slot - order.data());
+      if (diagnosis const found = taken.visit({.device = d, .index = index, .what = t.what});
           !found.ok())
         return found;
+    }
     if (diagnosis const found = taken.end_device(); !found.ok()) return found;
   }
   return {};
@@ -43,38 +45,33 @@ constexpr diagnosis check_passes(schedule const& s, pass_ends& ends) {
   if (diagnosis const d = check_tables(s); !d.ok()) return d;
 
   for (std::size_t device = 0; device < s.order.size(); ++device) {
-    std::vector<timed_pass> const& order = s.order[device];
-    timed_pass const* const first = order.data();
-    for (std::size_t i = 0, count = order.size(); i < count; ++i) {
-      timed_pass const& t = first[i];
-      site const where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
+    time_slot const* const first = s.order[device].data();
+    for (std::size_t i = 0, count = s.order[device].size(); i < count; ++i) {
+      time_slot const& t = first[i];
+      site where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
       bool const works = t.what.kind == pass_kind::work;
       if (!works && !s.graph.has(t.what, m))
         return {.broken = rule::every_pass_is_known, .first = where};
       if (t.start <= -max_tick || t.start >= max_tick)
         return {.broken = rule::ticks_fit, .first = where, .number = t.start};
-      if (t.overlaps >= stage_count || (works && t.overlaps >= 0))
-        return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
+      if (!t.is_right()) return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
       if (works) {
         if (diagnosis const d = ends.work.enter(where, false, s.end_of(t, where.device)); !d.ok())
           return d;
         continue;
       }
-      if (int const right = s.device_of(t.what); right != where.device)
-        return {.broken = rule::pass_is_on_its_device,
-                .first = where,
-                .second = {.device = right, .what = t.what}};
-      if (t.overlaps >= 0) {
-        if (!is_paired_right(order, i))
-          return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
-        // A pass does not name its partner's chunk: unless pairs have a cost of their own, all are
-        // alike.
-        if (int const q = s.cost.passes.period(); q != 1 && !s.cost.passes.overlapped.are_given())
-          return wrong_size(s.cost.passes.micro_batches() != 0 ? table::micro_batch_costs
-                                                               : table::sequence_chunk_costs,
-                            q, 1);
+      if (t.is_pair() && !s.graph.has(t.beside, m))
+        return {.broken = rule::every_pass_is_known,
+                .first = {.device = where.device, .index = where.index, .what = t.beside}};
+      tick const end = s.end_of(t, where.device);
+      for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
+        where.what = *what;
+        if (int const right = s.device_of(*what); right != where.device)
+          return {.broken = rule::pass_is_on_its_device,
+                  .first = where,
+                  .second = {.device = right, .what = *what}};
+        if (!ends.passes.enter(*what, end)) return ends.passes.clash(where);
       }
-      if (!ends.passes.enter(t.what, s.end_of(t, where.device))) return ends.passes.clash(where);
     }
   }
   diagnosis d = ends.passes.complete(s.graph, m, s.mode);
@@ -95,30 +92,32 @@ constexpr diagnosis check_passes(schedule const& s) {
 constexpr diagnosis check(schedule const& s, pass_ends& ends) {
   if (diagnosis const d = check_passes(s, ends); !d.ok()) return d;
   for (std::size_t device = 0; device < s.order.size(); ++device) {
-    timed_pass const* const order = s.order[device].data();
+    time_slot const* const order = s.order[device].data();
     std::size_t const count = s.order[device].size();
     tick free = count == 0 ? 0 : order[0].start;
     for (std::size_t i = 0; i < count; ++i) {
-      pass const what = order[i].what;
-      site const where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = what};
-      if (order[i].start < free && !order[i].closes_pair())
+      time_slot const& t = order[i];
+      site where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
+      if (t.start < free)
         return {.broken = rule::passes_do_not_collide,
                 .first = where,
                 .second = {.device = where.device, .index = where.index - 1, .what = order[i - 1].what},
-                .number = free - order[i].start};
-      free = ends.of(what);
-      if (!s.work.empty())
-        if (diagnosis const d = ends.work.check_inputs(where, order[i].start, ends.passes); !d.ok())
-          return d;
-      if (what.kind == pass_kind::work) continue;
-      int const route = nth(s.route, what.micro_batch);
-      diagnosis const d = check_inputs(s.graph, s.cost, where, order[i].start, ends.passes,
-                                       [&](int stage) { return s.where.device_of(route, stage); });
-      if (!d.ok()) return d;
+                .number = free - t.start};
+      free = ends.of(t.what);
+      for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
+        where.what = *what;
+        if (!s.work.empty())
+          if (diagnosis const d = ends.work.check_inputs(where, t.start, ends.passes); !d.ok()) return d;
+        if (what->kind == pass_kind::work) continue;
+        int const route = nth(s.route, what->micro_batch);
+        diagnosis const d = check_inputs(s.graph, s.cost, where, t.start, ends.passes,
+                                         [&](int stage) { return s.where.device_of(route, stage); });
+        if (!d.ok()) return d;
+      }
     }
   }
   if (!s.cost.passes.has_instants()) return {};
-  return take_turns(s, [](std::size_t, std::size_t, std::size_t) {});
+  return take_turns(s, [](std::size_t, std::size_t) {});
 }
 
 constexpr diagnosis check(schedule const& s) {

@@ -32,7 +32,7 @@ constexpr schedule mirror(schedule s) {
 // or after.
 constexpr schedule shift(schedule s, tick by) {
   for (auto& order : s.order)
-    for (timed_pass& t : order) t.start = shifted(t.start, by);
+    for (time_slot& t : order) t.start = shifted(t.start, by);
   return s;
 }
 
@@ -56,11 +56,13 @@ constexpr schedule renumber_behind(schedule const& a, schedule b) {
   append(route, b.route);
   b.route = std::move(route);
   for (auto& order : b.order)
-    for (timed_pass& t : order)
+    for (time_slot& t : order) {
       if (t.what.kind == pass_kind::work)
         t.what = part_id{part_of(t.what).job + a.work.job_count(), part_of(t.what).part};
       else
         t.what.micro_batch += a.micro_batch_count();
+      if (t.is_pair()) t.beside.micro_batch += a.micro_batch_count();
+    }
   if (!a.work.empty() || !b.work.empty()) b.work = overlay(a.work, b.work, a.micro_batch_count());
   return b;
 }
@@ -72,15 +74,15 @@ constexpr schedule renumber_behind(schedule const& a, schedule b) {
 constexpr schedule merge(schedule const& a, schedule const& b) {
   schedule behind = renumber_behind(a, b);
   bool const has_instants = a.cost.passes.has_instants();
-  auto const takes_time = [&](schedule const& s, std::size_t d, timed_pass const& t) {
+  auto const takes_time = [&](schedule const& s, std::size_t d, time_slot const& t) {
     return s.end_of(t, static_cast<int>(d)) > t.start;
   };
   for (std::size_t d = 0; d < a.order.size(); ++d) {
-    std::vector<timed_pass> const &first = a.order[d], &second = behind.order[d];
-    std::vector<timed_pass> merged;
+    std::vector<time_slot> const &first = a.order[d], &second = behind.order[d];
+    std::vector<time_slot> merged;
     merged.reserve(first.size() + second.size());
     std::size_t next = 0;  // of the first
-    for (timed_pass const& t : second) {
+    for (time_slot const& t : second) {
       bool const goes_first = has_instants && !takes_time(behind, d, t);
       while (next < first.size() && first[next].start <= t.start
              && (!goes_first || first[next].start < t.start || !takes_time(a, d, first[next])))
@@ -115,12 +117,16 @@ constexpr schedule take(schedule s, micro_batches count) {
         refuse({.broken = rule::every_pass_is_present, .first = {.what = what}});
   while (s.micro_batch_count() > count.value) s.route.pop_back();
   s.cost.passes = of_micro_batches(std::move(s.cost.passes), count.value);
+  auto const stays = [&](pass const& what) {
+    return what.kind == pass_kind::work || what.micro_batch < count.value;
+  };
   for (auto& order : s.order) {
-    std::vector<timed_pass> kept;
-    for (timed_pass const& t : order)
-      if (t.what.kind == pass_kind::work || t.what.micro_batch < count.value) kept.push_back(t);
-    for (std::size_t i = 0; i < kept.size(); ++i)
-      if (!is_paired_right(kept, i)) kept[i] = {kept[i].what, kept[i].start};
+    std::vector<time_slot> kept;
+    for (time_slot const& t : order)
+      if (t.is_pair() && stays(t.beside) != stays(t.what))
+        kept.push_back({stays(t.what) ? t.what : t.beside, t.start});
+      else if (stays(t.what))
+        kept.push_back(t);
     order = std::move(kept);
   }
   return s;
@@ -140,8 +146,8 @@ constexpr schedule split_backward(schedule s) {
       return stage < stage_count && k < s.route.size() ? k * stage_count + stage : splits.size();
     };
     for (auto const& order : s.order)
-      for (timed_pass const& t : order)
-        if (t.what.kind == pass_kind::backward && t.overlaps < 0 && number(t.what) < splits.size())
+      for (time_slot const& t : order)
+        if (t.what.kind == pass_kind::backward && number(t.what) < splits.size())
           splits[number(t.what)] = 1;
     s.work = renamed(s.work, [&](pass what, bool) {
       if (what.kind == pass_kind::backward && number(what) < splits.size() && splits[number(what)] != 0)
@@ -150,9 +156,9 @@ constexpr schedule split_backward(schedule s) {
     });
   }
   for (std::size_t d = 0; d < s.order.size(); ++d) {
-    std::vector<timed_pass> split;
-    for (timed_pass t : s.order[d]) {
-      bool const fused = t.what.kind == pass_kind::backward && t.overlaps < 0;
+    std::vector<time_slot> split;
+    for (time_slot t : s.order[d]) {
+      bool const fused = t.what.kind == pass_kind::backward;
       if (fused) t.what.kind = pass_kind::backward_input;
       split.push_back(t);
       if (!fused) continue;
@@ -176,15 +182,15 @@ constexpr schedule recompute(schedule s, std::vector<int> const& again) {
     return what;
   });
   for (auto& order : s.order) {
-    std::vector<timed_pass> longer;
-    for (timed_pass const& t : order) {
-      bool const named = t.what.kind != pass_kind::work && contains(again, t.what.stage);
-      if (named && t.what.kind == pass_kind::recompute)
-        refuse({.broken = rule::no_pass_is_doubled,
-                .first = {.device = static_cast<int>(&order - s.order.data()), .what = t.what}});
-      if (named && gives_input_gradient(t.what.kind)) {
-        longer.push_back({{pass_kind::recompute, t.what.stage, t.what.micro_batch}, t.start});
-        if (t.closes_pair()) std::swap(longer[longer.size() - 2], longer.back());
+    std::vector<time_slot> longer;
+    for (time_slot const& t : order) {
+      for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
+        bool const named = what->kind != pass_kind::work && contains(again, what->stage);
+        if (named && what->kind == pass_kind::recompute)
+          refuse({.broken = rule::no_pass_is_doubled,
+                  .first = {.device = static_cast<int>(&order - s.order.data()), .what = *what}});
+        if (named && gives_input_gradient(what->kind))
+          longer.push_back({{pass_kind::recompute, what->stage, what->micro_batch}, t.start});
       }
       longer.push_back(t);
     }

@@ -43,9 +43,12 @@ constexpr bool is_mirror_symmetric(schedule const& s) {
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     if (s.order[d].size() != s.order[last - d].size()) return false;
     for (std::size_t i = 0; i < s.order[d].size(); ++i) {
-      timed_pass image = s.order[last - d][i];
-      if (image.what.micro_batch < 0 || image.what.micro_batch >= s.micro_batch_count()) return false;
-      image.what.micro_batch = nth(other, image.what.micro_batch);
+      time_slot image = s.order[last - d][i];
+      for (pass* what : {&image.what, image.is_pair() ? &image.beside : nullptr}) {
+        if (what == nullptr) continue;
+        if (what->micro_batch < 0 || what->micro_batch >= s.micro_batch_count()) return false;
+        what->micro_batch = nth(other, what->micro_batch);
+      }
       if (image != s.order[d][i]) return false;
     }
   }
@@ -77,7 +80,10 @@ constexpr schedule fold_in_half(schedule s) {
   while (s.order.size() > static_cast<std::size_t>(half)) s.order.pop_back();
   s.cost.on.speeds.resize(on.speeds.size() / 2);
   for (auto& order : s.order)
-    for (timed_pass& t : order) t.what.micro_batch = nth(rank, t.what.micro_batch);
+    for (time_slot& t : order) {
+      t.what.micro_batch = nth(rank, t.what.micro_batch);
+      if (t.is_pair()) t.beside.micro_batch = nth(rank, t.beside.micro_batch);
+    }
   return s;
 }
 

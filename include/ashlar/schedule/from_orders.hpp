@@ -24,21 +24,28 @@ constexpr schedule schedule_from_orders(placement where, std::vector<int> route,
   return s;
 }
 
-// Says which passes run as pairs, where only their starts are known: a forward and a backward (or one of
-// its two passes) of one device that start together, if the first takes time of its own. Nothing else
-// can. What goes with no costs is for checks to refuse.
+// Puts into one slot what runs as a pair, where only the starts of passes are known: a forward and,
+// behind it, a backward (or one of its two passes) of one device that start together, if the first takes
+// time of its own. Whatever else starts together collides, and what goes with no costs is for checks to
+// refuse, too. Linear.
 constexpr void find_pairs(schedule& s) {
   bool const has_instants = s.cost.passes.has_instants();
   if (has_instants && !check_form(s).ok()) return;
   for (std::size_t d = 0; d < s.order.size(); ++d) {
-    std::vector<timed_pass>& order = s.order[d];
-    for (std::size_t i = 1; i < order.size(); ++i) {
-      timed_pass &first = order[i - 1], &second = order[i];
-      if (first.start != second.start
-          || (has_instants && s.cost.of(first.what, static_cast<int>(d)) == 0))
-        continue;
-      overlap(first, second);
+    std::vector<time_slot> paired;
+    for (time_slot const& t : s.order[d]) {
+      if (!paired.empty()) {
+        time_slot& before = paired.back();
+        if (before.start == t.start && !before.is_pair() && !t.is_pair()
+            && before.what.kind == pass_kind::forward && is_backward(t.what.kind)
+            && !(has_instants && s.cost.of(before.what, static_cast<int>(d)) == 0)) {
+          before.beside = t.what;
+          continue;
+        }
+      }
+      paired.push_back(t);
     }
+    s.order[d] = std::move(paired);
   }
 }
 

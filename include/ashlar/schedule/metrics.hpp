@@ -36,8 +36,7 @@ constexpr std::vector<tick> busy(schedule const& s) {
   std::vector<tick> all;
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     tick sum = 0;
-    for (timed_pass const& t : s.order[d])
-      if (!t.closes_pair()) sum += s.end_of(t, static_cast<int>(d)) - t.start;
+    for (time_slot const& t : s.order[d]) sum += s.end_of(t, static_cast<int>(d)) - t.start;
     all.push_back(sum);
   }
   return all;
@@ -68,8 +67,8 @@ constexpr double overhead_within(schedule const& s, tick length) {
   tick most = 0;
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     tick own = 0;
-    for (timed_pass const& t : s.order[d])
-      if (t.what.kind != pass_kind::recompute && t.what.kind != pass_kind::work && !t.closes_pair())
+    for (time_slot const& t : s.order[d])
+      if (t.what.kind != pass_kind::recompute && t.what.kind != pass_kind::work)
         own += s.end_of(t, static_cast<int>(d)) - t.start;
     most = max_of(most, own);
   }
@@ -81,7 +80,7 @@ constexpr double overhead_span(schedule const& s) { return overhead_within(s, sp
 // Whether there is a pass that runs a forward again.
 constexpr bool recomputes(schedule const& s) {
   for (auto const& order : s.order)
-    for (timed_pass const& t : order)
+    for (time_slot const& t : order)
       if (t.what.kind == pass_kind::recompute) return true;
   return false;
 }
@@ -90,7 +89,7 @@ constexpr bool recomputes(schedule const& s) {
 constexpr std::vector<int> recomputed_stages(schedule const& s) {
   std::vector<int> again(static_cast<std::size_t>(s.stage_count()), 0), found;
   for (auto const& order : s.order)
-    for (timed_pass const& t : order)
+    for (timed_pass const t : each_pass(order))
       if (t.what.kind == pass_kind::recompute) ++nth(again, t.what.stage);
   for (int stage = 0; stage < s.stage_count(); ++stage)
     if (int const count = nth(again, stage);
@@ -121,7 +120,8 @@ constexpr std::vector<byte_count> peak_memory(schedule const& s, memory_model co
     byte_count held = saturating_sum(memory.resident_on(s.where, device),
                                      work_state_on(s.work.view(), work_bytes, device)),
                peak = held;
-    for (timed_pass const& t : s.order[d]) {  // passes of a device follow each other: order is enough
+    // Passes of a device follow each other: order is enough.
+    for (timed_pass const t : each_pass(s.order[d])) {
       held += passes.taken_by(t.what);
       peak = max_of(peak, held);
       held -= passes.given_back_by(t.what);
@@ -145,9 +145,10 @@ constexpr std::vector<int> peak_activations(schedule const& s) {
   bool const trains = s.mode == execution_mode::training;
   for (auto const& order : s.order) {
     int held = 0, peak = 0;
-    for (timed_pass const& t : order) {
+    for (time_slot const& t : order) {
       if (t.what.kind == pass_kind::forward && ++held > peak) peak = held;
-      if (trains ? gives_weight_gradient(t.what.kind) : t.what.kind == pass_kind::forward) --held;
+      pass_kind const ends = t.is_pair() ? t.beside.kind : t.what.kind;
+      if (trains ? gives_weight_gradient(ends) : ends == pass_kind::forward) --held;
     }
     peaks.push_back(peak);
   }

@@ -34,35 +34,35 @@ constexpr schedule relocate(schedule s, placement where) {
   for (std::size_t k = 0; k < s.route.size(); ++k) s.route[k] = static_cast<int>(k) / q % routes;
   // What a device takes, by start, end, and turn among all that start and end together.
   struct moved {
-    timed_pass pass;
+    time_slot slot;
     tick end;
     std::size_t turn;
   };
   std::vector<std::vector<moved>> orders(static_cast<std::size_t>(where.device_count()));
   std::size_t turn = 0;
-  auto const take = [&](std::size_t d, std::size_t index, std::size_t together) {
-    for (std::size_t i = index; i < index + together; ++i) {
-      timed_pass t = s.order[d][i];
-      tick const end = s.end_of(t, static_cast<int>(d));
-      t = {t.what, t.start};
-      int const route = nth(s.route, t.what.micro_batch);
-      nth(orders, where.device_of(route, t.what.stage)).push_back({t, end, turn++});
+  auto const take = [&](std::size_t d, std::size_t index) {
+    time_slot const& t = s.order[d][index];
+    tick const end = s.end_of(t, static_cast<int>(d));
+    for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
+      int const route = nth(s.route, what->micro_batch);
+      nth(orders, where.device_of(route, what->stage)).push_back({{*what, t.start}, end, turn++});
     }
   };
   bool const has_instants = s.cost.passes.has_instants();
   if (has_instants) {
     if (diagnosis const d = take_turns(s, take); !d.ok()) refuse(d);
   } else {
-    for (std::size_t d = 0; d < s.order.size(); ++d) take(d, 0, s.order[d].size());
+    for (std::size_t d = 0; d < s.order.size(); ++d)
+      for (std::size_t i = 0; i < s.order[d].size(); ++i) take(d, i);
   }
   auto const is_earlier = [&](moved const& a, moved const& b) {
-    if (a.pass.start != b.pass.start || !has_instants) return a.pass.start < b.pass.start;
+    if (a.slot.start != b.slot.start || !has_instants) return a.slot.start < b.slot.start;
     return a.end != b.end ? a.end < b.end : a.turn < b.turn;
   };
   s.order.assign(orders.size(), {});
   for (std::size_t d = 0; d < orders.size(); ++d) {
     merge_sort(orders[d], is_earlier);
-    for (moved const& each : orders[d]) s.order[d].push_back(each.pass);
+    for (moved const& each : orders[d]) s.order[d].push_back(each.slot);
   }
   s.where = std::move(where);
   return squeeze(std::move(s));

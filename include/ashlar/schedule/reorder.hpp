@@ -75,15 +75,15 @@ class gap_filler {
 
   // Notes the ends of a device's passes and what is held meanwhile.
   constexpr void enter(std::size_t device) {
-    std::vector<timed_pass> const& order = s_.order[device];
+    std::vector<time_slot> const& order = s_.order[device];
     int const m = s_.micro_batch_count();
     along_[device] = dynamic_array<companion>(order.size());
     companion* to = along_[device].data();
     int held = 0;
-    for (timed_pass const *t = order.data(), *const last = t + order.size(); t != last; ++t, ++to) {
+    for (time_slot const *t = order.data(), *const last = t + order.size(); t != last; ++t, ++to) {
       pass const what = t->what;
       bool const known = s_.graph.has(what, m);
-      if (!known || t->overlaps >= 0)
+      if (!known || t->is_pair())
         refuse({.broken = known ? rule::overlapped_passes_are_a_pair : rule::every_pass_is_known,
                 .first = {.device = static_cast<int>(device), .what = what}});
       if (t->start <= -max_tick || t->start >= max_tick)
@@ -103,8 +103,8 @@ class gap_filler {
   }
 
   constexpr void skip_until_last_in(std::size_t device) {
-    std::vector<timed_pass> const& order = s_.order[device];
-    timed_pass const *t = order.data() + next_[device], *const last = order.data() + order.size();
+    std::vector<time_slot> const& order = s_.order[device];
+    time_slot const *t = order.data() + next_[device], *const last = order.data() + order.size();
     while (t != last && t->start <= last_in_) ++t;
     next_[device] = static_cast<std::size_t>(t - order.data());
   }
@@ -118,7 +118,7 @@ class gap_filler {
     }
   }
   constexpr void update_due(std::size_t device) {
-    std::vector<timed_pass> const& order = s_.order[device];
+    std::vector<time_slot> const& order = s_.order[device];
     due_.set(device, next_[device] < order.size() ? order[next_[device]].start : max_tick);
   }
 
@@ -141,9 +141,9 @@ class gap_filler {
   // stage and kind, and such that the device never holds more than the most that any device did.
   // Recomputes stay, because they would hold more if they ran earlier.
   constexpr void move_up(std::size_t device, std::size_t index) {
-    timed_pass* const order = s_.order[device].data();
+    time_slot* const order = s_.order[device].data();
     companion* const along = along_[device].data();
-    timed_pass x = order[index];
+    time_slot x = order[index];
     int const stage = x.what.stage;  // apart: g++ compares pairs of fields by way of memory
     pass_kind const kind = x.what.kind;
     if (kind == pass_kind::recompute) return;
@@ -160,7 +160,7 @@ class gap_filler {
       if (at == 0 || along[at - 1].held + more > most_) break;
       if (along[at - 1].end <= ready)
         break;  // x may need it: with no time of its own, it may start then
-      timed_pass const& other = order[at - 1];
+      time_slot const& other = order[at - 1];
       if (other.what.stage == stage && other.what.kind == kind) break;
       before = other.start;
     }
@@ -176,7 +176,7 @@ class gap_filler {
 
   // After its last forward a device has all the memory that it needs, so weight passes may wait.
   constexpr void lift_weights(std::size_t device) {
-    std::vector<timed_pass>& order = s_.order[device];
+    std::vector<time_slot>& order = s_.order[device];
     dynamic_array<companion>& along = along_[device];
     std::size_t kept = order.size();
     while (kept > next_[device] && order[kept - 1].what.kind != pass_kind::forward) --kept;
@@ -199,14 +199,14 @@ class gap_filler {
   // Those of a stage keep their order, so one walk along the device for each of its stages finds all
   // gaps.
   constexpr void put_weights_back(std::size_t device) {
-    std::vector<timed_pass>& order = s_.order[device];
+    std::vector<time_slot>& order = s_.order[device];
     companion* const along = along_[device].data();
-    timed_pass const* const at = order.data();
+    time_slot const* const at = order.data();
     std::size_t const n = order.size();
     dynamic_array<std::size_t> next(static_cast<std::size_t>(s_.stage_count()), 0);  // to try
     for (std::size_t i = 0; i < n; ++i)
       if (at[i].what.kind == pass_kind::backward_weight) nth(next, at[i].what.stage) = i + 1;
-    dynamic_array<timed_pass> weights;
+    dynamic_array<time_slot> weights;
     dynamic_array<keyed_index> gaps;  // of the weights: in front of which pass
     for (std::size_t i = 0; i < n; ++i) {
       pass const of = at[i].what, weight{pass_kind::backward_weight, of.stage, of.micro_batch};
@@ -228,7 +228,7 @@ class gap_filler {
               .first = {.device = static_cast<int>(device), .what = {pass_kind::backward_input, 0, 0}}});
     sort_by_key(gaps);
     order.resize(n + weights.size());
-    timed_pass *from = order.data() + n, *to = order.data() + order.size();
+    time_slot *from = order.data() + n, *to = order.data() + order.size();
     for (std::size_t i = weights.size(); i > 0; --i) {
       while (from - order.data() > gaps[i - 1].key) *--to = *--from;
       *--to = weights[gaps[i - 1].index];

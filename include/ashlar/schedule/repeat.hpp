@@ -20,8 +20,8 @@ namespace ashlar {
 // One device's cells, `instances` times: in each period those whose instance exists, by remainder.
 // A counting sort over the periods, or a comparing one where offsets lie very far apart: linear in
 // passes for every block whose offsets are not.
-constexpr std::vector<timed_pass> repeat_cells(block const& b, list_view<modulo_cell> cells,
-                                               tick instances) {
+constexpr std::vector<time_slot> repeat_cells(block const& b, list_view<modulo_cell> cells,
+                                              tick instances) {
   if (cells.empty()) return {};
   tick first = cells[0].quotient, last = first;
   for (modulo_cell const& f : cells) {
@@ -34,7 +34,7 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, list_view<modulo_
     tick start = f.quotient * b.interval + f.remainder;
     int const group = b.micro_batch_count();
     for (tick i = 0; i < instances; ++i) {
-      put(timed_pass{what, start});
+      put(time_slot{what, start});
       what.micro_batch += group;
       start += b.interval;
     }
@@ -42,15 +42,15 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, list_view<modulo_
 
   auto const spread_over = static_cast<std::size_t>(last - first);
   if (spread_over > 4 * length + 64) {
-    dynamic_array<timed_pass> copies;
+    dynamic_array<time_slot> copies;
     dynamic_array<keyed_index> by_start;
     for (modulo_cell const& f : cells)
-      for_each_copy(f, [&](timed_pass const& t) {
+      for_each_copy(f, [&](time_slot const& t) {
         by_start.push_back({t.start, copies.size()});
         copies.push_back(t);
       });
     sort_by_key(by_start);
-    std::vector<timed_pass> order;
+    std::vector<time_slot> order;
     for (keyed_index const& k : by_start) order.push_back(copies[k.index]);
     return order;
   }
@@ -68,19 +68,19 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, list_view<modulo_
     *n = filled;
     filled += live;
   }
-  std::vector<timed_pass> order(length);
-  timed_pass* const to = order.data();
+  std::vector<time_slot> order(length);
+  time_slot* const to = order.data();
   for (modulo_cell const& f : cells) {
     tick* place = next.data() + (f.quotient - first);
-    for_each_copy(f, [&](timed_pass const& t) { to[(*place++)++] = t; });
+    for_each_copy(f, [&](time_slot const& t) { to[(*place++)++] = t; });
   }
   return order;
 }
 
 // The orders of all devices. A function of its own, because nvcc's front end forgets to destroy what
 // stands beside a schedule that is returned.
-constexpr std::vector<std::vector<timed_pass>> repeat_devices(block const& b, tick instances) {
-  std::vector<std::vector<timed_pass>> orders;
+constexpr std::vector<std::vector<time_slot>> repeat_devices(block const& b, tick instances) {
+  std::vector<std::vector<time_slot>> orders;
   lists<modulo_cell> const cells = modulo_order(b);
   for (std::size_t d = 0; d < cells.size(); ++d) orders.push_back(repeat_cells(b, cells[d], instances));
   return orders;

@@ -15,20 +15,66 @@
 
 namespace ashlar {
 
-// A pass and its start in ticks. Its duration is the schedule's cost of the pass (for work, of that part
-// of the job), or of the pair if it shares its slot of time. A forward that overlaps a backward, an
-// input or a weight pass stands directly before it in the order; both start and end together, and each
-// names the other's stage (overlap() makes them a pair).
+// A piece of a device's time: one pass, or a forward and a backward, an input or a weight pass that run
+// as a pair. Both passes of a pair start and end together: no half of one can be put elsewhere. It lasts
+// for the schedule's cost of the pass (for work, of that part of the job), or of the pair.
+struct time_slot {
+  pass what;       // of a pair the forward
+  tick start = 0;  // in ticks
+  pass beside =
+      {};  // of a pair the other pass; as it is, or any other forward: there is none, `what` is alone
+
+  constexpr bool is_pair() const { return beside.kind != pass_kind::forward; }
+  // Whether it is one pass, or a pair of kinds that can be one.
+  constexpr bool is_right() const {
+    return !is_pair() || (what.kind == pass_kind::forward && is_backward(beside.kind));
+  }
+  // The other pass after `what` is done: for (pass const* x = &t.what; x != nullptr; x = t.after(x)) has
+  // all passes of a slot. Cheap to evaluate while compiling.
+  constexpr pass const* after(pass const* done) const {
+    return done == &what && is_pair() ? &beside : nullptr;
+  }
+
+  friend constexpr bool operator==(time_slot const&, time_slot const&) = default;
+};
+
+// A pass of a device's order, and the slot that it has, alone or with another.
 struct timed_pass {
+  time_slot const* slot = nullptr;
   pass what;
   tick start = 0;
-  int overlaps = -1;                       // stage of the other pass of the pair; -1: alone
-  pass_kind beside = pass_kind::backward;  // of a forward in a pair: the kind of the other pass
+};
 
-  constexpr bool opens_pair() const { return overlaps >= 0 && what.kind == pass_kind::forward; }
-  constexpr bool closes_pair() const { return overlaps >= 0 && what.kind != pass_kind::forward; }
+// for (timed_pass const t : each_pass(s.order[d])): the passes of a device in their order, of a pair the
+// forward first. Refers to the order.
+class each_pass {
+ public:
+  class iterator {
+   public:
+    constexpr iterator(time_slot const* slot) : slot_(slot) {}
+    constexpr timed_pass operator*() const {
+      return {slot_, is_second_ ? slot_->beside : slot_->what, slot_->start};
+    }
+    constexpr iterator& operator++() {
+      is_second_ = !is_second_ && slot_->is_pair();
+      if (!is_second_) ++slot_;
+      return *this;
+    }
+    friend constexpr bool operator==(iterator const&, iterator const&) = default;
 
-  friend constexpr bool operator==(timed_pass const&, timed_pass const&) = default;
+   private:
+    time_slot const* slot_;
+    bool is_second_ = false;
+  };
+
+  constexpr explicit each_pass(std::vector<time_slot> const& order)
+      : first_(order.data()), last_(order.data() + order.size()) {}
+
+  constexpr iterator begin() const { return first_; }
+  constexpr iterator end() const { return last_; }
+
+ private:
+  time_slot const *first_, *last_;
 };
 
 // Which device runs which pass when. check() says whether it is valid; lower() makes a program of it.
@@ -37,7 +83,7 @@ struct schedule {
   placement where;
   std::vector<int> route;  // of each micro-batch
   costs cost;
-  std::vector<std::vector<timed_pass>> order;  // by device
+  std::vector<std::vector<time_slot>> order;  // by device
   execution_mode mode = execution_mode::training;
   work_graph work =
       {};  // what other systems have filled in; collectives follow by themselves, in no order
@@ -53,42 +99,40 @@ struct schedule {
   constexpr int device_of(pass const& what) const {
     return where.device_of(nth(route, what.micro_batch), what.stage);
   }
-  // Of a pass on this device.
-  constexpr tick end_of(timed_pass const& t, int device) const {
-    bool const is_usual = t.overlaps < 0 && t.what.kind != pass_kind::work;
+  // Of a slot, or of a pass in one, on this device.
+  constexpr tick end_of(time_slot const& t, int device) const {
+    bool const is_usual = !t.is_pair() && t.what.kind != pass_kind::work;
     return t.start + (is_usual ? cost.of(t.what, device) : length_of_unusual(t, device));
   }
+  constexpr tick end_of(timed_pass const& t, int device) const { return end_of(*t.slot, device); }
 
   friend constexpr bool operator==(schedule const&, schedule const&) = default;
 
  private:
   // The same for work or a pair; a function of its own, so that compilers inline the rest.
-  constexpr tick length_of_unusual(timed_pass const& t, int device) const {
+  constexpr tick length_of_unusual(time_slot const& t, int device) const {
     if (t.what.kind == pass_kind::work) return work.view().duration(part_of(t.what));
-    pass const forward{pass_kind::forward, t.opens_pair() ? t.what.stage : t.overlaps, 0};
-    pass const backward{t.opens_pair() ? t.beside : t.what.kind,
-                        t.opens_pair() ? t.overlaps : t.what.stage, 0};
-    return cost.of_pair(forward, backward, device);
+    return cost.of_pair(t.what, t.beside, device);
   }
 };
 
-// Makes a forward and what stands behind it a pair, whether they can be one or not. Their starts stay.
-constexpr void overlap(timed_pass& forward, timed_pass& backward) {
-  forward.overlaps = backward.what.stage;
-  forward.beside = backward.what.kind;
-  backward.overlaps = forward.what.stage;
+// The same order without pairs: of each the forward, then the other pass, at the same start.
+constexpr std::vector<time_slot> without_pairs(std::vector<time_slot> const& order) {
+  std::vector<time_slot> apart;
+  for (timed_pass const t : each_pass(order)) apart.push_back({t.what, t.start});
+  return apart;
 }
 
-// Whether the pass at `index` of a device's order is alone or stands right in its pair.
-constexpr bool is_paired_right(std::vector<timed_pass> const& order, std::size_t index) {
-  timed_pass const& t = order[index];
-  if (t.overlaps < 0) return true;
-  bool const opens = t.opens_pair();
-  if (opens ? index + 1 == order.size() : index == 0) return false;
-  timed_pass const& other = order[opens ? index + 1 : index - 1];
-  pass_kind const kind = opens ? other.what.kind : t.what.kind;
-  return is_backward(kind) && kind == (opens ? t : other).beside && opens != other.opens_pair()
-         && other.start == t.start && other.what.stage == t.overlaps && t.what.stage == other.overlaps;
+// How many passes the devices run, those of pairs counted each. Linear in the slots.
+constexpr std::size_t pass_count(std::vector<time_slot> const& order) {
+  std::size_t count = order.size();
+  for (time_slot const& t : order) count += t.is_pair() ? 1 : 0;
+  return count;
+}
+constexpr std::size_t pass_count(schedule const& s) {
+  std::size_t count = 0;
+  for (auto const& order : s.order) count += pass_count(order);
+  return count;
 }
 
 // Its devices have no passes yet. Its stages form a chain.
@@ -97,7 +141,7 @@ constexpr schedule schedule_without_passes(placement where, std::vector<int> rou
           .where = where,
           .route = std::move(route),
           .cost = std::move(cost),
-          .order = std::vector<std::vector<timed_pass>>(static_cast<std::size_t>(where.device_count()))};
+          .order = std::vector<std::vector<time_slot>>(static_cast<std::size_t>(where.device_count()))};
 }
 
 }  // namespace ashlar

@@ -35,16 +35,18 @@ class order_walk {
   constexpr diagnosis run() {
     if (diagnosis const d = check_tables(s_); !d.ok()) return d;
     for (std::size_t d = 0; d < p_; ++d) {
-      std::vector<timed_pass> const& order = s_.order[d];
-      for (timed_pass const *t = order.data(), *const last = t + order.size(); t != last; ++t) {
-        auto const index = [&] { return static_cast<std::size_t>(t - order.data()); };
-        if (!s_.knows(t->what) || (t->what.kind == pass_kind::work && work_.is_collective(t->what)))
-          return {.broken = rule::every_pass_is_known, .first = at(d, index())};
-        if (t->overlaps >= 0 && !is_paired_right(order, index()))
-          return {.broken = rule::overlapped_passes_are_a_pair, .first = at(d, index())};
-        entry& own = ends_.at(t->what);
-        if (own.end == pending) return {.broken = rule::no_pass_is_doubled, .first = at(d, index())};
-        own.end = pending;
+      std::vector<time_slot> const& order = s_.order[d];
+      for (time_slot const *t = order.data(), *const last = t + order.size(); t != last; ++t) {
+        auto const here = [&](pass const& what) { return at(d, t - order.data(), what); };
+        if (!t->is_right())
+          return {.broken = rule::overlapped_passes_are_a_pair, .first = here(t->what)};
+        for (pass const* what = &t->what; what != nullptr; what = t->after(what)) {
+          if (!s_.knows(*what) || (what->kind == pass_kind::work && work_.is_collective(*what)))
+            return {.broken = rule::every_pass_is_known, .first = here(*what)};
+          entry& own = ends_.at(*what);
+          if (own.end == pending) return {.broken = rule::no_pass_is_doubled, .first = here(*what)};
+          own.end = pending;
+        }
       }
     }
     for (work_edge const& e : work_.into)
@@ -72,21 +74,20 @@ class order_walk {
     int waiter = nobody;  // first of a list through next_waiter_
   };
 
-  constexpr site at(std::size_t device, std::size_t index) const {
-    return {.device = static_cast<int>(device),
-            .index = static_cast<int>(index),
-            .what = s_.order[device][index].what};
+  template <class Index>
+  static constexpr site at(std::size_t device, Index index, pass const& what) {
+    return {.device = static_cast<int>(device), .index = static_cast<int>(index), .what = what};
   }
 
   // Runs the device's passes until one has to wait.
   constexpr void advance(std::size_t device, dynamic_array<std::size_t>& awake) {
-    timed_pass* const order = s_.order[device].data();
+    time_slot* const order = s_.order[device].data();
     std::size_t const count = s_.order[device].size();
     for (std::size_t& i = next_[device]; i < count; ++i) {
       tick start = free_[device];
       entry* missing = earliest(order[i].what, start);
-      bool const pair = order[i].overlaps >= 0;
-      if (pair && missing == nullptr) missing = earliest(order[i + 1].what, start);
+      bool const pair = order[i].is_pair();
+      if (pair && missing == nullptr) missing = earliest(order[i].beside, start);
       if (missing != nullptr) {
         next_waiter_[device] = missing->waiter;
         missing->waiter = static_cast<int>(device);
@@ -95,9 +96,7 @@ class order_walk {
       order[i].start = start;
       free_[device] = s_.end_of(order[i], static_cast<int>(device));
       finish(order[i].what, free_[device], awake);
-      if (!pair) continue;
-      order[++i].start = start;
-      finish(order[i].what, free_[device], awake);
+      if (pair) finish(order[i].beside, free_[device], awake);
     }
   }
 
@@ -134,24 +133,24 @@ class order_walk {
   }
 
   constexpr diagnosis stuck(std::size_t device) {
-    site blocked = at(device, next_[device]);
+    time_slot const& waits = s_.order[device][next_[device]];
+    site blocked = at(device, next_[device], waits.what);
     tick ignored = 0;
-    if (s_.order[device][next_[device]].overlaps >= 0 && earliest(blocked.what, ignored) == nullptr)
-      blocked = at(device, next_[device] + 1);
+    if (waits.is_pair() && earliest(waits.what, ignored) == nullptr) blocked.what = waits.beside;
     diagnosis d{.broken = rule::order_has_no_cycle, .first = blocked};
     for (std::size_t other = 0; other < p_; ++other)
-      for (std::size_t i = next_[other]; i < s_.order[other].size(); ++i)
-        for_each_input(s_.graph, blocked.what, [&](ashlar::result r, int stage, int micro_batch) {
-          pass const candidate = s_.order[other][i].what;
-          if (candidate.micro_batch == micro_batch && candidate.stage == stage
-              && result_of(candidate.kind) == r)
-            d.second = at(other, i);
-        });
-    for_each_work_input(work_, blocked.what, [&](pass from, tick) {
-      for (std::size_t other = 0; other < p_; ++other)
-        for (std::size_t i = next_[other]; i < s_.order[other].size(); ++i)
-          if (s_.order[other][i].what == from) d.second = at(other, i);
-    });
+      for (std::size_t i = next_[other]; i < s_.order[other].size(); ++i) {
+        time_slot const& t = s_.order[other][i];
+        for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
+          for_each_input(s_.graph, blocked.what, [&](ashlar::result r, int stage, int micro_batch) {
+            if (what->micro_batch == micro_batch && what->stage == stage && result_of(what->kind) == r)
+              d.second = at(other, i, *what);
+          });
+          for_each_work_input(work_, blocked.what, [&](pass from, tick) {
+            if (*what == from) d.second = at(other, i, *what);
+          });
+        }
+      }
     return d;
   }
 

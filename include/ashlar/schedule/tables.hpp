@@ -23,16 +23,18 @@ constexpr diagnosis check_tables(schedule const& s) {
 }
 
 // check_tables, and every pass is one of a stage, micro-batch or job that exists, at a start within the
-// range of ticks: what it costs can be looked up. O(passes).
+// range of ticks, alone or a forward with a backward: what it costs can be looked up. O(passes).
 constexpr diagnosis check_form(schedule const& s) {
   if (diagnosis const d = check_tables(s); !d.ok()) return d;
   for (std::size_t device = 0; device < s.order.size(); ++device)
     for (std::size_t i = 0; i < s.order[device].size(); ++i) {
-      timed_pass const& t = s.order[device][i];
-      site const at{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
-      if (!s.knows(t.what)) return {.broken = rule::every_pass_is_known, .first = at};
-      if (t.overlaps >= s.stage_count())
-        return {.broken = rule::overlapped_passes_are_a_pair, .first = at};
+      time_slot const& t = s.order[device][i];
+      site at{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
+      if (!t.is_right()) return {.broken = rule::overlapped_passes_are_a_pair, .first = at};
+      for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
+        at.what = *what;
+        if (!s.knows(*what)) return {.broken = rule::every_pass_is_known, .first = at};
+      }
       if (t.start <= -max_tick || t.start >= max_tick)
         return {.broken = rule::ticks_fit, .first = at, .number = t.start};
     }

@@ -12,9 +12,9 @@
 namespace ashlar {
 
 // In sweep after sweep over the devices, each runs its next pass, or pair, if the inputs are there.
-// Calls run(device, index, passes) for each: no pass is run before what it waits for, whatever their
-// times say. Inputs that no pass of the schedule gives count as present. Of a schedule whose passes are
-// known and whose pairs stand right. Says where the orders wait for each other in a cycle
+// Calls run(device, index) for each slot: no pass is run before what it waits for, whatever their times
+// say. Inputs that no pass of the schedule gives count as present. Of a schedule whose passes are known.
+// Says where the orders wait for each other in a cycle
 // (rule::order_has_no_cycle, with the first pass that waits). Linear in the passes, and in sweeps times
 // devices.
 template <class Run>
@@ -22,25 +22,23 @@ constexpr diagnosis take_turns(schedule const& s, Run run) {
   work_view const work = s.work.view();
   pass_table<char> pending(s.stage_count(), s.micro_batch_count(), work, 0);
   std::size_t left = 0;
-  for (auto const& order : s.order)
-    for (timed_pass const& t : order) {
-      ++left;
-      pending.at(t.what) = 1;
-    }
+  for (auto const& order : s.order) {
+    left += order.size();
+    for (timed_pass const t : each_pass(order)) pending.at(t.what) = 1;
+  }
   dynamic_array<std::size_t> next(s.order.size(), 0);
   while (left > 0) {
     std::size_t const before = left;
     diagnosis stuck;
     for (std::size_t d = 0; d < s.order.size(); ++d) {
       if (next[d] == s.order[d].size()) continue;
-      timed_pass const* const t = &s.order[d][next[d]];
-      std::size_t const together = t->opens_pair() ? 2 : 1;
+      time_slot const& t = s.order[d][next[d]];
       bool ready = true;
-      for (std::size_t i = 0; i < together; ++i) {
-        for_each_input(s.graph, t[i].what, [&](result r, int stage, int micro_batch) {
+      for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
+        for_each_input(s.graph, *what, [&](result r, int stage, int micro_batch) {
           ready = ready && pending.at(micro_batch, stage, r) == 0;
         });
-        for_each_work_input(work, t[i].what,
+        for_each_work_input(work, *what,
                             [&](pass from, tick) { ready = ready && pending.at(from) == 0; });
       }
       if (!ready) {
@@ -48,13 +46,13 @@ constexpr diagnosis take_turns(schedule const& s, Run run) {
           stuck = {
               .broken = rule::order_has_no_cycle,
               .first = {
-                  .device = static_cast<int>(d), .index = static_cast<int>(next[d]), .what = t->what}};
+                  .device = static_cast<int>(d), .index = static_cast<int>(next[d]), .what = t.what}};
         continue;
       }
-      run(d, next[d], together);
-      for (std::size_t i = 0; i < together; ++i) pending.at(t[i].what) = 0;
-      next[d] += together;
-      left -= together;
+      run(d, next[d]);
+      for (pass const* what = &t.what; what != nullptr; what = t.after(what)) pending.at(*what) = 0;
+      ++next[d];
+      --left;
     }
     if (left == before) return stuck;
   }

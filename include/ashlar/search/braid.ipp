@@ -44,8 +44,8 @@ class braider {
 
   // Whether a pair that begins at this place helps; the longest of them first.
   bool pair_at(std::size_t d, std::size_t i) {
-    std::vector<timed_pass> const& order = now_.order[d];
-    auto const is_alone = [&](std::size_t at) { return at < order.size() && order[at].overlaps < 0; };
+    std::vector<time_slot> const& order = now_.order[d];
+    auto const is_alone = [&](std::size_t at) { return at < order.size() && !order[at].is_pair(); };
     auto const kind = [&](std::size_t at) { return order[at].what.kind; };
     auto const are_halves = [&](std::size_t at) {
       return is_alone(at) && is_alone(at + 1) && kind(at) == pass_kind::backward_input
@@ -69,21 +69,20 @@ class braider {
   // `count` passes from `first` on, if that helps.
   bool takes(std::size_t d, std::size_t first, std::size_t forward, std::size_t backward,
              std::size_t count) {
-    std::vector<timed_pass> const& order = now_.order[d];
-    timed_pass ahead{order[forward].what}, back{order[backward].what};
-    if (count == 3) back.what.kind = pass_kind::backward;
+    std::vector<time_slot> const& order = now_.order[d];
+    pass const ahead = order[forward].what;
+    pass back = order[backward].what;
+    if (count == 3) back.kind = pass_kind::backward;
     int const device = static_cast<int>(d);
     costs const& cost = now_.cost;
-    if (cost.of_pair(ahead.what, back.what, device)
-        >= cost.of(ahead.what, device) + cost.of(back.what, device))
+    if (cost.of_pair(ahead, back, device) >= cost.of(ahead, device) + cost.of(back, device))
       return false;
-    overlap(ahead, back);
     schedule tried = now_;
-    std::vector<timed_pass>& own = tried.order[d];
-    own[first] = ahead;
-    own[first + 1] = back;
-    if (count == 3) own.erase(own.begin() + static_cast<std::ptrdiff_t>(first) + 2);
-    for (auto const& each : tried.order) spent_ += static_cast<std::int64_t>(each.size());
+    std::vector<time_slot>& own = tried.order[d];
+    own[first] = {.what = ahead, .beside = back};
+    auto const behind = own.begin() + static_cast<std::ptrdiff_t>(first) + 1;
+    own.erase(behind, behind + static_cast<std::ptrdiff_t>(count) - 1);
+    spent_ += static_cast<std::int64_t>(pass_count(tried));
     if (!order_walk(tried).run().ok()) return false;
     tick const then = value(tried);
     if (then > reached_ || !is_within(tried, problem_.limit)) return false;

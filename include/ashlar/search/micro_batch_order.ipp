@@ -23,7 +23,7 @@ ASHLAR_INLINE ordered_micro_batches order_micro_batches(schedule const& s, order
     refuse(wrong_size(table::micro_batch_costs, m, s.micro_batch_count()));
   for (std::size_t d = 0; d < s.order.size(); ++d)
     for (std::size_t i = 0; i < s.order[d].size(); ++i)
-      if (s.order[d][i].overlaps >= 0)
+      if (s.order[d][i].is_pair())
         refuse({.broken = rule::overlapped_passes_are_a_pair,
                 .first = {.device = static_cast<int>(d),
                           .index = static_cast<int>(i),

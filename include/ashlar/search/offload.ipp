@@ -24,7 +24,7 @@ class device_stays {
              + static_cast<std::size_t>(what.micro_batch);
     };
     std::vector<char> is_read(static_cast<std::size_t>(s.stage_count()) * s.route.size(), 0);
-    for (timed_pass const& t : s.order[static_cast<std::size_t>(device)]) {
+    for (timed_pass const t : each_pass(s.order[static_cast<std::size_t>(device)])) {
       add(t.start, held.taken_by(t.what));
       add(s.end_of(t, device), -held.given_back_by(t.what));
       if (is_part(t.what) || t.what.kind == pass_kind::forward || is_read[number(t.what)] != 0) continue;
@@ -231,7 +231,7 @@ ASHLAR_INLINE offload_choice offload_share(schedule const& s, memory_model const
                                            host_link const& host, int percent) {
   return search_detail::choose_offload(s, memory, host, [&](search_detail::device_stays& stays, int d) {
     std::size_t forwards = 0;
-    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)])
+    for (timed_pass const t : each_pass(s.order[static_cast<std::size_t>(d)]))
       forwards += t.what.kind == pass_kind::forward;
     stays.fill(forwards * static_cast<std::size_t>(std::clamp(percent, 0, 100)) / 100);
     return true;

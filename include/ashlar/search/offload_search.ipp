@@ -123,8 +123,7 @@ ASHLAR_INLINE literal_optional<offloaded_schedule> search_offloaded(
   // Passes may also wait for copies. What a program takes with messages on its links is not known here.
   if (budget.aim != objective::program && !starts.empty()) {
     paged_order const paging(starts[0], problem.limit, host);
-    std::int64_t passes = 1;
-    for (auto const& order : starts[0].order) passes += static_cast<std::int64_t>(order.size());
+    auto const passes = 1 + static_cast<std::int64_t>(pass_count(starts[0]));
     std::int64_t const moves = half / passes / static_cast<std::int64_t>(starts.size());
     std::vector<pass> away;
     for (schedule& s : starts) {

@@ -33,7 +33,7 @@ class paged_order::walk {
       moved = false;
       for (std::size_t d = 0; d < devices_.size(); ++d)
         while (devices_[d].next < s_.order[d].size()) {
-          timed_pass& t = s_.order[d][devices_[d].next];
+          time_slot& t = s_.order[d][devices_[d].next];
           if (!inputs_are_there(t, static_cast<int>(d))) break;
           if (!take(devices_[d], t, static_cast<int>(d))) return false;
           moved = true;
@@ -70,7 +70,7 @@ class paged_order::walk {
                  + number({pass_kind::forward, stage, micro_batch})];
   }
 
-  bool inputs_are_there(timed_pass& t, int d) {
+  bool inputs_are_there(time_slot& t, int d) {
     bool are_there = true;
     t.start = devices_[static_cast<std::size_t>(d)].free;
     for_each_input(s_.graph, t.what, [&](result r, int stage, int micro_batch) {
@@ -105,7 +105,7 @@ class paged_order::walk {
     return true;
   }
 
-  bool take(device& on, timed_pass& t, int d) {
+  bool take(device& on, time_slot& t, int d) {
     pass const forward{pass_kind::forward, t.what.stage, t.what.micro_batch};
     value& own = of(forward);
     tick since = 0;
@@ -152,7 +152,7 @@ ASHLAR_INLINE paged_order::paged_order(schedule const& s, memory_limit const& li
     largest = std::max(largest, own.stash);
   }
   for (auto const& order : s.order)
-    for (timed_pass const& t : order) is_possible_ = is_possible_ && t.overlaps < 0;
+    for (time_slot const& t : order) is_possible_ = is_possible_ && !t.is_pair();
   for (int d = 0; d < s.device_count(); ++d) {
     byte_count const room = limit.free_on(s.where, d) / largest;
     is_possible_ = is_possible_ && room >= 1;
@@ -184,7 +184,7 @@ ASHLAR_INLINE bool improve_paged(paged_order const& paging, schedule& s, std::ve
     auto& order = other.order[draw(other.order.size())];
     if (order.size() < 2) continue;
     std::size_t const from = draw(order.size()), to = draw(order.size());
-    timed_pass const moved = order[from];
+    time_slot const moved = order[from];
     order.erase(order.begin() + static_cast<std::ptrdiff_t>(from));
     order.insert(order.begin() + static_cast<std::ptrdiff_t>(to), moved);
     if (!paging.time(other, leaving)) continue;

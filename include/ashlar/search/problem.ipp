@@ -82,7 +82,7 @@ ASHLAR_INLINE diagnosis check_start(search_problem const& problem, schedule cons
   for (int const stage : recomputed_stages(s))
     nth(again, stage) = problem.limit.memory.of(stage).recomputes() ? 1 : 0;
   for (auto const& order : s.order)
-    for (timed_pass const& t : order)
+    for (timed_pass const t : each_pass(order))
       if (t.what.kind >= pass_kind::work
           || (t.what.kind == pass_kind::recompute && nth(again, t.what.stage) == 0))
         return {.broken = rule::every_pass_is_known, .first = {.what = t.what}};

@@ -61,8 +61,7 @@ ASHLAR_INLINE search_start::search_start(search_problem const& problem) {
 
 ASHLAR_INLINE void search_start::add(search_problem const& problem, schedule s) {
   if (diagnosis const d = check_start(problem, s); !d.ok()) refuse(d);
-  for (auto& order : s.order)
-    for (timed_pass& t : order) t = {t.what, t.start};
+  for (auto& order : s.order) order = without_pairs(order);
   s.where = problem.where;
   for (int& route : s.route) route = 0;
   std::vector<int> left = recomputed_stages(problem), again;

@@ -45,7 +45,7 @@ ASHLAR_INLINE std::vector<published_schedule> published_on(placement const& wher
         continue;
       bool pairs = false;
       for (auto const& order : unit.order)
-        for (timed_pass const& t : order) pairs = pairs || t.overlaps >= 0;
+        for (time_slot const& t : order) pairs = pairs || t.is_pair();
       if (recomputes(unit) || pairs != (paired == paired_entries::alone)) continue;
       shape.cost = cost;
       found.push_back({listed, pairs ? e.make(shape) : split_backward(e.make(shape))});

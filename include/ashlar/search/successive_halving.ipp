@@ -67,8 +67,7 @@ ASHLAR_INLINE halving_result successive_halving(schedule const& s, std::vector<s
                                                 memory_limit const& limit, search_budget budget,
                                                 search_watch watch, task_runner for_each_task) {
   constexpr std::size_t rounds = 4, trial_part = 8;
-  std::int64_t size = 1;
-  for (auto const& order : s.order) size += static_cast<std::int64_t>(order.size());
+  std::int64_t const size = 1 + static_cast<std::int64_t>(pass_count(s));
   std::size_t const count = search_count(budget.passes, size, is_long(s));
   auto const started = [&](std::int64_t passes, std::uint64_t seed) {
     search_budget part = budget;

@@ -57,16 +57,15 @@ class delayed_paths {
 
   void number_passes() {
     for (std::size_t d = 0; d < s_.order.size(); ++d)
-      for (timed_pass const& t : s_.order[d]) {
-        if (!t.closes_pair()) {
-          length_.push_back(s_.end_of(t, static_cast<int>(d)) - t.start);
-          device_.push_back(static_cast<int>(d));
-        }
-        node_.at(t.what) = static_cast<int>(length_.size()) - 1;
+      for (time_slot const& t : s_.order[d]) {
+        for (pass const* what = &t.what; what != nullptr; what = t.after(what))
+          node_.at(*what) = static_cast<int>(length_.size());
+        length_.push_back(s_.end_of(t, static_cast<int>(d)) - t.start);
+        device_.push_back(static_cast<int>(d));
       }
     what_ = lists<pass>(length_.size(), [&](auto add) {
       for (auto const& order : s_.order)
-        for (timed_pass const& t : order) add(node_.at(t.what), t.what);
+        for (timed_pass const t : each_pass(order)) add(node_.at(t.what), t.what);
     });
   }
 

@@ -70,8 +70,9 @@ ASHLAR_INLINE tick time_of_step(layered_model const& model, pipeline_choice cons
     std::vector<tick> ready;
     std::vector<char> met(static_cast<std::size_t>(s.stage_count()), 0);
     for (std::size_t i = order.size(); i-- > 0;) {
-      if (!gives_weight_gradient(order[i].what.kind)) continue;
-      char& seen = nth(met, order[i].what.stage);
+      pass const adds = order[i].is_pair() ? order[i].beside : order[i].what;
+      if (!gives_weight_gradient(adds.kind)) continue;
+      char& seen = nth(met, adds.stage);
       if (seen != 0) continue;
       seen = 1;
       ready.push_back(s.end_of(order[i], d));

@@ -91,8 +91,8 @@ constexpr schedule balance_experts(schedule s, std::vector<int> const& stages_wi
     // An add is wanted when its counts are known, and no later than its own backward.
     std::vector<tick> known(static_cast<std::size_t>(m), 0), used = known;
     tick last_known = 0;
-    timed_pass first_back{{}, max_tick};
-    for (timed_pass const& t : nth(s.order, device)) {
+    timed_pass first_back{.what = {}, .start = max_tick};
+    for (timed_pass const t : each_pass(nth(s.order, device))) {
       if (is_part(t.what) || t.what.stage != stage) continue;
       int const micro_batch = t.what.micro_batch;
       auto const k = static_cast<std::size_t>(micro_batch);

@@ -56,7 +56,7 @@ constexpr schedule clip_micro_batches(schedule s, clipping_costs const& ticks = 
   std::vector<tick> there(index(stage_count * m), 0), on_device(index(s.device_count() * m), 0),
       everywhere(index(m), 0);
   for (int d = 0; d < s.device_count(); ++d)
-    for (timed_pass const& t : s.order[index(d)]) {
+    for (timed_pass const t : each_pass(s.order[index(d)])) {
       if (!gives_weight_gradient(t.what.kind)) continue;
       int const k = t.what.micro_batch;
       tick const end = s.end_of(t, d);

@@ -33,7 +33,7 @@ constexpr std::vector<double> coverage(schedule const& s, stage_id stage, tick d
   };
   std::vector<times> of(s.route.size());
   for (int d = 0; d < s.device_count(); ++d)
-    for (timed_pass const& t : nth(s.order, d)) {
+    for (timed_pass const t : each_pass(nth(s.order, d))) {
       if (is_part(t.what) || t.what.stage != stage.value) continue;
       times& own = nth(of, t.what.micro_batch);
       if (t.what.kind == pass_kind::forward) own.known = s.end_of(t, d) + delay;

@@ -18,15 +18,15 @@ class timed_work {
  public:
   explicit constexpr timed_work(schedule const& s) : items_(s.order.size()) {
     for (std::size_t d = 0; d < items_.size(); ++d)
-      for (timed_pass const& t : s.order[d]) items_[d].push_back({t.start, passes, t});
+      for (time_slot const& t : s.order[d]) items_[d].push_back({t.start, passes, t});
   }
 
   constexpr void add(int device, tick time, int rank, pass what) {
     nth(items_, device).push_back({time, rank, {what, time}});
   }
 
-  constexpr std::vector<std::vector<timed_pass>> orders() {
-    std::vector<std::vector<timed_pass>> all(items_.size());
+  constexpr std::vector<std::vector<time_slot>> orders() {
+    std::vector<std::vector<time_slot>> all(items_.size());
     for (std::size_t d = 0; d < items_.size(); ++d) {
       merge_sort(items_[d], [](item const& a, item const& b) {
         return a.time != b.time ? a.time < b.time : a.rank < b.rank;
@@ -42,7 +42,7 @@ class timed_work {
   struct item {
     tick time = 0;
     int rank = 0;
-    timed_pass what;
+    time_slot what;
   };
   std::vector<std::vector<item>> items_;  // by device
 };

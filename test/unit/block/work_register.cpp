@@ -15,7 +15,7 @@ constexpr diagnosis judge(pass what, bool reads, bool recomputed = false, int de
   if (recomputed) s = recompute(s, {0});
   s.work = work_graph({{.parts = {{device, 1}}}},
                       {reads ? work_edge{what, {X, 0, 0}} : work_edge{{X, 0, 0}, what}});
-  std::vector<timed_pass>& order = s.order[static_cast<std::size_t>(device)];
+  std::vector<time_slot>& order = s.order[static_cast<std::size_t>(device)];
   order.insert(reads ? order.end() : order.begin(), {{X, 0, 0}, 0});
   return check_passes(s);
 }

@@ -26,7 +26,7 @@ TEST_CASE("k forwards and k backwards in turn") {
   schedule const s = catalog::k_f_k_b(graph, linear(devices{2}), micro_batches{6}, {2, 1});
   CHECK(check(s).ok());
   std::vector<int> first;
-  for (timed_pass const& t : s.order[0])
+  for (timed_pass const t : each_pass(s.order[0]))
     first.push_back(t.what.kind == pass_kind::forward ? t.what.micro_batch : -1 - t.what.micro_batch);
   CHECK(first == std::vector<int>({0, 1, 2, 3, -1, -2, 4, 5, -3, -4, -5, -6}));
   CHECK((s.order[1].size() == 6 && s.order[1][1].what == pass{pass_kind::backward, 1, 0}));

@@ -137,14 +137,14 @@ TEST_CASE("rounds number their micro-batches in the order in which the last stag
     s.rounds = rounds;
     int next = 0;
     schedule const made = catalog::find("breadth-first-hybrid")->make(s);
-    for (timed_pass const& t : made.order[1])
+    for (timed_pass const t : each_pass(made.order[1]))
       if (t.what.kind == F && t.what.stage == 3) CHECK(t.what.micro_batch == next++);
     CHECK(next == 8);
   }
 }
 
-std::vector<timed_pass> at_zero(std::vector<pass> const& passes) {
-  std::vector<timed_pass> order;
+std::vector<time_slot> at_zero(std::vector<pass> const& passes) {
+  std::vector<time_slot> order;
   for (pass const what : passes) order.push_back({what});
   return order;
 }

@@ -114,7 +114,7 @@ TEST_CASE("a backward of a shard that does not wait at the barrier is refused") 
     tick const meet = 2 + 5;
     int early = 0;
     for (auto& order : s.order)
-      for (timed_pass& t : order)
+      for (time_slot& t : order)
         if (t.what == pass{pass_kind::backward, 2, 0}) {
           CHECK(t.start == meet);
           t.start = meet - 1;

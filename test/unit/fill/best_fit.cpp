@@ -22,7 +22,7 @@ TEST_CASE("parts go where least is left") {
   CHECK(fill_steps(s, work, {.margin = 1}).steps[0] == 1);  // 5 goes after all
   CHECK(makespan(fill(s, work, {.margin = 1})) > makespan(s));
   // A part of 1 alone, too: after the first backward rather than in the longer time before it.
-  CHECK(fill(s, work_graph({{.parts = {{0, 1}}}}, {})).order[0][3] == timed_pass{{X, 0, 0}, 9});
+  CHECK(fill(s, work_graph({{.parts = {{0, 1}}}}, {})).order[0][3] == time_slot{{X, 0, 0}, 9});
 }
 
 // In each step device 0 idles for 5 ticks and for 1. Two parts of 5 wait for five and for two short
@@ -43,7 +43,7 @@ TEST_CASE("interlocked steps share their gaps") {
   work_graph const work({{.parts = {{2, 6}}}}, {{{F, 2, 0}, {X, 0, 0}}});
   // Too long for the end of a step, not for that and the beginning of the next.
   filling const f = fill_steps(s, work, {.interlocked = true});
-  CHECK((f.steps[2] == 1 && f.filled.order[2].back() == timed_pass{{X, 0, 0}, 8}));
+  CHECK((f.steps[2] == 1 && f.filled.order[2].back() == time_slot{{X, 0, 0}, 8}));
   CHECK((check(f.filled).ok() && makespan(s) == 12 && f.step == 12));
   CHECK(check(merge(f.filled, shift(f.filled, f.step))).ok());  // the next step does not wait
 }
@@ -53,7 +53,7 @@ TEST_CASE("what the pipeline waits for comes first") {
   // The last backward of device 0 waits for part 1; the longer part 0 leaves it the only place.
   work_graph const work({{.parts = {{0, 4}}}, {.parts = {{0, 3}}}}, {{{X, 1, 0}, {B, 0, 0}}});
   schedule const f = fill(s, work);
-  CHECK((check(f).ok() && f.order[0][2] == timed_pass{{X, 1, 0}, 2}));
+  CHECK((check(f).ok() && f.order[0][2] == time_slot{{X, 1, 0}, 2}));
 }
 
 TEST_CASE("work that cannot be there in time is refused") {

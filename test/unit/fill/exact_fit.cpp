@@ -27,7 +27,7 @@ TEST_CASE("the fewest steps") {
   // What reads the second forward of the last device fits between this step and the next.
   work_graph const late({{.parts = {{2, 6}}}}, {{{F, 2, 1}, {X, 0, 0}}});
   filling const g = fill_steps(s, late, {.policy = fill_policy::exact, .interlocked = true});
-  CHECK((g.steps[2] == 1 && g.filled.order[2].back() == timed_pass{{X, 0, 0}, 8}));
+  CHECK((g.steps[2] == 1 && g.filled.order[2].back() == time_slot{{X, 0, 0}, 8}));
   // Before a pass that reads it.
   work_graph const early({{.parts = {{0, 4}}}, {.parts = {{0, 3}}}}, {{{X, 1, 0}, {B, 0, 0}}});
   CHECK(fill(s, early, {.policy = fill_policy::exact}).order[0][2].what == pass{X, 1, 0});

@@ -24,7 +24,7 @@ constexpr std::vector<pass> passes_computed_by(program const& p, int device) {
 constexpr bool keeps_order(schedule const& s, program const& p) {
   for (int d = 0; d < s.device_count(); ++d) {
     std::vector<pass> order;
-    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)]) order.push_back(t.what);
+    for (timed_pass const t : each_pass(s.order[static_cast<std::size_t>(d)])) order.push_back(t.what);
     if (passes_computed_by(p, d) != order) return false;
   }
   return true;

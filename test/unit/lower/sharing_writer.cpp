@@ -162,10 +162,7 @@ TEST_CASE("a pair whose weights do not fit runs one after the other") {
   schedule s = schedule_from_orders(
       looped(devices{1}, chunks{2}), {0, 0}, {},
       {{{F, 0, 0}, {F, 1, 0}, {F, 0, 1}, {B, 1, 0}, {F, 1, 1}, {B, 0, 0}, {B, 1, 1}, {B, 0, 1}}});
-  for (std::size_t i : {2U, 4U}) {
-    s.order[0][i].overlaps = s.order[0][i + 1].what.stage;
-    s.order[0][i + 1].overlaps = s.order[0][i].what.stage;
-  }
+  for (std::size_t i : {2U, 3U}) pair_up(s, 0, i);
   s = squeeze(s);
   auto const pairs = [&](int buffers) {
     program const p =
@@ -194,8 +191,7 @@ TEST_CASE("a collective does not stand between the passes of a pair") {
                                       {B, 1, 1},
                                       {B, 0, 0},
                                       {B, 0, 1}}});
-  s.order[0][4].overlaps = 1;
-  s.order[0][5].overlaps = 0;
+  pair_up(s, 0, 4);
   program const p =
       lower(squeeze(s),
             {.data_ranks = 2, .sharding = sharding_level::full, .weight_buffers = 2, .prefetch = 0});

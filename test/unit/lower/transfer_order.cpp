@@ -95,7 +95,7 @@ TEST_CASE("pairs, one by one") {
       }
   // The forward is ready in the first sweep, the backward that it overlaps not before the second.
   schedule s = one_f_one_b(2, 2);
-  s.order[0] = {{{F, 0, 0}, 0}, {{F, 0, 1}, 0, 0}, {{B, 0, 0}, 0, 0}, {{B, 0, 1}, 0}};
+  s.order[0] = {{{F, 0, 0}, 0}, {{F, 0, 1}, 0, {B, 0, 0}}, {{B, 0, 1}, 0}};
   s = squeeze(s);
   REQUIRE(check(s).ok());
   CHECK(check(one_by_one(s)).ok());

@@ -131,7 +131,7 @@ TEST_CASE("a schedule as it is, unless there is a better one") {
   CHECK((search.found() && search.spent() == 0 && search.result() == s));  // begins at 0
   CHECK((search.best().makespan == makespan(s) && search.best().span == span(s)));
   schedule longer = s;
-  for (timed_pass& t : longer.order[0]) t.start += t.what.kind == W ? 7 : 0;
+  for (time_slot& t : longer.order[0]) t.start += t.what.kind == W ? 7 : 0;
   search.consider(longer);
   CHECK(search.result() == s);
   CHECK(search.justify(search.passes().orders, {}) >= search.judge(search.best()));

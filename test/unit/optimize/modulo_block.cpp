@@ -36,9 +36,9 @@ TEST_CASE("turns of a device give every pass its start") {
 // The block repeated as it is.
 schedule repeated(schedule s, modulo_block const& block) {
   for (auto& order : s.order) {
-    for (timed_pass& t : order) t.start = block.start_of(t.what);
+    for (time_slot& t : order) t.start = block.start_of(t.what);
     std::sort(order.begin(), order.end(),
-              [](timed_pass const& a, timed_pass const& b) { return a.start < b.start; });
+              [](time_slot const& a, time_slot const& b) { return a.start < b.start; });
   }
   return s;
 }

@@ -11,24 +11,34 @@ TEST_CASE("a schedule of which only the orders are known") {
   schedule const s = schedule_from_orders(linear(devices{2}), {0}, costs(stage_cost{1, 2, 3}, 4),
                                           {{{F, 0, 0}, {B, 0, 0}}, {{F, 1, 0}, {B, 1, 0}}});
   CHECK((s.device_count() == 2 && s.stage_count() == 2 && s.graph == chain(stages{2})));
-  CHECK(s.order[1][1] == timed_pass{{B, 1, 0}, 0});
-  CHECK((s.order[0].size() == 2 && s.order[0][0] == timed_pass{{F, 0, 0}, 0}));
+  CHECK(s.order[1][1] == time_slot{{B, 1, 0}, 0});
+  CHECK((s.order[0].size() == 2 && s.order[0][0] == time_slot{{F, 0, 0}, 0}));
 }
 
 TEST_CASE("passes that start together are a pair") {
   schedule s = schedule_from_orders(placement(devices{1}, {{0, 0}}), {0, 0}, costs(stage_cost{3, 2, 1}),
                                     {{{F, 0, 0}, {F, 1, 1}, {B, 0, 0}, {B, 1, 1}}});
-  std::vector<timed_pass>& order = s.order[0];
+  std::vector<time_slot>& order = s.order[0];
   for (auto const i : {1, 2}) order[static_cast<std::size_t>(i)].start = 3;
   order[3].start = 6;
+  schedule instants = s;
   find_pairs(s);
-  CHECK((order[1].opens_pair() && order[1].overlaps == 0 && order[2].overlaps == 1));
-  CHECK((order[0].overlaps == timed_pass{}.overlaps && order[3].overlaps == timed_pass{}.overlaps));
+  CHECK(order == std::vector<time_slot>{{{F, 0, 0}, 0}, {{F, 1, 1}, 3, {B, 0, 0}}, {{B, 1, 1}, 6}});
   // A pass that takes no time may start where the next does.
-  for (timed_pass& t : order) t.overlaps = timed_pass{}.overlaps;
-  s.cost.passes = stage_cost{0, 2, 1};
+  instants.cost.passes = stage_cost{0, 2, 1};
+  schedule const apart = instants;
+  find_pairs(instants);
+  CHECK(instants == apart);
+}
+
+TEST_CASE("what starts together and cannot be a pair stays apart, for checks to find") {
+  schedule s = schedule_from_orders(linear(devices{1}), {0, 0}, {},
+                                    {{{F, 0, 0}, {F, 0, 1}, {B, 0, 0}, {B, 0, 1}}});
+  find_pairs(s);  // all at 0
+  std::vector<time_slot> const order{{{F, 0, 0}, 0}, {{F, 0, 1}, 0, {B, 0, 0}}, {{B, 0, 1}, 0}};
+  CHECK(s.order[0] == order);
   find_pairs(s);
-  for (timed_pass const& t : order) CHECK(t.overlaps == timed_pass{}.overlaps);
+  CHECK(s.order[0] == order);
 }
 
 TEST_CASE("there must be an order for each device") {

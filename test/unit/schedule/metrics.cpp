@@ -48,10 +48,8 @@ TEST_CASE("a pair keeps its device busy once") {
     tick const alone = s.cost.of({F, 0, 0}, 0) + s.cost.of({B, 0, 0}, 0);
     for (std::size_t d = 0; d < 2; ++d) {
       tick sum = 0;
-      for (timed_pass const& t : s.order[d])
-        sum += t.overlaps < 0   ? s.cost.of(t.what, static_cast<int>(d))
-               : t.opens_pair() ? (together > 0 ? together : alone)
-                                : 0;
+      for (time_slot const& t : s.order[d])
+        sum += !t.is_pair() ? s.cost.of(t.what, static_cast<int>(d)) : together > 0 ? together : alone;
       CHECK(busy(s)[d] == sum);
     }
   }
@@ -112,7 +110,7 @@ TEST_CASE("what work reads is held until then") {
 // Leaves out a stage's passes of one micro-batch, or those of one kind.
 constexpr void drop_passes(schedule& s, int stage, int micro_batch, auto which) {
   for (auto& order : s.order)
-    std::erase_if(order, [&](timed_pass const& t) {
+    std::erase_if(order, [&](time_slot const& t) {
       return t.what.stage == stage && t.what.micro_batch == micro_batch && which(t.what.kind);
     });
 }

@@ -87,15 +87,15 @@ TEST_CASE("what starts in the steady state keeps its order") {
       schedule const s = of(devices{p}) | repeat(micro_batches{4 * p});
       schedule const r = s | reorder();
       tick through = max_tick, last_in = 0;
-      for (timed_pass const& t : s.order[0]) {
+      for (timed_pass const t : each_pass(s.order[0])) {
         if (t.what == pass{I, 0, 0}) through = t.start;
         if (t.what == pass{F, 0, 4 * p - 1}) last_in = t.start;
       }
       for (std::size_t d = 0; d < s.order.size(); ++d) {
         std::vector<pass> steady, kept;
-        for (timed_pass const& t : s.order[d])
+        for (timed_pass const t : each_pass(s.order[d]))
           if (t.start >= through && t.start <= last_in) steady.push_back(t.what);
-        for (timed_pass const& t : r.order[d])
+        for (timed_pass const t : each_pass(r.order[d]))
           if (std::find(steady.begin(), steady.end(), t.what) != steady.end()) kept.push_back(t.what);
         CHECK(kept == steady);
         CHECK(!steady.empty());
@@ -113,7 +113,7 @@ TEST_CASE("recomputes stay after what they stood after") {
 TEST_CASE("what cannot be reordered") {
   schedule const s = one_f_one_b(2, 2);
   schedule pair = s;
-  pair.order[0][1].overlaps = 0;
+  pair_up(pair, 0, 1);
   CHECK_BREAKS(overlapped_passes_are_a_pair, reorder(pair));
   CHECK_BREAKS(every_pass_is_known, reorder(with_work(s)));
   schedule unknown = s;

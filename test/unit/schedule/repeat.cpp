@@ -11,8 +11,8 @@ namespace {
 TEST_CASE("once: the block itself") {
   block const b = catalog::one_f_one_b(devices{2});
   schedule const s = b | repeat(micro_batches{1});
-  CHECK(s.order[0] == std::vector<timed_pass>{{{F, 0, 0}, 0}, {{B, 0, 0}, 4}});
-  CHECK(s.order[1] == std::vector<timed_pass>{{{F, 1, 0}, 1}, {{B, 1, 0}, 2}});
+  CHECK(s.order[0] == std::vector<time_slot>{{{F, 0, 0}, 0}, {{B, 0, 0}, 4}});
+  CHECK(s.order[1] == std::vector<time_slot>{{{F, 1, 0}, 1}, {{B, 1, 0}, 2}});
 }
 
 TEST_CASE("micro-batch i runs i intervals later") {
@@ -20,9 +20,9 @@ TEST_CASE("micro-batch i runs i intervals later") {
   CHECK((check(s).ok() && s.micro_batch_count() == 4));
   for (auto const& order : s.order) {
     CHECK(order.size() == 12);
-    for (timed_pass const& t : order) {
+    for (timed_pass const t : each_pass(order)) {
       tick first = 0;
-      for (timed_pass const& u : order)
+      for (timed_pass const u : each_pass(order))
         if (u.what == pass{t.what.kind, t.what.stage, 0}) first = u.start;
       CHECK(t.start == first + 3 * t.what.micro_batch);
     }
@@ -54,9 +54,9 @@ TEST_CASE("offsets that lie far apart") {
   for (std::size_t d = 0; d < 2; ++d)
     for (int k = 0; k < 3; ++k) {
       auto const at = static_cast<std::size_t>(k);
-      CHECK(s.order[d][at] == timed_pass{{F, static_cast<int>(d), k}, b.cells[2 * d].offset + 3 * k});
+      CHECK(s.order[d][at] == time_slot{{F, static_cast<int>(d), k}, b.cells[2 * d].offset + 3 * k});
       CHECK(s.order[d][at + 3]
-            == timed_pass{{B, static_cast<int>(d), k}, b.cells[2 * d + 1].offset + 3 * k});
+            == time_slot{{B, static_cast<int>(d), k}, b.cells[2 * d + 1].offset + 3 * k});
     }
 }
 

@@ -15,9 +15,9 @@ namespace {
 TEST_CASE("redundant bubbles go, the order stays") {
   schedule const s = one_f_one_b(2, 2);
   CHECK(s.order[0]
-        == std::vector<timed_pass>{{{F, 0, 0}, 0}, {{F, 0, 1}, 1}, {{B, 0, 0}, 4}, {{B, 0, 1}, 7}});
+        == std::vector<time_slot>{{{F, 0, 0}, 0}, {{F, 0, 1}, 1}, {{B, 0, 0}, 4}, {{B, 0, 1}, 7}});
   CHECK(s.order[1]
-        == std::vector<timed_pass>{{{F, 1, 0}, 1}, {{B, 1, 0}, 2}, {{F, 1, 1}, 4}, {{B, 1, 1}, 5}});
+        == std::vector<time_slot>{{{F, 1, 0}, 1}, {{B, 1, 0}, 2}, {{F, 1, 1}, 4}, {{B, 1, 1}, 5}});
   CHECK(squeeze(s) == s);
   CHECK(retime(s, s.cost) == s);
 }
@@ -105,7 +105,7 @@ TEST_CASE("orders that wait for each other in a cycle") {
 TEST_CASE("of a pair in a cycle the pass is named that waits") {
   schedule s = schedule_from_orders(linear(devices{1}), {0, 0}, {},
                                     {{{F, 0, 1}, {B, 0, 0}, {F, 0, 0}, {B, 0, 1}}});
-  s.order[0][0].overlaps = s.order[0][1].overlaps = 0;
+  pair_up(s, 0, 0);
   try {
     squeeze(s);
     FAIL("squeezed");
@@ -138,7 +138,7 @@ TEST_CASE("a schedule is moved through pipes that compose") {
   auto const squeezed = repeat(micro_batches{3}) | squeeze();  // an operation of its own
   CHECK((b | squeezed) == squeeze(repeat(b, micro_batches{3})));
   schedule s = repeat(b, micro_batches{3});
-  timed_pass const* const passes = s.order[0].data();
+  time_slot const* const passes = s.order[0].data();
   schedule const t = std::move(s) | squeeze() | retime({});
   CHECK((t.order[0].data() == passes && t == (b | squeezed)));  // moved, not copied
 }
@@ -181,7 +181,7 @@ TEST_CASE("both directions on devices of different speeds") {
     std::vector<tick> own = busy(alike), slow = busy(s);
     std::vector<tick> expected(own.size(), 0);
     for (int d = 0; d < s.device_count(); ++d)
-      for (timed_pass const& t : s.order[static_cast<std::size_t>(d)]) {
+      for (timed_pass const t : each_pass(s.order[static_cast<std::size_t>(d)])) {
         tick const parts = t.what.kind == pass_kind::backward ? 2 : 1;
         expected[static_cast<std::size_t>(d)] += d == 2 ? 3 * parts : parts;  // 2.5 ticks, rounded up
       }

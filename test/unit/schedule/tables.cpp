@@ -86,7 +86,7 @@ TEST_CASE("starts beyond the range of ticks") {
 // Without its input pass a weight pass would be lost on the way.
 TEST_CASE("reorder keeps every pass, or refuses") {
   schedule s = split_backward(one_f_one_b(2, 3));
-  std::vector<timed_pass>& order = s.order[1];
+  std::vector<time_slot>& order = s.order[1];
   for (std::size_t i = order.size(); i-- > 0;)
     if (order[i].what == pass{I, 1, 2}) order.erase(order.begin() + static_cast<std::ptrdiff_t>(i));
   CHECK_BREAKS(every_pass_is_present, reorder(s));

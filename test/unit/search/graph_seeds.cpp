@@ -60,7 +60,7 @@ TEST_CASE("seeds of a graph: kFkB over it, on the first route, with split backwa
     CHECK(s.route == std::vector<int>(8, 0));
     CHECK(s.cost == costs(stage_cost{}, 3));
     for (auto const& order : s.order)
-      for (timed_pass const& t : order) CHECK(t.what.kind != pass_kind::backward);
+      for (timed_pass const t : each_pass(order)) CHECK(t.what.kind != pass_kind::backward);
   }
   CHECK(graph_seeds(sized, where, micro_batches{4}, {}).size() == 4);  // all are four units
   // Longer turns hold more: with all in one turn, all that there is.

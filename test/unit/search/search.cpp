@@ -46,7 +46,7 @@ TEST_CASE("a schedule of one's own to begin with") {
   start.add(problem, catalog::find("dualpipev")->make({devices{3}, micro_batches{6}}));
   CHECK(check(start.seeds.back()).ok());
   for (auto const& order : start.seeds.back().order)
-    for (timed_pass const& t : order) CHECK((t.overlaps < 0 && t.what.kind != pass_kind::backward));
+    for (time_slot const& t : order) CHECK((!t.is_pair() && t.what.kind != pass_kind::backward));
   search_problem again = on_v_with(3, 6, limits::recomputing(chunk_activations(8), 6, {0, 1}, 0));
   start.add(again, own);
   CHECK(recomputed_stages(start.seeds.back()) == std::vector<int>{0, 1});

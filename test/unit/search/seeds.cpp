@@ -97,7 +97,7 @@ TEST_CASE("published schedules are made for the costs, valid and split") {
         CHECK(s.where == where);
         CHECK(s.micro_batch_count() == m);
         for (auto const& order : s.order)
-          for (timed_pass const& t : order)
+          for (timed_pass const t : each_pass(order))
             CHECK((t.what.kind == F || t.what.kind == I || t.what.kind == W));
         ++count;
       }

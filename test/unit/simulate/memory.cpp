@@ -183,7 +183,7 @@ TEST_CASE("what a program holds is what its schedule's memory model says") {
     schedule const s = c.schedule();
     bool pairs = false;  // of which a slot may be free before the other pass takes it
     for (auto const& order : s.order)
-      for (timed_pass const& t : order) pairs = pairs || t.overlaps >= 0;
+      for (time_slot const& t : order) pairs = pairs || t.is_pair();
     if (s.mode == execution_mode::inference || pairs) continue;
     simulation_options o = options_of(s);
     for (stage_memory const& m : each) {

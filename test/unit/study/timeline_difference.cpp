@@ -15,7 +15,7 @@ std::vector<paired_pass> paired(schedule const& measured, schedule const& planne
   std::vector<paired_pass> all;
   for (std::size_t d = 0; d < measured.order.size(); ++d)
     for (std::size_t i = 0; i < measured.order[d].size(); ++i) {
-      timed_pass const &m = measured.order[d][i], &p = planned.order[d][i];
+      time_slot const &m = measured.order[d][i], &p = planned.order[d][i];
       int const device = static_cast<int>(d);
       all.push_back(
           {m.what, device, m.start, measured.end_of(m, device), p.start, planned.end_of(p, device)});

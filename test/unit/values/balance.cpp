@@ -24,7 +24,7 @@ constexpr std::vector<double> shown(schedule const& s, int stage, int counts) {
   int const m = s.micro_batch_count(), totals = counts + 1 + m;
   std::vector<double> shares(static_cast<std::size_t>(m), 0.0);
   int added = 0;
-  for (timed_pass const& t : s.order[static_cast<std::size_t>(s.where.device_of(0, stage))]) {
+  for (timed_pass const t : each_pass(s.order[static_cast<std::size_t>(s.where.device_of(0, stage))])) {
     if (t.what.kind != X || t.what.stage != totals) continue;
     if (t.what.micro_batch < m)
       ++added;

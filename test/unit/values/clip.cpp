@@ -101,7 +101,7 @@ TEST_CASE("clip: sums of several stages and shards are refused") {
   // Stage 0 takes two micro-batches of stage 1 at once: their gradients are one.
   schedule larger = one_f_one_b(2, 2);
   larger.graph = in_micro_batches(larger.graph, {2, 1});
-  std::erase_if(larger.order[0], [](timed_pass const& t) { return t.what.micro_batch == 1; });
+  std::erase_if(larger.order[0], [](time_slot const& t) { return t.what.micro_batch == 1; });
   CHECK_BREAKS(taken_gradient_is_whole, clip_micro_batches(squeeze(larger)));
 }
 

@@ -47,7 +47,7 @@ TEST_CASE("the coverage is whole where all forwards come first") {
 TEST_CASE("nothing is covered where nothing goes back") {
   schedule s = one_f_one_b(2, 3);
   s.mode = execution_mode::inference;
-  for (auto& order : s.order) std::erase_if(order, [](timed_pass const& t) { return t.what.kind != F; });
+  for (auto& order : s.order) std::erase_if(order, [](time_slot const& t) { return t.what.kind != F; });
   CHECK(coverage(s, stage_id{1}) == share_list(3, 0.0));
   CHECK(mean_coverage(schedule{}, stage_id{0}) == 0);
 }
@@ -68,10 +68,10 @@ TEST_CASE("replicas are covered together") {
   int before = 0;
   tick start = 0;
   for (auto const& order : s.order)
-    for (timed_pass const& t : order)
+    for (timed_pass const t : each_pass(order))
       if (t.what == pass{B, 0, 1}) start = t.start;
   for (std::size_t d = 0; d < 2; ++d)
-    for (timed_pass const& t : s.order[d])
+    for (timed_pass const t : each_pass(s.order[d]))
       before += t.what.kind == F && t.what.stage == 0 && s.end_of(t, static_cast<int>(d)) <= start;
   CHECK((before == 2 && coverage(s, stage_id{0}, micro_batch_id{1}) == 1));
 }

@@ -18,8 +18,8 @@ TEST_CASE("work stands where it would if it took no time") {
   work.add(0, 3, 4, part(3));  // and that of a lower rank first
   work.add(0, 3, 5, part(4));
   std::vector<pass> order;
-  std::vector<std::vector<timed_pass>> const all = work.orders();
-  for (timed_pass const& t : all[0]) order.push_back(t.what);
+  std::vector<std::vector<time_slot>> const all = work.orders();
+  for (timed_pass const t : each_pass(all[0])) order.push_back(t.what);
   CHECK(order
         == std::vector<pass>{
             {F, 0, 0}, {B, 0, 0}, part(1), part(3), part(2), part(4), {F, 0, 1}, {B, 0, 1}, part(0)});

@@ -58,7 +58,7 @@ ASHLAR_INLINE schedule two_phase_schedule(two_phase const& shape,
     phase_times const& times = nth(by_device, s % p);
     each.push_back({.forward = shape.is_prefill(p, s) ? times.prefill : times.decode});
   }
-  std::vector<std::vector<timed_pass>> order(by_device.size());
+  std::vector<std::vector<time_slot>> order(by_device.size());
   auto const add = [&](int device, int stage, int unit) {
     nth(order, device).push_back({{pass_kind::forward, stage, unit}, 0});
   };
