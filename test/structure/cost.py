@@ -34,7 +34,7 @@ BUDGETS = {
     "run.hpp": 1085,  # refusals name their rule and table, views are checked before they are read, workers are referred to, <variant>
     "schedule.hpp": 726,  # costs by micro-batch; with reorder; what is moved or looked up is checked before
     "search.hpp": 1810,  # orders of micro-batches; what leaves for hosts; begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
-    "simulate.hpp": 1475,  # timelines are checked against their programs
+    "simulate.hpp": 1480,  # timelines are checked against their programs; slots of time
     "study.hpp": 1415,  # with bounds
     "values.hpp": 680,
 }
