@@ -8,7 +8,10 @@
 #include <ashlar/render/activations.hpp>
 #include <ashlar/render/html.hpp>
 #include <ashlar/render/html_acting.hpp>
+#include <ashlar/render/html_body.hpp>
+#include <ashlar/render/html_dark.hpp>
 #include <ashlar/render/html_drawing.hpp>
+#include <ashlar/render/html_light.hpp>
 #include <ashlar/render/html_style.hpp>
 #include <ashlar/render/json_text.hpp>
 #include <ashlar/render/known_bound.hpp>
@@ -36,33 +39,6 @@ std::string json_array(List const& list, Words words) {
 inline constexpr char const* html_policy =
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
     "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n";
-
-inline constexpr char const* html_body = R"html(
-<table><thead><tr><th>schedule</th><th>devices</th><th>micro-batches</th><th>makespan</th>
-<th title="no schedule of the same passes with the same memory takes less">no less than</th><th>gap</th>
-<th>bubble rate</th><th>peak activations</th></tr></thead><tbody id="numbers"></tbody></table>
-<form id="controls">
-<fieldset class="two">
-<label><input type="radio" name="mode" value="below" checked>one below the other</label>
-<label><input type="radio" name="mode" value="rows">device by device</label>
-<label><input type="radio" name="mode" value="over">overlaid</label>
-<label id="front" hidden><input type="checkbox" name="front">B in front</label>
-</fieldset>
-<fieldset><label><input type="checkbox" name="transfers">transfers</label>
-<label><input type="checkbox" name="memory">activations held</label></fieldset>
-<fieldset><button type="button" value="-" aria-label="zoom out">−</button>
-<button type="button" value="+" aria-label="zoom in">+</button>
-<button type="button" value="0">whole</button></fieldset>
-<span>wheel: zoom; drag: move; pointer: what a pass needs and gives</span>
-</form>
-<div id="legend"></div>
-<div id="frame"><svg id="plot" tabindex="0" role="img" aria-label="schedules over time"></svg></div>
-<div id="tip" hidden></div>
-)html";
-
-}  // namespace ashlar::render_detail
-
-namespace ashlar::render_detail {
 
 // Colours of every kind in every shade, and of numbers on them.
 ASHLAR_INLINE std::string html_colours(int shades) {

@@ -1,10 +1,11 @@
-// What the HTML page does when the reader points, zooms, drags and ticks. It comes after html_drawing,
-// whose names it uses.
+// Made by cmake/embed_page.cmake of cmake/page/acting.js: change that file.
 #pragma once
 
 namespace ashlar::render_detail {
 
 inline constexpr char const* html_acting = R"js(
+// What the page does when the reader points, zooms, drags and ticks. It comes after drawing.js, whose
+// names it uses.
 // ---- following data
 let shown = null;
 function mark(s, numbers, look) {

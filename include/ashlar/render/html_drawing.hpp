@@ -1,12 +1,13 @@
-// What the HTML page draws: the schedules that are embedded in it.
+// Made by cmake/embed_page.cmake of cmake/page/drawing.js: change that file.
 #pragma once
 
 namespace ashlar::render_detail {
 
-// Passes are listed device by device and so numbered, each as [kind, stage, micro-batch, wait, length,
-// needs, part, shade, route]: `wait` ticks after the end of the one before it; `needs` are differences
-// to the numbers of other passes of its schedule; what is 0 at the end is left out.
 inline constexpr char const* html_drawing = R"js(
+// What the page draws: the schedules that are embedded in it. Passes are listed device by device and so
+// numbered, each as [kind, stage, micro-batch, wait, length, needs, part, shade, route]: `wait` ticks
+// after the end of the one before it; `needs` are differences to the numbers of other passes of its
+// schedule; what is 0 at the end is left out.
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const by = id => document.getElementById(id);

@@ -1,14 +1,7 @@
-// The look of the HTML page.
+// Made by cmake/embed_page.cmake of cmake/page/style.css: change that file.
 #pragma once
 
 namespace ashlar::render_detail {
-
-inline constexpr char const* html_light =
-    ":root{color-scheme:light;--page:#fff;--ink:#1f2328;--faint:#57606a;--idle:#e9ecef;--rule:#6e7781;"
-    "--held:#c9d1da;--tip:#fff;--need:#c2185b;--give:#00796b;--twin:#1f2328}";
-inline constexpr char const* html_dark =
-    ":root{color-scheme:dark;--page:#0d1117;--ink:#e6edf3;--faint:#9da7b3;--idle:#21262d;--rule:#8b949e;"
-    "--held:#373e47;--tip:#161b22;--need:#ff7eb6;--give:#4fd1c5;--twin:#e6edf3}";
 
 inline constexpr char const* html_style = R"css(
 body{margin:0;padding:14px 18px;height:100vh;box-sizing:border-box;display:flex;flex-direction:column;

@@ -43,7 +43,8 @@ TEST_CASE("the passes of an order, with and without pairs") {
     CHECK(t.slot == &order[at < 2 ? at : at - 1]);
     ++at;
   }
-  CHECK((at == all.size() && pass_count(order) == all.size() && pass_count(std::vector<time_slot>{}) == 0));
+  CHECK((at == all.size() && pass_count(order) == all.size()
+         && pass_count(std::vector<time_slot>{}) == 0));
   std::vector<time_slot> const apart = without_pairs(order);
   REQUIRE(apart.size() == all.size());
   for (std::size_t i = 0; i < all.size(); ++i) CHECK(apart[i] == time_slot{all[i], starts[i]});
