@@ -32,7 +32,7 @@ struct time_slot {
   // The other pass after `what` is done: for (pass const* x = &t.what; x != nullptr; x = t.after(x)) has
   // all passes of a slot. Cheap to evaluate while compiling.
   constexpr pass const* after(pass const* done) const {
-    return done == &what && is_pair() ? &beside : nullptr;
+    return done == &what && beside.kind != pass_kind::forward ? &beside : nullptr;
   }
 
   friend constexpr bool operator==(time_slot const&, time_slot const&) = default;
@@ -49,12 +49,16 @@ struct timed_pass {
 // forward first. Refers to the order.
 class each_pass {
  public:
+  // Over the passes, slot by slot.
   class iterator {
    public:
+    // At the first pass of a slot, or behind the last slot.
     constexpr iterator(time_slot const* slot) : slot_(slot) {}
+    // The pass that it is at.
     constexpr timed_pass operator*() const {
       return {slot_, is_second_ ? slot_->beside : slot_->what, slot_->start};
     }
+    // On to the other pass of the slot, or to the next slot.
     constexpr iterator& operator++() {
       is_second_ = !is_second_ && slot_->is_pair();
       if (!is_second_) ++slot_;
@@ -67,6 +71,7 @@ class each_pass {
     bool is_second_ = false;
   };
 
+  // The passes of this order.
   constexpr explicit each_pass(std::vector<time_slot> const& order)
       : first_(order.data()), last_(order.data() + order.size()) {}
 
