@@ -38,7 +38,7 @@ constexpr schedule combined_one_f_one_b(shape const& s) {
     std::vector<time_slot>& order = nth(made.order, d);
     std::size_t i = warm_up_of(s, d, {.each_hop = 2, .more = 1}), kept = i;
     for (; i + 1 < order.size() && order[i].what.kind == pass_kind::forward; i += 2)
-      order[kept++] = {.what = order[i].what, .beside = order[i + 1].what};
+      order[kept++] = {order[i].what, 0, order[i + 1].what};
     for (; i < order.size(); ++i) order[kept++] = order[i];
     while (order.size() > kept) order.pop_back();
   }

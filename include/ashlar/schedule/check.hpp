@@ -48,7 +48,7 @@ constexpr diagnosis check_passes(schedule const& s, pass_ends& ends) {
     time_slot const* const first = s.order[device].data();
     for (std::size_t i = 0, count = s.order[device].size(); i < count; ++i) {
       time_slot const& t = first[i];
-      site where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
+      site const where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
       bool const works = t.what.kind == pass_kind::work;
       if (!works && !s.graph.has(t.what, m))
         return {.broken = rule::every_pass_is_known, .first = where};
@@ -64,13 +64,14 @@ constexpr diagnosis check_passes(schedule const& s, pass_ends& ends) {
         return {.broken = rule::every_pass_is_known,
                 .first = {.device = where.device, .index = where.index, .what = t.beside}};
       tick const end = s.end_of(t, where.device);
-      for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
-        where.what = *what;
-        if (int const right = s.device_of(*what); right != where.device)
+      for (pass what = t.what;; what = t.beside) {
+        if (int const right = s.device_of(what); right != where.device)
           return {.broken = rule::pass_is_on_its_device,
-                  .first = where,
-                  .second = {.device = right, .what = *what}};
-        if (!ends.passes.enter(*what, end)) return ends.passes.clash(where);
+                  .first = {.device = where.device, .index = where.index, .what = what},
+                  .second = {.device = right, .what = what}};
+        if (!ends.passes.enter(what, end))
+          return ends.passes.clash({.device = where.device, .index = where.index, .what = what});
+        if (!t.is_pair() || what.kind != pass_kind::forward) break;
       }
     }
   }
@@ -97,22 +98,23 @@ constexpr diagnosis check(schedule const& s, pass_ends& ends) {
     tick free = count == 0 ? 0 : order[0].start;
     for (std::size_t i = 0; i < count; ++i) {
       time_slot const& t = order[i];
-      site where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
+      int const here = static_cast<int>(device), index = static_cast<int>(i);
       if (t.start < free)
         return {.broken = rule::passes_do_not_collide,
-                .first = where,
-                .second = {.device = where.device, .index = where.index - 1, .what = order[i - 1].what},
+                .first = {.device = here, .index = index, .what = t.what},
+                .second = {.device = here, .index = index - 1, .what = order[i - 1].what},
                 .number = free - t.start};
       free = ends.of(t.what);
-      for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
-        where.what = *what;
+      for (pass what = t.what;; what = t.beside) {
+        site const where{.device = here, .index = index, .what = what};
         if (!s.work.empty())
           if (diagnosis const d = ends.work.check_inputs(where, t.start, ends.passes); !d.ok()) return d;
-        if (what->kind == pass_kind::work) continue;
-        int const route = nth(s.route, what->micro_batch);
+        if (what.kind == pass_kind::work) break;
+        int const route = nth(s.route, what.micro_batch);
         diagnosis const d = check_inputs(s.graph, s.cost, where, t.start, ends.passes,
                                          [&](int stage) { return s.where.device_of(route, stage); });
         if (!d.ok()) return d;
+        if (!t.is_pair() || what.kind != pass_kind::forward) break;
       }
     }
   }

@@ -79,7 +79,7 @@ class braider {
       return false;
     schedule tried = now_;
     std::vector<time_slot>& own = tried.order[d];
-    own[first] = {.what = ahead, .beside = back};
+    own[first] = {ahead, 0, back};
     auto const behind = own.begin() + static_cast<std::ptrdiff_t>(first) + 1;
     own.erase(behind, behind + static_cast<std::ptrdiff_t>(count) - 1);
     spent_ += static_cast<std::int64_t>(pass_count(tried));
