@@ -36,8 +36,8 @@ bool has_pairs(entry const& e) {
       .p = ashlar::devices{2}, .m = ashlar::micro_batches{8}, .v = ashlar::chunks{2}};
   if (e.is_searched || !e.check(few).ok()) return false;
   for (auto const& order : e.make(few).order)
-    for (ashlar::timed_pass const& t : order)
-      if (t.opens_pair()) return true;
+    for (ashlar::time_slot const& t : order)
+      if (t.is_pair()) return true;
   return false;
 }
 

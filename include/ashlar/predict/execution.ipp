@@ -118,13 +118,10 @@ ASHLAR_INLINE double execution::seconds() const {
 ASHLAR_INLINE double execution::hidden_on(int device) const {
   return tick * execution_detail::extended(*this, [device](schedule const& s) {
            double hidden = 0;
-           auto const& order = s.order[static_cast<std::size_t>(device)];
-           for (std::size_t i = 0; i + 1 < order.size(); ++i) {
-             if (!order[i].opens_pair()) continue;
-             pass const &first = order[i].what, &second = order[i + 1].what;
-             hidden += static_cast<double>(s.cost.of(first, device) + s.cost.of(second, device)
-                                           - s.cost.of_pair(first, second, device));
-           }
+           for (time_slot const& t : s.order[static_cast<std::size_t>(device)])
+             if (t.is_pair())
+               hidden += static_cast<double>(s.cost.of(t.what, device) + s.cost.of(t.beside, device)
+                                             - s.cost.of_pair(t.what, t.beside, device));
            return hidden;
          });
 }
