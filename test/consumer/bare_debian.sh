@@ -4,27 +4,10 @@
 #   bare_debian.sh [FOLDER FOR ROOTS]
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
-folder=${1:-/var/tmp}
-if [ "$(id -u)" != 0 ] || ! command -v debootstrap >/dev/null; then
-  echo "skipped: needs root and debootstrap"
-  exit 77
-fi
-root=$(mktemp -d "$folder/bare-debian.XXXXXX")
+. "$top/test/consumer/bare_root.sh"
+bare_root "${1:-/var/tmp}"
 trap 'umount -l "$root/proc" "$root/dev" 2>/dev/null || true; rm -rf --one-file-system "$root"' EXIT
 
-# The same release and mirror as here, and what apt needs to reach it.
-. /etc/os-release
-mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources} 2>/dev/null |
-  sed -nE 's/^deb +(\[[^]]*\] +)?([^ ]+) +'"$VERSION_CODENAME"' +main.*/\2/p;s/^URIs: *([^ ]+).*/\1/p' | head -n 1 || true)
-if ! debootstrap --variant=minbase --include=ca-certificates "$VERSION_CODENAME" "$root" "$mirror" >"$root.log" 2>&1; then
-  tail -n 3 "$root.log"
-  rm -f "$root.log"
-  echo "skipped: no bare root could be made here"
-  exit 77
-fi
-rm -f "$root.log"
-cp /etc/apt/apt.conf.d/* "$root/etc/apt/apt.conf.d/" 2>/dev/null || true
-cp /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null || true
 if ! mount -t proc proc "$root/proc" || ! mount --rbind /dev "$root/dev"; then
   echo "skipped: nothing can be mounted here"
   exit 77
