@@ -4,7 +4,7 @@
 usage: predictions.py EVALUATE RUNS.csv MODELS.json CONSTANTS.json
 
 EVALUATE is bench_predict_evaluate; bench/predict/runs.py says what the table of runs has, and bench/predict/fit.py fits our constants.
-Prints the table of docs/comparisons.md. Needs llm-analysis, SciPy and fire.
+Prints the tables of docs/comparisons.md. Needs llm-analysis, SciPy and fire.
 
 llm-analysis divides the operations of a step by the peak of the devices times an efficiency, which its user gives. Here each family of
 models has, for each kind of device, the efficiency that suits all other families best; our constants, too, are fitted without that
@@ -26,7 +26,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "predict"))
 from fit import EXPECTED, Fit, leave_out  # noqa: E402
-from runs import has_step, read, write  # noqa: E402
+from runs import answers, has_step, read, write  # noqa: E402
 
 from llm_analysis.analysis import ActivationRecomputation, DSZeRO, LLMAnalysis  # noqa: E402
 from llm_analysis.config import DtypeConfig, ModelConfig, ParallelismConfig, get_gpu_config_by_name  # noqa: E402
@@ -76,6 +76,38 @@ def without_family(rows, ideal):
     return errors
 
 
+def has_peak(row):
+    """Whether the highest device's peak was measured."""
+    return row["status"] == "ok" and "memory" in row["use"] and row["peak_bytes"] and row["source"] not in ("golden", "mlperf")
+
+
+def peaks(o, rows, models):
+    """Of each row its source, our error and that of llm-analysis."""
+    with tempfile.TemporaryDirectory() as folder:
+        mine = answers(o.evaluate, write(rows, models, folder), o.constants)
+    found = []
+    for row, answer in zip(rows, mine):
+        said = asked(row, models[row["model"]])
+        if said:
+            found.append((row["source"], answer["peak_bytes"] / row["peak_bytes"] - 1, said[1] / row["peak_bytes"] - 1))
+    return found
+
+
+def print_table(errors):
+    by = collections.OrderedDict()
+    for source, mine, other in errors:
+        by.setdefault(source, []).append((abs(mine), abs(other)))
+    by["all"] = [pair for pairs in by.values() for pair in pairs]
+    print("| source | rows | Ashlar: mean | median | within 10 % | llm-analysis: mean | median | within 10 % |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    for source, pairs in by.items():
+        cells = []
+        for of in zip(*pairs):
+            cells += [f"{100 * statistics.mean(of):.1f}", f"{100 * statistics.median(of):.1f}",
+                      f"{100 * sum(error <= .1 for error in of) / len(of):.0f} %"]
+        print(f"| {source} | {len(pairs)} | {' | '.join(cells)} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("evaluate", "runs", "models", "constants"):
@@ -92,22 +124,12 @@ def main():
         ours = leave_out(run, values, round_numbers, np.full(len(rows), True), lambda row: row["family"])
         run.evaluate.close()
     known = [(row, error, asked(row, models[row["model"]])) for row, error in zip(rows, ours) if has_words_for(row, models)]
-    refused = sum(said is None for _, _, said in known)
     known = [each for each in known if each[2]]
     theirs = without_family([row for row, _, _ in known], [said[0] for _, _, said in known])
-    by = collections.OrderedDict()
-    for (row, mine, _), other in zip(known, theirs):
-        by.setdefault(row["source"], []).append((abs(mine), abs(other)))
-    by["all"] = [pair for pairs in by.values() for pair in pairs]
-    print("| source | rows | Ashlar: mean | median | within 10 % | llm-analysis: mean | median | within 10 % |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|")
-    for source, pairs in by.items():
-        cells = []
-        for errors in zip(*pairs):
-            cells += [f"{100 * statistics.mean(errors):.1f}", f"{100 * statistics.median(errors):.1f}",
-                      f"{100 * sum(error <= .1 for error in errors) / len(errors):.0f} %"]
-        print(f"| {source} | {len(pairs)} | {' | '.join(cells)} |")
-    print(f"llm-analysis refused {refused} more rows", file=sys.stderr)
+    print("Steps")
+    print_table([(row["source"], mine, other) for (row, mine, _), other in zip(known, theirs)])
+    print("Peaks of memory")
+    print_table(peaks(o, [row for row in all_rows if has_peak(row) and has_words_for(row, models)], models))
 
 
 if __name__ == "__main__":
