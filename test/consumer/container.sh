@@ -20,11 +20,11 @@ images add -q "$base" "$root" / >/dev/null
 images commit -q "$base" localhost/debian:12 >/dev/null
 images bud -q --pull-never --isolation chroot --network host -f "$top/cmake/recipes/containers/cpu.Containerfile" -t ashlar "$top" >/dev/null
 made=$(images from --pull-never localhost/ashlar)
-in() { images run --isolation chroot --network host "$made" -- "$@"; }
+inside() { images run --isolation chroot --network host "$made" -- "$@"; }
 
 [ "$(images inspect --format '{{index .OCIv1.Config.Entrypoint 0}}' "$made")" = ashlar ]
-in ashlar --version
-in ashlar show -s zb-h1 -p 3 -m 4
+inside ashlar --version
+inside ashlar show zb-h1 -p 3 -m 4
 images copy -q "$made" "$top/examples/01_first_schedule.cpp" /root/ >/dev/null
-in sh -c 'g++ -std=c++20 /root/01_first_schedule.cpp -o /root/first && /root/first' >"$store/first.txt"
+inside sh -c 'g++ -std=c++20 /root/01_first_schedule.cpp -o /root/first && /root/first' >"$store/first.txt"
 diff "$top/examples/expected/01_first_schedule.txt" "$store/first.txt"
