@@ -118,7 +118,7 @@ TEST_CASE("predict --schedule: DeepSeek-V3's published step, with pairs that hid
   auto const with = predicted_run(run + "--schedule dualpipe"), without = predicted_run(run);
   CHECK(with["step_seconds"].get<double>() == doctest::Approx(19.926).epsilon(0.1));
   CHECK(with["fits"] == true);
-  CHECK(with["terms"]["expert"].get<double>() < 0.4 * without["terms"]["expert"].get<double>());
+  CHECK(with["terms"]["expert"].get<double>() < 0.5 * without["terms"]["expert"].get<double>());
   CHECK(contains(with["options"].get<std::string>(), "--dispatch-fp8"));
   double sum = 0;
   for (auto const& [name, seconds] : with["terms"].items()) sum += seconds.get<double>();
