@@ -76,7 +76,7 @@ def beside(make, batch_of, micro_batches=4, around=contextlib.nullcontext, **opt
     return {
         "expected": expected,
         "losses": losses,
-        "off": max(float((mine[key].double() - state[key].double()).abs().max()) for key in mine),
+        "off": max(float((mine[key].double() - state[key].double()).abs().max()) for key in mine if mine[key].numel()),
         "names": sorted(mine),
         "all_names": sorted(state),
         "explained": pipe.explain(),
