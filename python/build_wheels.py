@@ -10,8 +10,10 @@ aarch64-linux-gnu-g++ (Debian: g++-aarch64-linux-gnu); on a machine of that kind
 """
 
 import argparse
+import ast
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -54,9 +56,24 @@ def cross(python, stubs):
     return variables, (*system, f"ASHLAR_STUBS={stubs}")
 
 
+def with_tools(python, home):
+    """An environment with what the build takes. Where the platform is another one, pip would take that one's CMake."""
+    required = re.search(r"^requires = (\[.*?\])", (CHECKOUT / "pyproject.toml").read_text(), re.M | re.S)[1]
+    run(python, "-m", "venv", home)
+    install = (home / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
+    run(*install, *ast.literal_eval(required), "cmake", "ninja")
+    return home / "bin"
+
+
 def wheel_of(source, python, folder, stubs=None):
     """Builds a wheel and gives it its manylinux tag. stubs: those of a native wheel, to compile for aarch64."""
-    variables, definitions = cross(python, stubs) if stubs else ({}, ())
+    if stubs:
+        variables, definitions = cross(python, stubs)
+        tools = with_tools(python, stubs.parent.parent / "tools")
+        python, isolation = tools / "python", ("--no-build-isolation",)
+        variables["PATH"] = os.pathsep.join([str(tools), os.environ["PATH"]])
+    else:
+        variables, definitions, isolation = {}, (), ()
     settings = [f"--config-settings=cmake.define.{one}" for one in ("ASHLAR_STATIC_RUNTIME=ON", *definitions)]
     with tempfile.TemporaryDirectory() as raw:
         build = (
@@ -67,6 +84,7 @@ def wheel_of(source, python, folder, stubs=None):
             "--quiet",
             "wheel",
             "--no-deps",
+            *isolation,
             "--wheel-dir",
             raw,
         )
