@@ -6,6 +6,7 @@
 #include <ashlar/search/braid.hpp>
 #include <ashlar/search/graph_seeds.hpp>
 #include <ashlar/search/in_order.hpp>
+#include <ashlar/search/layout_freedoms.hpp>
 #include <ashlar/search/layouts.hpp>
 #include <ashlar/search/micro_batch_order.hpp>
 #include <ashlar/search/offload.hpp>

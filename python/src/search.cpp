@@ -1,9 +1,7 @@
 // Searches, which let other threads of Python run, say how far they are, and stop when told to.
 #include "bindings.hpp"
 #include "search_watch.hpp"
-#include <ashlar/search/braid.hpp>
-#include <ashlar/search/layouts.hpp>
-#include <ashlar/search/micro_batch_order.hpp>
+#include <ashlar/search/layout_freedoms.hpp>
 #include <ashlar/search/offload_search.hpp>
 
 #include <nanobind/stl/string.h>
@@ -44,13 +42,6 @@ struct found_layout {
   std::optional<ashlar::offload_choice> away = std::nullopt;
 };
 
-// Of one evaluation.
-std::int64_t passes_of(search_problem const& problem) {
-  return std::int64_t{problem.m.value} * problem.sequence_chunks
-         * (3 * problem.where.stage_count()
-            + static_cast<std::int64_t>(ashlar::recomputed_stages(problem).size()));
-}
-
 // As the tool prints it: six digits, of large numbers all that are before the point.
 std::string rounded(double number) {
   char text[320];  // of all digits of the largest; printf would ask the locale for a point
@@ -68,7 +59,7 @@ search_result search_one(search_problem const& problem, search_options const& o,
   auto const evaluations = static_cast<double>(o.evaluations) * share;
   return ashlar::search(
       problem, start,
-      {.passes = static_cast<std::int64_t>(evaluations < 1 ? 1 : evaluations) * passes_of(problem),
+      {.passes = static_cast<std::int64_t>(evaluations < 1 ? 1 : evaluations) * pass_count(problem),
        .seed = o.seed + static_cast<std::uint64_t>(round),
        .aim = o.aim},
       [&seen](auto const& best, std::int64_t spent) { return seen(best, spent); });
@@ -110,31 +101,8 @@ void must_have_effect(search_options const& o, ashlar::costs const& cost) {
     throw nb::value_error("order needs costs of each micro-batch: Costs(micro_batches=)");
 }
 
-// Each layout also with its micro-batches in another order, where one is found that helps.
-std::vector<ashlar::layout_choice> with_orders(std::vector<ashlar::layout_choice> const& plain,
-                                               objective aim) {
-  std::vector<ashlar::layout_choice> all;
-  for (ashlar::layout_choice const& c : plain) {
-    all.push_back(c);
-    ashlar::layout_choice other = c;
-    other.micro_batches =
-        ashlar::order_for(c.problem, {.aim = aim == objective::span ? aim : objective::makespan});
-    if (other.micro_batches.empty()) continue;
-    other.problem = in_order(c.problem, other.micro_batches);
-    all.push_back(std::move(other));
-  }
-  return all;
-}
-
 found_layout with_pairs(ashlar::searched_layout each, search_options const& o) {
-  if (!o.braid) return {std::move(each)};
-  search_problem const& problem = each.choice.problem;
-  ashlar::braided_schedule made =
-      braid(problem, each.result.best, o.aim, o.evaluations * passes_of(problem));
-  each.result.best = std::move(made.best);
-  each.result.reached = made.reached;
-  each.result.passes += made.passes;
-  each.result.least = ashlar::braided_bound(problem);
+  if (o.braid) braid(each, o.evaluations);
   return {std::move(each)};
 }
 
@@ -153,7 +121,7 @@ found_layout search_with_hosts(ashlar::layout_choice const& choice, search_optio
   if (check(problem).ok()) plain = search_one(problem, o, 1, 0, starts, seen);
   auto found = ashlar::search_offloaded(
       problem, problem.cost.on.host,
-      {.passes = o.evaluations * passes_of(problem), .seed = o.seed, .aim = o.aim},
+      {.passes = o.evaluations * pass_count(problem), .seed = o.seed, .aim = o.aim},
       plain ? &*plain : nullptr,
       [&seen](auto const& best, std::int64_t spent) { return seen(best, spent); });
   if (!found)

@@ -3,6 +3,7 @@
 
 #include "doors/knock.hpp"
 #include <ashlar/plan/training/layered_layouts.hpp>
+#include <ashlar/search/layout_freedoms.hpp>
 #include <ashlar/search/layouts.hpp>
 
 #include <vector>
@@ -32,8 +33,11 @@ inline void of_layouts(dice& d) {
     first_chunks(plain.problem.where, extreme(d, 1));
     std::vector<layout_choice> all = variants_of(plain, how);
     if (all.size() > 4) all.resize(4);
-    std::vector<searched_layout> const found = search_layouts(all, {.passes = d.between(-1, 200)});
+    if (d.percent(20)) all = with_orders(all, objective::span);
+    std::vector<searched_layout> found = search_layouts(all, {.passes = d.between(-1, 200)});
     if (found.empty()) return;
+    if (d.percent(20))
+      for (searched_layout& each : found) braid(each, d.between(-1, 20));
     proved_layouts const proof = proved_of(found);
     demand(proof.gap >= 0 && proof.is_optimal == (proof.gap == 0)
            && proof.least <= found[proof.best].result.reached);

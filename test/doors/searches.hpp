@@ -26,6 +26,7 @@ inline void of_searches(dice& d) {
                          .limit = limit,
                          .sequence_chunks = d.percent(80) ? 1 : d.between(-1, 3)};
   for (int changes = d.between(0, 2); changes > 0; --changes) change_cost(d, problem.cost);
+  knock([&] { pass_count(problem); });
   knock([&] {
     braided_schedule const b = braid(problem, s, objective::makespan, budget.passes);
     demand(b.reached <= makespan(s));

@@ -15,6 +15,7 @@
 #include "report/layout_names.hpp"
 #include "report/pictures.hpp"
 #include "report/search_run.hpp"
+#include <ashlar/search/layout_freedoms.hpp>
 
 #include <fmt/core.h>
 
@@ -110,7 +111,7 @@ int search_with_hosts(search_options const& o, std::vector<chosen_schedule> cons
     link.speed.bandwidth *= c.memory_unit;
     auto found = search_offloaded(
         c.problem, link,
-        {.passes = search_passes(o.budget.evaluations, c.problem), .seed = o.budget.seed, .aim = aim},
+        {.passes = o.budget.evaluations * pass_count(c.problem), .seed = o.budget.seed, .aim = aim},
         without);
     if (!found) return;
     offloaded_layout made{c, *found};
@@ -157,7 +158,8 @@ int search(CLI::App const& command, search_options o) {
   if (o.order) known.feasible = with_orders(known.feasible, aim_of(o));
   std::vector<ashlar::searched_layout> all =
       search_layouts(known.feasible, aim_of(o), o.budget, schedules_of(starts, known.feasible));
-  if (o.braid) braid_all(all, o);
+  if (o.braid)
+    for (ashlar::searched_layout& each : all) braid(each, o.budget.evaluations);
   ashlar::searched_layout const& best = all[ashlar::best_of(all)];
   ashlar::schedule const& s = best.result.best;
   time_scale const scale{best.choice.unit, scale_of(o.model).unit};

@@ -1,9 +1,5 @@
 #include "commands/search_choices.hpp"
 
-#include "report/search_run.hpp"
-#include <ashlar/search/braid.hpp>
-#include <ashlar/search/micro_batch_order.hpp>
-
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -43,21 +39,6 @@ choices choices_of(search_options const& o) {
   return all;
 }
 
-std::vector<ashlar::layout_choice> with_orders(std::vector<ashlar::layout_choice> const& plain,
-                                               ashlar::objective aim) {
-  std::vector<ashlar::layout_choice> all;
-  for (ashlar::layout_choice const& c : plain) {
-    all.push_back(c);
-    ashlar::layout_choice other = c;
-    other.micro_batches = ashlar::order_for(
-        c.problem, {.aim = aim == ashlar::objective::span ? aim : ashlar::objective::makespan});
-    if (other.micro_batches.empty()) continue;
-    other.problem = in_order(c.problem, other.micro_batches);
-    all.push_back(std::move(other));
-  }
-  return all;
-}
-
 void must_be_taken(late_links const& late, choices const& known) {
   must_be_taken(late, [&known](int from, int to) {
     auto const takes = [&](auto const& choice) { return is_taken(choice.problem, from, to); };
@@ -65,18 +46,6 @@ void must_be_taken(late_links const& late, choices const& known) {
            || std::any_of(known.infeasible.begin(), known.infeasible.end(),
                           [&](infeasible_layout const& l) { return takes(l.choice); });
   });
-}
-
-void braid_all(std::vector<ashlar::searched_layout>& all, search_options const& o) {
-  for (ashlar::searched_layout& each : all) {
-    ashlar::search_problem const& problem = each.choice.problem;
-    ashlar::braided_schedule made =
-        braid(problem, each.result.best, aim_of(o), search_passes(o.budget.evaluations, problem));
-    each.result.best = std::move(made.best);
-    each.result.reached = made.reached;
-    each.result.passes += made.passes;
-    each.result.least = braided_bound(problem);
-  }
 }
 
 }  // namespace tool

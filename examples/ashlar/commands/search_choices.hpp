@@ -1,4 +1,4 @@
-// What `ashlar search` looks at: layouts, orders of micro-batches, pairs.
+// What `ashlar search` looks at: which layouts the limit leaves, and over which links they send.
 #pragma once
 
 #include "commands/search_report.hpp"
@@ -20,14 +20,7 @@ struct choices {
 
 choices choices_of(search_options const& o);
 
-// Each layout also with its micro-batches in another order, where one is found that helps.
-std::vector<ashlar::layout_choice> with_orders(std::vector<ashlar::layout_choice> const& plain,
-                                               ashlar::objective aim);
-
 // Throws usage_error for a late link that no layout sends anything over.
 void must_be_taken(late_links const& late, choices const& known);
-
-// Pairs in each, within the evaluations of the search.
-void braid_all(std::vector<ashlar::searched_layout>& all, search_options const& o);
 
 }  // namespace tool

@@ -26,7 +26,6 @@ namespace {
 
 using ashlar::catalog::entry;
 using ashlar::predict::question;
-
 using ashlar::predict::stage;
 
 constexpr double executed_passes = 60'000;  // of a schedule; more take too long to be tried in dozens
@@ -194,16 +193,17 @@ void add_executed(std::vector<predicted_plan>& plans, std::vector<predicted_plan
       if (options_of(each.run) == options) return;
     plans.push_back(std::move(*made));
   };
+  auto const try_on = [&](std::vector<predicted_plan> const& layouts, entry const& e, bool pairs) {
+    for (predicted_plan const& base : layouts)
+      for (int const chunks : chunks_for(base, e, pairs)) {
+        if (interrupt_watch::has_come()) return;
+        try_it(base, e, chunks);
+      }
+  };
   for (entry const* e : entries) {
     bool const pairs = has_pairs(*e);
-    for (std::vector<predicted_plan> const* list : {&std::as_const(bases), &for_pairs})
-      for (predicted_plan const& base : *list) {
-        if (list != &std::as_const(bases) && !pairs) continue;
-        for (int chunks : chunks_for(base, *e, pairs)) {
-          if (interrupt_watch::has_come()) return;
-          try_it(base, *e, chunks);
-        }
-      }
+    try_on(bases, *e, pairs);
+    if (pairs) try_on(for_pairs, *e, pairs);
   }
 }
 

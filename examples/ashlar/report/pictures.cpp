@@ -15,8 +15,6 @@ namespace tool {
 
 namespace {
 
-std::size_t passes_of(ashlar::schedule const& s) { return pass_count(s); }
-
 void must_be_small(std::size_t passes, std::size_t most) {
   if (passes > most)
     throw usage_error(fmt::format("a picture of {} parts is too large; the limit is {}", passes, most));
@@ -87,7 +85,7 @@ std::string svg_of(ashlar::schedule const& s, std::string const& name, time_scal
     must_be_small(static_cast<std::size_t>(s.graph.count() + s.graph.edge_count()), most_drawn);
     return ashlar::svg(s.graph, s.where, {.title = name, .theme = theme_of(request)});
   }
-  must_be_small(passes_of(s), most_drawn);
+  must_be_small(pass_count(s), most_drawn);
   std::string const title =
       fmt::format("{}, {} devices, {} micro-batches", name, s.device_count(), s.micro_batch_count());
   return ashlar::svg(s, {.title = title,
@@ -99,7 +97,7 @@ std::string svg_of(ashlar::schedule const& s, std::string const& name, time_scal
 
 std::string html_of(ashlar::schedule const& s, std::string const& name, time_scale const& scale,
                     picture_request const& request) {
-  must_be_small(passes_of(s), most_explored);
+  must_be_small(pass_count(s), most_explored);
   return ashlar::html(s,
                       {.title = name, .name = name, .theme = theme_of(request), .unit = unit_of(scale)});
 }
@@ -107,14 +105,14 @@ std::string html_of(ashlar::schedule const& s, std::string const& name, time_sca
 std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
                     picture_request const& request) {
   if (request.against.empty()) return html_of(chosen.schedule, chosen.name, chosen.scale, request);
-  std::size_t const passes = passes_of(chosen.schedule);
+  std::size_t const passes = pass_count(chosen.schedule);
   must_be_small(passes, most_explored);
   shape_options same = shape;
   same.name = request.against;
   same.command = nullptr;  // the options have an effect on the one or the other
   same.improve = 0;
   chosen_schedule const other = choose(same);
-  must_be_small(passes + passes_of(other.schedule), most_explored);
+  must_be_small(passes + pass_count(other.schedule), most_explored);
   std::string const both = fmt::format("{} and {}", chosen.name, other.name);
   must_have_effect(*shape.command, effects_on(traits_of({&chosen.schedule, &other.schedule}), both));
   if (chosen.scale != other.scale)

@@ -108,7 +108,7 @@ ashlar::search_result timed(ashlar::layout_choice const& choice, ashlar::search_
   auto const begin = clock::now();
   ashlar::search_start const start = start_of(choice.problem, starts);
   auto const left = [&] { return given.seconds - seconds_since(begin); };
-  e.passes = search_passes(1'000, choice.problem);
+  e.passes = 1'000 * pass_count(choice.problem);
   ashlar::search_result best;
   for (bool is_first = true; is_first || left() > too_little * given.seconds; is_first = false) {
     observer seen(choice, start.least, e.aim, std::max(left(), given.seconds / 100));
@@ -142,7 +142,7 @@ ashlar::search_result search_layout(ashlar::layout_choice const& choice, ashlar:
   if (budget.seconds > 0) {
     found = timed(choice, e, budget, starts, threads);
   } else {
-    e.passes = search_passes(budget.evaluations, choice.problem);
+    e.passes = budget.evaluations * pass_count(choice.problem);
     ashlar::search_start const start = start_of(choice.problem, starts);
     observer seen(choice, start.least, aim, 0);
     found = ashlar::search(choice.problem, start, e, seen, threads);
@@ -152,15 +152,6 @@ ashlar::search_result search_layout(ashlar::layout_choice const& choice, ashlar:
 }
 
 }  // namespace
-
-std::int64_t search_passes(std::int64_t evaluations, ashlar::search_problem const& problem) {
-  ashlar::stage_graph const graph = graph_of(problem);
-  std::int64_t passes = 0;
-  for (int stage = 0; stage < graph.count(); ++stage)
-    passes += problem.m.value * problem.sequence_chunks / graph.size_of(stage)
-              * (problem.limit.memory.of(stage).recomputes() ? 4 : 3);
-  return evaluations * passes;
-}
 
 void add_budget_options(CLI::App& command, search_budget& budget) {
   constexpr long long most_evaluations = 1'000'000'000;

@@ -28,9 +28,6 @@ struct search_budget {
 // --budget, --seed and --threads.
 void add_budget_options(CLI::App& command, search_budget& budget);
 
-// Passes that so many evaluations of a whole schedule dispatch.
-std::int64_t search_passes(std::int64_t evaluations, ashlar::search_problem const& problem);
-
 // All within one budget, in the order given: each from what is published and from those of `starts` that
 // are for this very problem. The results are checked. Throws violation as search() does.
 std::vector<ashlar::searched_layout> search_layouts(std::vector<ashlar::layout_choice> const& choices,

@@ -4,6 +4,7 @@
 #include <ashlar/core/function_ref.hpp>
 #include <ashlar/predict/constants.hpp>
 #include <ashlar/predict/question.hpp>
+#include <ashlar/predict/ranked_layout.hpp>
 
 #include <array>
 #include <cstddef>
@@ -22,14 +23,6 @@ struct open_sizes {
   bool stages = false, parts = false, order = false, format = false;
   // Not what differs, but what is looked for besides: pipelines for schedules with pairs.
   bool pairs = false;
-};
-
-// A layout, with what is predicted of it.
-struct ranked_layout {
-  question asked;
-  double seconds = 0;  // of a step
-  double peak = 0;     // bytes, on any device
-  double bound = 0;    // no other division of its layers takes less; 0: no others were looked at
 };
 
 // Why layouts are not tried, or not shown.

@@ -8,6 +8,7 @@
 #include <ashlar/predict/even_divisions.hpp>
 #include <ashlar/predict/layout_sizes.hpp>
 #include <ashlar/predict/layouts.hpp>
+#include <ashlar/predict/layouts_for_pairs.hpp>
 #include <ashlar/predict/memory.hpp>
 #include <ashlar/predict/stack.hpp>
 #include <ashlar/predict/stage_devices.hpp>
@@ -37,17 +38,6 @@ inline bool is_usual(question const& q, left_out& why) {
     return false;
   why = left_out::sharded_pipeline;
   return !stack_of(q).is_sharded || q.pipeline == 1;
-}
-
-// Seconds of exchanges between expert ranks that pairs can hide, of the device that takes longest.
-inline double hideable(step_terms const& step) {
-  double seconds = 0;
-  for (std::size_t s = 0; s < step.of_stages.size(); ++s) {
-    pass_terms const &f = step.of_stages[s].forward, &b = step.of_stages[s].backward;
-    double const moves = f.expert + b.expert;
-    seconds += step.micro_batches[s] * min_of(moves, f.on_device() + b.on_device() - moves);
-  }
-  return seconds;
 }
 
 class layout_search {
@@ -84,19 +74,14 @@ class layout_search {
     while (found_.best.size() > most_) found_.best.pop_back();
     if (found_.tried > 0) found_.refused.clear();
     if (!found_.best.empty()) found_.smallest.clear();
-    for (hiding_layout const& each : hiding_) found_.for_pairs.push_back(each.layout);
+    found_.for_pairs = for_pairs_.layouts();
     found_.is_whole = !stopped_;
     return std::move(found_);
   }
 
  private:
   static constexpr long long between_calls = 256;
-  static constexpr std::size_t dealt_at_least = 16, kept_for_pairs = 4;
-
-  struct hiding_layout {
-    ranked_layout layout;
-    double seconds = 0;  // if all that can be hidden is
-  };
+  static constexpr std::size_t dealt_at_least = 16;
 
   // Each chooses one size; what is not open stays as it is.
   void try_pipelines() {
@@ -245,10 +230,8 @@ class layout_search {
     if (!std::isfinite(seconds)) return weight::slower;
     bool const is_late =
         found_.best.size() == kept_ && (kept_ == 0 || seconds > found_.best.back().seconds);
-    double const hidden =
-        open_.pairs && q_.pipeline > 1 && q_.expert > 1 ? seconds - hideable(step) : seconds;
-    bool const may_hide =
-        hidden < seconds && (hiding_.size() < kept_for_pairs || hidden < hiding_.back().seconds);
+    double const in_pairs = open_.pairs ? layouts_for_pairs::seconds_of(q_, step) : seconds;
+    bool const may_hide = in_pairs < seconds && for_pairs_.have_room_for(in_pairs);
     if (is_late && !may_hide) {
       count(left_out::slower);
       return weight::slower;
@@ -256,7 +239,7 @@ class layout_search {
     last_seconds_ = seconds;
     double const peak = peak_bytes(memory_of(q_, stages, c_));
     if (fits(q_, peak, c_)) {
-      if (may_hide) keep_for_pairs({{q_, seconds, peak, 0}, hidden});
+      if (may_hide) for_pairs_.keep({q_, seconds, peak, 0}, in_pairs);
       if (is_late) {
         count(left_out::slower);
         return weight::slower;
@@ -274,24 +257,6 @@ class layout_search {
     for (ranked_layout const& other : found_.best)
       if (open_.stages && is_same(other, made)) return;
     insert(found_.best, made, kept_);
-  }
-  // One of the same ranks and micro-batches, the fastest.
-  void keep_for_pairs(hiding_layout const& made) {
-    auto const is_alike = [&](question const& q) {
-      return q.tensor == q_.tensor && q.pipeline == q_.pipeline && q.context == q_.context
-             && q.expert == q_.expert && q.expert_tensor == q_.expert_tensor
-             && q.micro_batch == q_.micro_batch && q.format == q_.format;
-    };
-    for (auto at = hiding_.begin(); at != hiding_.end(); ++at) {
-      if (!is_alike(at->layout.asked)) continue;
-      if (at->seconds <= made.seconds) return;
-      hiding_.erase(at);
-      break;
-    }
-    auto at = hiding_.end();
-    while (at != hiding_.begin() && made.seconds < at[-1].seconds) --at;
-    hiding_.insert(at, made);
-    if (hiding_.size() > kept_for_pairs) hiding_.pop_back();
   }
   // For deal(): fast, and too large as it is.
   void keep_near() {
@@ -355,7 +320,7 @@ class layout_search {
   std::vector<recomputation> again_;
   layouts_found found_;
   std::vector<ranked_layout> near_;
-  std::vector<hiding_layout> hiding_;
+  layouts_for_pairs for_pairs_;
   double last_seconds_ = 0;  // of what was weighed last
   long long seen_ = 0;       // possible or not
   bool stopped_ = false;

@@ -7,6 +7,7 @@
 #include <ashlar/search/graph_seeds.hpp>
 #include <ashlar/simulate/options.hpp>
 
+#include <cstdint>
 #include <vector>
 
 namespace ashlar {
@@ -36,6 +37,10 @@ inline stage_graph graph_of(search_problem const& problem) {
 inline bool is_of_a_chain(search_problem const& problem) {
   return !problem.graph || *problem.graph == chain(stages{problem.where.stage_count()});
 }
+
+// Passes of a schedule of the problem: what an evaluation of a whole one dispatches. Throws violation:
+// check(limit.memory), and as graph_of(). O(stages).
+std::int64_t pass_count(search_problem const& problem);
 
 // The stages whose memory says that they recompute, ascending.
 std::vector<int> recomputed_stages(search_problem const& problem);

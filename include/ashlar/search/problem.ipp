@@ -4,12 +4,23 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/nth.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/search/problem.hpp>
 #include <ashlar/search/seeds.hpp>
 
 namespace ashlar {
+
+ASHLAR_INLINE std::int64_t pass_count(search_problem const& problem) {
+  stage_graph const graph = graph_of(problem);
+  if (diagnosis const d = check(problem.limit.memory, graph.count()); !d.ok()) refuse(d);
+  std::int64_t passes = 0;
+  for (int stage = 0; stage < graph.count(); ++stage)
+    passes += std::int64_t{problem.m.value} * problem.sequence_chunks / graph.size_of(stage)
+              * (problem.limit.memory.of(stage).recomputes() ? 4 : 3);
+  return passes;
+}
 
 ASHLAR_INLINE std::vector<int> recomputed_stages(search_problem const& problem) {
   std::vector<int> found;

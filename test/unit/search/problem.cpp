@@ -75,6 +75,19 @@ search_problem forked(memory_limit limit) {
   return problem;
 }
 
+TEST_CASE("the passes of a problem are those of the schedules that it begins with") {
+  search_problem sized = forked(chunk_activations(9));
+  sized.m = micro_batches{4};
+  sized.graph = in_micro_batches(stage_graph(stages{3}, {{0, 1}, {0, 2}}), {2, 1, 2});
+  search_problem in_chunks = on_v_with(2, 3, chunk_activations(12));
+  in_chunks.sequence_chunks = 2;
+  for (search_problem const& problem :
+       {on_v_with(2, 3, chunk_activations(3)), in_chunks, forked(chunk_activations(9)), sized,
+        on_v_with(2, 6, limits::recomputing(limits::sized({10}, {5}, {5}), 4, {0, 3}, 1))})
+    for (schedule const& s : seeds_of(problem))
+      CHECK(pass_count(problem) == static_cast<std::int64_t>(pass_count(s)));
+}
+
 TEST_CASE("problems over a graph without a solution") {
   CHECK(check(forked(chunk_activations(1))).ok());
   CHECK(smallest_budgets(forked(chunk_activations(1))) == std::vector<byte_count>{1, 1});

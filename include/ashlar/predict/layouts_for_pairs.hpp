@@ -1,0 +1,74 @@
+// Pipelines that schedules with pairs may make fast: those that exchange much between expert ranks.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/predict/question.hpp>
+#include <ashlar/predict/ranked_layout.hpp>
+#include <ashlar/predict/step.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace ashlar::predict::layouts_detail {
+
+// The few that would take the least if passes hid as much of the exchange as they compute, each with
+// other ranks or micro-batches; the least first.
+class layouts_for_pairs {
+ public:
+  // Seconds of a step if pairs hid what they can.
+  static double seconds_of(question const& q, step_terms const& step) {
+    if (q.pipeline == 1 || q.expert == 1) return step.seconds;
+    double hidden = 0;
+    for (std::size_t s = 0; s < step.of_stages.size(); ++s) {
+      pass_terms const &f = step.of_stages[s].forward, &b = step.of_stages[s].backward;
+      double const moves = f.expert + b.expert;
+      hidden += step.micro_batches[s] * min_of(moves, f.on_device() + b.on_device() - moves);
+    }
+    return step.seconds - hidden;
+  }
+
+  // Whether one of so many seconds belongs to them.
+  bool have_room_for(double seconds) const {
+    return all_.size() < most || seconds < all_.back().seconds;
+  }
+
+  // Takes the place of one of the same ranks and micro-batches, if it is faster than that.
+  void keep(ranked_layout layout, double seconds) {
+    for (auto at = all_.begin(); at != all_.end(); ++at) {
+      if (!are_alike(at->layout.asked, layout.asked)) continue;
+      if (at->seconds <= seconds) return;
+      all_.erase(at);
+      break;
+    }
+    auto at = all_.end();
+    while (at != all_.begin() && seconds < at[-1].seconds) --at;
+    all_.insert(at, {std::move(layout), seconds});
+    if (all_.size() > most) all_.pop_back();
+  }
+
+  // Them, without their seconds.
+  std::vector<ranked_layout> layouts() const {
+    std::vector<ranked_layout> found;
+    for (entry const& each : all_) found.push_back(each.layout);
+    return found;
+  }
+
+ private:
+  struct entry {
+    ranked_layout layout;
+    double seconds = 0;
+  };
+
+  static constexpr std::size_t most = 4;
+
+  static bool are_alike(question const& a, question const& b) {
+    return a.tensor == b.tensor && a.pipeline == b.pipeline && a.context == b.context
+           && a.expert == b.expert && a.expert_tensor == b.expert_tensor
+           && a.micro_batch == b.micro_batch && a.format == b.format;
+  }
+
+  std::vector<entry> all_;
+};
+
+}  // namespace ashlar::predict::layouts_detail
