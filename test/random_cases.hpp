@@ -32,6 +32,16 @@ constexpr int many_cases([[maybe_unused]] int some, [[maybe_unused]] int all) {
 #endif
 }
 
+// How often a test goes through its cases that shares its variants out among them: with ASHLAR_ALL_TESTS
+// each case has all of so many variants, every day one.
+constexpr int turns([[maybe_unused]] int variants) {
+#if defined(ASHLAR_ALL_CASES) && !defined(ASHLAR_SANITIZED)
+  return variants;
+#else
+  return 1;
+#endif
+}
+
 // Of cases that are counted: whether this one is run.
 constexpr bool is_run([[maybe_unused]] int number) {
 #if defined(ASHLAR_SANITIZED)

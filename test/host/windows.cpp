@@ -38,15 +38,18 @@ int passes_ahead(program const& p, std::vector<instruction_time> const& times) {
 TEST_CASE("host: within any window, the bits of the sequential reference") {
   // There are three of each program, with different lanes. Each has another window, and which one it is
   // differs from program to program.
-  std::size_t number = 0;
-  auto const run = [&](program const& p, conformance::network& w) {
-    constexpr int windows[] = {2, 3, 8};
-    int const window = windows[(number + number / 3) % 3];
-    w.delays = ++number;
-    host::runtime(p, w, {.window = window}).run();
-  };
-  conformance::report const r = conformance::conforms(listed_cases(conformance::sample_programs()), run);
-  for (std::string const& failure : r.failures) FAIL_CHECK(failure);
+  constexpr int windows[] = {2, 3, 8};
+  for (std::size_t turn = 0; turn < static_cast<std::size_t>(turns(3)); ++turn) {
+    std::size_t number = 0;
+    auto const run = [&](program const& p, conformance::network& w) {
+      int const window = windows[(number + number / 3 + turn) % 3];
+      w.delays = ++number;
+      host::runtime(p, w, {.window = window}).run();
+    };
+    conformance::report const r =
+        conformance::conforms(listed_cases(conformance::sample_programs()), run);
+    for (std::string const& failure : r.failures) FAIL_CHECK(failure);
+  }
 }
 
 TEST_CASE("host: within a window, data-parallel ranks conform") {

@@ -115,10 +115,17 @@ TEST_CASE("predict --schedule: DeepSeek-V3's published step, with pairs that hid
       "--model deepseek-v3 --cluster 256x8xH800 --sequence 4096 --batch 15360 --pipeline 16 --expert 64 "
       "--sharding optimizer --precision fp8 --recompute layernorm,mla_up_proj,moe_act --dispatch-fp8 "
       "--layout 'Etttt|(tttt|)*14tmL' ";
-  auto const with = predicted_run(run + "--schedule dualpipe"), without = predicted_run(run);
+  auto const with = predicted_run(run + "--schedule dualpipe");
   CHECK(with["step_seconds"].get<double>() == doctest::Approx(19.926).epsilon(0.1));
   CHECK(with["fits"] == true);
-  CHECK(with["terms"]["expert"].get<double>() < 0.5 * without["terms"]["expert"].get<double>());
+  // With constants of the test's own: fits move which device takes longest, and so whose terms these
+  // are.
+  std::string const own =
+      run + "--constants " + std::string(ASHLAR_TEST_DATA) + "/predict/constants.json ";
+  auto const exposed = [&](std::string const& schedule) {
+    return predicted_run(own + schedule)["terms"]["expert"].get<double>();
+  };
+  CHECK(exposed("--schedule dualpipe") < 0.4 * exposed(""));
   CHECK(contains(with["options"].get<std::string>(), "--dispatch-fp8"));
   double sum = 0;
   for (auto const& [name, seconds] : with["terms"].items()) sum += seconds.get<double>();

@@ -79,10 +79,10 @@ TEST_CASE("the passes of a problem are those of the schedules that it begins wit
   search_problem sized = forked(chunk_activations(9));
   sized.m = micro_batches{4};
   sized.graph = in_micro_batches(stage_graph(stages{3}, {{0, 1}, {0, 2}}), {2, 1, 2});
-  search_problem in_chunks = on_v_with(2, 3, chunk_activations(12));
-  in_chunks.sequence_chunks = 2;
+  search_problem cut_sequences = on_v_with(2, 3, chunk_activations(12));
+  cut_sequences.sequence_chunks = 2;
   for (search_problem const& problem :
-       {on_v_with(2, 3, chunk_activations(3)), in_chunks, forked(chunk_activations(9)), sized,
+       {on_v_with(2, 3, chunk_activations(3)), cut_sequences, forked(chunk_activations(9)), sized,
         on_v_with(2, 6, limits::recomputing(limits::sized({10}, {5}, {5}), 4, {0, 3}, 1))})
     for (schedule const& s : seeds_of(problem))
       CHECK(pass_count(problem) == static_cast<std::int64_t>(pass_count(s)));
