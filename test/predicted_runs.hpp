@@ -21,6 +21,13 @@ inline machine hopper() {
           .power = 700};
 }
 
+// The same, with what the host takes.
+inline machine hopper_with_host() {
+  machine m = hopper();
+  m.host = {.link = 50e9, .memory_bytes = 250e9, .memory_bandwidth = 75e9};
+  return m;
+}
+
 inline constants round_constants() {
   constants c;
   for (named_constant const& each : constant_names) c.*each.value = 0.5;
@@ -129,6 +136,12 @@ inline question random_question(random_case::dice& roll) {
                                        recomputation::full};
     q.again = usual[roll.between(0, 2)];
     q.format = static_cast<number_format>(roll.between(0, 5));
+    if (roll.percent(30)) {
+      q.device.host = hopper_with_host().host;
+      q.leaves.parts = static_cast<offloaded>(roll.between(0, 255));
+      if (roll.percent(50)) q.leaves.in.first = roll.between(1, 4);
+      q.leaves.optimizer = roll.percent(50);
+    }
     try {
       check(q);
       return q;

@@ -9,8 +9,10 @@
 #include <ashlar/predict/execution.hpp>
 #include <ashlar/predict/held_parameters.hpp>
 #include <ashlar/predict/kernels.hpp>
+#include <ashlar/predict/kept.hpp>
 #include <ashlar/predict/machine.hpp>
 #include <ashlar/predict/memory.hpp>
+#include <ashlar/predict/offloading.hpp>
 #include <ashlar/predict/pairs.hpp>
 #include <ashlar/predict/passes.hpp>
 #include <ashlar/predict/question.hpp>

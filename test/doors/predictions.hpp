@@ -37,10 +37,18 @@ inline void change_question(dice& d, predict::question& q) {
       &l.feed.shared_width, &l.feed.groups, &l.feed.chosen_groups};
   double* const of_models[] = {&q.model.hidden, &q.model.vocabulary, &q.model.embedding,
                                &q.model.beside};
-  double* const of_machines[] = {
-      &q.device.memory_bytes, &q.device.memory_bandwidth, &q.device.inside, &q.device.outside,
-      &q.device.units,        &q.device.exponentials,     &q.device.power,  &q.device.peak.bf16,
-      &q.device.peak.fp32};
+  double* const of_machines[] = {&q.device.memory_bytes,
+                                 &q.device.memory_bandwidth,
+                                 &q.device.inside,
+                                 &q.device.outside,
+                                 &q.device.units,
+                                 &q.device.exponentials,
+                                 &q.device.power,
+                                 &q.device.peak.bf16,
+                                 &q.device.peak.fp32,
+                                 &q.device.host.link,
+                                 &q.device.host.memory_bytes,
+                                 &q.device.host.memory_bandwidth};
   switch (d.between(0, 11)) {
     case 0:
     case 1:
@@ -51,7 +59,7 @@ inline void change_question(dice& d, predict::question& q) {
     case 3:
       return change_real(*of_models[d.between(0, 3)]);
     case 4:
-      return change_real(*of_machines[d.between(0, 8)]);
+      return change_real(*of_machines[d.between(0, 11)]);
     case 5:
       q.model.predictions = d.percent(50) ? d.between(0, 3) : extreme(d, 1);
       q.model.repeats = d.percent(50);
@@ -66,6 +74,8 @@ inline void change_question(dice& d, predict::question& q) {
       q.shares = any_of<predict::sharding>(d, 3);
       q.again = static_cast<predict::recomputation>(d.between(0, 255));
       q.again_in.first = extreme(d, 1);
+      q.leaves = {
+          static_cast<predict::offloaded>(d.between(0, 255)), {extreme(d, 1), {}}, d.percent(50)};
       q.format = any_of<predict::number_format>(d, 5);
       q.program = any_of<predict::program_kind>(d, 3);
       q.attention = any_of<predict::attention_kernel>(d, 2);

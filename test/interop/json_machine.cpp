@@ -39,6 +39,17 @@ TEST_CASE("a data sheet has figures, with a source or without") {
   CHECK((cluster.nodes == 3 && cluster.sheet.name.empty() && cluster.sheet.machine == read.machine));
 }
 
+TEST_CASE("a data sheet may say what a device's host takes, all of it or nothing") {
+  std::string const link = R"(, "host_link": {"value": 55e9, "source": "measured"})";
+  json_machine const read = read_json_machine(
+      "{" + figures + link + R"(, "host_memory_bytes": 250e9, "host_memory_bandwidth": 76.8e9})");
+  CHECK(read.machine.host
+        == predict::host_side{.link = 55e9, .memory_bytes = 250e9, .memory_bandwidth = 76.8e9});
+  CHECK_FALSE(read_json_machine("{" + figures + "}").machine.host.is_known());
+  refused_text([&] { read_json_machine("{" + figures + link + "}", "mine.json"); },
+               "lacks \"host_memory_bytes\"");
+}
+
 TEST_CASE("what is no data sheet is refused, with the place and the key") {
   auto const refused = [](std::string const& text, std::string const& why) {
     refused_text([&] { read_json_machine(text, "mine.json"); }, "'mine.json', line 1, column " + why);

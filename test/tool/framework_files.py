@@ -18,6 +18,10 @@ DENSE = "--model llama3-70b --sequence 8192 --cluster 8x8xH100 --batch 64 --sche
 DEEP = "--model deepseek-v3 --sequence 4096 --cluster 32x8xH800 --batch 512 --schedules 1f1b,interleaved"
 
 
+# Where nothing fits without the memory of the hosts.
+FEW = "--model llama3-70b --sequence 4096 --cluster 8xH100 --batch 64 --schedules 1f1b,interleaved"
+
+
 def plan(asked, fixed, framework, folder):
     file = Path(folder) / "emitted"
     ran = subprocess.run([ASHLAR, "plan", *shlex.split(asked), "--fix", fixed, "--top", "1", "--as", "json", "--emit", f"{framework}:{file}"],
@@ -26,7 +30,43 @@ def plan(asked, fixed, framework, folder):
     return json.loads(ran.stdout)["plans"][0], file.read_text()
 
 
+def check_megatron_offload(folder):
+    from megatron.core.optimizer import OptimizerConfig
+    from megatron.core.transformer import TransformerConfig
+
+    base = dict(num_layers=80, hidden_size=8192, num_attention_heads=64, num_query_groups=8, ffn_hidden_size=28672, gated_linear_unit=True,
+                add_bias_linear=False, normalization="RMSNorm", bf16=True, pipeline_dtype=__import__("torch").bfloat16)
+    for fixed in ("tensor=8,sharding=optimizer", "tensor=2,pipeline=4,chunks=1,recompute=none,sharding=optimizer,offload-optimizer=true,"
+                  "offload-activations=attn_norm,micro-batch=1"):
+        chosen, text = plan(FEW.replace("8xH100", "8xH200") if "attn_norm" in fixed else FEW, fixed, "megatron", folder)
+        words = shlex.split(text.replace("\\\n", " "), comments=True)
+        assert "--optimizer-cpu-offload" in words and chosen["offload_optimizer"]
+        # Made without Transformer Engine, its configuration would ask for a version of that; so only its fields.
+        for word in ("optimizer-cpu-offload", "use-precision-aware-optimizer", "optimizer-offload-fraction", "use-distributed-optimizer"):
+            assert f"--{word}" in words and word.replace("-", "_") in OptimizerConfig.__dataclass_fields__, word
+        if "--cpu-offloading-num-layers" in words:
+            layers = int(words[words.index("--cpu-offloading-num-layers") + 1])
+            assert chosen["offload"] == f"full:{layers}"
+            TransformerConfig(**base, tensor_model_parallel_size=chosen["tensor"], cpu_offloading=True, cpu_offloading_num_layers=layers)
+        else:
+            modules = chosen["offload"].split(",")
+            at = words.index("--offload-modules") + 1
+            assert "--fine-grained-activation-offloading" in words and words[at:at + len(modules)] == modules
+            TransformerConfig(**base, tensor_model_parallel_size=chosen["tensor"], pipeline_model_parallel_size=chosen["pipeline"],
+                              fine_grained_activation_offloading=True, offload_modules=modules)
+    # What we refuse, it refuses.
+    for wrong in (dict(cpu_offloading=True, cpu_offloading_num_layers=80), dict(cpu_offloading=True, cpu_offloading_num_layers=8, pipeline_model_parallel_size=2),
+                  dict(cpu_offloading=True, cpu_offloading_num_layers=8, recompute_granularity="selective"),
+                  dict(fine_grained_activation_offloading=True, offload_modules=["attn_proj"]), dict(fine_grained_activation_offloading=True, offload_modules=["mlp"])):
+        try:
+            TransformerConfig(**base, **wrong)
+        except (AssertionError, ValueError):
+            continue
+        raise AssertionError(f"Megatron-Core takes {wrong}")
+
+
 def check_megatron(folder):
+    check_megatron_offload(folder)
     from megatron.core.transformer import MLATransformerConfig, TransformerConfig
     from megatron.core.transformer.pipeline_parallel_layer_layout import PipelineParallelLayerLayout
 

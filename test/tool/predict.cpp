@@ -284,7 +284,7 @@ data_parallel_shard_degree = -1
             "--model 8B --cluster 8xH100 --sequence 4096 --batch 64 --micro-batch 2 --sharding "
             "full")["step_seconds"]);
   std::string const away = scratch_file(
-      "away.json", R"({"zero_optimization":{"stage":3,"offload_optimizer":{"device":"cpu"}}})");
+      "away.json", R"({"zero_optimization":{"stage":3,"offload_optimizer":{"device":"nvme"}}})");
   all_refused({
       {"predict --cluster 8xH100 --deepspeed " + ds, "--model is required: the file does not say it"},
       {"predict --cluster 8xH100 --model 8B --sequence 1 --batch 8 --deepspeed " + away,

@@ -119,7 +119,7 @@ int plan(CLI::App const& command, plan_options const& o) {
                              {"--explain-against", o.format == "text",
                               fmt::format("with --as {}: it is for text", o.format)}});
   if (has_formulas(o.model, o.cluster)) return plan_by_formulas(command, o);
-  for (char const* each : {"--fix", "--explain-against", "--any-precision"})
+  for (char const* each : {"--fix", "--explain-against", "--any-precision", "--offload"})
     must_have_effect(command,
                      {{each, false,
                        "on measured layers, several kinds of devices, or a cluster of figures of "
@@ -211,6 +211,9 @@ void add_plan(CLI::App& app, action& chosen) {
       ->type_name("SIZES");
   command->add_flag("--any-precision", o->any_precision,
                     "also try the narrower formats that the devices have products of");
+  command->add_flag("--offload", o->offloads,
+                    "what does not fit may also send activations and the optimizer to the hosts; if not "
+                    "given, that is tried only where nothing else fits");
   command
       ->add_option("--explain-against", o->against,
                    "term by term, why a run of your own takes longer than the first plan: options of "

@@ -30,7 +30,8 @@ void read_fixed(std::string_view fixed, option_words& words) {
     bool is_known = false;
     for (char const* each :
          {"tensor", "pipeline", "context", "data", "chunks", "expert", "expert-tensor", "micro-batch",
-          "sharding", "recompute", "precision", "layout", "pipeline-inside", "stack", "dispatch-fp8"}) {
+          "sharding", "recompute", "offload-activations", "offload-optimizer", "precision", "layout",
+          "pipeline-inside", "stack", "dispatch-fp8"}) {
       known += std::string(known.empty() ? "" : ", ") + each;
       is_known = is_known || name == each;
     }
@@ -60,6 +61,7 @@ predicted_request request_of(CLI::App const& command, plan_options const& o) {
   r.tokens = 1e9 * o.tokens;
   r.schedules = o.schedules;
   r.any_precision = o.any_precision;
+  r.offloads = o.offloads;
   return r;
 }
 

@@ -22,7 +22,7 @@ struct plan_options {
   std::vector<int> causal;
   std::string schedules;
   std::string fixed, against;
-  bool any_precision = false;
+  bool any_precision = false, offloads = false;
   bool explains = false;
   std::string format = "text";
   std::vector<std::string> emitted;

@@ -81,11 +81,15 @@ std::string comparison_with(std::string const& file_or_options, predicted_reques
   std::string text = fmt::format("\nYours: {}\n", options_of(mine));
   if (!mine.answer.every_stage_works)
     text += "It does not run: some of its stages have no layer.\n";
-  else if (!mine.answer.fits)
+  else if (!fits(mine.asked, mine.answer.peak, s.asked.constants.values))
     text += fmt::format(
         "It does not fit: {:.1f} GiB of {:.1f}, with what must stay free.\n",
         mine.answer.peak / (1 << 30),
         (mine.asked.device.memory_bytes - s.asked.constants.values.outside_bytes) / (1 << 30));
+  else if (!mine.answer.fits)
+    text += fmt::format("It does not fit: {:.1f} GiB of {:.1f} of the host.\n",
+                        mine.answer.peak_on_host / (1 << 30),
+                        mine.asked.device.host.memory_bytes / (1 << 30));
   text += own > best   ? fmt::format("It takes {:.3f} s, {} % more than the first: {:.3f} s.\n", own,
                                      percent(own / best - 1, 1), best)
           : own < best ? fmt::format("It takes {:.3f} s, {} % less than the first: {:.3f} s.\n", own,
@@ -124,6 +128,7 @@ std::string comparison_with(std::string const& file_or_options, predicted_reques
   add("gathered", &memory_parts::gathered);
   bytes.push_back({"all", fmt::format("{:.1f}", mine_holds.all() / (1 << 30)),
                    fmt::format("{:.1f}", first_holds.all() / (1 << 30))});
+  add("on the host", &memory_parts::host);
   return text + "\n" + table(bytes, 1);
 }
 

@@ -125,7 +125,17 @@ void find_plans(predicted_request const& r, predicted_study& s) {
     s.asked.asked.chunks = 1;
   }
   std::size_t const most = std::max<std::size_t>(r.top, executed_layouts);
+  bool const may_leave = s.asked.asked.device.host.is_known()
+                         && r.given.count("offload-activations") == 0
+                         && r.given.count("offload-optimizer") == 0;
+  open.leaves = may_leave && r.offloads;
   s.found = search_layouts(s.asked, open, most);
+  if (s.found.best.empty() && s.found.is_whole && may_leave && !open.leaves) {
+    open.leaves = true;
+    layouts_found with_host = search_layouts(s.asked, open, most);
+    s.needs_host = !with_host.best.empty();
+    s.found = std::move(with_host);
+  }
   for (ranked_layout const& each : s.found.best) s.plans.push_back(plan_of(s.asked, each));
   if (!entries.empty() && s.found.is_whole) {
     std::vector<predicted_plan> for_pairs;

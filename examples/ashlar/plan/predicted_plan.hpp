@@ -21,6 +21,7 @@ struct predicted_request {
   double tokens = 0;           // of a training; 0: 20 a parameter
   std::string schedules;       // names with commas; empty: all of the catalog that can be executed
   bool any_precision = false;  // the formats of products are open, too
+  bool offloads = false;       // what leaves for the host is open, too; else where nothing else fits
 };
 
 struct predicted_plan {
@@ -33,6 +34,7 @@ struct predicted_study {
   std::vector<predicted_plan> plans;  // that fit, the best first
   predicted_plan smallest;            // if there are none
   ashlar::predict::layouts_found found;
+  bool needs_host = false;  // nothing fits where nothing leaves for it
   plan_aim aim = plan_aim::time;
   double tokens = 0;
 

@@ -40,6 +40,12 @@ std::vector<int> layers_of(predicted_plan const& p) {
   return counts;
 }
 
+// Of layers and of the optimizer.
+std::string offload_words(question const& q) {
+  std::string const parts = offload_word(q);
+  return !q.leaves.optimizer ? parts : parts == "none" ? "optimizer" : parts + ",optimizer";
+}
+
 struct column {
   char const* name;
   std::function<std::string(predicted_plan const&)> cell;
@@ -59,6 +65,12 @@ std::vector<column> columns_of(predicted_study const& s) {
       {"bubble %",
        [](auto const& p) { return percent(p.run.answer.step.bubble / p.run.answer.step.seconds, 1); }},
       {"GiB", [](auto const& p) { return fmt::format("{:.1f}", p.run.answer.peak / (1 << 30)); }},
+      {"host GiB",
+       [](auto const& p) {
+         double const bytes = p.run.answer.peak_on_host;
+         return bytes > 0 ? fmt::format("{:.1f}", bytes / (1 << 30)) : "0";
+       },
+       false},
       {"devices", size(&question::devices), s.aim == plan_aim::cost},
       {"days", [&s](auto const& p) { return fmt::format("{:.1f}", s.days(p)); },
        s.aim != plan_aim::time},
@@ -74,12 +86,13 @@ std::vector<column> columns_of(predicted_study const& s) {
       {"micro-batch", size(&question::micro_batch)},
       {"sharding", [](auto const& p) { return word_for(sharding_choices, p.run.asked.shares); }},
       {"recompute", [](auto const& p) { return recompute_word(p.run.asked); }},
+      {"offload", [](auto const& p) { return offload_words(p.run.asked); }, false},
       {"schedule", [](auto const& p) { return schedule_word(p.run); }},
       {"layers", [](auto const& p) { return layer_counts(stages_of(p.run.asked)); }},
       {"precision", [](auto const& p) { return word_for(format_choices, p.run.asked.format); }, false},
       {"nearer", [](auto const& p) { return p.run.asked.pipeline_inside ? "pipeline" : "data"; },
        false}};
-  std::string const usual[] = {"1", "0", "bf16", "data"};
+  std::string const usual[] = {"1", "0", "bf16", "data", "none"};
   bool const is_timed = s.aim == plan_aim::time, is_cost = s.aim == plan_aim::cost;
   std::vector<column> shown;
   for (column const& c : all) {
@@ -140,6 +153,8 @@ nlohmann::ordered_json json_of_plan(predicted_study const& s, predicted_plan con
                               {"micro_batches", ashlar::predict::micro_batches(q)},
                               {"sharding", word_for(sharding_choices, q.shares)},
                               {"recomputation", recompute_word(q)},
+                              {"offload", offload_word(q)},
+                              {"offload_optimizer", q.leaves.optimizer},
                               {"precision", word_for(format_choices, q.format)},
                               {"schedule", schedule_word(p.run)},
                               {"layers", layers_of(p)},
@@ -149,6 +164,7 @@ nlohmann::ordered_json json_of_plan(predicted_study const& s, predicted_plan con
                               {"interval", nullptr},
                               {"division_bound", nullptr},
                               {"bytes", a.peak},
+                              {"host_bytes", a.peak_on_host},
                               {"device", fullest - a.memory.begin()},
                               {"holds",
                                {{"weights_and_logits", fullest->parameters + fullest->logits
@@ -177,6 +193,7 @@ std::string text_of(predicted_study const& s, bool explains) {
       fmt::format("{} on {}x{}x{}, {} devices; sequences of {}, a batch of {}\n", s.asked.model.name,
                   s.asked.nodes, q.per_node, s.asked.machine, q.devices, q.sequence, q.batch);
   text += words_of_counts(s.found);
+  if (s.needs_host) text += "Nothing fits without the memory of the hosts.\n";
   if (s.plans.empty()) {
     text += "None fits; the smallest:\n\n";
     return s.smallest.run.answer.memory.empty() ? text : text + text_of(s.smallest.run, explains);

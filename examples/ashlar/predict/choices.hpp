@@ -49,6 +49,18 @@ inline constexpr std::array recomputation_choices{
     std::pair{"moe", ashlar::predict::recomputation::experts},
     std::pair{"shared_experts", ashlar::predict::recomputation::shared_expert}};
 
+// Parts of what a layer keeps, alone or with commas between them.
+inline constexpr std::array offload_choices{
+    std::pair{"none", ashlar::predict::offloaded::none},
+    std::pair{"full", ashlar::predict::offloaded::all},
+    std::pair{"attn_norm", ashlar::predict::offloaded::attention_norm},
+    std::pair{"qkv_linear", ashlar::predict::offloaded::norm_result},
+    std::pair{"core_attn", ashlar::predict::offloaded::attention},
+    std::pair{"attn_proj", ashlar::predict::offloaded::attention_result},
+    std::pair{"mlp_norm", ashlar::predict::offloaded::feed_norm},
+    std::pair{"expert_fc1", ashlar::predict::offloaded::expert_input},
+    std::pair{"moe_act", ashlar::predict::offloaded::activation}};
+
 // The first word for a value; empty for one that has none.
 template <class Choices, class Value>
 std::string word_for(Choices const& choices, Value value) {

@@ -38,11 +38,16 @@ framework_run read_deepspeed(std::string const& path, int devices) {
   if (auto const zero = root.find("zero_optimization"); zero != root.end()) {
     read.object(*zero, "zero_optimization");
     if (zero->contains("stage")) stage = read.whole(zero->at("stage"), "stage", 0, 3);
-    for (char const* away : {"offload_optimizer", "offload_param"})
-      if (auto const at = zero->find(away);
-          at != zero->end() && at->is_object() && at->value("device", "none") != "none")
-        read.fail(*at,
-                  fmt::format("\"{}\": nothing here says what it takes to move values to a host", away));
+    for (std::string const away : {"offload_optimizer", "offload_param"}) {
+      auto const at = zero->find(away);
+      if (at == zero->end() || !at->is_object()) continue;
+      std::string const device = at->value("device", "none");
+      if (device == "none") continue;
+      if (away == "offload_param" || device != "cpu")
+        read.fail(*at, fmt::format("\"{}\": nothing here says what it takes to move values to {}", away,
+                                   device == "cpu" ? "a host" : "that device"));
+      o["offload-optimizer"] = "true";
+    }
   }
   if (auto const pipeline = root.find("pipeline"); pipeline != root.end() && pipeline->is_object()) {
     if (pipeline->contains("stages"))

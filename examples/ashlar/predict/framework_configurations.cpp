@@ -95,6 +95,17 @@ std::vector<argument> megatron_run_arguments(prediction const& p) {
     add("recompute-granularity", "selective");
     add("recompute-modules", modules_of(q.again, " "));
   }
+  if (has(q.leaves.parts, ashlar::predict::offloaded::all)) {
+    add("cpu-offloading-num-layers", q.leaves.in.first);
+  } else if (q.leaves.parts != ashlar::predict::offloaded::none) {
+    flag("fine-grained-activation-offloading");
+    add("offload-modules", offload_parts(q, " "));
+  }
+  if (q.leaves.optimizer) {
+    flag("use-precision-aware-optimizer");
+    flag("optimizer-cpu-offload");
+    add("optimizer-offload-fraction", "1.0");
+  }
   if (q.attention == ashlar::predict::attention_kernel::unfused) add("attention-backend", "unfused");
   if (q.format == number_format::fp16) flag("fp16");
   if (q.format != number_format::fp16 && q.format != number_format::fp32) flag("bf16");
@@ -131,10 +142,12 @@ std::string bridge_file(prediction const& p) {
   constexpr std::array of_train{"global-batch-size", "micro-batch-size"};
   constexpr std::array of_ddp{"use-distributed-optimizer", "overlap-grad-reduce", "overlap-param-gather",
                               "use-megatron-fsdp", "data-parallel-sharding-strategy"};
+  constexpr std::array of_optimizer{"use-precision-aware-optimizer", "optimizer-cpu-offload",
+                                    "optimizer-offload-fraction"};
   auto const is_in = [](auto const& list, std::string const& name) {
     return std::find(list.begin(), list.end(), name) != list.end();
   };
-  std::string why, model = "model:\n", train = "train:\n", ddp = "ddp:\n";
+  std::string why, model = "model:\n", train = "train:\n", ddp = "ddp:\n", optimizer = "optimizer:\n";
   std::vector<argument> all = megatron_model_arguments(p, why);
   for (argument const& each : megatron_run_arguments(p)) all.push_back(each);
   bool is_low = false;
@@ -153,18 +166,22 @@ std::string bridge_file(prediction const& p) {
     if (key == "group-query-attention" || key == "max-position-embeddings") continue;
     for (auto const& [from, to] : names)
       if (key == from) key = to;
-    if (key == "recompute-modules") {
+    if (key == "cpu-offloading-num-layers") model += "  cpu_offloading: true\n";
+    if (key == "recompute-modules" || key == "offload-modules") {
       std::replace(value.begin(), value.end(), ' ', ',');
       value = "[" + value + "]";
     } else if (value.find_first_of("|()*") != std::string::npos) {
       value = "\"" + value + "\"";
     }
-    std::string& section = is_in(of_train, each.name) ? train : is_in(of_ddp, each.name) ? ddp : model;
+    std::string& section = is_in(of_train, each.name)       ? train
+                           : is_in(of_ddp, each.name)       ? ddp
+                           : is_in(of_optimizer, each.name) ? optimizer
+                                                            : model;
     std::replace(key.begin(), key.end(), '-', '_');
     section += fmt::format("  {}: {}\n", key, value);
   }
-  return fmt::format("# {}: fields of Megatron-Bridge's ConfigContainer\n{}{}{}", p.model.name, model,
-                     train, ddp == "ddp:\n" ? "" : ddp);
+  return fmt::format("# {}: fields of Megatron-Bridge's ConfigContainer\n{}{}{}{}", p.model.name, model,
+                     train, ddp == "ddp:\n" ? "" : ddp, optimizer == "optimizer:\n" ? "" : optimizer);
 }
 
 std::string torchtitan_file(prediction const& p) {
@@ -213,6 +230,8 @@ std::string deepspeed_file(prediction const& p) {
                               {"zero_optimization", {{"stage", static_cast<int>(q.shares)}}},
                               {"data_types", {{"grad_accum_dtype", "fp32"}}}};
   if (q.tensor > 1) made["tensor_parallel"] = {{"autotp_size", q.tensor}};
+  if (q.leaves.optimizer)
+    made["zero_optimization"]["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
   if (q.pipeline > 1) made["pipeline"] = {{"stages", q.pipeline}};
   if (q.again == recomputation::full) made["pipeline"]["activation_checkpoint_interval"] = 1;
   if (q.format != number_format::fp32)

@@ -38,6 +38,23 @@ std::string obstacle_of_pairs(question const& q) {
   return q.model.predictions > 1 ? "its pairs of passes predict one further token at most" : "";
 }
 
+// Of Megatron-Core's fine_grained_activation_offloading and cpu_offloading (transformer_config.py).
+std::string obstacle_of_parts(question const& q) {
+  using ashlar::predict::offloaded;
+  if (!has(q.leaves.parts, offloaded::all)) {
+    if (!q.leaves.in.are_all()) return "it sends parts of all layers to the host, or none";
+    return has(q.leaves.parts, offloaded::attention_result) && !has(q.leaves.parts, offloaded::attention)
+               ? "it sends what attention gives to the host only with what it takes"
+               : "";
+  }
+  if (q.pipeline > 1) return "beside a pipeline it sends parts of layers to the host, not all";
+  if (q.again != recomputation::none)
+    return "it sends all of a layer to the host only without recomputation";
+  return q.leaves.in.are_all() || q.leaves.in.first >= q.model.layer_count()
+             ? "it sends all of a layer to the host for all layers but one at most"
+             : "";
+}
+
 }  // namespace
 
 std::vector<framework> const& frameworks() {
@@ -46,8 +63,8 @@ std::vector<framework> const& frameworks() {
       .title = "Megatron-LM",
       .version = "core 0.16",
       .source =
-          "megatron/core/transformer/pipeline_parallel_layer_layout.py, transformer_config.py and "
-          "pipeline_parallel/schedules.py of megatron-core 0.16.1",
+          "megatron/core/transformer/pipeline_parallel_layer_layout.py, transformer_config.py, "
+          "pipeline_parallel/schedules.py and optimizer/cpu_offloading of megatron-core 0.16.1",
       .any_division = true,
       .virtual_stages = true,
       .context = true,
@@ -60,6 +77,8 @@ std::vector<framework> const& frameworks() {
       .low_precision = true,
       .half = true,
       .pipeline_inside = true,
+      .offloads_parts = true,
+      .offloads_optimizer = true,
       .schedules = "interleaved combined-1f1b"};
   static framework const bridge = [] {
     framework f = megatron;  // on whose core it is
@@ -94,6 +113,7 @@ std::vector<framework> const& frameworks() {
        .shares_optimizer = true,
        .shares_gradients = true,
        .half = true,
+       .offloads_optimizer = true,
        .schedules = ""}};
   return all;
 }
@@ -137,6 +157,16 @@ std::string obstacle_of(framework const& f, prediction const& p) {
     if (!q.again_in.are_all() && !(f.first_layers && has(q.again, recomputation::full)))
       return "it does not run the first layers of each stage again";
   }
+  if (q.leaves.parts != ashlar::predict::offloaded::none) {
+    if (!f.offloads_parts) return "nothing here writes how it sends activations to the host";
+    if (std::string const why = obstacle_of_parts(q); !why.empty()) return why;
+  }
+  if (q.leaves.optimizer && !f.offloads_optimizer)
+    return "nothing here writes how it keeps the optimizer on the host";
+  if (q.leaves.optimizer && q.shares == sharding::none)
+    return "it keeps the optimizer on the host only where data ranks share it";
+  if (q.leaves.optimizer && is_sharded && f.offloads_parts)
+    return "beside its FSDP it keeps the optimizer on the device";
   if (ashlar::predict::is_low(q.format) && !f.low_precision)
     return "nothing here writes how its products get fewer bits than 16";
   if (q.dispatches_8_bits) return "nothing here writes that tokens go to experts in 8 bits";

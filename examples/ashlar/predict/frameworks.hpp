@@ -16,14 +16,16 @@ struct framework {
   // What it has.
   bool any_division = false;  // of the layers; false: as many to each stage
   bool virtual_stages = false, context = false, experts = false, expert_tensor = false;
-  bool shares_optimizer = false;  // ZeRO-1
-  bool shares_gradients = false;  // ZeRO-2, without a pipeline
-  bool first_layers = false;      // of each stage, run again
-  bool parts = false;             // of layers, run again
-  bool low_precision = false;     // fp8 and narrower
-  bool half = false;              // fp16
-  bool pipeline_inside = false;   // ranks in that order
-  char const* schedules = "";     // beside 1f1b, with blanks
+  bool shares_optimizer = false;    // ZeRO-1
+  bool shares_gradients = false;    // ZeRO-2, without a pipeline
+  bool first_layers = false;        // of each stage, run again
+  bool parts = false;               // of layers, run again
+  bool low_precision = false;       // fp8 and narrower
+  bool half = false;                // fp16
+  bool pipeline_inside = false;     // ranks in that order
+  bool offloads_parts = false;      // of layers to the host
+  bool offloads_optimizer = false;  // likewise, where data ranks share it
+  char const* schedules = "";       // beside 1f1b, with blanks
 };
 
 std::vector<framework> const& frameworks();

@@ -32,6 +32,23 @@ void each_run(std::vector<std::string> const& words, Add add) {
   }
 }
 
+// The first word of each part.
+template <class Choices, class Parts>
+std::string parts_of(Choices const& choices, Parts all, char const* between) {
+  std::string text;
+  Parts named{};
+  for (auto const& [word, part] : choices) {
+    if (part == Parts::none || !has(all, part) || has(named, part)) continue;
+    named = named | part;
+    text += (text.empty() ? "" : between) + std::string(word);
+  }
+  return text;
+}
+
+std::string in_layers(std::string const& parts, ashlar::predict::chosen_layers const& which) {
+  return which.are_all() ? parts : fmt::format("{}:{}", parts, which.first);
+}
+
 }  // namespace
 
 std::string megatron_letters(std::vector<stage> const& stages) {
@@ -73,14 +90,16 @@ std::string schedule_word(prediction const& p) {
 std::string recompute_word(question const& q) {
   if (q.again == recomputation::none) return "none";
   if (!q.again_in.these.empty()) return {};
-  std::string text;
-  recomputation named = recomputation::none;
-  for (auto const& [word, part] : recomputation_choices) {
-    if (part == recomputation::none || !has(q.again, part) || has(named, part)) continue;
-    named = named | part;
-    text += (text.empty() ? "" : ",") + std::string(word);
-  }
-  return q.again_in.are_all() ? text : fmt::format("{}:{}", text, q.again_in.first);
+  return in_layers(parts_of(recomputation_choices, q.again, ","), q.again_in);
+}
+
+std::string offload_parts(question const& q, char const* between) {
+  return parts_of(offload_choices, q.leaves.parts, between);
+}
+
+std::string offload_word(question const& q) {
+  if (q.leaves.parts == ashlar::predict::offloaded::none) return "none";
+  return in_layers(offload_parts(q, ","), q.leaves.in);
 }
 
 void settle_stages(prediction& p) {

@@ -24,6 +24,10 @@ std::string schedule_word(prediction const& p);
 // As --recompute takes it: "layernorm,moe_act:3"; empty where single layers are named.
 std::string recompute_word(ashlar::predict::question const& q);
 
+// As --offload-activations takes it, "core_attn" or "full:3"; and its parts alone.
+std::string offload_word(ashlar::predict::question const& q);
+std::string offload_parts(ashlar::predict::question const& q, char const* between);
+
 // Names the stages that the question deals, as --layout would.
 void settle_stages(prediction& p);
 

@@ -116,7 +116,9 @@ bool is_yaml(std::string_view text) {
 }
 
 // Arguments with several words; what stands behind others is none of theirs.
-bool takes_many(std::string_view name) { return name == "recompute_modules"; }
+bool takes_many(std::string_view name) {
+  return name == "recompute_modules" || name == "offload_modules";
+}
 
 }  // namespace
 

@@ -153,6 +153,25 @@ std::string megatron_precision(megatron_command& a) {
   return a.has("fp16") ? "fp16" : a.has("bf16") ? "bf16" : "fp32";
 }
 
+// Names with blanks, commas or brackets between, with commas.
+std::string listed(std::string const& modules) {
+  std::string parts;
+  for (std::size_t at = 0; at < modules.size();) {
+    std::size_t const end = std::min(modules.find_first_of(" ,[]'\"", at), modules.size());
+    if (end > at) parts += (parts.empty() ? "" : ",") + modules.substr(at, end - at);
+    at = end + 1;
+  }
+  return parts;
+}
+
+// Inputs of modules, or all that the first layers keep.
+std::string megatron_offload(megatron_command& a) {
+  std::string const modules = listed(a.word("offload_modules"));
+  long long const layers = a.number("cpu_offloading_num_layers", 0);
+  if (a.has("fine_grained_activation_offloading")) return modules;
+  return layers > 0 ? fmt::format("full:{}", layers) : "none";
+}
+
 // `block` runs the first layers of each stage again, as many as are said; `uniform` all.
 std::string megatron_recomputation(megatron_command& a) {
   std::string const how = a.word("recompute_granularity");
@@ -161,13 +180,7 @@ std::string megatron_recomputation(megatron_command& a) {
     return a.word("recompute_method") == "block" ? fmt::format("full:{}", layers) : "full";
   std::string modules = a.word("recompute_modules", "core_attn");
   if (how != "selective" && !a.has("recompute_activations")) return "none";
-  std::string parts;
-  for (std::size_t at = 0; at < modules.size();) {
-    std::size_t const end = std::min(modules.find_first_of(" ,[]'\"", at), modules.size());
-    if (end > at) parts += (parts.empty() ? "" : ",") + modules.substr(at, end - at);
-    at = end + 1;
-  }
-  return parts;
+  return listed(modules);
 }
 
 // `local` is Megatron's own attention, of single kernels.
@@ -235,12 +248,36 @@ framework_run read_megatron(std::string const& path) {
   if (a.has("overlap_moe_expert_parallel_comm")) o["schedule"] = "combined-1f1b";
   if (a.has("use_tp_pp_dp_mapping")) o["pipeline-inside"] = "true";
   o["recompute"] = megatron_recomputation(a);
+  if (std::string const parts = megatron_offload(a); parts != "none") o["offload-activations"] = parts;
+  if (a.has("optimizer_cpu_offload")) {
+    std::string const share = a.word("optimizer_offload_fraction", "1");
+    if (share != "1" && share != "1.0")
+      a.fail("keeps a part of the optimizer on the host: nothing here says what that takes");
+    o["offload-optimizer"] = "true";
+  }
   o["attention"] = megatron_attention(a);
   o["precision"] = megatron_precision(a);
-  a.ignore({"fp8_recipe", "fp8_format", "fp8", "fp16", "bf16", "recompute_modules",
-            "recompute_granularity", "use_distributed_optimizer", "expert_tensor_parallel_size",
-            "sequence_parallel", "train_iters", "lr", "min_lr", "overlap_grad_reduce",
-            "overlap_param_gather", "fp4_format", "fp4", "moe_token_dispatcher_type"});
+  a.ignore({"fp8_recipe",
+            "fp8_format",
+            "fp8",
+            "fp16",
+            "bf16",
+            "recompute_modules",
+            "recompute_granularity",
+            "use_distributed_optimizer",
+            "expert_tensor_parallel_size",
+            "sequence_parallel",
+            "train_iters",
+            "lr",
+            "min_lr",
+            "overlap_grad_reduce",
+            "overlap_param_gather",
+            "fp4_format",
+            "fp4",
+            "moe_token_dispatcher_type",
+            "use_precision_aware_optimizer",
+            "cpu_offloading",
+            "optimizer_offload_fraction"});
   run.not_read = a.not_asked();
   return run;
 }

@@ -7,6 +7,7 @@
 #include "predict/frozen_choice.hpp"
 #include "predict/machines.hpp"
 #include "predict/measured_stages.hpp"
+#include "predict/offload_choice.hpp"
 #include "predict/recomputation_choice.hpp"
 #include "predict/schedule_choice.hpp"
 #include "predict/words.hpp"
@@ -63,6 +64,16 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
                   "them, mlp,layernorm; full:4 in the first 4 layers of each stage; or a file that says "
                   "it (default: none)")
       ->type_name("PARTS|FILE");
+  command
+      .add_option(
+          "--offload-activations", o.offload,
+          "what goes to the host between forward and backward: none, full, or parts of layers as "
+          "Megatron names them, core_attn,moe_act; full:4 of the first 4 layers of each stage "
+          "(default: none)")
+      ->type_name("PARTS");
+  command.add_flag("--offload-optimizer", q.leaves.optimizer,
+                   "the optimizer's state and the 32-bit weights stay on the host, and are updated "
+                   "there");
   add_choice(command, "--precision", q.format, format_choices, "of products (default: bf16)");
   add_choice(command, "--stack", q.program, stack_choices,
              "the training program: what it fuses and overlaps (default: auto, from the other options)");
@@ -130,6 +141,7 @@ prediction prepare(question_options const& o, described_model model, fitted_cons
     }
   }
   choose_recomputation(o.recompute, p);
+  choose_offload(o.offload, q);
   if (q.data == 0) {
     long long const below = 1LL * q.tensor * q.pipeline * q.context;
     if (below > q.devices || q.devices % below != 0)

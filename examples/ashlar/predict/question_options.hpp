@@ -12,7 +12,7 @@
 namespace tool {
 
 struct question_options {
-  std::string model, cluster, layout, recompute, freeze, schedule, costs;
+  std::string model, cluster, layout, recompute, offload, freeze, schedule, costs;
   ashlar::predict::question asked;  // its sizes; data 0: what follows from the others
 
   question_options() { asked.data = 0; }

@@ -80,11 +80,14 @@ std::string memory_table(prediction const& p) {
   }
   for (std::size_t i : shown) head.emplace_back(memory_names[i].first);
   head.emplace_back("all, GiB");
+  bool const has_host = p.answer.peak_on_host > 0;
+  if (has_host) head.emplace_back("on the host");
   std::vector<std::vector<std::string>> rows{head};
   auto const cells = [&](memory_parts const& m) {
     std::vector<std::string> row;
     for (std::size_t i : shown) row.push_back(gibibytes(m.*memory_names[i].second));
     row.push_back(gibibytes(m.all()));
+    if (has_host) row.push_back(gibibytes(m.host));
     return row;
   };
   for (std::size_t d = 0; d < all.size();) {
@@ -173,6 +176,9 @@ std::string text_of(prediction const& p, bool explains) {
     text += fmt::format("{}: {} GiB of {} GiB on the fullest device, {} GiB must stay free\n",
                         a.fits ? "It fits" : "It does not fit", gibibytes(a.peak),
                         gibibytes(q.device.memory_bytes), gibibytes(p.constants.values.outside_bytes));
+  if (a.peak_on_host > 0)
+    text += fmt::format("  and {} GiB of {} GiB of a device's share of its host\n",
+                        gibibytes(a.peak_on_host), gibibytes(q.device.host.memory_bytes));
 
   text += fmt::format("\n{}", terms_table(p, explains));
   text += fmt::format("\n{}", memory_table(p));
@@ -197,6 +203,7 @@ std::string json_of(prediction const& p) {
   for (memory_parts const& m : a.memory) {
     ordered one;
     for (auto const& [name, part] : memory_names) one[name] = m.*part;
+    one["host"] = m.host;
     memory.push_back(one);
   }
   double const tokens = a.tokens_per_second(q);
@@ -222,6 +229,7 @@ std::string json_of(prediction const& p) {
       {"peak_bytes", proved_bytes(a.peak)},
       {"peak_bytes_last", a.peak_of_last},
       {"device_bytes", q.device.memory_bytes},
+      {"peak_host_bytes", a.peak_on_host},
       {"fits", a.fits},
       {"memory", memory},
       {"notes", p.notes},

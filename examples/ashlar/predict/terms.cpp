@@ -146,6 +146,8 @@ std::vector<named_term> terms_of(prediction const& p) {
        "max(0, ring - attention (c - 1) / c) + c x latency"},
       {"sharding", sums.sharding, "weight gathers and gradient scatters, exposed",
        "max(pass, exchange) + contention x min(pass, exchange) - pass"},
+      {"offload", sums.offload, "copies to the host and back, exposed",
+       "of each pass max(0, bytes that leave / host link - pass)"},
       {"transfer", sums.transfer, "transfers between stages, exposed", "2 T h / t / link + latency"},
       {"host", sums.host, "waits for the host to launch",
        "max(0, parts x host + experts x host_each_expert - device)"},
@@ -157,7 +159,11 @@ std::vector<named_term> terms_of(prediction const& p) {
        "pipeline x straggler x log2(nodes)"},
       {"data", step.data, "gradient sums and weight gathers, exposed",
        "max(data_exposed x exchange, exchange - passes beside it)"},
-      {"optimizer", step.optimizer, "optimizer", "30 bytes x parameters held / (bandwidth x memory)"},
+      {"optimizer", step.optimizer,
+       p.asked.leaves.optimizer ? "optimizer on the host, with its copies" : "optimizer",
+       p.asked.leaves.optimizer
+           ? "parameters held x (6 bytes / host link + 30 bytes / bandwidth of the host's memory)"
+           : "30 bytes x parameters held / (bandwidth x memory)"},
       {"update", step.update, "host loops of the optimizer",
        "max(0, host_update x layers / stages - what the device has still to do when the host is "
        "through)"},
@@ -180,6 +186,8 @@ std::string rank_options(question const& q) {
   if (q.pipeline_inside) all += " --pipeline-inside";
   if (q.again != recomputation::none && !recompute_word(q).empty())
     add("--recompute", recompute_word(q));
+  if (std::string const word = offload_word(q); word != "none") add("--offload-activations", word);
+  if (q.leaves.optimizer) all += " --offload-optimizer";
   if (q.format != ashlar::predict::number_format::bf16)
     add("--precision", word_for(format_choices, q.format));
   if (q.program != program_kind::automatic) add("--stack", word_for(stack_choices, q.program));

@@ -80,6 +80,12 @@ std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict
     case requirement::schedule_is_small_enough:
       return fmt::format("the schedule has too many passes: {} micro-batches of {} stages", e.number,
                          e.limit);
+    case requirement::host_is_known:
+      return "--offload-activations and --offload-optimizer: the machine does not say what its host "
+             "takes; a file of it has host_link, host_memory_bytes and host_memory_bandwidth";
+    case requirement::what_leaves_is_kept:
+      return "--offload-activations: with --recompute full layers keep their inputs alone, which "
+             "leave with `full`";
     case requirement::schedule_trains_alone:
       return "the schedule must have forwards and backwards alone, each once: what is run again, "
              "--recompute says";

@@ -56,6 +56,11 @@ class sheet_reader : json_reader {
     m.units = figure(root_, "units");
     m.exponentials = figure(root_, "exponentials");
     m.power = figure(root_, "power_watts");
+    for (char const* each : host_keys)
+      if (root_.contains(each))
+        m.host = {.link = figure(root_, host_keys[0]),
+                  .memory_bytes = figure(root_, host_keys[1]),
+                  .memory_bandwidth = figure(root_, host_keys[2])};
     return s;
   }
 
@@ -69,6 +74,7 @@ class sheet_reader : json_reader {
                                    "peak_flops",   "memory_bytes", "link_inside", "memory_bandwidth",
                                    "link_outside", "domain",       "units",       "exponentials",
                                    "power_watts"};
+    known.insert(known.end(), host_keys.begin(), host_keys.end());
     if (may_have_nodes) known.emplace_back("nodes");
     for (auto const& [key, value] : root_.items())
       if (std::find(known.begin(), known.end(), key) == known.end())
@@ -76,6 +82,9 @@ class sheet_reader : json_reader {
   }
 
  private:
+  // A device's share of its host: all of them, or none.
+  static constexpr std::array host_keys{"host_link", "host_memory_bytes", "host_memory_bandwidth"};
+
   json const& valued(json const& object, char const* key) const {
     json const& found = at(object, key);
     return found.is_object() ? at(found, "value") : found;

@@ -28,6 +28,7 @@ struct answer {
   double low = 0, high = 0;  // seconds between which nine of ten runs of this kind were
   std::vector<memory_parts> memory;
   double peak = 0, peak_of_last = 0;  // bytes: on any device; on that of the loss
+  double peak_on_host = 0;            // on any device's share of its host
   bool fits = false;
   bool every_stage_works = true;
   double operations = 0;  // of a step

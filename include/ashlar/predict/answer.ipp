@@ -15,7 +15,8 @@ ASHLAR_INLINE bool is_measured_alike(question const& q) {
                                 || q.again == recomputation::full;
   bool const is_as_usual = stack_of(q).writes_scores == stack_of(q).is_classic;
   return is_as_usual && !q.dispatches_8_bits && !stack_of(q).sums_in_shards && !q.is_executed()
-         && q.measured.empty() && runs_again_alike && q.again_in.are_all() && !q.model.freezes_any();
+         && q.measured.empty() && runs_again_alike && q.again_in.are_all() && !q.model.freezes_any()
+         && !q.leaves.is_any();
 }
 
 ASHLAR_INLINE answer predict_run(question const& q, constants const& c, spreads const& s) {
@@ -26,10 +27,11 @@ ASHLAR_INLINE answer predict_run(question const& q, constants const& c, spreads 
   a.step = step_of(q, stages, c);
   a.memory = memory_of(q, stages, c, a.step.run);
   a.peak = peak_bytes(a.memory);
+  a.peak_on_host = peak_host_bytes(a.memory);
   int const last = placement_of(q).device_of(0, last_with_head(stages));
   a.peak_of_last = a.memory[static_cast<std::size_t>(last)].all();
   a.every_stage_works = every_stage_works(q);
-  a.fits = a.every_stage_works && fits(q, a.peak, c);
+  a.fits = a.every_stage_works && fits(q, a.memory, c);
   a.operations = step_operations(q);
   a.kind = run_kind_of(q);
   a.on_several_nodes = q.devices > q.per_node;
@@ -39,7 +41,7 @@ ASHLAR_INLINE answer predict_run(question const& q, constants const& c, spreads 
     a.low = a.step.seconds * around.low;
     a.high = a.step.seconds * around.high;
   }
-  if (!std::isfinite(a.step.seconds) || !std::isfinite(a.peak))
+  if (!std::isfinite(a.step.seconds) || !std::isfinite(a.peak) || !std::isfinite(a.peak_on_host))
     throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);
   return a;
 }
@@ -52,6 +54,7 @@ ASHLAR_INLINE pass_terms sum_of_passes(step_terms const& step) {
     for (pass_terms const* p : {&step.of_stages[s].forward, &step.of_stages[s].backward}) {
       sums.add(*p, n);
       sums.sharding += n * p->sharding;
+      sums.offload += n * p->offload;
       sums.transfer += n * p->transfer;
       launching += n * (p->launched() - p->on_device());
     }

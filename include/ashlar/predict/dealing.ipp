@@ -296,7 +296,7 @@ ASHLAR_INLINE dealing deal_layers(question const& asked, constants const& c) {
   q.dealt = deal_evenly(q);
   check(q);
   double enough = dealing_detail::nothing;
-  if (fits(q, peak_bytes(memory_of(q, q.dealt, c)), c)) enough = step_of(q, q.dealt, c).seconds;
+  if (fits(q, memory_of(q, q.dealt, c), c)) enough = step_of(q, q.dealt, c).seconds;
   dealing_detail::dealer by(q, c, enough);
   dealing made = q.chunks == 1 ? by.without_chunks() : by.with_chunks();
   if (made.stages.empty()) return made;

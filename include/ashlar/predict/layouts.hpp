@@ -23,6 +23,9 @@ struct open_sizes {
   bool stages = false, parts = false, order = false, format = false;
   // Not what differs, but what is looked for besides: pipelines for schedules with pairs.
   bool pairs = false;
+  // What does not fit sends values to the host, as far as the machine says what that takes: the fewest
+  // parts of layers, then all that the fewest first layers keep; each without and with the optimizer.
+  bool leaves = false;
 };
 
 // Why layouts are not tried, or not shown.

@@ -10,6 +10,7 @@
 #include <ashlar/predict/layouts.hpp>
 #include <ashlar/predict/layouts_for_pairs.hpp>
 #include <ashlar/predict/memory.hpp>
+#include <ashlar/predict/offload_sets.hpp>
 #include <ashlar/predict/stack.hpp>
 #include <ashlar/predict/stage_devices.hpp>
 #include <ashlar/predict/stage_layout.hpp>
@@ -168,9 +169,13 @@ class layout_search {
       q_.shares = s;
       try_one();
       q_.program = asked_.program;
-      if (open_.again) q_.again = recomputation::none;
-      q_.again_in = asked_.again_in;
+      run_nothing_again();
+      q_.leaves = asked_.leaves;
     }
+  }
+  void run_nothing_again() {
+    if (open_.again) q_.again = recomputation::none;
+    q_.again_in = asked_.again_in;
   }
 
   bool deals() const { return open_.stages && q_.pipeline > 1; }
@@ -190,8 +195,9 @@ class layout_search {
       std::vector<stage> const stages = stages_of(q_);
       if (!every_stage_works(q_)) return count(left_out::idle_stage);
       if (weigh(stages) != weight::too_large) return;
-      if (deals()) keep_near();
+      if (deals()) keep_near(near_);
       if (open_.again) try_again(stages);
+      if (open_.leaves && q_.device.host.is_known()) try_leaving(stages);
     } catch (unpredictable const& e) {
       count(left_out::refused);
       ++found_.by_requirement[static_cast<std::size_t>(e.broken)];
@@ -207,15 +213,46 @@ class layout_search {
     }
     q_.again = recomputation::full;
     if (weigh(stages) == weight::too_large || !open_.parts) return;
-    // The fewest first layers of each stage.
+    weigh_fewest_layers(stages, q_.again_in);
+  }
+  // What does not fit may do so where it sends some of it to the host.
+  void try_leaving(std::vector<stage> const& stages) {
+    run_nothing_again();
+    for (bool optimizer : {false, true}) {
+      q_.leaves = asked_.leaves;
+      if (optimizer) {
+        if (q_.leaves.optimizer) return;
+        q_.leaves.optimizer = true;
+        if (weigh(stages) != weight::too_large) return;
+        if (deals()) keep_near(near_without_optimizer_);
+      }
+      if (asked_.leaves.parts != offloaded::none || has(q_.again, recomputation::full)) continue;
+      // More bytes take no less time, and more room elsewhere.
+      std::vector<offloaded> const sets = offload_sets_of(q_, c_);
+      std::size_t low = 0;
+      for (std::size_t high = sets.size(); low < high;) {
+        std::size_t const middle = low + (high - low) / 2;
+        q_.leaves.parts = sets[middle];
+        if (weigh(stages) == weight::too_large)
+          low = middle + 1;
+        else
+          high = middle;
+      }
+      q_.leaves.parts = offloaded::all;
+      if (low == sets.size() && weigh(stages) != weight::too_large)
+        weigh_fewest_layers(stages, q_.leaves.in);
+    }
+  }
+  // The fewest first layers of each stage with which it fits; with all it does.
+  void weigh_fewest_layers(std::vector<stage> const& stages, chosen_layers& which) {
     int high = 0;
     for (stage const& s : stages) high = max_of(high, s.count);
     for (int low = 1; low < high;) {
-      q_.again_in.first = low + (high - low) / 2;
+      which.first = low + (high - low) / 2;
       if (weigh(stages) == weight::too_large)
-        low = q_.again_in.first + 1;
+        low = which.first + 1;
       else
-        high = q_.again_in.first;
+        high = which.first;
     }
   }
 
@@ -237,8 +274,9 @@ class layout_search {
       return weight::slower;
     }
     last_seconds_ = seconds;
-    double const peak = peak_bytes(memory_of(q_, stages, c_));
-    if (fits(q_, peak, c_)) {
+    std::vector<memory_parts> const held = memory_of(q_, stages, c_);
+    double const peak = peak_bytes(held);
+    if (fits(q_, held, c_)) {
       if (may_hide) for_pairs_.keep({q_, seconds, peak, 0}, in_pairs);
       if (is_late) {
         count(left_out::slower);
@@ -259,9 +297,9 @@ class layout_search {
     insert(found_.best, made, kept_);
   }
   // For deal(): fast, and too large as it is.
-  void keep_near() {
-    if (near_.size() < dealt_at_least || last_seconds_ < near_.back().seconds)
-      insert(near_, {q_, last_seconds_, 0, 0}, dealt_at_least);
+  void keep_near(std::vector<ranked_layout>& near) const {
+    if (near.size() < dealt_at_least || last_seconds_ < near.back().seconds)
+      insert(near, {q_, last_seconds_, 0, 0}, dealt_at_least);
   }
   static void insert(std::vector<ranked_layout>& best, ranked_layout const& made, std::size_t most) {
     if (best.size() == most && (most == 0 || !is_before(made, best.back()))) return;
@@ -276,14 +314,15 @@ class layout_search {
     return a.seconds == b.seconds && a.peak == b.peak && q.micro_batch == r.micro_batch
            && q.tensor == r.tensor && q.pipeline == r.pipeline && q.context == r.context
            && q.expert == r.expert && q.expert_tensor == r.expert_tensor && q.shares == r.shares
-           && q.pipeline_inside == r.pipeline_inside && q.format == r.format;
+           && q.pipeline_inside == r.pipeline_inside && q.format == r.format && q.leaves == r.leaves;
   }
 
   // The best division of layers for what is kept, and for the fastest of what does not fit as it is.
   void deal() {
     std::vector<ranked_layout> const kept = std::move(found_.best);
     found_.best = {};
-    for (std::vector<ranked_layout> const* list : {&kept, &std::as_const(near_)})
+    for (std::vector<ranked_layout> const* list :
+         {&kept, &std::as_const(near_), &std::as_const(near_without_optimizer_)})
       for (ranked_layout each : *list) {
         bool const fits_as_it_is = list == &kept;
         stopped_ = stopped_ || !watch_(found_);
@@ -300,8 +339,8 @@ class layout_search {
     if (made.stages.empty() || (fits_as_it_is && made.seconds > each.seconds * (1 - 1e-9))) return;
     q.dealt = made.stages;
     q.counts_ends = false;
-    double const peak = peak_bytes(memory_of(q, q.dealt, c_));
-    if (fits(q, peak, c_)) each = {q, made.seconds, peak, made.bound};
+    std::vector<memory_parts> const held = memory_of(q, q.dealt, c_);
+    if (fits(q, held, c_)) each = {q, made.seconds, peak_bytes(held), made.bound};
   }
 
   static std::vector<int> choices(bool is_open, int whole, int asked) {
@@ -319,7 +358,7 @@ class layout_search {
   std::vector<sharding> shares_;
   std::vector<recomputation> again_;
   layouts_found found_;
-  std::vector<ranked_layout> near_;
+  std::vector<ranked_layout> near_, near_without_optimizer_;
   layouts_for_pairs for_pairs_;
   double last_seconds_ = 0;  // of what was weighed last
   long long seen_ = 0;       // possible or not

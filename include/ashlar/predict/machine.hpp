@@ -64,6 +64,17 @@ struct peak_rates {
   friend constexpr bool operator==(peak_rates const&, peak_rates const&) = default;
 };
 
+// A device's share of its host. Zeros: nothing is known of it, and nothing leaves for it.
+struct host_side {
+  double link = 0;  // bytes a second that copies reach, each way
+  double memory_bytes = 0;
+  double memory_bandwidth = 0;  // bytes a second
+
+  bool is_known() const { return link > 0; }
+
+  friend constexpr bool operator==(host_side const&, host_side const&) = default;
+};
+
 // A kind of device. Sizes are bytes, bandwidths bytes per second.
 struct machine {
   generation built = generation::hopper;
@@ -77,6 +88,7 @@ struct machine {
   double units = 0;         // multiprocessors
   double exponentials = 0;  // a second
   double power = 0;         // watts
+  host_side host = {};
 
   family like() const { return family_of(built); }
 

@@ -4,6 +4,7 @@
 #include <ashlar/predict/constants.hpp>
 #include <ashlar/predict/execution.hpp>
 #include <ashlar/predict/held_parameters.hpp>
+#include <ashlar/predict/kept.hpp>
 #include <ashlar/predict/question.hpp>
 #include <ashlar/predict/stage_layout.hpp>
 
@@ -18,8 +19,9 @@ struct memory_parts {
   double logits = 0;     // while the loss is taken
   double gathered = 0;   // weights and gradients of layers at work, fully sharded
   double framework = 0;  // workspaces
+  double host = 0;       // on the host, of what left
 
-  // The sum of all parts.
+  // The sum of all parts on the device.
   double all() const {
     return parameters + gradients + optimizer + activations + logits + gathered + framework;
   }
@@ -31,18 +33,13 @@ struct memory_parts {
 // another schedule, execution::held says it.
 std::vector<int> in_flight(question const& q, int device);
 
-// Bytes a token that a layer keeps from its forward to its backward on one device, without what is made
-// again; of a whole layer that is, what it has while it is. Where its weights do not train, inputs of
-// products are not kept. `gathered`: a plain program keeps the inputs that it has gathered from tensor
-// ranks.
-double kept_bytes(question const& q, layer const& l, recomputation again, bool trains, bool gathered,
-                  constants const& c);
-
 // What a stage makes its device hold.
 struct stage_needs {
   held_parameters held;
   double summed = 0;  // parameters that are trained, of the largest stage
   double kept = 0;    // bytes from a micro-batch's forward to its backward
+  double left = 0;    // beside these, on the host
+  double moving = 0;  // of a layer whose copy goes out while the next one works, and comes in likewise
   double whole = 0;   // of the largest part that is run again, which is whole at a time
   double logits = 0;  // while the loss is taken
 
@@ -66,13 +63,17 @@ std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const&
 std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
                                     constants const& c);
 
-// The most on any device.
+// The most on any device; and the most on any device's share of its host.
 double peak_bytes(std::vector<memory_parts> const& devices);
+double peak_host_bytes(std::vector<memory_parts> const& devices);
 
 // What is left must hold the context, NCCL's buffers and fragments.
 inline bool fits(question const& q, double bytes, constants const& c) {
   return bytes + c.outside_bytes <= q.device.memory_bytes;
 }
+
+// The same of all devices and of their hosts.
+bool fits(question const& q, std::vector<memory_parts> const& devices, constants const& c);
 
 }  // namespace ashlar::predict
 

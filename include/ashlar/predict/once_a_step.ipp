@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/predict/exchanges.hpp>
+#include <ashlar/predict/kept.hpp>
 #include <ashlar/predict/kernels.hpp>
 #include <ashlar/predict/once_a_step.hpp>
 #include <ashlar/predict/stack.hpp>
@@ -47,7 +48,12 @@ ASHLAR_INLINE once_a_step once_on(question const& q, parameter_counts const& hel
                              ? held.both()
                              : held.dense / ranks + held.expert / (expert_data(q) * copies);
   // Adam: the gradient, the 32-bit weight and two moments are read; those three and the weight written.
-  once.optimizer = 30 * updated / memory_rate(q.device, c);
+  constexpr double moved = 30;
+  once.optimizer = moved * updated / memory_rate(q.device, c);
+  if (q.leaves.optimizer) {  // gradients in 32 bits go to the host, and weights in 16 come back
+    host_side const& host = q.device.host;
+    once.optimizer = updated * ((4 + value_bytes(q)) / host.link + moved / host.memory_bandwidth);
+  }
   return once;
 }
 

@@ -131,7 +131,8 @@ ASHLAR_INLINE pair_costs pairs_of(question const& q, std::vector<stage> const& s
                                 : kind == pass_kind::backward_weight ? second.weight_seconds()
                                                                      : second.input_seconds());
         double const braid = one_tick * static_cast<double>(braids.of(ahead, kind, behind));
-        double const beside = first.forward.sharding + share * second.backward.sharding;
+        double const beside = first.forward.sharding + first.forward.offload
+                              + share * (second.backward.sharding + second.backward.offload);
         double const seconds = min_of(alone, max_of(braid, launching) + beside);
         all.push_back(max_of<tick>(1, pairs_detail::ticks_of(seconds, one_tick)));
       }

@@ -14,6 +14,7 @@ struct pass_terms {
   double products = 0, attention = 0, scan = 0, bytes = 0;  // on the device
   double tensor = 0, expert = 0, context = 0;               // exchanges, exposed
   double sharding = 0;  // weights and gradients of a fully sharded model, exposed
+  double offload = 0;   // copies to the host or back, exposed
   double transfer = 0;  // to the next stage, exposed
   double host = 0;      // that the host needs to launch it all
   double weights = 0;   // of products: of weights' gradients
@@ -24,9 +25,9 @@ struct pass_terms {
     return products + attention + scan + bytes + tensor + expert + context + measured;
   }
   double launched() const { return host > on_device() ? host : on_device(); }
-  double seconds() const { return launched() + sharding + transfer; }
+  double seconds() const { return launched() + sharding + offload + transfer; }
 
-  // Without sharding and transfer, which are those of a whole pass.
+  // Without sharding, copies and transfer, which are those of a whole pass.
   void add(pass_terms const& other, double times = 1);
   void leave_out_weights();
 };

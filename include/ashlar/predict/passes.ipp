@@ -5,6 +5,7 @@
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/predict/exchanges.hpp>
 #include <ashlar/predict/held_parameters.hpp>
+#include <ashlar/predict/kept.hpp>
 #include <ashlar/predict/kernels.hpp>
 #include <ashlar/predict/passes.hpp>
 #include <ashlar/predict/stack.hpp>
@@ -112,6 +113,14 @@ inline void share_weights(question const& q, stage_passes& s, held_parameters co
   s.backward.sharding = exposed(s.backward, gathered + 2 * seconds(held.trained));
 }
 
+// Copies to the host go beside the forward, copies back beside the backward: the layers' that came
+// before, and those that come next. They take none of the device's multiprocessors.
+inline void send_to_host(question const& q, kept_activations const& kept, stage_passes& s) {
+  double const copy = kept.leaving / q.device.host.link;
+  for (pass_terms* p : {&s.forward, &s.backward})
+    p->offload = max_of(0.0, copy - p->launched() - p->sharding);
+}
+
 // What is not measured of a backward, its division, is as counted.
 inline stage_passes as_measured(stage_passes const& counted, measured_stage const& m) {
   stage_passes s;
@@ -153,6 +162,8 @@ ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector
     predictor = passes_of_layer(q, q.model.predictor, q.again_of_predictor(), gradient_kind::all, c);
   bool const is_sharded = stack_of(q).is_sharded;
   if (!q.measured.empty()) passes_detail::check_measured(q, stages.size());
+  std::vector<kept_activations> kept;
+  if (q.leaves.parts != offloaded::none) kept = kept_by_stage(q, stages, false, c);
 
   std::vector<stage_passes> all;
   for (stage const& s : stages) {
@@ -171,6 +182,7 @@ ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector
     if (is_sharded) passes_detail::share_weights(q, made, held_by_stage(q, s), c);
     if (!q.measured.empty())
       made = passes_detail::as_measured(made, q.measured[q.measured.size() == 1 ? 0 : all.size()]);
+    if (!kept.empty()) passes_detail::send_to_host(q, kept[all.size()], made);
     if (q.pipeline > 1 && q.chunks == 1 && !q.is_executed())  // virtual stages send beside passes
       made.forward.transfer = made.backward.transfer = transfer_seconds(q, c);
     all.push_back(made);

@@ -3,6 +3,7 @@
 
 #include <ashlar/predict/architecture.hpp>
 #include <ashlar/predict/machine.hpp>
+#include <ashlar/predict/offloading.hpp>
 #include <ashlar/predict/recomputation.hpp>
 #include <ashlar/predict/stage.hpp>
 #include <ashlar/predict/unpredictable.hpp>
@@ -51,6 +52,7 @@ struct question {
   sharding shares = sharding::none;
   recomputation again = recomputation::none;
   chosen_layers again_in;
+  offloading leaves;
   number_format format = number_format::bf16;
   program_kind program = program_kind::automatic;
   attention_kernel attention = attention_kernel::automatic;

@@ -65,6 +65,9 @@ inline bool is_whole(machine const& m) {
   for (double each : {m.memory_bytes, m.memory_bandwidth, m.inside, m.outside, m.units, m.exponentials,
                       m.power, peak(m, number_format::bf16), peak(m, number_format::fp32)})
     if (!(each > 0 && each < 1e30)) return false;
+  bool const no_host = m.host == host_side{};
+  for (double each : {m.host.link, m.host.memory_bytes, m.host.memory_bandwidth})
+    if (!no_host && !(each > 0 && each < 1e30)) return false;
   return m.domain > 0 && m.per_node > 0;
 }
 
@@ -110,6 +113,10 @@ ASHLAR_INLINE void check(question const& q) {
            static_cast<long long>(experts), q.expert);
   }
   must(q.expert == 1 || q.model.has_experts(), requirement::experts_divide, 0, q.expert);
+  must(!q.leaves.is_any() || q.device.host.is_known(), requirement::host_is_known, 0);
+  bool const sends_parts = q.leaves.parts != offloaded::none && !has(q.leaves.parts, offloaded::all);
+  must(!(sends_parts && has(q.again, recomputation::full) && q.again_in.are_all()),
+       requirement::what_leaves_is_kept, 0);
 }
 
 ASHLAR_INLINE double padded_vocabulary(question const& q) {

@@ -32,6 +32,8 @@ enum class requirement : unsigned char {
   schedule_has_every_micro_batch,  // number: its micro-batches; limit: those of a data rank
   schedule_has_these_chunks,       // number: chunks; limit: its stages; of a device, if they divide
   schedule_is_small_enough,        // number: micro-batches that would be executed; limit: stages
+  host_is_known,                   // something leaves, and the machine does not say what its host takes
+  what_leaves_is_kept,             // parts of layers leave, and all layers are run again whole
   schedule_trains_alone,           // it has no backward, runs forwards again, or does other work
 };
 

@@ -72,6 +72,73 @@ TEST_CASE("layouts: the fastest that fits is the fastest of all") {
   }
 }
 
+// The fastest that fits, of every set of parts and of every number of first layers that leave.
+std::optional<double> fastest_that_sends(question q, constants const& c) {
+  std::optional<double> fastest;
+  for (bool optimizer : {false, true})
+    for (unsigned bits = 0; bits < 256; bits = bits == 127 ? 128 : bits == 128 ? 256 : bits + 1)
+      for (int first = bits == 128 ? 1 : chosen_layers::all; first <= (bits == 128 ? 8 : -1); ++first) {
+        q.leaves = {static_cast<offloaded>(bits), {.first = first, .these = {}}, optimizer};
+        if (has(q.leaves.parts, offloaded::attention_result)
+            && !has(q.leaves.parts, offloaded::attention))
+          continue;
+        answer const a = predict_run(q, c, {});
+        if (a.fits && (!fastest || a.step.seconds < *fastest)) fastest = a.step.seconds;
+      }
+  return fastest;
+}
+
+TEST_CASE("layouts: what does not fit sends to the host what takes least, if that is open") {
+  constants const c = round_constants();
+  question q = asked_of_16();
+  q.program = program_kind::tuned;
+  q.device = hopper_with_host();
+  q.tensor = 2;
+  q.shares = sharding::optimizer;
+  open_sizes open{.micro_batch = false,
+                  .tensor = false,
+                  .pipeline = false,
+                  .chunks = false,
+                  .context = false,
+                  .data = false,
+                  .shares = false,
+                  .again = false,
+                  .ends = false};
+  int sent = 0, none = 0;
+  question sender = q;
+  for (int const pipeline : {1, 2})
+    for (double const memory : {3.9e9, 4.1e9, 4.3e9, 4.5e9, 4.8e9, 5.5e9})
+      for (double const link : {1e9, 50e9, 500e9}) {
+        CAPTURE(memory);
+        CAPTURE(link);
+        q.pipeline = pipeline;
+        q.data = 8 / pipeline;
+        q.device.memory_bytes = memory;
+        q.device.host.link = link;
+        open.leaves = false;
+        bool const fits_as_it_is = !best_layouts(q, open, c, 1, go_on).best.empty();
+        open.leaves = true;
+        layouts_found const found = best_layouts(q, open, c, 1, go_on);
+        std::optional<double> const fastest = fastest_that_sends(q, c);
+        REQUIRE(found.best.empty() == !fastest);
+        if (!fastest) {
+          ++none;
+          continue;
+        }
+        // Of what leaves of the first layers, it tries the fewest alone, and parts before these.
+        CHECK(found.best[0].seconds <= *fastest * 1.05);
+        CHECK(found.best[0].seconds >= *fastest * (1 - 1e-12));
+        CHECK(found.best[0].asked.leaves.is_any() == !fits_as_it_is);
+        if (fits_as_it_is) continue;
+        ++sent;
+        sender = q;
+      }
+  CHECK(sent > 5);
+  CHECK(none > 0);
+  sender.device.host = {};
+  CHECK(best_layouts(sender, open, c, 1, go_on).best.empty());
+}
+
 TEST_CASE("layouts: what is not open stays, and more freedom is never slower") {
   question q = asked_of_16();
   q.tensor = 2;
