@@ -8,8 +8,8 @@
 #include <ashlar/predict/exchanges.hpp>
 #include <ashlar/predict/execution.hpp>
 #include <ashlar/predict/held_parameters.hpp>
-#include <ashlar/predict/kernels.hpp>
 #include <ashlar/predict/kept.hpp>
+#include <ashlar/predict/kernels.hpp>
 #include <ashlar/predict/machine.hpp>
 #include <ashlar/predict/memory.hpp>
 #include <ashlar/predict/offloading.hpp>
