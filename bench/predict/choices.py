@@ -7,8 +7,9 @@ The runs are those of fit.py. Runs of one source, model, release, machine, numbe
 of its layouts an answer. A question needs two layouts; a rank correlation four.
 
 --sweep: trials of layouts on A100s, as their authors publish them (Hagemann et al. 2023): sweep, model, seq, gpus, act_ckpt, kernel, micro_batch,
-tp, pp, status and step_s of LLaMA's shapes with a vocabulary of 128,000, and 4 million tokens a batch. Of those with FlashAttention 2; their
-program overlaps no sums, so it is taken for `plain`.
+tp, pp, seq_parallel, status and step_s of LLaMA's shapes with a vocabulary of 128,000, and 4 million tokens a batch. Of those with
+FlashAttention 2; their program overlaps no sums, so it is taken for `plain`. With fused norms or without, and with sequences split over tensor
+ranks or not, it is another program, and so another question.
 """
 import argparse
 import collections
@@ -38,7 +39,7 @@ def sweep_rows(path, models):
                 continue
             gpus, tensor, pipeline, sequence = (int(trial[key]) for key in ("gpus", "tp", "pp", "seq"))
             row = dict.fromkeys(("context", "chunks", "expert", "expert_tensor", "recompute_modules", "attention", "layout", "schedule"), "")
-            yield row | {"source": "layouts", "release": trial["sweep"], "model": f"llama-{trial['model']}", "accelerator": "A100-80", "gpus": gpus,
+            yield row | {"source": "layouts", "release": " ".join(trial[key] for key in ("sweep", "kernel", "seq_parallel")), "model": f"llama-{trial['model']}", "accelerator": "A100-80", "gpus": gpus,
                          "gpus_per_node": 8, "precision": "bf16", "sequence": sequence, "global_batch": 2 ** 22 // sequence,
                          "micro_batch": int(trial["micro_batch"]), "tensor": tensor, "pipeline": pipeline, "data": gpus // tensor // pipeline,
                          "sharding": "optimizer", "recompute": "full" if trial["act_ckpt"] == "every_layer" else "none", "stack": "plain",
