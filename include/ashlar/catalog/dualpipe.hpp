@@ -8,7 +8,8 @@
 #pragma once
 
 #include <ashlar/catalog/shape.hpp>
-#include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/catalog/two_way_order.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -18,84 +19,49 @@
 
 namespace ashlar::catalog {
 
-// One device's order. Its two directions are 0, in which it is in the first half of the stages, and 1.
-class dualpipe_order {
- public:
-  // What a direction is on this device: its stage, and the first of its micro-batches.
-  struct direction {
-    int stage = 0;
-    int first = 0;
-    int forwards = 0;
-    int backwards = 0;
-  };
-
-  // The two directions, seen from the device that it writes for.
-  constexpr dualpipe_order(direction zero, direction one) : zero_(zero), one_(one) {}
-
-  // `h`: how many devices lie between this one and the nearer end; `half`: devices of half a way;
-  // `count`: micro-batches of a direction, 2 * half at least.
-  constexpr std::vector<time_slot> write(int h, int half, int count) {
-    int const apart = half - h - 1;  // devices between this one and the middle
-    order_.reserve(5 * static_cast<std::size_t>(count));
-    for (int i = 0; i < 2 * apart; ++i) forward(zero_);
-    for (int i = 0; i <= h; ++i) {
-      forward(zero_);
-      forward(one_);
-    }
-    for (int i = 0; i < apart; ++i) {
-      input(one_);
-      weight();
-      forward(one_);
-    }
-    for (int i = 0; i < count - 2 * half + h + 1; ++i) {
-      if (i == 0 && apart == 0) {  // in the middle the first backward needs the forward
-        forward(zero_);
-        backward(one_);
-      } else {
-        overlapped(zero_, one_);
-      }
-      overlapped(one_, zero_);
-    }
-    for (int i = 0; i < apart; ++i) {
-      backward(one_);
-      overlapped(one_, zero_);
-    }
-    for (int i = 0; i < 2 * (h + 1); ++i) {
-      direction& from = i % 2 == 0 ? one_ : zero_;
-      if (i <= h)
-        backward(from);
-      else
-        input(from);
-    }
-    for (int i = 0; i < apart; ++i) {
-      weight();
-      input(zero_);
-    }
-    for (int i = 0; i <= h; ++i) weight();
-    return std::move(order_);
+// One device's order. Its two ways are 0, in which it is in the first half of the stages, and 1. `h`:
+// how many devices lie between it and the nearer end; `half`: devices of half a way; `count`:
+// micro-batches of a way, 2 * half at least.
+constexpr std::vector<time_slot> dualpipe_order(way zero, way one, int h, int half, int count) {
+  two_way_order order(max_of(zero.first, one.first) + count);
+  int const apart = half - h - 1;  // devices between this one and the middle
+  for (int i = 0; i < 2 * apart; ++i) order.forward(zero);
+  for (int i = 0; i <= h; ++i) {
+    order.forward(zero);
+    order.forward(one);
   }
-
- private:
-  constexpr void forward(direction& d) { add(pass_kind::forward, d, d.forwards++); }
-  constexpr void backward(direction& d) { add(pass_kind::backward, d, d.backwards++); }
-  constexpr void input(direction& d) {
-    weights_.push_back({pass_kind::backward_weight, d.stage, d.first + d.backwards});
-    add(pass_kind::backward_input, d, d.backwards++);
+  for (int i = 0; i < apart; ++i) {
+    order.input(one);
+    order.weight();
+    order.forward(one);
   }
-  constexpr void weight() { order_.push_back({weights_[weights_done_++]}); }  // first in, first out
-  constexpr void overlapped(direction& ahead, direction& back) {
-    forward(ahead);
-    order_.back().beside = {pass_kind::backward, back.stage, back.first + back.backwards++};
+  for (int i = 0; i < count - 2 * half + h + 1; ++i) {
+    if (i == 0 && apart == 0) {  // in the middle the first backward needs the forward
+      order.forward(zero);
+      order.backward(one);
+    } else {
+      order.forward_and_backward(zero, one);
+    }
+    order.forward_and_backward(one, zero);
   }
-  constexpr void add(pass_kind kind, direction const& d, int index) {
-    order_.push_back({{kind, d.stage, d.first + index}});
+  for (int i = 0; i < apart; ++i) {
+    order.backward(one);
+    order.forward_and_backward(one, zero);
   }
-
-  direction zero_, one_;
-  std::vector<time_slot> order_;
-  dynamic_array<pass> weights_;  // still to do from weights_done_ on
-  std::size_t weights_done_ = 0;
-};
+  for (int i = 0; i < 2 * (h + 1); ++i) {
+    way& from = i % 2 == 0 ? one : zero;
+    if (i <= h)
+      order.backward(from);
+    else
+      order.input(from);
+  }
+  for (int i = 0; i < apart; ++i) {
+    order.weight();
+    order.input(zero);
+  }
+  for (int i = 0; i <= h; ++i) order.weight();
+  return std::move(order).written();
+}
 
 // DualPipe is for an even number of devices, and an even number of micro-batches, at least 2p.
 constexpr diagnosis check_dualpipe_shape(shape const& s) {
@@ -119,9 +85,9 @@ constexpr schedule dualpipe(devices p, micro_batches m) {
   schedule s = schedule_without_passes(overlay(linear(p), mirror(linear(p))), std::move(route));
   for (int d = 0; d < p.value; ++d) {
     int const up = p.value - 1 - d;
-    dualpipe_order::direction const in_down{d, 0}, in_up{up, count};
-    dualpipe_order order = d < up ? dualpipe_order(in_down, in_up) : dualpipe_order(in_up, in_down);
-    nth(s.order, d) = order.write(d < up ? d : up, p.value / 2, count);
+    way const in_down{d, 0}, in_up{up, count};
+    nth(s.order, d) = d < up ? dualpipe_order(in_down, in_up, d, p.value / 2, count)
+                             : dualpipe_order(in_up, in_down, up, p.value / 2, count);
   }
   return s;
 }
@@ -133,7 +99,7 @@ constexpr schedule dualpipev(devices p, micro_batches m) {
   schedule s =
       schedule_without_passes(v_shape(p), std::vector<int>(static_cast<std::size_t>(m.value), 0));
   for (int d = 0; d < p.value; ++d)
-    nth(s.order, d) = dualpipe_order({d, 0}, {2 * p.value - 1 - d, 0}).write(d, p.value, m.value);
+    nth(s.order, d) = dualpipe_order({d, 0}, {2 * p.value - 1 - d, 0}, d, p.value, m.value);
   return s;
 }
 

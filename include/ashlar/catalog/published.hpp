@@ -16,6 +16,7 @@
 #include <ashlar/catalog/inference.hpp>
 #include <ashlar/catalog/one_f_one_b.hpp>
 #include <ashlar/catalog/seq1f1b.hpp>
+#include <ashlar/catalog/stp.hpp>
 #include <ashlar/catalog/v_family.hpp>
 #include <ashlar/catalog/zb_h1.hpp>
 #include <ashlar/catalog/zb_h2.hpp>
