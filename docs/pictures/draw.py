@@ -26,10 +26,13 @@ GRAPHS = {"two-towers.svg": [str(FOLDER / "two-towers.json"), "-m", "8", "--memo
           "two-towers-chain.svg": ["1f1b", "-p", "5", "-m", "8", "--memory"],
           "two-towers-stages.svg": [str(FOLDER / "two-towers.json"), "--stages"]}
 # Of docs/values.md, as docs/values.md says, and of docs/scale.md, by bench/scale/study.py; measured, so that nobody draws them anew.
-MEASURED = {*(f"loads-{counts}.svg" for counts in ["micro", "synchronised", "running", "global"]), "scale-time.svg",
+# And of docs/architecture.md, by test/structure/architecture.py.
+OTHERS = {"architecture.svg", *(f"loads-{counts}.svg" for counts in ["micro", "synchronised", "running", "global"]), "scale-time.svg",
             "scale-52B-fast.svg", "scale-52B-slow.svg"}
 # The first shape that a schedule takes.
 SHAPES = [["-p", "4", "-m", "8"], ["-p", "2", "-m", "8"], ["-p", "1", "-m", "8"]]
+# With enough micro-batches for what its authors give.
+OWN_SHAPES = {"stp": [["-p", "4", "-m", "12"]]}
 stale = []
 
 
@@ -47,7 +50,7 @@ def put(path, text):
 
 def emit(file, name, *options):
     """The shape that the picture was drawn for; None where there is no such picture."""
-    for shape in SHAPES:
+    for shape in OWN_SHAPES.get(name, SHAPES):
         try:
             put(FOLDER / file, ashlar("emit", name, *shape, "--as", "svg", *options))
             return shape
@@ -62,7 +65,7 @@ def entries():
 
 
 def main():
-    drawn = {"reading-transfers.svg", "tradeoff.svg", *FRONTIERS, *GRAPHS, *MEASURED}
+    drawn = {"reading-transfers.svg", "tradeoff.svg", *FRONTIERS, *GRAPHS, *OTHERS}
     emit("reading-transfers.svg", "1f1b", "--transfers", "--forward", "2", "--backward-input", "2",
          "--backward-weight", "2", "--transfer", "1")
     put(FOLDER / "tradeoff.svg", ashlar("tradeoff", "--model", str(STUDY / "model.json"),

@@ -155,6 +155,8 @@ class stage_worker {
     auto other = std::async(std::launch::async, [&] {
       if (backward_frame.what.kind == ashlar::pass_kind::backward_input)
         backward_input(q, backward_frame);
+      else if (backward_frame.what.kind == ashlar::pass_kind::backward_weight)
+        backward_weight(q, backward_frame);
       else
         backward(q, backward_frame);
     });

@@ -34,6 +34,7 @@ inline void of_catalogs(dice& d) {
   int const n = d.percent(80) ? d.between(0, 9) : extreme(d, 4);
   knock([&] { static_cast<void>(dualpipe(p, m)); });
   knock([&] { static_cast<void>(dualpipev(p, m)); });
+  knock([&] { static_cast<void>(stp(p, m)); });
   knock([&] { static_cast<void>(gems(p, m)); });
   knock([&] { static_cast<void>(breadth_first(p, s.v, m, n)); });
   knock([&] { static_cast<void>(depth_first(p, s.v, n)); });

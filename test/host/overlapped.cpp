@@ -26,12 +26,21 @@ class overlapping_network : public conformance::network {
   using network::network;
 
   std::atomic<int> pairs = 0;
+  std::atomic<int> of_kind[pass_kinds] = {};
   std::atomic<bool> right = true;
 
   void overlapped(auto& q, frame const& ahead, frame const& back) {
     ++pairs;
-    if (ahead.what.kind != pass_kind::forward || back.what.kind != pass_kind::backward) right = false;
-    backward(q, back);
+    ++of_kind[static_cast<int>(back.what.kind)];
+    if (ahead.what.kind != pass_kind::forward) right = false;
+    if (back.what.kind == pass_kind::backward)
+      backward(q, back);
+    else if (back.what.kind == pass_kind::backward_input)
+      backward_input(q, back);
+    else if (back.what.kind == pass_kind::backward_weight)
+      backward_weight(q, back);
+    else
+      right = false;
     forward(q, ahead);
   }
 };
@@ -45,7 +54,7 @@ int pairs_in(program const& p) {
 
 std::vector<program> programs() {
   std::vector<program> all;
-  for (char const* name : {"dualpipe", "dualpipev"})
+  for (char const* name : {"dualpipe", "dualpipev", "stp"})
     for (auto [p, m] : {std::pair{2, 4}, {2, 6}, {4, 8}, {4, 12}})
       for (auto lanes :
            {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction})
@@ -97,6 +106,17 @@ TEST_CASE("host: a worker that can overlap gets each pair once, and the bits sta
       CHECK(w.right);
     }
   }
+}
+
+TEST_CASE("host: the pairs of STP are of every kind") {
+  program const p = lower(catalog::find("stp")->make({devices{4}, micro_batches{16}}));
+  overlapping_network w(p.stage_count(), p.micro_batch_count());
+  host::runtime(p, w).run();
+  auto const count_of = [&](pass_kind kind) { return w.of_kind[static_cast<int>(kind)].load(); };
+  CHECK(count_of(pass_kind::backward) == 4 * (2 * 5 + 1) + 0 + 1 + 2 + 3);
+  CHECK(count_of(pass_kind::backward_input) == 9 + 8 + 7 + 6);
+  CHECK(count_of(pass_kind::backward_weight) == 3 + 2 + 1 + 0);
+  CHECK(w.right);
 }
 
 TEST_CASE("host: a worker that cannot gets one part after the other") {

@@ -346,11 +346,11 @@ inline std::vector<sample> of_graphs() {
   return all;
 }
 
-// DualPipe and its fold, with a lane for all peers and with one a peer.
+// DualPipe, its fold and STP, with a lane for all peers and with one a peer.
 inline std::vector<sample> pairs() {
   using namespace ashlar;
   std::vector<sample> all;
-  for (char const* name : {"dualpipe", "dualpipev"})
+  for (char const* name : {"dualpipe", "dualpipev", "stp"})
     for (int p : {1, 2})
       for (auto lanes : {transfer_lanes::one, transfer_lanes::one_a_peer})
         if (catalog::shape const shape{devices{p}, micro_batches{2 * p}};

@@ -109,6 +109,7 @@ TEST_CASE("hostile shapes: what there is no memory for is refused before it is m
   }
   CHECK_BREAKS(parameter_is_at_most, catalog::grouped_interleaved(p, most, chunks{2}, 2));
   CHECK_BREAKS(parameter_is_at_most, catalog::dualpipev(p, most));
+  CHECK_BREAKS(parameter_is_at_most, catalog::stp(p, most));
   CHECK_BREAKS(parameter_is_at_most, catalog::gems(p, most));
   CHECK_BREAKS(parameter_is_at_most, catalog::depth_first(p, chunks{2}, int_max));
   CHECK_BREAKS(parameter_is_at_most, catalog::chimera_forward_doubling(devices{most_stages}));

@@ -242,14 +242,14 @@ TEST_CASE("what is possible one after the other, and not as a pair") {
   CHECK_BREAKS(order_has_no_cycle, squeeze(s));
 }
 
-TEST_CASE("DualPipe's pairs on every floor") {
-  for (char const* name : {"dualpipe", "dualpipev"})
+TEST_CASE("pairs of the catalog on every floor") {
+  for (char const* name : {"dualpipe", "dualpipev", "stp"})
     for (tick overlapped : {tick{2}, tick{3}, tick{7}})
       for (transfer_lanes lanes :
            {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction}) {
         costs cost(stage_cost{}, 1);
         cost.passes.overlapped = overlapped;
-        schedule const s = catalog::find(name)->make({devices{4}, micro_batches{10}, cost});
+        schedule const s = catalog::find(name)->make({devices{4}, micro_batches{12}, cost});
         program const p = lower(s, {.lanes = lanes});
         CHECK(check(p).ok());
         int in_schedule = 0, in_program = 0;

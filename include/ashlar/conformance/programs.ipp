@@ -53,6 +53,7 @@ ASHLAR_INLINE std::vector<sample_program> sample_programs() {
   four.junction = catalog::unit_junction::figure;
   add("chimera over four routes", catalog::find("chimera")->make(four));
   add("bitpipe as in the figure", catalog::find("bitpipe")->make(four));
+  add("every kind of pair", catalog::stp(devices{3}, micro_batches{8}) | squeeze());
 
   for (int p : {2, 3, 4}) {
     block const down = catalog::zb_h1(devices{p}) | with_interval(6);

@@ -114,7 +114,8 @@ concept can_shard = requires(W& w, int n) {
 //
 //   forward, recompute, backward, backward_input, backward_weight (queue, frame)
 //   work (queue, frame): a part of a job that computes; `what` is {work, job, part}
-//   overlapped (queue, frame of a forward, frame of a backward): without it, one after the other
+//   overlapped (queue, frame of a forward, frame of a backward, which may be that of the input or of
+//                       the weights alone): without it, one after the other
 //   reduced (queue, parameter_frame): the gradient is complete; called on each replica
 //   measure (queue, parameter_frame): writes a number, whose sum over all devices optimize() is given
 //   optimize (queue, parameter_frame): the optimizer step; called on each replica

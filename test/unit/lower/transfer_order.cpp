@@ -82,7 +82,7 @@ TEST_CASE("an order that cannot be walked is refused") {
 
 // Both passes of a pair wait for what they need, the backward too.
 TEST_CASE("pairs, one by one") {
-  for (char const* name : {"dualpipe", "dualpipev"})
+  for (char const* name : {"dualpipe", "dualpipev", "stp"})
     for (int p : {2, 4, 6})
       for (int m : {2 * p, 4 * p}) {
         catalog::shape const shape{devices{p}, micro_batches{m}};

@@ -133,7 +133,7 @@ TEST_CASE("execution: an order that is searched for is searched for few micro-ba
 }
 
 TEST_CASE("execution: every micro-batch goes through every stage once, whatever its route") {
-  for (char const* name : {"dualpipe", "dualpipev", "v-zb", "chimera", "seq1f1b"}) {
+  for (char const* name : {"dualpipe", "dualpipev", "stp", "v-zb", "chimera", "seq1f1b"}) {
     CAPTURE(name);
     question const q = asked_in_a_pipeline(4, 160, name);
     execution const e = run_of(q);

@@ -59,7 +59,7 @@ TEST_CASE("pairs make a schedule no longer, keep to the limit, and more to spend
 }
 
 TEST_CASE("no longer than what is published with pairs") {
-  for (char const* name : {"dualpipev", "combined-1f1b"}) {
+  for (char const* name : {"dualpipev", "stp", "combined-1f1b"}) {
     schedule known = catalog::find(name)->make({devices{2}, micro_batches{8}});
     int peak = 0;
     for (int const held : peak_activations(known)) peak = std::max(peak, held);
