@@ -69,6 +69,30 @@ TEST_CASE(
     }
 }
 
+// Of the authors' table: F, B, W without the exchange AR, which only forwards alone show. No input pass
+// runs alone, so its time has no exchange, and a fused backward hides it beside its weights' parts.
+TEST_CASE(
+    "STP: bubble (p-1)(F+AR+B-W) of the paper if F = W <= B <= F+2AR, and 2p+1+d exchanges on device "
+    "d") {
+  for (int p = 1; p <= 6; ++p)
+    for (int m : {3 * p - 1, 4 * p})
+      for (tick W = 2; W <= 5; ++W)
+        for (tick F = W; F <= 6; ++F)
+          for (tick AR = 0; AR <= W; ++AR)
+            for (tick B = W; B <= F + 2 * AR; ++B) {
+              CAPTURE(p);
+              CAPTURE(m);
+              schedule const s = stp(p, m, costs_of_pairs({F + AR, B, W}, {F + B + W, F + B, F + W}));
+              std::vector<tick> const work = busy(s);
+              tick const all = 2 * m * (F + B + W);
+              for (int d = 0; d < p; ++d)
+                CHECK(work[static_cast<std::size_t>(d)] == all + (2 * p + 1 + d) * AR);
+              tick const bubble = makespan(s) - work.back();
+              CHECK(bubble == (p - 1) * (3 * F + AR + B - 3 * W));
+              if (F == W) CHECK(bubble == (p - 1) * (F + AR + B - W));
+            }
+}
+
 // The paper's 3p is without the forward of a pair, and as if activations were freed by the input pass.
 TEST_CASE("STP: 3p + 1 activations on device d, and d - 1 more that wait for their weight passes") {
   for (int p = 1; p <= 8; ++p)
