@@ -30,7 +30,9 @@ class two_way_order {
     order_.reserve(5 * static_cast<std::size_t>(count));
   }
 
+  // Each of these is of the next micro-batch of its way.
   constexpr void forward(way& w) { add(next_forward(w)); }
+  // Of the input and the weights at once.
   constexpr void backward(way& w) { add(next_backward(pass_kind::backward, w)); }
   // The backward of the input; that of the weights waits.
   constexpr void input(way& w) { add(next_input(w)); }
