@@ -22,7 +22,25 @@ TEST_CASE("PyTorch's CSV: blanks and quotes around cells, as Python's csv module
   }
 }
 
-TEST_CASE("written and read again, a schedule is the same") {
+namespace {
+
+// PyTorch has a word for pairs with fused backwards alone: the passes of others come apart.
+schedule in_words(schedule s) {
+  for (auto& order : s.order) {
+    std::vector<time_slot> said;
+    for (time_slot const& t : order)
+      if (t.is_pair() && t.beside.kind != pass_kind::backward)
+        said.insert(said.end(), {time_slot(t.what), time_slot(t.beside)});
+      else
+        said.push_back(t);
+    order = said;
+  }
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("written and read again, a schedule is the same, but for pairs without a word") {
   for (catalog_case const& c : catalog_cases({1, 2, 3, 4, 5, 6}, {1, 2, 5, 12})) {
     CAPTURE(c);
     schedule const s = c.schedule();
@@ -30,7 +48,7 @@ TEST_CASE("written and read again, a schedule is the same") {
     REQUIRE(back.value);
     CHECK(back.problems.empty());
     CHECK(back.value->mode == s.mode);
-    CHECK(back.value->order == retime(s, costs{}).order);
+    CHECK(back.value->order == retime(in_words(s), costs{}).order);
     for (int k = 0; k < s.micro_batch_count(); ++k)  // a route that none takes is not in the file
       for (int stage = 0; stage < s.stage_count(); ++stage)
         CHECK(back.value->device_of({pass_kind::forward, stage, k})

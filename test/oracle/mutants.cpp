@@ -61,10 +61,10 @@ TEST_CASE("one change") {
   tallies const all = compare(samples(3, 3).take(), 1, 300, 0);
   auto const of = [&](mutation kind) { return all[static_cast<std::size_t>(kind)]; };
   // Both verdicts occur, and harmless changes are among the mutants.
-  for (auto kind :
-       {mutation::swap_neighbours, mutation::move_within_stream, mutation::change_slot,
-        mutation::change_peer, mutation::reduce_earlier, mutation::swap_transfers_on_both_sides})
+  for (auto kind : {mutation::swap_neighbours, mutation::move_within_stream, mutation::change_peer,
+                    mutation::reduce_earlier, mutation::swap_transfers_on_both_sides})
     CHECK_MESSAGE((of(kind).accepted > 0 && of(kind).rejected > 0), std::string(name_of(kind)));
+  CHECK(of(mutation::change_slot).rejected > 0);  // harmless once in thousands: not every day
   for (auto kind : {mutation::rename_slots, mutation::give_value_a_new_slot})
     CHECK_MESSAGE((of(kind).accepted > 0 && of(kind).rejected == 0), std::string(name_of(kind)));
   for (auto kind : {mutation::drop, mutation::duplicate, mutation::change_stage, mutation::change_use,
