@@ -62,13 +62,16 @@ from megatron.core.distributed import (  # noqa: E402
     DistributedDataParallelConfig,
     finalize_model_grads,
 )
-from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec  # noqa: E402
+from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec, get_gpt_mtp_block_spec  # noqa: E402
 from megatron.core.models.gpt.gpt_model import GPTModel  # noqa: E402
 from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer  # noqa: E402
 from megatron.core.pipeline_parallel import get_forward_backward_func  # noqa: E402
 from megatron.core.process_groups_config import ProcessGroupCollection  # noqa: E402
 from megatron.core.transformer.moe import moe_utils  # noqa: E402
+from megatron.core.transformer.moe.moe_utils import MoEAuxLossAutoScaler  # noqa: E402
+from megatron.core.transformer.multi_token_prediction import MTPLossAutoScaler, MTPLossLoggingHelper, get_mtp_ranks  # noqa: E402
 from megatron.core.transformer.transformer_config import TransformerConfig  # noqa: E402
+from megatron.core.utils import get_attr_wrapped_model  # noqa: E402
 
 if not hasattr(moe_utils, "te_general_gemm"):  # 0.16.1 asks for it also without Transformer Engine
     moe_utils.te_general_gemm = None
@@ -84,7 +87,9 @@ EXPERTS = {
 
 def global_name(model, name):
     parts = name.split(".")
-    if "layers" in parts:
+    if name == "embedding.word_embeddings.weight" and not model.pre_process:
+        return "of mtp: " + name
+    if parts[0] == "decoder" and "layers" in parts:
         at = parts.index("layers") + 1
         parts[at] = str(model.decoder.layers[int(parts[at])].layer_number - 1)
     return ".".join(parts)
@@ -93,15 +98,20 @@ def global_name(model, name):
 def set_weights(chunks):
     for model in chunks:
         for name, p in model.named_parameters():
-            known = (
-                "embedding.word_embeddings.weight"
-                if name == "output_layer.weight" and shares(model)
-                else global_name(model, name)
-            )
+            if getattr(p, "shared", False) and model.pg_collection.embd is None:
+                continue  # share_embeddings has to
+            tied = name == "output_layer.weight" and shares(model)
+            own = name if "embedding" in name else global_name(model, name)
+            known = "embedding.word_embeddings.weight" if tied else own
             made = torch.Generator().manual_seed(zlib.crc32(known.encode()))
             value = torch.randn(p.shape, generator=made, dtype=torch.float64) * 0.1
             with torch.no_grad():
                 p.copy_(value + ("norm" in name and "weight" in name))
+
+
+def embedding_ranks(group, config, tied):
+    """As in Megatron-LM's pretrain_gpt.py."""
+    return sorted({group[0], *([group[-1]] if tied else []), *get_mtp_ranks(group, config)})
 
 
 def shares(model):
@@ -119,37 +129,49 @@ def forward_step(iterator, model):
     tokens, labels = next(iterator)
     mask = torch.ones(1, 1, LENGTH, LENGTH, dtype=torch.bool).triu(1)
     output = model(tokens, torch.arange(LENGTH).expand(2, -1), mask, labels=labels)
+    per_token = get_attr_wrapped_model(model, "config").calculate_per_token_loss
 
     def loss_of(output):
         loss = output.mean()
-        return loss, {"loss": loss.detach().clone()}
+        told = {"loss": loss.detach().clone()}
+        return (output.sum(), torch.tensor(output.numel(), dtype=torch.int), told) if per_token else (loss, told)
 
     return output, loss_of
 
 
 def run(
     *, schedule, ranks, chunks=1, micro_batches=4, steps=0, overlap=False, distributed=False, sync=False, deallocate=False,
-    experts=False, layout=None, tied=False, delayed=False,
+    experts=False, layout=None, tied=False, delayed=False, mtp=0, layers=LAYERS, per_token=False, scale=0, clip=1.0,
+    gradients=False,
 ):  # fmt: skip
-    """Gradients of a step by name, or with steps > 0 the weights after so many of Adam; and losses."""
+    """Gradients of a step by name, or with steps > 0 the weights after so many of Adam, or with `gradients` what the
+    last of these steps reduced; and losses."""
     if schedule:
         schedule = ashlar_pp.read_json(schedule)
         ranks, chunks = schedule.devices, schedule.stages // schedule.devices
     several = chunks > 1
-    parallel_state.destroy_model_parallel()
-    parallel_state.initialize_model_parallel(1, ranks, chunks if several else None, create_gloo_process_groups=True)
-    parallel_random.model_parallel_cuda_manual_seed(1)
     dtype = torch.float32 if steps else torch.float64
     config = TransformerConfig(
-        num_layers=LAYERS, hidden_size=WIDTH, num_attention_heads=2, use_cpu_initialization=True,
+        num_layers=layers, hidden_size=WIDTH, num_attention_heads=2, use_cpu_initialization=True,
         pipeline_model_parallel_size=ranks, virtual_pipeline_model_parallel_size=chunks if several else None,
         pipeline_dtype=dtype, params_dtype=dtype, hidden_dropout=0.0, attention_dropout=0.0,
         attention_softmax_in_fp32=False,
         bias_dropout_fusion=False, masked_softmax_fusion=False, gradient_accumulation_fusion=False,
         deallocate_pipeline_outputs=deallocate, batch_p2p_comm=not several, overlap_p2p_comm=several, batch_p2p_sync=False,
-        pipeline_model_parallel_layout=layout, **(EXPERTS if experts else {}),
+        pipeline_model_parallel_layout=layout, mtp_num_layers=mtp or None,
+        calculate_per_token_loss=per_token, **(EXPERTS if experts else {}),
     )  # fmt: skip
     config.delay_wgrad_compute = delayed
+    config.grad_scale_func = (lambda loss: scale * loss) if scale else None
+    for scaler in (MTPLossAutoScaler, MoEAuxLossAutoScaler):  # nothing is left of the run before
+        scaler.set_loss_scale(torch.full((1,), float("nan")))
+    MTPLossLoggingHelper.tracker.clear()
+    parallel_state.destroy_model_parallel()
+    parallel_state.initialize_model_parallel(
+        1, ranks, chunks if several else None, create_gloo_process_groups=True,
+        get_embedding_ranks=lambda group: embedding_ranks(group, config, tied),
+    )  # fmt: skip
+    parallel_random.model_parallel_cuda_manual_seed(1)
     groups = ProcessGroupCollection.use_mpu_process_groups()
     rank, replica = parallel_state.get_pipeline_model_parallel_rank(), parallel_state.get_data_parallel_rank()
     looped = (
@@ -163,10 +185,18 @@ def run(
     for stage in stages_of(looped, rank):
         place = ashlar_pp.megatron.place_of(looped, stage, groups)
         more = {"vocab_size": VOCABULARY, "max_sequence_length": LENGTH, "share_embeddings_and_output_weights": tied}
+        if mtp:
+            more["position_embedding_type"] = "rope"
+            more["mtp_block_spec"] = (
+                ashlar_pp.megatron.mtp_of(looped, stage, config, spec, False)
+                if schedule
+                else get_gpt_mtp_block_spec(config, spec, False, vp_stage=place["vp_stage"])
+            )
         model = GPTModel(config, spec, **more, **place).to(dtype)
         model.model_type = None
         made.append(model)
     set_weights(made)
+    ashlar_pp.megatron.share_embeddings(made)
     model = made
     optimizer = None
     if steps:
@@ -182,7 +212,7 @@ def run(
             config.grad_sync_func = [one.start_grad_sync for one in model] if several else model[0].start_grad_sync
         config.finalize_model_grads_func = finalize_model_grads
         wanted = OptimizerConfig(
-            optimizer="adam", lr=1e-2, clip_grad=1.0, use_distributed_optimizer=distributed, params_dtype=dtype
+            optimizer="adam", lr=1e-2, clip_grad=clip, use_distributed_optimizer=distributed, params_dtype=dtype
         )
         optimizer = get_megatron_optimizer(wanted, model)
         config.grad_scale_func = optimizer.scale_loss
@@ -201,7 +231,7 @@ def run(
             forward_step_func=forward_step, data_iterator=iterators[0] if one_chunk else iterators, model=model[0] if one_chunk else model,
             num_microbatches=micro_batches, seq_length=LENGTH, micro_batch_size=2, forward_only=False,
         )  # fmt: skip
-        if optimizer:
+        if optimizer and not gradients:
             optimizer.step()
     if schedule and not steps:  # with another number of micro-batches, without gradients
         evaluated = go(
@@ -210,9 +240,10 @@ def run(
         )  # fmt: skip
         assert evaluated == losses[:-1], (evaluated, losses)
     values = {
-        global_name(one, name): (p.detach() if steps else p.grad).clone()
+        global_name(one, name): (p.main_grad if gradients else p.detach() if steps else p.grad).clone()
         for one in made
         for name, p in one.named_parameters()
+        if steps or p.grad is not None
     }
     return values, [float(one["loss"]) for one in losses]
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 from collections.abc import Callable
 from typing import Any
 
+import torch.distributed as dist
 from megatron.core.pipeline_parallel import schedules as own
 from megatron.core.utils import get_model_config
 
 from .._core import Program, Schedule
+from .embeddings import Alone, are_on_one_rank, hidden_states, must_be_equal, summed
 from .programs import forwards, lowered
 from .step import Step
-from .supported import must_support
+from .supported import must_support, unwrapped
 
 
 def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
@@ -25,6 +29,7 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
     """
     training = lowered(schedule)
     evaluations: dict[int, Program] = {}
+    compared: list[bool] = []  # in the first step
     splits = any(one.letter == "W" for line in schedule.order for one in line)
 
     def forward_backward_func(
@@ -56,21 +61,27 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
                 f"{groups.pp.size()} (--pipeline-model-parallel-size) and {num_microbatches} (--global-batch-size over "
                 "--micro-batch-size and the data-parallel size)"
             )
-        must_support(config, chunks, adjust_tensor_shapes_fn, schedule, splits and not forward_only)
+        must_support(config, adjust_tensor_shapes_fn, splits and not forward_only)
+        tied = any(getattr(unwrapped(chunk), "share_embeddings_and_output_weights", False) for chunk in chunks)
+        sums = are_on_one_rank(schedule, config, groups, tied)
+        if sums and not compared:
+            must_be_equal(chunks)
+            compared.append(True)
+        (shape,) = own.get_tensor_shapes(
+            seq_length=seq_length,
+            micro_batch_size=micro_batch_size,
+            decoder_seq_length=decoder_seq_length,
+            config=config,
+            tp_group=groups.tp,
+            cp_group=groups.cp,
+        )
         step = Step(
             program,
             chunks,
             iterators,
             config,
             groups,
-            own.get_tensor_shapes(
-                seq_length=seq_length,
-                micro_batch_size=micro_batch_size,
-                decoder_seq_length=decoder_seq_length,
-                config=config,
-                tp_group=groups.tp,
-                cp_group=groups.cp,
-            ),
+            [(count * shape[0], *shape[1:]) for count in hidden_states(config, program.stages)],
             forward_step_func,
             forward_only,
             collect_non_loss_data,
@@ -80,13 +91,28 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
             config.timers("forward-backward", log_level=1).start(barrier=config.barrier_with_L1_time)
         step.run()
         if config.finalize_model_grads_func is not None and not forward_only:
-            tokens = step.tokens if config.calculate_per_token_loss else None
-            config.finalize_model_grads_func(chunks, tokens, pg_collection=groups, force_all_reduce=force_all_reduce)
+            finalize(config, chunks, step.tokens, groups, schedule, sums, force_all_reduce)
         if config.timers is not None:
             config.timers("forward-backward").stop()
         return step.losses()
 
     return forward_backward_func
+
+
+def finalize(
+    config: Any, chunks: list[Any], tokens: Any, groups: Any, schedule: Schedule, sums: bool, force_all_reduce: bool
+) -> None:
+    """Megatron's reductions after a step. `sums`: one rank has all stages with the word embedding."""
+    (route,) = schedule.placement.routes
+    if not config.calculate_per_token_loss:
+        tokens = None
+    elif route[-1] != groups.pp.size() - 1:  # Megatron takes the number of tokens that the last rank has
+        dist.broadcast(tokens, dist.get_global_rank(groups.pp, route[-1]), group=groups.pp)
+    if sums:
+        groups = copy.copy(groups)
+        groups.embd = Alone()
+    with summed(chunks) if sums else contextlib.nullcontext():
+        config.finalize_model_grads_func(chunks, tokens, pg_collection=groups, force_all_reduce=force_all_reduce)
 
 
 def groups_of_parallel_state() -> Any:

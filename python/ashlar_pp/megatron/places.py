@@ -5,7 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from megatron.core.transformer.multi_token_prediction import MultiTokenPredictionBlockSubmodules, get_mtp_layer_spec
+
 from .._core import Schedule
+from .embeddings import mtp_stage
 
 
 def place_of(schedule: Schedule, stage: int, pg_collection: Any) -> dict[str, Any]:
@@ -22,8 +25,7 @@ def place_of(schedule: Schedule, stage: int, pg_collection: Any) -> dict[str, An
         groups.pp = _PretendedGroup(pg_collection.pp, rank)
     route = schedule.placement.routes[0]
     if (route[0], route[-1]) != (0, schedule.devices - 1):
-        # Ranks that share embeddings meet while a model is made, and the last rank would not come: forward_backward
-        # refuses shared embeddings there.
+        # Ranks that share embeddings meet while a model is made, and the last rank would not come.
         groups = copy.copy(groups)
         groups.embd = None
     several = schedule.stages > schedule.devices
@@ -33,6 +35,16 @@ def place_of(schedule: Schedule, stage: int, pg_collection: Any) -> dict[str, An
         "vp_stage": chunk if several else None,
         "pg_collection": groups,
     }
+
+
+def mtp_of(schedule: Schedule, stage: int, config: Any, layer: Any, transformer_engine: bool) -> Any:
+    """The mtp_block_spec of a stage's chunk, of layers like `layer`; None where it has none. Megatron's own
+    get_gpt_mtp_block_spec asks the rank, which is right in its own numbering alone."""
+    if stage != mtp_stage(config, schedule.stages):
+        return None
+    return MultiTokenPredictionBlockSubmodules(
+        layer_specs=[get_mtp_layer_spec(layer, transformer_engine)] * config.mtp_num_layers
+    )
 
 
 class _PretendedGroup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator
@@ -23,7 +24,8 @@ class Batches:
     """Micro-batches by number, of an iterator that gives them in order."""
 
     def __init__(self, iterator: Iterator[Any] | None) -> None:
-        self._iterator, self._kept, self._next = iterator, {}, 0
+        self._iterator, self._next = iterator, 0
+        self._kept: dict[int, Any] = {}
 
     def of(self, k: int) -> Iterator[Any] | None:
         if self._iterator is None:
@@ -51,7 +53,7 @@ class Step:
         iterators: list[Any],
         config: Any,
         groups: Any,
-        shapes: list[Any],
+        shapes: list[tuple[int, ...]],
         forward_step_func: Callable[..., Any],
         forward_only: bool,
         collect_non_loss_data: bool,
@@ -70,7 +72,7 @@ class Step:
             raise ValueError(
                 f"data_iterator must be a list of {len(chunks)}, one for each chunk, not of {len(iterators)}"
             )
-        (self._shape,) = shapes
+        self._shapes = shapes  # of what each stage hands on
         self._call, self._forward_only = forward_step_func, forward_only
         self._collect, self._first_val_step = collect_non_loss_data, first_val_step
         self._chunks = dict(zip(stages, chunks))
@@ -90,6 +92,7 @@ class Step:
             if config.delay_wgrad_compute
             else {}
         )
+        self._shared: dict[int, list[nn.Parameter]] = {}
         self._no_sync: contextlib.ExitStack | None = None
         self._first = set(stages)  # stages of which no micro-batch has gone forward
 
@@ -135,7 +138,8 @@ class Step:
                 self._leaving = [one for one in self._leaving if not one[0].is_completed()]
                 self._leaving.append((dist.isend(value, peer, group=self._groups.pp, tag=tag), value))
             else:
-                buffer = torch.empty(self._shape, dtype=self._config.pipeline_dtype, device=self._device)
+                shape = self._shapes[i.stage if key[0] == "F" else i.stage - 1]
+                buffer = torch.empty(shape, dtype=self._config.pipeline_dtype, device=self._device)
                 self._arriving[key] = dist.irecv(buffer, peer, group=self._groups.pp, tag=tag)
                 self._values[key] = buffer
         elif i.code == "all-reduce" and self._config.grad_sync_func is not None and not self._forward_only:
@@ -209,7 +213,8 @@ class Step:
     def _input(self, stage: int, k: int) -> None:
         """Under delay_wgrad_compute a whole backward, in which layers keep what their weights need. Else autograd
         goes down from the output; Megatron's cross entropy overwrites what it has saved, so no part of a graph can be
-        walked twice."""
+        walked twice. Between two uses of one weight it would be, as of the output layer's for each loss of MTP: such
+        gradients are complete here, and the weight pass adds them."""
         x, y, g, edge = self._gradient(stage, k)
         if stage in self._delayed:
             # Of weights without a backward_dw, like those of norms, this completes the gradients.
@@ -224,29 +229,59 @@ class Step:
         else:
             root = y if g is None else edge
             given = torch.ones_like(y) if g is None else g
-            (dx,), groups = stage_backward_input([root], [given], [x], self._chunks[stage].parameters())
-            self._values["B", stage, k], self._alive[stage, k] = dx, (None, None, groups)
+            dx, gradients, groups = self._input_and_shared(stage, root, given, x, edge)
+            self._values["B", stage, k], self._alive[stage, k] = dx, (None, gradients, groups)
+
+    def _input_and_shared(self, stage: int, root: Any, given: torch.Tensor, x: torch.Tensor, edge: Any) -> Any:
+        """Gradients of the input and of weights that are used several times; of the others, what they are made from."""
+        if stage not in self._shared:
+            self._shared[stage] = used_several_times(edge.node, self._chunks[stage].parameters())
+        shared = self._shared[stage]
+        others = (p for p in self._chunks[stage].parameters() if not any(p is one for one in shared))
+        before = [p.grad for p in shared]  # PyTorch's function adds to it
+        for p in shared:
+            p.grad = None
+        (dx, *gradients), groups = stage_backward_input([root], [given], [x, *shared], others)
+        for p, old in zip(shared, before):
+            p.grad = old
+        return dx, gradients, groups
 
     def _weight(self, stage: int, k: int) -> None:
         if stage in self._delayed:
             self._completing(stage, lambda: self._delayed_weights(stage))
             return
         y, g, groups = self._alive.pop((stage, k))
-        self._completing(stage, lambda: _backward(y, g) if groups is None else self._weights_of(stage, groups))
+        self._completing(stage, lambda: _backward(y, g) if groups is None else self._weights_of(stage, groups, g))
 
     def _delayed_weights(self, stage: int) -> None:
         for layer in self._delayed.get(stage, ()):
             layer.backward_dw()
 
-    def _weights_of(self, stage: int, groups: list[Any]) -> None:
+    def _weights_of(self, stage: int, groups: list[Any], shared: list[torch.Tensor | None]) -> None:
         """No hook of autograd's sees these gradients: what Megatron's DistributedDataParallel does in its own is done
         here."""
         chunk = self._chunks[stage]
         stage_backward_weight(iter(chunk.parameters()), groups)
+        for p, gradient in zip(self._shared[stage], shared):
+            if gradient is not None:
+                p.grad = gradient if p.grad is None else p.grad + gradient
         if hasattr(chunk, "_make_backward_post_hook"):
             for p in chunk.parameters():
                 if p.requires_grad and p.grad is not None:
                     chunk._make_backward_post_hook(p)()
+
+
+def used_several_times(root: Any, parameters: Iterator[nn.Parameter]) -> list[nn.Parameter]:
+    """The parameters that several nodes of the graph under `root` take."""
+    users: collections.Counter[Any] = collections.Counter()
+    reached, left = {root}, [root]
+    while left:
+        for node, _ in left.pop().next_functions:
+            users[node] += 1
+            if node is not None and node not in reached:
+                reached.add(node)
+                left.append(node)
+    return [p for p in parameters if p.requires_grad and users[get_gradient_edge(p).node] > 1]
 
 
 def delayed_layers(chunk: nn.Module) -> list[Any]:
