@@ -22,7 +22,7 @@ def _medians(all_ranks: list[Times]) -> dict[tuple[str, int], float]:
     return {key: statistics.median(seconds) for key, seconds in times.items()}
 
 
-def _ticks(taken: Mapping[tuple[str, int], float], known: tuple[int, int, int], stage: int, fused: bool) -> tuple[int, ...]:
+def _ticks(taken: Mapping[tuple[str, int], float], known: tuple[int, int, int], stage: int, fused: bool) -> tuple[int, int, int]:
     """Of the stage's forward, input and weight pass. A fused backward is divided as the known costs are."""
     _, inputs, weights = known
     whole = max(1, inputs + weights)

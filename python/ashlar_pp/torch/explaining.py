@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .front import Pipeline
 
 
-def _size(count: int) -> str:
+def _size(count: float) -> str:
     for unit in ("B", "KiB", "MiB"):
         if count < 1024:
             return f"{count:.4g} {unit}"

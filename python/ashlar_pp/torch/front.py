@@ -96,7 +96,7 @@ class Pipeline:
             self.trace = trace(self.skeleton, args, kwargs, repeats)
         agree(self.trace)
         self._fuses = (wrap is not None and sharding in ("weights", "full")) or bool(self.trace.whole_layers())
-        how = {
+        how: dict[str, Any] = {
             "transfer": transfer_seconds(self.trace.widest(), group, self.device),
             "optimizer_copies": optimizer_copies,
             "fused": self._fuses,
@@ -108,7 +108,10 @@ class Pipeline:
             self.plans = best_of(dealt, self.micro_batches, self.memory, budget, self._fuses)
         else:
             self.plans = [self._planned(schedule, count, how)]
-        self._wrapped = {"data_ranks": data_ranks, "sharding": "none" if wrap is None else sharding}
+        self._wrapped: dict[str, Any] = {
+            "data_ranks": data_ranks,
+            "sharding": "none" if wrap is None else sharding,
+        }
         self.plan = self._runnable()
         self._build(wrap, data_ranks, sharding)
         self._must_be(expected, (args, kwargs), target)
@@ -232,7 +235,7 @@ class Pipeline:
 
     def _loss(self, output: Any, target: Any) -> torch.Tensor:
         if self._loss_fn is not None:
-            loss = self._loss_fn(output, target)
+            loss: object = self._loss_fn(output, target)
         else:
             loss = output if isinstance(output, torch.Tensor) else getattr(output, "loss", None)
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:

@@ -50,7 +50,9 @@ class StepGradients:
                 continue
             if holders not in made:
                 ranks = [d if group is None else dist.get_global_rank(group, d) for d in holders]
-                made[holders] = dist.new_group(ranks, use_local_synchronization=True)
+                meeting = dist.new_group(ranks, use_local_synchronization=True)
+                assert isinstance(meeting, dist.ProcessGroup), "this rank is one of them"
+                made[holders] = meeting
             self._shared.append((p, made[holders]))
         self._several_stages = [names[key] for key in parameters if len(stages[key]) > 1]
 

@@ -36,7 +36,8 @@ def split(
     """
     if arg_mbs is None and kwarg_mbs is None and target_mbs is None:
         _must_divide([*args, kwargs, target], count, chunks, equal)
-        all_args, all_kwargs = [()] * count, [{}] * count
+        all_args: list[Any] = [()] * count
+        all_kwargs: list[Any] = [{}] * count
         if args or kwargs:
             all_args, all_kwargs = split_args_kwargs_into_chunks(args, kwargs, count)
         targets = None if target is None else _pieces(target, count, 0)

@@ -158,7 +158,9 @@ class StagePasses:
 
     def _take_gradients(self, k: int, kept: _Kept, gradients: Tensors | None) -> None:
         """Of the roots that depend on something that is trained. gradients: None for a loss."""
-        given = [torch.ones_like(kept.roots[0])] if gradients is None else list(gradients)
+        given: list[torch.Tensor | None] = (
+            [torch.ones_like(kept.roots[0])] if gradients is None else list(gradients)
+        )
         if len(kept.roots) > len(given):
             given.append(self._state_gradients.pop(k + 1))
         pairs = [(r, g) for r, g in zip(kept.roots, given) if r.requires_grad and g is not None]

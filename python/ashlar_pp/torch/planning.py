@@ -19,7 +19,7 @@ class Plan:
     name: str
     dealt: Dealt
     schedule: Schedule
-    bound: int | None = None
+    bound: float | None = None
     """No schedule of these stages takes fewer ticks, where a search has told."""
 
     def peak_memory(self) -> list[int]:

@@ -212,12 +212,14 @@ class ReplayStage(PipelineStage):
                 raise
             raise error.__cause__  # PyTorch's tells the arguments' shapes instead of what is wrong
 
-    def backward_one_chunk(self, bwd_chunk_id: int, loss: Any = None, full_backward: bool = True, **kwargs: Any) -> None:
+    def backward_one_chunk(
+        self, bwd_chunk_id: int, loss: Any = None, full_backward: bool = True, *args: Any, **kwargs: Any
+    ) -> None:
         backward = super().backward_one_chunk
         self.clock.run(
             "B" if full_backward else "I",
             self.stage_index,
-            lambda: backward(bwd_chunk_id, loss=loss, full_backward=full_backward, **kwargs),
+            lambda: backward(bwd_chunk_id, loss, full_backward, *args, **kwargs),
         )
 
     def get_local_bwd_output(self, mb_index: int) -> Any:

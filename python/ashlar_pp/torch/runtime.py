@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -228,9 +228,9 @@ class ProgramRuntime:
             holder = self.program.holders(stage)[0]
             result: list[Any] = [None]
             if self.rank == holder:
-                given = batch.args if stage == 0 else found[-1]
+                arriving: Sequence[Any] = batch.args if stage == 0 else found[-1]
                 known: dict[Any, Signature] = {}
-                result = [[self._traced(stage, g, batch.kwargs[k], inputs[k], known) for k, g in enumerate(given)]]
+                result = [[self._traced(stage, x, batch.kwargs[k], inputs[k], known) for k, x in enumerate(arriving)]]
             dist.broadcast_object_list(result, src=self.global_rank(holder), group=self.group, device=self.device)
             found.append(result[0])
         self.shapes = found

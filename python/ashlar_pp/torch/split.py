@@ -13,7 +13,9 @@ def _accumulator(leaf: torch.Tensor) -> Node:
     """The node at which the graph ends that computes the leaf's gradient."""
     function = leaf.view_as(leaf).grad_fn
     assert function is not None
-    return function.next_functions[0][0]
+    node = function.next_functions[0][0]
+    assert node is not None
+    return node
 
 
 def _node_of(t: torch.Tensor | GradientEdge) -> Node:
@@ -45,7 +47,8 @@ class _Use:
     """Where weights come in: a node on the way to the inputs, and the gradient that it is given."""
 
     def __init__(self, node: Node) -> None:
-        self.node, self.given = node, None
+        self.node = node
+        self.given: tuple[torch.Tensor | None, ...] | None = None
         self.weights: dict[Node, torch.Tensor] = {}
 
     def keep(self, given: tuple[torch.Tensor | None, ...]) -> None:

@@ -112,7 +112,7 @@ class Waits:
         if self._store is not None:
             self._debt = debt
             self._tell(debt)
-            until = self._since + self._timeout
+            until = self._since + (self._timeout or 0.0)
             while (further := self._told_by(last["rank"], until)) is not None:
                 last = further
                 if further["rank"] in seen:
