@@ -3,11 +3,11 @@
 // bf16), --devices 1,2,4,8, --width 1024, --blocks 8, --heads 16, --context 512, --sequences 2,
 // --micro-batches 16, --steps 5.
 #include "measuring.hpp"
+#include <ashlar/run/pass_times.hpp>
 
 #include <gpt/batch.hpp>
 #include <gpt/config.hpp>
 #include <gpt_cuda/worker.hpp>
-#include <train/train_timing.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -59,12 +59,12 @@ template <class T>
 costs profiled(setting const& of, named_block const& b, int p, gpt_cuda::worker<T>& w) {
   program const what = training_program(schedule_of(b, p, 1));
   cuda::runtime r(what, w, {.mode = cuda::issue_mode::eager, .record = true, .gpus = {0}});
-  tool::pass_timing timing(what.stage_count());
+  pass_timing timing(what.stage_count());
   for (int k = 0; k < of.steps + 2; ++k) {
     r.run();
     if (k >= 2) timing.add(what.view(), r.times(), [](int, int) { return true; });
   }
-  return costs(timing.here().costs(/*tick_ns=*/1));
+  return costs(timing.times().costs(/*tick_ns=*/1));
 }
 
 template <class T>

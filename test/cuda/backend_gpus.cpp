@@ -4,6 +4,7 @@
 #include "staged.hpp"
 #include "substituted.hpp"
 #include <ashlar/conformance/conforms.hpp>
+#include <ashlar/conformance/data_parallel_ranks.hpp>
 #include <ashlar/cuda/runtime.hpp>
 #include <ashlar/run/sequential.hpp>
 

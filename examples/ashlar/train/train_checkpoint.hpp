@@ -3,6 +3,7 @@
 
 #include "command.hpp"
 #include "train/checkpoint.hpp"
+#include "train/checkpoint_manifest.hpp"
 #include "train/checkpoint_reader.hpp"
 #include "train/folder_lock.hpp"
 #include "train/train_team.hpp"
