@@ -16,11 +16,11 @@ using namespace ashlar;
 
 namespace {
 
-// What data/profile/make.py made: ZB-H1, two ranks, four micro-batches, three steps.
-std::vector<json_text> made_by_pytorch() {
+// What data/profile/make.py made: ZB-H1, two ranks, four micro-batches, three steps; two on a GPU.
+std::vector<json_text> made_by_pytorch(std::string const& folder = "/profile/") {
   std::vector<json_text> all;
   for (char const* const name : {"rank0.json", "rank1.json"}) {
-    std::ifstream file(std::string(ASHLAR_TEST_DATA) + "/profile/" + name);
+    std::ifstream file(ASHLAR_TEST_DATA + folder + name);
     all.push_back(parse_json({std::istreambuf_iterator<char>(file), {}}, name));
   }
   return all;
@@ -88,6 +88,24 @@ TEST_CASE("on a GPU, a pass takes from its first kernel to its last, and communi
   CHECK(one.on_gpu);
   REQUIRE(one.passes.size() == 1);
   CHECK(one.passes[0] == profiled_pass{{pass_kind::forward, 2, 0}, 0, 15'000, 45'000, 50'000});
+}
+
+TEST_CASE("on a GPU, a pass without kernels is where the pass before it ended") {
+  profiled_rank const one = read_json_profile(parse_json(
+      on_gpu(R"(, {"ph": "X", "cat": "user_annotation", "name": "PP:2I0", "ts": 60, "dur": 20})")));
+  REQUIRE(one.passes.size() == 2);
+  CHECK(one.passes[1] == profiled_pass{{pass_kind::backward_input, 2, 0}, 0, 65'000, 50'000, 50'000});
+}
+
+// The first stage has no gradient of an input to compute: its weight passes wait for messages.
+TEST_CASE("of a trace of two ranks on a GPU, messages come after they were sent") {
+  std::vector<profiled_rank> const ranks = read_json_profiles(made_by_pytorch("/profile_gpu/"));
+  CHECK(whole_steps(ranks) == 2);
+  for (profiled_rank const& one : ranks) CHECK(one.on_gpu);
+  json_profiled_costs const made = costs_of_profiles(made_by_pytorch("/profile_gpu/"));
+  for (std::string const& sentence : made.warnings)
+    CHECK(sentence.find("before it was sent") == std::string::npos);
+  CHECK(!timeline_of_profiles(made_by_pytorch("/profile_gpu/")).events.empty());
 }
 
 TEST_CASE("without operators, annotations count") {

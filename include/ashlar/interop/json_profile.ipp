@@ -144,6 +144,7 @@ class profile_reader : json_reader {
               [](interval const& a, interval const& b) { return a.begun < b.begun; });
     std::map<std::pair<int, std::pair<pass_kind, int>>, int> steps;  // by micro-batch, kind and stage
     auto next = inside.begin();
+    profiled_pass const* before = nullptr;
     for (profiled_pass& p : passes_) {
       p.step = steps[{p.what.micro_batch, {p.what.kind, p.what.stage}}]++;
       std::int64_t const end_of_annotation = p.end;
@@ -154,6 +155,9 @@ class profile_reader : json_reader {
         if (!kernels_.empty()) p.end = first ? next->end : std::max(p.end, next->end);
         first = false;
       }
+      if (first && !kernels_.empty() && before != nullptr)
+        p.start = p.end = before->end;  // its annotation is the host's
+      before = &p;
     }
     return std::move(passes_);
   }

@@ -51,15 +51,22 @@ ASHLAR_INLINE std::vector<arrival> arrivals(std::vector<profiled_rank> const& ra
   std::vector<std::pair<key, placed_pass>> takers;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     std::int64_t last = std::numeric_limits<std::int64_t>::min();
+    // Gradients of input passes without kernels, as on the first stage: there the weight passes wait.
+    std::vector<key> passed_on;
     for (profiled_pass const& p : ranks[r].passes) {
       std::int64_t const ready = ranks[r].on_gpu ? last : std::max(last, p.begin);
       placed_pass const here{&p, static_cast<int>(r), ready};
       last = p.end;
-      bool const gradient = gives_input_gradient(p.what.kind);
-      if (!gradient && p.what.kind != pass_kind::forward) continue;
+      bool const gradient = p.what.kind != pass_kind::forward;
+      key const wanted{p.step, p.what.stage + (gradient ? 1 : -1), p.what.micro_batch, gradient};
+      if (p.what.kind == pass_kind::backward_weight && std::erase(passed_on, wanted) > 0)
+        takers.push_back({wanted, here});
+      if (gradient && !gives_input_gradient(p.what.kind)) continue;
       givers[{p.step, p.what.stage, p.what.micro_batch, gradient}] = here;
-      takers.push_back(
-          {{p.step, p.what.stage + (gradient ? 1 : -1), p.what.micro_batch, gradient}, here});
+      if (ranks[r].on_gpu && p.start == p.end)
+        passed_on.push_back(wanted);
+      else
+        takers.push_back({wanted, here});
     }
   }
   std::vector<arrival> all;

@@ -14,7 +14,8 @@ struct profiled_pass {
   pass what = {};
   int step = 0;            // how many passes of this name were before it on its rank
   std::int64_t begin = 0;  // of its annotation, in which it first waits for its input
-  std::int64_t start = 0;  // of its first operator or kernel; `end` if there is none
+  std::int64_t start =
+      0;  // of its first operator or kernel; `end` if there is none, on a GPU the end of the pass before
   std::int64_t end = 0;
 
   friend bool operator==(profiled_pass const&, profiled_pass const&) = default;

@@ -138,3 +138,22 @@ TEST_CASE("before a GPU's first kernel nothing counts") {
   CHECK(c.measured.stages[0][0].median == 95);
   CHECK(c.measured.stages[1][1].median == 90);
 }
+
+// The host is far ahead of the GPU: annotations lie before the messages that the kernels wait for.
+TEST_CASE("on a GPU, the weight pass waits for a gradient that the input pass has no use for") {
+  using enum pass_kind;
+  std::vector<seen_pass> const step{{0, {forward, 0, 0}, 0, 5, 100},
+                                    {0, {backward_input, 0, 0}, 10, 100, 100},
+                                    {0, {backward_weight, 0, 0}, 20, 330, 430},
+                                    {1, {forward, 1, 0}, 0, 130, 200},
+                                    {1, {backward_input, 1, 0}, 10, 200, 300},
+                                    {1, {backward_weight, 1, 0}, 20, 300, 400}};
+  std::vector<profiled_rank> all = seen(step, {0, 700});
+  for (profiled_rank& one : all) one.on_gpu = true;
+  profiled_costs const c = costs_of(all);
+  CHECK(!tells(c, "before it was sent"));
+  CHECK(c.clocks_ahead_ns == std::vector<double>{0, 700});
+  REQUIRE(c.measured.inside);
+  CHECK(c.measured.inside->latency == measured_time{30, 30, 30, 2});
+  CHECK(c.measured.stages[0][1].median == 0);
+}
