@@ -1,22 +1,23 @@
 """`ashlar_pp.torch.Pipeline` beside ELF (PyPI's elf-pipeline): the same model, batch and ranks, in turns.
 
 usage: MALLOC_MMAP_THRESHOLD_=65536 torchrun --standalone --nproc-per-node 2 beside_elf.py [--rounds 20] [--width 256] [--vocabulary 1024] [--only pipeline]
+           [--device cuda]
 
 Both get a model that nobody has cut, and cut it themselves by what they measure: layers of an MLP with a head that makes
 the last part longer. ELF runs each of its schedules, and `Pipeline` those that it finds
 within each limit on memory (None: as many activations as 1F1B has). Prints the median and least step, the most memory that a step took over what the rank with the
-most had before it, and the loss of the first step, which must be the same for all.
+most had before it (of the processor's memory, or of the GPU's), and the loss of the first step, which must be the same for all.
 """
 
 import argparse
 import statistics
 import time
 
-
 import elf_on_cpu
 import torch
 import torch.distributed as dist
 from layers import Layer
+from meeting import all_done, join
 from torch import nn
 
 from ashlar_pp.torch import Pipeline
@@ -32,7 +33,7 @@ def model(options):
 class OfElf:
     def __init__(self, scheduler, options, batch):
         self.rows, self.batch = options.rows, batch
-        self.pipe = elf_on_cpu.installed().Pipeline(model(options), [batch[0][: options.rows]], scheduler=scheduler)
+        self.pipe = elf_on_cpu.installed(options.device).Pipeline(model(options), [batch[0][: options.rows]], scheduler=scheduler)
 
     def step(self):
         _, loss = self.pipe.step(*self.batch, nn.functional.cross_entropy, split_size=self.rows)
@@ -58,17 +59,32 @@ def status(field):
         return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
 
 
-def timed_step(one):
+class Memory:
+    """MiB that are used at most from now on, beyond what is used now."""
+
+    def __init__(self, device):
+        self.on_gpu = device == "cuda"
+        if self.on_gpu:
+            torch.cuda.reset_peak_memory_stats()
+            self.before = torch.cuda.memory_allocated() / 2**20
+            return
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")  # the most begins anew
+        self.before = status("VmRSS")
+
+    def most(self):
+        return (torch.cuda.max_memory_allocated() / 2**20 if self.on_gpu else status("VmHWM")) - self.before
+
+
+def timed_step(one, device):
     """Seconds; MiB that the step took at most; its loss, on the rank that has it."""
     one.pipe.zero_grad()
-    with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # the most begins anew
-    before = status("VmRSS")
-    dist.barrier()
+    all_done()
+    memory = Memory(device)
     started = time.perf_counter()
     loss = one.step()
-    dist.barrier()
-    return time.perf_counter() - started, status("VmHWM") - before, loss
+    all_done()
+    return time.perf_counter() - started, memory.most(), loss
 
 
 def most_of_ranks(number):
@@ -83,9 +99,9 @@ def main():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--memory", nargs="*", default=["64GiB"], help="limits of Pipeline")
     parser.add_argument("--only", default="", help="those with this in their name")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     options = parser.parse_args()
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo")
+    join(options.device)
     torch.manual_seed(1)
     rows = options.rows * options.micro_batches
     batch = torch.randn(rows, options.width), torch.randint(options.vocabulary, (rows,))
@@ -97,7 +113,7 @@ def main():
             continue
         one = make(argument, options, batch)
         try:
-            loss = timed_step(one)[2]
+            loss = timed_step(one, options.device)[2]
         except AssertionError as refused:  # on all ranks: ELF's zbv takes twice as many micro-batches as ranks
             refusals[name] = str(refused)
             continue
@@ -107,7 +123,7 @@ def main():
     for turn in range(options.rounds):
         names = list(pipes)
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            seconds, peak, _ = timed_step(pipes[name])
+            seconds, peak, _ = timed_step(pipes[name], options.device)
             times[name].append(1000 * seconds)
             peaks[name].append(most_of_ranks(peak))
     if dist.get_rank() == 0:

@@ -30,8 +30,12 @@ class _Torch(types.ModuleType):
 
 
 @functools.cache
-def installed():
-    """The package elf, which may not have been imported before."""
+def installed(device):
+    """The package elf, which may not have been imported before: as it is, if there is a GPU."""
+    if device == "cuda":
+        import elf
+
+        return elf
     torch.cuda.Stream = _Stream
     torch.cuda.current_stream = lambda *_: _Stream()
     torch.cuda.stream = lambda _: contextlib.nullcontext()

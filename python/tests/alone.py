@@ -5,11 +5,14 @@ import tempfile
 import pytest
 import torch
 import torch.distributed as dist
+from devices import join
 from torch import nn
 
 import ashlar_pp
 import ashlar_pp.torch
 
+EARLIER = tuple(int(one) for one in torch.__version__.split(".")[:2]) < (2, 15)
+"""What earlier versions of torch are not asked for is in docs/pytorch.md."""
 BOTH = pytest.mark.parametrize("runtime", ["pytorch", "ashlar"])
 FUSED = ashlar_pp.catalog.one_f_one_b(1, 4)
 SPLIT = ashlar_pp.catalog.v_zb(1, 4)
@@ -18,9 +21,8 @@ V = ashlar_pp.catalog.v_half(1, 4) | ashlar_pp.fuse_where_free()  # two stages, 
 
 @pytest.fixture(scope="module", autouse=True)
 def one_rank():
-    torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=0, world_size=1)
+        join(f"{folder}/meeting", 0, 1)
         yield
         dist.destroy_process_group()
 

@@ -1,4 +1,4 @@
-"""What the processes of test_front.py do: one function each, with a rank in a group of gloo's."""
+"""What the processes of test_front.py do: one function each, with a rank in a group."""
 
 import contextlib
 import functools
@@ -10,6 +10,7 @@ import ranks
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
+from devices import DEVICE
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -113,7 +114,7 @@ def with_options(_):
         model.model.layers[:2].requires_grad_(False)
         return model
 
-    autocast = functools.partial(torch.autocast, "cpu", dtype=torch.bfloat16)
+    autocast = functools.partial(torch.autocast, DEVICE, dtype=torch.bfloat16)
     return {
         "checkpointed": beside(functools.partial(checkpointed, False), batch_of),
         "checkpointed, reentrant": beside(functools.partial(checkpointed, True), batch_of),
@@ -171,7 +172,7 @@ def furthest(pipe, expected):
 
 
 def two_by_two(names):
-    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=names)
+    mesh = init_device_mesh(DEVICE, (2, 2), mesh_dim_names=names)
     return mesh, mesh[names[0]], mesh[names[1]]
 
 
@@ -309,6 +310,32 @@ class Looks(Stack):
         return super().forward(x) if x.sum() > 0 else x
 
 
+class Marks(Stack):
+    """Of the first layer's output, later ones need only which numbers are positive: no gradient comes back."""
+
+    def forward(self, x):
+        first = self.part0(x)
+        x = x + self.scale * first
+        for k in range(1, self.depth):
+            x = (x + self.scale * getattr(self, f"part{k}")(x)) * (1 + 0.1 * (first > 0))
+        return x
+
+
+def without_gradient(schedules):
+    """Something goes from stage to stage that has no gradient: how far those of weights are off, by schedule."""
+    x, y = numbers(4, 20)
+    a, b = numbers(1, 3)
+    expected = of_stack(made(lambda: Marks().double()), (x, y), 4)
+    found = {}
+    for name in schedules:
+        pipe = ashlar_pp.torch.Pipeline(
+            made(lambda: Marks().double()), a, target=b, loss_fn=mean_squares, micro_batches=4, repeats=1, schedule=name
+        )
+        pipe.step(x, target=y)
+        found[name] = furthest(pipe, expected)
+    return found
+
+
 def alone(_):
     """A pipeline of one rank, and a model that goes another way with another batch."""
     x, y = numbers(1, 3)
@@ -382,7 +409,7 @@ def refused(_):
 
 
 def _in_autocast(pipe, x, y):
-    with torch.autocast("cpu"):
+    with torch.autocast(DEVICE):
         pipe.step(x, target=y)
 
 

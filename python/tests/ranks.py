@@ -1,4 +1,4 @@
-"""What the processes of the tests do: one function each, with a rank in a group of gloo's."""
+"""What the processes of the tests do: one function each, with a rank in a group."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import time
 import torch
 import torch.distributed as dist
 import trainers
+from devices import DEVICE, join
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
@@ -90,7 +91,7 @@ def all_entries(_):
 
 def two_by_two():
     """This rank's pipeline and the copies of it beside: rank = 2 * copy + device."""
-    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "pipe"))
+    mesh = init_device_mesh(DEVICE, (2, 2), mesh_dim_names=("data", "pipe"))
     return mesh, mesh["pipe"].get_group(), mesh["data"].get_group()
 
 
@@ -165,7 +166,7 @@ def copies_of_pipelines(names):
 
 def nested_in_fully_shard(_):
     """One pipeline device, two data-parallel ranks; layers are sharded on their own, and given up after forwards."""
-    mesh = init_device_mesh("cpu", (2, 1), mesh_dim_names=("data", "pipe"))
+    mesh = init_device_mesh(DEVICE, (2, 1), mesh_dim_names=("data", "pipe"))
     pipe_group, copy = mesh["pipe"].get_group(), dist.get_rank()
 
     def stage(number):
@@ -343,8 +344,7 @@ def refused(_):
 
 def main(functions, function, rank, world, meeting, arguments):
     """Runs one of the functions in a group, and prints what it returns."""
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method="file://" + meeting, rank=int(rank), world_size=int(world))
+    join(meeting, int(rank), int(world))
     result = functions[function](json.loads(arguments))
     dist.barrier()
     dist.destroy_process_group()

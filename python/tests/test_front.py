@@ -3,6 +3,7 @@
 import importlib.util
 
 import pytest
+from devices import DEVICE
 from launching import on_ranks
 
 CLOSE = 2e-6
@@ -62,6 +63,12 @@ def test_copies_have_the_mean_gradient():
         assert max(rank.values()) <= 1e-15, rank
 
 
+def test_what_has_no_gradient_goes_from_stage_to_stage():
+    schedules = ["1f1b", "zb-h1", "v-half"]
+    for rank in from_front("without_gradient", 2, schedules):
+        assert sorted(rank) == sorted(schedules) and max(rank.values()) <= 1e-15, rank
+
+
 def test_layers_with_divided_matrices():
     for rank in from_front("tensor_parallel", 4):
         assert rank["off"] <= 1e-15
@@ -80,8 +87,9 @@ def test_a_search_with_what_was_measured_changes_no_loss():
     first, second = from_front("adapts", 2)
     assert first["losses"] == second["losses"] == pytest.approx(first["expected"], rel=CLOSE)
     assert first["csv"] == second["csv"] and first["changed"] == second["changed"]
-    assert first["changed"][0]  # anything is better than GPipe
-    assert first["peak"][1] < first["peak"][0]
+    if DEVICE == "cpu":  # on a GPU, passes this small take the same time in any order
+        assert first["changed"][0]  # anything is better than GPipe
+        assert first["peak"][1] < first["peak"][0]
 
 
 def test_one_rank_and_an_error_in_a_step():

@@ -4,7 +4,7 @@ import functools
 
 import pytest
 import torch
-from alone import BOTH, FUSED, SPLIT, V, batch, linear, mse, one_rank, same, whole  # noqa: F401
+from alone import BOTH, EARLIER, FUSED, SPLIT, V, batch, linear, mse, one_rank, same, whole  # noqa: F401
 from torch import nn
 from trainers import Recurrent
 
@@ -141,17 +141,20 @@ def test_a_loss_with_parameters_is_refused_however_it_is_wrapped(runtime, wrap):
         ashlar_pp.torch.pipeline({0: linear()}, FUSED, wrap(Scored()), runtime=runtime)
 
 
-HIDDEN = nn.Parameter(torch.ones(4).double())
+@functools.cache
+def hidden():
+    return nn.Parameter(torch.ones(4).double())
 
 
 @BOTH
 def test_a_parameter_that_is_found_nowhere_is_refused_when_it_is_used(runtime):
     x, y = batch()
-    pipe = ashlar_pp.torch.pipeline({0: linear()}, FUSED, lambda o, t: mse(o * HIDDEN, t), runtime=runtime)
+    pipe = ashlar_pp.torch.pipeline({0: linear()}, FUSED, lambda o, t: mse(o * hidden(), t), runtime=runtime)
     with pytest.raises((ValueError, RuntimeError), match="no parameter of the stage"):
         pipe.step(x, target=y)
 
 
+@pytest.mark.skipif(EARLIER, reason="this torch has no edges at compiled modules")
 @BOTH
 def test_compiled_stages_with_split_backwards(runtime):
     x, y = batch()

@@ -54,31 +54,36 @@ def _median(of: list[Measured]) -> Measured:
     )
 
 
-def transfer_seconds(
-    nbytes: int, group: dist.ProcessGroup | None, device: torch.device, rounds: int = 10
-) -> float:
-    """A message of so many bytes there and back between the first two ranks of the group, halved: the median."""
-    if dist.get_world_size(group) < 2:
-        return everywhere(0.0, max)
+def message_seconds(nbytes: int, group: dist.ProcessGroup | None, device: torch.device, rounds: int = 20) -> float:
+    """A message of so many bytes there and back between the first two ranks of the group, halved: their medians. 0 on others."""
     rank, times = dist.get_rank(group), []
-    if rank < 2:
-        buffer = torch.zeros(max(1, nbytes), dtype=torch.uint8, device=device)
-        peer = 1 - rank if group is None else dist.get_global_rank(group, 1 - rank)
-        for _ in range(rounds):
-            started = time.perf_counter()
-            for one in (dist.send, dist.recv) if rank == 0 else (dist.recv, dist.send):
-                one(buffer, peer, group=group)
-            if device.type == "cuda":
-                torch.cuda.synchronize(device)
-            times.append((time.perf_counter() - started) / 2)
-    return everywhere(statistics.median(times) if times else 0.0, max)
+    if rank >= 2 or dist.get_world_size(group) < 2:
+        return 0.0
+    buffer = torch.zeros(max(1, nbytes), dtype=torch.uint8, device=device)
+    peer = 1 - rank if group is None else dist.get_global_rank(group, 1 - rank)
+    for _ in range(rounds):
+        started = time.perf_counter()
+        for one in (dist.send, dist.recv) if rank == 0 else (dist.recv, dist.send):
+            one(buffer, peer, group=group)
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        times.append((time.perf_counter() - started) / 2)
+    return statistics.median(times)
 
 
-def make_equal(module: nn.Module, group: dist.ProcessGroup | None) -> None:
-    """All ranks of the group get the parameters and buffers of its first."""
+def transfer_seconds(nbytes: int, group: dist.ProcessGroup | None, device: torch.device) -> float:
+    """What a message of so many bytes takes, on all ranks alike."""
+    return everywhere(message_seconds(nbytes, group, device), max)
+
+
+def make_equal(module: nn.Module, group: dist.ProcessGroup | None, device: torch.device) -> None:
+    """All ranks of the group get the parameters and buffers of its first, which may be elsewhere than the messages."""
     if dist.get_world_size(group) == 1:
         return
     source = 0 if group is None else dist.get_global_rank(group, 0)
     for t in [*module.parameters(), *module.buffers()]:
-        local = t.to_local() if hasattr(t, "to_local") else t
-        dist.broadcast(local.detach(), src=source, group=group)
+        local = (t.to_local() if hasattr(t, "to_local") else t).detach()
+        sent = local.to(device)
+        dist.broadcast(sent, src=source, group=group)
+        if sent is not local:
+            local.copy_(sent)

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import _disable_current_modes
 
 _LISTS = (nn.ModuleList, nn.Sequential)
 
@@ -141,6 +142,54 @@ def find_layers(model: nn.Module, at_least: int, names: Iterable[str] | None = N
         opened.add(max(able, key=lambda name: _size(layers[name])))
 
 
+def whole_name(device: torch.device) -> torch.device:
+    """With its number, as tensors have it."""
+    return torch.empty(0, device=device).device
+
+
+def _home(module: nn.Module, device: torch.device) -> torch.device:
+    """Where the module is; one without numbers is anywhere."""
+    return next((t.device for t in (*module.parameters(), *module.buffers())), device)
+
+
+@contextlib.contextmanager
+def visiting(module: nn.Module, device: torch.device) -> Iterator[None]:
+    """The module on the device inside, and where it was after."""
+    home = _home(module, device)
+    if home == device:
+        yield
+        return
+    with _disable_current_modes():  # moving is nothing that the model computes
+        module.to(device)
+    try:
+        yield
+    finally:
+        with _disable_current_modes():
+            module.to(home)
+
+
+@contextlib.contextmanager
+def all_visiting(model: nn.Module, opened: set[str], layers: dict[str, nn.Module], device: torch.device) -> Iterator[None]:
+    """Inside, each layer visits the device for its calls. What opened modules have themselves stays there."""
+    modules = dict(model.named_modules(remove_duplicate=False))
+    for name in opened:
+        modules[name]._apply(lambda t: t.to(device), recurse=False)
+    calls: list[contextlib.AbstractContextManager[None]] = []  # under way, the innermost last
+
+    def comes(module: nn.Module, *_: Any) -> None:
+        calls.append(visiting(module, device))
+        calls[-1].__enter__()
+
+    def goes(*_: Any) -> None:
+        calls.pop().__exit__(None, None, None)
+
+    with contextlib.ExitStack() as hooks:
+        for module in {id(one): one for one in layers.values() if _home(one, device) != device}.values():
+            hooks.callback(module.register_forward_pre_hook(comes, prepend=True).remove)
+            hooks.callback(module.register_forward_hook(goes, always_call=True).remove)
+        yield
+
+
 def _itself(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return layer.module(*args, **kwargs)
 
@@ -148,8 +197,8 @@ def _itself(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 class Skeleton:
     """The model with its layers replaced. Calling it runs the model's own forward, and `run` for each call of a layer."""
 
-    def __init__(self, model: nn.Module, opened: set[str], layers: dict[str, nn.Module]) -> None:
-        self.model, self.opened = model, opened
+    def __init__(self, model: nn.Module, opened: set[str], layers: dict[str, nn.Module], device: torch.device) -> None:
+        self.model, self.opened, self.device = model, opened, device
         self.run: Callable[[Layer, tuple[Any, ...], dict[str, Any]], Any] = _itself
         modules = dict(model.named_modules(remove_duplicate=False))
         made: dict[int, Layer] = {}

@@ -18,7 +18,7 @@ from . import guards
 from .adapting import dealt_as_taken
 from .agreeing import agree, everywhere, make_equal, transfer_seconds
 from .batches import inputs_of, micro_batches_of, rows_of
-from .cutting import Skeleton, find_layers, without_training
+from .cutting import Skeleton, all_visiting, find_layers, whole_name, without_training
 from .dealing import deal, deal_on
 from .explaining import explained
 from .gradients import StepGradients
@@ -71,7 +71,8 @@ class Pipeline:
         optimizer keeps. layers: names of layers or of lists of them (the outermost lists of modules).
         schedule: of the catalog by name, or one of your own, instead of a search. data_group: ranks with the same
         layers and other batches; gradients are their mean. wrap: fully_shard or the like, for the module of a stage;
-        then data_ranks and sharding as in `pipeline`. repeats: measurements of each layer. budget: of the search.
+        then data_ranks and sharding as in `pipeline`. device: where the layers of this rank will be (where the model is); a
+        model in the host's memory visits it layer by layer, and may be larger than what it holds. repeats: measurements of each layer. budget: of the search.
 
         Raises ValueError for what cannot run, with the layer and the reason.
         """
@@ -80,18 +81,19 @@ class Pipeline:
         count = dist.get_world_size(group)
         if devices is not None and devices != count:
             raise ValueError(f"devices is {devices}, and the group has {count} ranks")
-        self.device = torch.device(device) if device is not None else next(model.parameters()).device
+        self.device = whole_name(torch.device(device) if device is not None else next(model.parameters()).device)
         self.micro_batches = micro_batches if micro_batches is not None else 2 * count
         self.memory, self._budget = parsed_bytes(memory), budget
         self._loss_fn, self._autocast = loss_fn, self._autocast_now()
-        args, kwargs = inputs_of(example)
+        args, kwargs = self._moved(inputs_of(example))
+        target = self._moved(target)
         self._example, self._example_target = rows_of((args, kwargs)), rows_of(target)
-        make_equal(model, group)
-        if data_group is not None:
-            make_equal(model, data_group)
-        expected = [self._example_loss(model, args, kwargs, target) for _ in range(2)]
+        for ranks in (group, data_group) if data_group is not None else (group,):
+            make_equal(model, ranks, self.device)
         opened, found = find_layers(model, count, layers)
-        self.skeleton = Skeleton(model, opened, found)
+        with all_visiting(model, opened, found, self.device):
+            expected = [self._example_loss(model, args, kwargs, target) for _ in range(2)]
+        self.skeleton = Skeleton(model, opened, found, self.device)
         with self._context():
             self.trace = trace(self.skeleton, args, kwargs, repeats)
         agree(self.trace)
@@ -140,7 +142,9 @@ class Pipeline:
     def _example_loss(self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any) -> float:
         """Of the whole model, without random numbers. Raises ValueError for a loss that is none."""
         with without_training(model), torch.no_grad(), self._context():
-            return self._loss(model(*args, **kwargs), target).item()
+            loss = self._loss(model(*args, **kwargs), target)
+        self._loss_type = loss.dtype
+        return loss.item()
 
     def _must_be(self, expected: list[float], example: Any, target: Any) -> None:
         """Raises ValueError if the pipeline does not compute the example's loss: something leaves a layer in secret.
@@ -210,7 +214,7 @@ class Pipeline:
         self._clock = Clock(self.device)
         count = self.plan.schedule.stages
         stages = [
-            ReplayStage(self._parts[s], replay, self._clock, s, count, self.device, self.group)
+            ReplayStage(self._parts[s], replay, self._clock, s, count, self.device, self.group, self._loss_type)
             for s, replay in self._replays.items()
         ]
         program = self._lowered(self.plan)

@@ -15,6 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from .. import _core
 from .._core import Program, Schedule
 from . import guards
+from .agreeing import make_equal
 from .pytorch_runtime import PytorchRuntime, installed_dialect, installed_lanes, prepare
 from .runtime import ProgramRuntime
 
@@ -36,7 +37,7 @@ def pipeline(
     loss_fn: Callable[..., torch.Tensor] | None = None,
     *,
     group: dist.ProcessGroup | None = None,
-    device: torch.device | str = "cpu",
+    device: torch.device | str | None = None,
     data_group: dist.ProcessGroup | None = None,
     data_ranks: int = 1,
     sharding: str = "none",
@@ -50,6 +51,7 @@ def pipeline(
     """What runs the schedule on this rank; device d of the schedule is rank d of `group`.
 
     stages: this rank's modules by stage, or a function that makes the module of a stage, or PipelineStages.
+    device: of what is received (where the parameters of this rank's modules are).
     loss_fn(output, target): of a micro-batch. scale_grads: gradients are divided by the number of micro-batches.
     data_group: the ranks with the same stages, each with data of its own. They begin with the weights of the first,
     and gradients are averaged over them, as DistributedDataParallel does.
@@ -85,6 +87,7 @@ def pipeline(
     with _all_or_none(group) as together:
         mine = _modules(stages, stages_of(program, rank))
         plain = {stage: getattr(m, "submod", m) for stage, m in mine.items()}
+        place = torch.device(device) if device is not None else _device_of(plain.values())
         guards.must_fit(plain, sharding)
         together.says = guards.pytorch_obstacle(plain, program)
     if not obstacle and runtime != "ashlar":
@@ -104,7 +107,7 @@ def pipeline(
             schedule,
             loss_fn,
             group=group,
-            device=device,
+            device=place,
             data_group=data_group,
             scale_grads=scale_grads,
             dynamic_shapes=dynamic_shapes,
@@ -114,9 +117,10 @@ def pipeline(
         for stage, module in plain.items():
             if isinstance(module, DistributedDataParallel):
                 raise ValueError(f"stage {stage} is in DistributedDataParallel, which averages already: leave out data_group")
-        _begin_equal(plain, data_group)
+        for stage in sorted(plain):
+            make_equal(plain[stage], data_group, place)
     made = [
-        m if isinstance(m, PipelineStage) else PipelineStage(m, stage, program.stages, torch.device(device), group=group)
+        m if isinstance(m, PipelineStage) else PipelineStage(m, stage, program.stages, place, group=group)
         for stage, m in mine.items()
     ]
     program.check()
@@ -131,6 +135,10 @@ def _modules(stages: Modules | Iterable[PipelineStage], wanted: list[int]) -> di
     if sorted(given) != wanted:
         raise ValueError(f"the schedule has stages {wanted} on this rank, but it was given {sorted(given)}")
     return given
+
+
+def _device_of(modules: Iterable[nn.Module]) -> torch.device:
+    return next((p.device for module in modules for p in module.parameters()), torch.get_default_device())
 
 
 def _aside(obstacle: str) -> str:
@@ -153,9 +161,3 @@ class _all_or_none:
         failed = next((rank for rank, (_, words) in enumerate(said) if words), None)
         if error is None and failed is not None:
             raise ValueError(f"rank {failed} of the group cannot make its stages: {said[failed][1]}")
-
-
-def _begin_equal(modules: Mapping[int, nn.Module], group: dist.ProcessGroup) -> None:
-    for stage in sorted(modules):
-        for t in [*modules[stage].parameters(), *modules[stage].buffers()]:
-            dist.broadcast(t.detach(), src=dist.get_global_rank(group, 0), group=group)

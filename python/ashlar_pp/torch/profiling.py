@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections import defaultdict
 
 import torch
 import torch.distributed as dist
 
 from .._core import Costs
+from .agreeing import message_seconds
 from .runtime import ProgramRuntime
 
 TICK = 1e-6
@@ -46,29 +46,15 @@ def profile(
         if not times["I", stage]:
             raise ValueError(f"stage {stage} has fused backwards: profile a schedule that splits them, like zb_h1")
         per_stage.append((median("F", stage), median("I", stage), median("W", stage)))
-    return Costs(per_stage=per_stage, transfer=round(_latency(runtime) / TICK))
+    return Costs(per_stage=per_stage, transfer=round(_transfer(runtime) / TICK))
 
 
-def _latency(runtime: ProgramRuntime, rounds: int = 20) -> float:
-    """Seconds of a message of the first stage's output, there and back between the first two ranks, halved."""
+def _transfer(runtime: ProgramRuntime) -> float:
+    """Seconds of a message of the first stage's output, on all ranks of the group alike."""
     if runtime.program.devices < 2:
         return 0.0
-    result = [0.0]
     assert runtime.shapes is not None
     shape, dtype = runtime.shapes[0][0][0]
-    if runtime.rank < 2:
-        buffer = torch.zeros(shape, dtype=dtype, device=runtime.device)
-        peer = runtime.global_rank(1 - runtime.rank)
-        times = []
-        for _ in range(rounds):
-            started = time.perf_counter()
-            if runtime.rank == 0:
-                dist.send(buffer, peer, group=runtime.group)
-                dist.recv(buffer, peer, group=runtime.group)
-            else:
-                dist.recv(buffer, peer, group=runtime.group)
-                dist.send(buffer, peer, group=runtime.group)
-            times.append((time.perf_counter() - started) / 2)
-        result = [statistics.median(times)]
+    result = [message_seconds(shape.numel() * dtype.itemsize, runtime.group, runtime.device)]
     dist.broadcast_object_list(result, src=runtime.global_rank(0), group=runtime.group)
     return result[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import tempfile
@@ -17,6 +18,9 @@ from torch.distributed.pipelining.schedules import _ComputationType, _PipelineSc
 from .._core import Program
 from .guards import is_compiled, is_sharded, must_know_parameters, splits_backwards
 from .sums import GradientSum
+
+
+_STEP_TAKES = inspect.signature(_PipelineScheduleRuntime.step).parameters
 
 
 def installed_dialect() -> str:
@@ -55,6 +59,13 @@ def prepare(modules: Mapping[int, nn.Module], program: Program) -> None:
                 one.set_reshard_after_forward(False, recurse=False)
 
 
+def _without_messages_to_itself(stage: PipelineStage) -> None:
+    """Earlier versions of torch try out connections between stages before the first step, also of a rank with itself,
+    which gloo refuses."""
+    if (make := getattr(stage, "_get_init_p2p_neighbors_ops", None)) is not None:
+        stage._get_init_p2p_neighbors_ops = lambda: [op for op in make() if op.group_peer != stage.group_rank]
+
+
 class _LastAction(logging.Handler):
     """Which action PyTorch was at when a step failed: it logs that, and does not say it in the exception."""
 
@@ -82,6 +93,8 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         bucket_bytes: int = 25 << 20,
     ) -> None:
         self._modules = {stage.stage_index: stage.submod for stage in stages}
+        for stage in stages:
+            _without_messages_to_itself(stage)
         super().__init__(stages, program.micro_batches, loss_fn=self._checked(loss_fn, program.stages), scale_grads=False)
         self.program = program
         self._scales, self._data_group, self._bucket_bytes = scale_grads, data_group, bucket_bytes
@@ -112,6 +125,11 @@ class PytorchRuntime(_PipelineScheduleRuntime):
 
     def step(self, *args: Any, **kwargs: Any) -> Any:
         """As PyTorch's own, which see. After an exception, gradients are as before."""
+        for name in ("arg_mbs", "kwarg_mbs", "target_mbs", "loss_kwargs"):
+            if kwargs.get(name) is not None and name not in _STEP_TAKES:
+                raise ValueError(f"the runtime of torch {torch.__version__} takes no {name}: pipeline(runtime='ashlar') does")
+        if self._has_backward and not self._stages_backward_initialized:
+            self._stages_forward_initialized = False  # earlier versions keep an evaluation's buffers, which need no gradient
         if not self._has_backward:
             return super().step(*args, **kwargs)
         if not torch.is_grad_enabled():

@@ -193,12 +193,19 @@ class ReplayStage(PipelineStage):
         count: int,
         device: torch.device,
         group: dist.ProcessGroup | None,
+        loss_type: torch.dtype,
     ) -> None:
-        outputs = (torch.empty(1, device="meta"),) if replay.is_last else replay.examples(replay.outgoing)
+        outputs = (torch.empty(1, dtype=loss_type, device="meta"),) if replay.is_last else replay.examples(replay.outgoing)
         super().__init__(
             part, index, count, device, input_args=replay.examples(replay.incoming), output_args=outputs, group=group
         )
         self.replay, self.clock = replay, clock
+
+    def forward_maybe_with_nosync(self, *args: Any, **kwargs: Any) -> Any:
+        """On a GPU, fully_shard fails where a module is called without arguments."""
+        if isinstance(self.submod, FSDPModule) and not args:
+            args = (torch.empty(0, device=self.device),)
+        return super().forward_maybe_with_nosync(*args, **kwargs)
 
     def forward_one_chunk(self, fwd_chunk_id: int, *args: Any, **kwargs: Any) -> Any:
         self.replay.micro_batch = fwd_chunk_id
@@ -221,6 +228,13 @@ class ReplayStage(PipelineStage):
             self.stage_index,
             lambda: backward(bwd_chunk_id, loss, full_backward, *args, **kwargs),
         )
+        if not hasattr(self, "_get_grad_send_meta") and bwd_chunk_id in self.bwd_cache:
+            # Earlier versions of torch send a gradient of everything that was received, whole numbers included.
+            received = self.args_recv_info[bwd_chunk_id]
+            self.bwd_cache[bwd_chunk_id] = tuple(
+                torch.zeros_like(info.buffer) if gradient is None else gradient
+                for gradient, info in zip(self.bwd_cache[bwd_chunk_id], received)
+            )
 
     def get_local_bwd_output(self, mb_index: int) -> Any:
         """Nothing in an evaluation, for which PyTorch hands on gradients between stages of a rank all the same."""

@@ -13,6 +13,7 @@ from torch import nn
 
 from .. import _core
 from .._core import Schedule
+from .agreeing import make_equal
 from .guards import is_sharded, must_have_no_parameters, unwrapped
 from .inputs import Batch, split
 from .passes import Loss, StagePasses
@@ -104,8 +105,7 @@ class ProgramRuntime:
         """Copies of a stage begin with what the first of their ranks has."""
         for stage in sorted(self.modules):
             for group in self.sum_groups(stage):
-                for t in [*self.modules[stage].parameters(), *self.modules[stage].buffers()]:
-                    dist.broadcast(t.detach(), src=dist.get_global_rank(group, 0), group=group)
+                make_equal(self.modules[stage], group, self.device)
 
     def global_rank(self, device: int) -> int:
         return device if self.group is None else dist.get_global_rank(self.group, device)

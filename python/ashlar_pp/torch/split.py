@@ -112,8 +112,10 @@ def input_gradients(
     """
     trained: dict[Node, torch.Tensor] = {_accumulator(w): w for w in weights if w.requires_grad}
     uses = _uses(roots, inputs, trained)
-    if uses is None:
-        found: Any = torch.autograd.grad(roots, inputs, gradients, retain_graph=True, allow_unused=True)
+    if uses is None or not inputs:
+        found: Any = ()
+        if inputs:
+            found = torch.autograd.grad(roots, inputs, gradients, retain_graph=True, allow_unused=True)
         of = list(trained.values())
 
         def whole() -> None:

@@ -144,7 +144,7 @@ class Step:
             inputs = self.batch.args[k] if stage == 0 else tuple(self._take(("F", stage - 1, k, stage), f"{stage}F{k}"))
         elif i.letter in "BI" and stage < of.last:
             gradients = self._take(("B", stage + 1, k, stage), f"{stage}{i.letter}{k}")
-        started = time.perf_counter() if of.times is not None else 0.0
+        started = self._now() if of.times is not None else 0.0
         result: Any = None
         if i.letter == "F":
             again = self.trains and (stage, k) in of.recomputed
@@ -158,9 +158,7 @@ class Step:
         else:
             passes.backward_weight(k)
         if of.times is not None:
-            if of.device.type == "cuda":
-                torch.cuda.synchronize(of.device)
-            of.times[i.letter, stage].append(time.perf_counter() - started)
+            of.times[i.letter, stage].append(self._now() - started)
         if i.letter == "F" and stage < of.last:
             self._hand_on(stage, k, result)
         elif i.letter == "F":
@@ -168,6 +166,12 @@ class Step:
                 self.outputs[k] = result
         elif i.letter in "BI" and stage > 0:
             self.values["B", stage, k, stage - 1] = result
+
+    def _now(self) -> float:
+        """When all is done that was begun: on a GPU also the messages that a pass waits for."""
+        if self.of.device.type == "cuda":
+            torch.cuda.synchronize(self.of.device)
+        return time.perf_counter()
 
     def _hand_on(self, stage: int, k: int, output: Any) -> None:
         tensors = tensors_of(output, f"stage {stage}")

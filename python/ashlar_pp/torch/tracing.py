@@ -12,7 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 
-from .cutting import Layer, Skeleton
+from .cutting import Layer, Skeleton, visiting
 from .measuring import Measured, measure, random_state
 
 
@@ -162,6 +162,10 @@ class _Tracer(TorchDispatchMode):
     def call(self, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         at = len(self.trace.calls)
         read = self.read((args, kwargs), at)
+        with visiting(layer.module, layer.skeleton.device):
+            return self._called(at, layer, args, kwargs)
+
+    def _called(self, at: int, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         has_parameters = any(True for _ in layer.module.parameters())
         call = Call(layer, is_free=False)
         self.trace.calls.append(call)
