@@ -14,7 +14,7 @@ from pathlib import Path
 
 # Kilobytes after -E -P with libstdc++ 12, rounded up from the larger of two compilers and 5 % more.
 BUDGETS = {
-    "ashlar.hpp": 905,  # no text; with copies to the host
+    "ashlar.hpp": 951,  # no text; with copies to the host, and stp
     "block.hpp": 665,  # lists by device
     "bounds.hpp": 1205,  # one_machine.hpp keeps heaps; links to hosts
     "catalog.hpp": 865,  # searched entries end at closed-form bounds, and slots of time
@@ -39,7 +39,7 @@ BUDGETS = {
     "values.hpp": 680,
 }
 EACH_OF_THE_CATALOG = 785  # every header of catalog/
-WITH_SEARCH = {"catalog/searched.hpp": 812, "catalog/searched_entries.hpp": 855}  # the optimizer
+WITH_SEARCH = {"catalog/searched.hpp": 812, "catalog/searched_entries.hpp": 899}  # the optimizer
 LIBRARY = 12  # the budgets are for this version of libstdc++
 
 EVERYWHERE = {"cstddef", "cstdint", "initializer_list", "limits", "utility", "vector"}
