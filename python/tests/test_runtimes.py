@@ -15,6 +15,8 @@ IN_ANOTHER_ORDER = {
     "dualpipe",
     "seq1f1b",
 }
+# Weight gradients are added in another order than micro-batches come.
+WEIGHTS_IN_ANOTHER_ORDER = {"stp"}
 # What PyTorch's runtime cannot run: several routes, recomputes, chunks of sequences, no backwards, one device.
 OURS_ALONE = IN_ANOTHER_ORDER | {
     "1f1b-recompute",
@@ -56,7 +58,7 @@ def test_outputs_are_those_of_the_whole_model(results):
 def test_gradients_are_those_of_the_whole_model(results):
     for key, ranks in results.items():
         most = max(rank["gradients"] for rank in ranks)
-        assert most <= (CLOSE if key[0] in IN_ANOTHER_ORDER else 0), key
+        assert most <= (CLOSE if key[0] in IN_ANOTHER_ORDER | WEIGHTS_IN_ANOTHER_ORDER else 0), key
 
 
 def test_memory_is_what_was_predicted(results):

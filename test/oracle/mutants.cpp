@@ -161,8 +161,9 @@ TEST_CASE("copies to the host: other changes") {
   for (auto kind : {mutation::drop, mutation::duplicate, mutation::drop_operand, mutation::change_stage,
                     mutation::change_lane})
     CHECK_MESSAGE((of(kind).accepted == 0 && of(kind).rejected > 0), std::string(name_of(kind)));
-  for (auto kind : {mutation::swap_neighbours, mutation::move_within_stream, mutation::change_slot})
+  for (auto kind : {mutation::swap_neighbours, mutation::move_within_stream})
     CHECK_MESSAGE((of(kind).accepted > 0 && of(kind).rejected > 0), std::string(name_of(kind)));
+  CHECK(of(mutation::change_slot).rejected > 0);
   compare(all, 2, 32, 19'000'000);
 }
 
