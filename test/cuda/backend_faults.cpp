@@ -159,13 +159,25 @@ TEST_CASE("cuda: an error at any call of NCCL's ends cleanly, too") {
 
 TEST_CASE("cuda: a fault on a device is reported once, and no further step is run") {
   program const p = lower(catalog::find("1f1b")->make({devices{2}, micro_batches{2}}));
-  for (std::size_t nth : {5U, 20U}) {
+  std::size_t operations = 0;  // of a step
+  for (int quarter : {0, 1, 3}) {
     cuda_substitute::reset();
     conformance::network net(p);
     {
       cuda_test::staged worker(net);
       cuda::runtime runtime(p, worker);
-      cuda_substitute::fail_operation(nth, cudaErrorIllegalAddress);
+      REQUIRE(cudaDeviceSynchronize()
+              == cudaSuccess);  // what the constructor has begun is no part of the step
+      std::size_t const before = cuda_substitute::operation_count();
+      if (quarter == 0) {
+        runtime.run();
+        REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+        operations = cuda_substitute::operation_count() - before;
+        REQUIRE(operations >= 8);
+        continue;
+      }
+      cuda_substitute::fail_operation(operations * static_cast<std::size_t>(quarter) / 4,
+                                      cudaErrorIllegalAddress);
       CHECK_THROWS_WITH_AS(runtime.run(), doctest::Contains("illegal"), cuda::error);
       CHECK_THROWS_AS(runtime.run(), std::logic_error);
     }

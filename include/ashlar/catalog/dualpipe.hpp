@@ -86,8 +86,10 @@ constexpr schedule dualpipe(devices p, micro_batches m) {
   for (int d = 0; d < p.value; ++d) {
     int const up = p.value - 1 - d;
     way const in_down{d, 0}, in_up{up, count};
-    nth(s.order, d) = d < up ? dualpipe_order(in_down, in_up, d, p.value / 2, count)
-                             : dualpipe_order(in_up, in_down, up, p.value / 2, count);
+    if (d < up)  // no ?:, of which g++ 12 frees the values twice in constant expressions
+      nth(s.order, d) = dualpipe_order(in_down, in_up, d, p.value / 2, count);
+    else
+      nth(s.order, d) = dualpipe_order(in_up, in_down, up, p.value / 2, count);
   }
   return s;
 }
