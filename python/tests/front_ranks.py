@@ -336,6 +336,18 @@ def without_gradient(schedules):
     return found
 
 
+def from_the_host(_):
+    """A model in the host's memory, in a pipeline on GPUs."""
+    make, batch_of = models.llama()
+    whole = made(make)
+    expected = unpiped(whole, batch_of, 4)
+    with torch.device("cpu"):
+        model = made(make)
+    model.load_state_dict(made(make).state_dict())
+    pipe = ashlar_pp.torch.Pipeline(model, batch_of(1, 3), micro_batches=4, repeats=1, budget=100, device=DEVICE)
+    return {"expected": expected, "losses": piped(pipe, batch_of), "places": sorted({p.device.type for p in pipe.parameters()})}
+
+
 def alone(_):
     """A pipeline of one rank, and a model that goes another way with another batch."""
     x, y = numbers(1, 3)

@@ -3,8 +3,12 @@
 import importlib.util
 
 import pytest
+import torch
 from devices import DEVICE
 from launching import on_ranks
+from torch import nn
+
+from ashlar_pp.torch.cutting import all_visiting, find_layers, visiting
 
 CLOSE = 2e-6
 """How far losses around 5 and parameters may be apart where sums are in another order: of the weight passes of a searched
@@ -61,6 +65,43 @@ def test_checkpoints_autocast_compiled_and_frozen_layers():
 def test_copies_have_the_mean_gradient():
     for rank in from_front("copies", 4):
         assert max(rank.values()) <= 1e-15, rank
+
+
+class Moves(nn.Linear):
+    """Tells where it is sent, and stays where it is."""
+
+    def __init__(self, told):
+        super().__init__(2, 2)
+        self.told = told
+
+    def to(self, device):
+        self.told.append(str(device))
+        return self
+
+    def forward(self, x):
+        self.told.append("called")
+        return super().forward(x)
+
+
+def test_layers_visit_the_device_for_their_calls():
+    told = []
+    model = nn.Sequential(Moves(told), nn.Sequential(Moves(told)))
+    opened, layers = find_layers(model, 2)
+    with all_visiting(model, opened, layers, torch.device("meta")):
+        model(torch.ones(1, 2, device="cpu"))
+    assert told == 2 * ["meta", "called", "cpu"]
+    model(torch.ones(1, 2, device="cpu"))
+    assert told[6:] == ["called", "called"]
+    with pytest.raises(RuntimeError), visiting(model[0], torch.device("meta")):
+        raise RuntimeError
+    assert told[8:] == ["meta", "cpu"]
+
+
+@needs_transformers
+@pytest.mark.skipif(DEVICE == "cpu", reason="for GPUs")
+def test_a_model_in_the_hosts_memory():
+    for rank in from_front("from_the_host", 2):
+        assert rank["losses"] == pytest.approx(rank["expected"], rel=CLOSE) and rank["places"] == ["cuda"]
 
 
 def test_what_has_no_gradient_goes_from_stage_to_stage():
