@@ -53,7 +53,11 @@ function(ashlar_add_test_program name folder)
   list(REMOVE_ITEM ARGN ashlar_tool)
   target_link_libraries(${target} PRIVATE ${ARGN})
   string(REGEX REPLACE "/.*" "" label ${folder})
-  doctest_discover_tests(${target} TEST_PREFIX "${label}/" PROPERTIES LABELS ${label} TIMEOUT 300)
+  set(seconds 300)
+  if(ASHLAR_ALL_TESTS)
+    set(seconds 1800)
+  endif()
+  doctest_discover_tests(${target} TEST_PREFIX "${label}/" PROPERTIES LABELS ${label} TIMEOUT ${seconds})
 endfunction()
 
 # ashlar_add_tests(FOLDER [target…]): its tests, where these targets are there.

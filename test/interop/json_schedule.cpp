@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <string>
 
 using namespace shapes;
@@ -54,6 +55,8 @@ TEST_CASE("so do graphs, chunks that differ, and devices and links that differ")
   catalog::shape uneven{.p = devices{4}, .m = micro_batches{8}};
   uneven.cost.on.speeds = {100, 50, 100, 80};
   uneven.cost.on.links = {.inside = {.latency = 2}, .between = {.latency = 5}, .node_size = 2};
+  comes_back(catalog::find("dualpipe")->make(uneven), "dualpipe");
+  uneven.cost.on.links.node_size = std::numeric_limits<int>::max();
   comes_back(catalog::find("dualpipe")->make(uneven), "dualpipe");
 }
 

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -82,7 +83,7 @@ class costs_reader : json_reader {
     links.between = given.contains("between") ? link(given, "between") : links.inside;
     if (given.contains("node_size"))
       links.node_size =
-          static_cast<int>(whole(given["node_size"], "node_size", 0, input_limits::devices));
+          static_cast<int>(whole(given["node_size"], "node_size", 0, std::numeric_limits<int>::max()));
     return links;
   }
 

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -107,7 +108,7 @@ class schedule_reader : json_reader {
     if (given.contains(between)) links.between.latency = times_.ticks(given[between], between, 0);
     if (given.contains("node_size"))
       links.node_size =
-          static_cast<int>(whole(given["node_size"], "node_size", 0, input_limits::devices));
+          static_cast<int>(whole(given["node_size"], "node_size", 0, std::numeric_limits<int>::max()));
     auto const transfer = [&](json const& one) {
       return link_speed{.latency = times_.ticks(json_reader::at(one, "transfer"), "transfer", 0)};
     };

@@ -56,8 +56,8 @@ tick busiest_of(search_problem const& problem);
 // one of all divisions.
 //
 // Bounds are computed `most_bounds` times, and a few more; with 0 the last two are left out. Throws
-// violation{rule::parameter_is_at_least} unless there is a layer for each stage. There is a budget for
-// all devices or one for each.
+// violation{rule::parameter_is_at_least} unless there is a layer for each stage, and for costs that no
+// schedule may have. There is a budget for all devices or one for each.
 std::vector<layout_choice> divisions_of(layer_chain const& model, layout_choice const& plain,
                                         int most_bounds = 120, int most_divisions = 24);
 

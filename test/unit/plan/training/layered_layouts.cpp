@@ -62,6 +62,12 @@ TEST_CASE("layers divided evenly and by time") {
 }
 
 // A device of a V has a stage of each half: what is heavy at one end is made up for at the other.
+TEST_CASE("layers are not divided for costs that no schedule may have") {
+  layer_chain model = of_times({1, 1, 1, 1}, {100});
+  model.on.speeds = {0, 100};
+  CHECK_THROWS_AS(layouts_for(model, devices{2}), violation);
+}
+
 TEST_CASE("the busiest device, not the longest stage") {
   layer_chain model = of_times({6, 1, 1, 1, 1, 1, 1, 6}, {100});
   model.on.speeds = {100, 50};
