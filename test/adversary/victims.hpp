@@ -1,10 +1,12 @@
 // Small programs of all kinds, to make mistakes with.
 #pragma once
 
+#include <ashlar/catalog.hpp>
 #include <ashlar/catalog/graphs.hpp>
 #include <ashlar/conformance/programs.hpp>
 #include <ashlar/conformance/random_schedule.hpp>
 #include <ashlar/conformance/random_work.hpp>
+#include <ashlar/lower/lower.hpp>
 #include <ashlar/values/clip.hpp>
 
 #include <string>

@@ -1,9 +1,12 @@
 // The host backend gives the bits of the sequential reference, and the reference those of plain
 // back-propagation.
 #include "random_cases.hpp"
+#include <ashlar/catalog.hpp>
 #include <ashlar/conformance/conforms.hpp>
 #include <ashlar/host/runtime.hpp>
+#include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/freeze.hpp>
+#include <ashlar/run/sequential.hpp>
 
 #include <doctest/doctest.h>
 

@@ -4,6 +4,7 @@
 #include <ashlar/conformance/network.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/host/task_threads.hpp>
+#include <ashlar/lower/lower.hpp>
 #include <ashlar/run/sequential.hpp>
 #include <ashlar/search/layouts.hpp>
 #include <ashlar/search/search.hpp>

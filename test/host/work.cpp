@@ -4,7 +4,9 @@
 #include <ashlar/conformance/random_schedule.hpp>
 #include <ashlar/conformance/random_work.hpp>
 #include <ashlar/host/runtime.hpp>
+#include <ashlar/lower/lower.hpp>
 #include <ashlar/model/work_lists.hpp>
+#include <ashlar/run/sequential.hpp>
 
 #include <doctest/doctest.h>
 

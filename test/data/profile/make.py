@@ -52,8 +52,8 @@ def annotated(events):
 
 def outermost_operators(events):
     kept, end = [], 0
-    for event in (e for e in events if e["cat"] == "cpu_op" and e["ts"] >= 0):
-        if event["ts"] >= end:
+    for event in events:
+        if event["cat"] == "cpu_op" and event["ts"] >= end:
             end = event["ts"] + event["dur"]
             kept.append(event)
     return kept

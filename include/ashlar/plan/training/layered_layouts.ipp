@@ -150,8 +150,8 @@ ASHLAR_INLINE std::vector<layout_choice> divisions_of(layer_chain const& model,
     found.push_back(with_layers(model, plain, static_cast<std::vector<int>&&>(sizes), division));
   };
   add(uniform_partition(layer_count, stage_count), layer_division::even);
-  search_problem const& even = found[0].problem;
-  if (diagnosis const d = check(even.cost, stage_count, even.where.device_count(), even.m.value, 1);
+  if (diagnosis const d = check(found[0].problem.cost, stage_count, plain.problem.where.device_count(),
+                                model.m.value, 1);
       !d.ok())
     refuse(d);
   cut_costs cuts{.layer = {},
