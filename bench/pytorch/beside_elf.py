@@ -10,6 +10,7 @@ most had before it (of the processor's memory, or of the GPU's), and the loss of
 """
 
 import argparse
+import importlib
 import statistics
 import time
 
@@ -30,10 +31,15 @@ def model(options):
     return nn.Sequential(*(Layer(options.width) for _ in range(options.layers)), nn.Linear(options.width, options.vocabulary))
 
 
+def elf_for(device):
+    """The package as it is, where there is a GPU."""
+    return importlib.import_module("elf") if device == "cuda" else elf_on_cpu.installed()
+
+
 class OfElf:
     def __init__(self, scheduler, options, batch):
         self.rows, self.batch = options.rows, batch
-        self.pipe = elf_on_cpu.installed(options.device).Pipeline(model(options), [batch[0][: options.rows]], scheduler=scheduler)
+        self.pipe = elf_for(options.device).Pipeline(model(options), [batch[0][: options.rows]], scheduler=scheduler)
 
     def step(self):
         _, loss = self.pipe.step(*self.batch, nn.functional.cross_entropy, split_size=self.rows)

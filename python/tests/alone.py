@@ -22,7 +22,7 @@ V = ashlar_pp.catalog.v_half(1, 4) | ashlar_pp.fuse_where_free()  # two stages, 
 @pytest.fixture(scope="module", autouse=True)
 def one_rank():
     with tempfile.TemporaryDirectory() as folder:
-        join(f"{folder}/meeting", 0, 1)
+        join(f"file://{folder}/meeting", 0, 1)
         yield
         dist.destroy_process_group()
 

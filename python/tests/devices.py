@@ -8,16 +8,15 @@ import torch.distributed as dist
 DEVICE = os.environ.get("ASHLAR_TEST_DEVICE", "cpu")
 
 
-def join(meeting, rank, world):
-    """The group of all ranks, which meet at a file. What tests make is on the device.
+def join(meeting, rank, world, device=DEVICE):
+    """The group of all ranks, which meet at a place, as `init_process_group` names it. What is made later is on the device.
 
     Ranks may share a GPU. Then each says that it is a machine of its own: NCCL takes two processes on a GPU for a mistake.
     """
     torch.set_num_threads(1)
-    if DEVICE == "cuda":
+    if device == "cuda":
         if torch.cuda.device_count() < world:
             os.environ.update(NCCL_HOSTID=f"machine-{rank}", NCCL_SOCKET_IFNAME="lo")
         torch.cuda.set_device(rank % torch.cuda.device_count())
         torch.set_default_device("cuda")
-    backend = "nccl" if DEVICE == "cuda" else "gloo"
-    dist.init_process_group(backend, init_method=f"file://{meeting}", rank=rank, world_size=world)
+    dist.init_process_group("nccl" if device == "cuda" else "gloo", init_method=meeting, rank=rank, world_size=world)

@@ -344,7 +344,7 @@ def refused(_):
 
 def main(functions, function, rank, world, meeting, arguments):
     """Runs one of the functions in a group, and prints what it returns."""
-    join(meeting, int(rank), int(world))
+    join(f"file://{meeting}", int(rank), int(world))
     result = functions[function](json.loads(arguments))
     dist.barrier()
     dist.destroy_process_group()
