@@ -14,6 +14,7 @@ thread_local bool runs_host_function = false;
 std::atomic<std::uint64_t> current_seed{0}, queues{0};
 std::atomic<int> longest_delay{0};
 std::atomic<std::int64_t> operations{0}, failing_operation{-1};
+std::atomic<std::uint64_t> machines{0};  // a queue of an earlier one may still end what it has
 std::atomic<cudaError_t> failing_error{cudaSuccess};
 
 void sleep_a_little(random_bits& random) {
@@ -33,10 +34,14 @@ std::string words_of(std::exception_ptr const& thrown) {
   }
 }
 
-void run_body(operation& o) {
-  auto const number = operations.fetch_add(1, std::memory_order_relaxed);
-  if (number == failing_operation.load(std::memory_order_relaxed))
-    return fail(*o.device, failing_error, o.name + ": chosen to fail");
+bool chosen_to_fail(std::uint64_t machine) {
+  return machine == machines.load(std::memory_order_relaxed)
+         && operations.fetch_add(1, std::memory_order_relaxed)
+                == failing_operation.load(std::memory_order_relaxed);
+}
+
+void run_body(operation& o, std::uint64_t machine) {
+  if (chosen_to_fail(machine)) return fail(*o.device, failing_error, o.name + ": chosen to fail");
   if (o.device->error.load(std::memory_order_relaxed) != cudaSuccess) return;
   runs_host_function = o.kind == work::host;
   try {
@@ -47,12 +52,12 @@ void run_body(operation& o) {
   runs_host_function = false;
 }
 
-void run_operation(operation& o, std::uint64_t salt) {
+void run_operation(operation& o, std::uint64_t machine, std::uint64_t salt) {
   for (ticket_ptr const& t : o.after) t->wait();
   random_bits random(current_seed.load(std::memory_order_relaxed) * 0x9e3779b97f4a7c15U + salt);
   random_of_operation = &random;
   sleep_a_little(random);
-  if (o.kind != work::marker) run_body(o);
+  if (o.kind != work::marker) run_body(o, machine);
   o.body = {};
   if (o.kind == work::device) release_memory();
   o.done->finish();
@@ -67,6 +72,7 @@ void reseed(std::uint64_t seed) { current_seed = seed; }
 
 void forget_operations(int delay) {
   longest_delay = delay;
+  ++machines;
   failing_operation = -1;
   operations = 0;
   queues = 0;
@@ -78,6 +84,7 @@ void fail_operation(std::size_t nth, cudaError_t error) {
 }
 
 work_queue::work_queue() : state_(std::make_shared<state>()) {
+  state_->machine = machines.load(std::memory_order_relaxed);
   state_->salt = queues.fetch_add(1, std::memory_order_relaxed) << 32U;
   std::thread([shared = state_] { run(shared); }).detach();
 }
@@ -104,7 +111,7 @@ void work_queue::run(std::shared_ptr<state> const& shared) {
     shared->waiting.pop_front();
     std::uint64_t const salt = shared->salt++;
     lock.unlock();
-    run_operation(next, salt);
+    run_operation(next, shared->machine, salt);
   }
 }
 

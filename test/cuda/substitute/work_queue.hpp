@@ -83,6 +83,7 @@ class work_queue {
     std::condition_variable changed;
     std::deque<operation> waiting;
     bool closed = false;
+    std::uint64_t machine = 0;
     std::uint64_t salt = 0;
   };
   static void run(std::shared_ptr<state> const& shared);
