@@ -92,20 +92,28 @@ class pass_register {
   result_table<entry> entries_;
 };
 
-// A pass that starts at `start` on `where.device` against the ends of its inputs.
-// `device_of(stage)` is the device of a stage on the pass's route.
+// Whether the inputs of a pass have arrived when it starts on a device. `device_of(stage)` is the device
+// of a stage on the pass's route.
+template <class DeviceOf>
+constexpr bool are_inputs_in_time(stage_graph const& graph, costs const& cost, pass const& what,
+                                  int device, tick start, pass_register const& ends,
+                                  DeviceOf device_of) {
+  bool in_time = true;
+  for_each_input(graph, what, [&](result r, int stage, int micro_batch) {
+    auto const& input = ends(micro_batch, stage, r);
+    if (input.present && input.end + cost.transfer(device_of(stage), device) > start) in_time = false;
+  });
+  return in_time;
+}
+
+// The same as a diagnosis, of the first that is late.
 template <class DeviceOf>
 constexpr diagnosis check_inputs(stage_graph const& graph, costs const& cost, site const& where,
                                  tick start, pass_register const& ends, DeviceOf device_of) {
+  if (are_inputs_in_time(graph, cost, where.what, where.device, start, ends, device_of)) return {};
   auto const arrival = [&](pass_register::entry const& input, int stage) {
     return input.end + cost.transfer(device_of(stage), where.device);
   };
-  bool in_time = true;
-  for_each_input(graph, where.what, [&](result r, int stage, int micro_batch) {
-    auto const& input = ends(micro_batch, stage, r);
-    if (input.present && arrival(input, stage) > start) in_time = false;
-  });
-  if (in_time) return {};
   diagnosis found;  // the first; a walk of its own, because few come so far
   for_each_input(graph, where.what, [&](result r, int stage, int micro_batch) {
     auto const& input = ends(micro_batch, stage, r);

@@ -35,6 +35,15 @@ constexpr diagnosis check_taken_gradients(schedule const& s) {
   return {};
 }
 
+// Of a pass that exists and could not be entered.
+constexpr diagnosis why_not_entered(schedule const& s, pass_ends const& ends, site const& where) {
+  if (int const right = s.device_of(where.what); right != where.device)
+    return {.broken = rule::pass_is_on_its_device,
+            .first = where,
+            .second = {.device = right, .what = where.what}};
+  return ends.passes.clash(where);
+}
+
 // Sizes and costs agree. Every pass is known, is there once, and is on the device of its route, at a
 // time within the range of ticks. Every (stage, micro-batch) has its forward and its backward, fused or
 // split. Every part of a compute job is there once, on its device. Nothing is said about times, so the
@@ -48,31 +57,30 @@ constexpr diagnosis check_passes(schedule const& s, pass_ends& ends) {
     time_slot const* const first = s.order[device].data();
     for (std::size_t i = 0, count = s.order[device].size(); i < count; ++i) {
       time_slot const& t = first[i];
-      site const where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
+      int const here = static_cast<int>(device);
+      auto const at = [&](pass const& what) {
+        return site{.device = here, .index = static_cast<int>(i), .what = what};
+      };
       bool const works = t.what.kind == pass_kind::work;
       if (!works && !s.graph.has(t.what, m))
-        return {.broken = rule::every_pass_is_known, .first = where};
+        return {.broken = rule::every_pass_is_known, .first = at(t.what)};
       if (t.start <= -max_tick || t.start >= max_tick)
-        return {.broken = rule::ticks_fit, .first = where, .number = t.start};
-      if (!t.is_right()) return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
+        return {.broken = rule::ticks_fit, .first = at(t.what), .number = t.start};
+      if (t.is_pair()) {
+        if (!t.is_right()) return {.broken = rule::overlapped_passes_are_a_pair, .first = at(t.what)};
+        if (!s.graph.has(t.beside, m))
+          return {.broken = rule::every_pass_is_known, .first = at(t.beside)};
+      }
       if (works) {
-        if (diagnosis const d = ends.work.enter(where, false, s.end_of(t, where.device)); !d.ok())
-          return d;
+        if (diagnosis const d = ends.work.enter(at(t.what), false, s.end_of(t, here)); !d.ok()) return d;
         continue;
       }
-      if (t.is_pair() && !s.graph.has(t.beside, m))
-        return {.broken = rule::every_pass_is_known,
-                .first = {.device = where.device, .index = where.index, .what = t.beside}};
-      tick const end = s.end_of(t, where.device);
-      for (pass what = t.what;; what = t.beside) {
-        if (int const right = s.device_of(what); right != where.device)
-          return {.broken = rule::pass_is_on_its_device,
-                  .first = {.device = where.device, .index = where.index, .what = what},
-                  .second = {.device = right, .what = what}};
-        if (!ends.passes.enter(what, end))
-          return ends.passes.clash({.device = where.device, .index = where.index, .what = what});
-        if (!t.is_pair() || what.kind != pass_kind::forward) break;
-      }
+      tick const end = s.end_of(t, here);
+      auto const enter = [&](pass const& what) {
+        return s.device_of(what) == here && ends.passes.enter(what, end);
+      };
+      if (!enter(t.what)) return why_not_entered(s, ends, at(t.what));
+      if (t.is_pair() && !enter(t.beside)) return why_not_entered(s, ends, at(t.beside));
     }
   }
   diagnosis d = ends.passes.complete(s.graph, m, s.mode);
@@ -87,11 +95,22 @@ constexpr diagnosis check_passes(schedule const& s) {
   return check_passes(s, ends);
 }
 
+// Whether a pass starts when all that it needs has arrived.
+constexpr diagnosis check_start(schedule const& s, pass_ends const& ends, site const& where,
+                                tick start) {
+  if (diagnosis const d = ends.work.check_inputs(where, start, ends.passes); !d.ok()) return d;
+  if (is_part(where.what)) return {};
+  int const route = nth(s.route, where.what.micro_batch);
+  return check_inputs(s.graph, s.cost, where, start, ends.passes,
+                      [&](int stage) { return s.where.device_of(route, stage); });
+}
+
 // check_passes, and: passes of a device do not overlap, and nothing starts before its inputs have
 // arrived. If every pass takes time, there can be no cycle then; else the orders of what starts together
 // must have none. Fills `ends` with the end of every pass. Linear.
 constexpr diagnosis check(schedule const& s, pass_ends& ends) {
   if (diagnosis const d = check_passes(s, ends); !d.ok()) return d;
+  bool const has_work = !s.work.empty();
   for (std::size_t device = 0; device < s.order.size(); ++device) {
     time_slot const* const order = s.order[device].data();
     std::size_t const count = s.order[device].size();
@@ -105,17 +124,21 @@ constexpr diagnosis check(schedule const& s, pass_ends& ends) {
                 .second = {.device = here, .index = index - 1, .what = order[i - 1].what},
                 .number = free - t.start};
       free = ends.of(t.what);
-      for (pass what = t.what;; what = t.beside) {
-        site const where{.device = here, .index = index, .what = what};
-        if (!s.work.empty())
-          if (diagnosis const d = ends.work.check_inputs(where, t.start, ends.passes); !d.ok()) return d;
-        if (what.kind == pass_kind::work) break;
+      auto const is_in_time = [&](pass const& what) {
         int const route = nth(s.route, what.micro_batch);
-        diagnosis const d = check_inputs(s.graph, s.cost, where, t.start, ends.passes,
-                                         [&](int stage) { return s.where.device_of(route, stage); });
-        if (!d.ok()) return d;
-        if (!t.is_pair() || what.kind != pass_kind::forward) break;
-      }
+        return are_inputs_in_time(s.graph, s.cost, what, here, t.start, ends.passes,
+                                  [&](int stage) { return s.where.device_of(route, stage); });
+      };
+      if (has_work || !is_in_time(t.what))
+        if (diagnosis const d =
+                check_start(s, ends, {.device = here, .index = index, .what = t.what}, t.start);
+            !d.ok())
+          return d;
+      if (t.is_pair() && (has_work || !is_in_time(t.beside)))
+        if (diagnosis const d =
+                check_start(s, ends, {.device = here, .index = index, .what = t.beside}, t.start);
+            !d.ok())
+          return d;
     }
   }
   if (!s.cost.passes.has_instants()) return {};

@@ -81,23 +81,26 @@ class order_walk {
 
   // Runs the device's passes until one has to wait.
   constexpr void advance(std::size_t device, dynamic_array<std::size_t>& awake) {
-    time_slot* const order = s_.order[device].data();
-    std::size_t const count = s_.order[device].size();
-    for (std::size_t& i = next_[device]; i < count; ++i) {
-      tick start = free_[device];
-      entry* missing = earliest(order[i].what, start);
-      bool const pair = order[i].is_pair();
-      if (pair && missing == nullptr) missing = earliest(order[i].beside, start);
-      if (missing != nullptr) {
-        next_waiter_[device] = missing->waiter;
-        missing->waiter = static_cast<int>(device);
-        return;
-      }
-      order[i].start = start;
-      free_[device] = s_.end_of(order[i], static_cast<int>(device));
-      finish(order[i].what, free_[device], awake);
-      if (pair) finish(order[i].beside, free_[device], awake);
+    std::vector<time_slot>& order = s_.order[device];
+    time_slot *t = order.data() + next_[device], *const last = order.data() + order.size();
+    tick free = free_[device];
+    entry* missing = nullptr;
+    for (; t != last; ++t) {
+      tick start = free;
+      missing = earliest(t->what, start);
+      bool const pair = t->is_pair();
+      if (pair && missing == nullptr) missing = earliest(t->beside, start);
+      if (missing != nullptr) break;
+      t->start = start;
+      free = s_.end_of(*t, static_cast<int>(device));
+      finish(t->what, free, awake);
+      if (pair) finish(t->beside, free, awake);
     }
+    next_[device] = static_cast<std::size_t>(t - order.data());
+    free_[device] = free;
+    if (missing == nullptr) return;
+    next_waiter_[device] = missing->waiter;
+    missing->waiter = static_cast<int>(device);
   }
 
   // Raises `start` to when the last of the pass's inputs arrives, or returns one that is missing.
