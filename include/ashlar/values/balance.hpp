@@ -12,7 +12,6 @@
 #include <ashlar/values/timed_work.hpp>
 
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 namespace ashlar {
@@ -34,6 +33,127 @@ enum class balance_scope : unsigned char {
   global,        // of the whole batch
 };
 
+namespace balance_detail {
+
+// The jobs that balancing adds to those of a schedule, stage by stage.
+class writer {
+ public:
+  // Refers to the schedule.
+  constexpr writer(schedule const& s, balance_scope scope, balancing_costs const& ticks)
+      : s_(s),
+        ticks_(ticks),
+        m_(s.micro_batch_count()),
+        running_(scope == balance_scope::running),
+        global_(scope == balance_scope::global),
+        jobs_(jobs_of(s.work)),
+        edges_(edges_of(s.work)),
+        work_(s) {}
+
+  // Of a stage that there is. Breaks the rules of balance_experts() that are about single stages.
+  constexpr diagnosis add_stage(int stage) {
+    device_ = s_.where.device_of(0, stage);
+    if (s_.graph.size_of(stage) > 1)
+      return {.broken = rule::work_reads_what_its_device_keeps,
+              .first = {.device = device_, .what = {pass_kind::forward, stage, 0}}};
+    add_jobs();
+    if (diagnosis const d = read_passes(stage); !d.ok()) return d;
+    place();
+    return {};
+  }
+
+  // The schedule with all of them, not yet squeezed.
+  constexpr schedule made() {
+    schedule made = s_;
+    made.work = work_graph(jobs_, edges_);
+    made.order = work_.orders();
+    return made;
+  }
+
+ private:
+  constexpr void add_job(int parts, tick duration, job_action const& does = compute_job{}) {
+    jobs_.push_back(
+        {.parts = std::vector<work_part>(static_cast<std::size_t>(parts), {device_, duration}),
+         .does = does});
+  }
+
+  constexpr void add_jobs() {
+    counts_ = static_cast<int>(jobs_.size());
+    total_ = counts_ + 1;
+    sums_ = counts_ + (global_ ? 2 : 1);
+    totals_ = sums_ + m_;
+    add_job(m_, ticks_.count);
+    if (global_) add_job(1, ticks_.add);
+    for (int k = 0; k < (global_ ? 1 : m_); ++k) {
+      add_job(1, ticks_.all_reduce, all_reduce_job{.over_ranks = true});
+      edges_.push_back({global_ ? part_id{total_, 0} : part_id{counts_, k}, part_id{sums_ + k, 0}});
+    }
+    if (!running_) return;
+    add_job(2 * m_, ticks_.add, compute_job{.state = own_state{.is_cleared = true}});
+    for (int k = 0; k < m_; ++k) nth(jobs_.back().parts, m_ + k).duration = ticks_.show;
+  }
+
+  // What counts are of and who reads them, and when: known from the end of the forward on, used at the
+  // start of the backward.
+  constexpr diagnosis read_passes(int stage) {
+    known_.assign(static_cast<std::size_t>(m_), 0);
+    used_ = known_;
+    last_known_ = 0;
+    timed_pass first_back{.what = {}, .start = max_tick};
+    for (timed_pass const t : each_pass(nth(s_.order, device_))) {
+      if (is_part(t.what) || t.what.stage != stage) continue;
+      int const k = t.what.micro_batch;
+      if (t.what.kind == pass_kind::forward) {
+        nth(known_, k) = s_.end_of(t, device_);
+        last_known_ = max_of(last_known_, nth(known_, k));
+        edges_.push_back({t.what, part_id{counts_, k}});
+      }
+      if (!gives_input_gradient(t.what.kind)) continue;
+      nth(used_, k) = t.start;
+      if (t.start < first_back.start) first_back = t;
+      edges_.push_back({shown_to(k), t.what});
+    }
+    if (!global_ || first_back.start >= last_known_) return {};
+    return {.broken = rule::counts_are_of_the_whole_batch,
+            .first = {.device = device_, .what = first_back.what},
+            .number = stage};
+  }
+  // What the backward of a micro-batch reads.
+  constexpr part_id shown_to(int k) const {
+    if (running_) return {totals_, m_ + k};
+    return {global_ ? sums_ : sums_ + k, 0};
+  }
+
+  constexpr void place() {
+    for (int k = 0; k < m_; ++k) {
+      tick const known = nth(known_, k), used = nth(used_, k);
+      work_.add(device_, known, 0, part_id{counts_, k});
+      if (global_) edges_.push_back({part_id{counts_, k}, part_id{total_, 0}});
+      if (!running_) continue;
+      edges_.push_back({part_id{sums_ + k, 0}, part_id{totals_, k}});
+      // An add is wanted when its counts are known, and no later than its own backward.
+      work_.add(device_, min_of(known + ticks_.all_reduce, used), 1, part_id{totals_, k});
+      work_.add(device_, used, 2, part_id{totals_, m_ + k});
+    }
+    if (global_) work_.add(device_, last_known_, 1, part_id{total_, 0});
+  }
+
+  schedule const& s_;
+  balancing_costs ticks_;
+  int m_;
+  bool running_, global_;
+  std::vector<work_job> jobs_;
+  std::vector<work_edge> edges_;
+  timed_work work_;
+
+  // Of the stage at hand.
+  int device_ = 0;
+  int counts_ = 0, total_ = 0, sums_ = 0, totals_ = 0;  // jobs
+  std::vector<tick> known_, used_;                      // by micro-batch
+  tick last_known_ = 0;
+};
+
+}  // namespace balance_detail
+
 // For load balancing over more than a micro-batch, on each of the stages:
 //   count  after each forward: reads its stash, and hands on how many tokens it sent to each expert;
 //   an all-reduce of these counts over the data-parallel ranks, one for each micro-batch.
@@ -52,81 +172,20 @@ enum class balance_scope : unsigned char {
 // not, rule::work_reads_what_its_device_keeps where forwards are run again or cover several
 // micro-batches, and rule::counts_are_of_the_whole_batch for global counts where a backward stands
 // before a forward. O(n log n) in passes.
-constexpr schedule balance_experts(schedule s, std::vector<int> const& stages_with_experts,
+constexpr schedule balance_experts(schedule const& s, std::vector<int> const& stages_with_experts,
                                    balance_scope scope = balance_scope::running,
                                    balancing_costs const& ticks = {}) {
   if (diagnosis const d = check_trains_on_one_route(s); !d.ok()) refuse(d);
   for (tick const time : {ticks.count, ticks.add, ticks.show, ticks.all_reduce})
     if (time < 0 || time >= max_tick)
       refuse({.broken = time < 0 ? rule::no_duration_is_negative : rule::ticks_fit, .number = time});
-  int const m = s.micro_batch_count();
-  bool const running = scope == balance_scope::running, global = scope == balance_scope::global;
-  std::vector<work_job> jobs = jobs_of(s.work);
-  std::vector<work_edge> edges = edges_of(s.work);
-  timed_work work(s);
-  auto const part = [](int job, int k) { return part_id{job, k}; };
-  for (int stage : stages_with_experts) {
+  balance_detail::writer writer(s, scope, ticks);
+  for (int const stage : stages_with_experts) {
     if (stage < 0 || stage >= s.stage_count())
       refuse({.broken = rule::work_uses_what_exists, .number = stage});
-    int const device = s.where.device_of(0, stage), counts = static_cast<int>(jobs.size()),
-              total = counts + 1, sums = counts + (global ? 2 : 1), totals = sums + m;
-    if (s.graph.size_of(stage) > 1)
-      refuse({.broken = rule::work_reads_what_its_device_keeps,
-              .first = {.device = device, .what = {pass_kind::forward, stage, 0}}});
-    auto const add_job = [&](int parts, tick duration, job_action does = compute_job{}) {
-      jobs.push_back(
-          {.parts = std::vector<work_part>(static_cast<std::size_t>(parts), {device, duration}),
-           .does = does});
-    };
-    add_job(m, ticks.count);
-    if (global) add_job(1, ticks.add);
-    for (int k = 0; k < (global ? 1 : m); ++k) {
-      add_job(1, ticks.all_reduce, all_reduce_job{.over_ranks = true});
-      edges.push_back({global ? part(total, 0) : part(counts, k), part(sums + k, 0)});
-    }
-    if (running) {
-      add_job(2 * m, ticks.add, compute_job{.state = own_state{.is_cleared = true}});
-      for (int k = 0; k < m; ++k) nth(jobs.back().parts, m + k).duration = ticks.show;
-    }
-    // An add is wanted when its counts are known, and no later than its own backward.
-    std::vector<tick> known(static_cast<std::size_t>(m), 0), used = known;
-    tick last_known = 0;
-    timed_pass first_back{.what = {}, .start = max_tick};
-    for (timed_pass const t : each_pass(nth(s.order, device))) {
-      if (is_part(t.what) || t.what.stage != stage) continue;
-      int const micro_batch = t.what.micro_batch;
-      auto const k = static_cast<std::size_t>(micro_batch);
-      if (t.what.kind == pass_kind::forward) {
-        known[k] = s.end_of(t, device);
-        last_known = max_of(last_known, known[k]);
-        edges.push_back({t.what, part(counts, micro_batch)});
-      }
-      if (!gives_input_gradient(t.what.kind)) continue;
-      used[k] = t.start;
-      if (t.start < first_back.start) first_back = t;
-      edges.push_back({running  ? part(totals, m + micro_batch)
-                       : global ? part(sums, 0)
-                                : part(sums + micro_batch, 0),
-                       t.what});
-    }
-    if (global && first_back.start < last_known)
-      refuse({.broken = rule::counts_are_of_the_whole_batch,
-              .first = {.device = device, .what = first_back.what},
-              .number = stage});
-    for (int k = 0; k < m; ++k) {
-      auto const at = static_cast<std::size_t>(k);
-      work.add(device, known[at], 0, part(counts, k));
-      if (global) edges.push_back({part(counts, k), part(total, 0)});
-      if (!running) continue;
-      edges.push_back({part(sums + k, 0), part(totals, k)});
-      work.add(device, min_of(known[at] + ticks.all_reduce, used[at]), 1, part(totals, k));
-      work.add(device, used[at], 2, part(totals, m + k));
-    }
-    if (global) work.add(device, last_known, 1, part(total, 0));
+    if (diagnosis const d = writer.add_stage(stage); !d.ok()) refuse(d);
   }
-  s.work = work_graph(jobs, edges);
-  s.order = work.orders();
-  schedule made = squeeze(std::move(s));
+  schedule made = squeeze(writer.made());
   if (diagnosis const d = check(made); !d.ok()) refuse(d);
   return made;
 }
