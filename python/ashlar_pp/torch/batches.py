@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_flatten_with_path, tree_unflatten
+from torch.utils._pytree import keystr, tree_flatten_with_path, tree_unflatten
 
 Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -22,27 +22,38 @@ def micro_batches_of(batch: Any, example: Any, count: int, what: str) -> list[An
     """The batch in `count` parts that have the example's shapes.
 
     Tensors that are so many times as long as the example's are cut along dimension 0. Tensors of the example's shape,
-    and what is no tensor, are the same for all. Raises ValueError with the name of any other.
+    and what is no tensor, are the same for all. Raises ValueError with the name of any other, and of what has as many
+    rows as a micro-batch where others have those of the batch: it would be that of no micro-batch, or of one.
     """
     leaves, spec = tree_flatten_with_path(batch)
     known, known_spec = tree_flatten_with_path(example)
     if spec != known_spec:
         raise ValueError(f"{what} is not made like the example's: {spec} and {known_spec}")
     parts: list[list[Any]] = [[] for _ in range(count)]
+    cut: set[int] = set()
+    same: dict[str, int] = {}  # rows by name
     for (path, x), (_, e) in zip(leaves, known):
         pieces: Any = [x] * count
         if isinstance(e, torch.Tensor):
             whole = (count * e.shape[0], *e.shape[1:]) if e.dim() > 0 else None
             if not isinstance(x, torch.Tensor) or x.shape != e.shape and x.shape != whole:
-                name = "".join(str(key) for key in path)
+                name = keystr(path)
                 found = tuple(x.shape) if isinstance(x, torch.Tensor) else type(x).__name__
                 raise ValueError(
                     f"{what}{name} is {found}; {count} micro-batches of the example's {tuple(e.shape)} are {whole}"
                 )
             if x.shape == whole:
                 pieces = x.chunk(count)
+                cut.add(e.shape[0])
+            elif e.dim() > 0:
+                same[keystr(path)] = e.shape[0]
         for part, piece in zip(parts, pieces):
             part.append(piece)
+    for name, rows in same.items():
+        if not cut or (rows in cut and rows > 1):
+            raise ValueError(
+                f"{what}{name} has {rows} rows, as the example, which is one micro-batch; a batch of {count} has {count * rows}"
+            )
     return [tree_unflatten(part, spec) for part in parts]
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.utils.parametrize import is_parametrized
 from torch.utils._python_dispatch import _disable_current_modes
-
-_LISTS = (nn.ModuleList, nn.Sequential)
+from torch.utils._pytree import tree_map_only
 
 
 class Layer(nn.Module):
@@ -31,6 +31,8 @@ class Layer(nn.Module):
         self.__dict__["skeleton"] = skeleton
         self.__dict__["module"] = module  # not a child: parameters have the names of the model, in its stage
         self.training = module.training
+        self.changes_inputs = False
+        """In place."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -58,6 +60,12 @@ class Layer(nn.Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.skeleton.run(self, args, kwargs)
 
+    def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the module gives. One that changes its inputs in place gets copies: what was received, or is sent, stays."""
+        if self.changes_inputs:
+            args, kwargs = tree_map_only(torch.Tensor, torch.clone, (args, kwargs))
+        return self.module(*args, **kwargs)
+
     def forget(self) -> None:
         """Frees the parameters: only their shapes stay. What other layers have, too, stays theirs, and so do buffers."""
         for one in self.module.modules():
@@ -81,12 +89,22 @@ def _below(parent: str, name: str) -> str:
     return f"{parent}.{name}" if parent else name
 
 
+def _is_list(module: nn.Module) -> bool:
+    """Whether its children are layers."""
+    return isinstance(module, (nn.ModuleList, nn.ModuleDict, nn.Sequential))
+
+
+def _parts(module: nn.Module) -> list[tuple[str, nn.Module]]:
+    """The children by name. What makes a module's own weight (weight_norm) is no part that could be elsewhere."""
+    return [] if is_parametrized(module) else list(module.named_children())
+
+
 def _opened_for_lists(module: nn.Module, name: str, opened: set[str]) -> bool:
     """Opens the outermost lists of modules, and what leads to them."""
-    is_list = isinstance(module, _LISTS)
+    is_list = _is_list(module)
     found = is_list
-    for child_name, child in module.named_children():
-        if not is_list or isinstance(child, _LISTS):
+    for child_name, child in _parts(module):
+        if not is_list or _is_list(child):
             found = _opened_for_lists(child, _below(name, child_name), opened) or found
     if found:
         opened.add(name)
@@ -99,7 +117,7 @@ def _opened_for_names(model: nn.Module, names: Iterable[str]) -> set[str]:
     for name in names:
         if name not in modules:
             raise ValueError(f"the model has no module '{name}'")
-        if isinstance(modules[name], _LISTS):
+        if _is_list(modules[name]):
             opened.add(name)
         while name:
             name = name.rpartition(".")[0]
@@ -123,7 +141,8 @@ def _size(module: nn.Module) -> int:
 def find_layers(model: nn.Module, at_least: int, names: Iterable[str] | None = None) -> tuple[set[str], dict[str, nn.Module]]:
     """The opened modules and the layers, by name.
 
-    names: of layers, or of lists of them. Without: the outermost lists of modules (ModuleList, Sequential). As long as
+    names: of layers, or of lists of them. Without: the outermost lists of modules (ModuleList, ModuleDict,
+    Sequential). As long as
     there are fewer than `at_least` layers with parameters, the largest that has children is opened.
     """
     opened = {""}
@@ -136,7 +155,7 @@ def find_layers(model: nn.Module, at_least: int, names: Iterable[str] | None = N
         layers = _layers(model, opened)
         if names is not None or sum(1 for one in layers.values() if _size(one) > 0) >= at_least:
             return opened, layers
-        able = [name for name, one in layers.items() if _size(one) > 0 and any(True for _ in one.children())]
+        able = [name for name, one in layers.items() if _size(one) > 0 and _parts(one)]
         if not able:
             return opened, layers
         opened.add(max(able, key=lambda name: _size(layers[name])))
@@ -190,8 +209,11 @@ def all_visiting(model: nn.Module, opened: set[str], layers: dict[str, nn.Module
         yield
 
 
+Run = Callable[[Layer, tuple[Any, ...], dict[str, Any]], Any]
+
+
 def _itself(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return layer.module(*args, **kwargs)
+    return layer.compute(args, kwargs)
 
 
 class Skeleton:
@@ -199,7 +221,7 @@ class Skeleton:
 
     def __init__(self, model: nn.Module, opened: set[str], layers: dict[str, nn.Module], device: torch.device) -> None:
         self.model, self.opened, self.device = model, opened, device
-        self.run: Callable[[Layer, tuple[Any, ...], dict[str, Any]], Any] = _itself
+        self.run: Run = _itself
         modules = dict(model.named_modules(remove_duplicate=False))
         made: dict[int, Layer] = {}
         self.places: dict[str, Layer] = {}
@@ -213,14 +235,18 @@ class Skeleton:
         self.layers = list(made.values())
         self.containers = {name: modules[name] for name in opened}
 
-    def __call__(
-        self, run: Callable[[Layer, tuple[Any, ...], dict[str, Any]], Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    @contextlib.contextmanager
+    def calling(self, run: Run) -> Iterator[None]:
+        """Inside, `run` is what a call of a layer does."""
         self.run = run
         try:
-            return self.model(*args, **kwargs)
+            yield
         finally:
             self.run = _itself
+
+    def __call__(self, run: Run, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with self.calling(run):
+            return self.model(*args, **kwargs)
 
     def buffers(self) -> list[torch.Tensor]:
         return [*self.model.buffers(), *(b for layer in self.layers for b in layer.module.buffers())]

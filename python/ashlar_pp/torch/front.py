@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -77,6 +78,7 @@ class Pipeline:
         Raises ValueError for what cannot run, with the layer and the reason.
         """
         check_model(model)
+        guards.must_have_no_parameters(loss_fn, besides=model.parameters())
         self.group, self.data_group = group, data_group
         count = dist.get_world_size(group)
         if devices is not None and devices != count:
@@ -154,12 +156,15 @@ class Pipeline:
         with without_training(self.skeleton.model), self._context(), torch.no_grad():
             m = self.micro_batches
             loss = self._run_pieces([example] * m, [target] * m, self._runtime.eval).item()
+        if not math.isfinite(expected[0]):
+            raise ValueError(f"the model's loss of the example is {expected[0]}: give an example with a finite one")
         noise = 1e-6 * abs(expected[0]) + 10 * abs(expected[0] - expected[1])
         near = everywhere(abs(loss - expected[0]) <= noise, all)
         if not near:
             raise ValueError(
                 f"the pipeline's loss of the example is {loss}, and the model's {expected[0]}: it reads something from inside "
-                "its layers that is not what they return, such as router logits, hidden states or attentions; switch that off"
+                "its layers that is not what they return, such as router logits, hidden states or attentions (switch that "
+                "off), or what a layer has changed in place"
             )
 
     # -- what runs it
@@ -232,10 +237,17 @@ class Pipeline:
         kind = self.device.type
         return (kind, torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else None
 
-    def _context(self) -> contextlib.AbstractContextManager[Any]:
-        if self._autocast is None:
-            return contextlib.nullcontext()
-        return torch.autocast(self._autocast[0], dtype=self._autocast[1])
+    @contextlib.contextmanager
+    def _context(self) -> Iterator[None]:
+        """In which layers are called: in an evaluation, PyTorch's encoder would hand them nested tensors."""
+        before = torch.backends.mha.get_fastpath_enabled()
+        torch.backends.mha.set_fastpath_enabled(False)
+        kind = self._autocast
+        try:
+            with contextlib.nullcontext() if kind is None else torch.autocast(kind[0], dtype=kind[1]):
+                yield
+        finally:
+            torch.backends.mha.set_fastpath_enabled(before)
 
     def _loss(self, output: Any, target: Any) -> torch.Tensor:
         if self._loss_fn is not None:
@@ -311,6 +323,13 @@ class Pipeline:
 
     def zero_grad(self) -> None:
         self.module.zero_grad(set_to_none=True)
+
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> torch.Tensor:
+        """Clips gradients by the norm of those of all stages, as torch.nn.utils.clip_grad_norm_ does, and returns it.
+
+        Every rank of the group has to call this. A parameter that several stages have counts once.
+        """
+        return self._gradients.clip(self.module, max_norm, norm_type, self.device)
 
     def train(self, mode: bool = True) -> Pipeline:
         self.skeleton.model.train(mode)

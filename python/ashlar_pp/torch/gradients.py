@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 
 import torch
@@ -43,6 +44,8 @@ class StepGradients:
         rank = dist.get_rank(group)
         self._names = [of for of in names.values() if len(of) > 1]
         self._shared: list[tuple[nn.Parameter, dist.ProcessGroup]] = []
+        self._group = group
+        self._counted_elsewhere: set[int] = set()
         made: dict[tuple[int, ...], dist.ProcessGroup] = {}
         for key, p in parameters.items():
             holders = tuple(sorted({route[s] for s in stages[key]}))
@@ -54,6 +57,8 @@ class StepGradients:
                 assert isinstance(meeting, dist.ProcessGroup), "this rank is one of them"
                 made[holders] = meeting
             self._shared.append((p, made[holders]))
+            if rank != holders[0]:
+                self._counted_elsewhere.add(id(p))
         self._several_stages = [names[key] for key in parameters if len(stages[key]) > 1]
 
     def shared_names(self) -> list[list[str]]:
@@ -84,6 +89,24 @@ class StepGradients:
         for p, before in carried.items():
             if before is not None:
                 p.grad = before if p.grad is None else before.add_(p.grad)
+
+    def clip(self, module: nn.Module, max_norm: float, norm_type: float, device: torch.device) -> torch.Tensor:
+        """As torch.nn.utils.clip_grad_norm_, by the norm over all ranks of the group."""
+        by_mesh: dict[object, list[torch.Tensor]] = {}
+        for p in module.parameters():
+            if p.grad is not None and id(p) not in self._counted_elsewhere:
+                by_mesh.setdefault(getattr(p.grad, "device_mesh", None), []).append(p.grad)
+        norms = [torch.zeros((), device=device)]
+        for gradients in by_mesh.values():
+            norm = torch.nn.utils.get_total_norm(gradients, norm_type)
+            norms.append(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)
+        largest = math.isinf(norm_type)
+        total = torch.stack([norm.double() for norm in norms])
+        total = total.max() if largest else (total**norm_type).sum()
+        dist.all_reduce(total, op=dist.ReduceOp.MAX if largest else dist.ReduceOp.SUM, group=self._group)
+        total = (total if largest else total ** (1 / norm_type)).to(norms[-1].dtype)
+        torch.nn.utils.clip_grads_with_norm_(module.parameters(), max_norm, total)
+        return total
 
     def _finish(self) -> None:
         for p, group in self._shared:

@@ -75,13 +75,15 @@ def must_know_parameters(
         stack.extend(child for child, _ in node.next_functions if child is not None)
 
 
-def must_have_no_parameters(loss_fn: Any) -> None:
-    """Raises ValueError if a loss has parameters of its own, however it is wrapped."""
+def must_have_no_parameters(loss_fn: Any, besides: Iterable[nn.Parameter] = ()) -> None:
+    """Raises ValueError if a loss has parameters of its own, however it is wrapped. besides: it may know these."""
+    known = {id(p) for p in besides}
     for found in _parameters_in(loss_fn, set()):
-        raise ValueError(
-            f"loss_fn has a parameter of its own, of shape {tuple(found.shape)}: it belongs to no stage, and its gradient "
-            "would be neither scaled nor summed. Make it a part of the last stage's module"
-        )
+        if id(found) not in known:
+            raise ValueError(
+                f"loss_fn has a parameter of its own, of shape {tuple(found.shape)}: it belongs to no stage, and its gradient "
+                "would be neither scaled nor summed. Make it a part of the last stage's module"
+            )
 
 
 def _parameters_in(value: Any, seen: set[int]) -> Iterable[nn.Parameter]:

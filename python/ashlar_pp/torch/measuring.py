@@ -43,6 +43,20 @@ def random_state() -> tuple[Any, ...]:
     return tuple(tuple(one.tolist()) for one in states)
 
 
+def changes_inputs(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a call changes tensors that it is given. All is as it was before."""
+    given = tree_map_only(torch.Tensor, lambda x: x.detach().clone(), (args, kwargs))
+    tensors = [x for x in tree_leaves(given) if isinstance(x, torch.Tensor)]
+    buffers = [(b, b.detach().clone()) for b in layer.module.buffers()]
+    before = [x._version for x in tensors]
+    devices = [x.device for x in tensors[:1] if x.device.type == "cuda"]
+    with torch.no_grad(), torch.random.fork_rng(devices=devices):
+        layer.module(*given[0], **given[1])
+    for b, known in buffers:
+        b.detach().copy_(known)
+    return [x._version for x in tensors] != before
+
+
 class KeptBytes:
     """Bytes of what autograd keeps, now and at most. A storage counts once; those of parameters do not."""
 
@@ -124,7 +138,7 @@ def measure(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any], repeats
     devices = [device] if device.type == "cuda" else []
     for turn in range(repeats + 1):
         with torch.random.fork_rng(devices=devices):
-            counted = _passes(module, parameters, args, kwargs, device, times if turn else None)
+            counted = _passes(layer, parameters, args, kwargs, device, times if turn else None)
         for b, before in buffers:
             b.detach().copy_(before)
     for p, before in zip(parameters, gradients):
@@ -159,7 +173,7 @@ def _is_whole(outputs: Iterable[torch.Tensor]) -> bool:
 
 
 def _passes(
-    module: nn.Module,
+    layer: Layer,
     parameters: list[nn.Parameter],
     args: Any,
     kwargs: Any,
@@ -172,9 +186,9 @@ def _passes(
     for p in parameters:
         p.grad = None
     seconds = {"forward": 0.0, "backward_input": 0.0, "backward_weight": 0.0}
-    with torch.enable_grad(), KeptBytes(module.parameters()) as counter:
+    with torch.enable_grad(), KeptBytes(layer.module.parameters()) as counter:
         started = _now(device)
-        output = module(*args, **kwargs)
+        output = layer.compute(args, kwargs)
         seconds["forward"] = _now(device) - started
         kept = left = counter.now
         outputs = [y for y in {id(y): y for y in _differentiable(output)}.values() if y.grad_fn is not None]

@@ -80,15 +80,26 @@ class Replay:
         self._values, self._position = dict(zip(self.incoming, received)), 0
         args, kwargs = self.inputs[self.micro_batch]
         try:
-            with self.context():
-                output = self.skeleton(self._call, args, kwargs)
-                if self._position != self.end:
-                    raise self._other_way("its end")
-                return self.loss_of(output, self.micro_batch)
-        except _StageEnds:
+            try:
+                with self.context():
+                    output = self.skeleton(self._call, args, kwargs)
+                    if self._position != self.end:
+                        raise self._other_way("its end")
+                    return self.loss_of(output, self.micro_batch)
+            except _StageEnds:
+                pass  # its traceback goes, and with it what the model had begun, such as an activation checkpoint
             return self._outputs()
         finally:
             self._values = {}
+
+    def again(self, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call in a backward, by an activation checkpoint that the model makes between its layers."""
+        if all(one is not layer for one in self.layers()):
+            raise RuntimeError(
+                f"an activation checkpoint of the model's own forward calls {layer.name}, which is in another stage: "
+                "put the checkpoint into the layers"
+            )
+        return layer.compute(args, kwargs)
 
     def _other_way(self, what: str) -> RuntimeError:
         expected = self.trace.calls[self._position].layer.name if self._position < len(self.trace.calls) else "its end"
@@ -103,23 +114,31 @@ class Replay:
         self._position += 1
         call = self.trace.calls[at]
         if call.is_free:
-            return layer.module(*args, **kwargs)
+            return layer.compute(args, kwargs)
         if at < self.first:
             return call.output(self._received)
-        output = layer.module(*args, **kwargs)
+        output = layer.compute(args, kwargs)
         leaves = tree_leaves(output)
         if len(leaves) != len(call.leaves):
             raise RuntimeError(f"{layer.name} gives {len(leaves)} values, and gave {len(call.leaves)} with the example")
-        for (number, _), leaf in zip(call.leaves, leaves):
-            if number is not None:
+        for (number, constant), leaf in zip(call.leaves, leaves):
+            if number is not None and isinstance(leaf, torch.Tensor):
                 self._values[number] = leaf
+            elif number is not None or not _is_same(leaf, constant):
+                before = "a tensor" if number is not None else repr(constant)
+                raise RuntimeError(
+                    f"{layer.name} gives {_shown(leaf)}, and gave {before} with the example: only tensors go to other stages, "
+                    "and all else is as it was, so return a tensor"
+                )
+        if any(number is not None and self.trace.values[number].is_changed for number, _ in call.leaves):
+            return call.output(self._received)
         return output
 
     def _received(self, number: int) -> torch.Tensor:
         """The value, or for one that nobody reads here a tensor of its shape."""
-        if number in self._values:
-            return self._values[number]
         value = self.trace.values[number]
+        if number in self._values:
+            return self._values[number].clone() if value.is_changed else self._values[number]
         make = torch.empty if value.is_differentiable() else torch.zeros  # of integers any may be an index
         return make(value.shape, dtype=value.dtype, device=self._device())
 
@@ -145,6 +164,17 @@ class Replay:
             for i, x in zip(floats, _Joined.apply(*(given[i] for i in floats))):
                 given[i] = x
         return tuple(given)
+
+
+def _is_same(given: Any, constant: Any) -> bool:
+    """Of numbers and words; other objects stand for themselves."""
+    if not isinstance(constant, (int, float, complex, str, type(None))):
+        return not isinstance(given, (int, float, complex, str, type(None), torch.Tensor))
+    return type(given) is type(constant) and (given == constant or given != given and constant != constant)
+
+
+def _shown(given: Any) -> str:
+    return "a tensor" if isinstance(given, torch.Tensor) else repr(given)
 
 
 def _or_ones(gradient: torch.Tensor | None, root: torch.Tensor) -> torch.Tensor:
@@ -219,14 +249,16 @@ class ReplayStage(PipelineStage):
                 raise
             raise error.__cause__  # PyTorch's tells the arguments' shapes instead of what is wrong
 
+    def _timed_backward(self, letter: str, backward: Callable[[], Any]) -> None:
+        with self.replay.skeleton.calling(self.replay.again):
+            self.clock.run(letter, self.stage_index, backward)
+
     def backward_one_chunk(
         self, bwd_chunk_id: int, loss: Any = None, full_backward: bool = True, *args: Any, **kwargs: Any
     ) -> None:
         backward = super().backward_one_chunk
-        self.clock.run(
-            "B" if full_backward else "I",
-            self.stage_index,
-            lambda: backward(bwd_chunk_id, loss, full_backward, *args, **kwargs),
+        self._timed_backward(
+            "B" if full_backward else "I", lambda: backward(bwd_chunk_id, loss, full_backward, *args, **kwargs)
         )
         if not hasattr(self, "_get_grad_send_meta") and bwd_chunk_id in self.bwd_cache:
             # Earlier versions of torch send a gradient of everything that was received, whole numbers included.
@@ -271,4 +303,4 @@ class ReplayStage(PipelineStage):
 
     def backward_weight_one_chunk(self, bwd_chunk_id: int, *args: Any, **kwargs: Any) -> None:
         backward = super().backward_weight_one_chunk
-        self.clock.run("W", self.stage_index, lambda: backward(bwd_chunk_id, *args, **kwargs))
+        self._timed_backward("W", lambda: backward(bwd_chunk_id, *args, **kwargs))

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 import torch
+import torch.utils.checkpoint
+from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 
 from .cutting import Layer, Skeleton, visiting
-from .measuring import Measured, measure, random_state
+from .measuring import Measured, changes_inputs, measure, random_state
 
 
 @dataclass
@@ -24,6 +28,8 @@ class Value:
     dtype: torch.dtype
     made_by: int
     read_by: list[int] = field(default_factory=list)
+    is_changed: bool = False
+    """In place, between layers: every stage does that again, with a copy."""
 
     def nbytes(self) -> int:
         return self.shape.numel() * self.dtype.itemsize
@@ -42,6 +48,8 @@ class Call:
     measured: Measured | None = None
     spec: TreeSpec | None = None
     leaves: list[tuple[int | None, Any]] = field(default_factory=list)
+    checkpoint: int | None = None
+    """The number of the activation checkpoint around it that the model makes between layers."""
 
     def output(self, value: Callable[[int], torch.Tensor]) -> Any:
         assert self.spec is not None
@@ -69,6 +77,22 @@ class Trace:
         """The most bytes that go over a cut."""
         cuts = range(1, len(self.calls))
         return max((sum(self.values[k].nbytes() for k in self.crossing(cut)) for cut in cuts), default=0)
+
+
+def _holds_tensors(value: Any, depth: int = 4) -> bool:
+    """Whether an object has tensors inside that nobody follows."""
+    if isinstance(value, torch.Tensor):
+        return True
+    if depth == 0 or isinstance(value, (nn.Module, type, str, bytes, int, float, complex)) or callable(value):
+        return False
+    if isinstance(value, dict):
+        inside = list(value.values())
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        inside = list(value)
+    else:
+        slots = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
+        inside = [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
+    return any(_holds_tensors(one, depth - 1) for one in inside)
 
 
 class _Made(TorchDispatchMode):
@@ -102,6 +126,7 @@ class _Tracer(TorchDispatchMode):
         self._sources: dict[int, frozenset[int]] = {}  # by id of a tensor; negative ones are random numbers
         self._same_storage: dict[int, list[int]] = {}
         self._kept: list[torch.Tensor] = []  # an id is of one tensor only as long as that lives
+        self._checkpoints: list[FrameType] = []
 
     def sources(self, tree: Any) -> frozenset[int]:
         found: frozenset[int] = frozenset()
@@ -155,9 +180,30 @@ class _Tracer(TorchDispatchMode):
             for given, argument in zip(args, func._schema.arguments):
                 if isinstance(given, torch.Tensor) and argument.alias_info is not None and argument.alias_info.is_write:
                     self.follow(given, sources)
-                    for alias in self._same_storage[_storage(given)]:
+                    storage = _storage(given)
+                    for alias in self._same_storage[storage]:
                         self._sources[alias] |= sources
+                    for number, made in self._made.items():
+                        self.trace.values[number].is_changed |= _storage(made) == storage
         return result
+
+    def _checkpoint(self, layer: Layer) -> int | None:
+        """The number of the outermost activation checkpoint that this call of a layer is in."""
+        outermost, frame = None, sys._getframe()
+        while frame.f_back is not None and frame.f_code is not trace.__code__:
+            if frame.f_code.co_name == "checkpoint" and frame.f_code.co_filename == torch.utils.checkpoint.__file__:
+                outermost = frame
+                if frame.f_locals.get("use_reentrant"):
+                    raise ValueError(
+                        f"the model calls {layer.name} in a checkpoint with use_reentrant=True, which sees nothing of the "
+                        "pipeline's other stages: set use_reentrant=False"
+                    )
+            frame = frame.f_back
+        if outermost is None:
+            return None
+        if all(one is not outermost for one in self._checkpoints):
+            self._checkpoints.append(outermost)
+        return next(number for number, one in enumerate(self._checkpoints) if one is outermost)
 
     def call(self, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         at = len(self.trace.calls)
@@ -167,21 +213,28 @@ class _Tracer(TorchDispatchMode):
 
     def _called(self, at: int, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         has_parameters = any(True for _ in layer.module.parameters())
-        call = Call(layer, is_free=False)
+        call = Call(layer, is_free=False, checkpoint=self._checkpoint(layer))
         self.trace.calls.append(call)
+        with _disable_current_modes():
+            layer.changes_inputs |= changes_inputs(layer, args, kwargs)
         if not has_parameters:  # its operations are followed like the skeleton's: it may only ask for a shape
             before = random_state()
-            output = layer.module(*args, **kwargs)
+            output = layer.compute(args, kwargs)
             call.is_free = before == random_state() and not self.sources(output)
         if not call.is_free:
             with _disable_current_modes():
                 call.measured = measure(layer, args, kwargs, self.repeats)
                 with contextlib.nullcontext() if call.measured.is_whole else _Made() as made:
-                    output = layer.module(*args, **kwargs)
+                    output = layer.compute(args, kwargs)
             if made is not None:
                 self._inside.update((id(one), (made.tensors[id(one)], layer.name)) for one in made.alive())
         leaves, call.spec = tree_flatten(output)
         for one in leaves:
+            if not call.is_free and not isinstance(one, torch.Tensor) and _holds_tensors(one):
+                raise ValueError(
+                    f"{layer.name} returns a {type(one).__name__} with tensors inside, which would not go to other stages: "
+                    "return tensors, tuples or dictionaries, or register the class (torch.utils._pytree.register_pytree_node)"
+                )
             if not isinstance(one, torch.Tensor) or call.is_free:
                 call.leaves.append((None, one if not isinstance(one, torch.Tensor) else None))
                 continue
@@ -208,12 +261,21 @@ def _storage(tensor: torch.Tensor) -> int:
 
 
 def trace(skeleton: Skeleton, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: int) -> Trace:
-    """Runs the example and measures every layer on the way. Buffers are as they were."""
+    """Runs the example and measures every layer on the way. Buffers are as they were.
+
+    Raises ValueError for what cannot be followed, with the layer.
+    """
     buffers = [(b, b.detach().clone()) for b in skeleton.buffers()]
+    own = [(of, name, b, b._version) for of in skeleton.containers.values() for name, b in of._buffers.items() if b is not None]
     tracer = _Tracer(skeleton.layers, repeats)
     with torch.no_grad(), tracer:
         output = skeleton(tracer.call, args, kwargs)
     tracer.read(output, len(tracer.trace.calls))
+    for of, name, b, version in own:
+        if of._buffers[name] is not b or b._version != version:
+            raise ValueError(
+                f"the model's own forward changes the buffer '{name}', and every stage runs that forward: let a layer change it"
+            )
     for b, before in buffers:
         b.detach().copy_(before)
     return tracer.trace

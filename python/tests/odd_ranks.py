@@ -1,0 +1,268 @@
+"""What the processes of test_odd_models.py do: one function each, with a rank in a group."""
+
+import sys
+
+import front_ranks
+import ranks
+import torch
+import torch.utils.checkpoint
+from torch import nn
+from torch.nn.utils import parametrizations
+
+import ashlar_pp
+import ashlar_pp.torch
+
+WIDTH = 8
+
+
+class Stack(nn.Module):
+    def __init__(self, layers=None):
+        super().__init__()
+        self.layers = nn.ModuleList(layers or [nn.Linear(WIDTH, WIDTH) for _ in range(6)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+        return x
+
+
+def in_place_layers():
+    """As in image models: activations take the place of what they are given, and norms count what they have seen."""
+    blocks = [nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.BatchNorm1d(WIDTH), nn.ReLU(inplace=True)) for _ in range(4)]
+    return nn.Sequential(*blocks, nn.Linear(WIDTH, WIDTH))
+
+
+class InPlaceBetween(Stack):
+    def forward(self, x):
+        for layer in self.layers:
+            y = layer(x)
+            y += x
+            x = y
+        return x
+
+
+class Named(nn.Module):
+    """Layers in a dictionary."""
+
+    def __init__(self):
+        super().__init__()
+        self.begin = nn.Linear(WIDTH, WIDTH)
+        self.layers = nn.ModuleDict({f"layer{k}": nn.Linear(WIDTH, WIDTH) for k in range(6)})
+
+    def forward(self, x):
+        x = self.begin(x)
+        for layer in self.layers.values():
+            x = x + torch.tanh(layer(x))
+        return x
+
+
+class Checkpointed(Stack):
+    """Checkpoints blocks in its own forward, each of several layers."""
+
+    reentrant = False
+
+    def __init__(self):
+        super().__init__([nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh()) for _ in range(6)])
+
+    def forward(self, x):
+        for block in self.layers:
+            x = x + torch.utils.checkpoint.checkpoint(block, x, use_reentrant=self.reentrant)
+        return x
+
+
+class Reentrant(Checkpointed):
+    reentrant = True
+
+
+class AcrossStages(Stack):
+    """A checkpoint that computes with what layers give: later stages would need these layers again."""
+
+    def forward(self, x):
+        for k in range(0, 6, 2):
+            a, b = self.layers[k], self.layers[k + 1]
+            x = torch.utils.checkpoint.checkpoint(lambda y, a=a, b=b: torch.sin(a(y)) * torch.cos(b(y)), x, use_reentrant=False)
+        return x
+
+
+class Parametrized(nn.Module):
+    """Weights that are made of others, and no list of layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = parametrizations.weight_norm(nn.Linear(WIDTH, WIDTH))
+        self.b = nn.Linear(WIDTH, WIDTH)
+        self.c = parametrizations.orthogonal(nn.Linear(WIDTH, WIDTH))
+
+    def forward(self, x):
+        return self.c(torch.tanh(self.b(torch.tanh(self.a(x)))))
+
+
+class Masked(nn.Module):
+    """In an evaluation, PyTorch's encoder packs rows of several lengths."""
+
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(WIDTH, 2, 16, dropout=0.0, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 4)
+
+    def forward(self, x):
+        hidden = torch.zeros(len(x), 4, dtype=torch.bool)
+        hidden[:, 3] = True
+        return self.encoder(x.unsqueeze(1).expand(-1, 4, -1), src_key_padding_mask=hidden)[:, 0]
+
+
+MODELS = {
+    "in-place layers": in_place_layers,
+    "in place between layers": InPlaceBetween,
+    "dictionary": Named,
+    "checkpoints": Checkpointed,
+    "parametrized": Parametrized,
+    "masked encoder": Masked,
+}
+
+
+def gradients_of(model, x, y, micro_batches=4):
+    """By name, after one step of the whole model."""
+    for one, target in zip(x.chunk(micro_batches), y.chunk(micro_batches)):
+        (front_ranks.mean_squares(model(one), target) / micro_batches).backward()
+    return {name: p.grad for name, p in model.named_parameters()}
+
+
+def pipeline_of(make, **options):
+    example, target = front_ranks.numbers(1, 3)
+    torch.manual_seed(1)
+    given = {"target": target, "loss_fn": front_ranks.mean_squares, "micro_batches": 4, "repeats": 1, "budget": 50}
+    return ashlar_pp.torch.Pipeline(make().double(), example, **{**given, **options})
+
+
+def train(_):
+    """How far gradients and states are from the whole model's, in PyTorch's order of stages and as a V."""
+    x, y = front_ranks.numbers(4, 20)
+    found = {}
+    for name, make in MODELS.items():
+        torch.manual_seed(1)
+        whole = make().double()
+        expected = gradients_of(whole, x, y)
+        for schedule in ("1f1b", "zb-h1"):
+            pipe = pipeline_of(make, schedule=schedule)
+            pipe.step(x, target=y)
+            state = whole.state_dict()
+            off = [float((value - state[key]).abs().max()) for key, value in pipe.state_dict().items()]
+            found[f"{name}, {schedule}"] = max(front_ranks.furthest(pipe, expected), *off)
+    return found
+
+
+def clips(norm_types):
+    """By the norm of all stages, and a shared parameter counts once."""
+
+    class Tied(Stack):
+        def __init__(self):
+            super().__init__()
+            self.layers[5].weight = self.layers[0].weight
+
+    x, y = front_ranks.numbers(4, 20)
+    found = {}
+    for kind in norm_types:
+        torch.manual_seed(1)
+        whole = Tied().double()
+        expected = gradients_of(whole, x, y)
+        norm = torch.nn.utils.clip_grad_norm_(whole.parameters(), 1e-3, float(kind))
+        expected["layers.5.weight"] = expected["layers.0.weight"]
+        pipe = pipeline_of(Tied)
+        pipe.step(x, target=y)
+        clipped = pipe.clip_grad_norm_(1e-3, float(kind))
+        found[kind] = [float((clipped - norm).abs()), front_ranks.furthest(pipe, expected), float(norm)]
+    return found
+
+
+class Box:
+    def __init__(self, inside):
+        self.inside = inside
+
+
+class Boxes(nn.Linear):
+    def forward(self, given):
+        return Box(super().forward(given.inside if isinstance(given, Box) else given))
+
+
+class Unboxes(nn.Linear):
+    def forward(self, given):
+        return super().forward(given.inside)
+
+
+class Counts(Stack):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(()))
+
+    def forward(self, x):
+        self.count += 1
+        return super().forward(x)
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def forward(self, output, target):
+        return front_ranks.mean_squares(self.scale * output, target)
+
+
+def words_of(call):
+    try:
+        call()
+    except (ValueError, RuntimeError) as error:
+        return str(error)
+    return ""
+
+
+def refused(_):
+    x, y = front_ranks.numbers(4, 20)
+    short_x, short_y = front_ranks.numbers(1, 20)
+    plain = pipeline_of(Stack)
+    return {
+        "boxes": words_of(lambda: pipeline_of(lambda: nn.Sequential(Boxes(8, 8), Boxes(8, 8), Unboxes(8, 8)))),
+        "buffer": words_of(lambda: pipeline_of(Counts)),
+        "reentrant": words_of(lambda: pipeline_of(Reentrant)),
+        "loss": words_of(lambda: pipeline_of(Stack, loss_fn=Scaled())),
+        "no number": words_of(lambda: pipeline_of(Stack, loss_fn=lambda output, _: output.sum() * float("nan"))),
+        "one micro-batch": words_of(lambda: plain.step(short_x, target=short_y)),
+        "one target": words_of(lambda: plain.step(x, target=short_y)),
+    }
+
+
+class Numbers(nn.Module):
+    """Hands a Python number on."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x, scale):
+        y = torch.tanh(self.inner(x)) * scale
+        return y, 1 + y.abs().mean().item()
+
+
+class ByNumbers(Stack):
+    def __init__(self):
+        super().__init__([Numbers() for _ in range(4)])
+
+    def forward(self, x):
+        scale = 1.0
+        for layer in self.layers:
+            x, scale = layer(x, scale)
+        return x
+
+
+def refused_in_a_step(_):
+    """On one rank, so that nobody waits for it."""
+    x, y = front_ranks.numbers(4, 20)
+    return {
+        "numbers": words_of(lambda: pipeline_of(ByNumbers).step(x, target=y)),
+        "across": words_of(lambda: pipeline_of(AcrossStages, schedule="v-zb").step(x, target=y)),
+    }
+
+
+if __name__ == "__main__":
+    ranks.main(globals(), *sys.argv[1:])
