@@ -197,6 +197,8 @@ def _load(runtime: _PipelineScheduleRuntime, schedule: Schedule) -> None:
 class _Adapting:
     """Measures passes for some steps, searches on every rank alike, and loads the result between two steps."""
 
+    _PASSES = {"F": "forward_one_chunk", "I": "backward_one_chunk", "W": "backward_weight_one_chunk"}
+
     def __init__(
         self,
         runtime: _PipelineScheduleRuntime,
@@ -211,11 +213,14 @@ class _Adapting:
         self._group, self._may_split, self._options = group, may_split, options
         self._times: dict[tuple[str, int], list[float]] = defaultdict(list)
         self._warm = False
-        self._plain, runtime.step = runtime.step, self._step
+        self._plain = runtime.step
+        self._untimed: list[tuple[Any, str, Any]] = []
+        setattr(runtime, "step", self._step)
         for stage in stages:
-            stage.forward_one_chunk = self._timed(stage.forward_one_chunk, "F", stage)
-            stage.backward_one_chunk = self._timed(stage.backward_one_chunk, "I", stage)
-            stage.backward_weight_one_chunk = self._timed(stage.backward_weight_one_chunk, "W", stage)
+            for letter, name in self._PASSES.items():
+                plain = getattr(stage, name)
+                self._untimed.append((stage, name, plain))
+                setattr(stage, name, self._timed(plain, letter, stage))
 
     def _timed(self, call: Callable[..., Any], letter: str, stage: PipelineStage) -> Callable[..., Any]:
         def now() -> float:
@@ -239,9 +244,8 @@ class _Adapting:
         self._warm = True
         self._left -= 1
         if self._left == 0:
-            self._runtime.step = self._plain
-            for stage in self._stages:
-                del stage.forward_one_chunk, stage.backward_one_chunk, stage.backward_weight_one_chunk
+            for of, name, plain in [(self._runtime, "step", self._plain), *self._untimed]:
+                setattr(of, name, plain)
             self._adapt()
         return result
 

@@ -175,6 +175,27 @@ def clips(norm_types):
     return found
 
 
+def hooks(_):
+    """How often hooks of parameters are called in a step: for each parameter here and each micro-batch."""
+    x, y = front_ranks.numbers(4, 20)
+    called = []
+
+    def make():
+        model = Stack()
+        for p in model.parameters():
+            p.register_post_accumulate_grad_hook(lambda p: called.append(p.grad is not None))
+        return model
+
+    found = []
+    for schedule in ("1f1b", "zb-h1"):
+        pipe = pipeline_of(make, schedule=schedule)
+        before = len(called)
+        pipe.step(x, target=y)
+        found.append([before, called.count(True) - before, 4 * len(list(pipe.parameters()))])
+        called.clear()
+    return found
+
+
 class Box:
     def __init__(self, inside):
         self.inside = inside

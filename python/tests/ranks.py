@@ -1,5 +1,6 @@
 """What the processes of the tests do: one function each, with a rank in a group."""
 
+import datetime
 import json
 import os
 import sys
@@ -263,21 +264,32 @@ class Stalls(torch.nn.Module):
         self.inner, self.seconds, self.calls = inner, seconds, 0
 
     def forward(self, x):
-        if not isinstance(x, torch._subclasses.fake_tensor.FakeTensor):
+        if not isinstance(x, torch._subclasses.fake_tensor.FakeTensor) and not x.is_meta:
             self.calls += 1
             if self.calls == 3:
-                time.sleep(self.seconds)
+                self.stall()
         return self.inner(x)
 
+    def stall(self):
+        time.sleep(self.seconds)
 
-def one_hangs(timeout):
-    """Rank 1 hangs: what the others say, and after how long."""
+
+class Fails(Stalls):
+    def stall(self):
+        raise ValueError("no third")
+
+
+def one_hangs(how):
+    """Rank 1 hangs, or fails: what the others say, and after how long."""
+    timeout, runtime, fails = how
     schedule = ashlar_pp.catalog.one_f_one_b(4, 4)
     rank = dist.get_rank()
     module = trainers.stage(rank, False)
-    pipe = ashlar_pp.torch.pipeline(
-        {rank: Stalls(module, 3 * timeout) if rank == 1 else module}, schedule, trainers.loss_of, timeout=timeout
-    )
+    options = {"timeout": timeout}
+    if runtime == "pytorch":  # it has the deadline of its group
+        options = {"runtime": runtime, "group": dist.new_group(timeout=datetime.timedelta(seconds=timeout))}
+    wrong = Fails(module, 0) if fails else Stalls(module, 3 * timeout)
+    pipe = ashlar_pp.torch.pipeline({rank: wrong if rank == 1 else module}, schedule, trainers.loss_of, **options)
     inputs, targets = trainers.batch(4, False)
     started = time.monotonic()
     found = {}
@@ -286,9 +298,11 @@ def one_hangs(timeout):
     except ashlar_pp.torch.LostRank as error:
         found = {"rank": error.rank, "stage": error.stage, "micro_batch": error.micro_batch}
         found.update(instruction=error.instruction, words=str(error), after=time.monotonic() - started)
-        found["untouched"] = all(p.grad is None for p in module.parameters())
+    except Exception as error:
+        found["words"] = str(error)
+    found["untouched"] = all(p.grad is None for p in module.parameters())
     print(json.dumps(found), flush=True)
-    time.sleep(timeout)  # the others look at what this rank has told
+    time.sleep(2 * timeout if fails else timeout)  # the others look at what this rank has told
     os._exit(0)  # the group is beyond repair
 
 

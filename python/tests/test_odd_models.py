@@ -19,6 +19,12 @@ def test_clipping_is_by_the_norm_of_all_stages():
             assert norm_off <= 1e-14 and gradients_off <= 1e-16 and norm > 1e-3, kind
 
 
+def test_hooks_of_gradients_are_called():
+    for rank in from_odd("hooks", 2):
+        for while_measured, called, expected in rank:
+            assert while_measured == 0 and called == expected > 0
+
+
 def test_what_would_be_trained_wrong_is_refused_by_name():
     words = {
         "boxes": "0 returns a Box with tensors inside",

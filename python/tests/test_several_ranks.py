@@ -10,15 +10,30 @@ def test_several_tensors_of_several_shapes(name):
         assert len(rank) == 2 and max(rank) <= 1e-12
 
 
-def test_a_rank_that_hangs_is_named_by_all_others():
+RUNTIMES = pytest.mark.parametrize("runtime", ["ashlar", "pytorch"])
+
+
+@RUNTIMES
+def test_a_rank_that_hangs_is_named_by_all_others(runtime):
     timeout = 8
-    ranks = on_ranks("one_hangs", 4, timeout)
+    ranks = on_ranks("one_hangs", 4, [timeout, runtime, False])
     for number, found in enumerate(ranks):
+        assert found["untouched"]
         assert found["rank"] == found["stage"] == 1, found
         assert found["instruction"] in found["words"] and found["micro_batch"] is not None
-        assert found["untouched"]
-        if number == 1:  # comes back after all
+        if number == 1:
             assert "has given up: this rank has not" in found["words"]
         else:
             assert "rank 1 hangs" in found["words"]
             assert found["after"] < 2.5 * timeout
+
+
+@RUNTIMES
+def test_a_rank_that_fails_is_named_by_all_others(runtime):
+    """While its process lives on; else they hear of it at once."""
+    ranks = on_ranks("one_hangs", 4, [8, runtime, True])
+    for number, found in enumerate(ranks):
+        assert found["untouched"] and "no third" in found["words"]
+        if number != 1:
+            assert found["rank"] == found["stage"] == 1, found
+            assert f"rank 1 failed at 1F{found['micro_batch']}: ValueError: no third" in found["words"]

@@ -32,3 +32,13 @@ def test_mypy_tells_right_calls_from_wrong_ones(tmp_path):
     ]
     assert told[0].returncode == 0, told[0].stdout
     assert told[1].returncode == 1 and "[arg-type]" in told[1].stdout, told[1].stdout
+
+
+@pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("mypy", "torch")) or not STUBS.exists(),
+    reason="mypy or torch is not installed, or the package only linked",
+)
+def test_mypy_has_no_remarks_on_the_package(tmp_path):
+    line = [sys.executable, "-m", "mypy", "--no-incremental", "--ignore-missing-imports", "-p", "ashlar_pp"]
+    told = subprocess.run([*line, "--disable-error-code", "import-untyped"], capture_output=True, text=True, cwd=tmp_path)
+    assert told.returncode == 0, told.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -307,7 +308,8 @@ class Pipeline:
         if has_last:
             loss = torch.stack([one.reshape(()) for one in self._losses]).double().mean()
         source = last if self.group is None else dist.get_global_rank(self.group, last)
-        dist.broadcast(loss, src=source, group=self.group)
+        debt = functools.partial(_debt_of_loss, self.plan.schedule.stages - 1, source)
+        self._runtime.waits.start(dist.broadcast, loss, src=source, group=self.group, debt=debt)
         return loss
 
     def _moved(self, tree: Any) -> Any:
@@ -373,3 +375,8 @@ class Pipeline:
         if better:
             self._start()
         return better
+
+
+def _debt_of_loss(stage: int, rank: int) -> dict[str, Any]:
+    words = f"told the loss of the step, which stage {stage} has"
+    return {"rank": rank, "stage": stage, "micro_batch": None, "instruction": "LOSS", "words": words, "at": "the end of the step"}

@@ -130,6 +130,9 @@ def measure(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any], repeats
     module = layer.module
     parameters = [p for p in module.parameters() if p.requires_grad]
     gradients = [p.grad for p in parameters]
+    hooks = [p._post_accumulate_grad_hooks for p in parameters]
+    for p in parameters:
+        p._post_accumulate_grad_hooks = None  # they are of gradients of a step
     buffers = [(b, b.detach().clone()) for b in module.buffers()]
     device = next((x.device for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)), torch.device("cpu"))
     result = Measured()
@@ -141,8 +144,8 @@ def measure(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any], repeats
             counted = _passes(layer, parameters, args, kwargs, device, times if turn else None)
         for b, before in buffers:
             b.detach().copy_(before)
-    for p, before in zip(parameters, gradients):
-        p.grad = before
+    for p, before, of in zip(parameters, gradients, hooks):
+        p.grad, p._post_accumulate_grad_hooks = before, of
     result.kept, result.kept_for_weights, result.is_whole = counted
     for name, seconds in times.items():
         setattr(result, name, statistics.median(seconds))

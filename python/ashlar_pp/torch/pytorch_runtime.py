@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -18,6 +20,7 @@ from torch.distributed.pipelining.schedules import _ComputationType, _PipelineSc
 from .._core import Program
 from .guards import is_compiled, is_sharded, must_know_parameters, splits_backwards
 from .sums import GradientSum
+from .waiting import Debt, Waits, debt_of_receiver, debt_of_sender, root_of, timeout_of
 
 
 _STEP_TAKES = inspect.signature(_PipelineScheduleRuntime.step).parameters
@@ -53,17 +56,47 @@ def prepare(modules: Mapping[int, nn.Module], program: Program) -> None:
 
             torch._functorch.config.donated_buffer = False
         for one in module.modules():
-            if hasattr(one, "set_reshard_after_forward") and is_sharded(one):
+            if (sets := getattr(one, "set_reshard_after_forward", None)) is not None and is_sharded(one):
                 # Else nested modules are gathered anew for the first part, and the second part works on weights that
                 # nobody takes gradients from. The program itself says when weights are given up.
-                one.set_reshard_after_forward(False, recurse=False)
+                sets(False, recurse=False)
 
 
 def _without_messages_to_itself(stage: PipelineStage) -> None:
     """Earlier versions of torch try out connections between stages before the first step, also of a rank with itself,
     which gloo refuses."""
     if (make := getattr(stage, "_get_init_p2p_neighbors_ops", None)) is not None:
-        stage._get_init_p2p_neighbors_ops = lambda: [op for op in make() if op.group_peer != stage.group_rank]
+        def others() -> list[Any]:
+            return [op for op in make() if op.group_peer != stage.group_rank]
+
+        setattr(stage, "_get_init_p2p_neighbors_ops", others)
+
+
+class _Watched(list[Any]):
+    """Actions of a rank. Whoever goes through them after `arm` tells which one is under way, and None after the last."""
+
+    def arm(self, comes_to: Callable[[Any], None]) -> None:
+        self._comes_to: Callable[[Any], None] | None = comes_to
+
+    def __iter__(self) -> Iterator[Any]:
+        comes_to, self._comes_to = getattr(self, "_comes_to", None), None
+        for action in super().__iter__():
+            if comes_to is not None:
+                comes_to(action)
+            yield action
+        if comes_to is not None:
+            comes_to(None)
+
+
+def _ends_waiting(stage: PipelineStage, waits: Waits) -> None:
+    """When a pass begins, all is there that it needs."""
+    for name in ("forward_one_chunk", "backward_one_chunk"):
+
+        def begun(*args: Any, run: Callable[..., Any] = getattr(stage, name), **kwargs: Any) -> Any:
+            waits.end()
+            return run(*args, **kwargs)
+
+        setattr(stage, name, begun)
 
 
 class _LastAction(logging.Handler):
@@ -105,6 +138,13 @@ class PytorchRuntime(_PipelineScheduleRuntime):
             self._load_csv(path, format="compute_comms")
         finally:
             os.remove(path)
+        self._group = stages[0].group
+        self.waits = Waits(None, timeout_of(self._group, stages[0].device))
+        weakref.finalize(self, self.waits.close)
+        for stage in stages:
+            _ends_waiting(stage, self.waits)
+        self._actions = _Watched(self.pipeline_order_with_comms[self.rank])
+        self.pipeline_order_with_comms[self.rank] = self._actions
 
     def _checked(self, loss_fn: Callable[..., torch.Tensor] | None, stages: int) -> Callable[..., torch.Tensor] | None:
         """Looks at the graph of the first loss."""
@@ -130,25 +170,20 @@ class PytorchRuntime(_PipelineScheduleRuntime):
                 raise ValueError(f"the runtime of torch {torch.__version__} takes no {name}: pipeline(runtime='ashlar') does")
         if self._has_backward and not self._stages_backward_initialized:
             self._stages_forward_initialized = False  # earlier versions keep an evaluation's buffers, which need no gradient
+        self._actions.arm(self._comes_to)
         if not self._has_backward:
-            return super().step(*args, **kwargs)
+            return self._watched_step(args, kwargs)
         if not torch.is_grad_enabled():
             raise RuntimeError("step() trains, and gradients are disabled here (torch.no_grad): eval() runs forwards alone")
         carried = {p: p.grad for module in self._modules.values() for p in module.parameters()}
         for p in carried:
             p.grad = None
-        seen = _LastAction()
-        schedules.logger.addHandler(seen)
         try:
-            result = super().step(*args, **kwargs)
-        except BaseException as error:
+            result = self._watched_step(args, kwargs)
+        except BaseException:
             for p, before in carried.items():
                 p.grad = before
-            if seen.action is not None and isinstance(error, RuntimeError):
-                raise RuntimeError(f"rank {dist.get_rank()} failed at {seen.action}{self._owed(seen.action)}: {error}") from error
             raise
-        finally:
-            schedules.logger.removeHandler(seen)
         if self._data_group is not None:
             over = dist.get_world_size(self._data_group)
             sums = [GradientSum(m, [self._data_group], self._bucket_bytes, over) for m in self._modules.values()]
@@ -161,16 +196,54 @@ class PytorchRuntime(_PipelineScheduleRuntime):
                 p.grad = before if p.grad is None else p.grad.add_(before)
         return result
 
-    def _owed(self, action: Any) -> str:
-        """Whom a pass waits for, and for what."""
+    def _watched_step(self, args: Any, kwargs: Any) -> Any:
+        """PyTorch's own. A failure says at which action it was; after a wait, who is to blame."""
+        seen = _LastAction()
+        schedules.logger.addHandler(seen)
+        try:
+            return super().step(*args, **kwargs)
+        except BaseException as error:
+            action = seen.action
+            if action is None:
+                raise
+            if isinstance(error, RuntimeError) and self.waits.is_waiting():
+                raise self.waits.blame(error) from error
+            self.waits.fail(error, str(action), action.stage_index, action.microbatch_index)
+            if isinstance(error, RuntimeError):
+                raise RuntimeError(f"rank {dist.get_rank()} failed at {action}: {root_of(error)}") from error
+            raise
+        finally:
+            schedules.logger.removeHandler(seen)
+
+    def _debt_at(self, action: Any) -> Debt | None:
+        """What an action waits for, of whom; None for one that waits for nobody."""
         stage, k, kind = action.stage_index, action.microbatch_index, action.computation_type
-        if kind == _ComputationType.FORWARD:
-            other, letter = stage - 1, "F"
-        elif kind in (_ComputationType.FULL_BACKWARD, _ComputationType.BACKWARD_INPUT):
-            other, letter = stage + 1, "B"
-        else:
-            return ""
+        at = str(action)
+        if kind in (_ComputationType.FORWARD, _ComputationType.RECV_F):
+            return self._debt("F", stage - 1, stage, k, at)
+        if kind in (_ComputationType.FULL_BACKWARD, _ComputationType.BACKWARD_INPUT, _ComputationType.RECV_B):
+            return self._debt("B", stage + 1, stage, k, at)
+        letter = kind.value[-1]
+        if kind.value.removeprefix("WAIT_") in ("SEND_F", "SEND_B"):
+            return self._debt(letter, stage, stage + (1 if letter == "F" else -1), k, at)
+        return None
+
+    def _debt(self, letter: str, stage: int, to: int, k: int, at: str) -> Debt | None:
+        """Of the message from a stage to a stage, one of which is elsewhere."""
+        is_received = to in self._modules
+        other = stage if is_received else to
         if not 0 <= other < self.program.stages or other in self._modules:
-            return ""
-        owner = self.stage_index_to_group_rank[other]
-        return f", which needs {other}SEND_{letter}{k} of rank {owner} of the pipeline"
+            return None
+        rank = self.stage_index_to_group_rank[other]
+        if self._group is not None:
+            rank = dist.get_global_rank(self._group, rank)
+        if is_received:
+            return functools.partial(debt_of_sender, letter, stage, k, rank, at)
+        return functools.partial(debt_of_receiver, letter, stage, k, to, rank)
+
+    def _comes_to(self, action: Any) -> None:
+        debt = None if action is None else self._debt_at(action)
+        if debt is None:
+            self.waits.end()
+        else:
+            self.waits.begin(debt)

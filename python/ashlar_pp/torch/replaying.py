@@ -262,7 +262,7 @@ class ReplayStage(PipelineStage):
         )
         if not hasattr(self, "_get_grad_send_meta") and bwd_chunk_id in self.bwd_cache:
             # Earlier versions of torch send a gradient of everything that was received, whole numbers included.
-            received = self.args_recv_info[bwd_chunk_id]
+            received: Any = self.args_recv_info[bwd_chunk_id]
             self.bwd_cache[bwd_chunk_id] = tuple(
                 torch.zeros_like(info.buffer) if gradient is None else gradient
                 for gradient, info in zip(self.bwd_cache[bwd_chunk_id], received)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-import itertools
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,9 +19,7 @@ from .inputs import Batch, split
 from .passes import Loss, StagePasses
 from .shapes import Signature, signature_of, trace, words_of
 from .step import Step
-from .waiting import Waits
-
-_numbers = itertools.count()
+from .waiting import LostRank, Waits, timeout_of
 
 
 class ProgramRuntime:
@@ -81,7 +79,8 @@ class ProgramRuntime:
         self.shapes: list[list[Signature]] | None = None
         self._first_inputs: Any = None
         seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
-        self.waits = Waits(f"ashlar/{next(_numbers)}", seconds)
+        self.waits = Waits(seconds, timeout_of(group, self.device))
+        weakref.finalize(self, self.waits.close)
         self._broken = ""
 
     def _groups_of_holders(self) -> dict[int, dist.ProcessGroup]:
@@ -194,6 +193,8 @@ class ProgramRuntime:
                 step.run(instruction)
             outputs = step.finish()
         except BaseException as error:
+            if not isinstance(error, LostRank):
+                self.waits.fail(error, str(instruction), instruction.stage, instruction.micro_batch)
             if self.program.devices > 1 or self.data_group is not None:
                 self._broken = f"{type(error).__name__}: {error}"
             for passes in self.passes.values():

@@ -67,6 +67,8 @@ class _Use:
         for weight, gradient in zip(self.weights.values(), found):
             if gradient is not None:
                 weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)
+                for hook in (weight._post_accumulate_grad_hooks or {}).values():
+                    hook(weight)
 
 
 def _uses(
@@ -110,21 +112,22 @@ def input_gradients(
     gradients. If a weight is used in several places (or not together with an input), the second part does the whole backward over again: what it
     would need of the first part is more than it saves.
     """
+    ends: Any = roots
     trained: dict[Node, torch.Tensor] = {_accumulator(w): w for w in weights if w.requires_grad}
     uses = _uses(roots, inputs, trained)
     if uses is None or not inputs:
         found: Any = ()
         if inputs:
-            found = torch.autograd.grad(roots, inputs, gradients, retain_graph=True, allow_unused=True)
+            found = torch.autograd.grad(ends, inputs, gradients, retain_graph=True, allow_unused=True)
         of = list(trained.values())
 
         def whole() -> None:
-            torch.autograd.backward(roots, gradients, inputs=of)
+            torch.autograd.backward(ends, gradients, inputs=of)
 
         return list(found), whole
     hooks = [use.node.register_prehook(use.keep) for use in uses]
     try:
-        found = torch.autograd.grad(roots, inputs, gradients, retain_graph=True, allow_unused=True)
+        found = torch.autograd.grad(ends, inputs, gradients, retain_graph=True, allow_unused=True)
     finally:
         for hook in hooks:
             hook.remove()

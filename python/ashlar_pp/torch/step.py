@@ -14,6 +14,7 @@ from .inputs import Batch, merge
 from .passes import MicroBatch, has_gradient, tensors_of
 from .shapes import Signature, signature_of, words_of
 from .sums import GradientSum
+from .waiting import debt_of_receiver, debt_of_sender
 
 if TYPE_CHECKING:
     from .runtime import ProgramRuntime
@@ -84,7 +85,7 @@ class Step:
                     src=peer,
                     group=self.of.group,
                     tag=self._tag(key) + j,
-                    debt=partial(_debt_of_sender, key, peer, f"{key[3]}RECV_{key[0]}{key[2]}"),
+                    debt=partial(debt_of_sender, *key[:3], peer, f"{key[3]}RECV_{key[0]}{key[2]}"),
                 )
             )
             buffers.append(buffer)
@@ -111,20 +112,12 @@ class Step:
     def _take(self, key: Key, at: str) -> list[torch.Tensor | None]:
         works, peer = self.arriving.pop(key, ((), -1))
         for work in works:
-            self.of.waits.wait(work, partial(_debt_of_sender, key, peer, at))
+            self.of.waits.wait(work, partial(debt_of_sender, *key[:3], peer, at))
         return self.values.pop(key)
 
     def _debt_of_receiver(self, i: Instruction) -> dict[str, Any]:
         letter = "F" if i.letter == "F" else "B"
-        name = f"{i.to}RECV_{letter}{i.micro_batch}"
-        return {
-            "rank": self.of.global_rank(i.peer),
-            "stage": i.to,
-            "micro_batch": i.micro_batch,
-            "instruction": name,
-            "words": f"received for stage {i.to} what stage {i.stage} made of micro-batch {i.micro_batch} ({name})",
-            "at": f"{i.stage}SEND_{letter}{i.micro_batch}",
-        }
+        return debt_of_receiver(letter, i.stage, i.micro_batch, i.to, self.of.global_rank(i.peer))
 
     def _sum(self, stage: int) -> None:
         if groups := self.of.sum_groups(stage):
@@ -184,14 +177,6 @@ class Step:
                 "what depends on values cannot be known to the rank that receives it"
             )
         self.values[key] = list(tensors)
-
-
-def _debt_of_sender(key: Key, rank: int, at: str) -> dict[str, Any]:
-    letter, stage, k, _ = key
-    what = "output" if letter == "F" else "gradient of the input"
-    name = f"{stage}SEND_{letter}{k}"
-    words = f"sent the {what} of stage {stage} for micro-batch {k} ({name})"
-    return {"rank": rank, "stage": stage, "micro_batch": k, "instruction": name, "words": words, "at": at}
 
 
 def _debt_of_sum(stage: int) -> dict[str, Any]:

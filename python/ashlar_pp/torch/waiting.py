@@ -3,18 +3,49 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
+import torch
 import torch.distributed as dist
-
 
 Debt = Callable[[], dict[str, Any]]
 """Who (`rank`) owes what (`stage`, `micro_batch`, `instruction`, and `words` for all that), and `at`, where this rank
-needs it."""
+needs it. A rank that has failed owes to itself, and `failed` says why."""
+
+
+def debt_of_sender(letter: str, stage: int, k: int, rank: int, at: str) -> dict[str, Any]:
+    """What F or B of a stage gives: letter, stage and micro-batch, and the rank that has the stage."""
+    what = "output" if letter == "F" else "gradient of the input"
+    name = f"{stage}SEND_{letter}{k}"
+    words = f"sent the {what} of stage {stage} for micro-batch {k} ({name})"
+    return {"rank": rank, "stage": stage, "micro_batch": k, "instruction": name, "words": words, "at": at}
+
+
+def debt_of_receiver(letter: str, stage: int, k: int, to: int, rank: int) -> dict[str, Any]:
+    """That it takes what F or B of a stage gives to stage `to`."""
+    name = f"{to}RECV_{letter}{k}"
+    words = f"received for stage {to} what stage {stage} made of micro-batch {k} ({name})"
+    return {
+        "rank": rank, "stage": to, "micro_batch": k, "instruction": name, "words": words, "at": f"{stage}SEND_{letter}{k}",
+    }
+
+
+_numbers = itertools.count()
+
+
+def timeout_of(group: dist.ProcessGroup | None, device: torch.device) -> float | None:
+    """Seconds after which a wait in the group fails, where its backend tells."""
+    try:
+        whole: Any = group or dist.group.WORLD
+        seconds = whole._get_backend(device).options._timeout.total_seconds()
+    except (AttributeError, RuntimeError):
+        return None
+    return float(seconds)
 
 
 class LostRank(RuntimeError):
@@ -28,14 +59,20 @@ class LostRank(RuntimeError):
 
 
 class Waits:
-    """Of one rank. Whoever waits for half of the deadline tells so in the group's store: the rank that hangs is the one
-    that others wait for and that waits for nobody."""
+    """Of one rank. Whoever waits for a third of the deadline tells so in the group's store: the rank that hangs is the one
+    that others wait for and that waits for nobody. Who fails tells that."""
 
     SHARE = 0.75
     """Of the deadline: from then on it is found out who hangs."""
 
-    def __init__(self, name: str, timeout: float | None) -> None:
-        self._name, self._timeout = name, timeout
+    GRACE = 10.0
+    """Seconds in which what others tell is awaited at most, such as of a rank whose process has ended."""
+
+    def __init__(self, timeout: float | None, of_group: float | None = None) -> None:
+        """timeout: seconds. Without, a wait has the deadline of its group, which may be known."""
+        self._timeout = timeout if timeout is not None else of_group
+        self._patience = None if timeout is None else datetime.timedelta(seconds=self.SHARE * timeout)
+        name = f"ashlar/{next(_numbers)}"
         self._rank = dist.get_rank()
         self._debt: Debt | None = None
         self._since = 0.0
@@ -43,9 +80,8 @@ class Waits:
         self._lock = threading.Lock()
         self._watch: threading.Thread | None = None
         self._store: Any = None
-        if timeout is not None:
+        if self._timeout is not None and dist.get_world_size() > 1:
             self._store = dist.PrefixStore(name, dist.distributed_c10d._get_default_store())
-            self._patience = datetime.timedelta(seconds=self.SHARE * timeout)
             self._end = threading.Event()
             self._watch = threading.Thread(target=self._tell_long_waits, daemon=True)
             self._watch.start()
@@ -55,26 +91,51 @@ class Waits:
             self._end.set()
 
     def start(self, call: Callable[..., Any], *args: Any, debt: Debt, **options: Any) -> Any:
-        """What `call` starts. Raises LostRank if the other side is gone."""
+        """What `call` starts, which may wait itself: NCCL connects two ranks at their first message. Raises LostRank."""
+        self.begin(debt)
         try:
-            return call(*args, **options)
+            started = call(*args, **options)
         except RuntimeError as error:
-            self._since = time.monotonic()
-            raise self._blame(debt, error) from error
+            raise self.blame(error) from error
+        self.end()
+        return started
 
     def wait(self, work: Any, debt: Debt) -> None:
         """Raises LostRank."""
-        self._since, self._debt = time.monotonic(), debt
+        self.begin(debt)
         try:
-            if self._timeout is None:
+            if self._patience is None:
                 work.wait()
             else:
                 work.wait(self._patience)
         except RuntimeError as error:
-            raise self._blame(debt, error) from error
+            raise self.blame(error) from error
+        self.end()
+
+    def begin(self, debt: Debt) -> None:
+        """From now on this rank waits."""
+        self._since, self._debt = time.monotonic(), debt
+
+    def end(self) -> None:
         self._debt = None
         if self._told:
             self._tell(None)
+
+    def is_waiting(self) -> bool:
+        return self._debt is not None
+
+    def fail(self, error: BaseException, instruction: str, stage: int, micro_batch: int | None) -> None:
+        """Tells the others that this rank has failed by itself."""
+        root = root_of(error)
+        said = f"{type(root).__name__}: {_first_line(root)}"
+        debt = {
+            "rank": self._rank, "stage": stage, "micro_batch": micro_batch, "instruction": instruction, "failed": said,
+            "words": f"come past {instruction}", "at": instruction,
+        }
+        self._debt = lambda: debt
+        if self._store is not None:
+            self._tell(self._debt)
+        self._debt = None
 
     def _tell_long_waits(self) -> None:
         assert self._timeout is not None
@@ -105,14 +166,17 @@ class Waits:
                 return None
             time.sleep(0.02)
 
-    def _blame(self, debt: Debt, error: RuntimeError) -> LostRank:
-        waited = time.monotonic() - self._since
+    def blame(self, error: RuntimeError) -> LostRank:
+        """Who hangs, or is lost, when this rank's waiting has ended with an error."""
+        now = time.monotonic()
+        waited = now - self._since
+        debt = self._debt
+        assert debt is not None, "this rank waits"
         own = last = debt()
         seen = [self._rank, own["rank"]]
-        if self._store is not None:
-            self._debt = debt
+        if self._store is not None and self._timeout is not None:
             self._tell(debt)
-            until = self._since + (self._timeout or 0.0)
+            until = min(self._since + self._timeout, now + self.GRACE)
             while (further := self._told_by(last["rank"], until)) is not None:
                 last = further
                 if further["rank"] in seen:
@@ -120,13 +184,23 @@ class Waits:
                 seen.append(further["rank"])
         self._debt = None
         why = f"at {own['at']}, after {waited:.1f} s ({_first_line(error)})"
+        if "failed" in last:
+            return LostRank(f"rank {last['rank']} failed at {last['instruction']}: {last['failed']}; {why}", last["rank"], last)
         if last["rank"] == self._rank:
             return LostRank(f"rank {own['rank']} has given up: this rank has not {last['words']}; {why}", self._rank, last)
-        text = f"rank {last['rank']} {'hangs' if self._timeout else 'is lost'}: it has not {last['words']}"
+        hangs = self._timeout is not None and waited > self._timeout / 2
+        text = f"rank {last['rank']} {'hangs' if hangs else 'is lost'}: it has not {last['words']}"
         if last is not own:
             text += f" to the rank that waits at {last['at']}. This rank waits for rank {own['rank']}, which has not {own['words']}"
         return LostRank(f"{text}; {why}", last["rank"], last)
 
 
-def _first_line(error: RuntimeError) -> str:
+def root_of(error: BaseException) -> BaseException:
+    """What came first: PyTorch puts an error of its own around those of passes."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _first_line(error: BaseException) -> str:
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
