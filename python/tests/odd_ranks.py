@@ -5,6 +5,7 @@ import sys
 import front_ranks
 import ranks
 import torch
+import torch.distributed as dist
 import torch.utils.checkpoint
 from torch import nn
 from torch.nn.utils import parametrizations
@@ -242,6 +243,8 @@ def refused(_):
     x, y = front_ranks.numbers(4, 20)
     short_x, short_y = front_ranks.numbers(1, 20)
     plain = pipeline_of(Stack)
+    rank = dist.get_rank()
+    other_x, other_y = front_ranks.numbers(4, 20 + rank)
     return {
         "boxes": words_of(lambda: pipeline_of(lambda: nn.Sequential(Boxes(8, 8), Boxes(8, 8), Unboxes(8, 8)))),
         "buffer": words_of(lambda: pipeline_of(Counts)),
@@ -249,6 +252,8 @@ def refused(_):
         "loss": words_of(lambda: pipeline_of(Stack, loss_fn=Scaled())),
         "no number": words_of(lambda: pipeline_of(Stack, loss_fn=lambda output, _: output.sum() * float("nan"))),
         "one micro-batch": words_of(lambda: plain.step(short_x, target=short_y)),
+        "other example": words_of(lambda: pipeline_of(Stack, target=short_y + rank)),
+        "other batch": words_of(lambda: plain.step(other_x, target=other_y)),
         "one target": words_of(lambda: plain.step(x, target=short_y)),
     }
 

@@ -33,6 +33,8 @@ def test_what_would_be_trained_wrong_is_refused_by_name():
         "loss": "loss_fn has a parameter of its own",
         "no number": "the model's loss of the example is nan",
         "one micro-batch": "has 4 rows, as the example, which is one micro-batch; a batch of 4 has 16",
+        "other example": "rank 1 of the pipeline was given another example than rank 0",
+        "other batch": "rank 1 of the pipeline was given another batch than rank 0",
         "one target": "the target has 4 rows",
     }
     for rank in from_odd("refused", 2):

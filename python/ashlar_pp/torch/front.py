@@ -18,7 +18,7 @@ from .. import _core, catalog
 from .._core import Schedule
 from . import guards
 from .adapting import dealt_as_taken
-from .agreeing import agree, everywhere, make_equal, transfer_seconds
+from .agreeing import agree, everywhere, make_equal, must_be_alike, transfer_seconds
 from .batches import inputs_of, micro_batches_of, rows_of
 from .cutting import Skeleton, all_visiting, find_layers, whole_name, without_training
 from .dealing import deal, deal_on
@@ -90,7 +90,9 @@ class Pipeline:
         self._loss_fn, self._autocast = loss_fn, self._autocast_now()
         args, kwargs = self._moved(inputs_of(example))
         target = self._moved(target)
+        must_be_alike((args, kwargs, target), group, "example")
         self._example, self._example_target = rows_of((args, kwargs)), rows_of(target)
+        self._is_first = True
         for ranks in (group, data_group) if data_group is not None else (group,):
             make_equal(model, ranks, self.device)
         opened, found = find_layers(model, count, layers)
@@ -270,7 +272,8 @@ class Pipeline:
         """Trains on a batch: gradients of its mean loss are added to the parameters' `.grad`. The mean loss, on all ranks.
 
         batch, target: as the example's, `micro_batches` times as long, on every rank of the group. An error leaves
-        gradients as they were. Raises ValueError for shapes that are not the example's.
+        gradients as they were. Raises ValueError for shapes that are not the example's, and in the first step where ranks
+        have other batches.
         """
         if not torch.is_grad_enabled():
             raise ValueError("step() trains, and gradients are off: call evaluate()")
@@ -289,8 +292,12 @@ class Pipeline:
         args, kwargs = inputs_of(batch[0] if len(batch) == 1 else batch)
         given = (args, {**kwargs, **inputs})
         m = self.micro_batches
+        if self._is_first:
+            must_be_alike((given, target), self.group, "batch")
         pieces = micro_batches_of(given, self._example, m, "the batch")
-        return self._run_pieces(pieces, micro_batches_of(target, self._example_target, m, "the target"), run)
+        targets = micro_batches_of(target, self._example_target, m, "the target")
+        self._is_first = False
+        return self._run_pieces(pieces, targets, run)
 
     def _run_pieces(self, pieces: list[Any], targets: list[Any], run: Callable[..., Any]) -> torch.Tensor:
         m = self.micro_batches
