@@ -7,6 +7,7 @@
 #include <ashlar/model/work_lists.hpp>
 #include <ashlar/prove/prove.hpp>
 #include <ashlar/prove/wait_cycle.hpp>
+#include <ashlar/values/clip.hpp>
 
 #include <doctest/doctest.h>
 
@@ -210,6 +211,60 @@ TEST_CASE("work once, on its device and its lane") {
          || check(p).broken == rule::every_pass_is_known));
 }
 
+TEST_CASE("a gradient that work takes is reduced once it is given back, on each device") {
+  program const good = lower(clip_micro_batches(one_f_one_b(2, 2)), {.data_ranks = 2});
+  REQUIRE(judge_complete(good).ok());
+  for (int d : {0, 1}) {
+    program p = good;
+    int const sum = find(p, d, opcode::all_reduce, {W, d, 0}),
+              last = find(p, d, opcode::compute, {B, d, 1});
+    REQUIRE((sum > last && last > 0));
+    move(p, d, sum, last + 1);
+    diagnosis const found = judge_complete(p);
+    CHECK((found.broken == rule::taken_gradient_is_given_back && found.first.device == d));
+    CHECK((found.first.index == last + 1 && found.second.device == d));
+  }
+}
+
+// The state that a program of clipping clears on the device, in the stream there.
+constexpr int find_clear_of_state(program& p, int device) {
+  for (int i = 0; i < length(p, device); ++i)
+    if (at(p, device, i).code == opcode::clear && at(p, device, i).subject == slot_kind::work_state)
+      return i;
+  return -1;
+}
+
+TEST_CASE("what work keeps is cleared once, after its last use, on each device") {
+  program const good = lower(clip_micro_batches(one_f_one_b(2, 2)));
+  REQUIRE(judge_complete(good).ok());
+  for (int d : {0, 1}) {
+    program p = good;
+    int const clear = find_clear_of_state(p, d);
+    int const job = part_of(at(p, d, clear).what).job;
+    int last = -1;
+    for (int i = 0; i < length(p, d); ++i)
+      if (at(p, d, i).code == opcode::compute && is_part(at(p, d, i).what)
+          && p.work.view().uses_state(part_of(at(p, d, i).what).job))
+        last = i;
+    REQUIRE((clear > last && last > 1));
+    move(p, d, clear, 1);  // early
+    diagnosis found = judge_complete(p);
+    CHECK(found.broken == rule::state_is_cleared_after_its_last_use);
+    CHECK((found.first.device == d && found.first.index == 1 && found.second.index > 1));
+    p = good;  // twice
+    insert(p, d, clear + 1, at(p, d, clear));
+    found = judge_complete(p);
+    CHECK(found.broken == rule::state_is_cleared_after_its_last_use);
+    CHECK((found.first.index == clear && found.second.index == clear + 1));
+    p = good;  // never
+    drop(p, d, clear);
+    found = judge_complete(p);
+    CHECK(found.broken == rule::state_is_cleared_after_its_last_use);
+    CHECK((found.first.code == opcode::clear && found.first.what == part_id{job, 0}));
+    CHECK((found.second.device == d && found.second.index == last));
+  }
+}
+
 // The first forward's stash leaves device 0, and comes back.
 constexpr program away() {
   return lower(one_f_one_b(2, 3) | squeeze(), {.offload = {.forwards = {{F, 0, 0}, {F, 0, 1}}}});
@@ -244,6 +299,10 @@ TEST_CASE("what leaves comes back, once") {
     p.offloads = false;
     CHECK(check(p).broken == rule::tables_agree);
   }
+  // Of several stages and micro-batches, each by itself.
+  CHECK(judge_complete(lower(one_f_one_b(3, 3) | squeeze(),
+                             {.offload = {.forwards = {{F, 0, 0}, {F, 1, 0}, {F, 0, 1}}}}))
+            .ok());
   program forward_only = lower(catalog::find("inference")->make({devices{2}, micro_batches{1}}));
   forward_only.offloads = true;
   insert(forward_only, 0, 1,

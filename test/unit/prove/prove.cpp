@@ -90,13 +90,23 @@ TEST_CASE("enumerators that there are") {
 }
 
 TEST_CASE("more messages or passes than an int counts") {
+  for (int s : {50'000, 20'000}) {  // of 20,000 stages messages can be counted, what passes give cannot
+    program p;
+    p.graph = chain(stages{s});
+    p.where = make_placement(devices{1}, stages{s}, [](int) { return 0; });
+    p.groups = parameter_groups(p.where);
+    p.route.assign(50'000, 0);
+    p.stream_begin = p.slot_begin = {0, 0};
+    diagnosis const d = check(p);
+    CHECK(d.broken == rule::sizes_fit);
+    CHECK(d.number == (s == 50'000 ? 2 * 49'999 : results * 20'000));
+  }
+}
+
+TEST_CASE("a program without devices that names a route") {
   program p;
-  p.graph = chain(stages{50'000});
-  p.where = make_placement(devices{1}, stages{50'000}, [](int) { return 0; });
-  p.groups = parameter_groups(p.where);
-  p.route.assign(50'000, 0);
-  p.stream_begin = p.slot_begin = {0, 0};
-  CHECK(check(p).broken == rule::sizes_fit);
+  p.route = {0};
+  CHECK(check(p).broken == rule::counts_are_positive);
 }
 
 // Begins that are negative or beyond the end in the middle are refused before they are followed.

@@ -24,9 +24,12 @@ constexpr program of_two() { return one_f_one_b(2, 1) | lower(); }
 TEST_CASE("every index of a view stays inside") {
   CHECK(check_tables(of_two().view()).ok());
   program p = of_two();
-  at(p, 0, 1).what.stage = 2;
-  diagnosis d = check_tables(p.view());
-  CHECK((d.broken == rule::every_pass_is_known && d.first.device == 0 && d.first.index == 1));
+  diagnosis d;
+  for (int stage : {2, -1}) {
+    at(p, 0, 1).what.stage = stage;
+    d = check_tables(p.view());
+    CHECK((d.broken == rule::every_pass_is_known && d.first.device == 0 && d.first.index == 1));
+  }
   for (int lane : {-1, p.view().lane_count, largest_int}) {
     p = of_two();
     at(p, 1, 2).lane = lane;
@@ -38,6 +41,31 @@ TEST_CASE("every index of a view stays inside") {
   d = check_tables(p.view());
   CHECK((d.broken == rule::slot_holds_what_is_read && d.first.device == 1 && d.first.index == 3));
   CHECK(d.number == 77);
+}
+
+// Job 0 keeps a state on both devices, job 1 on device 0 alone.
+TEST_CASE("a state is cleared where the job has parts") {
+  schedule s = one_f_one_b(2, 1);
+  for (time_slot const& more : {time_slot({X, 0, 0}, 0), time_slot({X, 1, 0}, 0)})
+    s.order[0].push_back(more);
+  s.order[1].push_back({{X, 0, 1}, 0});
+  compute_job const keeps{.state = own_state{true}};
+  s.work =
+      work_graph({{.parts = {{0, 1}, {1, 1}}, .does = keeps}, {.parts = {{0, 1}}, .does = keeps}}, {});
+  program const good = squeeze(s) | lower();
+  CHECK(check_tables(good.view()).ok());
+  program p = good;
+  int of_job_1 = -1, on_1 = -1;
+  for (int i = 0; i < length(p, 0); ++i)
+    if (at(p, 0, i).code == opcode::clear && at(p, 0, i).what == part_id{1, 0}) of_job_1 = i;
+  for (int i = 0; i < length(p, 1); ++i)
+    if (at(p, 1, i).code == opcode::clear && at(p, 1, i).subject == slot_kind::work_state) on_1 = i;
+  REQUIRE((of_job_1 >= 0 && on_1 >= 0));
+  at(p, 1, on_1).what = at(p, 0, of_job_1).what;
+  at(p, 1, on_1).group = at(p, 0, of_job_1).group;
+  diagnosis const d = check_tables(p.view());
+  CHECK((d.broken == rule::group_is_held_where_it_is_named && d.first.device == 1));
+  CHECK(d.first.index == on_1);
 }
 
 TEST_CASE("begins ascend from 0 to the end") {
