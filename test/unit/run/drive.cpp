@@ -76,6 +76,12 @@ struct plain {
   }
 };
 
+int count_of_word(std::string const& text, std::string const& word) {
+  int count = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
 struct setup {
   setup(program const& p, int d, wait_detail detail = wait_detail::last_of_a_lane)
       : slots(slot_layout(p.view(), 0, d, [](value_key) { return value_layout{64}; })),
@@ -193,6 +199,36 @@ TEST_CASE("polling posts what can be posted, and stands still until an event hap
   CHECK_FALSE(cursor.is_posted(s.plan, 0));
 }
 
+// The first backward's input is late, and the third forward stands behind it.
+TEST_CASE("of the passes in the window, the first that is ready starts, each once") {
+  program const p = lower(one_f_one_b(2, 3), {.slots = slot_reuse::never});
+  int const late = mutate::find(p, 0, opcode::receive, {B, 1, 0});
+  for (int window : {1, 2, 3}) {
+    setup s(p, 0, window > 1 ? wait_detail::any_pass_order : wait_detail::all);
+    poll_cursor cursor(s.plan, window);
+    auto const run = [&](bool is_there) {
+      bool moved = true;
+      while (moved) {
+        moved = poll(s.plan, cursor, s.worker, s.device);
+        for (int i = 0; i < s.plan.size(); ++i)
+          if (int const e = s.plan.events().event_of(i); e >= 0 && (is_there || i != late)) {
+            moved |= s.device.event_of(e).recorded && !s.device.event_of(e).happened;
+            s.device.event_of(e).happened = s.device.event_of(e).recorded;
+          }
+      }
+    };
+    run(false);
+    std::string const early = s.device.text;
+    CHECK((count_of_word(early, "F1 ") == 1 && count_of_word(early, "B0 ") == 0));
+    CHECK(count_of_word(early, "F2 ") == (window > 1 ? 1 : 0));
+    CHECK_FALSE(cursor.is_at_end(s.plan, s.device));
+    run(true);
+    CHECK(cursor.is_at_end(s.plan, s.device));
+    for (char const* each : {"F0 ", "F1 ", "F2 ", "B0 ", "B1 ", "B2 ", "send0 ", "send1 ", "send2 "})
+      CHECK(count_of_word(s.device.text, each) == 1);
+  }
+}
+
 TEST_CASE("a lane is run by itself") {
   setup s(one_f_one_b(2, 2) | lower(), 1);
   for (auto& e : s.device.events) e.recorded = true;  // by other lanes
@@ -234,12 +270,6 @@ struct summing_setup {
   summing_device device;
   listening_worker worker;
 };
-
-int count_of_word(std::string const& text, std::string const& word) {
-  int count = 0;
-  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
-  return count;
-}
 
 TEST_CASE("who waits for a sum waits until the worker has been told") {
   summing_setup s(two_ways(2) | repeat(micro_batches{2}) | squeeze() | lower(), 0);

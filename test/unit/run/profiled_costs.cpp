@@ -103,6 +103,16 @@ TEST_CASE("what is guessed is told") {
   CHECK(costs_of(fused).measured.stages[1][1].median == 20);
   CHECK(tells(costs_of(fused), "the backwards of stage 1 are fused"));
 
+  // A stage whose fused backward takes far less than its halves, beside those.
+  std::vector<seen_pass> const halves{{0, {forward, 1, 0}, 0, 0, 10},
+                                      {0, {backward_input, 1, 0}, 10, 10, 40},
+                                      {0, {backward_weight, 1, 0}, 40, 40, 70}};
+  for (std::int64_t fused_end : {110, 130}) {
+    std::vector<seen_pass> both = halves;
+    both.push_back({0, {backward, 1, 1}, 70, 70, fused_end});
+    CHECK(tells(costs_of(seen(both, {0})), "stage 1 has fused backwards") == (fused_end == 110));
+  }
+
   std::vector<profiled_rank> cut = seen(two_steps(), {0, 0});
   cut[1].passes.pop_back();
   CHECK(whole_steps(cut) == 0);
@@ -126,7 +136,12 @@ TEST_CASE("of data-parallel ranks, one stands for all, and all count as samples"
     one.rank += 2;
     all.push_back(one);
   }
-  CHECK(one_of_each(all).size() == 2);
+  std::vector<profiled_rank> backwards(all.rbegin(), all.rend());
+  for (auto const* ranks : {&all, &backwards}) {
+    std::vector<profiled_rank> const chosen = one_of_each(*ranks);
+    REQUIRE(chosen.size() == 2);
+    CHECK(chosen[0].rank + 1 == chosen[1].rank);
+  }
   CHECK(costs_of(all).measured.stages[0][0].samples == 8);
   CHECK(typical_step(all).size() == 2);
 }

@@ -41,6 +41,36 @@ struct number_worker {
   }
 };
 
+// Counts micro-batches from 1 into the gradient.
+struct counting_worker {
+  std::vector<double> gradients;  // that the optimizer was given
+  std::vector<int> measured;      // devices
+  static value_layout layout(value_key) { return {sizeof(double), 64, element_type::f64}; }
+  void forward(auto&, frame const&) {}
+  void backward(auto&, frame const& f) {
+    *reinterpret_cast<double*>(f.weight_gradient.data()) += 1 + f.what.micro_batch;
+  }
+  void measure(auto&, parameter_frame const& f) {
+    measured.push_back(f.site.device);
+    *reinterpret_cast<double*>(f.scalar.data()) = static_cast<double>(f.gradients.size());
+  }
+  void optimize(auto&, parameter_frame const& f) {
+    gradients.push_back(*reinterpret_cast<double const*>(f.gradient.data()));
+    CHECK(*reinterpret_cast<double const*>(f.scalar.data()) == 2);  // groups
+  }
+};
+
+TEST_CASE("the reference gives the optimizer the sum over micro-batches, holders and ranks") {
+  program const p = lower(two_ways(2) | repeat(micro_batches{2}) | squeeze(),
+                          {.data_ranks = 2, .step = optimizer_step::after_norm});
+  counting_worker first, second;
+  sequential(p, std::vector{&first, &second}).run();
+  for (auto const* w : {&first, &second})
+    CHECK(w->gradients == std::vector<double>(4, 6));  // of two groups on two devices
+  CHECK(first.measured == std::vector{0, 1});
+  CHECK(second.measured.empty());  // its sums are the first one's
+}
+
 TEST_CASE("the reference takes no program that is not proved") {
   program p = one_f_one_b(2, 2) | lower();
   number_worker w;
