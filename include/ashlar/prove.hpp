@@ -8,3 +8,4 @@
 #include <ashlar/prove/proved_program.hpp>
 #include <ashlar/prove/same_sums.hpp>
 #include <ashlar/prove/wait_cycle.hpp>
+#include <ashlar/prove/window.hpp>

@@ -7,6 +7,7 @@
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/for_backend.hpp>
 #include <ashlar/prove/prove.hpp>
+#include <ashlar/prove/window.hpp>
 #include <ashlar/run/identity.hpp>
 #include <ashlar/run/sequential.hpp>
 #include <ashlar/simulate/simulate.hpp>
@@ -34,6 +35,12 @@ inline lower_options some_lower_options(dice& d) {
        .step = any_of<optimizer_step>(d, 2),
        .transfers = any_of<transfer_order>(d, 1),
        .slots = any_of<slot_reuse>(d, 1)};
+  for (int leave = d.percent(30) ? d.between(0, 3) : 0; leave > 0; --leave)
+    o.offload.forwards.push_back({d.percent(90) ? pass_kind::forward : any_of<pass_kind>(d, 5),
+                                  d.percent(90) ? d.between(0, 3) : extreme(d, 0),
+                                  d.percent(90) ? d.between(0, 3) : extreme(d, 0)});
+  for (int times = d.percent(30) ? d.between(0, 3) : 0; times > 0; --times)
+    o.offload.copy.push_back(d.percent(90) ? d.between(0, 3) : extreme(d, tick{1}));
   for (int lists = d.between(0, 2); lists > 0; --lists) {
     o.shared_parameters.emplace_back(static_cast<std::size_t>(d.between(0, 3)));
     for (int& stage : o.shared_parameters.back())
@@ -88,6 +95,10 @@ inline void of_programs(dice& d) {
   program const made = p;
   for (int changes = d.between(0, 2); changes > 0; --changes) change(d, p);
   bool const is_proved = check(p).ok();
+  int const window = d.percent(80) ? d.between(0, 9) : extreme(d, 2);
+  // Of what is right in order, every window is.
+  demand(check_window(p, window).ok() == (is_proved && window >= 1));
+  check_window(p.view(), window);
   simulation_options const o = some_simulation_options(d);
   timeline line;
   knock([&] {

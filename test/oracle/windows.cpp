@@ -1,5 +1,7 @@
 // Devices that start the first of their next passes that can start: right in every interleaving.
 #include "oracle/agreement.hpp"
+#include "random_cases.hpp"
+#include <ashlar/prove/window.hpp>
 
 #include <doctest/doctest.h>
 
@@ -36,6 +38,7 @@ TEST_CASE("programs end well in every order of events within every window") {
       verdict const v = machine(s.made, 1, window).explore();
       INFO(v.why << " at " << v.device << '[' << v.index << "], window " << window);
       CHECK(v.good);
+      CHECK(ashlar::check_window(s.made, static_cast<int>(window)).ok());
       CHECK(v.states >= before);  // all orders of a smaller window are there
       freer += v.states > before;
       before = v.states;
@@ -53,7 +56,32 @@ TEST_CASE("what else a program has keeps its place within a window") {
     verdict const v = machine(s.made, 1, 3).explore();
     INFO(s.name << ": " << v.why << " at " << v.device << '[' << v.index << ']');
     CHECK(v.good);
+    CHECK(ashlar::check_window(s.made, 3).ok());
   }
+}
+
+// The proof looks at waits one by one, the oracle at every order; of what is changed both say the same.
+TEST_CASE("of changed programs the proof of a window says what every order of events says") {
+  int right = 0, wrong = 0;
+  std::uint32_t seed = 30'000'000;
+  for (sample const& s : with_room(2, 2)) {
+    draft const made(s.made);
+    for (int n = 0; n < long_cases(12); ++n) {
+      draft changed = made;
+      changed.seed(++seed);
+      mutation const kind = changed.any();
+      if (!changed.apply(kind)) continue;
+      program const mutant = changed.assemble();
+      verdict const v = machine(mutant, 1, 3).explore();
+      bool const proved = ashlar::check_window(mutant, 3).ok();
+      ++(proved ? right : wrong);
+      if (proved != v.good)
+        FAIL_CHECK(s.name << ", seed " << seed << ": " << name_of(kind) << ": " << v.why << '\n'
+                          << written_out(mutant));
+    }
+  }
+  CHECK(right > 10);
+  CHECK(wrong > 100);
 }
 
 // Without the rule that a kind of pass keeps its order on a stage, sums would still be in order where

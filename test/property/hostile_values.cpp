@@ -17,6 +17,7 @@
 #include <ashlar/plan/training/partition.hpp>
 #include <ashlar/plan/training/planner.hpp>
 #include <ashlar/predict/calibrate.hpp>
+#include <ashlar/prove/window.hpp>
 #include <ashlar/render/chrome_trace.hpp>
 #include <ashlar/render/svg.hpp>
 #include <ashlar/render/text.hpp>
@@ -164,6 +165,10 @@ TEST_CASE("hostile timelines, and programs beside them") {
   torn.stream_begin[1] = int_max;
   CHECK_BREAKS(tables_agree, usage_of(torn, line));
   CHECK_BREAKS(tables_agree, link_slacks(torn, o));
+  CHECK(check_window(torn, 2).broken == rule::tables_agree);
+  for (int const window : {0, int_min})
+    CHECK(check_window(p, window).broken == rule::counts_are_positive);
+  CHECK(check_window(p, int_max).ok());
   CHECK_BREAKS(tables_agree, program_bound(s, torn, o));
 }
 

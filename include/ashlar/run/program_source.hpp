@@ -4,8 +4,11 @@
 #include <ashlar/program/program.hpp>
 #include <ashlar/prove/freeze.hpp>
 #include <ashlar/prove/proved_program.hpp>
+#include <ashlar/prove/window.hpp>
 
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace ashlar {
@@ -45,5 +48,15 @@ class program_source {
   program_view view_;
   bool needs_proof_;
 };
+
+// What a runtime asks of run_options::window. Throws std::invalid_argument for a window of no pass,
+// violation with check_window for a proved program whose passes must not run in every order that may
+// result.
+inline void require_window(program_view const& p, int window) {
+  if (window < 1)
+    throw std::invalid_argument("a window has at least one pass, not " + std::to_string(window));
+  if (window == 1) return;  // in order, as check() has proved it
+  if (diagnosis const d = check_window(p, window); !d.ok()) refuse(d);
+}
 
 }  // namespace ashlar

@@ -1,10 +1,12 @@
 #include <ashlar/run/program_source.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
+#include "violations.hpp"
 #include <ashlar/lower/lower.hpp>
 
 #include <doctest/doctest.h>
 
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -39,6 +41,15 @@ TEST_CASE("proved and frozen programs") {
   program_source from_frozen = freeze<make_source>;
   CHECK(from_frozen.prove().view().instructions.data()
         == freeze<make_source>.view().instructions.data());
+}
+
+TEST_CASE("a window has a pass, and is of a program whose passes may run so") {
+  program p = lower(one_f_one_b(2, 3));
+  for (int const window : {1, 2, 9}) CHECK_NOTHROW(require_window(p.view(), window));
+  for (int const window : {0, -1})
+    CHECK_THROWS_AS(require_window(p.view(), window), std::invalid_argument);
+  p.stream_begin.pop_back();
+  CHECK_BREAKS(tables_agree, require_window(p.view(), 2));
 }
 
 }  // namespace

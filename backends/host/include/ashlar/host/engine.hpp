@@ -43,6 +43,7 @@ class engine {
         view_(program_.view()),
         workers_(able(view_, std::move(ranks))),
         options_(usable(options)) {
+    require_window(view_, options_.window);
     start();
   }
 
@@ -101,8 +102,6 @@ class engine {
   static run_options usable(run_options const& o) {
     if (o.mode == send_mode::buffered && o.buffered_depth == 0)
       throw std::invalid_argument("a buffer between two devices has to hold at least one message");
-    if (o.window < 1)
-      throw std::invalid_argument("a window has at least one pass, not " + std::to_string(o.window));
     return o;
   }
 
@@ -118,7 +117,7 @@ class engine {
       memory_.emplace_back(slots.total, slots.alignment);
       away_.emplace_back(slots.host_total, slots.alignment);
       plans_.emplace_back(view_, rank, d, layout_function(layout), slots, memory_.back().data(),
-                          options_.window > 1 ? wait_detail::any_pass_order : wait_detail::all,
+                          detail_of_window(options_.window),
                           away_.back().data());
     }
     for (std::size_t rank = 0; rank < workers_.size(); ++rank)

@@ -134,10 +134,9 @@ class engine {
       throw std::invalid_argument("a thread for progress needs MPI_THREAD_MULTIPLE");
     if (o.piece == 0 || o.piece > std::size_t{1} << 30)
       throw std::invalid_argument("a piece of a message has 1 to 2^30 bytes");
-    if (o.window < 1)
-      throw std::invalid_argument("a window has at least one pass, not " + std::to_string(o.window));
     program_.prove();
     check_able<device>(view_, worker_);
+    require_window(view_, o.window);
     return me;
   }
 
@@ -146,9 +145,9 @@ class engine {
     slot_table const slots = slot_layout(view_, rank(), device_number(), layout_function(layout));
     memory_ = std::make_unique<aligned_memory>(slots.total, slots.alignment);
     away_ = std::make_unique<aligned_memory>(slots.host_total, slots.alignment);
-    plan_ = std::make_unique<device_plan>(
-        view_, rank(), device_number(), layout_function(layout), slots, memory_->data(),
-        options_.window > 1 ? wait_detail::any_pass_order : wait_detail::all, away_->data());
+    plan_ =
+        std::make_unique<device_plan>(view_, rank(), device_number(), layout_function(layout), slots,
+                                      memory_->data(), detail_of_window(options_.window), away_->data());
     cursor_ = std::make_unique<poll_cursor>(*plan_, options_.window);
     device_ =
         std::make_unique<device>(comm, view_, *plan_, process_, options_.sums, options_.piece, mutex_);
