@@ -24,6 +24,7 @@ struct training {
   int ranks = 1;
   ashlar::sharding_level sharding = ashlar::sharding_level::none;
   double clip = 0.5;
+  std::vector<ashlar::pass> away = {};  // forwards whose stashes leave for the host
 };
 
 training training_of(char const* name, int p, int m, gpt::config const& shape) {
@@ -34,6 +35,7 @@ ashlar::program program_of(training const& t) {
   int const last = t.schedule.stage_count() - 1;
   ashlar::lower_options options{
       .data_ranks = t.ranks, .sharding = t.sharding, .step = ashlar::optimizer_step::after_norm};
+  options.offload = {.forwards = t.away, .copy = {1}};
   if (t.shape.tied) options.shared_parameters = {last > 0 ? std::vector{0, last} : std::vector{0}};
   return lower(t.schedule, options);
 }
@@ -109,6 +111,19 @@ TEST_CASE_TEMPLATE("gpt_cuda: pipelines give the bits of one device", T, float, 
   CHECK(train_on_backend<T>(training_of("1f1b-recompute", 2, 4, tiny(1)), replay) == expected);
   CHECK(train_on_backend<T>(training_of("zb-h1", 4, 4, tiny(1)), replay) == expected);
   CHECK(train_on_backend<T>(training_of("v-half", 2, 4, tiny(1)), replay) == expected);
+}
+
+// To pinned memory and back, issued and replayed.
+TEST_CASE("gpt_cuda: pipelines whose stashes leave for the host give the bits of one device") {
+  using enum ashlar::cuda::issue_mode;
+  trained const expected = train_on_backend<float>(training_of("gpipe", 1, 4, tiny(1)), eager);
+  for (char const* const name : {"1f1b", "1f1b-recompute"}) {
+    training offloading = training_of(name, 2, 4, tiny(1));
+    for (int stage : {0, 1})
+      for (int k : {0, 1}) offloading.away.push_back({ashlar::pass_kind::forward, stage, k});
+    REQUIRE(program_of(offloading).offloads);
+    for (auto const mode : {eager, replay}) CHECK(train_on_backend<float>(offloading, mode) == expected);
+  }
 }
 
 TEST_CASE("gpt_cuda: replicas of stages and what stages tie have copies of their own, and stay equal") {

@@ -1,15 +1,22 @@
 // What a program that offloads holds when it runs: as much as is proved, on the device and on the host.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/conformance/network.hpp>
+#include <ashlar/conformance/programs.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/simulate/simulate.hpp>
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <system_error>
 
 using namespace ashlar;
 
@@ -83,5 +90,57 @@ TEST_CASE("host: by the times of a run no device holds more than is proved") {
     CHECK(measured[0].host_reserved <= 4);
     CHECK((measured[1].peak == 6 && measured[1].host_peak == 0));
     w.take();
+  }
+}
+
+TEST_CASE("host: what leaves may lie in files: the same bits, as many bytes, and no file is left") {
+  namespace fs = std::filesystem;
+  fs::path const folder = fs::temp_directory_path() / ("ashlar-pool-" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  for (conformance::sample_program const& sample : conformance::programs_that_offload()) {
+    program const& p = sample.program;
+    if (p.device_count() > 3) continue;
+    CAPTURE(sample.name);
+    conformance::network in_files(p), in_memory(p);
+    host::runtime filed(p, in_files, {.offload_folder = folder.string()});
+    host::runtime plain(p, in_memory);
+    CHECK((filed.host_slot_bytes() == plain.host_slot_bytes() && filed.host_slot_bytes() > 0));
+    for (int step = 0; step < 2; ++step) {
+      filed.run();
+      plain.run();
+      CHECK(in_files.take() == in_memory.take());
+    }
+    CHECK(fs::is_empty(folder));  // nameless from the start
+    std::ifstream maps("/proc/self/maps");
+    std::string const all((std::istreambuf_iterator<char>(maps)), {});
+    CHECK(all.find(folder.string() + "/ashlar-offload-") != std::string::npos);
+  }
+  fs::remove_all(folder);
+}
+
+TEST_CASE("host: a folder that takes no file is named before the first step, and by whom it is needed") {
+  schedule const s = catalog::find("gpipe")->make({devices{2}, micro_batches{3}});
+  program const stays = lower(s),
+                goes = lower(s, {.offload = {.forwards = {{pass_kind::forward, 1, 1}}, .copy = {1}}});
+  conformance::network w(goes), v(stays);
+  for (char const* const folder : {"/nowhere/at/all", "/proc"}) try {
+      host::runtime const runtime(goes, w, {.offload_folder = folder});
+      FAIL("nothing was thrown");
+    } catch (std::system_error const& e) {
+      std::string const what = e.what();
+      CHECK(what.find("the folder '" + std::string(folder) + "' cannot take the ") == 0);
+      CHECK(what.find("bytes that device 1 offloads") != std::string::npos);
+    }
+  // What does not offload asks for no folder.
+  host::runtime(stays, v, {.offload_folder = "/nowhere/at/all"}).run();
+}
+
+TEST_CASE("host: a file's memory is aligned as slots need it, and zero") {
+  for (std::size_t const alignment : {std::size_t{64}, std::size_t{4096}, std::size_t{1} << 16}) {
+    host::file_memory const memory("/tmp", "device 0", 1000, alignment);
+    CHECK(memory.view().size() == 1000);
+    CHECK(reinterpret_cast<std::uintptr_t>(memory.view().data()) % alignment == 0);
+    CHECK(std::all_of(memory.view().begin(), memory.view().end(),
+                      [](std::byte b) { return b == std::byte{0}; }));
   }
 }

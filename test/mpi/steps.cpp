@@ -38,6 +38,27 @@ TEST_CASE("mpi: steps with random delays give the same bits a hundred times") {
   }
 }
 
+TEST_CASE("mpi: steps that offload have the bits, and allocate what is proved, on device and host") {
+  schedule const s = catalog::find("gpipe")->make({devices{4}, micro_batches{6}});
+  offload_options away{.forwards = {}, .copy = {1}};
+  for (int stage = 0; stage < 4; ++stage)
+    for (int k : {1, 2, 3}) away.forwards.push_back({pass_kind::forward, stage, k});
+  program const p = lower(s, {.offload = away});
+  network reference(p), w(p);
+  mpi::runtime runtime(MPI_COMM_WORLD, p, w);
+  slot_table const proved =
+      slot_layout(p.view(), 0, mpi_test::process(), [&](value_key key) { return w.layout(key); });
+  CHECK(runtime.slot_bytes() == proved.total);
+  CHECK((runtime.host_slot_bytes() == proved.host_total && proved.host_total > 0));
+  for (std::uint64_t step = 1; step <= 5; ++step) {
+    sequential(p, reference).run();
+    w.delays = 1 + step * 64 + static_cast<std::uint64_t>(mpi_test::process());
+    runtime.run();
+    mpi_test::share_results(std::vector{&w});
+    CHECK(w.take() == reference.take());
+  }
+}
+
 // Puts a malloc that counts in the place of the C library's, where that has another name for its own. A
 // sanitizer brings a malloc of its own, which must stay.
 #if defined(__GLIBC__) && !defined(ASHLAR_SANITIZED)

@@ -20,7 +20,9 @@ TEST_CASE("mpi: processes learn what threads learn, bit by bit, and verify it") 
         "-p 2 -m 2 --schedule zb-h1 --data-ranks 2 --sharding weights",
         "-p 4 -m 4 --schedule vocab-2 --input-shards",
         "-p 2 -m 3 --schedule vocab-1 --data-ranks 2 --sharding full",
-        "-p 4 -m 3 --schedule zb-h1 --sequences 3 --last-sequences 2"}) {
+        "-p 4 -m 3 --schedule zb-h1 --sequences 3 --last-sequences 2",
+        "-p 4 -m 6 --schedule 1f1b --offload 100",
+        "-p 2 -m 4 --schedule v-half --offload 60 --data-ranks 2 --sharding full"}) {
     CAPTURE(shape);
     std::string const here = fresh_folder("host"), there = fresh_folder("mpi");
     bool const is_sized = contains(shape, "--sequences");
@@ -33,6 +35,11 @@ TEST_CASE("mpi: processes learn what threads learn, bit by bit, and verify it") 
     CHECK(contains(r.out, "losses and gradients of 2 steps bitwise equal to the sequential model's"));
     CHECK(occurrences(r.out, "unigram entropy of the text") == 1);
     CHECK(learned_after(there, 2) == learned_after(here, 2));
+    peaks const held = peaks_in(r.out);
+    CHECK(held.found == contains(shape, "--offload"));
+    if (!held.found) continue;
+    CHECK((held.measured_on_devices > 0 && held.measured_on_devices <= held.on_devices));
+    CHECK((held.measured_on_hosts > 0 && held.measured_on_hosts <= held.on_hosts));
   }
 }
 

@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 
 namespace {
@@ -85,6 +87,59 @@ TEST_CASE("train gives the bits of the sequential model when stashes and checkpo
   }
 }
 
+TEST_CASE("train says what passes keep and send at most, on devices and hosts: no more than is proved") {
+  using namespace training_test;
+  auto const held_by = [](std::string const& how) {
+    tool_result const r = run_tool("train --steps 2 --schedule gpipe -p 2 -m 4" + how + tiny + corpus());
+    CHECK(r.code == 0);
+    return peaks_in(r.out);
+  };
+  CHECK(!held_by("").found);
+  peaks const away = held_by(" --offload 50");
+  REQUIRE(away.found);
+  CHECK((away.measured_on_devices > 0 && away.measured_on_devices <= away.on_devices));
+  CHECK((away.measured_on_hosts > 0 && away.measured_on_hosts <= away.on_hosts));
+  // What is proved depends on the program alone.
+  peaks const ranks = held_by(" --offload 50 --data-ranks 2");
+  CHECK((ranks.on_devices == 2 * away.on_devices && ranks.on_hosts == 2 * away.on_hosts));
+}
+
+TEST_CASE("train keeps what leaves in files of a folder, and says which folder cannot take it") {
+  using namespace training_test;
+  std::string const folder = fresh_folder("away"), here = fresh_folder("kept"),
+                    there = fresh_folder("filed");
+  std::filesystem::create_directories(folder);
+  std::string const line =
+      "train --steps 2 --verify --schedule 1f1b -p 2 -m 4 --offload 100" + tiny + corpus();
+  REQUIRE(run_tool(line + " --save " + here).code == 0);
+  tool_result const filed = run_tool(line + " --save " + there + " --offload-folder " + folder);
+  CHECK(filed.code == 0);
+  CHECK(contains(filed.out, "bitwise equal to the sequential model's"));
+  CHECK(learned_after(there, 2) == learned_after(here, 2));
+  CHECK(std::filesystem::is_empty(folder));
+
+  tool_result const nowhere = run_tool(line + " --offload-folder " + folder + "/nowhere");
+  CHECK(nowhere.code == 2);
+  CHECK(contains(nowhere.err, "the folder '" + folder + "/nowhere' cannot take the "));
+  CHECK(contains(nowhere.err, "bytes that device 0 offloads"));
+  CHECK(!contains(nowhere.out, "1/2"));
+  // A disk with too little room, and one that is read only: as root, too.
+  std::string const disk = fresh_folder("disk"), told = (scratch() / "disk.txt").string();
+  std::filesystem::create_directories(disk);
+  for (std::string const how : {"size=4k", "ro"}) {
+    std::string const command = "unshare -m sh -c 'mount -t tmpfs -o " + how + " tmpfs \"" + disk
+                                + "\" || exit 99; " ASHLAR_TOOL " " + line + " --offload-folder " + disk
+                                + "' >'" + told + "' 2>&1";
+    int const code = WEXITSTATUS(std::system(command.c_str()));
+    if (code == 99 || code == 1) continue;  // no namespaces here
+    CAPTURE(how);
+    CHECK(code == 2);
+    CHECK(contains(content(told), "the folder '" + disk + "' cannot take the "));
+    CHECK(contains(content(told), how == "ro" ? "Read-only file system" : "No space left on device"));
+    CHECK(!contains(content(told), "1/2"));
+  }
+}
+
 TEST_CASE("offload is refused where it has no effect or no meaning") {
   all_refused({
       {"simulate 1f1b --offload 50", "--offload has no effect without --stash-bytes"},
@@ -111,6 +166,9 @@ TEST_CASE("offload is refused where it has no effect or no meaning") {
       {"search -p 2 -m 2 --host-shared-by 3", "--host-shared-by has no effect without --host-bandwidth"},
       {"search --as svg " + offload_question + " --limit-bytes 2GiB --host-bandwidth 60GB/s",
        "--host-bandwidth has --as text and json"},
+      {"train --offload-folder /tmp", "--offload-folder has no effect without --offload"},
+      {"train --backend mpi --offload 50 --offload-folder /tmp",
+       "--offload-folder has no effect without --backend host"},
       {"train --offload 50 --adapt 2", "--offload and --adapt do not go together"},
   });
 }

@@ -17,8 +17,10 @@
 #include <fstream>
 #include <initializer_list>
 #include <map>
+#include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace training_test {
 
@@ -60,6 +62,32 @@ inline learned learned_after(std::string const& folder, int step) {
   for (auto const& part : manifest["parts"])
     for (auto const& [name, t] : part["tensors"].items()) all.tensors[name] = t["crc32"];
   return all;
+}
+
+// What a training says that passes keep and send at most.
+struct peaks {
+  bool found = false;
+  double on_devices = 0, on_hosts = 0, measured_on_devices = 0, measured_on_hosts = 0;  // bytes
+};
+
+inline peaks peaks_in(std::string const& out) {
+  peaks p;
+  auto const at = out.find("what passes keep and send takes at most ");
+  if (at == std::string::npos) return p;
+  std::istringstream words(out.substr(at, out.find('\n', at) - at));
+  std::vector<double> sizes;
+  for (std::string word; words >> word;) {
+    char* unit = nullptr;
+    double const size = std::strtod(word.c_str(), &unit);
+    if (unit == word.c_str()) continue;
+    sizes.push_back(size * (*unit == 'K' ? 1024.0 : *unit == 'M' ? 1048576.0 : 1.0));
+  }
+  p = {true, sizes.at(0), sizes.at(1), 0, 0};
+  if (sizes.size() == 4) {
+    p.measured_on_devices = sizes[2];
+    p.measured_on_hosts = sizes[3];
+  }
+  return p;
 }
 
 // Changes a byte of a file.

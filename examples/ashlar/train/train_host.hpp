@@ -41,7 +41,10 @@ class host_team : public team<Scalar> {
   using runtime = ashlar::host::runtime<typename team<Scalar>::worker>;
 
   ashlar::host::run_options options() const {
-    return {.record = true, .deadline = t_->options->deadline_ms(), .window = t_->options->window};
+    return {.record = true,
+            .deadline = t_->options->deadline_ms(),
+            .window = t_->options->window,
+            .offload_folder = t_->options->offload_folder};
   }
 
   training const* t_;

@@ -29,6 +29,10 @@ void add_training_options(CLI::App& command, train_options& o) {
   add_order_options(command, o.lowering);
   add_tying_option(command, o.lowering);
   add_offload_option(command, o.host);
+  add_word(command, "--offload-folder", o.offload_folder,
+           "folder whose disk takes what leaves, in files that are gone when the training ends; else "
+           "memory does",
+           "DIR");
   number("-v,--chunks", o.shape.v, 1, most_devices,
          "stages on one device, where the schedule leaves the choice");
   number("--waves", o.shape.waves, 1, most_devices,

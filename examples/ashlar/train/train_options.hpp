@@ -19,8 +19,9 @@ namespace tool {
 struct train_options {
   shape_options shape{.name = "v-half"};
   lowering_options lowering;
-  bool input_shards = false;  // whether the embedding's tokens are split over the devices, too
-  host_options host;          // what leaves
+  bool input_shards = false;   // whether the embedding's tokens are split over the devices, too
+  host_options host;           // what leaves
+  std::string offload_folder;  // where to, in files; empty: to memory
   std::string backend = "host";
   double deadline = 30;  // seconds
   std::string corpus = ".";

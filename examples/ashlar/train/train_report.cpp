@@ -1,5 +1,6 @@
 #include "train/train_report.hpp"
 
+#include "options/byte_options.hpp"
 #include "report/counted.hpp"
 #include "report/proved_gap.hpp"
 #include "report/table.hpp"
@@ -66,6 +67,16 @@ void report_prediction(training const& t, train_report const& r, double step_ms)
                r.step_ms.size() == 1 ? "that step" : fmt::format("all {} steps", r.step_ms.size()),
                r.measured.ms, difference(r.measured.ms, step_ms),
                difference(r.measured.work_ms, r.predicted.work_ms));
+}
+
+void report_held(held_peaks const& all) {
+  auto const words = [](lying_bytes const& bytes) {
+    return fmt::format("{} on devices and {} on their hosts", text_of_bytes(bytes.on_devices),
+                       text_of_bytes(bytes.on_hosts));
+  };
+  fmt::print(
+      "what passes keep and send takes at most {}, by the proof{}\n", words(all.proved),
+      all.are_measured ? fmt::format("; {} by the times of the last step", words(all.measured)) : "");
 }
 
 }  // namespace
@@ -145,6 +156,7 @@ void conclude(training const& t, train_report const& r, train_end const& end) {
       fmt::print("with the program before, a step took {:.2f} ms: it takes {} now\n", r.before_ms,
                  difference(steps.median, r.before_ms));
   }
+  if (r.held) report_held(*r.held);
   if (r.skipped > 0)
     fmt::print("skipped, as their numbers were not finite: {}\n", counted(r.skipped, "step"));
   if (r.verified > 0)

@@ -2,12 +2,14 @@
 #pragma once
 
 #include "files/adaptation.hpp"
+#include "train/train_held.hpp"
 #include "train/train_team.hpp"
 #include "train/training.hpp"
 #include <ashlar/simulate/options.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace tool {
@@ -24,10 +26,11 @@ struct train_report {
   int verified = 0, skipped = 0, counted_losses = 0;  // steps
   std::vector<double> step_ms = {};                   // of each step with the program that it has now
   simulated_step predicted = {};                      // see predict(); 0: not yet
-  double least_ms = 0;             // no order takes less, by the same times; 0: unknown
-  std::size_t predicted_from = 0;  // how many of these steps that knew
-  simulated_step measured = {};    // see simulate_measured(); 0: unknown
-  double before_ms = 0;            // a step with the program that it had before, if any
+  double least_ms = 0;                  // no order takes less, by the same times; 0: unknown
+  std::size_t predicted_from = 0;       // how many of these steps that knew
+  simulated_step measured = {};         // see simulate_measured(); 0: unknown
+  double before_ms = 0;                 // a step with the program that it had before, if any
+  std::optional<held_peaks> held = {};  // of the last step, where values leave for hosts
 
   void count_loss(double loss) {
     constexpr double averaged_steps = 20;

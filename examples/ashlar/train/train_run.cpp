@@ -54,6 +54,8 @@ void require_backend_options(train_options const& o) {
                              {"--no-graph", gpus, "without --backend cuda"},
                              {"--window", !gpus, "on --backend cuda, which issues passes in order"},
                              {"--window", !experts, "with --experts, whose loads count passes in order"},
+                             {"--offload-folder", o.host.percent > 0, "without --offload"},
+                             {"--offload-folder", o.backend == "host", "without --backend host"},
                              {"--balance", experts, "without --experts"},
                              {"--balance-weight", experts, "without --experts"},
                              {"--loads", experts, "without --experts"},

@@ -6,6 +6,7 @@
 #include "report/counted.hpp"
 #include "train/train_agreement.hpp"
 #include "train/train_checkpoint.hpp"
+#include "train/train_held.hpp"
 #include "train/train_numbers.hpp"
 #include "train/train_progress.hpp"
 #include "train/train_reference.hpp"
@@ -181,7 +182,7 @@ class train_session {
   }
   std::vector<ashlar::instruction_time> reported_times() {
     std::vector<ashlar::instruction_time> times = all_.times();
-    all_.unite(times);
+    if (!times.empty()) all_.unite(times);
     return times;
   }
 
@@ -282,6 +283,9 @@ class train_session {
       std::optional<ashlar::simulation_options> const measured = machine_so_far();
       if (!report_.is_predicted()) predict(machine());
       if (measured) report_.simulate_measured(t_, *measured, tick_ns());
+      if (t_.program.offloads)
+        report_.held = peaks_of(
+            t_, [this](ashlar::value_key key) { return all_.layout(key); }, reported_times());
       train_report const sofar = report_;
       // The losses of a step whose gradient is never used.
       double const held_out = step(t_.text.validation(), 0, {{.rate = 0}, false}).loss;

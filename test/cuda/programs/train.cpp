@@ -58,6 +58,20 @@ TEST_CASE("cuda train: all schedules, issued or replayed, learn the same bits") 
         == doctest::Approx(host.losses["mean"].get<double>()).epsilon(1e-5));
 }
 
+TEST_CASE("cuda train: what leaves for the host and comes back changes no bit") {
+  std::string const line = on_gpus + " --schedule 1f1b -p 2 -m 4";
+  learned const stays = trained(line);
+  for (char const* const how : {"", " --no-graph"})
+    CHECK(stays == trained(line + " --offload 100" + how));
+  tool_result const r = run_tool(line + corpus() + " --offload 100 --no-graph --steps 2 --verify", 100);
+  CHECK_MESSAGE(r.code == 0, r.out << r.err);
+  CHECK(contains(r.out, "leave for the host and come back"));
+  peaks const held = peaks_in(r.out);
+  REQUIRE(held.found);
+  CHECK((held.measured_on_devices > 0 && held.measured_on_devices <= held.on_devices));
+  CHECK((held.measured_on_hosts > 0 && held.measured_on_hosts <= held.on_hosts));
+}
+
 TEST_CASE("cuda train: in bf16 the loss is near the host's") {
   learned const half = trained(on_gpus + " --schedule zb-h1 -p 2 -m 4 --precision bf16"),
                 host = trained(on_host + " --schedule zb-h1 -p 2 -m 4");

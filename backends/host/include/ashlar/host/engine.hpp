@@ -4,6 +4,7 @@
 #include <ashlar/host/device_end.hpp>
 #include <ashlar/host/device_status.hpp>
 #include <ashlar/host/error.hpp>
+#include <ashlar/host/host_pool.hpp>
 #include <ashlar/run/able.hpp>
 #include <ashlar/run/host_memory.hpp>
 #include <ashlar/run/program_source.hpp>
@@ -31,6 +32,7 @@ struct run_options {
   bool record = false;                        // keep the times of all instructions
   std::chrono::milliseconds deadline{30000};  // for something to move, unless a worker works
   int window = 1;  // a device starts the first of its next so many passes that can start; 1: in order
+  std::string offload_folder = {};  // whose disk takes what leaves, in files; empty: memory does
 };
 
 // Runs one step at a time, as runtime says.
@@ -85,9 +87,10 @@ class engine {
 
   using clock = std::chrono::steady_clock;
 
-  static std::size_t bytes_of(std::vector<aligned_memory> const& all) {
+  template <class Memory>
+  static std::size_t bytes_of(std::vector<Memory> const& all) {
     std::size_t sum = 0;
-    for (aligned_memory const& one : all) sum += one.view().size();
+    for (Memory const& one : all) sum += one.view().size();
     return sum;
   }
   static workers able(program_view const& p, workers ranks) {
@@ -115,10 +118,10 @@ class engine {
       auto const rank = static_cast<int>(at / devices), d = static_cast<int>(at % devices);
       slot_table const slots = slot_layout(view_, rank, d, layout_function(layout));
       memory_.emplace_back(slots.total, slots.alignment);
-      away_.emplace_back(slots.host_total, slots.alignment);
+      away_.emplace_back(options_.offload_folder, name_of_device(view_, static_cast<int>(at)),
+                         slots.host_total, slots.alignment);
       plans_.emplace_back(view_, rank, d, layout_function(layout), slots, memory_.back().data(),
-                          detail_of_window(options_.window),
-                          away_.back().data());
+                          detail_of_window(options_.window), away_.back().view().data());
     }
     for (std::size_t rank = 0; rank < workers_.size(); ++rank)
       fabrics_.push_back(std::make_unique<rank_fabric>(view_.device_count, plans_, rank * devices,
@@ -223,7 +226,7 @@ class engine {
   workers workers_;  // by rank
   run_options options_;
   std::vector<aligned_memory> memory_;  // by rank and device, as the next
-  std::vector<aligned_memory> away_;    // where they offload to
+  std::vector<host_pool> away_;         // where they offload to
   std::vector<device_plan> plans_;
   std::vector<std::unique_ptr<rank_fabric>> fabrics_;  // by rank
   std::unique_ptr<collectives> collectives_;

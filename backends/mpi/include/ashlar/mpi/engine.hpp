@@ -116,6 +116,8 @@ class engine {
   // By instruction of this process's device, of the last step.
   std::vector<instruction_time> const& times() const { return device_->times(); }
   program_view const& view() const { return view_; }
+  std::size_t slot_bytes() const { return memory_->view().size(); }
+  std::size_t host_slot_bytes() const { return away_->view().size(); }
 
  private:
   int agreed(MPI_Comm comm, run_options const& o) {

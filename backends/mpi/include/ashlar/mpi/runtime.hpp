@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,9 @@ class runtime {
   // By instruction of this process's device, of the last step.
   std::vector<instruction_time> const& times() const { return engine_.times(); }
   program_view const& view() const { return engine_.view(); }
+  // Bytes of the slots of this process's device, and of those that it offloads to.
+  std::size_t slot_bytes() const { return engine_.slot_bytes(); }
+  std::size_t host_slot_bytes() const { return engine_.host_slot_bytes(); }
 
  private:
   engine engine_;

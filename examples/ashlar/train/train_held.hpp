@@ -1,0 +1,26 @@
+// What passes keep and send, where values leave for the hosts of devices: how much lies there at once.
+#pragma once
+
+#include "train/training.hpp"
+#include <ashlar/run/device_plan.hpp>
+#include <ashlar/run/instruction_time.hpp>
+
+#include <vector>
+
+namespace tool {
+
+struct lying_bytes {
+  ashlar::byte_count on_devices = 0, on_hosts = 0;
+};
+
+// Sums of the peaks of all devices and ranks. Nothing is measured where nobody knows the times.
+struct held_peaks {
+  lying_bytes measured = {}, proved = {};
+  bool are_measured = false;
+};
+
+// By the times of a step, rank after rank; empty: unknown. `layout` is the worker's.
+held_peaks peaks_of(training const& t, ashlar::layout_function layout,
+                    std::vector<ashlar::instruction_time> const& times);
+
+}  // namespace tool
