@@ -62,6 +62,22 @@ TEST_CASE("a buffered message does not hold the lane that it will arrive on") {
   CHECK(time(opcode::send, {F, 1, 0}).start == 100);
 }
 
+TEST_CASE("buffered messages that are under way together arrive each in its time") {
+  costs const c(std::vector<stage_cost>{{50, 1, 1}, {1, 1, 1}});
+  schedule const s = catalog::find("gpipe")->make({devices{2}, micro_batches{2}});
+  program const p = lower(retime(s, c), {.slots = slot_reuse::never});
+  simulation_options o;
+  o.cost = c;
+  o.cost.on.links.inside.latency = 60;
+  o.latency_holds_lane = false;
+  o.mode = transfer_mode::buffered;
+  timeline const line = time_program(p, o);
+  for (int k : {0, 1}) {
+    int const receive = find(p, 1, opcode::receive, {F, 0, k});
+    CHECK(line.timed[static_cast<std::size_t>(p.stream_begin[1] + receive)].end == 50 * (k + 1) + 60);
+  }
+}
+
 // Computes before a transfer in its stream are those that issue it. Reductions are issued apart.
 TEST_CASE("issue in the stream's order delays no reduction") {
   schedule const s = catalog::find("v-half")->make({devices{2}, micro_batches{4}});

@@ -10,8 +10,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
 using namespace shapes;
 
@@ -43,6 +45,37 @@ TEST_CASE("inference warms up until a device's first pass") {
   simulation const run = simulate(lower(s), options_of(s));
   CHECK(run.usage[0] == device_usage{.busy = 2, .cool_down = 1});
   CHECK(run.usage[1] == device_usage{.busy = 2, .warm_up = 1});
+}
+
+// Idle before the first backward, between it and the last forward, and after that.
+TEST_CASE("idle time without messages is counted by the passes around it") {
+  for (catalog_case const& c : catalog_cases({3}, {6}, costs(stage_cost{3, 2, 4}))) {
+    CAPTURE(c);
+    schedule const s = c.schedule();
+    program const p = lower(s);
+    simulation const run = simulate(p, options_of(s));
+    for (int d = 0; d < p.device_count(); ++d) {
+      std::vector<timed_instruction> passes;
+      tick warm = run.makespan(), cool = 0;
+      for (int i = stream_begin(p.view(), d); i < stream_end(p.view(), d); ++i) {
+        auto const at = static_cast<std::size_t>(i);
+        if (p.instructions[at].code != opcode::compute) continue;
+        passes.push_back(run.line.timed[at]);
+        pass_kind const kind = p.instructions[at].what.kind;
+        if (gives_input_gradient(kind)) warm = std::min(warm, passes.back().start);
+        if (kind == pass_kind::forward) cool = std::max(cool, passes.back().end);
+      }
+      if (s.mode == execution_mode::inference) warm = passes[0].start;
+      device_usage expected{.busy = run.usage[static_cast<std::size_t>(d)].busy};
+      for (tick now = 0; now < run.makespan(); ++now) {
+        bool is_busy = false;
+        for (timed_instruction const& t : passes) is_busy = is_busy || (t.start <= now && now < t.end);
+        if (!is_busy)
+          ++(now < warm ? expected.warm_up : now < cool ? expected.steady : expected.cool_down);
+      }
+      CHECK(run.usage[static_cast<std::size_t>(d)] == expected);
+    }
+  }
 }
 
 // With latencies, uneven passes and reductions that hold lanes, every kind of idle time is there.
