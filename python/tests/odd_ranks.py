@@ -197,6 +197,45 @@ def hooks(_):
     return found
 
 
+def through_the_model(_):
+    """What a trainer does with the model that it made: its parameters, state and attributes are those of this rank."""
+
+    def make():
+        return nn.Sequential(*(layer for _ in range(4) for layer in (nn.Linear(WIDTH, WIDTH), nn.Dropout(0.5))))
+
+    x, y = front_ranks.numbers(4, 20)
+    torch.manual_seed(1)
+    whole, model = make().double(), make().double()
+    model.load_state_dict(whole.state_dict())
+    for one in whole.modules():
+        one.p = 0.0
+    gradients_of(whole, x, y)
+    torch.optim.AdamW(whole.parameters()).step()
+    pipe = pipeline_of(lambda: model)
+    for one in model.modules():
+        if isinstance(one, nn.Dropout):
+            one.p = 0.3
+    for layer in model:
+        layer.p = 0.0
+    optimizer = torch.optim.AdamW(model.parameters())
+    pipe.step(x, target=y)
+    optimizer.step()
+    model.zero_grad()
+    expected = whole.state_dict()
+    return {
+        "off": max(float((value - expected[name]).abs().max()) for name, value in model.state_dict().items()),
+        "mine": sorted(model.state_dict()) == sorted(pipe.state_dict()) == sorted(name for name, _ in model.named_parameters()),
+        "zero": all(p.grad is None for p in pipe.parameters()),
+        "names": sorted(pipe.state_dict()),
+        "all_names": sorted(expected),
+    }
+
+
+class Target:
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+
 class Box:
     def __init__(self, inside):
         self.inside = inside
@@ -244,6 +283,13 @@ def refused(_):
     short_x, short_y = front_ranks.numbers(1, 20)
     plain = pipeline_of(Stack)
     rank = dist.get_rank()
+
+    def of_object(target):
+        def loss_of(output, given):
+            return front_ranks.mean_squares(output, given.numbers)
+
+        pipeline_of(Stack, target=Target(short_y), loss_fn=loss_of).step(x, target=Target(target))
+
     other_x, other_y = front_ranks.numbers(4, 20 + rank)
     return {
         "boxes": words_of(lambda: pipeline_of(lambda: nn.Sequential(Boxes(8, 8), Boxes(8, 8), Unboxes(8, 8)))),
@@ -252,6 +298,7 @@ def refused(_):
         "loss": words_of(lambda: pipeline_of(Stack, loss_fn=Scaled())),
         "no number": words_of(lambda: pipeline_of(Stack, loss_fn=lambda output, _: output.sum() * float("nan"))),
         "one micro-batch": words_of(lambda: plain.step(short_x, target=short_y)),
+        "object": words_of(lambda: of_object(y)),
         "other example": words_of(lambda: pipeline_of(Stack, target=short_y + rank)),
         "other batch": words_of(lambda: plain.step(other_x, target=other_y)),
         "one target": words_of(lambda: plain.step(x, target=short_y)),

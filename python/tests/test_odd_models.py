@@ -25,6 +25,12 @@ def test_hooks_of_gradients_are_called():
             assert while_measured == 0 and called == expected > 0
 
 
+def test_a_model_has_the_parameters_of_its_rank():
+    ranks = from_odd("through_the_model", 2)
+    assert all(rank["mine"] and rank["zero"] and rank["off"] <= 1e-14 for rank in ranks)
+    assert sorted(name for rank in ranks for name in rank["names"]) == ranks[0]["all_names"]
+
+
 def test_what_would_be_trained_wrong_is_refused_by_name():
     words = {
         "boxes": "0 returns a Box with tensors inside",
@@ -33,6 +39,7 @@ def test_what_would_be_trained_wrong_is_refused_by_name():
         "loss": "loss_fn has a parameter of its own",
         "no number": "the model's loss of the example is nan",
         "one micro-batch": "has 4 rows, as the example, which is one micro-batch; a batch of 4 has 16",
+        "object": "the target is a Target, which is not cut in micro-batches: give tensors",
         "other example": "rank 1 of the pipeline was given another example than rank 0",
         "other batch": "rank 1 of the pipeline was given another batch than rank 0",
         "one target": "the target has 4 rows",

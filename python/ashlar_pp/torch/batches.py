@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch import nn
 from torch.utils._pytree import keystr, tree_flatten_with_path, tree_unflatten
 
 Inputs = tuple[tuple[Any, ...], dict[str, Any]]
@@ -47,6 +48,8 @@ def micro_batches_of(batch: Any, example: Any, count: int, what: str) -> list[An
                 cut.add(e.shape[0])
             elif e.dim() > 0:
                 same[keystr(path)] = e.shape[0]
+        elif hasattr(x, "__array__") or holds_tensors(x):
+            raise ValueError(f"{what}{keystr(path)} is a {type(x).__name__}, which is not cut in micro-batches: give tensors")
         for part, piece in zip(parts, pieces):
             part.append(piece)
     for name, rows in same.items():
@@ -55,6 +58,22 @@ def micro_batches_of(batch: Any, example: Any, count: int, what: str) -> list[An
                 f"{what}{name} has {rows} rows, as the example, which is one micro-batch; a batch of {count} has {count * rows}"
             )
     return [tree_unflatten(part, spec) for part in parts]
+
+
+def holds_tensors(value: Any, depth: int = 4) -> bool:
+    """Whether an object has tensors inside that nobody follows."""
+    if isinstance(value, torch.Tensor):
+        return True
+    if depth == 0 or isinstance(value, (nn.Module, type, str, bytes, int, float, complex)) or callable(value):
+        return False
+    if isinstance(value, dict):
+        inside = list(value.values())
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        inside = list(value)
+    else:
+        slots = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
+        inside = [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
+    return any(holds_tensors(one, depth - 1) for one in inside)
 
 
 def rows_of(example: Any) -> Any:

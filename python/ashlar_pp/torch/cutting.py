@@ -28,17 +28,42 @@ class Layer(nn.Module):
     def __init__(self, name: str, module: nn.Module, skeleton: Skeleton) -> None:
         super().__init__()
         self.name = name
+        self.training = module.training
         self.__dict__["skeleton"] = skeleton
         self.__dict__["module"] = module  # not a child: parameters have the names of the model, in its stage
-        self.training = module.training
         self.changes_inputs = False
         """In place."""
+        self.is_here = True
+        """Whether this rank has the parameters."""
 
     def __getattr__(self, name: str) -> Any:
         try:
             return super().__getattr__(name)
         except AttributeError:
             return getattr(self.__dict__["module"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """What a trainer sets, such as a probability of dropout, is the module's."""
+        if name in ("name", "training", "changes_inputs", "is_here") or "module" not in self.__dict__:
+            super().__setattr__(name, value)
+        else:
+            setattr(self.module, name, value)
+
+    def named_modules(
+        self, memo: set[nn.Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, nn.Module]]:
+        """The module's, too, where it is: so the model's parameters are those of this rank."""
+        known = set() if memo is None else memo
+        if self in known:
+            return
+        if remove_duplicate:
+            known.add(self)
+        yield prefix, self
+        if self.is_here:
+            yield from self.module.named_modules(known, prefix, remove_duplicate)
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        return self.module.state_dict(*args, **kwargs) if self.is_here else kwargs.get("destination", {})
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.module)
@@ -68,6 +93,7 @@ class Layer(nn.Module):
 
     def forget(self) -> None:
         """Frees the parameters: only their shapes stay. What other layers have, too, stays theirs, and so do buffers."""
+        self.is_here = False
         for one in self.module.modules():
             for name, p in one._parameters.items():
                 if p is not None:
@@ -249,7 +275,7 @@ class Skeleton:
             return self.model(*args, **kwargs)
 
     def buffers(self) -> list[torch.Tensor]:
-        return [*self.model.buffers(), *(b for layer in self.layers for b in layer.module.buffers())]
+        return list({id(b): b for of in (self.model, *(one.module for one in self.layers)) for b in of.buffers()}.values())
 
     def part(self, layers: Iterable[Layer]) -> Part:
         """A module with these layers under the names that the model has, and with what the skeleton has itself."""

@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 import torch.utils.checkpoint
-from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 
+from .batches import holds_tensors
 from .cutting import Layer, Skeleton, visiting
 from .measuring import Measured, changes_inputs, measure, random_state
 
@@ -77,22 +77,6 @@ class Trace:
         """The most bytes that go over a cut."""
         cuts = range(1, len(self.calls))
         return max((sum(self.values[k].nbytes() for k in self.crossing(cut)) for cut in cuts), default=0)
-
-
-def _holds_tensors(value: Any, depth: int = 4) -> bool:
-    """Whether an object has tensors inside that nobody follows."""
-    if isinstance(value, torch.Tensor):
-        return True
-    if depth == 0 or isinstance(value, (nn.Module, type, str, bytes, int, float, complex)) or callable(value):
-        return False
-    if isinstance(value, dict):
-        inside = list(value.values())
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        inside = list(value)
-    else:
-        slots = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
-        inside = [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
-    return any(_holds_tensors(one, depth - 1) for one in inside)
 
 
 class _Made(TorchDispatchMode):
@@ -230,7 +214,7 @@ class _Tracer(TorchDispatchMode):
                 self._inside.update((id(one), (made.tensors[id(one)], layer.name)) for one in made.alive())
         leaves, call.spec = tree_flatten(output)
         for one in leaves:
-            if not call.is_free and not isinstance(one, torch.Tensor) and _holds_tensors(one):
+            if not call.is_free and not isinstance(one, torch.Tensor) and holds_tensors(one):
                 raise ValueError(
                     f"{layer.name} returns a {type(one).__name__} with tensors inside, which would not go to other stages: "
                     "return tensors, tuples or dictionaries, or register the class (torch.utils._pytree.register_pytree_node)"
