@@ -70,7 +70,9 @@ OWN = {
 def small(configuration):
     """A configuration of few parameters, without random numbers."""
     usual, own = configuration(), dict(OWN.get(configuration.__name__, {}))
-    sizes = own if own.pop("only", False) else {**{key: value for key, value in SMALL.items() if hasattr(usual, key)}, **own}
+    read_only = {key for key in SMALL if getattr(getattr(configuration, key, None), "fset", key) is None}  # made of others
+    known = {key: value for key, value in SMALL.items() if hasattr(usual, key) and key not in read_only}
+    sizes = own if own.pop("only", False) else {**known, **own}
     still = {key: 0.0 for key, value in vars(usual).items() if ("drop" in key or "jitter" in key) and type(value) in (int, float)}
     return configuration(**{**still, **sizes})
 
