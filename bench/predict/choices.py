@@ -42,7 +42,7 @@ def sweep_rows(path, models):
             yield row | {"source": "layouts", "release": " ".join(trial[key] for key in ("sweep", "kernel", "seq_parallel")), "model": f"llama-{trial['model']}", "accelerator": "A100-80", "gpus": gpus,
                          "gpus_per_node": 8, "precision": "bf16", "sequence": sequence, "global_batch": 2 ** 22 // sequence,
                          "micro_batch": int(trial["micro_batch"]), "tensor": tensor, "pipeline": pipeline, "data": gpus // tensor // pipeline,
-                         "sharding": "optimizer", "recompute": "full" if trial["act_ckpt"] == "every_layer" else "none", "stack": "plain",
+                         "sharding": "optimizer", "recompute": "full" if trial["act_ckpt"] == "every_layer" else "none", "stack": "plain", "sequence_parallel": "yes" if trial["seq_parallel"] == "True" else "no",
                          "use": ["step"], "status": "ok", "step_s": float(trial["step_s"])}
 
 

@@ -1,7 +1,7 @@
 """Rows of a table of measured runs, as files that `ashlar predict` reads.
 
 The table is a CSV with a row a run: id, source, group (rows of the same configuration), model, accelerator, gpus, gpus_per_node, the sizes
-of the run, sharding, recompute and recompute_modules, precision, layout, schedule, attention (flash, unfused, or
+of the run, sequence_parallel (yes, no or nothing), sharding, recompute and recompute_modules, precision, layout, schedule, attention (flash, unfused, or
 nothing), status (ok, or how it failed), step_s, peak_bytes, quality (A to C), use (step, memory, fit) and duplicate_of. Models are in a JSON file by name, with the keys of a config.json, and `family`:
 models that are left out together.
 """
@@ -14,6 +14,7 @@ SIZES = ["gpus", "gpus_per_node", "sequence", "global_batch", "micro_batch", "te
          "expert_tensor", "data"]
 COLUMNS = {"sequence": "sequence", "global_batch": "batch", "micro_batch": "micro-batch", "tensor": "tensor", "pipeline": "pipeline",
            "chunks": "chunks", "context": "context", "expert": "expert", "expert_tensor": "expert-tensor", "data": "data"}
+SPLIT = {"yes": "on", "no": "off"}
 ATTENTION = {"flash": "fused", "unfused": "unfused"}
 
 
@@ -48,7 +49,7 @@ def write(rows, models, folder):
     path = folder / "runs.csv"
     with open(path, "w", newline="") as file:
         out = csv.writer(file)
-        out.writerow(["model", "cluster", *COLUMNS.values(), "sharding", "recompute", "attention", "layout", "precision", "stack", "step_seconds"])
+        out.writerow(["model", "cluster", *COLUMNS.values(), "sharding", "recompute", "attention", "layout", "precision", "stack", "sequence-parallel", "step_seconds"])
         for row in rows:
             per = row["gpus_per_node"] or 8
             recompute = row["recompute"] or "none"
@@ -58,7 +59,7 @@ def write(rows, models, folder):
             attention = ATTENTION.get(row["attention"], "auto") if "step" not in row["use"] else "auto"
             out.writerow([folder / f"{row['model']}.json", f"{row['gpus'] // per}x{per}x{row['accelerator']}",
                           *(row[column] or "" for column in COLUMNS), row["sharding"] or "none", recompute, attention, row["layout"],
-                          row["precision"], row.get("stack", ""), row["step_s"] or ""])
+                          row["precision"], row.get("stack", ""), SPLIT.get(row["sequence_parallel"], ""), row["step_s"] or ""])
     return path
 
 

@@ -78,7 +78,8 @@ inline void change_question(dice& d, predict::question& q) {
           static_cast<predict::offloaded>(d.between(0, 255)), {extreme(d, 1), {}}, d.percent(50)};
       q.format = any_of<predict::number_format>(d, 5);
       q.program = any_of<predict::program_kind>(d, 3);
-      q.attention = any_of<predict::attention_kernel>(d, 2);
+      q.attention = any_of<predict::attention_kernel>(d, 6);
+      q.splits = any_of<predict::sequence_split>(d, 2);
       q.dispatches_8_bits = d.percent(50);
       q.device.built = any_of<predict::generation>(d, 8);
       return;

@@ -31,7 +31,7 @@ void read_fixed(std::string_view fixed, option_words& words) {
     for (char const* each :
          {"tensor", "pipeline", "context", "data", "chunks", "expert", "expert-tensor", "micro-batch",
           "sharding", "recompute", "offload-activations", "offload-optimizer", "precision", "layout",
-          "pipeline-inside", "stack", "dispatch-fp8"}) {
+          "pipeline-inside", "stack", "sequence-parallel", "attention", "dispatch-fp8"}) {
       known += std::string(known.empty() ? "" : ", ") + each;
       is_known = is_known || name == each;
     }

@@ -34,7 +34,15 @@ inline constexpr std::array stack_choices{
 inline constexpr std::array attention_choices{
     std::pair{"auto", ashlar::predict::attention_kernel::automatic},
     std::pair{"fused", ashlar::predict::attention_kernel::fused},
-    std::pair{"unfused", ashlar::predict::attention_kernel::unfused}};
+    std::pair{"unfused", ashlar::predict::attention_kernel::unfused},
+    std::pair{"flash_attention_2", ashlar::predict::attention_kernel::flash_2},
+    std::pair{"flash_attention_3", ashlar::predict::attention_kernel::flash_3},
+    std::pair{"cudnn", ashlar::predict::attention_kernel::cudnn},
+    std::pair{"sdpa", ashlar::predict::attention_kernel::sdpa}};
+
+inline constexpr std::array split_choices{std::pair{"auto", ashlar::predict::sequence_split::automatic},
+                                          std::pair{"on", ashlar::predict::sequence_split::on},
+                                          std::pair{"off", ashlar::predict::sequence_split::off}};
 
 // Parts of a layer, alone or with commas between them.
 inline constexpr std::array recomputation_choices{

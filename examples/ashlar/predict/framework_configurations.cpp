@@ -2,6 +2,7 @@
 #include "predict/choices.hpp"
 #include "predict/frameworks.hpp"
 #include "predict/layout_words.hpp"
+#include <ashlar/predict/stack.hpp>
 #include <ashlar/predict/stage_layout.hpp>
 
 #include <fmt/core.h>
@@ -17,6 +18,7 @@ namespace tool {
 
 namespace {
 
+using ashlar::predict::attention_kernel;
 using ashlar::predict::number_format;
 using ashlar::predict::question;
 using ashlar::predict::recomputation;
@@ -48,6 +50,21 @@ std::string modules_of(recomputation again, char const* between) {
   return text;
 }
 
+// Transformer Engine's: of the package flash-attn, of cuDNN, or of single kernels. Empty: its choice.
+char const* megatron_backend(attention_kernel kernel) {
+  switch (kernel) {
+    case attention_kernel::unfused:
+      return "unfused";
+    case attention_kernel::flash_2:
+    case attention_kernel::flash_3:
+      return "flash";
+    case attention_kernel::cudnn:
+      return "fused";
+    default:
+      return "";
+  }
+}
+
 std::vector<argument> megatron_run_arguments(prediction const& p) {
   question const& q = p.asked;
   std::vector<argument> all;
@@ -68,7 +85,7 @@ std::vector<argument> megatron_run_arguments(prediction const& p) {
     if (q.expert > 1) add("moe-token-dispatcher-type", "alltoall");
     if (schedule_word(p) == "combined-1f1b") flag("overlap-moe-expert-parallel-comm");
   }
-  if (q.tensor > 1) flag("sequence-parallel");
+  if (stack_of(q).splits_sequences) flag("sequence-parallel");
   if (q.pipeline_inside) flag("use-tp-pp-dp-mapping");
   std::vector<stage> const stages = stages_of(q);
   bool const says_layout =
@@ -106,7 +123,8 @@ std::vector<argument> megatron_run_arguments(prediction const& p) {
     flag("optimizer-cpu-offload");
     add("optimizer-offload-fraction", "1.0");
   }
-  if (q.attention == ashlar::predict::attention_kernel::unfused) add("attention-backend", "unfused");
+  if (char const* const backend = megatron_backend(q.attention); *backend != 0)
+    add("attention-backend", backend);
   if (q.format == number_format::fp16) flag("fp16");
   if (q.format != number_format::fp16 && q.format != number_format::fp32) flag("bf16");
   if (q.format == number_format::fp8) {
@@ -199,6 +217,8 @@ std::string torchtitan_file(prediction const& p) {
   add("training.global_batch_size", q.batch);
   text += " \\\n--training.disable_cuda_graphs";
   add("parallelism.tensor_parallel_degree", q.tensor);
+  if (q.tensor > 1 && !stack_of(q).splits_sequences)
+    text += " \\\n--parallelism.no-enable_sequence_parallel";
   add("parallelism.pipeline_parallel_degree", q.pipeline);
   add("parallelism.context_parallel_degree", q.context);
   add("parallelism.expert_parallel_degree", q.expert);

@@ -3,6 +3,7 @@
 #include "predict/framework_files.hpp"
 #include "predict/layout_words.hpp"
 #include "predict/models.hpp"
+#include <ashlar/predict/stack.hpp>
 #include <ashlar/predict/stage_layout.hpp>
 
 #include <fmt/core.h>
@@ -131,6 +132,23 @@ std::string torchtitan_model(prediction const& p) {
   return {};
 }
 
+// Of the kernel of attention, and of sequences that tensor ranks split or not.
+std::string obstacle_of_kernels(framework const& f, question const& q) {
+  using ashlar::predict::attention_kernel;
+  bool const is_megatron = std::string_view(f.name).starts_with("megatron");
+  bool const is_usual =
+      q.attention == attention_kernel::automatic || q.attention == attention_kernel::fused;
+  if (is_megatron && q.attention == attention_kernel::sdpa)
+    return "its attention is Transformer Engine's, not PyTorch's";
+  if (!is_megatron && !is_usual) return "nothing here writes which kernel its attention takes";
+  bool const is_split = stack_of(q).splits_sequences;
+  if (is_megatron && q.tensor > 1 && q.model.has_experts() && !is_split)
+    return "beside experts its tensor ranks split sequences";
+  if (std::string_view(f.name) == "deepspeed" && q.splits == ashlar::predict::sequence_split::on)
+    return "its tensor ranks do not split sequences";
+  return "";
+}
+
 std::string obstacle_of(framework const& f, prediction const& p) {
   question const& q = p.asked;
   std::vector<stage> const stages = stages_of(q);
@@ -173,7 +191,8 @@ std::string obstacle_of(framework const& f, prediction const& p) {
   if (q.format == number_format::fp16 && !f.half) return "it has bf16, not fp16";
   if (q.pipeline_inside && !f.pipeline_inside)
     return "its pipeline ranks are further apart than its data ranks";
-  std::string why;
+  std::string why = obstacle_of_kernels(f, q);
+  if (!why.empty()) return why;
   std::string_view const name = f.name;
   if (schedule == "combined-1f1b") why = obstacle_of_pairs(q);
   if (name.starts_with("megatron") && why.empty()) megatron_model_arguments(p, why);

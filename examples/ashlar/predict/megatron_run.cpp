@@ -183,11 +183,13 @@ std::string megatron_recomputation(megatron_command& a) {
   return listed(modules);
 }
 
-// `local` is Megatron's own attention, of single kernels.
+// `local` is Megatron's own attention, of single kernels; `fused` Transformer Engine's by cuDNN; `flash`
+// the package flash-attn, of which version 3 is another one.
 std::string megatron_attention(megatron_command& a) {
   std::string const backend = a.word("attention_backend", "auto");
   bool const is_local = a.word("transformer_impl") == "local";
-  if (backend == "flash" || backend == "fused" || a.has("use_flash_attn")) return "fused";
+  if (backend == "flash" || a.has("use_flash_attn")) return "flash_attention_2";
+  if (backend == "fused") return "cudnn";
   return backend == "unfused" || backend == "local" || is_local ? "unfused" : "auto";
 }
 
@@ -255,6 +257,7 @@ framework_run read_megatron(std::string const& path) {
       a.fail("keeps a part of the optimizer on the host: nothing here says what that takes");
     o["offload-optimizer"] = "true";
   }
+  if (tensor > 1) o["sequence-parallel"] = a.has("sequence_parallel") ? "on" : "off";
   o["attention"] = megatron_attention(a);
   o["precision"] = megatron_precision(a);
   a.ignore({"fp8_recipe",

@@ -79,8 +79,13 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
              "the training program: what it fuses and overlaps (default: auto, from the other options)");
   add_choice(
       command, "--attention", q.attention, attention_choices,
-      "whether attention is one kernel, or writes its scores to memory and keeps them (default: auto, "
-      "as the program does)");
+      "the kernel of attention: flash_attention_2, flash_attention_3, cudnn, or what PyTorch's sdpa "
+      "takes; fused, the program's own; unfused, with scores written to memory (default: auto, as the "
+      "program does)");
+  add_choice(
+      command, "--sequence-parallel", q.splits, split_choices,
+      "whether tensor ranks split the sequence of norms: Megatron-LM's --sequence-parallel (default: "
+      "auto, as the program does)");
   command.add_flag("--dispatch-fp8", q.dispatches_8_bits,
                    "tokens go to experts in 8 bits, and come back in 16, as in DeepEP");
   command

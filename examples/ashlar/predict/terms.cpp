@@ -204,6 +204,8 @@ std::string options_of(prediction const& p) {
     add("--recompute", p.recompute);
   if (q.attention != ashlar::predict::attention_kernel::automatic)
     add("--attention", word_for(attention_choices, q.attention));
+  if (q.splits != ashlar::predict::sequence_split::automatic)
+    add("--sequence-parallel", word_for(split_choices, q.splits));
   if (q.dispatches_8_bits) all += " --dispatch-fp8";
   if (!p.layout->empty()) add("--layout", fmt::format("'{}'", *p.layout));
   if (!p.freeze.empty()) add("--freeze", p.freeze);

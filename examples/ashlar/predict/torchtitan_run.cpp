@@ -129,6 +129,9 @@ framework_run read_torchtitan(std::string const& path, int devices) {
     o["layout"] = layout_of_modules(parts, stages);
     if (pipeline > 0 && stages % pipeline == 0) o["chunks"] = fmt::format("{}", stages / pipeline);
   }
+  bool const is_split = word({"parallelism.enable_sequence_parallel"}, "true") != "false"
+                        && word({"parallelism.no_enable_sequence_parallel"}, "none") == "none";
+  if (tensor > 1) o["sequence-parallel"] = is_split ? "on" : "off";
   number({"parallelism.data_parallel_replicate_degree"}, 1);
   word({"parallelism.pipeline_parallel_schedule", "training.disable_cuda_graphs"}, "");
   o["recompute"] = word({"activation_checkpoint.mode"}, "selective") == "full" ? "full" : "none";

@@ -89,6 +89,8 @@ std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict
     case requirement::schedule_trains_alone:
       return "the schedule must have forwards and backwards alone, each once: what is run again, "
              "--recompute says";
+    case requirement::kernel_is_for_the_machine:
+      return "--attention flash_attention_3: that is for Hopper alone (H100, H200, GH200)";
     case requirement::layout_is_small_enough:
       return fmt::format("--layout has more than {} letters when it is written out", e.limit);
   }

@@ -18,8 +18,9 @@ struct constants {
   double products_ultra_16 = 0, products_ultra_8 = 0, products_ultra_4 = 0;
   // Of the 16-bit peak that the products of attention reach.
   double attention_ampere = 0;
-  double attention_hopper = 0;        // cuDNN, FlashAttention 3
-  double attention_hopper_plain = 0;  // FlashAttention 2, Triton
+  double attention_hopper = 0;         // cuDNN, FlashAttention 3
+  double attention_hopper_flash = 0;   // FlashAttention 2
+  double attention_hopper_triton = 0;  // Triton's FlashAttention of 2023
   double attention_blackwell = 0;
 
   double memory = 0;      // share of the bandwidth, of kernels that do little else
@@ -60,7 +61,7 @@ struct named_constant {
 };
 
 // All constants by name.
-inline constexpr std::array<named_constant, 38> constant_names{{
+inline constexpr std::array<named_constant, 39> constant_names{{
     {"products.ampere.16", &constants::products_ampere_16, true},
     {"products.hopper.16", &constants::products_hopper_16, true},
     {"products.hopper.8", &constants::products_hopper_8, true},
@@ -73,7 +74,8 @@ inline constexpr std::array<named_constant, 38> constant_names{{
     {"products.ultra.4", &constants::products_ultra_4, true},
     {"attention.ampere", &constants::attention_ampere, true},
     {"attention.hopper", &constants::attention_hopper, true},
-    {"attention.hopper.plain", &constants::attention_hopper_plain, true},
+    {"attention.hopper.flash", &constants::attention_hopper_flash, true},
+    {"attention.hopper.triton", &constants::attention_hopper_triton, true},
     {"attention.blackwell", &constants::attention_blackwell, true},
     {"memory", &constants::memory, true},
     {"power", &constants::power, false},

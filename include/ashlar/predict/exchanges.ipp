@@ -45,7 +45,8 @@ ASHLAR_INLINE double tensor_bytes_seconds(question const& q, double bytes, const
 ASHLAR_INLINE double tensor_seconds(question const& q, layer_work const& w, constants const& c) {
   if (q.tensor == 1) return 0;
   double const one = tensor_bytes_seconds(q, w.tensor_bytes, c) + latency_seconds(q.tensor, c);
-  return w.tensor_count * one * (stack_of(q).is_tuned ? c.tensor_exposed_tuned : c.tensor_exposed);
+  return w.tensor_count * one
+         * (stack_of(q).hides_exchanges ? c.tensor_exposed_tuned : c.tensor_exposed);
 }
 
 ASHLAR_INLINE double tokens_to_domain(feed_forward const& f, double domains) {

@@ -33,8 +33,9 @@ seconds_each_way products_seconds(question const& q, std::vector<product> const&
                                   constants const& c);
 
 // attention: scores (1 + 128 / s) (4 head / (peak x attention) + 1 / exponentials), backward 10 head.
-// Tiles of 128 on the diagonal are computed whole. Unfused, all scores, and 11 and 14 bytes of each are
-// moved (softmax, mask, dropout).
+// Of a causal mask half of the scores are counted, and tiles of 128 on the diagonal whole. Which share
+// of the peak is reached is the kernel's, on Hopper; elsewhere all fused kernels have one. Unfused, all
+// scores, and 11 and 14 bytes of each are moved (softmax, mask, dropout).
 seconds_each_way attention_seconds(question const& q, layer_work const& w, constants const& c);
 
 // bytes: moved / memory, with 8 bytes (4-bit values: 10) of each element that is turned into a low

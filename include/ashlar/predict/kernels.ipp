@@ -35,12 +35,29 @@ inline double power_share(machine const& m, constants const& c) {
   return std::pow(m.power / full, c.power);
 }
 
+// FlashAttention 2 was written for Ampere: its products are not Hopper's asynchronous ones.
+inline double hopper_attention_share(question const& q, constants const& c) {
+  stack const s = stack_of(q);
+  switch (q.attention) {
+    case attention_kernel::flash_2:
+      return c.attention_hopper_flash;
+    case attention_kernel::flash_3:
+    case attention_kernel::cudnn:
+    case attention_kernel::sdpa:
+      return c.attention_hopper;
+    default:
+      return s.is_tuned   ? c.attention_hopper
+             : s.is_plain ? c.attention_hopper_flash
+                          : c.attention_hopper_triton;
+  }
+}
+
 inline double attention_share(question const& q, constants const& c) {
   switch (q.device.like()) {
     case family::ampere:
       return c.attention_ampere;
-    case family::hopper:  // FlashAttention 2 was written for Ampere
-      return stack_of(q).is_tuned ? c.attention_hopper : c.attention_hopper_plain;
+    case family::hopper:
+      return hopper_attention_share(q, c);
     default:
       return c.attention_blackwell;
   }

@@ -27,9 +27,15 @@ enum class sharding : unsigned char { none, optimizer, gradients, full };
 // question.
 enum class program_kind : unsigned char { automatic, tuned, plain, classic };
 
-// Whether scores are written to memory between the products of attention. `automatic`: as the program
+// What computes attention. `unfused`: its scores are written to memory. `fused`: the kernel that is
+// usual in the program. `sdpa`: what PyTorch's scaled_dot_product_attention takes, cuDNN on Hopper and
+// Blackwell since it prefers that (sdp_utils.cpp, with cuDNN after 9.15). `automatic`: as the program
 // does.
-enum class attention_kernel : unsigned char { automatic, fused, unfused };
+enum class attention_kernel : unsigned char { automatic, fused, unfused, flash_2, flash_3, cudnn, sdpa };
+
+// Whether each token of norms is on one tensor rank alone: Megatron-LM's --sequence-parallel.
+// `automatic`: as the program does.
+enum class sequence_split : unsigned char { automatic, on, off };
 
 // Seconds of a stage's passes that were measured, all that they wait for included.
 struct measured_stage {
@@ -56,6 +62,7 @@ struct question {
   number_format format = number_format::bf16;
   program_kind program = program_kind::automatic;
   attention_kernel attention = attention_kernel::automatic;
+  sequence_split splits = sequence_split::automatic;
   bool dispatches_8_bits = false;  // tokens go to experts in 8 bits, and come back in 16
   // Embedding and loss count as a layer each when layers are divided into stages.
   bool counts_ends = false;

@@ -117,6 +117,8 @@ ASHLAR_INLINE void check(question const& q) {
   bool const sends_parts = q.leaves.parts != offloaded::none && !has(q.leaves.parts, offloaded::all);
   must(!(sends_parts && has(q.again, recomputation::full) && q.again_in.are_all()),
        requirement::what_leaves_is_kept, 0);
+  must(q.attention != attention_kernel::flash_3 || q.device.built == generation::hopper,
+       requirement::kernel_is_for_the_machine, 0);
 }
 
 ASHLAR_INLINE double padded_vocabulary(question const& q) {

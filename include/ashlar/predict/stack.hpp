@@ -23,8 +23,12 @@ struct stack {
   // Gradients are shared beside a pipeline: those of a virtual stage are whole only while they are
   // summed.
   bool sums_in_shards = false;
-  // Each token of norms is on one tensor rank: the default since full recomputation went out of use.
+  // Each token of norms is on one tensor rank: always in Megatron-Core's recipes and beside FSDP, and in
+  // older programs since full recomputation went out of use.
   bool splits_sequences = false;
+  // Gathers and scatters of tensor ranks go beside products. Megatron-Core can do that only where
+  // sequences are split (--tp-comm-overlap, megatron/training/arguments.py).
+  bool hides_exchanges = false;
 };
 
 // What programs do in such a run.

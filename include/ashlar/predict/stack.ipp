@@ -52,7 +52,10 @@ ASHLAR_INLINE stack stack_of(question const& q) {
   s.writes_scores = q.attention == attention_kernel::automatic
                         ? s.is_classic
                         : q.attention == attention_kernel::unfused;
-  s.splits_sequences = q.tensor > 1 && !(q.again == recomputation::full && !s.is_sharded);
+  bool const usual = s.is_tuned || s.is_sharded || q.again != recomputation::full;
+  s.splits_sequences =
+      q.tensor > 1 && (q.splits == sequence_split::automatic ? usual : q.splits == sequence_split::on);
+  s.hides_exchanges = s.is_tuned && s.splits_sequences;
   return s;
 }
 

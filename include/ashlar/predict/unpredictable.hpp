@@ -35,6 +35,7 @@ enum class requirement : unsigned char {
   host_is_known,                   // something leaves, and the machine does not say what its host takes
   what_leaves_is_kept,             // parts of layers leave, and all layers are run again whole
   schedule_trains_alone,           // it has no backward, runs forwards again, or does other work
+  kernel_is_for_the_machine,       // FlashAttention 3 is Hopper's
 };
 
 // Thrown where there is no prediction.

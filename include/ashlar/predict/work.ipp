@@ -97,10 +97,14 @@ class worker {
     add_product(tokens_, ((m.has_gate ? 2 : 1) * n + 2 * g) * d / tensor_, hidden_);
     add_product(tokens_, hidden_, n * d / tensor_);
     add_scores(m, d, d);
-    double const rotated = 4 * tokens_ * (n + g) * d / tensor_;  // and one copy
+    double const rotated = rotation_moves() * tokens_ * (n + g) * d / tensor_;
     move(rotated, rotated);
     w_.context_bytes = 2 * 2 * tokens_ * g * d / tensor_;
   }
+
+  // Reads and writes of each element of queries and keys: one kernel and a copy. A plain program has a
+  // kernel for each step, in 32 bits: cast (3), product with sines and cosines (4), cast back (3), copy.
+  double rotation_moves() const { return stack_.is_plain ? 12 : 4; }
 
   double rows() const { return stack_.splits_sequences ? tokens_ / tensor_ : tokens_; }
 

@@ -2,6 +2,8 @@
 // First, so that it needs nothing before it.
 
 #include "predicted_runs.hpp"
+#include <ashlar/predict/stack.hpp>
+#include <ashlar/predict/work.hpp>
 
 #include <doctest/doctest.h>
 
@@ -20,6 +22,44 @@ TEST_CASE("exchanges: tensor ranks in one domain, and in several") {
         == doctest::Approx(1e9 / (0.5 * 400e9) + 1e9 / (0.5 * 8 * 50e9)));
   q.device.domain = 72;
   CHECK(tensor_bytes_seconds(q, 1e9, c) == doctest::Approx(1e9 / (0.5 * 400e9)));
+}
+
+TEST_CASE("exchanges: Megatron-Core hides those of tensor ranks only where these split sequences") {
+  constants c = round_constants();
+  c.tensor_exposed = 0.8;
+  c.tensor_exposed_tuned = 0.2;
+  question q = asked(dense_model(4));
+  q.tensor = 4;
+  q.data = 2;
+  auto const seconds = [&](program_kind program, sequence_split splits) {
+    q.program = program;
+    q.splits = splits;
+    return tensor_seconds(q, work_of(q, q.model.kinds[0]), c);
+  };
+  double const off = seconds(program_kind::tuned, sequence_split::off);
+  CHECK(seconds(program_kind::tuned, sequence_split::on) == doctest::Approx(0.25 * off));
+  CHECK(seconds(program_kind::plain, sequence_split::off) == off);
+  CHECK(seconds(program_kind::plain, sequence_split::on) == off);
+  // As programs do it: older ones not where layers run again whole.
+  for (recomputation again : {recomputation::none, recomputation::full}) {
+    q.again = again;
+    bool const is_whole = again == recomputation::full;
+    for (program_kind program : {program_kind::plain, program_kind::classic, program_kind::tuned}) {
+      q.program = program;
+      q.splits = sequence_split::automatic;
+      CHECK(stack_of(q).splits_sequences == (program == program_kind::tuned || !is_whole));
+      q.splits = is_whole ? sequence_split::on : sequence_split::off;
+      CHECK(stack_of(q).splits_sequences == is_whole);
+    }
+  }
+  q.again = recomputation::none;
+  q.program = program_kind::plain;
+  // Where they do not, every rank has the norms of all tokens.
+  q.splits = sequence_split::on;
+  double const split = work_of(q, q.model.kinds[0]).forward_bytes;
+  q.splits = sequence_split::off;
+  CHECK(work_of(q, q.model.kinds[0]).forward_bytes - split
+        == doctest::Approx(2 * 2 * 5 * 1024.0 * (2048 - 2048 / 4)));
 }
 
 TEST_CASE("exchanges: a transfer is as it was measured, if it was") {

@@ -36,4 +36,54 @@ TEST_CASE("kernels: boards with less power run products slower, on Hopper") {
   CHECK(product_rate(m, number_format::bf16, c) == 500e12);
 }
 
+TEST_CASE("kernels: attention by its kernel, where the machine tells them apart") {
+  constants c = round_constants();
+  c.attention_hopper = 0.64;
+  c.attention_hopper_flash = 0.32;
+  c.attention_hopper_triton = 0.16;
+  question q = asked(dense_model(1));
+  auto const seconds = [&](attention_kernel kernel) {
+    q.attention = kernel;
+    check(q);
+    return attention_seconds(q, work_of(q, q.model.kinds[0]), c).forward;
+  };
+  // Half of 2048 x 2048 scores of 16 heads of 64, a tile of 128 on the diagonal whole.
+  double const scores = 16 * 2048 * 2049.0 / 2 * (1 + 128 / 2048.0);
+  double const exponentials = scores / 4e12, products = scores * 4 * 64 / 1000e12;
+  q.program = program_kind::tuned;
+  CHECK(seconds(attention_kernel::flash_2)
+        == doctest::Approx(products / 0.32 + exponentials).epsilon(1e-3));
+  for (attention_kernel fast :
+       {attention_kernel::flash_3, attention_kernel::cudnn, attention_kernel::sdpa,
+        attention_kernel::fused, attention_kernel::automatic})
+    CHECK(seconds(fast) == doctest::Approx(products / 0.64 + exponentials).epsilon(1e-3));
+  // What each program takes of its own.
+  q.program = program_kind::plain;
+  CHECK(seconds(attention_kernel::automatic) == seconds(attention_kernel::flash_2));
+  CHECK(seconds(attention_kernel::sdpa) < seconds(attention_kernel::automatic));
+  q.program = program_kind::automatic;
+  q.shares = sharding::full;
+  CHECK(seconds(attention_kernel::automatic)
+        == doctest::Approx(products / 0.16 + exponentials).epsilon(1e-3));
+  // Elsewhere one constant stands for all; and what was written for Hopper does not run.
+  for (generation built : {generation::ampere, generation::blackwell}) {
+    q.device.built = built;
+    CHECK(seconds(attention_kernel::flash_2) == seconds(attention_kernel::cudnn));
+    CHECK_THROWS_AS(seconds(attention_kernel::flash_3), unpredictable);
+  }
+}
+
+TEST_CASE("kernels: a plain program rotates queries and keys in kernels of 32 bits") {
+  question q = asked(dense_model(1));
+  auto const moved = [&](program_kind program) {
+    q.program = program;
+    layer l = q.model.kinds[0];
+    l.feed.kind = feed_forward_kind::none;
+    return work_of(q, l).forward_bytes;
+  };
+  // 8 reads and writes of 16 bits more, of 16 heads of queries and 8 of keys.
+  CHECK(moved(program_kind::plain) - moved(program_kind::tuned)
+        == doctest::Approx(2 * 8 * 2048.0 * (16 + 8) * 64));
+}
+
 }  // namespace ashlar::predict::testing
