@@ -4,13 +4,17 @@
 usage: framework_files.py ASHLAR
 
 With megatron-core: its parser reads the layouts, and its configuration has the sizes of the model and of the run. With torchtitan: its parser
-reads the arguments, and its stages have all modules of the model once. Skipped (77) if neither is installed.
+reads the arguments, and its stages have all modules of the model once. With megatron-bridge, whose Transformer Engine may be missing: its
+providers and configurations take the fields. With deepspeed: its configuration reads the file. Skipped (77) if none is installed.
 """
+import importlib.machinery
+import importlib.util
 import json
 import shlex
 import subprocess
 import sys
 import tempfile
+import unittest.mock
 from pathlib import Path
 
 ASHLAR = sys.argv[1]
@@ -150,9 +154,73 @@ def check_torchtitan(folder):
     assert refused.returncode != 0
 
 
+class AnyModule:
+    """Finds Transformer Engine, which is built for a GPU: modules that have every name. No field of a configuration comes from it."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("transformer_engine", "transformer_engine_torch"):
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec):
+        module = unittest.mock.MagicMock(__path__=[], __spec__=spec, __version__="2.12.0")
+        module.__name__ = spec.name
+        return module
+
+    def exec_module(self, module):
+        pass
+
+
+def check_bridge(folder):
+    import yaml
+    from megatron.bridge.models import GPTModelProvider
+    from megatron.bridge.models.mla_provider import MLAModelProvider
+    from megatron.bridge.training.config import DistributedDataParallelConfig, OptimizerConfig, TrainingConfig
+
+    sections = {"train": TrainingConfig, "ddp": DistributedDataParallelConfig, "optimizer": OptimizerConfig}
+    for asked, fixed, provider in ((DENSE, "tensor=8,pipeline=8,chunks=1,sharding=optimizer", GPTModelProvider),
+                                   (FEW, "tensor=8,sharding=optimizer", GPTModelProvider),
+                                   (DEEP, "tensor=1,pipeline=16,expert=16,chunks=2,sharding=optimizer", MLAModelProvider)):
+        chosen, text = plan(asked, fixed, "megatron-bridge", folder)
+        written = yaml.safe_load(text)
+        for section, fields in written.items():
+            known = {**sections, "model": provider}[section].__dataclass_fields__
+            assert not set(fields) - set(known), (section, set(fields) - set(known))
+        model = provider(**{key: value for key, value in written["model"].items() if not key.startswith("cpu_offloading")})
+        assert (model.tensor_model_parallel_size, model.pipeline_model_parallel_size) == (chosen["tensor"], chosen["pipeline"])
+        TrainingConfig(**written["train"])
+        OptimizerConfig(**written.get("optimizer", {}))
+
+
+def check_deepspeed(folder):
+    from deepspeed.runtime.config import DeepSpeedConfig
+
+    def read(written, data):
+        # Without processes it takes one rank: the batch of one, then.
+        one = {**written, "train_batch_size": written["train_batch_size"] // data}
+        return DeepSpeedConfig(one)
+
+    for asked, fixed in ((DENSE, "tensor=8,pipeline=4,chunks=1,sharding=optimizer,recompute=full"), (FEW, "tensor=8,sharding=optimizer,offload-optimizer=true"),
+                         (DENSE, "tensor=8,pipeline=1,sharding=full,recompute=full")):
+        chosen, text = plan(asked, fixed, "deepspeed", folder)
+        written = json.loads(text)
+        config = read(written, chosen["data"])
+        assert config.train_micro_batch_size_per_gpu == chosen["micro_batch"]
+        assert config.zero_optimization_stage == {"optimizer": 1, "full": 3}[chosen["sharding"]]
+        assert (config.zero_config.offload_optimizer is not None) == bool(chosen.get("offload_optimizer"))
+        for wrong in ({"zero_optimization": {"stage": 4}}, {"gradient_accumulation_steps": written["gradient_accumulation_steps"] + 1}):
+            try:
+                read({**written, **wrong}, chosen["data"])
+            except (AssertionError, ValueError):
+                continue
+            raise AssertionError(f"DeepSpeed takes {wrong}")
+
+
 def main():
     checked = 0
-    for name, check in (("megatron.core", check_megatron), ("torchtitan", check_torchtitan)):
+    if importlib.util.find_spec("transformer_engine") is None:
+        sys.meta_path.append(AnyModule())
+    for name, check in (("megatron.core", check_megatron), ("torchtitan", check_torchtitan), ("megatron.bridge", check_bridge),
+                        ("deepspeed", check_deepspeed)):
         try:
             __import__(name)
         except ImportError as error:
