@@ -35,7 +35,9 @@ struct config {
   bool tied = false;     // whether the head uses the embedding's matrix
   int experts = 0;       // in place of each MLP; 0: none
   int chosen = 2;        // of them for each token
-  double balance = 0.01;  // weight of the loss that spreads tokens over experts, summed over blocks
+  double balance = 0.01;    // weight of the loss that spreads tokens over experts, summed over blocks
+  bool predicts = false;    // whether the last stage also has a prediction layer (prediction.hpp)
+  double prediction = 0.3;  // weight of its loss
 
   static constexpr int most_experts = 64, most_chosen = 8;
 
@@ -107,6 +109,16 @@ inline void require_valid(config const& shape) {
     throw std::invalid_argument("an embedding cannot be tied to a head where one of them is in shards");
   }
   at_least(shape.data_ranks, 1, "data-parallel ranks");
+  if (shape.predicts) {
+    if (!shape.tied) {
+      throw std::invalid_argument(
+          "a prediction layer reads the embedding where the head is: it needs the two tied");
+    }
+    if (shape.experts > 0) throw std::invalid_argument("a prediction layer has no experts");
+    if (shape.context < 2) {
+      throw std::invalid_argument("a prediction layer needs at least 2 tokens of context");
+    }
+  }
   at_least(shape.experts, 0, "experts");
   if (shape.experts > 0) {
     if (shape.last_sequences > 0) {
@@ -156,6 +168,9 @@ struct stage_shape {
   constexpr bool is_shard() const { return shard >= 0; }
   constexpr bool is_input_shard() const { return input_shard >= 0; }
   constexpr bool has_norm() const { return last || feeds_shards; }
+  constexpr bool predicts() const { return last && model.predicts; }
+  // Tokens of a step of one rank that have one after the next.
+  constexpr int predicted_tokens() const { return tokens / model.context * (model.context - 1); }
   // Whether it has the embedding's tokens, some of them or its places.
   constexpr bool has_embedding() const { return first || fed_by_shards || is_input_shard(); }
   // Those of its part of the head, and of its part of the embedding.

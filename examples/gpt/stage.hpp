@@ -7,6 +7,7 @@
 #include "head.hpp"
 #include "layer_norm.hpp"
 #include "loss.hpp"
+#include "prediction.hpp"
 #include "tensor.hpp"
 
 #include <algorithm>
@@ -25,6 +26,7 @@ struct stage_parameters {
   repeated<block<Scalar>, Scalar, config> blocks;
   layer_norm<Scalar> norm;  // last stage, or the last before the shards of the head
   gpt::head<Scalar> head;   // last stage, or its part of a shard
+  repeated<prediction_layer<Scalar>, Scalar, config> prediction;  // last stage of a model that has one
 
   stage_parameters(carver<Scalar>& from, stage_shape const& shape, matrix<Scalar> const& tied = {})
       : embedding(shape.has_embedding() ? gpt::embedding<Scalar>(
@@ -34,7 +36,8 @@ struct stage_parameters {
         norm(shape.has_norm() ? layer_norm<Scalar>(from, shape.model.width) : layer_norm<Scalar>()),
         head(shape.last || shape.is_shard()
                  ? gpt::head<Scalar>(from, shape.model, tied, shape.head_tokens())
-                 : gpt::head<Scalar>()) {}
+                 : gpt::head<Scalar>()),
+        prediction(from, shape.model, shape.predicts() ? 1 : 0) {}
 
   // Calls f(tensor_description, matrix) for each tensor of the stage's own, in an order and under names
   // that do not depend on how the model is cut into stages.
@@ -46,6 +49,7 @@ struct stage_parameters {
     }
     if (shape.has_norm()) norm.visit("norm", f);
     if (shape.last || shape.is_shard()) head.visit("head", shape.model, f);
+    if (shape.predicts()) prediction[0].visit(shape.model.blocks, f);
   }
 };
 
@@ -56,6 +60,7 @@ struct stage_gradients {
   repeated<block_gradients<Scalar>, Scalar, config> blocks;
   matrix<Scalar> norm;  // where the final norm is: rows x width
   matrix<Scalar> head;  // last stage only: rows x vocabulary
+  repeated<prediction_gradients<Scalar>, Scalar, config> prediction;
 
   // `room`: the blocks whose gradients are kept at once.
   stage_gradients(carver<Scalar>& from, stage_shape const& shape, int room)
@@ -63,7 +68,8 @@ struct stage_gradients {
                                         : matrix<Scalar>()),
         blocks(from, shape.model, room),
         norm(shape.has_norm() ? from.take(shape.model.rows(), shape.model.width) : matrix<Scalar>()),
-        head(shape.last ? from.take(shape.model.rows(), vocabulary) : matrix<Scalar>()) {}
+        head(shape.last ? from.take(shape.model.rows(), vocabulary) : matrix<Scalar>()),
+        prediction(from, shape.model, shape.predicts() ? 1 : 0) {}
   stage_gradients(carver<Scalar>& from, stage_shape const& shape)
       : stage_gradients(from, shape, shape.blocks) {}
 };
@@ -74,7 +80,8 @@ struct stage_stash {
   repeated<block_stash<Scalar>, Scalar, config> blocks;
   layer_norm_stash<Scalar> norm;  // where the final norm is
   matrix<Scalar> probabilities;   // last stage only: rows x vocabulary
-  matrix<Scalar> stream;          // rows x width: the residual stream, then its gradient
+  repeated<prediction_stash<Scalar>, Scalar, config> prediction;
+  matrix<Scalar> stream;  // rows x width: the residual stream, then its gradient
   block_scratch<Scalar> scratch;
   // A fused backward uses up the gradients of a block before it makes the next: room for one block is
   // enough.
@@ -85,6 +92,7 @@ struct stage_stash {
         norm(shape.has_norm() ? layer_norm_stash<Scalar>(from, shape.model.rows(), shape.model.width)
                               : layer_norm_stash<Scalar>()),
         probabilities(shape.last ? from.take(shape.model.rows(), vocabulary) : matrix<Scalar>()),
+        prediction(from, shape.model, shape.predicts() ? 1 : 0),
         stream(from.take(shape.model.rows(), shape.model.width)),
         scratch(from, shape.model),
         gradients(from, shape, std::min(shape.blocks, 1)) {}
@@ -98,13 +106,18 @@ std::size_t elements_of(stage_shape const& shape) {
   return measure.used();
 }
 
+struct stage_losses {
+  double next = 0;        // token
+  double after_next = 0;  // of the prediction layer, if there is one
+};
+
 // From the input (rows x width; unused by the first stage; after shards of the embedding their sum, in
 // the stream) to the output (unused by the last). Returns
-// the loss of the micro-batch at the last stage, else 0.
+// the losses of the micro-batch at the last stage, else 0.
 template <class Scalar>
-double stage_forward(stage_shape const& shape, stage_parameters<Scalar const> const& weights,
-                     stage_stash<Scalar> const& stash, std::span<token const> inputs,
-                     std::span<token const> targets, Scalar const* input, Scalar* output) {
+stage_losses stage_forward(stage_shape const& shape, stage_parameters<Scalar const> const& weights,
+                           stage_stash<Scalar> const& stash, std::span<token const> inputs,
+                           std::span<token const> targets, Scalar const* input, Scalar* output) {
   std::size_t const size = stash.stream.size();
   if (!shape.first && input != stash.stream.data) std::copy_n(input, size, stash.stream.data);
   if (shape.has_embedding()) weights.embedding.forward(inputs, stash.stream);
@@ -114,9 +127,13 @@ double stage_forward(stage_shape const& shape, stage_parameters<Scalar const> co
   if (shape.has_norm()) weights.norm.forward(stash.stream, stash.norm);
   if (output != nullptr)
     std::copy_n(shape.has_norm() ? stash.norm.output.data : stash.stream.data, size, output);
-  if (!shape.last) return 0;
+  if (!shape.last) return {};
   weights.head.forward(stash.norm.output, stash.probabilities);
-  return cross_entropy(stash.probabilities, targets);
+  stage_losses losses{cross_entropy(stash.probabilities, targets)};
+  if (shape.predicts())
+    losses.after_next = weights.prediction[0].forward(shape.model, weights.head, stash.prediction[0],
+                                                      targets, stash.stream);
+  return losses;
 }
 
 // How many tokens of a micro-batch each expert got.
@@ -164,12 +181,21 @@ void stage_backward(stage_shape const& shape, backward_parts parts,
     if (shape.has_norm()) {
       std::fill_n(stash.stream.data, size, Scalar{});
       weights.norm.backward_input(stash.norm, gradients.norm, stash.stream, stash.scratch.row.data);
+      if (shape.predicts())
+        weights.prediction[0].backward_input(shape.model, weights.head, stash.prediction[0],
+                                             gradients.prediction[0], stash.scratch, targets,
+                                             loss_scale * static_cast<Scalar>(shape.model.prediction)
+                                                 / (static_cast<Scalar>(shape.predicted_tokens())
+                                                    * static_cast<Scalar>(shape.model.data_ranks)),
+                                             stash.stream);
     } else {
       std::copy_n(up, size, stash.stream.data);
     }
   }
   if (parts.weight && shape.last) sum.head.backward_weight(stash.norm.output, gradients.head);
   if (parts.weight && shape.has_norm()) sum.norm.backward_weight(stash.norm, gradients.norm);
+  if (parts.weight && shape.predicts())
+    sum.prediction[0].backward_weight(sum.head, stash.prediction[0], gradients.prediction[0], targets);
   for (int i = shape.blocks - 1; i >= 0; --i) {
     auto const kept = stash.blocks[i];
     auto const made = gradients.blocks[gradients.blocks.size() == shape.blocks ? i : 0];

@@ -38,6 +38,7 @@ class worker : public shard_worker<Scalar> {
       : shard_worker<Scalar>(of, seed, std::move(site)),
         balance_losses_(static_cast<std::size_t>(of.micro_batches) * blocks(), 0.0),
         loads_(balance_losses_.size() * static_cast<std::size_t>(of.experts), 0.0),
+        prediction_losses_(of.predicts ? static_cast<std::size_t>(of.micro_batches) : 0, 0.0),
         values_(of, std::move(work)) {}
 
   using shard_worker<Scalar>::weights;
@@ -47,6 +48,9 @@ class worker : public shard_worker<Scalar> {
   // stages that are not here.
   std::span<double const> balance_losses() const { return balance_losses_; }
   std::span<double const> expert_loads() const { return loads_; }
+  // The loss of the prediction layer, by micro-batch: the mean over its tokens that have one after the
+  // next, in nats. Empty without one.
+  std::span<double const> prediction_losses() const { return prediction_losses_; }
 
   // --- What the engine calls for a pass
   // -----------------------------------------------------------------------------------
@@ -100,9 +104,11 @@ class worker : public shard_worker<Scalar> {
       std::copy_n(input, at(f.what.stage).on(f.what.micro_batch).input_size, data(f.checkpoint));
     }
     if (shape.is_shard()) return this->run_shard_forward(f, input);
-    double const loss = run_forward(f, input, shape.last ? nullptr : data(f.outputs[0]));
+    stage_losses const losses = run_forward(f, input, shape.last ? nullptr : data(f.outputs[0]));
     if (!loads_.empty()) count(f.stash, f.what.stage, loads_of(f.what.micro_batch));
-    if (shape.last) losses_[static_cast<std::size_t>(f.what.micro_batch)] = loss;
+    if (shape.last) losses_[static_cast<std::size_t>(f.what.micro_batch)] = losses.next;
+    if (shape.predicts())
+      prediction_losses_[static_cast<std::size_t>(f.what.micro_batch)] = losses.after_next;
   }
 
   void recompute(auto&, ashlar::frame const& f) {
@@ -194,7 +200,7 @@ class worker : public shard_worker<Scalar> {
     return b;
   }
 
-  double run_forward(ashlar::frame const& f, Scalar const* input, Scalar* output) {
+  stage_losses run_forward(ashlar::frame const& f, Scalar const* input, Scalar* output) {
     sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
     auto const stash = this->template laid_out<stage_stash<Scalar>>(s, f.stash, s.stash_size);
     return stage_forward<Scalar>(s.shape, weights_for(f), stash,
@@ -221,8 +227,9 @@ class worker : public shard_worker<Scalar> {
         std::copy_n(data(f.outputs[0]), s.input_size, data(f.outputs[i]));
   }
 
-  std::vector<double> balance_losses_;  // by micro-batch and block
-  std::vector<double> loads_;           // by micro-batch, block and expert
+  std::vector<double> balance_losses_;     // by micro-batch and block
+  std::vector<double> loads_;              // by micro-batch, block and expert
+  std::vector<double> prediction_losses_;  // by micro-batch
   batch_values<Scalar> values_;
 };
 

@@ -51,6 +51,7 @@ class worker : public parameters<T> {
     require_attention(shape.head_width());
     if (shape.shards + shape.input_shards > 0)
       throw std::invalid_argument("on GPUs, embedding and head are whole on one device each");
+    if (shape.predicts) throw std::invalid_argument("on GPUs, there is no prediction layer");
     if (shape.last_sequences > 0) throw std::invalid_argument("on GPUs, micro-batches are of one size");
     for (int i = 0; i < shape.stages; ++i) stages_.emplace_back(gpt::shape_of(shape, i));
     scratch_.resize(index(this->where().devices()));

@@ -139,4 +139,7 @@ TEST_CASE("gpt_cuda: what does not fit is refused") {
   gpt::config in_shards = tiny(2);
   in_shards.shards = 1;
   CHECK_THROWS_AS(gpt_cuda::worker<float>(in_shards, 3), std::invalid_argument);
+  gpt::config predicting = tied(tiny(2));
+  predicting.predicts = true;
+  CHECK_THROWS_AS(gpt_cuda::worker<float>(predicting, 3), std::invalid_argument);
 }

@@ -41,7 +41,9 @@ std::vector<parameter> some_of(gpt::worker<double>& w) {
 double trained_loss(gpt::worker<double> const& w) {
   double sum = 0;
   for (double loss : w.balance_losses()) sum += loss;
-  return w.loss() + w.shape().balance * sum / w.shape().micro_batches;
+  double const predicted =
+      w.shape().predicts ? mean_loss(w.shape(), w.prediction_losses()) * w.shape().prediction : 0;
+  return w.loss() + w.shape().balance * sum / w.shape().micro_batches + predicted;
 }
 
 void check_gradients(gpt::config const& shape) {
@@ -94,6 +96,21 @@ TEST_CASE("gradients agree with finite differences") {
   }
   SUBCASE("one stage, tied") { check_gradients(gpt_test::tied(gpt_test::tiny(1))); }
   SUBCASE("two stages, tied") { check_gradients(gpt_test::tied(gpt_test::tiny(2))); }
+  SUBCASE("one stage with a prediction layer") {
+    check_gradients(gpt_test::predicting(gpt_test::tiny(1)));
+  }
+  SUBCASE("three stages with a prediction layer") {
+    check_gradients(gpt_test::predicting(gpt_test::tiny(3)));
+  }
+  SUBCASE("no blocks but that of the prediction layer") {
+    check_gradients(gpt_test::predicting(gpt_test::tiny(2, 0)));
+  }
+  SUBCASE("a prediction layer, the last micro-batch shorter") {
+    gpt::config shape = gpt_test::predicting(gpt_test::tiny(2));
+    shape.sequences = 3;
+    shape.last_sequences = 1;
+    check_gradients(shape);
+  }
   SUBCASE("three stages, tied") { check_gradients(gpt_test::tied(gpt_test::tiny(3))); }
 }
 

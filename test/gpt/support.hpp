@@ -42,6 +42,13 @@ inline gpt::config tied(gpt::config shape) {
   return shape;
 }
 
+// With a prediction layer whose loss counts.
+inline gpt::config predicting(gpt::config shape) {
+  shape.tied = shape.predicts = true;
+  shape.prediction = 0.7;
+  return shape;
+}
+
 // A text with some structure: words of a few letters.
 inline std::vector<gpt::token> text(std::size_t size) {
   std::vector<gpt::token> bytes(size);

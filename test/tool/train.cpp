@@ -326,3 +326,31 @@ TEST_CASE("train: stages in another order than the layers of a GPT are refused")
   std::ofstream(file) << schedule;
   all_refused({{"train --steps 1 --schedule " + file + tiny + corpus(), "not a chain"}});
 }
+
+TEST_CASE("train has a prediction layer in the last stage, bit by bit, and its checkpoints do") {
+  std::string const folder = fresh_folder("predicting");
+  std::string const line = "train --verify --tie-embeddings --prediction-layer" + tiny + corpus();
+  for (char const* how :
+       {" --schedule 1f1b -p 2 -m 4", " --schedule v-half -p 2 -m 4", " --schedule chimera -p 2 -m 2",
+        " --schedule zb-h1 -p 2 -m 3 --data-ranks 2 --sharding full --prediction-weight 0.5",
+        " --schedule 1f1b-recompute -p 2 -m 2 --offload 50"}) {
+    tool_result const r = run_tool(line + " --steps 2" + how);
+    CAPTURE(how);
+    CAPTURE(r.err);
+    CHECK(r.code == 0);
+    CHECK(contains(r.out, "bitwise equal to the sequential model's"));
+    CHECK(contains(r.out, "prediction layer: loss "));
+  }
+  REQUIRE(run_tool(line + " --schedule 1f1b -p 1 -m 4 --steps 2 --save " + folder).code == 0);
+  tool_result const on = run_tool(line + " --schedule zb-h1 -p 2 -m 4 --steps 3 --resume " + folder);
+  CHECK(on.code == 0);
+  CHECK(contains(on.out, "resumed after 2 steps"));
+  std::string const other =
+      "train --steps 3 --tie-embeddings --schedule 1f1b -p 1 -m 4 --resume " + folder + tiny + corpus();
+  all_refused({{other, "--prediction-layer is false here, and true in '"},
+               {"train --prediction-layer" + tiny + corpus(), "it needs the two tied"},
+               {"train --prediction-weight 1" + tiny + corpus(),
+                "--prediction-weight has no effect without --prediction-layer"},
+               {"train --backend cuda --tie-embeddings --prediction-layer" + tiny + corpus(),
+                "--prediction-layer is for --backend host and mpi"}});
+}

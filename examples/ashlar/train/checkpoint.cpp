@@ -88,6 +88,7 @@ void require_same_training(checkpoint const& c, checkpoint_identity const& now) 
   same("--heads", now.heads, c.identity.heads);
   same("--context", now.context, c.identity.context);
   same("--tie-embeddings", now.tied, c.identity.tied);
+  same("--prediction-layer", now.predicts, c.identity.predicts);
   same("--experts", now.experts, c.identity.experts);
   same("--precision", now.precision, c.identity.precision);
   same("--seed", now.seed, c.identity.seed);

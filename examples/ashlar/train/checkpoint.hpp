@@ -15,6 +15,7 @@ namespace tool {
 struct checkpoint_identity {
   int blocks = 0, width = 0, heads = 0, context = 0;
   bool tied = false;
+  bool predicts = false;
   int experts = 0;
   std::string precision;
   std::uint64_t seed = 0;

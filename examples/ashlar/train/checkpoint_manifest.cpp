@@ -33,6 +33,7 @@ json json_of(checkpoint const& c) {
             {"heads", c.identity.heads},
             {"context", c.identity.context},
             {"tied", c.identity.tied},
+            {"prediction_layer", c.identity.predicts},
             {"experts", c.identity.experts},
             {"precision", c.identity.precision}}},
           {"text", {{"bytes", c.identity.text_bytes}, {"crc32", c.identity.text_crc32}}},
@@ -60,6 +61,7 @@ checkpoint checkpoint_from(json const& value) {
   model.at("heads").get_to(c.identity.heads);
   model.at("context").get_to(c.identity.context);
   model.at("tied").get_to(c.identity.tied);
+  c.identity.predicts = model.value("prediction_layer", false);
   c.identity.experts = model.value("experts", 0);
   model.at("precision").get_to(c.identity.precision);
   value.at("text").at("bytes").get_to(c.identity.text_bytes);

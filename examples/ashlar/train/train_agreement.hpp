@@ -34,6 +34,8 @@ inline std::string agreed_options(training const& t) {
   add("--context", id.context);
   add("--sequences", o.model.sequences);
   add("--last-sequences", o.model.last_sequences);
+  add("--prediction-layer", id.predicts);
+  add("--prediction-weight", o.model.prediction);
   add("--experts", id.experts);
   add("--precision", o.precision);
   add("--verify", o.verify);

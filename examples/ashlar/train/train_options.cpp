@@ -28,6 +28,10 @@ void add_training_options(CLI::App& command, train_options& o) {
   add_sharing_options(command, o.lowering);
   add_order_options(command, o.lowering);
   add_tying_option(command, o.lowering);
+  command.add_flag("--prediction-layer", o.model.predicts,
+                   "let the last stage also predict the token after the next one, from its stream and "
+                   "the next token; needs --tie-embeddings");
+  number("--prediction-weight", o.model.prediction, 0.0, 1e3, "weight of the loss of that");
   add_offload_option(command, o.host);
   add_word(command, "--offload-folder", o.offload_folder,
            "folder whose disk takes what leaves, in files that are gone when the training ends; else "

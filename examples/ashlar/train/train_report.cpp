@@ -163,6 +163,9 @@ void conclude(training const& t, train_report const& r, train_end const& end) {
     fmt::print("verified: losses and gradients of {} {} the sequential model's\n",
                counted(r.verified, "step"),
                end.tolerance > 0 ? fmt::format("within {} of", end.tolerance) : "bitwise equal to");
+  if (r.prediction_loss)
+    fmt::print("prediction layer: loss {:.3f} nats a byte at last, of the byte after the next one\n",
+               *r.prediction_loss);
   fmt::print(
       "loss {:.3f} nats a byte at first, {:.3f} at last, {:.3f} on held-out text; unigram entropy of "
       "the "

@@ -23,6 +23,7 @@ struct simulated_step {
 struct train_report {
   double first_loss = 0, mean_loss = 0;               // the latter a running mean
   double mean_step_ms = 0;                            // likewise
+  std::optional<double> prediction_loss = {};         // of the last step, of its prediction layer
   int verified = 0, skipped = 0, counted_losses = 0;  // steps
   std::vector<double> step_ms = {};                   // of each step with the program that it has now
   simulated_step predicted = {};                      // see predict(); 0: not yet

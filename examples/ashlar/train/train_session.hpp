@@ -277,6 +277,18 @@ class train_session {
     return invalid;
   }
 
+  // Of the last step, over all ranks.
+  double prediction_loss() {
+    std::vector<double> all = all_.prediction_losses();
+    all_.unite(all);
+    double sum = 0;
+    for (int rank = 0; rank < t_.shape.data_ranks; ++rank)
+      sum += mean_loss(t_.shape,
+                       std::span(all).subspan(static_cast<std::size_t>(rank * t_.shape.micro_batches),
+                                              static_cast<std::size_t>(t_.shape.micro_batches)));
+    return sum / t_.shape.data_ranks;
+  }
+
   int finish(int steps, double seconds) {
     std::string const trace = o_.trace.empty() ? "" : trace_of(t_.program.view(), reported_times());
     if (steps > 0) {
@@ -286,6 +298,7 @@ class train_session {
       if (t_.program.offloads)
         report_.held = peaks_of(
             t_, [this](ashlar::value_key key) { return all_.layout(key); }, reported_times());
+      if (t_.shape.predicts) report_.prediction_loss = prediction_loss();
       train_report const sofar = report_;
       // The losses of a step whose gradient is never used.
       double const held_out = step(t_.text.validation(), 0, {{.rate = 0}, false}).loss;

@@ -98,6 +98,16 @@ class team {
     }
     return all;
   }
+  // ... the losses of prediction layers, by rank and micro-batch, ...
+  std::vector<double> prediction_losses() const {
+    std::vector<double> all;
+    for (std::unique_ptr<worker> const& w : workers_) {
+      std::span<double const> const own = w ? w->prediction_losses() : std::span<double const>();
+      all.insert(all.end(), own.begin(), own.end());
+      all.resize(static_cast<std::size_t>(&w - workers_.data() + 1) * micro_batches_, 0.0);
+    }
+    return all;
+  }
   // ... and the squares of the gradient.
   virtual gpt::exact_sum squares() const {
     gpt::exact_sum sum;

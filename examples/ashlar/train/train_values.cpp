@@ -58,6 +58,8 @@ void require_value_options(train_options const& o) {
   bool const values = o.model.experts > 0 || o.clip || o.loss_scale > 0;
   if (o.backend == "cuda" && values)
     throw usage_error("--experts, --clip-micro-batches and --loss-scale are for --backend host and mpi");
+  if (o.backend == "cuda" && o.model.predicts)
+    throw usage_error("--prediction-layer is for --backend host and mpi");
   if (o.clip && o.input_shards)
     throw usage_error("--clip-micro-batches and --input-shards do not go together");
   if (o.clip && o.loss_scale > 0)

@@ -89,6 +89,7 @@ checkpoint_identity identity_of(train_options const& o, gpt::config const& shape
           .heads = shape.heads,
           .context = shape.context,
           .tied = shape.tied,
+          .predicts = shape.predicts,
           .experts = shape.experts,
           .precision = o.precision == "bf16" ? "float" : o.precision,  // of the weights
           .seed = o.seed,
