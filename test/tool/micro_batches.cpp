@@ -119,6 +119,17 @@ TEST_CASE("passes that take no time") {
         == 4 * 3);
 }
 
+TEST_CASE("no pass takes time: every command has an answer") {
+  std::string const nothing = " -p 2 -m 3 --forward 0 --backward-input 0 --backward-weight 0";
+  for (char const* command : {"emit zb-h1", "simulate zb-h1", "search --placement linear"})
+    CHECK(json_of(command + nothing)["makespan"] == 0);
+  for (char const* command : {"show zb-h1", "check zb-h1", "compare zb-h1 1f1b", "frontier",
+                              "emit zb-h1 --as svg", "emit zb-h1 --as html", "emit zb-h1 --as trace"})
+    CHECK(run_tool(command + nothing).code == 0);
+  for (nlohmann::json const& part : json_of("frontier" + nothing))
+    for (nlohmann::json const& row : part["published"]) CHECK(row["least_overhead_span"] == 0);
+}
+
 TEST_CASE("an order of micro-batches: search and show") {
   std::string const size = " -p 2 -m 4 --per-micro-batch " + scratch_file("micro.csv", short_and_long);
   nlohmann::json const plain = json_of("emit 1f1b" + size),

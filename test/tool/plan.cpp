@@ -257,6 +257,37 @@ TEST_CASE("plan: models with experts, and layers as measured") {
   CHECK(is_uneven);
 }
 
+TEST_CASE("plan: times of listed layers from what profile writes") {
+  std::string const layer = R"({"parameters": 1e6, "kept_bytes": 1e6, "output_bytes": 1e4)";
+  auto const model = [&](char const* name, std::string const& first, std::string const& second) {
+    return scratch_file(name, R"({"sequence": 128, "measured": [{"layers": [)" + layer + first + "},"
+                                  + layer + second + "}]}]}");
+  };
+  std::string const timed = model("timed.json", R"(, "forward_ms": 1, "backward_ms": 3)",
+                                  R"(, "forward_ms": 4, "backward_ms": 8)"),
+                    bare = model("bare.json", "", ""),
+                    costs = scratch_file("layers_costs.json", R"({"costs": {"unit": "ms", "stages": [
+      {"forward": 1, "backward_input": 2, "backward_weight": 1},
+      {"forward": {"median": 4}, "backward_input": 4, "backward_weight": 4}]}})");
+  std::string const asked = " --cluster " + figures("A100", 1, 2) + " --batch 8 --top 9 --search 0";
+  auto const expected = planned("--model " + timed + asked)["plans"];
+  CHECK(planned("--model " + bare + " --costs " + costs + asked)["plans"] == expected);
+  CHECK(planned("--model " + timed + " --costs " + costs + asked)["plans"] == expected);
+
+  tool_result const lacks = run_tool("plan --model " + bare + asked);
+  CHECK((lacks.code == 2 && contains(lacks.err, "forward_ms")));
+  std::string const one = scratch_file("one_cost.json", R"({"costs": {"unit": "ms", "stages": [
+      {"forward": 1, "backward_input": 2, "backward_weight": 1},
+      {"forward": 1, "backward_input": 2, "backward_weight": 1},
+      {"forward": 1, "backward_input": 2, "backward_weight": 1}]}})");
+  tool_result const other = run_tool("plan --model " + bare + " --costs " + one + asked);
+  CHECK((other.code == 2 && contains(other.err, "measure each layer as a stage")));
+  tool_result const formulas = run_tool("plan --model 8B --costs " + costs + asked);
+  CHECK((formulas.code == 2 && contains(formulas.err, "formulas")));
+  tool_result const known = run_tool("plan --model 8B --costs " + costs + " --cluster 8xH100 --batch 8");
+  CHECK((known.code == 2 && contains(known.err, "--costs has no effect")));
+}
+
 TEST_CASE("plan: a node alone, and any kind with a data sheet, in any case") {
   std::string const asked = "plan --model 8B --sequence 4096 --batch 32 --top 1 --as json --cluster ";
   CHECK(nlohmann::json::parse(run_tool(asked + "8xh100").out)["plans"]

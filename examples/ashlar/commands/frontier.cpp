@@ -114,7 +114,8 @@ std::vector<frontier_row> published_rows(ashlar::layout_choice const& choice,
 frontier_row row_of(std::string const& name, ashlar::comparison const& c) {
   frontier_row row{name, 0, *std::max_element(c.peaks.begin(), c.peaks.end()), c.overhead_span};
   if (auto const least = ashlar::comparison_bound(c))
-    row.least = 1 - (1 - c.overhead_span) * c.span / least->span;
+    row.least =
+        least->span > 0 ? 1 - (1 - c.overhead_span) * c.span / least->span : 0;  // no pass takes time
   return row;
 }
 

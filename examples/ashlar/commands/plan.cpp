@@ -46,7 +46,7 @@ ashlar::catalog::entry const* planned_entry(std::string_view name) {
 
 plan_study study_of(plan_options const& o) {
   plan_study s;
-  s.model = read_model(o.model, o.sequence);
+  s.model = read_model(o.model, o.sequence, o.costs);
   s.cluster = read_cluster(o.cluster);
   s.aim = o.objective == "cost"   ? plan_aim::cost
           : o.objective == "days" ? plan_aim::days
@@ -175,6 +175,13 @@ void add_plan(CLI::App& app, action& chosen) {
                    "predict`, several with + between; or a file (docs/formats.md)")
       ->required()
       ->type_name("CLUSTER");
+  command
+      ->add_option(
+          "--costs", o->costs,
+          "of measured layers: costs that `ashlar profile` has measured, or a trace of PyTorch's "
+          "profiler, with each layer as a stage and one sequence a micro-batch; in place of the "
+          "times in --model")
+      ->type_name("FILE");
   add_number(*command, "--batch", o->batch, 1, 1'000'000, "sequences of a step")->required();
   add_number(*command, "--sequence", o->sequence, 1, 10'000'000,
              "tokens of a sequence; the model's own if not given");

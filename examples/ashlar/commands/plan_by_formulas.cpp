@@ -87,7 +87,8 @@ bool is_json(std::string const& path) { return std::filesystem::path(path).exten
 int plan_by_formulas(CLI::App const& command, plan_options const& o) {
   must_have_effect(
       command,
-      {{"--causal", false, "on a model of formulas: they say what attention takes"},
+      {{"--costs", false, "on a model of formulas: it is for layers whose times were measured"},
+       {"--causal", false, "on a model of formulas: they say what attention takes"},
        {"--search", o.search == 0, "on a model of formulas: the schedules are those of the catalog"}});
   output const to(o.output);
   std::vector<emitted_file> const files = emitted_files(o.emitted);

@@ -14,7 +14,7 @@ class App;
 namespace tool {
 
 struct plan_options {
-  std::string model, cluster;
+  std::string model, cluster, costs;
   int batch = 0, sequence = 0, top = 5;
   double margin = 10, tokens = 0, search = 2;
   std::string objective = "time";

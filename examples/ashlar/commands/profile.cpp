@@ -24,8 +24,10 @@ void add_profile(CLI::App& app, action& chosen) {
   add_number(*command, "--repeats", o->repeats, 1, 100'000, "steps to measure");
   add_output_option(*command, o->costs);
   command->footer(
-      "The file has medians and quartiles; show, emit, compare, simulate, search, check and train take "
-      "it as --costs FILE.\nIts stages are those of the schedule: on other schedules it fits where they "
+      "The file has medians and quartiles; show, emit, compare, simulate, search, frontier, check, "
+      "train, "
+      "plan and predict take it as --costs FILE.\nIts stages are those of the schedule: on other "
+      "schedules it fits where they "
       "have as many.\n"
       "Examples:\n"
       "  ashlar profile --schedule zb-h1 -p 2 -m 8 -o costs.json\n"

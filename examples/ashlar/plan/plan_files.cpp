@@ -1,6 +1,7 @@
 #include "plan/plan_files.hpp"
 
 #include "command.hpp"
+#include "files/costs_file.hpp"
 #include "files/json_object.hpp"
 
 #include <fmt/core.h>
@@ -8,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 namespace tool {
@@ -87,8 +89,28 @@ ashlar::transformer own_model(json_object& file, std::string& precision) {
   return t;
 }
 
-// Lists of layers, each for this many tensor ranks.
-named_model measured_model(std::string const& path, json_object& file) {
+// Times of the layers of a model, each of which was a stage when they were measured.
+void take_times(named_model& m, std::string const& path) {
+  if (m.lists.size() > 1)
+    throw usage_error("--costs are those of one number of tensor ranks, and the model lists several");
+  std::vector<ashlar::listed_layer>& layers = m.lists[0].layers;
+  costs_file const file = read_costs(path);
+  if (int const stages = file.cost.passes.stages();
+      stages != 0 && static_cast<std::size_t>(stages) != layers.size())
+    throw usage_error(fmt::format(
+        "'{}' has costs of {} stages, and the model {} layers: measure each layer as a stage", path,
+        stages, layers.size()));
+  double const tick = file.scale.tick_ns() * 1e-9;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    ashlar::stage_cost const& c = file.cost.passes.of(static_cast<int>(i));
+    layers[i].forward = tick * static_cast<double>(c.forward);
+    layers[i].backward = tick * static_cast<double>(c.of(ashlar::pass_kind::backward));
+  }
+}
+
+// Lists of layers, each for this many tensor ranks. Times may be missing where `costs` has them.
+named_model measured_model(std::string const& path, json_object& file, std::string const& costs) {
+  std::optional<double> const missing = costs.empty() ? std::nullopt : std::optional<double>(0);
   named_model made{.name = path, .source = "measured layers", .model = {}, .widths = {}};
   made.model.sequence = file.real("sequence", 1);
   std::vector<json_object> lists = file.objects("measured");
@@ -97,8 +119,8 @@ named_model measured_model(std::string const& path, json_object& file) {
     ashlar::listed_model list{.tensor = static_cast<int>(each.number("tensor", 1, 1024, 1)),
                               .layers = {}};
     for (json_object& layer : each.objects("layers")) {
-      ashlar::listed_layer const l{.forward = layer.real("forward_ms", 0) / 1e3,
-                                   .backward = layer.real("backward_ms", 0) / 1e3,
+      ashlar::listed_layer const l{.forward = layer.real("forward_ms", 0, missing) / 1e3,
+                                   .backward = layer.real("backward_ms", 0, missing) / 1e3,
                                    .parameters = layer.real("parameters", 0),
                                    .kept = layer.real("kept_bytes", 0),
                                    .output = layer.real("output_bytes", 0)};
@@ -114,6 +136,7 @@ named_model measured_model(std::string const& path, json_object& file) {
     made.lists.push_back(std::move(list));
   }
   made.model.layers = static_cast<int>(made.lists[0].layers.size());
+  if (!costs.empty()) take_times(made, costs);
   return made;
 }
 
@@ -146,7 +169,7 @@ ashlar::transformer hugging_face_model(json_object& file) {
 
 }  // namespace
 
-named_model read_model(std::string const& name_or_file, int sequence) {
+named_model read_model(std::string const& name_or_file, int sequence, std::string const& costs) {
   named_model made;
   for (model_preset const& p : model_presets)
     if (name_or_file == p.name)
@@ -154,7 +177,7 @@ named_model read_model(std::string const& name_or_file, int sequence) {
   if (made.name.empty()) {
     json_object file(name_or_file);
     if (file.has("measured")) {
-      made = measured_model(name_or_file, file);
+      made = measured_model(name_or_file, file, costs);
       if (sequence > 0) file.fail("has times of its own sequences: --sequence does not go with it");
       return made;
     }
@@ -170,6 +193,8 @@ named_model read_model(std::string const& name_or_file, int sequence) {
     if (t.experts > 0 && t.experts_per_token > t.experts)
       file.fail("has more experts for a token than there are");
   }
+  if (!costs.empty())
+    throw usage_error("--costs are times of listed layers, and the model is one of formulas");
   if (sequence > 0) made.model.sequence = sequence;
   made.widths = widths_of(made.model.gated).of_values(made.model.value_bytes);
   return made;

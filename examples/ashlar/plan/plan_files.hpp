@@ -19,8 +19,9 @@ struct named_model {
 };
 
 // A name (70B), or a file: an object of its own keys (docs/formats.md) or a Hugging Face config.json. A
-// `sequence` above 0 takes the place of the file's. Throws usage_error.
-named_model read_model(std::string const& name_or_file, int sequence);
+// `sequence` above 0 takes the place of the file's. `costs`, if given, is a file of --costs, whose
+// stages are the layers of a list: their times take the place of the list's. Throws usage_error.
+named_model read_model(std::string const& name_or_file, int sequence, std::string const& costs = {});
 
 struct named_kind {
   std::string name;

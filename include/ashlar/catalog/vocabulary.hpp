@@ -58,8 +58,9 @@ struct vocabulary_costs {
   constexpr tick turn() const { return forward() + backward() + s() + t(); }
 };
 
-// The longest passes of each kind among costs of stages and micro-batches. Throws
-// violation{rule::tables_agree} unless all stages are alike or there are 2p.
+// The longest passes of each kind among costs of stages and micro-batches. A pass that takes no time
+// gets a tick, so that offsets tell its place in the order. Throws violation{rule::tables_agree} unless
+// all stages are alike or there are 2p.
 constexpr vocabulary_costs longest_passes(devices p, pass_costs const& cost) {
   if (int const stages = cost.stages(); stages != 0 && stages != 2 * p.value)
     refuse(wrong_size(table::stage_costs, stages, 2 * p.value));
@@ -71,13 +72,18 @@ constexpr vocabulary_costs longest_passes(devices p, pass_costs const& cost) {
       to.backward_input = max_of(to.backward_input, own.backward_input);
       to.backward_weight = max_of(to.backward_weight, own.backward_weight);
     }
+  for (stage_cost* const each : {&most.stage, &most.shard}) {
+    each->forward = max_of(each->forward, tick{1});
+    if (each->of(pass_kind::backward) == 0) each->backward_input = 1;
+  }
   return most;
 }
 
 namespace vocabulary_detail {
 
-// Without passes.
+// Without passes. Throws violation{rule::counts_are_positive} where no pass takes time.
 constexpr block empty_block(devices p, vocabulary_costs const& cost, shard_gradient gradients) {
+  if (cost.turn() < 1) refuse({.broken = rule::counts_are_positive, .number = cost.turn()});
   block made{.graph = vocabulary_graph(p, gradients),
              .where = looped(p, chunks{2}),
              .route = {0},
@@ -103,7 +109,8 @@ constexpr void add_passes(block& b, int p, int d, tick forward, tick s, tick t, 
 // In each turn a device runs F, S, T, B, and each device runs F as soon as the one before it has. S of a
 // micro-batch comes in the first turn of its device after the last F, and T a turn after S, when all
 // devices have run S. The last device runs B when all have run T (two barriers) or S (one barrier). So
-// device d holds p - d + 2 or p - d + 1 micro-batches, however long the passes are.
+// device d holds p - d + 2 or p - d + 1 micro-batches, however long the passes are. Throws
+// violation{rule::counts_are_positive} where none takes time.
 constexpr block vocabulary_one_f_one_b(devices p, shard_gradient gradients, vocabulary_costs cost = {}) {
   block b = vocabulary_detail::empty_block(p, cost, gradients);
   tick const turn = cost.turn(), last_forward_ends = p.value * cost.forward(),
@@ -140,7 +147,8 @@ constexpr schedule vocabulary_one_f_one_b(devices p, micro_batches m, shard_grad
 // All devices run the output layer at the same time, like a tensor-parallel layer, and wait at its
 // barriers. Until the next turn one device runs F and B, and its neighbours B and F. So a micro-batch
 // comes down two devices a turn and goes up one. Device d holds p - d + ceil((p - 1 - d) / 2)
-// micro-batches, device 0 as many as 1.5 p; if a forward takes as long as a backward, fewer.
+// micro-batches, device 0 as many as 1.5 p; if a forward takes as long as a backward, fewer. Throws
+// violation{rule::counts_are_positive} where no pass takes time.
 constexpr block interlaced_one_f_one_b(devices p, vocabulary_costs cost = {}) {
   block b = vocabulary_detail::empty_block(p, cost, shard_gradient::of_backward);
   tick const turn = cost.turn(), s = cost.forward() + cost.backward();

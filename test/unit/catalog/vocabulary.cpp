@@ -77,6 +77,21 @@ TEST_CASE("longest passes are of stages and of shards, over all micro-batches") 
   CHECK_BREAKS(tables_agree, catalog::longest_passes(devices{2}, std::vector<stage_cost>(3)));
 }
 
+TEST_CASE("passes that take no time have a place in the blocks") {
+  stage_cost const nothing{0, 0, 0};
+  CHECK(catalog::longest_passes(devices{2}, nothing).stage == stage_cost{1, 1, 0, 0});
+  CHECK(catalog::longest_passes(devices{2}, stage_cost{0, 0, 3}).shard == stage_cost{1, 0, 3, 0});
+  for (char const* name : {"vocab-1", "vocab-2", "interlaced"}) {
+    schedule const s = catalog::find_any(name)->make({devices{4}, micro_batches{8}, costs(nothing)});
+    CHECK(makespan(s) == 0);
+    CHECK(check(s).ok());
+    CHECK(check(lower(s)).ok());
+  }
+  CHECK_BREAKS(counts_are_positive, catalog::vocabulary_one_f_one_b(
+                                        devices{2}, shard_gradient::of_forward, {nothing, nothing}));
+  CHECK_BREAKS(counts_are_positive, catalog::interlaced_one_f_one_b(devices{2}, {nothing, nothing}));
+}
+
 TEST_CASE("entries of vocabulary parallelism are found by name, valid, and proved as programs") {
   for (catalog::entry const& e : catalog::vocabulary_entries) {
     CAPTURE(std::string(e.name));
