@@ -72,7 +72,7 @@ class pytorch_lines {
 
   bool is_up(half const& h) const { return h.is_issued && queues_[h.queue][up_[h.queue]] == &h; }
   // Ends what can end on a queue, and says which lines go on.
-  void settle(std::size_t queue, std::vector<std::size_t>& awake);
+  void end_transfers(std::size_t queue, std::vector<std::size_t>& awake);
 
   csv_token const& at(place const& p) const { return tokens_.lines[p.line][p.index]; }
   // What a token that is stuck waits for.

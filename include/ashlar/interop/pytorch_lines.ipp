@@ -56,7 +56,7 @@ ASHLAR_INLINE std::string pytorch_lines::run() {
       if (!t.sends() && !t.receives()) continue;
       half& issued = halves_[row_of(t)];
       issued.is_issued = true;
-      settle(issued.queue, awake);
+      end_transfers(issued.queue, awake);
     }
   }
   for (std::size_t d = 0; d < at_.size(); ++d)
@@ -64,7 +64,7 @@ ASHLAR_INLINE std::string pytorch_lines::run() {
   return "";
 }
 
-ASHLAR_INLINE void pytorch_lines::settle(std::size_t queue, std::vector<std::size_t>& awake) {
+ASHLAR_INLINE void pytorch_lines::end_transfers(std::size_t queue, std::vector<std::size_t>& awake) {
   std::vector<std::size_t> changed{queue};
   while (!changed.empty()) {
     std::size_t const q = changed.back();

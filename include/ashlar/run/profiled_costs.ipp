@@ -47,8 +47,8 @@ struct arrival {
 // Those between ranks, of whole steps.
 ASHLAR_INLINE std::vector<arrival> arrivals(std::vector<profiled_rank> const& ranks) {
   using key = std::tuple<int, int, int, bool>;  // step, stage, micro-batch, whether a gradient
-  std::map<key, placed_pass> givers;
-  std::vector<std::pair<key, placed_pass>> takers;
+  std::map<key, placed_pass> senders;
+  std::vector<std::pair<key, placed_pass>> receivers;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     std::int64_t last = std::numeric_limits<std::int64_t>::min();
     // Gradients of input passes without kernels, as on the first stage: there the weight passes wait.
@@ -60,20 +60,20 @@ ASHLAR_INLINE std::vector<arrival> arrivals(std::vector<profiled_rank> const& ra
       bool const gradient = p.what.kind != pass_kind::forward;
       key const wanted{p.step, p.what.stage + (gradient ? 1 : -1), p.what.micro_batch, gradient};
       if (p.what.kind == pass_kind::backward_weight && std::erase(passed_on, wanted) > 0)
-        takers.push_back({wanted, here});
+        receivers.push_back({wanted, here});
       if (gradient && !gives_input_gradient(p.what.kind)) continue;
-      givers[{p.step, p.what.stage, p.what.micro_batch, gradient}] = here;
+      senders[{p.step, p.what.stage, p.what.micro_batch, gradient}] = here;
       if (ranks[r].on_gpu && p.start == p.end)
         passed_on.push_back(wanted);
       else
-        takers.push_back({wanted, here});
+        receivers.push_back({wanted, here});
     }
   }
   std::vector<arrival> all;
-  for (auto const& [wanted, taker] : takers)
-    if (auto const giver = givers.find(wanted);
-        giver != givers.end() && giver->second.rank != taker.rank)
-      all.push_back({giver->second, taker});
+  for (auto const& [wanted, receiver] : receivers)
+    if (auto const sender = senders.find(wanted);
+        sender != senders.end() && sender->second.rank != receiver.rank)
+      all.push_back({sender->second, receiver});
   return all;
 }
 
