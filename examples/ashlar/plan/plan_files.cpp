@@ -100,11 +100,13 @@ void take_times(named_model& m, std::string const& path) {
     throw usage_error(fmt::format(
         "'{}' has costs of {} stages, and the model {} layers: measure each layer as a stage", path,
         stages, layers.size()));
-  double const tick = file.scale.tick_ns() * 1e-9;
+  auto const seconds = [&](ashlar::tick time) {
+    return static_cast<double>(time) * file.scale.tick_ns() / 1e9;
+  };
   for (std::size_t i = 0; i < layers.size(); ++i) {
     ashlar::stage_cost const& c = file.cost.passes.of(static_cast<int>(i));
-    layers[i].forward = tick * static_cast<double>(c.forward);
-    layers[i].backward = tick * static_cast<double>(c.of(ashlar::pass_kind::backward));
+    layers[i].forward = seconds(c.forward);
+    layers[i].backward = seconds(c.of(ashlar::pass_kind::backward));
   }
 }
 
