@@ -58,9 +58,9 @@ struct vocabulary_costs {
   constexpr tick turn() const { return forward() + backward() + s() + t(); }
 };
 
-// The longest passes of each kind among costs of stages and micro-batches. A pass that takes no time
-// gets a tick, so that offsets tell its place in the order. Throws violation{rule::tables_agree} unless
-// all stages are alike or there are 2p.
+// The longest passes of each kind among costs of stages and micro-batches; where none takes time, the
+// usual ones, so that offsets tell an order. Throws violation{rule::tables_agree} unless all stages are
+// alike or there are 2p.
 constexpr vocabulary_costs longest_passes(devices p, pass_costs const& cost) {
   if (int const stages = cost.stages(); stages != 0 && stages != 2 * p.value)
     refuse(wrong_size(table::stage_costs, stages, 2 * p.value));
@@ -72,11 +72,7 @@ constexpr vocabulary_costs longest_passes(devices p, pass_costs const& cost) {
       to.backward_input = max_of(to.backward_input, own.backward_input);
       to.backward_weight = max_of(to.backward_weight, own.backward_weight);
     }
-  for (stage_cost* const each : {&most.stage, &most.shard}) {
-    each->forward = max_of(each->forward, tick{1});
-    if (each->of(pass_kind::backward) == 0) each->backward_input = 1;
-  }
-  return most;
+  return most.turn() > 0 ? most : vocabulary_costs{};
 }
 
 namespace vocabulary_detail {
