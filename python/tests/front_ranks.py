@@ -374,17 +374,19 @@ class Borrows(Stack):
         return super().forward(x) @ self.part0[0].weight.t() @ self.part0[2].weight.t()
 
 
+def words_of(call):
+    """Of the error that it ends with, if any."""
+    try:
+        call()
+    except (ValueError, RuntimeError) as error:
+        return str(error)
+    return ""
+
+
 def refused(_):
     """What is said about what cannot be in a pipeline, and about inputs that are not the example's."""
     x, y = numbers(1, 3)
     options = {"target": y, "loss_fn": mean_squares, "micro_batches": 4, "repeats": 1, "budget": 50}
-
-    def words_of(call):
-        try:
-            call()
-        except (ValueError, RuntimeError) as error:
-            return str(error)
-        return ""
 
     def pipeline_of(model, example=x, **more):
         return ashlar_pp.torch.Pipeline(model, example, **{**options, **more})

@@ -270,14 +270,6 @@ class Scaled(nn.Module):
         return front_ranks.mean_squares(self.scale * output, target)
 
 
-def words_of(call):
-    try:
-        call()
-    except (ValueError, RuntimeError) as error:
-        return str(error)
-    return ""
-
-
 def refused(_):
     x, y = front_ranks.numbers(4, 20)
     short_x, short_y = front_ranks.numbers(1, 20)
@@ -292,16 +284,16 @@ def refused(_):
 
     other_x, other_y = front_ranks.numbers(4, 20 + rank)
     return {
-        "boxes": words_of(lambda: pipeline_of(lambda: nn.Sequential(Boxes(8, 8), Boxes(8, 8), Unboxes(8, 8)))),
-        "buffer": words_of(lambda: pipeline_of(Counts)),
-        "reentrant": words_of(lambda: pipeline_of(Reentrant)),
-        "loss": words_of(lambda: pipeline_of(Stack, loss_fn=Scaled())),
-        "no number": words_of(lambda: pipeline_of(Stack, loss_fn=lambda output, _: output.sum() * float("nan"))),
-        "one micro-batch": words_of(lambda: plain.step(short_x, target=short_y)),
-        "object": words_of(lambda: of_object(y)),
-        "other example": words_of(lambda: pipeline_of(Stack, target=short_y + rank)),
-        "other batch": words_of(lambda: plain.step(other_x, target=other_y)),
-        "one target": words_of(lambda: plain.step(x, target=short_y)),
+        "boxes": front_ranks.words_of(lambda: pipeline_of(lambda: nn.Sequential(Boxes(8, 8), Boxes(8, 8), Unboxes(8, 8)))),
+        "buffer": front_ranks.words_of(lambda: pipeline_of(Counts)),
+        "reentrant": front_ranks.words_of(lambda: pipeline_of(Reentrant)),
+        "loss": front_ranks.words_of(lambda: pipeline_of(Stack, loss_fn=Scaled())),
+        "no number": front_ranks.words_of(lambda: pipeline_of(Stack, loss_fn=lambda output, _: output.sum() * float("nan"))),
+        "one micro-batch": front_ranks.words_of(lambda: plain.step(short_x, target=short_y)),
+        "object": front_ranks.words_of(lambda: of_object(y)),
+        "other example": front_ranks.words_of(lambda: pipeline_of(Stack, target=short_y + rank)),
+        "other batch": front_ranks.words_of(lambda: plain.step(other_x, target=other_y)),
+        "one target": front_ranks.words_of(lambda: plain.step(x, target=short_y)),
     }
 
 
@@ -332,8 +324,8 @@ def refused_in_a_step(_):
     """On one rank, so that nobody waits for it."""
     x, y = front_ranks.numbers(4, 20)
     return {
-        "numbers": words_of(lambda: pipeline_of(ByNumbers).step(x, target=y)),
-        "across": words_of(lambda: pipeline_of(AcrossStages, schedule="v-zb").step(x, target=y)),
+        "numbers": front_ranks.words_of(lambda: pipeline_of(ByNumbers).step(x, target=y)),
+        "across": front_ranks.words_of(lambda: pipeline_of(AcrossStages, schedule="v-zb").step(x, target=y)),
     }
 
 

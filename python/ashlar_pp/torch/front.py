@@ -22,6 +22,7 @@ from .agreeing import agree, everywhere, make_equal, must_be_alike, transfer_sec
 from .batches import inputs_of, micro_batches_of, rows_of
 from .cutting import Skeleton, all_visiting, find_layers, whole_name, without_training
 from .dealing import deal, deal_on
+from .debts import debt_of_loss
 from .explaining import explained
 from .gradients import StepGradients
 from .pipelines import stages_of
@@ -315,7 +316,7 @@ class Pipeline:
         if has_last:
             loss = torch.stack([one.reshape(()) for one in self._losses]).double().mean()
         source = last if self.group is None else dist.get_global_rank(self.group, last)
-        debt = functools.partial(_debt_of_loss, self.plan.schedule.stages - 1, source)
+        debt = functools.partial(debt_of_loss, self.plan.schedule.stages - 1, source)
         self._runtime.waits.start(dist.broadcast, loss, src=source, group=self.group, debt=debt)
         return loss
 
@@ -382,8 +383,3 @@ class Pipeline:
         if better:
             self._start()
         return better
-
-
-def _debt_of_loss(stage: int, rank: int) -> dict[str, Any]:
-    words = f"told the loss of the step, which stage {stage} has"
-    return {"rank": rank, "stage": stage, "micro_batch": None, "instruction": "LOSS", "words": words, "at": "the end of the step"}

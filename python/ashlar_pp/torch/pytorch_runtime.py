@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import logging
 import os
 import tempfile
 import weakref
@@ -14,13 +13,14 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.pipelining import PipelineStage, schedules
+from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import _ComputationType, _PipelineScheduleRuntime
 
 from .._core import Program
+from .debts import Debt, debt_of_receiver, debt_of_sender
 from .guards import is_compiled, is_sharded, must_know_parameters, splits_backwards
 from .sums import GradientSum
-from .waiting import Debt, Waits, debt_of_receiver, debt_of_sender, root_of, timeout_of
+from .waiting import Waits, root_of, timeout_of
 
 
 _STEP_TAKES = inspect.signature(_PipelineScheduleRuntime.step).parameters
@@ -99,18 +99,6 @@ def _ends_waiting(stage: PipelineStage, waits: Waits) -> None:
         setattr(stage, name, begun)
 
 
-class _LastAction(logging.Handler):
-    """Which action PyTorch was at when a step failed: it logs that, and does not say it in the exception."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self.action: Any = None
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if isinstance(record.args, tuple) and len(record.args) == 2 and "running action" in str(record.msg):
-            self.action = record.args[1]
-
-
 class PytorchRuntime(_PipelineScheduleRuntime):
     """`step` and `eval` as PyTorch's. Gradients of a step are divided by the number of micro-batches once, whoever
     shares parameters and however many steps add up, averaged over `data_group`, and as before if it fails."""
@@ -144,6 +132,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         for stage in stages:
             _ends_waiting(stage, self.waits)
         self._actions = _Watched(self.pipeline_order_with_comms[self.rank])
+        self._action: Any = None  # under way
         self.pipeline_order_with_comms[self.rank] = self._actions
 
     def _checked(self, loss_fn: Callable[..., torch.Tensor] | None, stages: int) -> Callable[..., torch.Tensor] | None:
@@ -198,12 +187,11 @@ class PytorchRuntime(_PipelineScheduleRuntime):
 
     def _watched_step(self, args: Any, kwargs: Any) -> Any:
         """PyTorch's own. A failure says at which action it was; after a wait, who is to blame."""
-        seen = _LastAction()
-        schedules.logger.addHandler(seen)
+        self._action = None
         try:
             return super().step(*args, **kwargs)
         except BaseException as error:
-            action = seen.action
+            action = self._action
             if action is None:
                 raise
             if isinstance(error, RuntimeError) and self.waits.is_waiting():
@@ -212,8 +200,6 @@ class PytorchRuntime(_PipelineScheduleRuntime):
             if isinstance(error, RuntimeError):
                 raise RuntimeError(f"rank {dist.get_rank()} failed at {action}: {root_of(error)}") from error
             raise
-        finally:
-            schedules.logger.removeHandler(seen)
 
     def _debt_at(self, action: Any) -> Debt | None:
         """What an action waits for, of whom; None for one that waits for nobody."""
@@ -242,6 +228,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         return functools.partial(debt_of_receiver, letter, stage, k, to, rank)
 
     def _comes_to(self, action: Any) -> None:
+        self._action = action
         debt = None if action is None else self._debt_at(action)
         if debt is None:
             self.waits.end()

@@ -10,11 +10,11 @@ import torch
 import torch.distributed as dist
 
 from .._core import Instruction
+from .debts import debt_of_receiver, debt_of_sender, debt_of_sum
 from .inputs import Batch, merge
 from .passes import MicroBatch, has_gradient, tensors_of
 from .shapes import Signature, signature_of, words_of
 from .sums import GradientSum
-from .waiting import debt_of_receiver, debt_of_sender
 
 if TYPE_CHECKING:
     from .runtime import ProgramRuntime
@@ -54,7 +54,7 @@ class Step:
         for work, _, i in self.leaving:
             self.of.waits.wait(work, partial(self._debt_of_receiver, i))
         for under_way, stage in self.sums:
-            under_way.finish(partial(self.of.waits.wait, debt=partial(_debt_of_sum, stage)))
+            under_way.finish(partial(self.of.waits.wait, debt=partial(debt_of_sum, stage)))
         return merge(self.outputs, self.of.program.sequence_chunks) if self.outputs else None
 
     def _key(self, i: Instruction) -> Key:
@@ -177,10 +177,3 @@ class Step:
                 "what depends on values cannot be known to the rank that receives it"
             )
         self.values[key] = list(tensors)
-
-
-def _debt_of_sum(stage: int) -> dict[str, Any]:
-    """Of all ranks that take part: who has not come cannot be seen."""
-    name = f"{stage}REDUCE_GRAD"
-    words = f"ended the sum of the gradients of stage {stage}, for which another rank may be missing"
-    return {"rank": dist.get_rank(), "stage": stage, "micro_batch": None, "instruction": name, "words": words, "at": name}

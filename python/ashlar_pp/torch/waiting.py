@@ -13,27 +13,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-Debt = Callable[[], dict[str, Any]]
-"""Who (`rank`) owes what (`stage`, `micro_batch`, `instruction`, and `words` for all that), and `at`, where this rank
-needs it. A rank that has failed owes to itself, and `failed` says why."""
-
-
-def debt_of_sender(letter: str, stage: int, k: int, rank: int, at: str) -> dict[str, Any]:
-    """What F or B of a stage gives: letter, stage and micro-batch, and the rank that has the stage."""
-    what = "output" if letter == "F" else "gradient of the input"
-    name = f"{stage}SEND_{letter}{k}"
-    words = f"sent the {what} of stage {stage} for micro-batch {k} ({name})"
-    return {"rank": rank, "stage": stage, "micro_batch": k, "instruction": name, "words": words, "at": at}
-
-
-def debt_of_receiver(letter: str, stage: int, k: int, to: int, rank: int) -> dict[str, Any]:
-    """That it takes what F or B of a stage gives to stage `to`."""
-    name = f"{to}RECV_{letter}{k}"
-    words = f"received for stage {to} what stage {stage} made of micro-batch {k} ({name})"
-    return {
-        "rank": rank, "stage": to, "micro_batch": k, "instruction": name, "words": words, "at": f"{stage}SEND_{letter}{k}",
-    }
-
+from .debts import Debt
 
 _numbers = itertools.count()
 
