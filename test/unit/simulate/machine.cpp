@@ -38,6 +38,16 @@ TEST_CASE("a program that gets stuck is refused, not waited for") {
   }
 }
 
+// Messages that hold no lane while they are under way.
+simulation_options buffered(costs const& c, tick latency) {
+  simulation_options o;
+  o.cost = c;
+  o.cost.on.links.inside.latency = latency;
+  o.latency_holds_lane = false;
+  o.mode = transfer_mode::buffered;
+  return o;
+}
+
 // Bytes that have left hold the sender's lane; what is under way holds none of the receiver's.
 TEST_CASE("a buffered message does not hold the lane that it will arrive on") {
   // Device 1 is to receive 0F1, which begins at 100 and takes 10, before it sends 1F0, which is there at
@@ -48,12 +58,7 @@ TEST_CASE("a buffered message does not hold the lane that it will arrive on") {
   int const send = find(p, 1, opcode::send, {F, 1, 0}), receive = find(p, 1, opcode::receive, {F, 0, 1});
   REQUIRE(send < receive);
   move(p, 1, receive, send);
-  simulation_options o;
-  o.cost = c;
-  o.cost.on.links.inside.latency = 10;
-  o.latency_holds_lane = false;
-  o.mode = transfer_mode::buffered;
-  timeline const line = time_program(p, o);
+  timeline const line = time_program(p, buffered(c, 10));
   auto const time = [&](opcode code, pass what) {
     return line.timed[static_cast<std::size_t>(p.stream_begin[1] + find(p, 1, code, what))];
   };
@@ -66,12 +71,7 @@ TEST_CASE("buffered messages that are under way together arrive each in its time
   costs const c(std::vector<stage_cost>{{50, 1, 1}, {1, 1, 1}});
   schedule const s = catalog::find("gpipe")->make({devices{2}, micro_batches{2}});
   program const p = lower(retime(s, c), {.slots = slot_reuse::never});
-  simulation_options o;
-  o.cost = c;
-  o.cost.on.links.inside.latency = 60;
-  o.latency_holds_lane = false;
-  o.mode = transfer_mode::buffered;
-  timeline const line = time_program(p, o);
+  timeline const line = time_program(p, buffered(c, 60));
   for (int k : {0, 1}) {
     int const receive = find(p, 1, opcode::receive, {F, 0, k});
     CHECK(line.timed[static_cast<std::size_t>(p.stream_begin[1] + receive)].end == 50 * (k + 1) + 60);

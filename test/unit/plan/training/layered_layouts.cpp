@@ -61,13 +61,13 @@ TEST_CASE("layers divided evenly and by time") {
   CHECK((found[1].layers == std::vector<int>{5, 2} || found[1].layers == std::vector<int>{6, 1}));
 }
 
-// A device of a V has a stage of each half: what is heavy at one end is made up for at the other.
 TEST_CASE("layers are not divided for costs that no schedule may have") {
   layer_chain model = of_times({1, 1, 1, 1}, {100});
   model.on.speeds = {0, 100};
   CHECK_THROWS_AS(layouts_for(model, devices{2}), violation);
 }
 
+// A device of a V has a stage of each half: what is heavy at one end is made up for at the other.
 TEST_CASE("the busiest device, not the longest stage") {
   layer_chain model = of_times({6, 1, 1, 1, 1, 1, 1, 6}, {100});
   model.on.speeds = {100, 50};
