@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -285,72 +284,4 @@ TEST_CASE("training on GPUs says what is lacking") {
   CHECK(r.code == 2);
   CHECK(r.out.empty());
   CHECK_MESSAGE(contains(r.err, "ashlar: --backend cuda: "), r.err);
-}
-
-TEST_CASE("train: an output layer in shards, bit by bit") {
-  for (char const* how :
-       {"vocab-1 -p 3 -m 4", "vocab-2 -p 3 -m 4", "interlaced -p 2 -m 3 --precision double",
-        "vocab-2 -p 1 -m 2", "vocab-1 -p 2 -m 4 --data-ranks 2 --sharding full",
-        "vocab-2 -p 2 -m 4 --clip-micro-batches 1", "vocab-2 -p 2 -m 4 --optimizer-step after-norm",
-        "vocab-1 -p 2 -m 4 --experts 3", "vocab-2 -p 3 -m 4 --input-shards",
-        "1f1b -p 2 -m 4 --input-shards --last-sequences 1",
-        "zb-h1 -p 2 -m 4 --input-shards --data-ranks 2 --sharding full",
-        "v-half -p 2 -m 4 --input-shards --adapt 1", "vocab-2 -p 2 -m 4 --adapt 1",
-        "vocab-2 -p 2 -m 4 --loss-scale 1024 --last-sequences 1"}) {
-    CAPTURE(how);
-    tool_result const r = run_tool("train --steps 2 --verify --schedule " + std::string(how)
-                                   + tiny_of_any_size + " --sequences 2" + corpus());
-    INFO(r.err);
-    CHECK(r.code == 0);
-    CHECK(contains(r.out, "losses and gradients of 2 steps bitwise equal to the sequential model's"));
-  }
-  all_refused(
-      {{"train --steps 1 --schedule vocab-2 --tie-embeddings" + corpus(), "cannot be tied to a head"},
-       {"train --steps 1 --schedule 1f1b --input-shards --tie-embeddings" + corpus(), "cannot be tied"},
-       {"train --steps 1 --schedule chimera --input-shards" + corpus(), "more than one route"},
-       {"train --steps 1 --schedule 1f1b --input-shards --clip-micro-batches 1" + corpus(),
-        "do not go together"},
-       {"simulate vocab-2 --tie-embeddings", "the output layer in shards on several"},
-       {"show vocab-1 --tie-embeddings", "the output layer in shards on several"}});
-}
-
-TEST_CASE("train: stages in another order than the layers of a GPT are refused") {
-  std::string const file = (scratch() / "graph.json").string();
-  tool_result const json = run_tool("emit vocab-1 -p 2 -m 2 --as json");
-  REQUIRE(json.code == 0);
-  nlohmann::json schedule = nlohmann::json::parse(json.out);
-  std::ofstream(file) << schedule;
-  CHECK(run_tool("train --steps 1 --schedule " + file + tiny + corpus()).code == 0);
-  // The same stages, but none of them a shard.
-  schedule.erase("shards");
-  std::ofstream(file) << schedule;
-  all_refused({{"train --steps 1 --schedule " + file + tiny + corpus(), "not a chain"}});
-}
-
-TEST_CASE("train has a prediction layer in the last stage, bit by bit, and its checkpoints do") {
-  std::string const folder = fresh_folder("predicting");
-  std::string const line = "train --verify --tie-embeddings --prediction-layer" + tiny + corpus();
-  for (char const* how :
-       {" --schedule 1f1b -p 2 -m 4", " --schedule v-half -p 2 -m 4", " --schedule chimera -p 2 -m 2",
-        " --schedule zb-h1 -p 2 -m 3 --data-ranks 2 --sharding full --prediction-weight 0.5",
-        " --schedule 1f1b-recompute -p 2 -m 2 --offload 50"}) {
-    tool_result const r = run_tool(line + " --steps 2" + how);
-    CAPTURE(how);
-    CAPTURE(r.err);
-    CHECK(r.code == 0);
-    CHECK(contains(r.out, "bitwise equal to the sequential model's"));
-    CHECK(contains(r.out, "prediction layer: loss "));
-  }
-  REQUIRE(run_tool(line + " --schedule 1f1b -p 1 -m 4 --steps 2 --save " + folder).code == 0);
-  tool_result const on = run_tool(line + " --schedule zb-h1 -p 2 -m 4 --steps 3 --resume " + folder);
-  CHECK(on.code == 0);
-  CHECK(contains(on.out, "resumed after 2 steps"));
-  std::string const other =
-      "train --steps 3 --tie-embeddings --schedule 1f1b -p 1 -m 4 --resume " + folder + tiny + corpus();
-  all_refused({{other, "--prediction-layer is false here, and true in '"},
-               {"train --prediction-layer" + tiny + corpus(), "it needs the two tied"},
-               {"train --prediction-weight 1" + tiny + corpus(),
-                "--prediction-weight has no effect without --prediction-layer"},
-               {"train --backend cuda --tie-embeddings --prediction-layer" + tiny + corpus(),
-                "--prediction-layer is for --backend host and mpi"}});
 }
