@@ -25,10 +25,8 @@ void add_profile(CLI::App& app, action& chosen) {
   add_output_option(*command, o->costs);
   command->footer(
       "The file has medians and quartiles; show, emit, compare, simulate, search, frontier, check, "
-      "train, "
-      "plan and predict take it as --costs FILE.\nIts stages are those of the schedule: on other "
-      "schedules it fits where they "
-      "have as many.\n"
+      "train, plan and predict take it as --costs FILE.\n"
+      "Its stages are those of the schedule: on other schedules it fits where they have as many.\n"
       "Examples:\n"
       "  ashlar profile --schedule zb-h1 -p 2 -m 8 -o costs.json\n"
       "  ashlar simulate zb-h1 -p 2 -m 8 --costs costs.json\n"

@@ -9,13 +9,14 @@
 
 namespace tool {
 
-struct lying_bytes {
+// Over all devices and ranks.
+struct peak_sums {
   ashlar::byte_count on_devices = 0, on_hosts = 0;
 };
 
-// Sums of the peaks of all devices and ranks. Nothing is measured where nobody knows the times.
+// Nothing is measured where nobody knows the times.
 struct held_peaks {
-  lying_bytes measured = {}, proved = {};
+  peak_sums measured = {}, proved = {};
   bool are_measured = false;
 };
 

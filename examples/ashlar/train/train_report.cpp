@@ -70,7 +70,7 @@ void report_prediction(training const& t, train_report const& r, double step_ms)
 }
 
 void report_held(held_peaks const& all) {
-  auto const words = [](lying_bytes const& bytes) {
+  auto const words = [](peak_sums const& bytes) {
     return fmt::format("{} on devices and {} on their hosts", text_of_bytes(bytes.on_devices),
                        text_of_bytes(bytes.on_hosts));
   };
