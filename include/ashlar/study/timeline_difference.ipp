@@ -23,16 +23,15 @@ ASHLAR_INLINE std::vector<path_difference> path_of_difference(std::vector<paired
   for (int count : {stage_count, micro_batch_count})
     if (count < 1) refuse({.broken = rule::counts_are_positive, .number = count});
   must_be(at_most(parameter::stage_count, stage_count, most_passes / micro_batch_count));
+  stage_graph const graph = chain(stages{stage_count});
   for (paired_pass const& p : passes) {
     site const at{.device = p.device, .what = p.what};
-    if (p.what.kind >= pass_kind::work || p.what.stage < 0 || p.what.stage >= stage_count
-        || p.what.micro_batch < 0 || p.what.micro_batch >= micro_batch_count)
+    if (!graph.has(p.what, micro_batch_count))
       refuse({.broken = rule::every_pass_is_known, .first = at});
     for (tick time : {p.start, p.end, p.planned_start, p.planned_end})
       if (time <= -max_tick / 4 || time >= max_tick / 4)
         refuse({.broken = rule::ticks_fit, .first = at, .number = time});
   }
-  stage_graph const graph = chain(stages{stage_count});
   pass_table<std::size_t> giver(stage_count, micro_batch_count, {}, nobody);
   std::size_t at = 0;
   for (std::size_t i = 0; i < passes.size(); ++i) {

@@ -83,7 +83,7 @@ class KeptBytes:
                 self.most = max(self.most, self.now)
         return _Kept(self, tensor.detach(), key)  # not its graph, which would keep itself alive
 
-    def let_go(self, tensor: torch.Tensor, key: Any) -> None:
+    def release(self, tensor: torch.Tensor, key: Any) -> None:
         if key in self._known:
             return
         self._counts[key] -= 1
@@ -97,7 +97,7 @@ class _Kept:
         self._counter, self.tensor, self._key = counter, tensor, key
 
     def __del__(self) -> None:
-        self._counter.let_go(self.tensor, self._key)
+        self._counter.release(self.tensor, self._key)
 
 
 def _local(tensor: torch.Tensor) -> torch.Tensor:
