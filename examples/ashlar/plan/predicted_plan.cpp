@@ -152,7 +152,8 @@ void find_plans(predicted_request const& r, predicted_study& s) {
   for (ranked_layout const& each : s.found.smallest) s.smallest = plan_of(s.asked, each);
 }
 
-double worth(predicted_study const& s, predicted_plan const& p) {
+// What the study makes least: seconds, or seconds of devices.
+double objective_of(predicted_study const& s, predicted_plan const& p) {
   double const seconds = p.run.answer.step.seconds;
   return s.aim == plan_aim::cost ? seconds * p.run.asked.devices : seconds;
 }
@@ -192,8 +193,9 @@ predicted_study study_of(predicted_request const& r) {
     if (part.plans.empty()) break;
     for (predicted_plan& each : part.plans) s.plans.push_back(std::move(each));
   }
-  std::stable_sort(s.plans.begin(), s.plans.end(),
-                   [&](auto const& a, auto const& b) { return worth(s, a) < worth(s, b); });
+  std::stable_sort(s.plans.begin(), s.plans.end(), [&](auto const& a, auto const& b) {
+    return objective_of(s, a) < objective_of(s, b);
+  });
   if (s.plans.size() > r.top) s.plans.resize(r.top);
   return s;
 }

@@ -61,8 +61,7 @@ ASHLAR_INLINE void part_times::enter(part_id id, schedule const& step) {
 ASHLAR_INLINE part_times::pass_times part_times::time_of(pass what, schedule const& step,
                                                          result_table<pass_times> const& times) const {
   pass_times found;
-  if (what.stage >= 0 && what.stage < step.stage_count() && what.micro_batch >= 0
-      && what.micro_batch < step.micro_batch_count())
+  if (step.graph.has(what, step.micro_batch_count()))
     found = times.at(what.micro_batch, what.stage, result_of(what.kind));
   if (found.end == never) refuse({.broken = rule::every_pass_is_known, .first = {.what = what}});
   return found;

@@ -151,7 +151,7 @@ class host_copies {
     return true;
   }
 
-  // On another timeline of the same orders: a copy stands where it stood among the passes.
+  // At other times of the same orders: a copy stands where it stood among the passes.
   constexpr void move_to(schedule const& from, schedule const& to, pass_ends const& ends) {
     for (std::size_t d = 0; d < absent_.size(); ++d) {
       std::vector<time_slot> const &old = from.order[d], &now = to.order[d];

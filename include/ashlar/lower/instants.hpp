@@ -1,4 +1,4 @@
-// Passes that take no time, on a timeline on which all do.
+// Passes that take no time, in ticks so fine that all do.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -19,9 +19,9 @@ enum class receive_time : unsigned char {
 };
 
 // By event of a valid schedule, in their order: when the receive of a transfer is issued so late that in
-// the schedule's own timeline nothing waits for it; of others their time. It then arrives when its pass
+// the schedule's own times nothing waits for it; of others their time. It then arrives when its pass
 // starts, unless a later transfer on a lane of the sender or the receiver, or between the same devices,
-// is to happen before. So every lane and every device keeps an order of which the timeline is a witness,
+// is to happen before. So every lane and every device keeps an order of which these times are a witness,
 // and the program is as free of deadlock as with receives when values are sent. A receive that falls
 // into a pass is issued before it, because a device issues nothing while it runs a pass. Linear in
 // passes, and in events times the logarithm of the passes of a device.

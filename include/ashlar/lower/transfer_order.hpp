@@ -16,7 +16,7 @@ enum class transfer_order : unsigned char {
   asap,         // as frameworks list them: each right after its producer, passes taken by turns
 };
 
-// The same orders on a timeline on which only one device runs at a time. In sweep after sweep over the
+// The same orders at times at which only one device runs. In sweep after sweep over the
 // devices, each runs its next pass if the inputs are there. A transfer at the end of its producer then
 // stands right after it on its device, and on the peer after whatever has been listed there. This is the
 // order that results from listing a pass, its send, and at once the receive, as `_add_send_recv` of
