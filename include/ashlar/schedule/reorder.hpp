@@ -23,7 +23,7 @@ namespace ashlar {
 // against each other.
 enum class reordering : unsigned char { at_ends, throughout };
 
-// Moves passes of a device up into gaps, in the order of their starts.
+// Moves passes of a schedule up into gaps, in the order of their starts.
 class gap_filler {
  public:
   // Refers to the schedule. Throws violation{check_tables(s)}, and violation: rule::every_pass_is_known
