@@ -6,7 +6,7 @@ A changed header stands before the real one in the include path, so that nothing
 and without optimisation, into the unit tests that mirror it, then into all unit tests of its room, then into the folders of --also,
 until one of them notices: by a verdict, a crash, a static assertion, or by not ending in time. What survives all of them is tried once
 more under the address and undefined-behaviour sanitizers, as the gate does it. Changes that do not compile are no mutants and are not
-counted.
+counted; the same tests must compile with the header as it is.
 
 Those that no test can tell from the original are named in equivalent.txt, each with the reason; blocks are separated by blank lines:
 
@@ -26,12 +26,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TEST = ROOT / "test"
 COMPILE = ["clang++", "-std=c++20", "-O0", "-w", "-fconstexpr-steps=33554432", f'-DASHLAR_TEST_DATA="{TEST / "data"}"']
+FOLDERS = [f"-I{folder}" for folder in (ROOT / "include", ROOT / "backends/host/include", ROOT / "examples", TEST)]
 SANITIZE = ["-D_GLIBCXX_ASSERTIONS", "-DASHLAR_SANITIZED", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 ASSERTION = re.compile(r"static_assert failed|static assertion failed")
 
@@ -94,6 +96,8 @@ class Tests:
     def __init__(self, work):
         self.work = work
         self.main = work / "main.o"
+        self.compile_unchanged = {}  # whether a source compiles with the header as it is
+        self.asking = threading.Lock()
         subprocess.run([*COMPILE, "-c", TEST / "main.cpp", "-o", self.main], check=True)
 
     def stages(self, header, also):
@@ -108,14 +112,16 @@ class Tests:
         """None if these tests pass; how they notice otherwise; "does not compile" for what is no mutant."""
         source, program = overlay / "all.cpp", overlay / "program"
         source.write_text(f"#include <ashlar/{header}>\n" + "".join(f'#include "{f}"\n' for f in files))
-        folders = [overlay / "include", ROOT / "include", ROOT / "backends/host/include", ROOT / "examples", TEST]
-        line = [*COMPILE, *flags, *[f"-I{f}" for f in folders], source, self.main, "-o", program, "-pthread"]
+        line = [*COMPILE, *flags, f"-I{overlay / 'include'}", *FOLDERS, source]
         try:
-            built = subprocess.run(line, capture_output=True, text=True, timeout=600)
+            built = subprocess.run([*line, self.main, "-o", program, "-pthread"], capture_output=True, text=True, timeout=600)
         except subprocess.TimeoutExpired:
             return "takes too long to compile"
         if built.returncode != 0:
-            return "static assertion" if ASSERTION.search(built.stderr) else "does not compile"
+            if ASSERTION.search(built.stderr):
+                return "static assertion"
+            self.must_compile(header, source)
+            return "does not compile"
         limit = f"{'' if flags else 'ulimit -v 4000000; '}timeout {seconds} {program} --minimal"  # a shadow takes terabytes
         ran = subprocess.run(["bash", "-c", limit], capture_output=True, text=True, errors="replace", cwd=overlay)
         if ran.returncode == 0:
@@ -123,6 +129,16 @@ class Tests:
         case = re.search(r"TEST CASE:\s+(.*)", ran.stdout)
         how = {124: "does not end"}.get(ran.returncode, "crash" if ran.returncode > 128 else "verdict")
         return f"{how}: {case.group(1)}" if case else how
+
+    def must_compile(self, header, source):
+        """Ends the run if these tests do not compile with the header as it is."""
+        text = source.read_text()
+        with self.asking:
+            if text not in self.compile_unchanged:
+                line = [*COMPILE, "-fsyntax-only", *FOLDERS, source]
+                self.compile_unchanged[text] = subprocess.run(line, capture_output=True).returncode == 0
+        if not self.compile_unchanged[text]:
+            raise SystemExit(f"mutation: with {header} as it is, these do not compile:\n{text}")
 
 
 def judge(tests, mutant, also, seconds):
