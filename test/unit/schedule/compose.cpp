@@ -32,6 +32,8 @@ TEST_CASE("another placement becomes another route") {
   CHECK(then(down, down).where.route_count() == 1);
   schedule const three = then(both, down);
   CHECK((three.route == std::vector<int>{0, 0, 1, 1, 2, 2} && check(three).ok()));
+  schedule const behind = then(down, both);
+  CHECK((behind.route == std::vector<int>{0, 0, 1, 1, 2, 2} && check(behind).ok()));
   CHECK(mirror(mirror(both)) == both);
 }
 

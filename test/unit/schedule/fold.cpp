@@ -26,6 +26,15 @@ TEST_CASE("each device also does what its mirror image did") {
   }
 }
 
+TEST_CASE("both passes of a pair get the number that their micro-batch has on its new route") {
+  schedule const folded =
+      catalog::find("dualpipe")->make({devices{4}, micro_batches{8}}) | fold_in_half() | squeeze();
+  int pairs = 0;
+  for (auto const& order : folded.order)
+    for (time_slot const& t : order) pairs += t.is_pair();
+  CHECK((pairs > 0 && check(folded).ok()));
+}
+
 TEST_CASE("what is its own mirror image") {
   CHECK(!is_mirror_symmetric(one_f_one_b(4, 4)));  // one route
   schedule s = both_ways(2);

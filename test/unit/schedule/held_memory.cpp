@@ -30,6 +30,18 @@ TEST_CASE("bytes that work reads are held until then") {
   CHECK(passes.given_back_by({B, 0, 1}) == 14);
 }
 
+TEST_CASE("a stash that a recompute makes is held until work has read it") {
+  schedule s = recomputed(1) | repeat(micro_batches{1});
+  s.order[0] = {{{F, 0, 0}, 0}, {{R, 0, 0}, 2}, {{B, 0, 0}, 3}, {{X, 0, 0}, 7}};
+  s.work = work_graph({{.parts = {{0, 1}}}}, {{{R, 0, 0}, {X, 0, 0}}});
+  CHECK(check(s).ok());
+  memory_model const m{.stages = {{.checkpoint = 2, .stash = 10}}};
+  held_memory passes(s, m, s.mode);
+  CHECK((passes.taken_by({F, 0, 0}) == 2 && passes.given_back_by({F, 0, 0}) == 0));
+  CHECK((passes.taken_by({R, 0, 0}) == 8 && passes.given_back_by({R, 0, 0}) == 0));
+  CHECK((passes.given_back_by({B, 0, 0}) == 0 && passes.given_back_by({X, 0, 0}) == 10));
+}
+
 TEST_CASE("what work hands on is held until it has been read") {
   schedule s = one_f_one_b(1, 1);
   s.order[0] = {{{F, 0, 0}, 0}, {{X, 0, 0}, 1}, {{X, 1, 0}, 2}, {{B, 0, 0}, 3}};

@@ -61,6 +61,7 @@ TEST_CASE("of nothing") {
   CHECK((makespan(none) == 0 && span(none) == 0 && bubble_rate(none) == 0.0));
   CHECK(peak_activations(none) == std::vector<int>{0, 0});
   CHECK((makespan(schedule{}) == 0 && busy(schedule{}).empty()));
+  CHECK((idle_time{}.length() == 0 && idle_time{} == idle_time{.start = 0, .end = 0}));
 }
 
 TEST_CASE("inference keeps nothing after a pass") {

@@ -52,6 +52,12 @@ TEST_CASE("to the first gap that is long enough") {
   r = moved(longer);
   CHECK((r.order[0][1].what == pass{F, 0, 1} && r.order[0][2].start == 2));
 
+  // An input that no device makes is not waited for, nor is its transfer.
+  schedule alone =
+      schedule_from_orders(linear(devices{2}), {0}, costs(stage_cost{1, 1, 1}, 5), {{}, {{F, 1, 0}}});
+  alone.order[1][0].start = 20;
+  CHECK(moved(alone).order[1][0].start == 0);
+
   // Not before a pass of its own stage and kind, though its input comes first.
   schedule s = schedule_from_orders(
       linear(devices{2}), {0, 0}, {},
