@@ -55,6 +55,14 @@ TEST_CASE("a pair keeps its device busy once") {
   }
 }
 
+TEST_CASE("overhead is what the busiest device does not do for the model") {
+  schedule const s = one_f_one_b(2, 2);
+  CHECK(overhead_within(s, makespan(s)) == 1.0 - 6.0 / 9.0);
+  CHECK(overhead_within(with_work(s), 12) == 1.0 - 6.0 / 12.0);
+  CHECK(overhead_within(recomputed(1) | repeat(micro_batches{1}) | squeeze(), 7) == 1.0 - 6.0 / 7.0);
+  CHECK(overhead_within(s, 0) == 0.0);
+}
+
 TEST_CASE("of nothing") {
   schedule none;
   none.order.resize(2);

@@ -66,6 +66,12 @@ TEST_CASE("to the first gap that is long enough") {
   CHECK((s.order[1][0].start == 2 && moved(s).order[1] == s.order[1]));
 }
 
+TEST_CASE("the last forward that comes in is of the steady state") {
+  schedule s = with_a_gap(F, 9);
+  gap_filler(s).run(reordering::at_ends);
+  CHECK((s.order[0][3].what == pass{F, 0, 1} && s.order[0][3].start == 9));
+}
+
 TEST_CASE("never longer, never more memory, valid; often shorter") {
   int better = 0;
   for (auto of : {catalog::v_min, catalog::v_half, catalog::v_zb, catalog::one_f_one_b_v, catalog::zb_h1,

@@ -35,6 +35,9 @@ TEST_CASE("a join waits for all its branches") {
 TEST_CASE("transfers take their time, hand-overs none") {
   schedule const s = retime(one_f_one_b(3, 1), costs(stage_cost{}, 10));
   CHECK(makespan(s) == 3 * 3 + 4 * 10);
+  // Also that of a pass that ends at tick 0.
+  schedule const instant = retime(s, costs({{0, 1, 1}, {1, 1, 1}, {1, 1, 1}}, 10));
+  CHECK(instant.order[1][0].start == 10);
   // A hand-over within a device is free.
   schedule const v =
       retime(catalog::find("v-half")->make({devices{1}, micro_batches{3}}), costs(stage_cost{}, 1000));

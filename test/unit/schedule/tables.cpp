@@ -62,6 +62,8 @@ TEST_CASE("passes that cannot be looked up are refused") {
   with(rule::every_pass_is_known, [](schedule& s) { s.order[1][2].what.kind = X; });
   with(rule::every_pass_is_known,
        [](schedule& s) { s.order[1][2].what.kind = static_cast<pass_kind>(200); });
+  with(rule::overlapped_passes_are_a_pair,
+       [](schedule& s) { s.order[1][1].beside = s.order[1][1].what; });
 }
 
 TEST_CASE("a pass that is there twice is not timed") {
@@ -76,6 +78,7 @@ TEST_CASE("starts beyond the range of ticks") {
     schedule s = one_f_one_b(2, 2);
     s.order[1][1].start = wrong;
     CHECK(squeeze(s) == one_f_one_b(2, 2));  // does not ask for them
+    CHECK(check_form(s).broken == rule::ticks_fit);
     CHECK_BREAKS(ticks_fit, reorder(s));
     CHECK_BREAKS(ticks_fit, shift(s, 1));
     CHECK_BREAKS(ticks_fit, then(s, s));
