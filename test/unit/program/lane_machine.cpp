@@ -119,4 +119,15 @@ TEST_CASE("a receive without its send") {
   CHECK(machine.diagnose_cycle(rule::ticks_fit).broken == rule::ticks_fit);
 }
 
+// On one lane, device 0 receives what device 1 makes of what device 0 sends after that.
+TEST_CASE("a cycle of waits is told by two of its instructions and their number") {
+  program p = one_f_one_b(2, 1) | lower();
+  std::swap(p.instructions[2], p.instructions[3]);
+  noting_machine machine(p, 1);
+  CHECK_FALSE(machine.run());
+  diagnosis const d = machine.diagnose_cycle(rule::no_cycle_of_waits);
+  CHECK((d.broken == rule::no_cycle_of_waits && d.number > 1));
+  CHECK((d.first.device != d.second.device || d.first.index != d.second.index));
+}
+
 }  // namespace

@@ -13,7 +13,21 @@ struct operand_seen {
   value_key of;
   access how = access::read;
   int reads = 0;
+
+  friend bool operator==(operand_seen const&, operand_seen const&) = default;
 };
+
+// All of an instruction of device 0.
+std::vector<operand_seen> operands_of(program const& p, instruction const& i) {
+  program_view const view = p.view();
+  program_shape shape(view);
+  shape.add_all();
+  std::vector<operand_seen> found;
+  for_each_operand(shape, 0, i, [&](value_key const& v, access how, int reads) {
+    found.push_back({v, how, reads});
+  });
+  return found;
+}
 
 // Of a pass, those that its sequence brings about: at most two.
 struct sequence_operands {
@@ -88,6 +102,30 @@ TEST_CASE("who reads an activation: each stage beside it, and a message to each 
   CHECK((shape.readers_on(0, forward) == 2 && shape.readers_on(1, forward) == 2));
   CHECK(shape.readers_of_output(0, forward) == 3);
   CHECK((shape.is_first_on_its_device(forward, 3) && !shape.is_first_on_its_device(forward, 4)));
+}
+
+// Job 0 keeps state, and its second part hands on what job 1 reads.
+TEST_CASE("work reads the stashes of passes, adds to its state and hands on what others read") {
+  schedule s = one_f_one_b(2, 2);
+  for (pass const what : {pass{X, 0, 0}, pass{X, 0, 1}, pass{X, 1, 0}}) s.order[0].push_back({what, 0});
+  s.work = curvature();
+  program const p = squeeze(s) | lower();
+  value_key const state{slot_kind::work_state, 0}, handed_on = work_value({0, 1});
+  auto const stash = [](int k) { return value_key{slot_kind::stash, 0, k}; };
+  using all = std::vector<operand_seen>;
+  CHECK(operands_of(p, {.what = {X, 0, 0}}) == all{{stash(0)}, {state, access::accumulate}});
+  CHECK(operands_of(p, {.what = {X, 0, 1}})
+        == all{{stash(1)}, {state, access::accumulate}, {handed_on, access::write, 1}});
+  CHECK(operands_of(p, {.what = {X, 1, 0}}) == all{{handed_on}});
+}
+
+TEST_CASE("an optimizer that waits for the norm reads it") {
+  value_key const gradient{slot_kind::weight_gradient, 0}, norm{slot_kind::scalar, gradient_norm};
+  instruction const step{.code = opcode::optimize, .group = 0};
+  using all = std::vector<operand_seen>;
+  schedule const s = one_f_one_b(2, 2);
+  CHECK(operands_of(s | lower({.step = optimizer_step::at_end}), step) == all{{gradient}});
+  CHECK(operands_of(s | lower({.step = optimizer_step::after_norm}), step) == all{{gradient}, {norm}});
 }
 
 }  // namespace
