@@ -50,6 +50,21 @@ TEST_CASE("a gradient is as wide as what it is the gradient of") {
   CHECK(ticks(0, opcode::receive, {B, 2, 1}, 0) == 5 + 200);
 }
 
+TEST_CASE("a message is as large as that of its micro-batch") {
+  program const p = lower(one_f_one_b(2, 2));
+  simulation_options o{.cost = {},
+                       .memory = {.stages = std::vector<stage_memory>(4), .micro_batches = 2}};
+  o.cost.on.links.inside.bandwidth = 1;
+  o.memory.stages[0].activation = 10;
+  o.memory.stages[1].activation = 20;
+  auto const ticks = [&](int micro_batch) {
+    instruction const& send =
+        p.view().stream(0)[static_cast<std::size_t>(find(p, 0, opcode::send, {F, 0, micro_batch}))];
+    return time_of_transfer(o, send, 0, p.graph).all;
+  };
+  CHECK((ticks(0) == 10 && ticks(1) == 20));
+}
+
 TEST_CASE("slots are as large as the value of the edge that they hold") {
   program const p = lower(fan_in(), {.slots = slot_reuse::never});
   REQUIRE(check(p).ok());

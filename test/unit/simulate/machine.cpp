@@ -78,6 +78,20 @@ TEST_CASE("buffered messages that are under way together arrive each in its time
   }
 }
 
+TEST_CASE("issued in the stream's order, a transfer waits for the passes before it") {
+  program p = lower(one_f_one_b(2, 2), {.slots = slot_reuse::never});
+  int const send = find(p, 0, opcode::send, {F, 0, 0}), next = find(p, 0, opcode::compute, {F, 0, 1});
+  REQUIRE(send < next);
+  move(p, 0, send, next);
+  simulation_options o = options_of(one_f_one_b(2, 2));
+  auto const start = [&] {
+    return time_program(p, o).timed[static_cast<std::size_t>(find(p, 0, opcode::send, {F, 0, 0}))].start;
+  };
+  CHECK(start() == 1);
+  o.issue = issue_mode::in_stream;
+  CHECK(start() == 2);
+}
+
 // Computes before a transfer in its stream are those that issue it. Reductions are issued apart.
 TEST_CASE("issue in the stream's order delays no reduction") {
   schedule const s = catalog::find("v-half")->make({devices{2}, micro_batches{4}});

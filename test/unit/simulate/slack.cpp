@@ -5,6 +5,7 @@
 #include "violations.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 
 #include <doctest/doctest.h>
 
@@ -28,6 +29,18 @@ TEST_CASE("slack: where each pass waits for the one before, there is none") {
   REQUIRE(links.size() == 2);
   CHECK(links[0] == link_slack{0, 1, 1, 0});
   CHECK(links[1] == link_slack{1, 0, 1, 0});
+}
+
+// Passes that take no time on both sides of the message, and work of 5 ticks beside them.
+TEST_CASE("slack: a message may take as long as the whole step") {
+  schedule s = schedule_from_orders(linear(devices{2}), {0}, costs(stage_cost{0, 0, 0}, 0),
+                                    {{{F, 0, 0}}, {{F, 1, 0}}});
+  s.mode = execution_mode::inference;
+  s.order[0].push_back({{X, 0, 0}, 0});
+  s.work = work_graph({{.parts = {{0, 5}}}}, {});
+  s = squeeze(s);
+  std::vector<link_slack> const links = link_slacks(lower(s), options_of(s));
+  CHECK(links == std::vector<link_slack>{{0, 1, 1, 5}});
 }
 
 TEST_CASE("slack: so much later changes nothing, and one more does, for every schedule and link") {

@@ -45,6 +45,13 @@ TEST_CASE("inference warms up until a device's first pass") {
   simulation const run = simulate(lower(s), options_of(s));
   CHECK(run.usage[0] == device_usage{.busy = 2, .cool_down = 1});
   CHECK(run.usage[1] == device_usage{.busy = 2, .warm_up = 1});
+  // What a device sends after its last pass is no pass, and neither is the first message that it sends.
+  simulation_options o = options_of(s);
+  o.cost.on.links.inside.latency = 10;
+  simulation const late = simulate(lower(s, {.slots = slot_reuse::never}), o);
+  REQUIRE(late.makespan() == 22);
+  CHECK(late.usage[0] == device_usage{.busy = 2, .cool_down = 20});
+  CHECK(late.usage[1] == device_usage{.busy = 2, .warm_up = 1, .exposed = 19});
 }
 
 // Idle before the first backward, between it and the last forward, and after that.
