@@ -137,6 +137,18 @@ TEST_CASE("what takes no time stands where another begins, and not within it") {
   CHECK(repeated_peak(at_once, device_id{0}) == 2);
 }
 
+// A forward that takes no time stands between the input and the weight pass of the stage after it.
+TEST_CASE("passes between which another stands are spread before they are fused") {
+  block const b = make_block(looped(devices{1}, chunks{2}), costs({{0, 1, 1}, {1, 1, 1}}), 5, {F, I, W},
+                             [](pass_kind kind, int stage) {
+                               if (kind == F) return tick{stage == 0 ? -3 : 0};
+                               return tick{stage == 0 ? 3 : 1} + (kind == W ? 1 : 0);
+                             });
+  REQUIRE(check(b).ok());
+  block const fused = fuse_backward(b);
+  CHECK((check(fused).ok() && fused.interval == 10));
+}
+
 TEST_CASE("what takes no time cannot be spread") {
   block const b = make_block(linear(devices{1}), costs(stage_cost{1, 0, 2}), 3, {F, I, W},
                              [](pass_kind kind, int) { return kind == F ? tick{0} : tick{1}; });

@@ -38,6 +38,9 @@ TEST_CASE("costs") {
   CHECK(with(costs(stage_cost{-1, 1, 1})).broken == rule::no_duration_is_negative);
   CHECK(with(costs(stage_cost{1, -2, 1})).broken == rule::no_duration_is_negative);
   CHECK(with(costs(stage_cost{1, 1, -7})).broken == rule::no_duration_is_negative);
+  costs slow_host;
+  slow_host.on.host.speed.latency = -1;
+  CHECK(with(slow_host).broken == rule::no_duration_is_negative);
   CHECK(with(costs(stage_cost{1, 1, 1, -2})).broken == rule::no_duration_is_negative);
   CHECK(with(costs({{1, 1, 1}, {1, 1, 1}, {1, 1, -1}})).first.what == pass{W, 2, 0});
   CHECK(with(costs(stage_cost{max_tick, 1, 1})).broken == rule::ticks_fit);
@@ -68,6 +71,17 @@ TEST_CASE("each pass of a block once") {
   b = catalog::one_f_one_b(devices{3});
   b.cells.push_back({{W, 1, 0}, 100});
   CHECK(broken(b) == rule::backward_is_fused_or_split);
+  // Of larger micro-batches there are fewer passes, and each of them has to be there.
+  b = make_block(linear(devices{2}), {}, 20, {F, B}, [](pass_kind kind, int stage) {
+    return kind == F ? tick{2 * stage} : tick{4 + 3 * (1 - stage)};
+  });
+  b.graph = in_micro_batches(chain(stages{2}), {1, 2});
+  b.route = {0, 0};
+  b.cells.push_back({{F, 0, 1}, 1});
+  b.cells.push_back({{B, 0, 1}, 10});
+  CHECK(check(b).ok());
+  b.cells.pop_back();
+  CHECK((broken(b) == rule::every_pass_is_present && check(b).first.what == pass{B, 0, 1}));
   // Inference has forwards alone; a weight pass by itself is no forward either.
   b = make_block(linear(devices{3}), {}, 3, {F}, [](pass_kind, int stage) { return tick{stage}; });
   b.mode = execution_mode::inference;

@@ -35,6 +35,27 @@ TEST_CASE("passes that all want the same tick") {
   CHECK(without_collisions(right) == right);
 }
 
+// Only the input pass has to move, by one tick, and nothing as far from its place as that is looked at.
+TEST_CASE("what can stay stays, and few steps find it") {
+  block const wishes =
+      make_block(linear(devices{1}), costs(stage_cost{1, 2, 1}), 5, {F, I, W}, [](pass_kind kind, int) {
+        return tick{kind == F ? 0 : kind == I ? 3 : 4};
+      });
+  block const right = without_collisions(wishes, 5);
+  CHECK((check(right).ok() && moved(wishes, right) == 1));
+  CHECK(right.cells[1].offset == 2);
+}
+
+// What cells have to move for those before them leaves most ways out.
+TEST_CASE("the steps that are taken by default are enough for nine passes") {
+  block const wishes = make_block(
+      linear(devices{3}), costs(stage_cost{1, 2, 1}), 4, {F, I, W}, [](pass_kind kind, int stage) {
+        return kind == F ? tick{stage} : tick{3 - stage} + (kind == W ? 1 : 0);
+      });
+  CHECK(moved(wishes, without_collisions(wishes)) == 17);
+  CHECK(moved(wishes, without_collisions(wishes, 100'000)) == 17);
+}
+
 TEST_CASE("down, up and down again, with an interval that leaves no idle time") {
   // Wishes as one writes them: a tick a hop, forward and back. Two of 6,561 choices of one more or one
   // less have no collisions.

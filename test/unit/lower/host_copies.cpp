@@ -52,6 +52,9 @@ TEST_CASE("what cannot leave is refused") {
   CHECK(broken_by(s, {.forwards = {forward(0, 0)}, .copy = {1, 1}}) == rule::tables_agree);
   CHECK(broken_by(s, {.forwards = {forward(0, 0)}, .copy = {-1}}) == rule::no_duration_is_negative);
   CHECK(broken_by(s, {.forwards = {forward(0, 0)}, .copy = {max_tick / 2}}) == rule::ticks_fit);
+  tick const longest = max_tick / 8;  // there and back, and as long again for what else there is
+  CHECK(broken_by(s, {.forwards = {forward(0, 0)}, .copy = {longest}}) == rule::ticks_fit);
+  CHECK(broken_by(s, {.forwards = {forward(0, 0)}, .copy = {longest - 1}}) == rule::none);
   schedule const forward_only = catalog::find("inference")->make({devices{2}, micro_batches{2}});
   CHECK(broken_by(forward_only, {.forwards = {forward(0, 0)}}) == rule::inference_goes_forward_only);
   CHECK_THROWS_AS(static_cast<void>(lower(s, {.offload = {.forwards = {forward(4, 0)}}})), violation);
