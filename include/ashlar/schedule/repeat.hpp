@@ -93,9 +93,9 @@ constexpr std::vector<std::vector<time_slot>> repeat_devices(block const& b, tic
 // block's group divides the count; rule::parameter_is_at_most for more than most_passes; rule::ticks_fit
 // for starts out of range. Linear in the passes.
 constexpr schedule repeat(block const& b, micro_batches count) {
-  int const group = b.micro_batch_count();
-  if (count.value < 1 || group < 1) refuse({.broken = rule::counts_are_positive, .number = count.value});
+  if (count.value < 1) refuse({.broken = rule::counts_are_positive, .number = count.value});
   must_have_form(b);
+  int const group = b.micro_batch_count();
   if (count.value % group != 0) refuse({.broken = rule::micro_batches_fill_blocks, .number = group});
   int const most = most_passes / max_of(1, static_cast<int>(b.cells.size()));
   must_be(at_most(parameter::micro_batch_count, count.value, std::int64_t{most} * group));

@@ -65,6 +65,13 @@ TEST_CASE("what cannot leave is refused") {
   CHECK(broken_by(read, {.forwards = {forward(0, 1)}}) == rule::none);
 }
 
+TEST_CASE("a copy may end after the last pass starts, also where some take no time") {
+  schedule const s =
+      retime(catalog::find("1f1b")->make({devices{1}, micro_batches{1}}), costs(stage_cost{0, 1, 1}));
+  program const p = lower(s, {.offload = {.forwards = {forward(0, 0)}, .copy = {100}}});
+  CHECK(check(p).ok());
+}
+
 TEST_CASE("what leaves makes room on the device, and takes a slot on the host") {
   schedule const s = eager();
   program const stays = lower(s);

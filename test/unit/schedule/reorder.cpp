@@ -58,6 +58,14 @@ TEST_CASE("to the first gap that is long enough") {
   alone.order[1][0].start = 20;
   CHECK(moved(alone).order[1][0].start == 0);
 
+  // Not before the pass that makes its input, though both take no time.
+  schedule instants = schedule_from_orders(looped(devices{1}, chunks{2}), {0},
+                                           costs({{0, 1, 1}, {0, 1, 1}}), {{{F, 0, 0}, {F, 1, 0}}});
+  instants.order[0][0].start = 1;
+  instants.order[0][1].start = 4;
+  r = moved(instants);
+  CHECK((r.order[0][0].what == pass{F, 0, 0} && r.order[0][1].start == r.order[0][0].start));
+
   // Not before a pass of its own stage and kind, though its input comes first.
   schedule s = schedule_from_orders(
       linear(devices{2}), {0, 0}, {},

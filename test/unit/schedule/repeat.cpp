@@ -66,6 +66,9 @@ TEST_CASE("counts that cannot be") {
   CHECK_BREAKS(counts_are_positive, repeat(b, micro_batches{-3}));
   CHECK_BREAKS(counts_are_positive, repeat(with_interval(b, 0), micro_batches{1}));
   CHECK_BREAKS(counts_are_positive, repeat(block{}, micro_batches{1}));
+  block of_none = b;
+  of_none.route.clear();
+  CHECK_BREAKS(counts_are_positive, repeat(of_none, micro_batches{1}));
   CHECK_BREAKS(micro_batches_fill_blocks, repeat(two_ways(2), micro_batches{3}));
 }
 
