@@ -61,6 +61,29 @@ TEST_CASE("costs of each micro-batch: search and compare") {
   CHECK(compared[1]["makespan"] == json_of("emit zb-h1" + size)["makespan"]);
 }
 
+TEST_CASE("costs of each micro-batch: a frontier") {
+  std::string const size = " -p 2 -m 4 --per-micro-batch " + scratch_file("micro.csv", short_and_long),
+                    line = "frontier --steps 1 --from 1 --budget 100" + size;
+  nlohmann::json const linear = json_of(line + " --placement linear");
+  REQUIRE(linear.size() == 1);
+  // The published schedules' overheads are those that they have under these costs, by themselves.
+  for (nlohmann::json const& row : linear[0]["published"])
+    CHECK(row["overhead_span"]
+          == json_of("compare " + row["schedule"].get<std::string>() + size)[0]["overhead_span"]);
+  CHECK(linear[0]["published"].size() > 3);
+  CHECK(linear[0]["searched"][0]["overhead_span"]
+        == json_of("search --objective span --placement linear --budget 100" + size)["overhead_span"]);
+  // What holds the weights twice has costs, unless it halves micro-batches.
+  nlohmann::json const any = json_of(line);
+  std::vector<std::string> twice;
+  for (nlohmann::json const& row : any.back()["published"]) twice.push_back(row["schedule"]);
+  auto const has = [&twice](char const* name) {
+    return std::find(twice.begin(), twice.end(), name) != twice.end();
+  };
+  CHECK(has("chimera"));
+  CHECK_FALSE(has("chimera-backward-halving"));
+}
+
 // The longest keeps and sends most.
 TEST_CASE("sizes of each micro-batch: simulations and searches") {
   std::string const each =
@@ -98,7 +121,12 @@ TEST_CASE("costs of micro-batches that there are not") {
        {"show 1f1b -p 4 -m 2 --per-micro-batch " + each, "on 2 stages, but there are 4 stages"},
        {"show seq1f1b -p 2 -m 4 --per-micro-batch " + each, "sequences in chunks"},
        {"search -p 2 -m 4 --sequence-chunks 2 --per-micro-batch " + each, "--sequence-chunks"},
-       {"frontier -p 2 -m 4 --per-micro-batch " + each, "may take micro-batches in parts"},
+       {"frontier -p 2 -m 2 --per-micro-batch " + each, "--per-micro-batch names the stages of one"},
+       {"frontier seq1f1b -p 2 -m 4 --per-micro-batch " + each,
+        "seq1f1b takes micro-batches in parts, and --per-micro-batch has costs of whole ones"},
+       {"frontier -m 4 --per-micro-batch " + each + " "
+            + emitted("two.json", "emit 1f1b -p 2 -m 2 --as json"),
+        "has 2 micro-batches, but --per-micro-batch has costs of 4"},
        {"show 1f1b --forward 2 --per-micro-batch " + each, "excludes"},
        {"show 1f1b --per-micro-batch /no/such/file", "cannot read '/no/such/file'"}});
 }

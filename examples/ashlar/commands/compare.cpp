@@ -63,21 +63,15 @@ std::string placement_word(ashlar::placement const& where) {
 
 row row_of(ashlar::catalog::entry const& e, compare_options const& o) {
   row r{e.name, e.source};
-  if (!o.shape.cost.per_micro_batch.empty() && e.uses(ashlar::parameter::sequence_chunk_count)) {
-    r.refused = "takes micro-batches in parts, and --per-micro-batch has costs of whole ones";
-    return r;
-  }
-  ashlar::catalog::shape const shape = shape_of(e, o.shape);
+  shape_options alike = o.shape;  // the model has the costs
+  alike.cost = {};
+  ashlar::catalog::shape const shape = shape_of(e, alike);
   if (auto const d = e.check(shape); !d.ok())
     r.refused = ashlar::explain(d);
-  else if (ashlar::divided_model const model = model_of(o); model.cost.passes.micro_batches() == 0)
-    r.numbers = ashlar::compare(e, shape, model);
+  else if (std::string const why = refused_costs(e, shape, o.shape.cost); !why.empty())
+    r.refused = why;
   else
-    try {
-      r.numbers = ashlar::compare(e, shape, model);
-    } catch (ashlar::violation const&) {
-      r.refused = "takes micro-batches in parts, and --per-micro-batch has costs of whole ones";
-    }
+    r.numbers = ashlar::compare(e, shape, model_of(o));
   return r;
 }
 
@@ -88,10 +82,8 @@ row row_of(chosen_schedule const& own, compare_options const& o) {
       !model.cost.on.speeds.empty() && static_cast<int>(model.cost.on.speeds.size()) != p)
     r.refused =
         fmt::format("has {}, but --speeds are of {}", counted(p, "device"), model.cost.on.speeds.size());
-  else if (int const m = own.schedule.micro_batch_count();
-           model.cost.passes.micro_batches() != 0 && model.cost.passes.micro_batches() != m)
-    r.refused = fmt::format("has {}, but --per-micro-batch has costs of {}", counted(m, "micro-batch"),
-                            model.cost.passes.micro_batches());
+  else if (std::string const why = refused_costs(own.schedule, o.shape.m, o.shape.cost); !why.empty())
+    r.refused = why;
   else
     r.numbers = ashlar::compare(own.schedule, model);
   if (long long const m = micro_batches_of(own.schedule); m != o.shape.m)

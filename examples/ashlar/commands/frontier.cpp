@@ -129,14 +129,20 @@ std::vector<frontier_row> bidirectional_rows(frontier_options const& o,
                                              ashlar::divided_model const& model) {
   std::vector<frontier_row> rows;
   for (ashlar::catalog::entry const& e : ashlar::catalog::entries)
-    if (e.check(shape_of(o)).ok() && e.make(shape_of(o)).where.route_count() > 1)
+    if (e.check(shape_of(o)).ok() && e.make(shape_of(o)).where.route_count() > 1
+        && refused_costs(e, shape_of(o), o.model.cost).empty())
       rows.push_back(row_of(e.name, ashlar::compare(e, shape_of(o), model)));
   return rows;
+}
+
+void must_have_costs(std::string const& name, std::string const& refused) {
+  if (!refused.empty()) throw usage_error(fmt::format("{} {}", name, refused));
 }
 
 std::vector<frontier_row> named_rows(frontier_options const& o, ashlar::divided_model const& model) {
   std::vector<frontier_row> rows;
   for (chosen_schedule const& s : o.shown.own) {
+    must_have_costs(s.name, refused_costs(s.schedule, o.model.m, o.model.cost));
     long long const m = micro_batches_of(s.schedule);
     rows.push_back(row_of(m == o.model.m ? s.name : s.name + ", " + counted(m, "micro-batch"),
                           ashlar::compare(s.schedule, model)));
@@ -144,6 +150,7 @@ std::vector<frontier_row> named_rows(frontier_options const& o, ashlar::divided_
   for (ashlar::catalog::entry const* const e : o.shown.known) {
     if (auto const d = e->check(shape_of(o)); !d.ok())
       throw usage_error(fmt::format("{}: {}", e->name, ashlar::explain(d)));
+    must_have_costs(e->name, refused_costs(*e, shape_of(o), o.model.cost));
     rows.push_back(row_of(e->name, ashlar::compare(*e, shape_of(o), model)));
   }
   return rows;
@@ -213,10 +220,6 @@ int frontier(CLI::App const& command, frontier_options o) {
   adopt_size(command, o.shown.own, o.model.p, o.model.m);
   must_have_effect(command, {{"--to", o.steps > 1, "with --steps 1, which is the limit --from alone"},
                              {"--causal", cuts_sequences(o), "without --sequence-chunks"}});
-  if (!o.model.cost.per_micro_batch.empty())
-    throw usage_error(
-        "--per-micro-batch has no effect on a frontier, whose schedules may take micro-batches in "
-        "parts");
   complete_placement(o.model);
   std::vector<frontier_part> const parts = parts_of(o);
   auto const is_feasible = [](frontier_part const& part) {

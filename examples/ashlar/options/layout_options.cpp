@@ -171,12 +171,14 @@ std::vector<ashlar::layout_choice> plain_layouts(layout_options const& o) {
     throw usage_error("--per-micro-batch has costs of whole sequences; --sequence-chunks cuts them");
   if (o.placement == "any") {
     if (o.v != 0) throw usage_error("-v/--chunks goes with --placement looped or wave, not any");
-    if (!o.cost.stages_from().empty())
+    ashlar::costs const cost = costs_of(o);
+    if (!o.cost.stages_from().empty() || cost.passes.stages() != 0)
       throw usage_error(fmt::format("{} names the stages of one placement; say which with --placement",
-                                    o.cost.measured ? "--costs" : "--per-stage"));
+                                    o.cost.measured                  ? "--costs"
+                                    : o.cost.per_micro_batch.empty() ? "--per-stage"
+                                                                     : "--per-micro-batch"));
     constexpr int most_chunks = 4;
     must_be_few(o, most_chunks);
-    ashlar::costs const cost = costs_of(o);
     ashlar::model_share const model{p, m, cost};
     must_fit(ashlar::choose_layout(model, placement_kind::wave, most_chunks, 100));
     return ashlar::layouts_for(model, 100);

@@ -130,6 +130,21 @@ void adopt_size(CLI::App const& command, std::vector<chosen_schedule> const& own
   if (command.count("-m") == 0) m = micro_batches_of(own[0].schedule);
 }
 
+std::string refused_costs(ashlar::catalog::entry const& entry, ashlar::catalog::shape shape,
+                          cost_options const& cost) {
+  shape.cost = {};
+  if (cost.per_micro_batch.empty() || !entry.check(shape).ok()
+      || entry.make(shape).micro_batch_count() == shape.m.value)
+    return {};
+  return "takes micro-batches in parts, and --per-micro-batch has costs of whole ones";
+}
+
+std::string refused_costs(ashlar::schedule const& own, long long m, cost_options const& cost) {
+  if (cost.per_micro_batch.empty() || own.micro_batch_count() == m) return {};
+  return fmt::format("has {}, but --per-micro-batch has costs of {}",
+                     counted(own.micro_batch_count(), "micro-batch"), m);
+}
+
 namespace {
 
 chosen_schedule from_catalog(shape_options const& o) {

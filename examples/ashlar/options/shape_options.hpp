@@ -70,6 +70,12 @@ long long micro_batches_of(ashlar::schedule const& s);
 void adopt_size(CLI::App const& command, std::vector<chosen_schedule> const& own, long long& p,
                 long long& m);
 
+// Why costs of each of m micro-batches (--per-micro-batch) are not of a schedule's passes; empty where
+// they are, or are not given.
+std::string refused_costs(ashlar::catalog::entry const& entry, ashlar::catalog::shape shape,
+                          cost_options const& cost);
+std::string refused_costs(ashlar::schedule const& own, long long m, cost_options const& cost);
+
 // Of the catalog or of a file. Throws usage_error for an unknown name, sizes out of range, or costs that
 // do not fit.
 chosen_schedule choose(shape_options const& options);
