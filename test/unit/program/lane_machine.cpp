@@ -73,6 +73,15 @@ TEST_CASE("messages of several devices do not mix") {
   CHECK(partners_in_order(p.view()) == std::vector<int>({5, 6, 4, 8, 2, 0, 1, -1, 3, -1}));
 }
 
+// Devices 0 and 1: the first receives what is never sent, beside a message that is.
+TEST_CASE("a message that nobody sends has no partner") {
+  program p;
+  p.where = linear(devices{2});
+  p.stream_begin = {0, 2, 2};
+  p.instructions = {{.code = opcode::receive, .peer = 1}, {.code = opcode::send, .peer = 1}};
+  CHECK(partners_in_order(p.view()) == std::vector<int>{-1, -1});
+}
+
 TEST_CASE("replicas reduce at once, a pair starts at once") {
   program const p = two_ways(3) | repeat(micro_batches{2}) | squeeze() | lower();
   noting_machine machine(p, p.view().lane_count);
@@ -117,6 +126,24 @@ TEST_CASE("a receive without its send") {
   CHECK(d.first.index == 4);  // the backward waits for the receive
   CHECK(d.second.index == 3);
   CHECK(machine.diagnose_cycle(rule::ticks_fit).broken == rule::ticks_fit);
+}
+
+// Messages that nobody has to take are sent alone.
+class buffered_machine : public lane_machine<buffered_machine> {
+ public:
+  constexpr explicit buffered_machine(program const& p)
+      : lane_machine(p.view(), partners_in_order(p.view()), p.view().lane_count) {}
+  constexpr bool is_rendezvous() const { return false; }
+  constexpr void happens(int, list_view<int> together) { most = max_of(most, together.size()); }
+  std::size_t most = 0;
+};
+
+TEST_CASE("without rendezvous both halves of a transfer happen apart") {
+  program p = one_f_one_b(2, 1) | lower();
+  buffered_machine machine(p);
+  CHECK((machine.run() && machine.most == 1));
+  p.instructions[3].code = opcode::release;  // what device 1 sends is never received
+  CHECK(buffered_machine(p).run());
 }
 
 // On one lane, device 0 receives what device 1 makes of what device 0 sends after that.

@@ -1,6 +1,7 @@
 #include <ashlar/program/operands.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
+#include <ashlar/catalog/vocabulary.hpp>
 #include <ashlar/lower/lower.hpp>
 
 #include <doctest/doctest.h>
@@ -102,6 +103,40 @@ TEST_CASE("who reads an activation: each stage beside it, and a message to each 
   CHECK((shape.readers_on(0, forward) == 2 && shape.readers_on(1, forward) == 2));
   CHECK(shape.readers_of_output(0, forward) == 3);
   CHECK((shape.is_first_on_its_device(forward, 3) && !shape.is_first_on_its_device(forward, 4)));
+}
+
+TEST_CASE("passes of a split backward and recomputes read what others have left") {
+  auto const value = [](slot_kind kind) { return value_key{kind, 0, 0}; };
+  value_key const stash = value(slot_kind::stash), more = value(slot_kind::weight_stash),
+                  checkpoint = value(slot_kind::checkpoint), gradient{slot_kind::weight_gradient, 0};
+  using all = std::vector<operand_seen>;
+  program p = split_backward(one_f_one_b(1, 1)) | lower();
+  CHECK(operands_of(p, {.what = {F, 0, 0}}) == all{{stash, access::write, 2}});
+  CHECK(operands_of(p, {.what = {I, 0, 0}}) == all{{stash}, {more, access::write, 1}});
+  CHECK(operands_of(p, {.what = {W, 0, 0}}) == all{{stash}, {more}, {gradient, access::accumulate}});
+  p = recompute(one_f_one_b(1, 1), {0}) | lower();
+  CHECK(operands_of(p, {.what = {F, 0, 0}})
+        == all{{checkpoint, access::write, 1}, {stash, access::scratch}});
+  CHECK(operands_of(p, {.what = {R, 0, 0}}) == all{{checkpoint}, {stash, access::write, 1}});
+  CHECK(operands_of(p, {.what = {B, 0, 0}})
+        == all{{stash}, {more, access::scratch}, {gradient, access::accumulate}});
+}
+
+// In training alone: stages 0 and 1, and a shard of the output layer on each of two devices.
+TEST_CASE("the forward of a shard may give the gradient of its input") {
+  program p =
+      catalog::vocabulary_one_f_one_b(devices{2}, micro_batches{2}, shard_gradient::of_forward, {})
+      | lower();
+  operand_seen const given{{slot_kind::gradient, 2, 0, 1}, access::write, 0};
+  auto const gives = [&] {
+    for (operand_seen const& each : operands_of(p, {.what = {F, 2, 0}}))
+      if (each.of == given.of && each.how == given.how) return true;
+    return false;
+  };
+  CHECK(gives());
+  for (instruction& i : p.instructions)
+    if (is_backward(i.what.kind)) i.code = opcode::release;
+  CHECK_FALSE(gives());
 }
 
 // Job 0 keeps state, and its second part hands on what job 1 reads.

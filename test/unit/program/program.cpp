@@ -111,4 +111,21 @@ TEST_CASE("copies have the last two lanes, and what computes the first") {
   CHECK((program_view{}.device_count == 0 && program_view{}.stage_count == 0));
 }
 
+TEST_CASE("what goes over the data-parallel ranks") {
+  program const p = lower(one_f_one_b(2, 1), {.data_ranks = 2, .sharding = sharding_level::gradients});
+  auto const spans = [&](program_view const& v, opcode code, slot_kind subject) {
+    return v.spans_ranks({.code = code, .subject = subject, .group = 0});
+  };
+  program_view v = p.view();
+  CHECK((spans(v, opcode::all_gather, slot_kind::weight) && spans(v, opcode::reduce_scatter, {})));
+  CHECK(spans(v, opcode::all_reduce, slot_kind::weight_gradient));
+  CHECK_FALSE(spans(v, opcode::all_reduce, slot_kind::gradient_shard));
+  CHECK(spans(v, opcode::all_reduce, slot_kind::scalar));  // each rank has a part of the norm
+  v.sharding = sharding_level::none;
+  CHECK_FALSE(spans(v, opcode::all_reduce, slot_kind::scalar));
+  v.data_ranks = 1;
+  CHECK_FALSE(spans(v, opcode::all_gather, slot_kind::weight));
+  CHECK_FALSE(spans(v, opcode::all_reduce, slot_kind::weight_gradient));
+}
+
 }  // namespace

@@ -62,4 +62,15 @@ TEST_CASE("a gradient shard is the rank's part of the gradient") {
   CHECK(sum == 100);
 }
 
+TEST_CASE("elements of two bytes are cut where those of four are, and no others") {
+  byte_range const whole = shard_of(1000, 1, 3);
+  for (element_type element : {element_type::opaque, element_type::f32, element_type::f64})
+    CHECK(shard_of(1000, 1, 3, element) == whole);
+  for (element_type element : {element_type::f16, element_type::bf16}) {
+    byte_range const half = shard_of(500, 1, 3, element);
+    CHECK((2 * half.begin == whole.begin && 2 * half.size == whole.size));
+    CHECK(half != shard_of(500, 1, 3));
+  }
+}
+
 }  // namespace
