@@ -203,8 +203,9 @@ TEST_CASE("no training plan is better than the answer, and none that is left out
     if (d.percent(25)) {
       q.lists = {{.tensor = 1, .layers = {}, .causal = {d.between(0, 100), d.between(0, 100)}}};
       for (int i = 0; i < q.model.layers; ++i)
-        q.lists[0].layers.push_back({1e-3 * d.between(1, 9), 1e-3 * d.between(1, 9),
-                                     1.0 * d.between(1, 99), 1.0 * d.between(1, 99),
+        q.lists[0].layers.push_back({{1e-3 * d.between(1, 9), 1e-3 * d.between(1, 9)},
+                                     1.0 * d.between(1, 99),
+                                     1.0 * d.between(1, 99),
                                      1.0 * d.between(1, 99)});
     }
     std::vector<catalog::entry const*> entries;

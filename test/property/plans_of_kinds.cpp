@@ -232,8 +232,7 @@ TEST_CASE("plans of kinds: no order of devices and no division gives the busiest
       std::vector<stage_seconds> const times =
           stage_times(q.model, l, sharding_level::none, {each.layers, true}, sites);
       double busy = 0;
-      for (stage_seconds const& stage : times)
-        busy = std::max(busy, q.batch * (stage.forward + stage.backward));
+      for (stage_seconds const& stage : times) busy = std::max(busy, q.batch * stage.passes.both());
       least_busy = std::min(least_busy, busy);
       least = std::min(least, simulated_step(s, times, message_mode::beside));
     }

@@ -105,8 +105,7 @@ void take_times(named_model& m, std::string const& path) {
   };
   for (std::size_t i = 0; i < layers.size(); ++i) {
     ashlar::stage_cost const& c = file.cost.passes.of(static_cast<int>(i));
-    layers[i].forward = seconds(c.forward);
-    layers[i].backward = seconds(c.of(ashlar::pass_kind::backward));
+    layers[i].passes = {seconds(c.forward), seconds(c.of(ashlar::pass_kind::backward))};
   }
 }
 
@@ -121,8 +120,8 @@ named_model measured_model(std::string const& path, json_object& file, std::stri
     ashlar::listed_model list{.tensor = static_cast<int>(each.number("tensor", 1, 1024, 1)),
                               .layers = {}};
     for (json_object& layer : each.objects("layers")) {
-      ashlar::listed_layer const l{.forward = layer.real("forward_ms", 0, missing) / 1e3,
-                                   .backward = layer.real("backward_ms", 0, missing) / 1e3,
+      ashlar::listed_layer const l{.passes = {layer.real("forward_ms", 0, missing) / 1e3,
+                                              layer.real("backward_ms", 0, missing) / 1e3},
                                    .parameters = layer.real("parameters", 0),
                                    .kept = layer.real("kept_bytes", 0),
                                    .output = layer.real("output_bytes", 0)};

@@ -140,8 +140,9 @@ std::string terms_of(plan_study const& s) {
     stage_memory const& m = held.stages[i];
     stage_seconds const &first = all[i * pieces], &last = all[i * pieces + pieces - 1];
     cells.push_back({std::to_string(i), std::to_string(where.device_of(0, static_cast<int>(i))),
-                     std::to_string(step.plan.layers[i]), milliseconds(first.forward, last.forward),
-                     milliseconds(first.backward, last.backward), milliseconds(first.send),
+                     std::to_string(step.plan.layers[i]),
+                     milliseconds(first.passes.forward, last.passes.forward),
+                     milliseconds(first.passes.backward, last.passes.backward), milliseconds(first.send),
                      milliseconds(first.reduction), gib(static_cast<double>(m.weights)),
                      gib(static_cast<double>(m.weight_gradient)),
                      gib(static_cast<double>(m.optimizer_state)), gib(static_cast<double>(m.stash))});

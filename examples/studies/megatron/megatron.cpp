@@ -72,7 +72,7 @@ double unhidden(published_run const& r, device_machine const& machine, step_cons
   double sum = 0;
   for (stage_seconds const& s :
        stage_times(r.model, r.layout, sharding_level::none, r.division(), machine, c))
-    sum += s.forward + s.backward;
+    sum += s.passes.both();
   double const turns = r.micro_batches + (r.layout.pipeline - 1.0) / r.chunks;
   return sum / r.layout.pipeline * turns;
 }

@@ -13,7 +13,8 @@
 
 namespace ashlar {
 
-// One layer, split over the tensor ranks.
+// One layer, split over the tensor ranks. Its backward takes twice its forward, so it has no
+// pass_seconds.
 struct amp_layer {
   double forward = 0;         // seconds of a sample
   double output = 0;          // units of data of a sample that a tensor rank hands on

@@ -15,8 +15,7 @@ namespace ashlar {
 
 // Of one sequence.
 struct listed_layer {
-  double forward = 0;  // seconds
-  double backward = 0;
+  pass_seconds passes = {};
   double parameters = 0;
   double kept = 0;    // bytes from the forward to the backward
   double output = 0;  // bytes that the next layer gets; what is kept of a layer that is run again
@@ -35,8 +34,8 @@ struct listed_model {
 
 // Seconds of a micro-batch: a multiple of those of a sequence.
 inline pass_seconds layer_seconds(listed_layer const& each, training_layout const& l) {
-  double const again = l.again == recomputation::full ? each.forward : 0;
-  return {l.micro_batch * each.forward, l.micro_batch * (each.backward + again)};
+  double const again = l.again == recomputation::full ? each.passes.forward : 0;
+  return l.micro_batch * pass_seconds{each.passes.forward, each.passes.backward + again};
 }
 
 // Of that, causal attention.

@@ -18,14 +18,14 @@ ASHLAR_INLINE double listed_model::parameters() const {
 
 ASHLAR_INLINE double listed_model::work() const {
   double sum = 0;
-  for (listed_layer const& each : layers) sum += each.forward + each.backward;
+  for (listed_layer const& each : layers) sum += each.passes.both();
   return sum * tensor;
 }
 
 ASHLAR_INLINE pass_seconds attention_seconds(listed_layer const& each, training_layout const& l,
                                              causal_share share) {
-  double const forward = share.forward / 100.0 * l.micro_batch * each.forward,
-               backward = share.backward_input / 100.0 * l.micro_batch * each.backward / 2;
+  double const forward = share.forward / 100.0 * l.micro_batch * each.passes.forward,
+               backward = share.backward_input / 100.0 * l.micro_batch * each.passes.backward / 2;
   return {forward, backward + (l.again == recomputation::full ? forward : 0)};
 }
 
@@ -40,12 +40,8 @@ ASHLAR_INLINE std::vector<stage_seconds> stage_times(listed_model const& t, trai
     double parameters = 0, largest = 0;
     for (int n = 0; n < sizes[i]; ++n) {
       listed_layer const& each = t.layers[at++];
-      pass_seconds const p = layer_seconds(each, l);
-      s.forward += p.forward;
-      s.backward += p.backward;
-      pass_seconds const attention = attention_seconds(each, l, t.causal);
-      s.forward_attention += attention.forward;
-      s.backward_attention += attention.backward;
+      s.passes += layer_seconds(each, l);
+      s.attention += attention_seconds(each, l, t.causal);
       parameters += each.parameters;
       largest = max_of(largest, each.parameters);
       if (i + 1 < sizes.size()) s.send = l.micro_batch * each.output / link;

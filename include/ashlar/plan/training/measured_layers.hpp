@@ -12,7 +12,8 @@
 
 namespace ashlar {
 
-// Seconds of a forward of one sample, on one device and on each of those that it is split over.
+// Seconds of a forward of one sample, on one device and on each of those that it is split over. Only
+// forwards were measured, so these are no pass_seconds.
 struct measured_layer {
   double alone = 0;
   double split = 0;

@@ -23,9 +23,9 @@ ASHLAR_INLINE std::vector<stage_seconds> stage_times(node_cluster const& cluster
       for (int i = first; i < end; ++i)
         sum += micro_batch_time(nth(model.kinds[model.kind_of_node[n]], i), cluster.nodes[n].inside,
                                 g.tensor, plan.micro_batch);
-      s.forward = max_of(s.forward, sum);
+      s.passes.forward = max_of(s.passes.forward, sum);
     }
-    s.backward = 2 * s.forward;
+    s.passes.backward = 2 * s.passes.forward;
     if (stage + 1 < g.pipeline)
       s.send = nth(model.layers, end - 1).output * plan.micro_batch * hop_time(cluster, g, stage);
     s.reduction =

@@ -83,7 +83,8 @@ ASHLAR_INLINE diagnosis check_list(listed_model const& list, int layer_count) {
   for (int const percent : {list.causal.forward, list.causal.backward_input})
     if (percent < 0 || percent > 100) return {.broken = rule::sizes_fit, .number = percent};
   for (listed_layer const& each : list.layers)
-    for (double const given : {each.forward, each.backward, each.parameters, each.kept, each.output})
+    for (double const given :
+         {each.passes.forward, each.passes.backward, each.parameters, each.kept, each.output})
       if (diagnosis const d = check_figures({{parameter::layer_figure, given, true}}); !d.ok()) return d;
   return {};
 }

@@ -9,17 +9,33 @@
 
 namespace ashlar {
 
+// Seconds of the passes of one micro-batch.
+struct pass_seconds {
+  double forward = 0;
+  double backward = 0;  // with what it runs again
+
+  double both() const { return forward + backward; }
+  pass_seconds& operator+=(pass_seconds const& other) {
+    forward += other.forward;
+    backward += other.backward;
+    return *this;
+  }
+};
+
+// Of so many layers, or micro-batches, alike.
+inline pass_seconds operator*(double count, pass_seconds const& each) {
+  return {count * each.forward, count * each.backward};
+}
+
 // Of one stage, in seconds; or of one of its chunks of a sequence.
 struct stage_seconds {
-  double forward = 0;    // of a micro-batch
-  double backward = 0;   // with what it runs again
-  double send = 0;       // of its output to the next stage, or of the gradient back
-  double reduction = 0;  // of its gradient over the data ranks, beside no pass
-  double gather = 0;     // of its weights for each forward and backward, if they are kept in shards
-  double scatter = 0;    // of its gradient after each backward, likewise
-  double forward_attention = 0;   // of the forward, causal attention
-  double backward_attention = 0;  // of the backward, likewise
-  double weight = half;           // of the backward, its weight pass, where it is split
+  pass_seconds passes = {};  // of a micro-batch
+  double send = 0;           // of its output to the next stage, or of the gradient back
+  double reduction = 0;      // of its gradient over the data ranks, beside no pass
+  double gather = 0;         // of its weights for each forward and backward, if they are kept in shards
+  double scatter = 0;        // of its gradient after each backward, likewise
+  pass_seconds attention = {};  // of the passes, causal attention
+  double weight = half;         // of the backward, its weight pass, where it is split
 
   static constexpr double half = -1;
 };

@@ -24,10 +24,10 @@ ASHLAR_INLINE simulation_options step_machine(std::vector<stage_seconds> const& 
     stage_seconds const& s = per_stage[i];
     bool const blocks = messages == message_mode::blocking;
     double const back = blocks && i >= q ? per_stage[i - q].send : 0;
-    tick const backward = max_of(tick{2}, nanoseconds(s.backward + back)),
+    tick const backward = max_of(tick{2}, nanoseconds(s.passes.backward + back)),
                weight = s.weight == stage_seconds::half ? backward - backward / 2
                                                         : min_of(nanoseconds(s.weight), backward - 1);
-    each.push_back({.forward = nanoseconds(s.forward + (blocks ? s.send : 0)),
+    each.push_back({.forward = nanoseconds(s.passes.forward + (blocks ? s.send : 0)),
                     .backward_input = backward - weight,
                     .backward_weight = weight});
     byte_count const message = blocks ? 0 : whole_bytes(s.send * 1e9 + 0.5);

@@ -33,15 +33,8 @@ inline double exchanged_bytes(transformer const& t, training_layout const& l) {
   return 2 * (2.0 * (l.tensor - 1) / l.tensor) * t.value_bytes * t.hidden * l.micro_batch * t.sequence;
 }
 
-// Of one micro-batch.
-struct pass_seconds {
-  double forward = 0;
-  double backward = 0;  // with what it runs again
-
-  double both() const { return forward + backward; }
-};
-
-// Of one layer: a backward does the forward's products twice, and again what is recomputed.
+// Of one layer and micro-batch: a backward does the forward's products twice, and again what is
+// recomputed.
 pass_seconds layer_seconds(transformer const& t, training_layout const& l, device_machine const& machine,
                            step_constants const& constants);
 

@@ -68,15 +68,8 @@ ASHLAR_INLINE std::vector<stage_seconds> stage_times(transformer const& t, train
                        attention = attention_seconds(t, l, at.machine, at.constants);
     double const layers = division.layers[i];
     bool const embeds = i == 0 || i + 1 == count;
-    stage_seconds s{.forward = layers * layer.forward,
-                    .backward = layers * layer.backward,
-                    .forward_attention = layers * attention.forward,
-                    .backward_attention = layers * attention.backward};
-    if (division.with_head && i + 1 == count) {
-      pass_seconds const head = head_seconds(t, l, at.machine, at.constants);
-      s.forward += head.forward;
-      s.backward += head.backward;
-    }
+    stage_seconds s{.passes = layers * layer, .attention = layers * attention};
+    if (division.with_head && i + 1 == count) s.passes += head_seconds(t, l, at.machine, at.constants);
     if (i + 1 < count) s.send = t.value_bytes * t.hidden * tokens / l.tensor / at.next;
     share_parameters(s, parameters_of(t, l, division.layers[i], embeds && division.with_head ? 1 : 0),
                      at.link, {level, l.data}, bytes_of_parameter(t.value_bytes));

@@ -21,12 +21,11 @@ namespace ashlar::plan_detail {
 // takes as long as the longer of both.
 ASHLAR_INLINE stage_seconds of_piece(stage_seconds s, int piece, int q) {
   double const attends = (2.0 * piece + 1) / q / q, more = attends - 1.0 / q,
-               shards = s.gather + s.scatter, mean = max_of(s.backward / q, shards);
-  s.forward = max_of(s.forward / q + s.forward_attention * more, s.gather);
-  s.backward = max_of(s.backward / q + s.backward_attention * more, shards);
-  s.forward_attention *= attends;
-  s.backward_attention *= attends;
-  s.weight = max_of(0.0, min_of(mean / 2, s.backward - s.backward_attention));
+               shards = s.gather + s.scatter, mean = max_of(s.passes.backward / q, shards);
+  s.passes = {max_of(s.passes.forward / q + s.attention.forward * more, s.gather),
+              max_of(s.passes.backward / q + s.attention.backward * more, shards)};
+  s.attention = attends * s.attention;
+  s.weight = max_of(0.0, min_of(mean / 2, s.passes.backward - s.attention.backward));
   s.send /= q;
   return s;
 }
@@ -66,10 +65,10 @@ ASHLAR_INLINE std::vector<stage_work> work_of(plan_question const& q, training_p
   std::vector<stage_work> all;
   std::vector<stage_seconds> const times = times_of(q, plan);
   for (std::size_t i = 0; i < times.size(); i += static_cast<std::size_t>(plan.sequence_chunks)) {
-    stage_work sum{.first = times[i].forward, .reduction = times[i].reduction};
+    stage_work sum{.first = times[i].passes.forward, .reduction = times[i].reduction};
     for (int piece = 0; piece < plan.sequence_chunks; ++piece) {
       stage_seconds const& s = times[i + static_cast<std::size_t>(piece)];
-      sum.passes += plan.micro_batches * (s.forward + s.backward);
+      sum.passes += plan.micro_batches * s.passes.both();
     }
     all.push_back(sum);
   }

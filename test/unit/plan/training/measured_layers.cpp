@@ -28,14 +28,15 @@ TEST_CASE("measured layers: stage times") {
                 .micro_batches = 2,
                 .sizes = {1, 1}};
   std::vector<stage_seconds> const made = stage_times(c, m, plan);
-  CHECK((made[0].forward == 2 && made[0].backward == 4 && made[0].send == 4 && made[0].reduction == 2));
-  CHECK((made[1].forward == 6 && made[1].send == 0 && made[1].reduction == 1));
+  CHECK((made[0].passes.forward == 2 && made[0].passes.backward == 4 && made[0].send == 4
+         && made[0].reduction == 2));
+  CHECK((made[1].passes.forward == 6 && made[1].send == 0 && made[1].reduction == 1));
   // A stage on both kinds is as slow as the slower one.
   plan.grid = {.tensor = 1, .data = 4, .pipeline = 1};
   plan.sizes = {2};
-  CHECK(stage_times(c, m, plan)[0].forward == 12);
+  CHECK(stage_times(c, m, plan)[0].passes.forward == 12);
   m.kind_of_node = {1, 0};
-  CHECK(stage_times(c, m, plan)[0].forward == 12);
+  CHECK(stage_times(c, m, plan)[0].passes.forward == 12);
 }
 
 }  // namespace

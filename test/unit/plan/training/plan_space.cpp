@@ -74,7 +74,7 @@ TEST_CASE("training plans: divided plans") {
     if (p.layers == std::vector<int>{3, 1}) ++uneven;
   CHECK(uneven == 2);
   // Of measured layers only for the tensor ranks that they were measured on.
-  q.lists = {{.tensor = 2, .layers = {{1, 2}, {1, 2}, {1, 2}, {4, 8}}}};
+  q.lists = {{.tensor = 2, .layers = {{{1, 2}}, {{1, 2}}, {{1, 2}}, {{4, 8}}}}};
   int lists = 0;
   for (training_plan const& p : all_plans(q, {catalog::find("1f1b")}))
     if (p.layers == std::vector<int>{3, 1}) ++lists;
@@ -127,7 +127,7 @@ TEST_CASE("training plans: plans of kinds") {
   // Of layers that were measured it is not known on which kind.
   q.tensor = 1;
   CHECK(!all_plans(q, {catalog::find("1f1b")}).empty());
-  q.lists = {{.tensor = 1, .layers = std::vector<listed_layer>(6, {1, 2})}};
+  q.lists = {{.tensor = 1, .layers = std::vector<listed_layer>(6, {{1, 2}})}};
   CHECK(all_plans(q, {catalog::find("1f1b")}).empty());
 }
 

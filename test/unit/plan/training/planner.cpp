@@ -103,7 +103,7 @@ TEST_CASE("planner: times and bytes beyond their range are refused") {
   q.model.hidden = q.model.vocabulary = 1e12;
   CHECK((refused(q) == rule::sizes_fit || refused(q) == rule::ticks_fit));
   q = small_question();
-  q.lists = {{.layers = std::vector<listed_layer>(4, {.forward = 1e15, .backward = 1})}};
+  q.lists = {{.layers = std::vector<listed_layer>(4, {{1e15, 1}})}};
   CHECK(refused(q) == rule::ticks_fit);
 }
 

@@ -22,18 +22,18 @@ TEST_CASE("step model: step times") {
   auto const times = [&](sharding_level level = unshared, bool head = false) {
     return stage_times(two_layers(), l, level, {{1, 1}, head}, plain_machine(), {});
   };
-  CHECK((times()[0].forward == 6656 && times()[0].backward == 2 * 6656));
-  CHECK((times()[0].forward_attention == 512 && times()[0].backward_attention == 2 * 512));
+  CHECK((times()[0].passes.forward == 6656 && times()[0].passes.backward == 2 * 6656));
+  CHECK((times()[0].attention.forward == 512 && times()[0].attention.backward == 2 * 512));
   CHECK((times()[0].send == 2 * 8 * 4 && times()[1].send == 0 && times()[0].reduction == 0));
-  CHECK((times(unshared, true)[1].forward == 6656 + 2 * 4 * 128
-         && times(unshared, true)[0].forward == 6656));
+  CHECK((times(unshared, true)[1].passes.forward == 6656 + 2 * 4 * 128
+         && times(unshared, true)[0].passes.forward == 6656));
   l.again = recomputation::full;
-  CHECK((times()[0].backward == 3 * 6656 && times()[0].backward_attention == 3 * 512));
+  CHECK((times()[0].passes.backward == 3 * 6656 && times()[0].attention.backward == 3 * 512));
   l.again = recomputation::attention;
-  CHECK((times()[0].backward == 2 * 6656 + 512 && times()[0].backward_attention == 3 * 512));
+  CHECK((times()[0].passes.backward == 2 * 6656 + 512 && times()[0].attention.backward == 3 * 512));
   // Half the work, and two sums of 64 bytes over two ranks. Eight devices: messages leave the node.
   l = {.tensor = 2, .pipeline = 2, .data = 2};
-  CHECK((times()[0].forward == 3328 + 2 * 64 && times()[0].backward == 2 * 3328 + 2 * 64));
+  CHECK((times()[0].passes.forward == 3328 + 2 * 64 && times()[0].passes.backward == 2 * 3328 + 2 * 64));
   CHECK(times()[0].send == 64 / 2 / 0.5);
   CHECK(times()[0].reduction == 768 / 2 * 4 / 0.5);
   CHECK(times(sharding_level::optimizer)[0].reduction == 768 / 2 * 3 / 0.5);
@@ -52,7 +52,7 @@ TEST_CASE("step model: step precision") {
   device_machine const m = plain_machine();
   stage_seconds const half = stage_times(two_layers(), l, unshared, {{1, 1}, true}, m, {})[0],
                       whole = stage_times(wide, l, unshared, {{1, 1}, true}, m, {})[0];
-  CHECK((whole.send == 2 * half.send && whole.forward == half.forward + 2 * 64));
+  CHECK((whole.send == 2 * half.send && whole.passes.forward == half.passes.forward + 2 * 64));
   CHECK(whole.reduction == half.reduction);  // gradients have 32 bits in both
   stage_memory const few = stage_bytes(two_layers(), l, unshared, {{1, 1}, true}, {}).of(1),
                      many = stage_bytes(wide, l, unshared, {{1, 1}, true}, kept_widths{}.of_values(4))

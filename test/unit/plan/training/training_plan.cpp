@@ -55,21 +55,22 @@ TEST_CASE("training plans: plan costs") {
   CHECK(is_close(times_of(q, plain)[0].send, 2 * times_of(q, pieces)[0].send));
   CHECK(bytes_of(q, plain).of(0).stash == 2 * bytes_of(q, pieces).of(0).stash);
   CHECK(bytes_of(q, plain).of(0).weights == bytes_of(q, pieces).of(0).weights);
-  CHECK(is_close(2 * times_of(q, uneven)[0].forward, 3 * times_of(q, plain)[0].forward));
+  CHECK(is_close(2 * times_of(q, uneven)[0].passes.forward, 3 * times_of(q, plain)[0].passes.forward));
   // Weights in shards are gathered for every piece, beside its passes.
   training_plan shared = pieces;
   shared.layout.data = 2;
-  CHECK(times_of(q, shared)[0].forward == times_of(q, pieces)[0].forward);
+  CHECK(times_of(q, shared)[0].passes.forward == times_of(q, pieces)[0].passes.forward);
   shared.sharding = sharding_level::full;
   plan_question slow = q;
   slow.kinds[0].machine.inside = 10;
-  CHECK(times_of(slow, shared)[0].forward == 2 * 768 * 1 / 10.0 + (16 * 8) / 10.0);
-  CHECK(times_of(slow, shared)[0].backward == 3 * times_of(slow, shared)[0].forward);
+  CHECK(times_of(slow, shared)[0].passes.forward == 2 * 768 * 1 / 10.0 + (16 * 8) / 10.0);
+  CHECK(times_of(slow, shared)[0].passes.backward == 3 * times_of(slow, shared)[0].passes.forward);
   // The last device has the head as well; it begins after the first stage's forward.
   stage_seconds const first = times_of(q, plain)[0], last = times_of(q, plain)[1];
-  CHECK(last.forward > first.forward);
-  CHECK(is_close(busiest_seconds(q, plain), 4 * (last.forward + last.backward)));
-  CHECK(is_close(least_seconds(q, plain) + 1e-9 * 5 * 2, first.forward + busiest_seconds(q, plain)));
+  CHECK(last.passes.forward > first.passes.forward);
+  CHECK(is_close(busiest_seconds(q, plain), 4 * last.passes.both()));
+  CHECK(is_close(least_seconds(q, plain) + 1e-9 * 5 * 2,
+                 first.passes.forward + busiest_seconds(q, plain)));
   CHECK(least_seconds(q, plain) <= simulated_seconds(q, plain));
 }
 
@@ -81,27 +82,29 @@ TEST_CASE("training plans: attention of pieces") {
   double const matrices = 2 * 6144e-6, scores = 2 * 512e-6, mean = matrices + scores;
   std::vector<stage_seconds> times = times_of(q, plan);
   CHECK(times.size() == 4);
-  CHECK(is_close(times[0].forward, matrices / 2 + scores / 4));
-  CHECK(is_close(times[1].forward, matrices / 2 + scores * 3 / 4));
-  CHECK(is_close(times[0].backward, 2 * times[0].forward));
-  CHECK(is_close(times[1].backward, 2 * times[1].forward));
-  CHECK(is_close(times[0].forward_attention, scores / 4));
-  CHECK(is_close(times[1].backward_attention, 2 * scores * 3 / 4));
+  CHECK(is_close(times[0].passes.forward, matrices / 2 + scores / 4));
+  CHECK(is_close(times[1].passes.forward, matrices / 2 + scores * 3 / 4));
+  CHECK(is_close(times[0].passes.backward, 2 * times[0].passes.forward));
+  CHECK(is_close(times[1].passes.backward, 2 * times[1].passes.forward));
+  CHECK(is_close(times[0].attention.forward, scores / 4));
+  CHECK(is_close(times[1].attention.backward, 2 * scores * 3 / 4));
   // Weight passes are alike: half of a mean backward.
   CHECK((is_close(times[0].weight, mean / 2) && is_close(times[1].weight, mean / 2)));
   // The head attends to nothing.
-  CHECK(is_close(times[3].forward - times[1].forward, times[2].forward - times[0].forward));
+  CHECK(is_close(times[3].passes.forward - times[1].passes.forward,
+                 times[2].passes.forward - times[0].passes.forward));
   stage_seconds const whole = times_of(q, plan_in("1f1b", 1, 1, {2, 2}))[0];
-  CHECK(is_close(times[0].forward + times[1].forward, whole.forward));
-  CHECK(is_close(times[0].backward + times[1].backward, whole.backward));
-  CHECK(is_close(whole.weight, whole.backward / 2));
+  CHECK(is_close(times[0].passes.forward + times[1].passes.forward, whole.passes.forward));
+  CHECK(is_close(times[0].passes.backward + times[1].passes.backward, whole.passes.backward));
+  CHECK(is_close(whole.weight, whole.passes.backward / 2));
   // The last device begins after the first piece's forward.
-  CHECK(is_close(least_seconds(q, plan) + 1e-9 * 9 * 2, times[0].forward + busiest_seconds(q, plan)));
+  CHECK(is_close(least_seconds(q, plan) + 1e-9 * 9 * 2,
+                 times[0].passes.forward + busiest_seconds(q, plan)));
   CHECK(is_close(busiest_seconds(q, plan), busiest_seconds(q, plan_in("1f1b", 1, 1, {2, 2}))));
   CHECK(least_seconds(q, plan) <= simulated_seconds(q, plan));
   // Scores are run again like the rest.
   plan.layout.again = recomputation::full;
-  CHECK(is_close(times_of(q, plan)[0].backward, 3 * times[0].forward));
+  CHECK(is_close(times_of(q, plan)[0].passes.backward, 3 * times[0].passes.forward));
   // Of sequences so long that scores are more than half of a backward, weight passes have all the rest.
   plan_question longer = q;
   longer.model.sequence = 4096;
@@ -115,7 +118,7 @@ TEST_CASE("training plans: attention of a list") {
   plan_question q = asked_question();
   training_plan const plan = plan_in("seq1f1b", 1, 2, {3, 1});
   q.lists = {{.tensor = 1,
-              .layers = std::vector<listed_layer>(4, {2, 8, 10, 100, 50}),
+              .layers = std::vector<listed_layer>(4, {{2, 8}, 10, 100, 50}),
               .causal = {.forward = 50, .backward_input = 100}}};
   costs const made = costs_of(q, plan);
   finer_costs const known =
@@ -128,17 +131,17 @@ TEST_CASE("training plans: attention of a list") {
     CHECK(c.backward_weight * known.unit == other.backward_weight * 1'000'000'000);
   });
   q.lists[0].causal = {};
-  CHECK((times_of(q, plan)[0].forward == 3 && times_of(q, plan)[1].forward == 3));
-  CHECK(times_of(q, plan)[3].backward == 4);
+  CHECK((times_of(q, plan)[0].passes.forward == 3 && times_of(q, plan)[1].passes.forward == 3));
+  CHECK(times_of(q, plan)[3].passes.backward == 4);
 }
 
 TEST_CASE("training plans: plan of a list") {
   plan_question q = asked_question();
-  q.lists = {{.tensor = 1, .layers = std::vector<listed_layer>(4, {1, 2, 10, 100, 50})}};
-  q.lists[0].layers[3].forward = 5;
+  q.lists = {{.tensor = 1, .layers = std::vector<listed_layer>(4, {{1, 2}, 10, 100, 50})}};
+  q.lists[0].layers[3].passes.forward = 5;
   CHECK((list_of(q, 1) != nullptr && list_of(q, 2) == nullptr));
   training_plan const plan = plan_in("1f1b", 1, 1, {3, 1});
-  CHECK((times_of(q, plan)[0].forward == 3 && times_of(q, plan)[1].forward == 5));
+  CHECK((times_of(q, plan)[0].passes.forward == 3 && times_of(q, plan)[1].passes.forward == 5));
   CHECK(bytes_of(q, plan).of(0).stash == 300);
   q.margin = 0.25;
   CHECK(q.budget(q.kinds[0].machine) == 75000);
