@@ -38,6 +38,11 @@ TEST_CASE("costs") {
   CHECK(with(costs(stage_cost{-1, 1, 1})).broken == rule::no_duration_is_negative);
   CHECK(with(costs(stage_cost{1, -2, 1})).broken == rule::no_duration_is_negative);
   CHECK(with(costs(stage_cost{1, 1, -7})).broken == rule::no_duration_is_negative);
+  costs slow;  // links without latency
+  slow.on.links.inside.bandwidth = 1;
+  CHECK(with(slow).ok());
+  slow.message = max_tick / 2;
+  CHECK(with(slow).broken == rule::ticks_fit);
   costs slow_host;
   slow_host.on.host.speed.latency = -1;
   CHECK(with(slow_host).broken == rule::no_duration_is_negative);

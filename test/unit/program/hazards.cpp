@@ -74,14 +74,17 @@ TEST_CASE("passes in any order wait for what must come before them, and for noth
           after[i][j] = 1;
           for (std::size_t k = 0; k < j; ++k) after[i][k] = after[i][k] != 0 || after[j][k] != 0;
         }
-      for (std::size_t i = 0; i < n; ++i)
-        for (std::size_t j = 0; j < i; ++j) {
-          instruction const &a = stream[j], &b = stream[i];
-          bool const passes = a.lane == compute_lane && b.lane == compute_lane;
-          bool const needed = conflict(view, a, b) || (passes && (!may_go_ahead(a) || !may_go_ahead(b)))
-                              || (passes && a.what.kind == b.what.kind && a.what.stage == b.what.stage);
-          if (needed) CHECK(after[i][j] != 0);
-        }
+      auto const is_needed = [&](instruction const& a, instruction const& b) {
+        bool const passes = a.lane == compute_lane && b.lane == compute_lane;
+        return conflict(view, a, b) || (passes && (!may_go_ahead(a) || !may_go_ahead(b)))
+               || (passes && a.what.kind == b.what.kind && a.what.stage == b.what.stage);
+      };
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < i; ++j)
+          if (is_needed(stream[j], stream[i])) CHECK(after[i][j] != 0);
+        for (int const on : table.of(static_cast<int>(i)))
+          CHECK(is_needed(stream[static_cast<std::size_t>(on)], stream[i]));
+      }
     }
   }
 }

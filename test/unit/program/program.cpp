@@ -128,4 +128,14 @@ TEST_CASE("what goes over the data-parallel ranks") {
   CHECK_FALSE(spans(v, opcode::all_reduce, slot_kind::weight_gradient));
 }
 
+TEST_CASE("all-reduces of parameter groups, of everyone and of jobs are numbered in that order") {
+  schedule s = one_f_one_b(2, 2);
+  for (pass const what : {pass{X, 0, 0}, pass{X, 0, 1}, pass{X, 1, 0}}) s.order[0].push_back({what, 0});
+  s.work = curvature();
+  program const p = squeeze(s) | lower();
+  CHECK((all_reduce_count(p) == 2 + 1 + 2 && group_of_job(p, 1) == 4));
+  CHECK((member_count(p, 0) == 1 && member_count(p, group_of_job(p, 0)) == 2));
+  CHECK(member_count(p, group_of_job(p, 1)) == 1);
+}
+
 }  // namespace
