@@ -15,6 +15,10 @@ using namespace shapes;
 
 namespace {
 
+TEST_CASE("a step of a path begins with the first instruction, at no time") {
+  CHECK(path_step{} == path_step{.index = 0, .from = 0, .until = 0});
+}
+
 TEST_CASE("every instruction of the critical path lets the next one start") {
   for (tick latency : {0, 1, 5})
     for (catalog_case const& c : catalog_cases({4}, {8}, costs(stage_cost{3, 2, 4}, latency))) {

@@ -177,6 +177,20 @@ TEST_CASE("the norm is summed over all devices, of sharded gradients on all rank
   }
 }
 
+// Each of two ranks hands on one half: 4 ticks of latency and 10 bytes a tick.
+TEST_CASE("what is gathered has the bytes of weights, what is scattered those of gradients") {
+  program const p = lower(one_f_one_b(2, 2), {.data_ranks = 2, .sharding = sharding_level::full});
+  simulation_options o{.cost = {}, .memory = {.stages = {{.weights = 500, .weight_gradient = 1000}}}};
+  o.collective = {.latency = 4, .bandwidth = 10};
+  shared_durations const takes(p, o);
+  int gathers = 0, scatters = 0;
+  for (instruction const& i : p.instructions) {
+    if (i.code == opcode::all_gather) CHECK((takes.of(i) == 4 + 25 && ++gathers > 0));
+    if (i.code == opcode::reduce_scatter) CHECK((takes.of(i) == 4 + 50 && ++scatters > 0));
+  }
+  CHECK((gathers > 0 && scatters > 0));
+}
+
 TEST_CASE("what ranks share is optimized in shards, what stages have in common whole") {
   program const p = lower(one_f_one_b(2, 2), {.data_ranks = 2,
                                               .sharding = sharding_level::full,

@@ -92,6 +92,33 @@ TEST_CASE("issued in the stream's order, a transfer waits for the passes before 
   CHECK(start() == 2);
 }
 
+TEST_CASE("and for one that waits for another device itself") {
+  program p =
+      lower(one_f_one_b(2, 2), {.lanes = transfer_lanes::one_a_direction, .slots = slot_reuse::never});
+  int const send = find(p, 0, opcode::send, {F, 0, 1}), back = find(p, 0, opcode::compute, {B, 0, 0});
+  REQUIRE(send < back);
+  move(p, 0, send, back);
+  simulation_options o = options_of(one_f_one_b(2, 2));
+  o.issue = issue_mode::in_stream;
+  timeline const line = time_program(p, o);
+  auto const of = [&](opcode code, pass what) {
+    return line.timed[static_cast<std::size_t>(find(p, 0, code, what))];
+  };
+  CHECK(of(opcode::compute, {B, 0, 0}).end == 6);
+  CHECK(of(opcode::send, {F, 0, 1}).start == 6);
+  CHECK(line == time_program(p, o));
+}
+
+// Device 1 has one slot for what it receives, and reads it until tick 11.
+TEST_CASE("a buffered message that is there is taken when there is a slot for it") {
+  costs const c(std::vector<stage_cost>{{1, 1, 1}, {10, 1, 1}});
+  program const p = lower(catalog::find("gpipe")->make({devices{2}, micro_batches{2}}));
+  timeline const line = time_program(p, buffered(c, 0));
+  int const receive = find(p, 1, opcode::receive, {F, 0, 1});
+  timed_instruction const& t = line.timed[static_cast<std::size_t>(p.stream_begin[1] + receive)];
+  CHECK((t.start == 11 && t.end == 11));
+}
+
 // Computes before a transfer in its stream are those that issue it. Reductions are issued apart.
 TEST_CASE("issue in the stream's order delays no reduction") {
   schedule const s = catalog::find("v-half")->make({devices{2}, micro_batches{4}});

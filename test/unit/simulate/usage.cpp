@@ -54,6 +54,16 @@ TEST_CASE("inference warms up until a device's first pass") {
   CHECK(late.usage[1] == device_usage{.busy = 2, .warm_up = 1, .exposed = 19});
 }
 
+TEST_CASE("what runs on the lane of collectives after the last pass is exposed") {
+  schedule const s = one_f_one_b(2, 2);
+  simulation_options o = options_of(s);
+  o.collective.latency = 10;
+  simulation const run = simulate(lower(s, {.data_ranks = 2}), o);
+  REQUIRE(run.makespan() == makespan(s) + 2 * 10);
+  CHECK((run.usage[0].busy == 6 && run.usage[0].exposed == 20));
+  CHECK((run.usage[1].busy == 6 && run.usage[1].exposed == 20));
+}
+
 // Idle before the first backward, between it and the last forward, and after that.
 TEST_CASE("idle time without messages is counted by the passes around it") {
   for (catalog_case const& c : catalog_cases({3}, {6}, costs(stage_cost{3, 2, 4}))) {
