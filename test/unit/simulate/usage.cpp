@@ -2,6 +2,7 @@
 // First, so that it needs nothing before it.
 #include "catalog_cases.hpp"
 #include "options_of.hpp"
+#include "shapes.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/from_orders.hpp>
