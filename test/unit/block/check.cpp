@@ -22,6 +22,13 @@ TEST_CASE("sizes of a block") {
   b.graph = chain(stages{2});
   CHECK(broken(b) == rule::tables_agree);
   b = good();
+  b.route.clear();
+  CHECK((broken(b) == rule::counts_are_positive && check(b).number == 0));
+  b = block{};
+  b.interval = 1;
+  b.route = {};
+  CHECK(broken(b) == rule::counts_are_positive);
+  b = good();
   b.route = {1};
   CHECK(broken(b) == rule::micro_batches_take_a_route);
   b.route = {-1};
