@@ -134,7 +134,8 @@ constexpr diagnosis check_inputs(stage_graph const& graph, costs const& cost, si
 // passes_do_not_collide. Linear in cells (O(n log n) for long intervals).
 constexpr diagnosis check(block const& b) {
   int const stage_count = b.where.stage_count(), group = b.micro_batch_count();
-  if (group < 1 || b.interval < 1) return {.broken = rule::counts_are_positive, .number = b.interval};
+  if (group < 1 || b.interval < 1)
+    return {.broken = rule::counts_are_positive, .number = min_of<tick>(group, b.interval)};
   if (b.interval >= max_tick) return {.broken = rule::ticks_fit, .number = b.interval};
   if (b.graph.count() != stage_count)
     return wrong_size(table::stages_of_graph, b.graph.count(), stage_count);

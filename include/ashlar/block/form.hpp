@@ -125,7 +125,8 @@ constexpr diagnosis check_form(block const& b) {
     return wrong_size(table::stages_of_graph, b.graph.count(), stage_count);
   if (diagnosis const d = check_each_route(b.graph, b.where, b.route); !d.ok()) return d;
   if (b.interval < 1 || m < 1 || stage_count < 1)
-    return {.broken = rule::counts_are_positive, .number = b.interval < 1 ? b.interval : m};
+    return {.broken = rule::counts_are_positive,
+            .number = min_of<tick>(b.interval, min_of(m, stage_count))};
   if (b.interval >= max_tick) return {.broken = rule::ticks_fit, .number = b.interval};
   if (diagnosis const d =
           check(b.cost, stage_count, b.where.device_count(), m, b.graph.sequence_chunks());
