@@ -15,6 +15,7 @@ struct pass_seconds {
   double backward = 0;  // with what it runs again
 
   double both() const { return forward + backward; }
+  // Those of further layers.
   pass_seconds& operator+=(pass_seconds const& other) {
     forward += other.forward;
     backward += other.backward;
