@@ -158,6 +158,17 @@ TEST_CASE("what takes no time cannot be spread") {
   late.cells[2].offset = 4;  // a weight pass that leaves room for others
   late.interval = 6;
   CHECK_BREAKS(spread_passes_take_time, fuse_backward(late));
+  block const second = make_block(
+      linear(devices{2}), costs({{1, 1, 1}, {1, 0, 2}}), 8, {F, I, W}, [](pass_kind kind, int stage) {
+        if (kind == F) return tick{stage};
+        return stage == 1 ? tick{kind == I ? 2 : 4} : tick{kind == I ? 6 : 7};
+      });
+  try {
+    fuse_backward(second);
+    CHECK(false);
+  } catch (violation const& v) {
+    CHECK(v.why.first.what == pass{I, 1, 0});
+  }
   CHECK(check(fuse_backward(b)).ok());  // where it stands right behind
 }
 

@@ -46,6 +46,18 @@ TEST_CASE("what can stay stays, and few steps find it") {
   CHECK(right.cells[1].offset == 2);
 }
 
+// The forward takes ticks 0 to 3 of each 12; the weight pass wishes for the last of them.
+TEST_CASE("without a search, a pass goes to the nearer of the free times before and after") {
+  auto const placed = [](tick wish) {
+    block const wishes = make_block(linear(devices{1}), costs(stage_cost{3, 1, 1}), 12, {F, I, W},
+                                    [&](pass_kind kind, int) {
+                                      return kind == F ? tick{0} : kind == I ? tick{5} : wish;
+                                    });
+    return without_collisions(wishes, 0).cells[2].offset;
+  };
+  CHECK((placed(12) == 11 && placed(14) == 15));
+}
+
 // What cells have to move for those before them leaves most ways out.
 TEST_CASE("the steps that are taken by default are enough for nine passes") {
   block const wishes = make_block(
