@@ -42,6 +42,10 @@ TEST_CASE("costs") {
   CHECK(with(costs(stage_cost{-1, 1, 1})).broken == rule::no_duration_is_negative);
   CHECK(with(costs(stage_cost{1, -2, 1})).broken == rule::no_duration_is_negative);
   CHECK(with(costs(stage_cost{1, 1, -7})).broken == rule::no_duration_is_negative);
+  auto const of_one_pass = [](tick forward) {
+    return check(execution_costs{pass_costs(stage_cost{forward, 0, 0, 0}), {}}, 1, 1, 1, 1).broken;
+  };
+  CHECK((of_one_pass(max_tick - 1) == rule::none && of_one_pass(max_tick) == rule::ticks_fit));
   costs slow;  // links without latency
   slow.on.links.inside.bandwidth = 1;
   CHECK(with(slow).ok());
