@@ -133,6 +133,7 @@ TEST_CASE("inputs before their readers") {
   CHECK(broken(b) == rule::no_pass_starts_before_its_input);
   CHECK(check(recomputed(4)).ok());
   CHECK(broken(recomputed(4) | delay({R, 2, 0}, 1)) == rule::no_pass_starts_before_its_input);
+  CHECK(check(fork_join() | delay({F, 3, 0}, -9)).second.what == pass{F, 1, 0});  // of two the first
 }
 
 TEST_CASE("a join waits for all its branches") {

@@ -46,6 +46,13 @@ TEST_CASE("what can stay stays, and few steps find it") {
   CHECK(right.cells[1].offset == 2);
 }
 
+TEST_CASE("what takes no time is in nobody's way") {
+  block const wishes = make_block(linear(devices{1}), costs(stage_cost{0, 1, 1}), 6, {F, I, W},
+                                  [](pass_kind, int) { return tick{2}; });
+  block const right = without_collisions(wishes);
+  CHECK((check(right).ok() && moved(wishes, right) == 1));  // the weight pass
+}
+
 // The forward takes ticks 0 to 3 of each 12; the weight pass wishes for the last of them.
 TEST_CASE("without a search, a pass goes to the nearer of the free times before and after") {
   auto const placed = [](tick wish) {
