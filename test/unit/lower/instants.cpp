@@ -24,6 +24,13 @@ bool has_same_orders(schedule const& a, schedule const& b) {
   return true;
 }
 
+// Both passes of a forward and a fused backward, whose weight pass takes no time.
+TEST_CASE("instants: a tick becomes three for each pass that there is, and for one more") {
+  schedule const s = retime(one_f_one_b(1, 1), costs(stage_cost{2, 1, 0}));
+  stage_cost const finer = without_instants(s).cost.passes.at(0);
+  CHECK((finer.forward == 2 * 9 && finer.backward_input == 9 && finer.backward_weight == 1));
+}
+
 TEST_CASE("instants: on a finer timeline every pass takes time, in the same orders") {
   for (stage_cost const c : {stage_cost{0, 0, 0}, stage_cost{1, 0, 2}, stage_cost{0, 3, 0, 0}}) {
     costs cost(c, 2);

@@ -42,6 +42,21 @@ TEST_CASE("hand-overs within a device are no events") {
   CHECK(events_in_order(one_f_one_b(1, 3)).size() == 1);
 }
 
+// The first of two readers is on the later device.
+TEST_CASE("each device that reads an activation gets it once") {
+  block b = fork_join();
+  b.where = make_placement(devices{4}, stages{4}, [](int s) { return s == 1 ? 2 : s == 2 ? 1 : s; });
+  std::vector<int> targets;
+  for (event const& e : events_in_order(b | repeat(micro_batches{1})))
+    if (!e.is_reduction() && e.what == pass{F, 0, 0}) targets.push_back(e.target);
+  CHECK(targets == std::vector<int>{2, 1});
+  b.where = make_placement(devices{3}, stages{4}, [](int s) { return s == 0 ? 0 : s == 3 ? 2 : 1; });
+  int both = 0;
+  for (event const& e : events_in_order(b | repeat(micro_batches{1}) | squeeze()))
+    both += !e.is_reduction() && e.what == pass{F, 0, 0} ? 1 : 0;
+  CHECK(both == 1);
+}
+
 TEST_CASE("long times are ordered as short ones are") {
   for (int p = 1; p <= 8; ++p)
     for (char const* name : {"gpipe", "zb-h1", "v-half"}) {
