@@ -84,4 +84,20 @@ TEST_CASE("the last event may be work of any job, and of any part") {
   }
 }
 
+// Jobs take the gradients of both micro-batches, read them, and give their sum back at tick 10.
+TEST_CASE("a gradient that work gives back is complete with it") {
+  schedule s = one_f_one_b(1, 2);
+  s.order[0] = {{{F, 0, 0}, 0}, {{B, 0, 0}, 1}, {{X, 0, 0}, 3}, {{F, 0, 1}, 4}, {{B, 0, 1}, 5},
+                {{X, 0, 1}, 7}, {{X, 1, 0}, 8}, {{X, 1, 1}, 9}, {{X, 2, 0}, 10}};
+  s.work = work_graph(
+      {{.parts = {{0, 1}, {0, 1}}, .does = compute_job{.gradient = take_gradient{0}}},
+       {.parts = {{0, 1}, {0, 1}},
+        .does = compute_job{.state = own_state{}, .gradient = read_gradient{0}}},
+       {.parts = {{0, 1}}, .does = compute_job{.state = shared_state{1}, .gradient = give_gradient{0}}}},
+      {});
+  pass_ends ends = no_ends(s);
+  CHECK(check_passes(s, ends).ok());
+  CHECK(lower_detail::times_of_events(s, ends).gradient_ends[0] == 11);
+}
+
 }  // namespace
