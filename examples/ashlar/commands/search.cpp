@@ -57,10 +57,8 @@ std::vector<chosen_schedule> starts_of(CLI::App const& command, search_options& 
     o.model.own_scale = own[0].scale;
     o.model.own_cost = first.cost;  // a layout's are those of whole sequences, or of each chunk
     if (first.cost.passes.sequence_chunks() == 1)
-      o.model.own_cost->passes.change_each([&](ashlar::stage_cost& c) {
-        for (ashlar::tick* t : {&c.forward, &c.backward_input, &c.backward_weight, &c.recompute})
-          if (*t != ashlar::stage_cost::same_as_forward) *t *= q;
-      });
+      o.model.own_cost->passes.change_each(
+          [&](ashlar::stage_cost& c) { c.change_each([&](ashlar::tick& each) { each *= q; }); });
   }
   if (o.limit.bytes.empty() && o.limit.activations.empty() && command.count("--memory") == 0) {
     std::vector<int> const peaks = ashlar::peak_activations(first);

@@ -66,8 +66,8 @@ schedule at_speed_of(schedule const& s, double fastest) {
   double const factor = fastest / ms_of(makespan(s));
   costs cost = s.cost;
   cost.passes.change_each([&](stage_cost& c) {
-    for (tick* t : {&c.forward, &c.backward_input, &c.backward_weight, &c.recompute})
-      *t = static_cast<tick>(std::lround(static_cast<double>(*t) * factor));
+    c.change_each(
+        [&](tick& each) { each = static_cast<tick>(std::lround(static_cast<double>(each) * factor)); });
   });
   return retime(s, cost);
 }

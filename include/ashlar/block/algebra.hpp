@@ -115,11 +115,8 @@ constexpr block spread(block b, tick factor) {
 // bandwidths round up only after that, so a pass may take slightly less. Throws violation as stretched()
 // does.
 constexpr block scale(block b, tick factor) {
-  b.cost.passes.change_each([&](stage_cost& c) {
-    c.recompute = c.of(pass_kind::recompute);
-    for (tick* each : {&c.forward, &c.backward_input, &c.backward_weight, &c.recompute})
-      *each = stretched(*each, factor);
-  });
+  b.cost.passes.change_each(
+      [&](stage_cost& c) { c.change_each([&](tick& each) { each = stretched(each, factor); }); });
   stretch_transfers(b.cost, factor);
   b.cost.passes.overlapped.change_each([&](tick t) { return stretched(t, factor); });
   return spread(std::move(b), factor);

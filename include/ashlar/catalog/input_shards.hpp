@@ -41,7 +41,7 @@ constexpr stage_graph with_input_shards(stage_graph const& of, int count) {
 namespace input_detail {
 
 constexpr pass_costs with_instants(pass_costs const& of, int count, int stage_count) {
-  std::vector<stage_cost> each(static_cast<std::size_t>(count * of.period()), stage_cost{0, 0, 0, 0});
+  std::vector<stage_cost> each(static_cast<std::size_t>(count * of.period()), stage_cost::nothing());
   for (int s = 0; s < stage_count; ++s)
     for (int k = 0; k < of.period(); ++k) each.push_back(of.of(s, k));
   pass_costs made = of.micro_batches() > 0

@@ -42,10 +42,7 @@ ASHLAR_INLINE tick common_tick(costs const& c) {
 
 ASHLAR_INLINE costs in_units(costs c, tick unit) {
   if (unit < 1) refuse({.broken = rule::counts_are_positive, .number = unit});
-  c.passes.change_each([&](stage_cost& s) {
-    for (tick* t : {&s.forward, &s.backward_input, &s.backward_weight}) *t /= unit;
-    if (s.recompute != stage_cost::same_as_forward) s.recompute /= unit;
-  });
+  c.passes.change_each([&](stage_cost& s) { s.change_each([&](tick& each) { each /= unit; }); });
   for_each_link(c.on.links, [&](link_speed& l) { l.latency /= unit; });
   return c;
 }

@@ -64,7 +64,7 @@ struct vocabulary_costs {
 constexpr vocabulary_costs longest_passes(devices p, pass_costs const& cost) {
   if (int const stages = cost.stages(); stages != 0 && stages != 2 * p.value)
     refuse(wrong_size(table::stage_costs, stages, 2 * p.value));
-  vocabulary_costs most{{0, 0, 0, 0}, {0, 0, 0, 0}};
+  vocabulary_costs most{stage_cost::nothing(), stage_cost::nothing()};
   for (int s = 0; s < 2 * p.value; ++s)
     for (int k = 0; k < cost.period(); ++k) {
       stage_cost &to = s < p.value ? most.stage : most.shard, own = cost.of(s, k);

@@ -35,6 +35,24 @@ struct stage_cost {
                                                 : recompute;
   }
 
+  // No pass takes time: what a sum of costs begins with.
+  static constexpr stage_cost nothing() { return {0, 0, 0, 0}; }
+
+  // Adds the passes of another, as of the layers of one stage. No time passes max_tick.
+  constexpr void add(stage_cost const& other) {
+    recompute = saturating_sum(of(pass_kind::recompute), other.of(pass_kind::recompute));
+    forward = saturating_sum(forward, other.forward);
+    backward_input = saturating_sum(backward_input, other.backward_input);
+    backward_weight = saturating_sum(backward_weight, other.backward_weight);
+  }
+
+  // change(tick&) of each time. A recompute that takes as long as a forward stays so.
+  template <class Change>
+  constexpr void change_each(Change&& change) {
+    for (tick* each : {&forward, &backward_input, &backward_weight}) change(*each);
+    if (recompute != same_as_forward) change(recompute);
+  }
+
   friend constexpr bool operator==(stage_cost const&, stage_cost const&) = default;
 };
 

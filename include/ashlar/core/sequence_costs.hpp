@@ -79,12 +79,8 @@ constexpr costs of_whole_sequences(costs c) {
   if (q == 1) return c;
   std::vector<stage_cost> whole;
   c.passes.for_each([&](int, int chunk, stage_cost const& one) {
-    if (chunk == 0) whole.push_back({0, 0, 0, 0});
-    stage_cost& sum = whole.back();
-    sum.forward = saturating_sum(sum.forward, one.forward);
-    sum.backward_input = saturating_sum(sum.backward_input, one.backward_input);
-    sum.backward_weight = saturating_sum(sum.backward_weight, one.backward_weight);
-    sum.recompute = saturating_sum(sum.recompute, one.of(pass_kind::recompute));
+    if (chunk == 0) whole.push_back(stage_cost::nothing());
+    whole.back().add(one);
   });
   pair_costs const overlapped = c.passes.overlapped;
   c.passes = static_cast<std::vector<stage_cost>&&>(whole);

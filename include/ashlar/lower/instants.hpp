@@ -35,10 +35,8 @@ constexpr schedule without_instants(schedule s) {
   s.order = static_cast<std::vector<std::vector<time_slot>>&&>(order);
 
   auto const finer = [unit](tick time) { return time == 0 ? 1 : stretched(time, unit); };
-  s.cost.passes.change_each([&](stage_cost& c) {
-    for (tick* each : {&c.forward, &c.backward_input, &c.backward_weight}) *each = finer(*each);
-    if (c.recompute != stage_cost::same_as_forward) c.recompute = finer(c.recompute);
-  });
+  s.cost.passes.change_each(
+      [&](stage_cost& c) { c.change_each([&](tick& each) { each = finer(each); }); });
   s.cost.passes.overlapped.change_each(finer);
   for_each_link(s.cost.on.links,
                 [&](link_speed& l) { l = {.latency = stretched(l.time_of(s.cost.message), unit)}; });

@@ -112,16 +112,10 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_
   std::vector<stage_cost> each;
   for (int stage = 0; stage < (alike ? 1 : stage_count); ++stage)
     for (int k = 0; k < cost.passes.period(); ++k) {
-      stage_cost sum{0, 0, 0, 0};
-      for (tick i = tick{stage} * in_stage; i < (tick{stage} + 1) * in_stage; ++i) {
-        stage_cost const& piece = cost.passes.of(static_cast<int>(i / slivers), k);
-        sum.forward = saturating_sum(sum.forward, piece.forward);
-        sum.backward_input = saturating_sum(sum.backward_input, piece.backward_input);
-        sum.backward_weight = saturating_sum(sum.backward_weight, piece.backward_weight);
-        sum.recompute = saturating_sum(sum.recompute, piece.of(pass_kind::recompute));
-      }
-      for (tick* part : {&sum.forward, &sum.backward_input, &sum.backward_weight, &sum.recompute})
-        *part /= shared;
+      stage_cost sum = stage_cost::nothing();
+      for (tick i = tick{stage} * in_stage; i < (tick{stage} + 1) * in_stage; ++i)
+        sum.add(cost.passes.of(static_cast<int>(i / slivers), k));
+      sum.change_each([&](tick& each) { each /= shared; });
       each.push_back(sum);
     }
   int const m = cost.passes.micro_batches();

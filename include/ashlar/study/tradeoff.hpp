@@ -10,7 +10,8 @@
 
 namespace ashlar {
 
-// A model as a pipeline sees it. Ticks are per layer and micro-batch.
+// A model as a pipeline sees it. Ticks are per layer and micro-batch. No stage_cost: the source knows
+// one time of a backward, and that of a whole stage is split, with what blocks it.
 struct layered_model {
   int layers = 64;
   tick forward = 10;

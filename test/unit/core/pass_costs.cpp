@@ -23,6 +23,26 @@ TEST_CASE("costs of a stage's passes") {
   CHECK(stage_cost{2, 3, 5, 7}.of(pass_kind::recompute) == 7);
 }
 
+TEST_CASE("sums and changes of a stage's costs") {
+  stage_cost sum = stage_cost::nothing();
+  CHECK(sum == stage_cost{0, 0, 0, 0});
+  sum.add({1, 2, 3});  // its recompute takes as long as its forward
+  CHECK(sum == stage_cost{1, 2, 3, 1});
+  sum.add({10, 20, 30, 40});
+  CHECK(sum == stage_cost{11, 22, 33, 41});
+  stage_cost kept{1, 2, 3};
+  kept.add({4, 5, 6, 7});  // a sum's recompute is its own, whatever it begins with
+  CHECK(kept == stage_cost{5, 7, 9, 8});
+  sum.add({max_tick, max_tick, max_tick, max_tick});
+  CHECK(sum == stage_cost{max_tick, max_tick, max_tick, max_tick});
+  auto const twice = [](stage_cost c) {
+    c.change_each([](tick& each) { each *= 2; });
+    return c;
+  };
+  CHECK(twice({1, 2, 3, 4}) == stage_cost{2, 4, 6, 8});
+  CHECK(twice({1, 2, 3}) == stage_cost{2, 4, 6});
+}
+
 TEST_CASE("chunks of a sequence have their own times") {
   // Stages 0 and 1, each of a sequence's first and second chunk.
   auto c =

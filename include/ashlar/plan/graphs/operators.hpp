@@ -9,7 +9,8 @@
 
 namespace ashlar {
 
-// What one operator takes; sums of them are what a stage takes.
+// What one operator takes; sums of them are what a stage takes. No stage_cost: these are ticks of a
+// sample, of which prefix sums are subtracted, and no stage of a planned graph recomputes.
 struct operator_cost {
   tick launch = 0;                                            // of each pass, whatever its size
   tick forward = 0, backward_input = 0, backward_weight = 0;  // ticks a sample

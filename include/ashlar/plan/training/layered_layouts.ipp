@@ -47,7 +47,7 @@ ASHLAR_INLINE layout_choice with_layers(layer_chain const& model, layout_choice 
   std::vector<stage_cost> each;
   std::size_t at = 0;
   for (int const size : sizes) {
-    stage_cost cost{.forward = 0, .backward_input = 0, .backward_weight = 0, .recompute = 0};
+    stage_cost cost = stage_cost::nothing();
     stage_memory memory;
     for (int i = 0; i < size; ++i, ++at) {
       layer_share const& one = model.layers[at];
@@ -58,10 +58,7 @@ ASHLAR_INLINE layout_choice with_layers(layer_chain const& model, layout_choice 
           refuse({.broken = rule::no_duration_is_negative, .first = place, .number = time});
       for (byte_count const size_of : {one.resident, one.stash})
         if (size_of < 0) refuse({.broken = rule::sizes_fit, .first = place, .number = size_of});
-      cost.forward = saturating_sum(cost.forward, one.cost.forward);
-      cost.backward_input = saturating_sum(cost.backward_input, one.cost.backward_input);
-      cost.backward_weight = saturating_sum(cost.backward_weight, one.cost.backward_weight);
-      cost.recompute = saturating_sum(cost.recompute, one.cost.of(pass_kind::recompute));
+      cost.add(one.cost);
       memory.weights = saturating_sum(memory.weights, one.resident);
       memory.stash = saturating_sum(memory.stash, one.stash);
     }
