@@ -21,7 +21,7 @@ simulation_options cluster(costs const& cost, int pieces) {
   o.cost.on.links.inside = {.latency = 3, .bandwidth = 200'000};
   o.cost.on.links.between = {.latency = 8, .bandwidth = 25'000};
   o.cost.on.links.node_size = 4;
-  o.collective = o.cost.on.links.between;
+  o.cost.on.collective = o.cost.on.links.between;
   o.memory.stages = {{.weights = 256 * megabyte / pieces,
                       .optimizer_state = 768 * megabyte / pieces,
                       .weight_gradient = 256 * megabyte / pieces,

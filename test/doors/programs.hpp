@@ -55,10 +55,10 @@ inline simulation_options some_simulation_options(dice& d) {
   o.mode = any_of<transfer_mode>(d, 1);
   o.issue = any_of<issue_mode>(d, 1);
   o.latency_holds_lane = d.percent(50);
-  o.cost.on.links.inside = o.collective = {d.between(0, 2), d.between(0, 2)};
+  o.cost.on.links.inside = o.cost.on.collective = {d.between(0, 2), d.between(0, 2)};
   if (d.percent(20)) o.data_ranks = extreme(d, 1);
   if (d.percent(20)) o.optimizer = extreme(d, tick{1});
-  if (d.percent(20)) o.collective = {extreme(d, tick{1}), extreme(d, tick{1})};
+  if (d.percent(20)) o.cost.on.collective = {extreme(d, tick{1}), extreme(d, tick{1})};
   if (d.percent(30)) change_cost(d, o.cost);
   if (d.percent(30)) change_memory(d, o.memory);
   if (d.percent(20)) o.work_bytes.resize(static_cast<std::size_t>(d.between(0, 3)), {1, 1});

@@ -40,7 +40,7 @@ TEST_CASE("what was measured comes back, in ticks") {
   CHECK(read.cost.on.links
         == interconnect{
             .inside = {.latency = 5, .bandwidth = 1000}, .between = {.latency = 9}, .node_size = 2});
-  CHECK(read.ring == link_speed{.latency = 7, .bandwidth = 2000});
+  CHECK(read.cost.on.collective == link_speed{.latency = 7, .bandwidth = 2000});
 }
 
 TEST_CASE("a file by hand has numbers, in any unit, and the passes alone") {
@@ -48,7 +48,8 @@ TEST_CASE("a file by hand has numbers, in any unit, and the passes alone") {
     {"forward": 2e-9, "backward_input": {"median": 1e-9}, "backward_weight": 1e-12}]}})");
   CHECK(read.cost.passes == pass_costs(stage_cost{2, 1, 1}));
   CHECK(read.scale == time_scale{.ticks_per_unit = 1, .unit = "ns"});
-  CHECK((read.cost.on.links == interconnect{} && read.ring == link_speed{} && read.cost.message == 0));
+  CHECK((read.cost.on.links == interconnect{} && read.cost.on.collective == link_speed{}
+         && read.cost.message == 0));
   json_costs const alike =
       read_json_costs(R"({"costs": {"unit": "us", "links": {"inside": {"latency": 3}},
     "stages": [{"forward": 1, "backward_input": 1, "backward_weight": 1}]}})");

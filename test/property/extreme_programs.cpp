@@ -80,7 +80,7 @@ void look_at(dice& d, program const& p, program const& base) {
   o.mode = d.percent(50) ? transfer_mode::buffered : transfer_mode::rendezvous;
   o.issue = d.percent(50) ? issue_mode::in_stream : issue_mode::by_slots;
   o.cost.on.links.node_size = d.between(0, 2);
-  o.cost.on.links.inside = o.collective = {d.between(0, 2), d.between(0, 2)};
+  o.cost.on.links.inside = o.cost.on.collective = {d.between(0, 2), d.between(0, 2)};
   if (d.percent(5)) o.data_ranks = extreme(d, 1);
   if (d.percent(5)) change_cost(d, o.cost);
   if (d.percent(5)) change_memory(d, o.memory);

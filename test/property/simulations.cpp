@@ -42,7 +42,7 @@ simulation_options random_links(dice& d, schedule const& s) {
   auto const speed = [&] { return link_speed{d.between(0, 5), d.between(0, 3)}; };
   o.cost.on.links.inside = speed();
   o.cost.on.links.between = speed();
-  o.collective = speed();
+  o.cost.on.collective = speed();
   o.cost.on.links.node_size = d.between(0, 3);
   o.data_ranks = d.between(1, 4);
   int const stash = d.between(0, 9);
@@ -265,7 +265,7 @@ TEST_CASE("what takes longer ends no earlier") {
     simulation_options o = random_links(d, c.s);
     timeline const before = time_program(c.p, o);
     o.cost.on.links.inside.latency += d.between(0, 3);
-    o.collective.latency += d.between(0, 3);
+    o.cost.on.collective.latency += d.between(0, 3);
     o.latency_holds_lane = true;
     o.cost.passes.at(0).forward += d.between(0, 3);
     timeline const after = time_program(c.p, o);

@@ -106,6 +106,11 @@ TEST_CASE("negative costs say whose they are") {
   costs overlapped;
   overlapped.passes.overlapped = -2;
   CHECK(said(overlapped) == rule + "an overlapped pair takes -2");
+  costs host, sums;
+  host.on.host.speed.latency = -3;
+  CHECK(said(host) == rule + "a copy between a device and its host takes -3");
+  sums.on.collective.latency = -4;
+  CHECK(said(sums) == rule + "a step of a sum over ranks takes -4");
 }
 
 TEST_CASE("costs of other micro-batches and blocks without room say so") {

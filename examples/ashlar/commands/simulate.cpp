@@ -97,10 +97,9 @@ simulated_schedule run(simulate_options const& o) {
       bandwidth("--inter-bandwidth", o.between_bandwidth,
                 nodes || o.bandwidth >= 0 ? links.inside.bandwidth : own.between.bandwidth);
   how.optimizer = time("--optimizer-ticks", 0);
-  ashlar::link_speed const ring =
-      o.shape.cost.measured ? o.shape.cost.measured->ring : ashlar::link_speed{};
-  how.collective.latency = time("--ring-latency", ring.latency);
-  how.collective.bandwidth = bandwidth("--ring-bandwidth", o.ring_bandwidth, ring.bandwidth);
+  ashlar::link_speed& ring = how.cost.on.collective;
+  ring.latency = time("--ring-latency", ring.latency);
+  ring.bandwidth = bandwidth("--ring-bandwidth", o.ring_bandwidth, ring.bandwidth);
   how.latency_holds_lane = !o.in_flight;
   ashlar::stage_memory stage = o.bytes;
   stage.activation = stage.gradient = o.message < 0 ? chosen.schedule.cost.message : o.message;

@@ -203,7 +203,6 @@ class train_session {
   }
   ashlar::simulation_options machine_of(ashlar::execution_costs cost) const {
     ashlar::simulation_options m{.cost = std::move(cost)};
-    if (auto const& given = o_.shape.cost.measured) m.collective = given->ring;
     using kind = ashlar::slot_kind;
     auto const bytes = [this](kind of, int group, int micro_batch) {
       return static_cast<ashlar::byte_count>(all_.layout({of, group, micro_batch}).bytes);

@@ -59,6 +59,9 @@ constexpr diagnosis check(execution_costs const& cost, int stage_count, int devi
     transfer = max_of(transfer, l.latency);
   });
   if (diagnosis const d = check(cost.on.host); !d.ok()) return d;
+  if (tick const ring = min_of(cost.on.collective.latency, cost.on.collective.bandwidth); ring < 0)
+    return {
+        .broken = rule::no_duration_is_negative, .first = {.code = opcode::all_reduce}, .number = ring};
   if (least < 0)
     return {.broken = rule::no_duration_is_negative, .first = {.code = opcode::send}, .number = least};
   diagnosis found;

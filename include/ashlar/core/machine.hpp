@@ -1,4 +1,4 @@
-// What passes and messages run on: devices and links.
+// What passes, messages and sums run on: devices, links and rings of data-parallel ranks.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -119,12 +119,16 @@ struct host_link {
   friend constexpr bool operator==(host_link const&, host_link const&) = default;
 };
 
+// What costs are for, but for the costs themselves: all devices and what is between them.
 struct machine {
   interconnect links = {};
   // One for each device, in percent of the speed that costs are for: at 50, passes take twice as long.
   // Empty: all devices have that speed.
   std::vector<int> speeds = {};
   host_link host = {};  // of every device
+  // The slowest link of a ring of data-parallel ranks, or of the holders of one group of parameters:
+  // what each step takes in which they sum gradients or gather weights.
+  link_speed collective = {};
 
   // Of a pass on a device. Each kind of pass is rounded up by itself; a fused backward is the sum of its
   // parts.

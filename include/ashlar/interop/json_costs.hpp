@@ -23,7 +23,6 @@ nlohmann::ordered_json to_json(measured_costs const& measured, nlohmann::ordered
 struct json_costs {
   costs cost = {};
   part_costs parts = {};  // what the passes consist of, if the file says it
-  link_speed ring = {};   // a step of a sum over data-parallel ranks
   time_scale scale = {};
 };
 

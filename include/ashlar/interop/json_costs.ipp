@@ -63,7 +63,7 @@ class costs_reader : json_reader {
       all.parts = read_parts(stages);
       all.cost.passes.overlapped = costs_of(all.parts).overlapped;
     }
-    if (costs_.contains("collective")) all.ring = link(costs_, "collective");
+    if (costs_.contains("collective")) all.cost.on.collective = link(costs_, "collective");
     return all;
   }
 

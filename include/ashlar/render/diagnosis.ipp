@@ -64,6 +64,8 @@ ASHLAR_INLINE std::string quantities(diagnosis const& d) {
       return d.of == table::none ? "one of them gives " + n : size_of_table(d);
     case rule::no_duration_is_negative:
       if (d.first.code == opcode::send) return "a transfer takes " + n;
+      if (d.first.code == opcode::offload) return "a copy between a device and its host takes " + n;
+      if (d.first.code == opcode::all_reduce) return "a step of a sum over ranks takes " + n;
       if (d.first.index >= 0) return "an overlapped pair takes " + n;
       if (is_part(d.first.what)) return first + " takes " + n;
       return "the " + std::string(name_of(d.first.what.kind)) + " of stage "

@@ -61,18 +61,18 @@ class shared_durations {
     stage_memory const& b = o_.memory.of_group(i.group, p_.stage_count());
     switch (i.code) {
       case opcode::all_gather:  // the ranks run in step: each device meets only itself on the others
-        return half_ring_time(o_.collective, b.weights, ranks_);
+        return half_ring_time(o_.cost.on.collective, b.weights, ranks_);
       case opcode::reduce_scatter:
-        return half_ring_time(o_.collective, b.weight_gradient, ranks_);
+        return half_ring_time(o_.cost.on.collective, b.weight_gradient, ranks_);
       case opcode::optimize:
         return share_of(o_.optimizer, is_sharded && i.group < p_.stage_count() ? ranks_ : 1);
       case opcode::all_reduce: {
         auto const members = static_cast<tick>(p_.groups.holders(i.group).size());
         if (i.subject == slot_kind::scalar)  // too short for its bytes to count
-          return ring_time(o_.collective, 0, is_sharded ? members * ranks_ : members);
+          return ring_time(o_.cost.on.collective, 0, is_sharded ? members * ranks_ : members);
         if (i.subject == slot_kind::gradient_shard)
-          return ring_time(o_.collective, share_of(b.weight_gradient, ranks_), members);
-        return ring_time(o_.collective, b.weight_gradient, members * ranks_);
+          return ring_time(o_.cost.on.collective, share_of(b.weight_gradient, ranks_), members);
+        return ring_time(o_.cost.on.collective, b.weight_gradient, members * ranks_);
       }
       case opcode::compute:
       case opcode::send:

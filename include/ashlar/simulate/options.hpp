@@ -36,7 +36,6 @@ struct simulation_options {
   execution_costs cost = {};
   memory_model memory = {};                // also the sizes of messages
   std::vector<job_bytes> work_bytes = {};  // one for each job, or none of any size
-  link_speed collective = {};              // the slowest link of a ring that reduces gradients
   int data_ranks = 1;  // r, the pipelines side by side that reduce their gradients together; of a
                        // program that knows its own, those count
   tick optimizer = 0;  // ticks of a stage's optimizer step, whole; a shard takes its share
@@ -142,8 +141,6 @@ constexpr diagnosis check(simulation_options const& o, int stage_count, int devi
   if (o.data_ranks < 1) return {.broken = rule::counts_are_positive, .number = o.data_ranks};
   if (o.optimizer < 0 || o.optimizer >= max_tick)
     return {.broken = rule::no_duration_is_negative, .number = o.optimizer};
-  for (tick number : {o.collective.latency, o.collective.bandwidth})
-    if (number < 0) return {.broken = rule::no_duration_is_negative, .number = number};
   return check_work_bytes(o.work_bytes);
 }
 

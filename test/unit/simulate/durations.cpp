@@ -123,7 +123,7 @@ TEST_CASE("gradients are reduced over data-parallel ranks and replicas") {
   for (int r : {1, 2, 5}) {
     simulation_options o = options_of(s);
     o.memory.stages = {{.weight_gradient = 1'000}};
-    o.collective = {.latency = 4, .bandwidth = 10};
+    o.cost.on.collective = {.latency = 4, .bandwidth = 10};
     o.data_ranks = r;
     simulation const run = simulate(lower(s), o);
     tick const ring = r == 1 ? 0 : 2 * (r - 1) * 4 + 2 * (r - 1) * 100 / r;
@@ -134,7 +134,7 @@ TEST_CASE("gradients are reduced over data-parallel ranks and replicas") {
   // devices' collective lanes only one after the other.
   schedule const both = two_ways(2) | repeat(micro_batches{2}) | squeeze();
   simulation_options o = options_of(both);
-  o.collective.latency = 10;
+  o.cost.on.collective.latency = 10;
   timeline const free = time_program(lower(both), options_of(both));
   CHECK(free.makespan == makespan(both));
   timeline const line = time_program(lower(both), o);
@@ -161,7 +161,7 @@ TEST_CASE("links between nodes have a class of their own") {
 TEST_CASE("the norm is summed over all devices, of sharded gradients on all ranks") {
   schedule const s = one_f_one_b(3, 2);
   simulation_options o = options_of(s);
-  o.collective.latency = 10;
+  o.cost.on.collective.latency = 10;
   for (sharding_level level : {sharding_level::none, sharding_level::full}) {
     program const p = lower(s, {.data_ranks = 2, .sharding = level, .step = optimizer_step::after_norm});
     timeline const line = time_program(p, o);

@@ -124,7 +124,7 @@ TEST_CASE("issue in the stream's order delays no reduction") {
   schedule const s = catalog::find("v-half")->make({devices{2}, micro_batches{4}});
   program const p = lower(s, {.data_ranks = 2, .reduction = gradient_reduction::at_end});
   simulation_options o = options_of(s);
-  o.collective.latency = 10;
+  o.cost.on.collective.latency = 10;
   timeline const by_slots = time_program(p, o);
   o.issue = issue_mode::in_stream;
   timeline const in_stream = time_program(p, o);

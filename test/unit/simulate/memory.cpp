@@ -102,7 +102,7 @@ TEST_CASE("memory: the peak is what lies there between two moments") {
                         .gradient = d.between(0, 9),
                         .stash = d.between(0, 9),
                         .weight_stash = d.between(0, 9)}};
-    o.collective.bandwidth = d.between(1, 3);
+    o.cost.on.collective.bandwidth = d.between(1, 3);
     o.memory.stages[0].weights = d.between(1, 6);
     program p = lower(s, {.data_ranks = 2,
                           .sharding = d.percent(50) ? sharding_level::full : sharding_level::none,
@@ -134,7 +134,7 @@ TEST_CASE("memory: gathered weights lie there until they are given up") {
       lower(s, {.data_ranks = 2, .sharding = sharding_level::full, .weight_buffers = 2, .prefetch = 1});
   simulation_options o = options_of(s);
   o.memory.stages = {{.weights = 200}};
-  o.collective = {.latency = 0, .bandwidth = 1};
+  o.cost.on.collective = {.latency = 0, .bandwidth = 1};
   std::vector<memory_sample> const samples = simulate(p, o).memory[0].samples;
   REQUIRE(samples.size() > 3);
   std::vector<memory_sample> const first(samples.begin(), samples.begin() + 3);

@@ -27,7 +27,8 @@ TEST_CASE("what cannot be simulated is refused") {
   CHECK_BREAKS(counts_are_positive, with([](auto& x) { x.data_ranks = 0; })());
   CHECK_BREAKS(counts_are_positive, with([](auto& x) { x.cost.on.links.node_size = -1; })());
   CHECK_BREAKS(no_duration_is_negative, with([](auto& x) { x.cost.on.links.inside.latency = -1; })());
-  CHECK_BREAKS(no_duration_is_negative, with([](auto& x) { x.collective.bandwidth = -1; })());
+  CHECK_BREAKS(no_duration_is_negative, with([](auto& x) { x.cost.on.collective.bandwidth = -1; })());
+  CHECK_BREAKS(no_duration_is_negative, with([](auto& x) { x.cost.on.collective.latency = -1; })());
   CHECK_BREAKS(ticks_fit, with([](auto& x) { x.cost.on.links.inside.latency = INT64_MAX; })());
   CHECK_BREAKS(no_duration_is_negative, with([](auto& x) { x.cost.passes.at(0).forward = -1; })());
 

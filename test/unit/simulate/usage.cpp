@@ -103,7 +103,7 @@ TEST_CASE("busy and idle times of a device add up to the makespan, which is the 
     CAPTURE(c);
     schedule const s = c.schedule();
     simulation_options o = options_of(s);
-    o.collective.latency = 5;
+    o.cost.on.collective.latency = 5;
     o.data_ranks = 2;
     simulation const run = simulate(lower(s), o);
     tick last = 0;
