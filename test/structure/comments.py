@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = ["block", "schedule", "catalog", "bounds", "program", "lower", "prove", "check", "simulate", "search", "study", "plan",
+FOLDERS = ["model", "block", "schedule", "catalog", "bounds", "program", "lower", "prove", "check", "simulate", "search", "study", "plan",
            "predict", "run", "render", "interop"]
 TOKEN = re.compile(
     r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*|\w+(?:\'\d+)*|\n|[^\S\n]+|.', re.M | re.S)

@@ -12,7 +12,8 @@
 namespace ashlar {
 
 // Calls visit(result, stage, micro_batch) for each thing that the pass needs before it starts. A stage
-// without recompute passes has no `recomputed`; visitors skip results that no pass gives.
+// without recompute passes has no `recomputed`; visitors skip results that no pass gives. What work
+// needs, for_each_work_input() says. Linear in the neighbours of the stage. The pass must exist.
 template <class Visit>
 constexpr void for_each_input(stage_graph const& graph, pass const& what, Visit&& visit) {
   if (what.kind == pass_kind::forward) {
@@ -63,15 +64,17 @@ constexpr bool precedes(stage_graph const& graph, pass a, pass b) {
   return a.stage != b.stage ? a.stage < b.stage : a.micro_batch < b.micro_batch;
 }
 
-// One entry for each (micro-batch, stage, result).
+// One entry for each (micro-batch, stage, result), all of which are within range: nothing is checked.
 template <class Entry>
 class result_table {
  public:
+  // Entries are as Entry{} makes them, or `initial`.
   constexpr result_table(int stage_count, int micro_batch_count)
       : micro_batches_(micro_batch_count), entries_(size(stage_count, micro_batch_count)) {}
   constexpr result_table(int stage_count, int micro_batch_count, Entry initial)
       : micro_batches_(micro_batch_count), entries_(size(stage_count, micro_batch_count), initial) {}
 
+  // The entry of a result that there is.
   constexpr Entry& at(int micro_batch, int stage, result r) {
     return entries_[index(micro_batch, stage, r)];
   }

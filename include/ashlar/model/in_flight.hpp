@@ -13,7 +13,8 @@
 
 namespace ashlar {
 
-// Stages on the longest path through each stage's successors, itself included: 1 for a sink.
+// Stages on the longest path through each stage's successors, itself included, by stage: 1 for a sink.
+// Linear in the edges.
 constexpr std::vector<int> heights(stage_graph const& graph) {
   std::vector<int> found(static_cast<std::size_t>(graph.count()), 1);
   for (int stage = graph.count(); stage-- > 0;)
@@ -53,7 +54,7 @@ constexpr std::vector<std::int64_t> in_flight(stage_graph const& graph, std::vec
   return units;
 }
 
-// Of 1F1B.
+// The same for 1F1B: k is 1 for all stages.
 constexpr std::vector<std::int64_t> in_flight(stage_graph const& graph) {
   return in_flight(graph, std::vector<int>(static_cast<std::size_t>(graph.count()), 1));
 }

@@ -32,14 +32,18 @@ struct stage_memory {
   byte_count sequence_state = 0;     // what a chunk of a sequence leaves for the next one
   byte_count sequence_gradient = 0;  // of that, for the one before
 
+  // What lies on each replica all the time, max_tick at most.
   constexpr byte_count resident() const {
     return saturating_sum(saturating_sum(weights, weight_gradient), optimizer_state);
   }
   constexpr bool recomputes() const { return checkpoint != all; }
+  // What a forward keeps until its backward, or until its recompute, which takes the rest of the stash.
   constexpr byte_count kept_by_forward() const { return recomputes() ? checkpoint : stash; }
+  // What of the stash an input pass leaves for its weight pass.
   constexpr byte_count left_by_input() const { return stash_left == all ? stash : stash_left; }
 
-  // What a pass takes at its start, and gives back at its end. Messages do not count, and neither do the
+  // What a pass takes at its start, and gives back at its end: in inference all that it took, in
+  // training what no later pass of its micro-batch needs. Messages do not count, and neither do the
   // values that sequence chunks hand over.
   constexpr byte_count taken_by(pass_kind kind) const {
     switch (kind) {
@@ -85,7 +89,8 @@ struct stage_memory {
   friend constexpr bool operator==(stage_memory const&, stage_memory const&) = default;
 };
 
-// Sizes of a job: what each of its parts hands on, and what it keeps on each of its devices.
+// Sizes of a job, in the unit of stage_memory: what each of its parts hands on, and what it keeps on
+// each of its devices.
 struct job_bytes {
   byte_count output = 0;
   byte_count state = 0;
@@ -101,6 +106,7 @@ constexpr diagnosis check_work_bytes(list_view<job_bytes> jobs) {
   return {};
 }
 
+// The sizes of all stages of a model, and of the parameters that several of them share.
 struct memory_model {
   static constexpr stage_memory nothing = {};
 
@@ -110,7 +116,7 @@ struct memory_model {
   // micro-batch, as of packed sequences; what lies there all the time is the same in all of them.
   int micro_batches = 0;
 
-  // After the last micro-batch comes the first again.
+  // Of a stage that there is; after the last micro-batch comes the first again.
   constexpr stage_memory const& of(int stage, int micro_batch = 0) const {
     auto const row = static_cast<std::size_t>(period()), i = static_cast<std::size_t>(stage);
     std::size_t const first = stages.size() == row ? 0 : i * row;
@@ -118,13 +124,15 @@ struct memory_model {
   }
   // Micro-batches that are this many apart are alike.
   constexpr int period() const { return micro_batches == 0 ? 1 : micro_batches; }
-  // The sizes of a parameter group: of a stage's own parameters, or of shared ones.
+  // The sizes of a parameter group: of a stage's own parameters, or of shared ones; nothing of shared
+  // ones that are not listed.
   constexpr stage_memory const& of_group(int group, int stage_count) const {
     int const number = group - stage_count;
     if (number < 0) return of(group);
     return number < static_cast<int>(shared.size()) ? nth(shared, number) : nothing;
   }
-  // What lies on a device all the time, for every stage that has a replica there. O(stages * routes).
+  // What lies on a device all the time, for every stage that has a replica there, max_tick at most.
+  // O(stages * routes).
   constexpr byte_count resident_on(placement const& where, int device) const {
     byte_count sum = 0;
     if (static_cast<int>(stages.size()) == period() && of(0).resident() == 0) return sum;
@@ -187,6 +195,7 @@ struct memory_limit {
   memory_model memory = {};
   std::vector<byte_count> budget = {};  // one entry for all devices, or one each
 
+  // What this device may hold, of devices that there are.
   constexpr byte_count budget_of(int device) const {
     return budget[budget.size() == 1 ? 0 : static_cast<std::size_t>(device)];
   }
@@ -280,7 +289,8 @@ constexpr diagnosis check_budgets(memory_limit const& limit, placement const& wh
   return {};
 }
 
-// For one micro-batch at a time (the chunks of one sequence).
+// Whether each device has room for one micro-batch at a time (the chunks of one sequence): the rules of
+// check_budgets(), with smallest_budget() of each device, and its complexity for each of them.
 constexpr diagnosis check(memory_limit const& limit, placement const& where, int micro_batch_count,
                           int sequence_chunks = 1, execution_mode mode = execution_mode::training) {
   return check_budgets(limit, where, micro_batch_count, [&] {

@@ -25,7 +25,7 @@ struct operator_partition {
 
 // A path of operators that leaves a stage and comes back, or none if all stages are convex. It is the
 // shortest one for the lowest stage that has one. `stage_of` has the stage of each operator, numbered
-// from 0 without gaps. O(stages * edges).
+// from 0 without gaps. O(stages * (operators + edges)).
 constexpr std::vector<int> find_returning_path(stage_graph const& operators,
                                                std::vector<int> const& stage_of) {
   constexpr int nobody = -1;
@@ -57,7 +57,7 @@ constexpr std::vector<int> find_returning_path(stage_graph const& operators,
 }
 
 // Numbers the stages so that edges ascend, the lowest first if there is a choice. Stages of a cycle get
-// no number, -1. O(stages^2 + edges).
+// no number, -1. O(stages * (stages + edges)).
 constexpr std::vector<int> ascending_numbers(int stage_count, std::vector<stage_edge> const& edges) {
   auto const count = static_cast<std::size_t>(stage_count);
   std::vector<int> waits(count, 0), number(count, -1);
@@ -90,10 +90,11 @@ constexpr std::vector<stage_edge> crossing_edges(stage_graph const& operators,
 
 }  // namespace partition_detail
 
+// Whether operators may be cut so; `stage_of` has the stage of each, in the order of the operators.
 // Stages are numbered from 0 without gaps (rule::tables_agree), a stage for each operator; no path of
 // operators leaves a stage and comes back (rule::stages_are_convex: `first` and `second` have the
 // operators at both ends of it as `index`); stages do not need each other in a cycle
-// (rule::stages_have_no_cycle: two of them).
+// (rule::stages_have_no_cycle: two of them). O(stages^2 + (stages + crossing edges) * edges).
 constexpr diagnosis check_partition(stage_graph const& operators, std::vector<int> const& stage_of) {
   int const n = operators.count();
   if (static_cast<int>(stage_of.size()) != n)
@@ -135,7 +136,7 @@ constexpr diagnosis check_partition(stage_graph const& operators, std::vector<in
 }
 
 // The stage graph of operators. Where an edge leads to a lower number, stages are numbered anew.
-// Throws violation with check_partition().
+// Throws violation with check_partition(), and takes as long.
 constexpr operator_partition partitioned(stage_graph const& operators, std::vector<int> stage_of) {
   if (diagnosis const d = check_partition(operators, stage_of); !d.ok()) refuse(d);
   int stage_count = 0;

@@ -48,10 +48,12 @@ struct group_view {
 
   constexpr int count() const { return all_stages.size(); }
   constexpr int everyone() const { return count(); }
+  // The devices that hold a group, in the order in which their gradients are summed.
   constexpr list_view<int> holders(int group) const { return all_holders[group]; }
+  // The stages that use the parameters of a group, in the order in which they were given.
   constexpr list_view<int> stages(int group) const { return all_stages[group]; }
 
-  // A device's place among the holders of a group; -1 if it is none of them.
+  // A device's place among the holders of a group; -1 if it is none of them. Linear in the holders.
   constexpr int member_of(int group, int device) const {
     int place = 0;
     for (int d : holders(group)) {
@@ -110,16 +112,18 @@ class parameter_groups {
   // Parameter groups, without `everyone()`.
   constexpr int count() const { return group_stages_.size(); }
   constexpr int everyone() const { return count(); }
+  // As those of the view.
   constexpr list_view<int> holders(int group) const { return view().holders(group); }
   constexpr list_view<int> stages(int group) const { return view().stages(group); }
   constexpr int member_of(int group, int device) const { return view().member_of(group, device); }
 
+  // Calls visit(group) for each group that a stage uses, as for_each_group_of().
   template <class Visit>
   constexpr void for_each_of_stage(int stage, Visit&& visit) const {
     for_each_group_of(view(), stages_, stage, visit);
   }
 
-  // Whether these are groups of the stages of `where`.
+  // Whether these are groups of the stages of `where`. As long as the constructor takes.
   constexpr bool belong_to(placement const& where) const {
     return stages_ == where.stage_count() && *this == parameter_groups(where, shared());
   }
@@ -160,6 +164,7 @@ class parameter_groups {
 };
 
 // The stages that a device holds, each once, in the order of (route, stage): its chunks.
+// O(stages * routes).
 constexpr std::vector<int> stages_on(placement const& where, int device) {
   std::vector<int> found;
   dynamic_array<bool> known(static_cast<std::size_t>(where.stage_count()));
@@ -189,7 +194,7 @@ struct byte_range {
 };
 
 // The shard of a buffer that one of the ranks keeps: nearly equal parts, in order of rank, cut at
-// multiples of 8 bytes so that no element is cut.
+// multiples of 8 bytes so that no element is cut. `rank` is one of 0 .. ranks-1.
 constexpr byte_range shard_of(std::size_t bytes, int rank, int ranks) {
   std::size_t const words = bytes / 8, r = static_cast<std::size_t>(ranks),
                     q = static_cast<std::size_t>(rank);

@@ -10,11 +10,11 @@
 
 namespace ashlar {
 
-// One entry for each (micro-batch, stage, result), and one for each part of work.
+// One entry for each (micro-batch, stage, result), as a result_table, and one for each part of work.
 template <class Entry>
 class pass_table {
  public:
-  // Refers to the work.
+  // Refers to the work. Entries are as Entry{} makes them, or `initial`.
   constexpr pass_table(int stage_count, int micro_batch_count, work_view const& work)
       : results_(stage_count, micro_batch_count), work_(work), parts_(work.parts.size()) {}
   constexpr pass_table(int stage_count, int micro_batch_count, work_view const& work, Entry initial)
@@ -22,10 +22,11 @@ class pass_table {
         work_(work),
         parts_(work.parts.size(), initial) {}
 
+  // The entry of a result that there is.
   constexpr Entry& at(int micro_batch, int stage, result r) {
     return results_.at(micro_batch, stage, r);
   }
-  // Of a pass that exists.
+  // The entry of what a pass of the pipeline or of work gives. The pass must exist.
   constexpr Entry& at(pass const& what) {
     if (what.kind == pass_kind::work) return nth(parts_, work_.number(part_of(what)));
     return results_.at(what.micro_batch, what.stage, result_of(what.kind));

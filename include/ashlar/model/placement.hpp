@@ -43,6 +43,7 @@ class placement {
 
   constexpr int device_count() const { return devices_; }
   constexpr int stage_count() const { return stages_; }
+  // 0 of a placement without stages.
   constexpr int route_count() const {
     return stages_ == 0 ? 0 : static_cast<int>(table_.size()) / stages_;
   }
@@ -103,11 +104,13 @@ constexpr placement linear(devices p) {
 }
 
 // v chunks a device, round and round: stage s on device s mod p (Narayanan et al., Megatron-LM, 2021).
+// Throws as stages_of() does.
 constexpr placement looped(devices p, chunks v) {
   return make_placement(p, stages_of(p, v.value), [=](int s) { return s % p.value; });
 }
 
-// w waves, each down the devices and up again: 2w chunks a device (Liu et al., Hanayo, 2023).
+// w waves, each down the devices and up again: 2w chunks a device (Liu et al., Hanayo, 2023). Throws as
+// stages_of() does.
 constexpr placement wave(devices p, waves w) {
   int const each = w.value < 1 || w.value > most_stages / 2 ? w.value : 2 * w.value;
   return make_placement(p, stages_of(p, each), [=](int s) {

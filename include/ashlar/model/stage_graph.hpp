@@ -28,7 +28,7 @@ struct stage_edge {
 // units: a larger one meets all those that it consists of.
 constexpr int matching_micro_batches(int own, int other) { return own > other ? own / other : 1; }
 
-// Calls visit(micro_batch) for each of them.
+// Calls visit(micro_batch) for each of them, ascending: the neighbour's that this micro-batch meets.
 template <class Visit>
 constexpr void for_each_matching(int own, int other, int micro_batch, Visit&& visit) {
   if (other >= own) {
@@ -52,9 +52,9 @@ struct graph_view {
   bool has_shards = false;
   shard_gradient gradients = shard_gradient::of_backward;
 
+  // These functions are those of stage_graph.
   constexpr bool has_sizes() const { return sizes.size() > 0; }
   constexpr int size_of(int stage) const { return has_sizes() ? nth(sizes, stage) : 1; }
-
   constexpr list_view<int> predecessors(int stage) const { return slice(before, stage); }
   constexpr list_view<int> successors(int stage) const { return slice(after, stage); }
   constexpr list_view<int> shards_with(int stage) const {
@@ -90,13 +90,14 @@ class stage_graph {
  public:
   constexpr stage_graph() = default;
 
-  // Throws violation{rule::stage_edges_ascend} for an edge that leaves 0 .. count-1, does not ascend or
-  // is doubled. O(n log n) in edges; linear if they come in ascending order, as those of chain() do.
+  // Throws violation: rule::counts_are_positive, rule::parameter_is_at_most for more than most_stages,
+  // rule::stage_edges_ascend for an edge that leaves 0 .. count-1, does not ascend or is doubled.
+  // O(n log n) in edges; linear if they come in ascending order, as those of chain() do.
   constexpr stage_graph(stages count, std::vector<stage_edge> const& edges) : count_(count.value) {
     set_edges({edges.data(), edges.data() + edges.size()});
   }
 
-  // Stage s feeds stage s + 1.
+  // Stage s feeds stage s + 1. Throws violation as the constructor does for the count. Linear.
   friend constexpr stage_graph chain(stages count) {
     must_be_few(count.value);
     dynamic_array<stage_edge> edges;
@@ -126,7 +127,8 @@ class stage_graph {
   // sequence, or the largest size.
   constexpr int together() const { return largest_ == 1 ? sequence_chunks_ : largest_; }
 
-  // The same stages over sequences in q chunks. Throws violation{rule::counts_are_positive}.
+  // The same stages over sequences in q chunks. Throws violation: rule::counts_are_positive,
+  // rule::micro_batch_sizes_divide for stages with sizes.
   friend constexpr stage_graph in_sequence_chunks(stage_graph graph, int q) {
     if (q < 1) refuse({.broken = rule::counts_are_positive, .number = q});
     if (q > 1 && graph.has_sizes()) refuse({.broken = rule::micro_batch_sizes_divide, .number = q});
@@ -136,7 +138,8 @@ class stage_graph {
 
   // The same stages with micro-batches of this many units each. Throws violation: rule::tables_agree
   // unless there is one size a stage, rule::counts_are_positive, rule::micro_batch_sizes_divide unless
-  // each size divides all larger ones, and for sequences in chunks.
+  // each size divides all larger ones, and for sequences in chunks, rule::shards_are_last_stages for
+  // sizes of a graph with shards. Linear.
   friend constexpr stage_graph in_micro_batches(stage_graph graph, std::vector<int> sizes) {
     if (static_cast<int>(sizes.size()) != graph.count_)
       refuse(wrong_size(ashlar::table::micro_batch_sizes, sizes.size(), graph.count_));
@@ -212,7 +215,7 @@ class stage_graph {
   constexpr range predecessors(int stage) const { return slice(before_, stage); }  // ascending
   constexpr range successors(int stage) const { return slice(after_, stage); }     // ascending
 
-  // Edges are numbered from 0 in order of (from, to).
+  // Edges are numbered from 0 in order of (from, to), so those of a stage follow each other.
   constexpr int edge_count() const {
     return count_ == 0 ? 0 : static_cast<int>(after_.size()) - count_ - 1;
   }
@@ -225,7 +228,7 @@ class stage_graph {
     return !has_shards_ || shards_with(from).empty() ? first_edge(from)
                                                      : edge_count() + nth(shards_, from) - count_ - 1;
   }
-  // The number of an edge that exists.
+  // The number of an edge that exists. Linear in the successors of `from`.
   constexpr int edge(int from, int to) const {
     int number = first_edge(from);
     for (int after : successors(from)) {
@@ -299,10 +302,11 @@ class stage_graph {
   shard_gradient gradients_ = shard_gradient::of_backward;
 };
 
-// Once more, because no argument of it leads to the friend in the class.
+// Stage s feeds stage s + 1. Declared once more, because no argument of it leads to the friend in the
+// class.
 constexpr stage_graph chain(stages count);
 
-// Whether each stage feeds the next and no other, over whole sequences or chunks of them.
+// Whether each stage feeds the next and no other, over whole sequences or chunks of them. Linear.
 constexpr bool is_chain(stage_graph const& graph) {
   return graph == in_sequence_chunks(chain(stages{graph.count()}), graph.sequence_chunks());
 }

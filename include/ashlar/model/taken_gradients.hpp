@@ -25,15 +25,19 @@ class taken_gradients {
     if (any) stages_ = dynamic_array<stage_state>(static_cast<std::size_t>(stage_count));
   }
 
+  // Whether no job uses a gradient, so that there is nothing to check.
   constexpr bool empty() const { return stages_.empty(); }
 
+  // Comes before the passes of a device: nothing has been added, taken or given back there.
   constexpr void begin_device() {
     for (std::size_t stage = 0; stage < stages_.size(); ++stage)
       stages_[stage] = {.works = work_.takes_gradient(static_cast<int>(stage))};
     taken_ = dynamic_array<char>(stages_.size() * static_cast<std::size_t>(micro_batches_));
   }
 
-  // The next pass of the device, which exists.
+  // The next pass of the device, which exists. Broken rules: rule::taken_gradient_is_given_back,
+  // rule::gradient_is_taken_before_more_is_added, rule::work_uses_what_exists for a stage that there is
+  // not.
   constexpr diagnosis visit(site const& where) {
     if (is_part(where.what)) return visit_work(where);
     if (!gives_weight_gradient(where.what.kind)) return {};
@@ -48,13 +52,16 @@ class taken_gradients {
     return {};
   }
 
-  // The stage's gradient is reduced.
+  // The stage's gradient is reduced: rule::taken_gradient_is_given_back unless what was added has been
+  // taken and given back.
   constexpr diagnosis reduce(site const& where, int stage) {
     stage_state const& s = of(stage);
     if (!s.works || s.is_given || (!s.has_added && !s.has_taken)) return {};
     return {.broken = rule::taken_gradient_is_given_back, .first = where, .second = s.last_taken};
   }
 
+  // Comes after the passes of a device: rule::gradient_is_taken_before_more_is_added and
+  // rule::taken_gradient_is_given_back for what was left.
   constexpr diagnosis end_device() const {
     for (stage_state const& s : stages_) {
       if (s.has_added) return {.broken = rule::gradient_is_taken_before_more_is_added, .first = s.added};
@@ -131,8 +138,8 @@ class taken_gradients {
   dynamic_array<char> taken_;  // by stage and micro-batch
 };
 
-// Only a stage's own whole gradient can be taken: nobody knows the norm of a sum over stages, or of a
-// shard.
+// Only a stage's own whole gradient can be taken, else rule::taken_gradient_is_whole: nobody knows the
+// norm of a sum over stages, or of a shard.
 constexpr diagnosis check_taken_gradients(work_view const& work, sharding_level sharding,
                                           parameter_groups const& groups) {
   for (int job = 0; job < work.job_count(); ++job) {

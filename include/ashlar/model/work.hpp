@@ -44,6 +44,7 @@ class work_graph {
 
   constexpr bool empty() const { return jobs_.empty(); }
   constexpr int job_count() const { return static_cast<int>(jobs_.size()); }
+  // Of a job that there is.
   constexpr int part_count(int job) const { return view().part_count(job); }
 
   // By (from, to). Valid while the graph is.

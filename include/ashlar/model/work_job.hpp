@@ -8,7 +8,8 @@
 
 namespace ashlar {
 
-// Named by a part_id.
+// A part of a job, named by a part_id: where it runs, and its ticks there, whatever the speed of the
+// device.
 struct work_part {
   int device = 0;
   tick duration = 1;
@@ -74,6 +75,7 @@ struct all_reduce_job {
 };
 using job_action = either<compute_job, all_reduce_job>;
 
+// A job: its parts, numbered from 0, and what they do. work_graph says what must hold of it.
 struct work_job {
   std::vector<work_part> parts;
   job_action does = {};

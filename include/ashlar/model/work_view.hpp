@@ -31,6 +31,7 @@ constexpr bool precedes(pass a, pass b) {
 
 // Read-only access to a work_graph. All but `knows` are for work that exists.
 struct work_view {
+  // What a job does, and where its parts begin in the list of all.
   struct job {
     int first_part = 0;
     job_action does = {};
@@ -45,12 +46,14 @@ struct work_view {
 
   constexpr bool empty() const { return jobs.empty(); }
   constexpr int job_count() const { return static_cast<int>(jobs.size()); }
+  // The job of this number, and how many parts it has.
   constexpr job const& of(int number) const { return nth(jobs, number); }
   constexpr int part_count(int number) const {
     int const end =
         number + 1 < job_count() ? of(number + 1).first_part : static_cast<int>(parts.size());
     return end - of(number).first_part;
   }
+  // Whether there is such a part.
   constexpr bool knows(part_id id) const {
     return id.job >= 0 && id.job < job_count() && id.part >= 0 && id.part < part_count(id.job);
   }
@@ -70,7 +73,7 @@ struct work_view {
     return of(number).does.visit([](compute_job const& j) { return j.gradient; },
                                  [](all_reduce_job) { return job_gradient(); });
   }
-  // Whether jobs take the gradient of a stage.
+  // Whether jobs take the gradient of a stage. Linear in jobs.
   constexpr bool takes_gradient(int stage) const {
     for (int number = 0; number < job_count(); ++number)
       if (gradient_of(number) == take_gradient{stage}) return true;
@@ -93,7 +96,8 @@ struct work_view {
   // Parts are numbered job by job.
   constexpr int number(part_id id) const { return of(id.job).first_part + id.part; }
   constexpr work_part const& part(part_id id) const { return nth(parts, number(id)); }
-  // A collective lasts as long as the longest of its parts; unknown work takes no time.
+  // The ticks of a part. A collective lasts as long as the longest of its parts, whichever is
+  // asked about; unknown work takes no time.
   constexpr tick duration(part_id id) const {
     if (!knows(id)) return 0;
     if (!is_collective(id.job)) return part(id).duration;
