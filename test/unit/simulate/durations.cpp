@@ -181,7 +181,7 @@ TEST_CASE("the norm is summed over all devices, of sharded gradients on all rank
 TEST_CASE("what is gathered has the bytes of weights, what is scattered those of gradients") {
   program const p = lower(one_f_one_b(2, 2), {.data_ranks = 2, .sharding = sharding_level::full});
   simulation_options o{.cost = {}, .memory = {.stages = {{.weights = 500, .weight_gradient = 1000}}}};
-  o.collective = {.latency = 4, .bandwidth = 10};
+  o.cost.on.collective = {.latency = 4, .bandwidth = 10};
   shared_durations const takes(p, o);
   int gathers = 0, scatters = 0;
   for (instruction const& i : p.instructions) {
