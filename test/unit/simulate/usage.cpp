@@ -58,7 +58,7 @@ TEST_CASE("inference warms up until a device's first pass") {
 TEST_CASE("what runs on the lane of collectives after the last pass is exposed") {
   schedule const s = one_f_one_b(2, 2);
   simulation_options o = options_of(s);
-  o.collective.latency = 10;
+  o.cost.on.collective.latency = 10;
   simulation const run = simulate(lower(s, {.data_ranks = 2}), o);
   REQUIRE(run.makespan() == makespan(s) + 2 * 10);
   CHECK((run.usage[0].busy == 6 && run.usage[0].exposed == 20));
