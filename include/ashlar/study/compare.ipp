@@ -115,7 +115,7 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_
       stage_cost sum = stage_cost::nothing();
       for (tick i = tick{stage} * in_stage; i < (tick{stage} + 1) * in_stage; ++i)
         sum.add(cost.passes.of(static_cast<int>(i / slivers), k));
-      sum.change_each([&](tick& each) { each /= shared; });
+      sum.change_each([&](tick& time) { time /= shared; });
       each.push_back(sum);
     }
   int const m = cost.passes.micro_batches();
