@@ -39,6 +39,23 @@ TEST_CASE("a step ends with one instruction of a lane at most, also of a lane wi
   }
 }
 
+// Also of a stream that begins with a pair.
+TEST_CASE("the first of a pair waits for both, and is awaited for both, whatever the order of passes") {
+  program p = catalog::find("dualpipev")->make({devices{2}, micro_batches{4}}) | lower();
+  auto const is_first = [](instruction const& i) { return i.overlaps_next; };
+  p.stream_begin[0] = static_cast<int>(
+      std::find_if(p.instructions.begin(), p.instructions.end(), is_first) - p.instructions.begin());
+  REQUIRE(p.stream_begin[0] < p.stream_begin[1]);
+  for (wait_detail detail : {wait_detail::last_of_a_lane, wait_detail::all, wait_detail::any_pass_order})
+    for (int d = 0; d < 2; ++d) {
+      auto const stream = p.view().stream(d);
+      event_table const t(p.view(), d, detail);
+      for (int i = 1; i < static_cast<int>(stream.size()); ++i)
+        if (is_first(stream[static_cast<std::size_t>(i) - 1]))
+          CHECK((t.waits_of(i).empty() && t.event_of(i) < 0));
+    }
+}
+
 using order_relation = std::vector<std::vector<bool>>;  // [i][j]: j is done before i begins
 
 // Whether what has surely begun has surely ended: a release only waits.
