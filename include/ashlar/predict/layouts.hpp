@@ -39,8 +39,6 @@ enum class left_out : unsigned char {
   refused            // no such run: `by_requirement` says why
 };
 inline constexpr std::size_t left_out_count = 7;
-inline constexpr std::size_t requirement_count =
-    static_cast<std::size_t>(requirement::schedule_trains_alone) + 1;
 
 // What best_layouts() found.
 struct layouts_found {

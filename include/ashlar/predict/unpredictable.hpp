@@ -1,6 +1,7 @@
 // Why there is no prediction.
 #pragma once
 
+#include <cstddef>
 #include <exception>
 
 namespace ashlar::predict {
@@ -37,6 +38,8 @@ enum class requirement : unsigned char {
   schedule_trains_alone,           // it has no backward, runs forwards again, or does other work
   kernel_is_for_the_machine,       // FlashAttention 3 is Hopper's
 };
+inline constexpr std::size_t requirement_count =
+    static_cast<std::size_t>(requirement::kernel_is_for_the_machine) + 1;
 
 // Thrown where there is no prediction.
 struct unpredictable : std::exception {

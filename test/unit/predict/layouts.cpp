@@ -185,6 +185,20 @@ TEST_CASE("layouts: a watch ends it, and what cannot be says why") {
   CHECK_THROWS_AS(predict_run(none.refused[0], round_constants(), {}), unpredictable);
 }
 
+// The last requirement there is.
+TEST_CASE("layouts: what no layout can run is counted with its reason") {
+  question q = asked_of_16();
+  q.attention = attention_kernel::flash_3;
+  q.device.built = generation::ampere;
+  layouts_found const found =
+      best_layouts(q, {.tensor = true, .pipeline = true}, round_constants(), 3, go_on);
+  CHECK((found.best.empty() && found.smallest.empty() && found.refused.size() == 1));
+  long long sum = 0;
+  for (long long of_one : found.by_requirement) sum += of_one;
+  CHECK((sum > 0 && sum == found.count(left_out::refused)));
+  CHECK(found.by_requirement[static_cast<std::size_t>(requirement::kernel_is_for_the_machine)] > 0);
+}
+
 TEST_CASE("layouts: sizes that are none are refused, and none may be wanted") {
   for (int question::*size : {&question::devices, &question::batch, &question::micro_batch,
                               &question::tensor, &question::pipeline, &question::context,
