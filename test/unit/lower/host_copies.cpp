@@ -108,4 +108,12 @@ TEST_CASE("copies of all stages take one time, of each its own, or none") {
   CHECK(offload_options{.copy = {7, 8, 9}}.copy_of(1) == 8);
 }
 
+TEST_CASE("copies are empty where nothing leaves, and only there") {
+  schedule const s = eager();
+  pass_ends ends = no_ends(s);
+  REQUIRE(check_passes(s, ends).ok());
+  CHECK(host_copies(s, ends, {}).empty());
+  CHECK(!host_copies(s, ends, {.forwards = {forward(0, 0)}}).empty());
+}
+
 }  // namespace

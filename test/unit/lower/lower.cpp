@@ -217,4 +217,17 @@ TEST_CASE("work and its sums have their place in the streams") {
   CHECK(check(with_norm(one_f_one_b(2, 2)) | lower({.slots = slot_reuse::never})).ok());
 }
 
+template <class Builder>
+concept shows_its_passes = requires(Builder b) {
+  b.at(0);
+};
+static_assert(!shows_its_passes<collective_order_builder>);
+
+TEST_CASE("options are equal if all of them are") {
+  lower_options other;
+  CHECK(other == lower_options{});
+  other.prefetch = 2;
+  CHECK(other != lower_options{});
+}
+
 }  // namespace

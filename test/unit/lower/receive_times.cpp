@@ -73,4 +73,12 @@ TEST_CASE("late receives are proved on every lane, for any progress, and take no
       }
 }
 
+template <class Times>
+concept shows_its_lanes = requires(Times t) {
+  t.lane_of(0, 0, opcode::send, pass_kind::forward);
+};
+
+// Of a lane only the next event is known, so that nobody else may ask for it in between.
+static_assert(!shows_its_lanes<receive_times>);
+
 }  // namespace
