@@ -100,6 +100,12 @@ TEST_CASE("two ways to try all orders agree on the shortest one") {
   CHECK(solved > 30);
 }
 
+search_budget some_budget(dice& d, std::uint64_t seed) {
+  return {.passes = d.between(2'000, 40'000),
+          .seed = seed,
+          .aim = d.percent(50) ? objective::span : objective::makespan};
+}
+
 // How a search of all these choices fared.
 struct claims {
   int optimal = 0, layouts = 0, undecided = 0;
@@ -138,11 +144,7 @@ TEST_CASE("no division of layers to up to five devices is better than the optimu
     std::vector<layout_choice> const choices =
         every_division(some_layers(d, p + d.between(1, p == 5 ? 2 : 3), m, is_tight), p);
     if (choices.empty()) continue;
-    std::optional<searched_layout> const best =
-        judged(sum, choices,
-               {.passes = d.between(2'000, 40'000),
-                .seed = seed,
-                .aim = d.percent(50) ? objective::span : objective::makespan});
+    std::optional<searched_layout> const best = judged(sum, choices, some_budget(d, seed));
     if (!best) continue;
     divided += best->choice.layers.front() != best->choice.layers.back() ? 1 : 0;
     of_five += p == 5 ? 1 : 0;
@@ -170,11 +172,7 @@ TEST_CASE("no placement, set of stages that recompute or cut of sequences is bet
     for (layout_choice const& one : choices)
       recomputing += recomputed_stages(one.problem).empty() ? 0 : 1;
     if (choices.empty()) continue;
-    std::optional<searched_layout> const best =
-        judged(sum, choices,
-               {.passes = d.between(2'000, 40'000),
-                .seed = seed,
-                .aim = d.percent(50) ? objective::span : objective::makespan});
+    std::optional<searched_layout> const best = judged(sum, choices, some_budget(d, seed));
     if (!best) continue;
     cut += best->choice.sequence_chunks > 1 ? 1 : 0;
     folded += best->choice.problem.where.stage_count() > p ? 1 : 0;

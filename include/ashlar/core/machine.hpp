@@ -119,15 +119,15 @@ struct host_link {
   friend constexpr bool operator==(host_link const&, host_link const&) = default;
 };
 
-// What costs are for, but for the costs themselves: all devices and what is between them.
+// How fast devices are, and the links between them, to their hosts and in the rings that sum over ranks.
 struct machine {
   interconnect links = {};
   // One for each device, in percent of the speed that costs are for: at 50, passes take twice as long.
   // Empty: all devices have that speed.
   std::vector<int> speeds = {};
   host_link host = {};  // of every device
-  // The slowest link of a ring of data-parallel ranks, or of the holders of one group of parameters:
-  // what each step takes in which they sum gradients or gather weights.
+  // The slowest link of a ring of data-parallel ranks, or of the holders of one group of parameters.
+  // They sum gradients and gather weights step by step around it.
   link_speed collective = {};
 
   // Of a pass on a device. Each kind of pass is rounded up by itself; a fused backward is the sum of its

@@ -38,7 +38,7 @@ enum class left_out : unsigned char {
   sharded_pipeline,  // weights or gradients shared beside a pipeline
   refused            // no such run: `by_requirement` says why
 };
-inline constexpr std::size_t left_out_count = 7;
+inline constexpr std::size_t left_out_count = static_cast<std::size_t>(left_out::refused) + 1;
 
 // What best_layouts() found.
 struct layouts_found {

@@ -63,9 +63,9 @@ class gap_filler {
     int held = 0;  // by its device while it runs
   };
 
-  // Chunk activations, as peak_activations() counts them, and like there not by held_memory: constant
-  // evaluation asks for every pass that another one overtakes. Without training nothing stays, and here
-  // nothing is given back, so that nothing keeps a pass from moving.
+  // Chunk activations, as peak_activations() counts them. Not held_memory, because this is asked for
+  // every pass that another one overtakes, also in constant evaluation. In inference nothing is given
+  // back, so memory keeps no pass from moving.
   static constexpr int taken_by(pass what) { return what.kind == pass_kind::forward ? 1 : 0; }
   static constexpr int given_back_by(pass what) { return gives_weight_gradient(what.kind) ? 1 : 0; }
 
