@@ -64,8 +64,14 @@ TEST_CASE("plan by formulas: a part of the space, and a run of one's own against
   for (char c : own) quoted += c == '\'' ? std::string("\"") : std::string(1, c);
   CHECK(contains(run_tool("plan " + fixed + "--explain-against '" + quoted + "'").out,
                  "as long as the first"));
+  auto const divided =
+      formula_plan(small_run + "--fix layout=9,8x2,7,tensor=2,pipeline=4 --top 2 --schedules 1f1b");
+  CHECK(divided["plans"].size() == 2);
+  for (auto const& plan : divided["plans"]) CHECK(contains(in_shell(plan), "--layout '9,8x2,7'"));
   all_refused(
       {{"plan " + small_run + "--fix tensors=2", "--fix takes NAME=VALUE"},
+       {"plan " + small_run + "--fix tensor=2,4", "--fix takes NAME=VALUE"},
+       {"plan " + small_run + "--fix 4,tensor=2", "--fix takes NAME=VALUE"},
        {"plan " + small_run + "--fix tensor", "--fix takes NAME=VALUE"},
        {"plan " + small_run + "--fix tensor=3,data=5", "no layout is possible"},
        {"plan " + small_run + "--explain-against '--batch 32'", "its batch is 32, and the plan's 64"},

@@ -214,7 +214,7 @@ void add_plan(CLI::App& app, action& chosen) {
   command
       ->add_option("--fix", o->fixed,
                    "a part of the space: NAME=VALUE with commas between, names as options of `ashlar "
-                   "predict`, tensor=8,pipeline=16")
+                   "predict`, tensor=8,pipeline=16,layout=7,8x14,7")
       ->type_name("SIZES");
   command->add_flag("--any-precision", o->any_precision,
                     "also try the narrower formats that the devices have products of");

@@ -5,9 +5,10 @@
 #include "options/effects.hpp"
 #include "plan/predicted_plan.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -18,27 +19,46 @@ namespace tool {
 
 namespace {
 
-// tensor=8,pipeline=16 as options.
+constexpr std::array fixable{"tensor",
+                             "pipeline",
+                             "context",
+                             "data",
+                             "chunks",
+                             "expert",
+                             "expert-tensor",
+                             "micro-batch",
+                             "sharding",
+                             "recompute",
+                             "precision",
+                             "layout",
+                             "pipeline-inside",
+                             "offload-activations",
+                             "offload-optimizer",
+                             "stack",
+                             "attention",
+                             "sequence-parallel",
+                             "dispatch-fp8"};
+
+// tensor=8,layout=7,8x14,7,pipeline=16 as options: what has no name goes on with the list before it.
 void read_fixed(std::string_view fixed, option_words& words) {
+  std::string* list = nullptr;
   while (!fixed.empty()) {
     auto const comma = std::min(fixed.find(','), fixed.size());
     std::string_view const one = fixed.substr(0, comma);
     fixed.remove_prefix(std::min(comma + 1, fixed.size()));
     auto const equals = one.find('=');
-    std::string const name(one.substr(0, std::min(equals, one.size())));
-    std::string known;
-    bool is_known = false;
-    for (char const* each :
-         {"tensor", "pipeline", "context", "data", "chunks", "expert", "expert-tensor", "micro-batch",
-          "sharding", "recompute", "offload-activations", "offload-optimizer", "precision", "layout",
-          "pipeline-inside", "stack", "sequence-parallel", "attention", "dispatch-fp8"}) {
-      known += std::string(known.empty() ? "" : ", ") + each;
-      is_known = is_known || name == each;
+    if (equals == std::string_view::npos && list != nullptr) {
+      *list += "," + std::string(one);
+      continue;
     }
-    if (!is_known || equals == std::string_view::npos)
-      throw usage_error(fmt::format("--fix takes NAME=VALUE with commas between, of {}; not '{}'", known,
-                                    one.substr(0, 64)));
+    std::string const name(one.substr(0, std::min(equals, one.size())));
+    if (std::find(fixable.begin(), fixable.end(), name) == fixable.end()
+        || equals == std::string_view::npos)
+      throw usage_error(fmt::format("--fix takes NAME=VALUE with commas between, of {}; not '{}'",
+                                    fmt::join(fixable, ", "), one.substr(0, 64)));
     words[name] = one.substr(equals + 1);
+    bool const takes_list = name == "layout" || name == "recompute" || name == "offload-activations";
+    list = takes_list ? &words[name] : nullptr;
   }
 }
 

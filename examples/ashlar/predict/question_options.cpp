@@ -90,7 +90,7 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
                    "tokens go to experts in 8 bits, and come back in 16, as in DeepEP");
   command
       .add_option("--layout", o.layout,
-                  "layers of each virtual stage: as Megatron, Et*3|(tt|)*29,m|L, or 7,8,8,7")
+                  "layers of each virtual stage: as Megatron, Et*3|(tt|)*29,m|L, or 7,8x14,7")
       ->type_name("LAYOUT");
   command.add_flag("--ends-as-layers", q.counts_ends,
                    "embedding and loss count as a layer each when layers are divided into stages");

@@ -9,8 +9,8 @@
 namespace ashlar::predict {
 
 // A layout as Megatron writes it: E embedding, t layer, m predicted token, L loss, | between stages,
-// (...)*n and t*n repeat, commas and blanks say nothing. Or layers of each stage with commas: 7,8,8,7.
-// Throws unpredictable.
+// (...)*n and t*n repeat, commas and blanks say nothing. Or layers of each stage, with commas or blanks
+// between: 7,8x14,7 has 8 layers on each of 14 stages. Throws unpredictable.
 std::vector<stage> read_layout(std::string_view text);
 
 // Those of the question, or of its layout; else layers divided evenly, or by cost where a plain program

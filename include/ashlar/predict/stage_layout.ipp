@@ -98,31 +98,67 @@ class layout_reader {
 
 inline bool is_list_of_counts(std::string_view text) {
   for (char c : text)
-    if (c != ',' && c != ' ' && (c < '0' || c > '9')) return false;
-  return !text.empty();
+    if (c != ',' && c != ' ' && c != 'x' && (c < '0' || c > '9')) return false;
+  return !text.empty() && text.front() != 'x';
 }
 
-inline std::vector<stage> read_counts(std::string_view text) {
-  std::vector<stage> stages(1);
-  bool has_digit = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    char const c = text[i];
-    if (c == ',') {
-      if (!has_digit) throw unpredictable(requirement::layout_is_read, static_cast<long long>(i) + 1);
-      stage const& done = stages.back();
-      stages.push_back({.first = done.first + done.count});
-      has_digit = false;
-    } else if (c != ' ') {
-      stages.back().count = min_of(10 * stages.back().count + (c - '0'), 1'000'000);
-      has_digit = true;
-    }
+// Layers of each stage, with commas or blanks between; 8x14 is 8 of 14 stages.
+class counts_reader {
+ public:
+  explicit counts_reader(std::string_view text) : text_(text) {}
+
+  std::vector<stage> stages() {
+    std::vector<stage> all;
+    int first = 0;
+    do {
+      int const layers = number(1'000'000);
+      int times = 1;
+      if (at_ < text_.size() && text_[at_] == 'x') {
+        ++at_;
+        times = number(static_cast<int>(most_letters) + 1);
+      }
+      if (all.size() + static_cast<std::size_t>(times) > most_letters)
+        throw unpredictable(requirement::layout_is_small_enough, 0, most_letters);
+      for (; times > 0; --times, first = min_of(first + layers, 1'000'000))
+        all.push_back({.first = first, .count = layers});
+    } while (goes_on());
+    if (all.empty()) fail();
+    all.front().has_embedding = true;
+    all.back().has_head = true;
+    return all;
   }
-  if (!has_digit)
-    throw unpredictable(requirement::layout_is_read, static_cast<long long>(text.size()) + 1);
-  stages.front().has_embedding = true;
-  stages.back().has_head = true;
-  return stages;
-}
+
+ private:
+  [[noreturn]] void fail() const {
+    throw unpredictable(requirement::layout_is_read, static_cast<long long>(at_) + 1);
+  }
+  void skip_blanks() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+  int number(int most) {
+    skip_blanks();
+    std::size_t const start = at_;
+    int n = 0;
+    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_)
+      n = min_of(10 * n + (text_[at_] - '0'), most);
+    if (at_ == start) fail();
+    return n;
+  }
+  // Past a comma or blanks, before another number.
+  bool goes_on() {
+    std::size_t const end = at_;
+    skip_blanks();
+    if (at_ == text_.size()) return false;
+    if (text_[at_] == ',')
+      ++at_;
+    else if (at_ == end)
+      fail();
+    return true;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
 
 // Blocks (embedding, layers, norm, head, loss) by their products: a stage ends with the block that
 // passes its share.
@@ -162,7 +198,8 @@ inline std::vector<int> even_division(int layers, int count) {
 }  // namespace stage_layout_detail
 
 ASHLAR_INLINE std::vector<stage> read_layout(std::string_view text) {
-  if (stage_layout_detail::is_list_of_counts(text)) return stage_layout_detail::read_counts(text);
+  if (stage_layout_detail::is_list_of_counts(text))
+    return stage_layout_detail::counts_reader(text).stages();
   std::vector<stage> stages(1);
   for (char c : stage_layout_detail::layout_reader(text).letters()) {
     stage& s = stages.back();

@@ -45,12 +45,18 @@ TEST_CASE("stage layout: layers of each stage") {
   std::vector<stage> const all = read_layout("7, 8,8,6");
   CHECK((all[0] == stage{.first = 0, .count = 7, .has_embedding = true}));
   CHECK((all[3] == stage{.first = 23, .count = 6, .has_head = true}));
+  CHECK(counts("7,8x3,7") == std::vector<int>{7, 8, 8, 8, 7});
+  CHECK(counts(" 0 1x4  0 ") == std::vector<int>{0, 1, 1, 1, 1, 0});  // as plans show them
+  CHECK(counts("3x0,2x2 , 1") == std::vector<int>{2, 2, 1});
+  CHECK(read_layout("7,8x3,7")[4].first == 31);
 }
 
 TEST_CASE("stage layout: what is not understood is refused, and nothing grows without end") {
-  for (char const* each : {"x", "(tt", "tt)", "*3", "t*", "t**2", "1,,2", ",1", "1,", "Et|3", "(((t*"})
+  for (char const* each : {"x", "(tt", "tt)", "*3", "t*", "t**2", "1,,2", ",1", "1,", "1 ,", " ", "x2",
+                           "2x", "2x3x4", "2 x3", "3x0", "Et|3", "(((t*"})
     CHECK(broken_by(each) == requirement::layout_is_read);
   CHECK(broken_by("(((t*9999)*9999)*9999)*9999") == requirement::layout_is_small_enough);
+  CHECK(broken_by("1x99999999999,1x99999999999") == requirement::layout_is_small_enough);
   CHECK(broken_by(std::string(100'000, '(')) == requirement::layout_is_read);
   CHECK(broken_by("t*99999999999999999999999999") == requirement::layout_is_small_enough);
 }
