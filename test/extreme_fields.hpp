@@ -109,6 +109,7 @@ inline void change_cost(dice& d, execution_costs& cost) {
       return;
     case 8:
       cost.on.links.inside.bandwidth = extreme(d, cost.on.links.inside.bandwidth);
+      cost.on.links.inside.period = extreme(d, tick{1});
       return;
     case 9:
       cost.on.links.exceptions = {{extreme(d, 0), extreme(d, 1), {extreme(d, tick{3})}}};

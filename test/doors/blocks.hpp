@@ -26,7 +26,7 @@ inline void of_blocks(dice& d) {
   knock([&] { repeat(b, micro_batches{d.between(-1, 40)}); });
   knock([&] { looped(devices{extreme(d, 2)}, chunks{extreme(d, 2)}); });
   knock([&] { wave(devices{extreme(d, 2)}, waves{extreme(d, 2)}); });
-  knock([&] { stretch_transfers(b.cost, factor); });
+  knock([&] { stretch_transfers(b.cost.on, factor); });
 }
 
 }  // namespace doors

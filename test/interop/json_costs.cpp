@@ -43,6 +43,20 @@ TEST_CASE("what was measured comes back, in ticks") {
   CHECK(read.cost.on.collective == link_speed{.latency = 7, .bandwidth = 2000});
 }
 
+TEST_CASE("bandwidths that are no whole number of bytes in a tick are read within a thousandth") {
+  auto const link = [](std::string const& bytes_per_second) {
+    return read_json_costs(R"({"costs": {"unit": "ns", "stages": [{"forward": 1, "backward_input": 1,
+      "backward_weight": 1}], "links": {"inside": {"latency": 0, "bytes_per_second": )"
+                           + bytes_per_second + "}}}}")
+        .cost.on.links.inside;
+  };
+  CHECK(link("5e10") == link_speed{.bandwidth = 50});
+  CHECK(link("1.4e9") == link_speed{.bandwidth = 14, .period = 10});
+  CHECK(link("12.345e9") == link_speed{.bandwidth = 1235, .period = 100});
+  CHECK(link("1e3") == link_speed{.bandwidth = 1, .period = 1'000'000});
+  CHECK(link("0") == link_speed{});
+}
+
 TEST_CASE("a file by hand has numbers, in any unit, and the passes alone") {
   json_costs const read = read_json_costs(R"({"costs": {"unit": "s", "stages": [
     {"forward": 2e-9, "backward_input": {"median": 1e-9}, "backward_weight": 1e-12}]}})");

@@ -84,7 +84,7 @@ TEST_CASE("hostile sizes: products that are none") {
   CHECK_BREAKS(parameter_is_at_most, unroll(catalog::one_f_one_b(devices{2}), int_max));
   CHECK_BREAKS(ticks_fit, shift(catalog::one_f_one_b(devices{2}), tick_max));
   costs cost(stage_cost{}, 3);
-  CHECK_BREAKS(ticks_fit, stretch_transfers(cost, tick_max));
+  CHECK_BREAKS(ticks_fit, stretch_transfers(cost.on, tick_max));
   CHECK(catalog::find("hanayo")->check({.p = devices{int_min}, .m = micro_batches{1}}).broken
         == rule::parameter_is_at_least);
   CHECK_BREAKS(parameter_is_at_most, placement(devices{int_max}, {{0}}));

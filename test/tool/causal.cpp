@@ -144,3 +144,27 @@ TEST_CASE("causal attention where sequences are whole is refused") {
   CHECK(contains(run_tool("emit seq1f1b --against 1f1b --causal 3" + page).err,
                  "are not in the same ticks"));
 }
+
+// Ticks become finer where chunks differ; what is measured in bytes does not.
+TEST_CASE("sums over ranks take as long, and messages are as large, whether chunks differ or not") {
+  std::string const stage = R"({"forward": 100, "backward_input": 100, "backward_weight": 100})";
+  std::string const measured = " --costs "
+                               + scratch_file("chunks.json", R"({"costs": {"unit": "us", "stages": [)"
+                                                                 + stage + "," + stage + R"(],
+      "message_bytes": 1000, "links": {"inside": {"latency": 1, "bytes_per_second": 1e9}},
+      "collective": {"latency": 5, "bytes_per_second": 1e9}}})");
+  auto const simulated = [&](std::string const& line) {
+    return nlohmann::json::parse(run_tool("simulate seq1f1b -p 2 -m 4 --as json" + measured + line).out);
+  };
+  auto const microseconds = [&](std::string const& line) {
+    nlohmann::json const s = simulated(line);
+    return s["makespan"].get<double>() / s["ticks_per_unit"].get<double>();
+  };
+  std::string const causal = " --causal 30", ranks = " --data-ranks 2 --gradient-bytes 50000";
+  CHECK(microseconds(ranks) == microseconds("") + 2 * 5 + 50);
+  CHECK(microseconds(causal + ranks) == microseconds(causal) + 2 * 5 + 50);
+  auto const peak = [&](std::string const& line) {
+    return simulated(line)["by_device"][1]["memory"]["peak"].get<long>();
+  };
+  CHECK((peak("") > 0 && peak(causal) == peak("")));
+}

@@ -162,7 +162,18 @@ TEST_CASE("times that are none") {
                {"show 1f1b --forward 1ms --transfer 1", "--transfer has no unit, but other times have"},
                {"show 1f1b --forward 2305843009213693950.5", "--forward"},
                {"show 1f1b --forward 1000000000000s --backward-input 0.000000001ns", "out of the range"},
-               {"show 1f1b --overlapped 0", "--overlapped"},
-               {"simulate 1f1b --forward 1.5 --bandwidth 3", "--bandwidth must be a multiple of 2"}});
+               {"show 1f1b --overlapped 0", "--overlapped"}});
   CHECK(run_tool("show 1f1b --forward 1ms --transfer 0").code == 0);
+}
+
+TEST_CASE("bytes in a unit of time need not be a whole number in a tick") {
+  auto const makespan = [](std::string const& bandwidth) {
+    nlohmann::json const s = nlohmann::json::parse(
+        run_tool("simulate 1f1b -p 2 -m 1 --as json --bytes 12 --forward 1.5 --bandwidth " + bandwidth)
+            .out);
+    return s["makespan"].get<double>() / s.value("ticks_per_unit", 1.0);
+  };
+  double const fast = makespan("0");
+  CHECK(makespan("3") == fast + 8);  // two messages of 4 ticks
+  CHECK(makespan("8") == fast + 3);
 }

@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,13 +61,12 @@ bool is_taken(ashlar::program const& p, int from, int to) {
   return false;
 }
 
-// Of bytes in a unit of time.
-ashlar::byte_count bytes_a_tick(char const* flag, ashlar::byte_count in_unit, time_scale const& scale) {
-  if (in_unit % scale.ticks_per_unit != 0)
-    throw usage_error(fmt::format("{} must be a multiple of {}, because there are so many ticks in 1 {}",
-                                  flag, scale.ticks_per_unit,
-                                  scale.unit.empty() ? "tick given" : scale.unit));
-  return in_unit / scale.ticks_per_unit;
+// Gives the link as many bytes in a unit of time, if any are given.
+void set_bandwidth(ashlar::link_speed& link, long long in_unit, time_scale const& scale) {
+  if (in_unit < 0) return;
+  long long const common = std::gcd(in_unit, scale.ticks_per_unit);
+  link.bandwidth = in_unit / common;
+  link.period = in_unit == 0 ? 1 : scale.ticks_per_unit / common;
 }
 
 simulated_schedule run(simulate_options const& o) {
@@ -80,26 +80,22 @@ simulated_schedule run(simulate_options const& o) {
     auto const found = o.shape.cost.others.find(flag);
     return found == o.shape.cost.others.end() ? otherwise : ticks_of(found->second, scale);
   };
-  ashlar::interconnect const own = how.cost.on.links;
   ashlar::interconnect& links = how.cost.on.links;
   if (o.node_size > 0) links.node_size = o.node_size;
   // What is between nodes is known of the schedule, or of what was measured.
   bool const nodes = o.node_size > 0 && !o.shape.cost.measured;
-  links.inside.latency = time("--latency", own.inside.latency);
+  ashlar::tick const between = links.between.latency;
+  links.inside.latency = time("--latency", links.inside.latency);
+  set_bandwidth(links.inside, o.bandwidth, scale);
+  if (nodes || o.bandwidth >= 0) links.between = links.inside;
   links.between.latency =
-      time("--inter-latency", nodes || o.shape.cost.others.count("--latency") > 0 ? links.inside.latency
-                                                                                  : own.between.latency);
-  auto const bandwidth = [&](char const* flag, long long given, ashlar::byte_count otherwise) {
-    return given < 0 ? otherwise : bytes_a_tick(flag, given, scale);
-  };
-  links.inside.bandwidth = bandwidth("--bandwidth", o.bandwidth, own.inside.bandwidth);
-  links.between.bandwidth =
-      bandwidth("--inter-bandwidth", o.between_bandwidth,
-                nodes || o.bandwidth >= 0 ? links.inside.bandwidth : own.between.bandwidth);
+      time("--inter-latency",
+           nodes || o.shape.cost.others.count("--latency") > 0 ? links.inside.latency : between);
+  set_bandwidth(links.between, o.between_bandwidth, scale);
   how.optimizer = time("--optimizer-ticks", 0);
   ashlar::link_speed& ring = how.cost.on.collective;
   ring.latency = time("--ring-latency", ring.latency);
-  ring.bandwidth = bandwidth("--ring-bandwidth", o.ring_bandwidth, ring.bandwidth);
+  set_bandwidth(ring, o.ring_bandwidth, scale);
   how.latency_holds_lane = !o.in_flight;
   ashlar::stage_memory stage = o.bytes;
   stage.activation = stage.gradient = o.message < 0 ? chosen.schedule.cost.message : o.message;

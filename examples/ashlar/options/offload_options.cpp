@@ -3,6 +3,7 @@
 #include "command.hpp"
 #include "options/limits.hpp"
 #include "options/number_option.hpp"
+#include <ashlar/interop/bandwidths.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
 #include <fmt/format.h>
@@ -74,14 +75,10 @@ ashlar::host_link host_of(host_options const& o, ashlar::time_scale const& scale
     throw usage_error(fmt::format("--host-bandwidth {} needs times with a unit, as in --forward 20ms",
                                   o.bandwidth.substr(0, 64)));
   double const in_ticks = value * factor;
-  if (!(in_ticks >= 1))
-    throw usage_error(
-        fmt::format("--host-bandwidth {} is less than a byte per tick", o.bandwidth.substr(0, 64)));
-  if (in_ticks >= 1e15)
-    throw usage_error(fmt::format("--host-bandwidth {} is more bytes per tick than can be counted",
-                                  o.bandwidth.substr(0, 64)));
-  return {.speed = {.latency = 0, .bandwidth = static_cast<ashlar::byte_count>(in_ticks)},
-          .shared_by = o.shared_by};
+  if (!(in_ticks >= 1e-9 && in_ticks < 1e15))
+    throw usage_error(fmt::format("--host-bandwidth {} is {} bytes per tick than can be counted",
+                                  o.bandwidth.substr(0, 64), in_ticks < 1 ? "fewer" : "more"));
+  return {.speed = ashlar::link_speed_of(0, in_ticks), .shared_by = o.shared_by};
 }
 
 ashlar::offload_options offload_of(host_options const& o, ashlar::schedule const& s,

@@ -117,7 +117,7 @@ constexpr block spread(block b, tick factor) {
 constexpr block scale(block b, tick factor) {
   b.cost.passes.change_each(
       [&](stage_cost& c) { c.change_each([&](tick& each) { each = stretched(each, factor); }); });
-  stretch_transfers(b.cost, factor);
+  stretch_transfers(b.cost.on, factor);
   b.cost.passes.overlapped.change_each([&](tick t) { return stretched(t, factor); });
   return spread(std::move(b), factor);
 }

@@ -11,14 +11,20 @@
 
 namespace ashlar {
 
-// Whether at least one device has the link, and copies take zero ticks or more:
-// rule::counts_are_positive, rule::no_duration_is_negative.
+// Whether what goes over the link, for this instruction, takes zero ticks or more:
+// rule::no_duration_is_negative, rule::counts_are_positive for its period.
+constexpr diagnosis check(link_speed const& link, opcode over_it) {
+  if (tick const least = min_of(link.latency, link.bandwidth); least < 0)
+    return {.broken = rule::no_duration_is_negative, .first = {.code = over_it}, .number = least};
+  if (link.period < 1)
+    return {.broken = rule::counts_are_positive, .first = {.code = over_it}, .number = link.period};
+  return {};
+}
+
+// The same of the link to a host, which at least one device has: rule::counts_are_positive.
 constexpr diagnosis check(host_link const& host) {
   if (host.shared_by < 1) return {.broken = rule::counts_are_positive, .number = host.shared_by};
-  if (tick const least = min_of(host.speed.latency, host.speed.bandwidth); least < 0)
-    return {
-        .broken = rule::no_duration_is_negative, .first = {.code = opcode::offload}, .number = least};
-  return {};
+  return check(host.speed, opcode::offload);
 }
 
 // Checks the costs of that many stages on that many devices, with sequences in that many chunks: sizes
@@ -53,18 +59,14 @@ constexpr diagnosis check(execution_costs const& cost, int stage_count, int devi
       if (device < 0 || device >= device_count || e.from == e.to)
         return {.broken = rule::transfers_lead_to_another_device,
                 .first = {.device = device, .code = opcode::send}};
-  tick least = 0;
+  if (diagnosis const d = check(cost.on.host); !d.ok()) return d;
+  if (diagnosis const d = check(cost.on.collective, opcode::all_reduce); !d.ok()) return d;
+  diagnosis found;
   for_each_link(links, [&](link_speed const& l) {
-    least = min_of(least, min_of(l.latency, l.bandwidth));
+    if (found.ok()) found = check(l, opcode::send);
     transfer = max_of(transfer, l.latency);
   });
-  if (diagnosis const d = check(cost.on.host); !d.ok()) return d;
-  if (tick const ring = min_of(cost.on.collective.latency, cost.on.collective.bandwidth); ring < 0)
-    return {
-        .broken = rule::no_duration_is_negative, .first = {.code = opcode::all_reduce}, .number = ring};
-  if (least < 0)
-    return {.broken = rule::no_duration_is_negative, .first = {.code = opcode::send}, .number = least};
-  diagnosis found;
+  if (!found.ok()) return found;
   tick longest = max_of(transfer, cost.passes.overlapped.longest());
   cost.passes.for_each([&](int stage, int micro_batch, stage_cost const& c) {
     tick sum = 0;
@@ -94,7 +96,7 @@ constexpr diagnosis check(costs const& cost, int stage_count, int device_count, 
     return {.broken = rule::sizes_fit, .number = cost.message};
   tick transfer = 0;
   for_each_link(cost.on.links, [&](link_speed const& l) {
-    if (l.latency >= 0 && l.bandwidth >= 0) transfer = max_of(transfer, l.time_of(cost.message));
+    if (check(l, opcode::send).ok()) transfer = max_of(transfer, l.time_of(cost.message));
   });
   return check(static_cast<execution_costs const&>(cost), stage_count, device_count, m, sequence_chunks,
                transfer);

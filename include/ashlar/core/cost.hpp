@@ -66,10 +66,16 @@ constexpr costs joined(costs a, int of_a, costs const& b, int of_b) {
   return a;
 }
 
-// Makes transfers take `factor` times as long, for the same bytes. Throws violation as stretched() does.
-constexpr void stretch_transfers(costs& c, tick factor) {
-  for_each_link(c.on.links, [&](link_speed& l) { l.latency = stretched(l.latency, factor); });
-  c.message = stretched(c.message, factor);
+// Makes transfers, copies to hosts and sums over ranks take `factor` times as long, for the same bytes.
+// What bytes take rounds up only after that. Throws violation as stretched() does.
+constexpr void stretch_transfers(machine& on, tick factor) {
+  auto const stretch = [factor](link_speed& l) {
+    l.latency = stretched(l.latency, factor);
+    l.period = l.bandwidth == 0 ? 1 : stretched(l.period, factor);
+  };
+  for_each_link(on.links, stretch);
+  stretch(on.host.speed);
+  stretch(on.collective);
 }
 
 }  // namespace ashlar

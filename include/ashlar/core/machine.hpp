@@ -14,25 +14,31 @@ namespace ashlar {
 // What costs are for, in percent.
 inline constexpr int full_speed = 100;
 
+// amount * time / of, rounded up, for an amount and a time of at least 0 and `of` of at least 1. Results
+// out of range become max_tick, and `time` is added where the rest of amount / of is too large to be
+// counted.
+constexpr tick proportional(std::int64_t amount, tick time, std::int64_t of) {
+  tick const rest = saturating_product(amount % of, time);
+  return saturating_sum(saturating_product(amount / of, time),
+                        rest == max_tick ? time : rest / of + (rest % of != 0 ? 1 : 0));
+}
+
 // Ticks at a speed of that many percent (at least 1) of the speed that they are given for. Rounded up,
 // so no pass is said to be shorter than it is. Times out of range become max_tick.
-constexpr tick at_speed(tick time, int percent) {
-  tick const rest = time % percent * 100;
-  return saturating_sum(saturating_product(time / percent, 100),
-                        rest / percent + (rest % percent != 0 ? 1 : 0));
-}
+constexpr tick at_speed(tick time, int percent) { return proportional(time, full_speed, percent); }
 
 using byte_count = std::int64_t;
 
-// A link: each message takes `latency` ticks, and one more for every `bandwidth` bytes begun. Bandwidth
-// is in bytes per tick; with 0, the bytes take no time.
+// A link: each message takes `latency` ticks, and its bytes `period` (at least 1) for every `bandwidth`
+// of them, rounded up. With a bandwidth of 0, the bytes take no time.
 struct link_speed {
   tick latency = 0;
   byte_count bandwidth = 0;
+  tick period = 1;
 
-  // The time that the bytes take, without the latency.
+  // The time that so many bytes take, without the latency.
   constexpr tick byte_time(byte_count size) const {
-    return bandwidth == 0 ? 0 : size / bandwidth + (size % bandwidth != 0);
+    return bandwidth == 0 ? 0 : proportional(size, period, bandwidth);
   }
   constexpr tick time_of(byte_count size) const {
     return bandwidth == 0 ? latency : saturating_sum(latency, byte_time(size));

@@ -67,7 +67,7 @@ constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) 
   });
   made.cost.passes =
       pass_costs::by_stage_and_sequence_chunk(static_cast<std::vector<stage_cost>&&>(each), q);
-  stretch_transfers(made.cost, made.unit);
+  stretch_transfers(made.cost.on, made.unit);
   made.cost.passes.overlapped = overlapped;
   made.cost.passes.overlapped.change_each([&](tick t) { return saturating_product(t, made.unit); });
   return made;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/interop/bandwidths.hpp>
 #include <ashlar/interop/input_limits.hpp>
 #include <ashlar/interop/json_costs.hpp>
 #include <ashlar/interop/json_reader.hpp>
@@ -176,11 +177,10 @@ class costs_reader : json_reader {
   }
   link_speed link(json const& object, char const* key) const {
     json const& given = at(object, key);
-    link_speed speed{.latency = ticks(time(given, "latency", 0)), .bandwidth = 0};
-    if (!given.contains("bytes_per_second")) return speed;
-    double const bytes = number(given["bytes_per_second"], "bytes_per_second", 0, 1e18);
-    if (bytes > 0) speed.bandwidth = std::max<byte_count>(1, std::llround(bytes * tick_ns_ * 1e-9));
-    return speed;
+    double const bytes = given.contains("bytes_per_second")
+                             ? number(given["bytes_per_second"], "bytes_per_second", 0, 1e18)
+                             : 0;
+    return link_speed_of(ticks(time(given, "latency", 0)), bytes * tick_ns_ * 1e-9);
   }
 
   json const& costs_;

@@ -38,7 +38,7 @@ ASHLAR_INLINE layout_choice choose_layout(model_share const& model, placement_ki
                   .limit = chunk_activations(saturating_product(saturating_product(memory_percent, part),
                                                                 max_of(0, model.p.value))
                                              / 100)}};
-  stretch_transfers(c.problem.cost, part);
+  stretch_transfers(c.problem.cost.on, part);
   return c;
 }
 
@@ -77,7 +77,7 @@ ASHLAR_INLINE layout_choice vary(layout_choice c, std::vector<int> const& recomp
     c.problem.cost.passes.overlapped = overlapped;
   } else {
     c.unit = saturating_product(c.unit, sequence_chunks);
-    stretch_transfers(c.problem.cost, sequence_chunks);
+    stretch_transfers(c.problem.cost.on, sequence_chunks);
     finer_costs made = with_causal_chunks(std::move(c.problem.cost), sequence_chunks, how.causal);
     c.unit = saturating_product(c.unit, made.unit);
     c.problem.cost = std::move(made.cost);

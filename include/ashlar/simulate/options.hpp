@@ -112,9 +112,8 @@ constexpr tick half_ring_time(link_speed const& l, byte_count size, tick ranks) 
   if (ranks < 2) return 0;
   tick const latency = saturating_product(ranks - 1, l.latency);
   if (l.bandwidth == 0) return latency;
-  tick const moved = saturating_product(ranks - 1, size);
-  tick const speed = saturating_product(ranks, l.bandwidth);
-  return saturating_sum(latency, moved / speed + (moved % speed != 0));
+  return saturating_sum(latency, proportional(saturating_product(ranks - 1, size), l.period,
+                                              saturating_product(ranks, l.bandwidth)));
 }
 
 // All-reduce of `size` bytes on each of `ranks` ranks in a ring: ranks - 1 steps to sum and as many to
@@ -125,9 +124,8 @@ constexpr tick ring_time(link_speed const& l, byte_count size, tick ranks) {
   tick const steps = 2 * (ranks - 1);
   tick const latency = saturating_product(steps, l.latency);
   if (l.bandwidth == 0) return latency;
-  tick const moved = saturating_product(steps, size);
-  tick const speed = saturating_product(ranks, l.bandwidth);
-  return saturating_sum(latency, moved / speed + (moved % speed != 0));
+  return saturating_sum(latency, proportional(saturating_product(steps, size), l.period,
+                                              saturating_product(ranks, l.bandwidth)));
 }
 
 // Checks that tables fit the numbers of stages, devices and chunks of sequences, and that nothing is

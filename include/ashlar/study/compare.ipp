@@ -127,7 +127,7 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_
   if (has_parts)
     made.cost.passes.overlapped =
         pairs_of_stages(model.parts, alike ? 1 : stage_count, slivers, in_stage);
-  stretch_transfers(made.cost, made.unit);
+  stretch_transfers(made.cost.on, made.unit);
   if (q == 1) {
     finer_costs finer = with_causal_chunks(std::move(made.cost), sequence_chunks, model.causal);
     made = {std::move(finer.cost), saturating_product(made.unit, finer.unit)};

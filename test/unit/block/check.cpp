@@ -210,7 +210,10 @@ TEST_CASE("speeds and links that are none") {
   CHECK((with(c).broken == rule::no_duration_is_negative && with(c).first.code == opcode::send));
   c.on.links.between = {.latency = 3, .bandwidth = -2};
   CHECK((with(c).broken == rule::no_duration_is_negative && with(c).number == -2));
-  c.on.links.between = {.latency = 3, .bandwidth = 1};
+  c.on.links.between = {.latency = 3, .bandwidth = 1, .period = 0};
+  CHECK((with(c).broken == rule::counts_are_positive && with(c).number == 0));
+  CHECK(with(c).first.code == opcode::send);
+  c.on.links.between.period = 1;
   auto const with_exception = [&](int from, int to) {
     c.on.links.exceptions = {{from, to, {}}};
     return with(c).broken;

@@ -53,12 +53,12 @@ TEST_CASE("each pair of devices has its own link") {
   CHECK((c.transfer(0, 1) == 3 && c.transfer(1, 2) == 10 && c.transfer(3, 0) == 10));
   c.message = 9;
   CHECK((c.transfer(0, 1) == 3 && c.transfer(1, 2) == 13 && c.transfer(2, 1) == 13));
-  stretch_transfers(c, 2);
-  CHECK((c.transfer(0, 1) == 6 && c.transfer(1, 2) == 25));  // 18 bytes
+  stretch_transfers(c.on, 2);
+  CHECK((c.transfer(0, 1) == 6 && c.transfer(1, 2) == 25));  // 9 bytes, 4 in two ticks
   c.on.links.exceptions = {{1, 2, {7}}};
   CHECK((c.transfer(1, 2) == 7 && c.transfer(2, 1) == 25));
-  stretch_transfers(c, 2);
-  CHECK(c.transfer(1, 2) == 14);
+  stretch_transfers(c.on, 2);
+  CHECK((c.transfer(1, 2) == 14 && c.transfer(2, 1) == 49 && c.message == 9));
   link_speed const l{.latency = 7, .bandwidth = 3};
   CHECK((l.byte_time(0) == 0 && l.byte_time(3) == 1 && l.byte_time(4) == 2 && l.time_of(4) == 9));
   CHECK(link_speed{.latency = max_tick, .bandwidth = 1}.time_of(5) == max_tick);
@@ -80,10 +80,14 @@ TEST_CASE("costs of schedules that are joined") {
 
 TEST_CASE("transfers are stretched, or refused") {
   costs c(stage_cost{}, 7);
-  stretch_transfers(c, 3);
-  CHECK((c.transfer(0, 1) == 21 && c.message == 0));
-  CHECK_BREAKS(counts_are_positive, stretch_transfers(c, 0));
-  CHECK_BREAKS(ticks_fit, stretch_transfers(c, max_tick));
+  c.on.host.speed = {.latency = 1, .bandwidth = 3};
+  c.on.collective = {.latency = 2, .bandwidth = 10, .period = 5};
+  stretch_transfers(c.on, 3);
+  CHECK((c.transfer(0, 1) == 21 && c.on.links.inside.period == 1));
+  CHECK(c.on.host.speed == link_speed{.latency = 3, .bandwidth = 3, .period = 3});
+  CHECK(c.on.collective == link_speed{.latency = 6, .bandwidth = 10, .period = 15});
+  CHECK_BREAKS(counts_are_positive, stretch_transfers(c.on, 0));
+  CHECK_BREAKS(ticks_fit, stretch_transfers(c.on, max_tick));
 }
 
 }  // namespace

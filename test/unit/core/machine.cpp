@@ -7,6 +7,14 @@ using namespace ashlar;
 
 namespace {
 
+TEST_CASE("shares of times that cannot be counted are no shorter than they are") {
+  CHECK((proportional(0, 7, 3) == 0 && proportional(9, 7, 3) == 21 && proportional(10, 7, 3) == 24));
+  CHECK(proportional(max_tick, 2, 1) == max_tick);
+  // 5 / 7 of the time, whose product with 5 is out of range: all of it.
+  CHECK(proportional(5, max_tick / 2, 7) == max_tick / 2);
+  CHECK(proportional(12, max_tick / 4, 7) == max_tick / 4 * 2);
+}
+
 TEST_CASE("times at a speed are rounded up") {
   CHECK((at_speed(10, 100) == 10 && at_speed(10, 50) == 20 && at_speed(10, 200) == 5));
   CHECK((at_speed(10, 30) == 34 && at_speed(9, 30) == 30));  // 33.3 ticks take 34
@@ -82,6 +90,9 @@ TEST_CASE("bytes take time on a link with a bandwidth alone") {
   CHECK((free.byte_time(5) == 0 && free.time_of(5) == 2));
   CHECK((slow.byte_time(5) == 5 && slow.time_of(5) == 7 && slow.time_of(0) == 2));
   CHECK((wide.byte_time(8) == 2 && wide.byte_time(9) == 3 && wide.time_of(9) == 5));
+  link_speed const thirds{.latency = 1, .bandwidth = 3, .period = 7};  // 3 bytes in 7 ticks
+  CHECK((thirds.byte_time(0) == 0 && thirds.byte_time(1) == 3 && thirds.byte_time(3) == 7));
+  CHECK((thirds.time_of(4) == 11 && thirds.time_of(6) == 15));
   CHECK(slow.time_of(max_tick) == max_tick);
   host_link const shared{.speed = wide, .shared_by = 2};
   CHECK((shared.time_of(8) == 6 && host_link{.speed = free, .shared_by = 2}.time_of(8) == 2));

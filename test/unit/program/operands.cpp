@@ -122,6 +122,13 @@ TEST_CASE("passes of a split backward and recomputes read what others have left"
         == all{{stash}, {more, access::scratch}, {gradient, access::accumulate}});
 }
 
+TEST_CASE("what is sent is read, and nothing else reads it there") {
+  program const p = one_f_one_b(2, 1) | lower();
+  using all = std::vector<operand_seen>;
+  CHECK(operands_of(p, {.code = opcode::send, .what = {F, 0, 0}})
+        == all{{{slot_kind::activation, 0, 0}, access::read, 0}});
+}
+
 // In training alone: stages 0 and 1, and a shard of the output layer on each of two devices.
 TEST_CASE("the forward of a shard may give the gradient of its input") {
   program p =

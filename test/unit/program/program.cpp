@@ -121,6 +121,18 @@ TEST_CASE("what goes over the data-parallel ranks") {
   CHECK(spans(v, opcode::all_reduce, slot_kind::weight_gradient));
   CHECK_FALSE(spans(v, opcode::all_reduce, slot_kind::gradient_shard));
   CHECK(spans(v, opcode::all_reduce, slot_kind::scalar));  // each rank has a part of the norm
+  // Each of the last two jobs sums what one of the first two made.
+  work_graph const sums({{.parts = {{0, 1}}},
+                         {.parts = {{0, 1}}},
+                         {.parts = {{0, 1}}, .does = all_reduce_job{}},
+                         {.parts = {{0, 1}}, .does = all_reduce_job{.over_ranks = true}}},
+                        {{{X, 0, 0}, {X, 2, 0}}, {{X, 1, 0}, {X, 3, 0}}});
+  v.work = sums.view();
+  auto const sum_spans = [&v](int job) {
+    return v.spans_ranks(
+        {.code = opcode::all_reduce, .subject = slot_kind::work, .what = part_id{job, 0}});
+  };
+  CHECK((!sum_spans(2) && sum_spans(3)));
   v.sharding = sharding_level::none;
   CHECK_FALSE(spans(v, opcode::all_reduce, slot_kind::scalar));
   v.data_ranks = 1;

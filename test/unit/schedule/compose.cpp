@@ -16,6 +16,21 @@ TEST_CASE("merging the parts of a repetition") {
   CHECK(five == (repeat(b, micro_batches{4}) | merge(shift(repeat(b, micro_batches{1}), 4 * 3))));
 }
 
+TEST_CASE("both passes of a pair are renumbered") {
+  schedule const one = catalog::find("dualpipe")->make({devices{2}, micro_batches{4}}),
+                 both = merge(one, shift(one, makespan(one)));
+  int pairs = 0;
+  for (std::size_t d = 0; d < one.order.size(); ++d)
+    for (std::size_t i = 0; i < one.order[d].size(); ++i) {
+      time_slot const &first = one.order[d][i], &again = both.order[d][one.order[d].size() + i];
+      if (!first.is_pair()) continue;
+      ++pairs;
+      CHECK(again.what.micro_batch == first.what.micro_batch + 4);
+      CHECK(again.beside.micro_batch == first.beside.micro_batch + 4);
+    }
+  CHECK((pairs > 0 && check(both).ok()));
+}
+
 TEST_CASE("one after another, with a flush between") {
   schedule const a = one_f_one_b(3, 2), b = one_f_one_b(3, 4), c = then(a, b);
   CHECK((check(c).ok() && c.micro_batch_count() == 6));

@@ -45,8 +45,10 @@ TEST_CASE("what is its own mirror image") {
   s.order[0].pop_back();
   CHECK(!is_mirror_symmetric(s));
   s = both_ways(2);
-  s.order[0][0].what.micro_batch = 7;
-  CHECK(!is_mirror_symmetric(s));
+  for (int const unknown : {-1, 2, 7}) {
+    s.order[0][0].what.micro_batch = s.order.back()[0].what.micro_batch = unknown;
+    CHECK(!is_mirror_symmetric(s));
+  }
   s = both_ways(2);
   ++s.order[0].back().start;
   CHECK(!is_mirror_symmetric(s));

@@ -29,6 +29,7 @@ TEST_CASE("a ring takes 2 (n - 1) latencies and 2 (n - 1) / n of the bytes") {
   CHECK(ring_time(l, 1'200, 4) == 6 * 7 + 600);                   // 2 * 3/4 * 1200 / 3
   CHECK(ring_time({.latency = 5, .bandwidth = 0}, 99, 8) == 70);  // 2 * 7 * 5
   CHECK(ring_time({.latency = max_tick, .bandwidth = 1}, 1, 3) == max_tick);
+  CHECK(ring_time({.latency = 7, .bandwidth = 3, .period = 2}, 1'000, 2) == 2 * 7 + 667);
   CHECK((l.byte_time(0) == 0 && l.byte_time(3) == 1 && l.byte_time(4) == 2));
 }
 
@@ -37,6 +38,7 @@ TEST_CASE("half a ring takes n - 1 latencies and (n - 1) / n of the bytes") {
   CHECK(half_ring_time(l, 1'000, 1) == 0);
   CHECK(half_ring_time(l, 1'000, 2) == 7 + 167);      // 1/2 * 1000 / 3, rounded up
   CHECK(half_ring_time(l, 1'200, 4) == 3 * 7 + 300);  // 3/4 * 1200 / 3
+  CHECK(half_ring_time({.latency = 7, .bandwidth = 3, .period = 2}, 1'000, 2) == 7 + 334);
 }
 
 TEST_CASE("a gradient is of as many units as the pass that makes it") {
