@@ -1,10 +1,8 @@
-// Answers to all runs of a file at once: what fit.py and errors.py ask again and again.
+// Answers to all runs of a file at once: what fit.py asks again and again.
 //
-//   bench_predict_evaluate RUNS.csv CONSTANTS.json answers     a line of JSON a run
-//   bench_predict_evaluate RUNS.csv CONSTANTS.json seconds     for each line of constants, in the order
-//   of
-//                                                              `constant_names`, a line of steps'
-//                                                              seconds
+//   bench_predict_evaluate RUNS.csv CONSTANTS.json answers   a line of JSON a run
+//   bench_predict_evaluate RUNS.csv CONSTANTS.json seconds   for each line of constants, as
+//                                                            `constant_names` has them, steps' seconds
 #include "predict/constants_file.hpp"
 #include "predict/question_options.hpp"
 #include "predict/runs_file.hpp"
@@ -29,6 +27,7 @@ void print_answers(std::vector<measured_run>& runs) {
     try {
       answer_it(run.asked);
       line = nlohmann::json::parse(json_of(run.asked));
+      line["peak_bytes_first"] = run.asked.answer.memory.front().all();
       line.erase("memory");
       line.erase("terms");
     } catch (std::exception const& e) {
