@@ -20,8 +20,9 @@ struct sequence_cost {
   causal_share attention = {};  // of its forward and of its input pass, in percent
 
   // Of all sequences of a micro-batch, each pass rounded up to whole ticks once. Weight passes have no
-  // attention; a recompute is a forward. Throws violation: rule::counts_are_positive for no tokens,
-  // rule::sizes_fit for a share that is not a percentage, rule::no_duration_is_negative.
+  // attention; a recompute is a forward. Throws violation: rule::counts_are_positive for no
+  // tokens, and with its index for a length below 1; rule::sizes_fit for a share that is not a
+  // percentage; rule::no_duration_is_negative.
   stage_cost of(std::vector<int> const& lengths) const;
 };
 

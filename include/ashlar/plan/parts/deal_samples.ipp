@@ -35,6 +35,14 @@ inline void must_be_sequence_cost(sequence_cost const& c) {
     if (time < 0) refuse({.broken = rule::no_duration_is_negative, .number = time});
 }
 
+inline void must_have_tokens(std::vector<int> const& lengths) {
+  for (std::size_t i = 0; i < lengths.size(); ++i)
+    if (lengths[i] < 1)
+      refuse({.broken = rule::counts_are_positive,
+              .first = {.index = static_cast<int>(i)},
+              .number = lengths[i]});
+}
+
 class sample_deal {
  public:
   sample_deal(std::vector<int> const& tokens, sequence_cost const& cost, int m, std::int64_t most)
@@ -203,6 +211,7 @@ namespace ashlar {
 
 ASHLAR_INLINE stage_cost sequence_cost::of(std::vector<int> const& lengths) const {
   plan_detail::must_be_sequence_cost(*this);
+  plan_detail::must_have_tokens(lengths);
   double shares = 0, squares = 0;
   for (int const length : lengths) {
     double const share = static_cast<double>(length) / tokens;
@@ -239,16 +248,12 @@ ASHLAR_INLINE dealt_samples deal_samples(std::vector<int> const& tokens, sequenc
     refuse({.broken = rule::counts_are_positive,
             .number = static_cast<std::int64_t>(tokens.size()) - m.value});
   plan_detail::must_be_sequence_cost(cost);
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i] < 1)
-      refuse({.broken = rule::counts_are_positive,
-              .first = {.index = static_cast<int>(i)},
-              .number = tokens[i]});
+  plan_detail::must_have_tokens(tokens);
+  for (std::size_t i = 0; i < tokens.size(); ++i)
     if (tokens[i] > most_tokens)
       refuse({.broken = rule::memory_is_within_budget,
               .first = {.index = static_cast<int>(i)},
               .number = tokens[i]});
-  }
   return plan_detail::sample_deal(tokens, cost, m.value, most_tokens).run();
 }
 

@@ -116,6 +116,7 @@ TEST_CASE("deal: a limit without slack, and what cannot be") {
   CHECK_BREAKS(counts_are_positive, deal_samples({1}, flat, micro_batches{2}));
   CHECK_BREAKS(counts_are_positive, deal_samples({1, 0}, flat, micro_batches{2}));
   CHECK_BREAKS(counts_are_positive, deal_samples({1}, flat, micro_batches{0}));
+  CHECK_BREAKS(counts_are_positive, flat.of({3, -2'000'000'000}));
   CHECK_BREAKS(sizes_fit, deal_samples({1}, {.attention = {101, 0}}, micro_batches{1}));
   CHECK_BREAKS(no_duration_is_negative, deal_samples({1}, {.whole = {-1, 1, 1}}, micro_batches{1}));
 }
