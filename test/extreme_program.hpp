@@ -39,10 +39,11 @@ inline void change_instruction(dice& d, program& p) {
 inline void insert_transfer(dice& d, program& p) {
   if (p.instructions.empty() || p.stream_begin.size() != static_cast<std::size_t>(p.device_count()) + 1)
     return;
+  int const count = static_cast<int>(p.instructions.size());
+  for (int const begin : p.stream_begin)  // changed before
+    if (begin < 0 || begin > count) return;
   int const device = d.between(0, p.device_count() - 1), length = mutate::length(p, device);
-  if (length < 1 || p.stream_begin[static_cast<std::size_t>(device)] < 0
-      || p.stream_begin[static_cast<std::size_t>(device) + 1] > static_cast<int>(p.instructions.size()))
-    return;
+  if (length < 1) return;
   opcode const half = d.percent(50) ? opcode::send : opcode::receive;
   instruction i{.code = half, .what = one_of(d, p.instructions).what, .peer = device};
   i.lane = p.transfer_lane(device, half, i.what.kind);
