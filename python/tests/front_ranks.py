@@ -271,7 +271,11 @@ def states(_):
 
 
 def adapts(_):
-    """A search with what was measured: the schedule may change, losses do not."""
+    """A search with what was measured: the schedule may change, losses do not.
+
+    The first step counts as if each pass had taken a second. Messages take nothing beside that, so something is better
+    than GPipe, whatever else the machine does.
+    """
     make, batch_of = models.llama()
     expected = unpiped(made(make), batch_of, 4, steps=4)
     pipe = ashlar_pp.torch.Pipeline(made(make), batch_of(1, 3), schedule="gpipe", micro_batches=4, repeats=1, budget=300)
@@ -282,14 +286,18 @@ def adapts(_):
         optimizer.zero_grad()
         losses.append(pipe.step(batch_of(4, 10 + step)).item())
         optimizer.step()
-        changed.append(pipe.adapt())
-    after = pipe.plan.schedule
+        if step == 0:
+            taken = pipe._clock.seconds()
+            pipe._clock.seconds = lambda: {key: [1.0] * len(each) for key, each in taken.items()}
+        changed.append(pipe.adapt())  # with a clock of its own, where there is another schedule
+        if step == 0:
+            after = pipe.plan.schedule
     return {
         "expected": expected,
         "losses": losses,
         "changed": changed,
         "peak": [max(before.peak_memory(pipe.plan.dealt.memory)), max(after.peak_memory(pipe.plan.dealt.memory))],
-        "csv": ashlar_pp.emit(after, "pytorch"),
+        "csv": ashlar_pp.emit(pipe.plan.schedule, "pytorch"),
     }
 
 
