@@ -68,6 +68,8 @@ TEST_CASE("plan by formulas: a part of the space, and a run of one's own against
       formula_plan(small_run + "--fix layout=9,8x2,7,tensor=2,pipeline=4 --top 2 --schedules 1f1b");
   CHECK(divided["plans"].size() == 2);
   for (auto const& plan : divided["plans"]) CHECK(contains(in_shell(plan), "--layout '9,8x2,7'"));
+  auto const again = formula_plan(small_run + "--fix recompute=mlp,layernorm,tensor=2 --top 1");
+  CHECK(contains(in_shell(again["plans"][0]), "--recompute layernorm,mlp"));
   all_refused(
       {{"plan " + small_run + "--fix tensors=2", "--fix takes NAME=VALUE"},
        {"plan " + small_run + "--fix tensor=2,4", "--fix takes NAME=VALUE"},

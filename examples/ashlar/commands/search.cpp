@@ -106,7 +106,7 @@ int search_with_hosts(search_options const& o, std::vector<chosen_schedule> cons
   auto const offer = [&](ashlar::layout_choice const& c, ashlar::search_result const* without) {
     time_scale const scale{c.unit, scale_of(o.model).unit};
     ashlar::host_link link = planned_host(host_of(o.host, scale), o.model.cost.others, scale);
-    link.speed.bandwidth *= c.memory_unit;
+    link.speed.bandwidth = ashlar::saturating_product(link.speed.bandwidth, c.memory_unit);
     auto found = search_offloaded(
         c.problem, link,
         {.passes = o.budget.evaluations * pass_count(c.problem), .seed = o.budget.seed, .aim = aim},

@@ -49,8 +49,7 @@ std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict
     case requirement::layout_is_read:
       return fmt::format(
           "--layout is not understood at character {}: it takes E, t, m, L, | between stages, (...)*n, "
-          "or "
-          "layers of each stage as 7,8x14,7",
+          "or layers of each stage as 7,8x14,7",
           e.number);
     case requirement::layout_has_every_stage:
       if (q.is_executed())

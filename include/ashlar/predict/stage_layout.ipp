@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/predict/layout_reader.hpp>
 #include <ashlar/predict/stack.hpp>
 #include <ashlar/predict/stage_devices.hpp>
 #include <ashlar/predict/stage_layout.hpp>
@@ -12,153 +13,6 @@
 namespace ashlar::predict {
 
 namespace stage_layout_detail {
-
-inline constexpr std::size_t most_letters = 200'000;
-inline constexpr int most_parentheses = 64;
-
-// Writes out what is repeated.
-class layout_reader {
- public:
-  explicit layout_reader(std::string_view text) : text_(text) {}
-
-  std::vector<char> letters() {
-    read(0);
-    return std::move(out_);
-  }
-
- private:
-  [[noreturn]] void fail() const {
-    throw unpredictable(requirement::layout_is_read, static_cast<long long>(at_) + 1);
-  }
-
-  // As far as the end, or the parenthesis that closes this level.
-  void read(int depth) {
-    if (depth > most_parentheses) fail();
-    std::size_t last = out_.size();  // where begins what a * repeats
-    bool repeats = false;
-    while (at_ < text_.size()) {
-      char const c = text_[at_];
-      if (c == ',' || c == ' ') {
-        ++at_;
-      } else if (c == '(') {
-        last = out_.size();
-        ++at_;
-        read(depth + 1);
-        if (at_ == text_.size()) fail();
-        ++at_;
-        repeats = true;
-      } else if (c == ')') {
-        if (depth == 0) fail();
-        return;
-      } else if (c == '*') {
-        if (!repeats) fail();
-        ++at_;
-        repeat(last, count());
-        repeats = false;
-      } else if (c == 'E' || c == 't' || c == 'm' || c == 'L' || c == '|') {
-        last = out_.size();
-        add(c);
-        ++at_;
-        repeats = true;
-      } else {
-        fail();
-      }
-    }
-  }
-
-  std::size_t count() {
-    std::size_t n = 0;
-    std::size_t const start = at_;
-    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_)
-      n = min_of(10 * n + static_cast<std::size_t>(text_[at_] - '0'), most_letters + 1);
-    if (at_ == start) fail();
-    return n;
-  }
-
-  void repeat(std::size_t from, std::size_t times) {
-    std::size_t const end = out_.size();
-    if (times == 0) {
-      while (out_.size() > from) out_.pop_back();
-      return;
-    }
-    for (std::size_t k = 1; k < times && end > from; ++k)
-      for (std::size_t i = from; i < end; ++i) add(out_[i]);
-  }
-
-  void add(char c) {
-    if (out_.size() >= most_letters)
-      throw unpredictable(requirement::layout_is_small_enough, 0, most_letters);
-    out_.push_back(c);
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-  std::vector<char> out_;
-};
-
-inline bool is_list_of_counts(std::string_view text) {
-  for (char c : text)
-    if (c != ',' && c != ' ' && c != 'x' && (c < '0' || c > '9')) return false;
-  return !text.empty() && text.front() != 'x';
-}
-
-// Layers of each stage, with commas or blanks between; 8x14 is 8 of 14 stages.
-class counts_reader {
- public:
-  explicit counts_reader(std::string_view text) : text_(text) {}
-
-  std::vector<stage> stages() {
-    std::vector<stage> all;
-    int first = 0;
-    do {
-      int const layers = number(1'000'000);
-      int times = 1;
-      if (at_ < text_.size() && text_[at_] == 'x') {
-        ++at_;
-        times = number(static_cast<int>(most_letters) + 1);
-      }
-      if (all.size() + static_cast<std::size_t>(times) > most_letters)
-        throw unpredictable(requirement::layout_is_small_enough, 0, most_letters);
-      for (; times > 0; --times, first = min_of(first + layers, 1'000'000))
-        all.push_back({.first = first, .count = layers});
-    } while (goes_on());
-    if (all.empty()) fail();
-    all.front().has_embedding = true;
-    all.back().has_head = true;
-    return all;
-  }
-
- private:
-  [[noreturn]] void fail() const {
-    throw unpredictable(requirement::layout_is_read, static_cast<long long>(at_) + 1);
-  }
-  void skip_blanks() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-  }
-  int number(int most) {
-    skip_blanks();
-    std::size_t const start = at_;
-    int n = 0;
-    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_)
-      n = min_of(10 * n + (text_[at_] - '0'), most);
-    if (at_ == start) fail();
-    return n;
-  }
-  // Past a comma or blanks, before another number.
-  bool goes_on() {
-    std::size_t const end = at_;
-    skip_blanks();
-    if (at_ == text_.size()) return false;
-    if (text_[at_] == ',')
-      ++at_;
-    else if (at_ == end)
-      fail();
-    return true;
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-};
 
 // Blocks (embedding, layers, norm, head, loss) by their products: a stage ends with the block that
 // passes its share.
@@ -198,10 +52,10 @@ inline std::vector<int> even_division(int layers, int count) {
 }  // namespace stage_layout_detail
 
 ASHLAR_INLINE std::vector<stage> read_layout(std::string_view text) {
-  if (stage_layout_detail::is_list_of_counts(text))
-    return stage_layout_detail::counts_reader(text).stages();
+  if (layout_reader_detail::is_list_of_counts(text))
+    return layout_reader_detail::counts_reader(text).stages();
   std::vector<stage> stages(1);
-  for (char c : stage_layout_detail::layout_reader(text).letters()) {
+  for (char c : layout_reader_detail::letters_reader(text).letters()) {
     stage& s = stages.back();
     if (c == 'E') s.has_embedding = true;
     if (c == 'L') s.has_head = true;
