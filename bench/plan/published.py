@@ -4,7 +4,7 @@
 usage: published.py ASHLAR [--page PAGE.md]
 
 A source gives seconds of a step, or the floating-point operations of a device, from which seconds follow by the operations that predict counts.
-What a source leaves open is said in `open`: the layout is tried as it stands, without what is not stated.
+What a source leaves open is said in `open`: the layout is tried with what that may be.
 """
 import argparse
 import json
@@ -14,14 +14,11 @@ import subprocess
 from pathlib import Path
 
 RUNS = [
-    dict(name="Llama 3 405B, sequences of 8,192", source="arXiv 2407.21783, table 4", tflops=400, open="chunks, division of 126 layers",
-         run="--model llama3.1-405b --cluster 2048x8xH100 --sequence 8192 --batch 2048",
-         layouts={"as stated": "--tensor 8 --pipeline 16 --sharding gradients --layout 7,8,8,8,8,8,8,8,8,8,8,8,8,8,8,7",
-                  "a layer a stage": "--tensor 8 --pipeline 16 --chunks 8 --ends-as-layers --sharding gradients"}),
-    dict(name="Llama 3 405B, sequences of 131,072", source="arXiv 2407.21783, table 4", tflops=380, open="chunks, division of 126 layers",
-         run="--model llama3.1-405b --cluster 2048x8xH100 --sequence 131072 --batch 128",
-         layouts={"as stated": "--tensor 8 --context 16 --pipeline 16 --sharding gradients --layout 7,8,8,8,8,8,8,8,8,8,8,8,8,8,8,7",
-                  "a layer a stage": "--tensor 8 --context 16 --pipeline 16 --chunks 8 --ends-as-layers --sharding gradients"}),
+    # Section 3.3.2: virtual stages, as many as V, a layer less on the first and the last, and gradients in shards.
+    *(dict(name=f"Llama 3 405B, sequences of {tokens:,}", source="arXiv 2407.21783, table 4", tflops=tflops, open="V",
+           run=f"--model llama3.1-405b --cluster 2048x8xH100 --sequence {tokens} --batch {2 ** 24 // tokens}",
+           layouts={f"V = {chunks}": f"--tensor 8 {context} --pipeline 16 --chunks {chunks} --ends-as-layers --sharding gradients" for chunks in (2, 4, 8)})
+      for tokens, tflops, context in ((8192, 400, ""), (131072, 380, "--context 16"))),
     dict(name="Nemotron-4 340B", source="arXiv 2406.11704, tables 1 and 2", seconds=8.0, open="chunks",
          run=f"--model {Path(__file__).parent / 'nemotron-4-340b.json'} --cluster 768x8xH100 --sequence 4096 --batch 2304",
          layouts={"two chunks": "--tensor 8 --pipeline 12 --chunks 2 --sharding optimizer", "a layer a stage": "--tensor 8 --pipeline 12 --chunks 8 --sharding optimizer"}),
@@ -33,6 +30,15 @@ RUNS = [
     dict(name="MegaScale 175B, its Megatron-LM", source="arXiv 2402.15627", seconds=8.57, open="chunks",
          run="--model gpt3-175b --cluster 1536x8xA100 --sequence 2048 --batch 6144",
          layouts={"as stated": "--tensor 8 --pipeline 8 --sharding optimizer", "two layers a stage": "--tensor 8 --pipeline 8 --chunks 6 --sharding optimizer"}),
+    dict(name="Mixtral 8x22B", source="arXiv 2504.14960, its best", tflops=487.6, open="chunks",
+         run="--model mixtral-8x22b --cluster 16x8xH100 --sequence 4096 --batch 256",
+         layouts={name: f"--tensor 2 --pipeline 8 --expert 8 --chunks {chunks} --sharding optimizer" for name, chunks in (("a stage a device", 1), ("a layer a stage", 7))}),
+    dict(name="Qwen3 235B", source="Megatron-Bridge, 25.11", seconds=2048 * 4096 / 256 / 1575, open="recomputation", fix="precision=fp8",
+         run="--model qwen3-235b-a22b --cluster 32x8xH100 --sequence 4096 --batch 2048",
+         layouts={"as stated": "--tensor 2 --pipeline 8 --chunks 4 --ends-as-layers --expert 32 --sharding optimizer --precision fp8"}),
+    dict(name="GPT-OSS 120B", source="Megatron-Bridge, 26.04.01", seconds=1280 * 4096 / 64 / 5824, open="nothing",
+         run="--model gpt-oss-120b --cluster 8x8xH100 --sequence 4096 --batch 1280",
+         layouts={"as stated": "--pipeline 4 --expert 8 --sharding optimizer --recompute layernorm,moe_act"}),
 ]
 
 
