@@ -173,6 +173,38 @@ TEST_CASE("plan by formulas: configurations are read back as the same run") {
   }
 }
 
+TEST_CASE("plan by formulas: the best of what a framework runs") {
+  std::string const same = "--model llama3-8b --cluster 2x8xH100 --sequence 8192 --batch 64 ";
+  auto const all = formula_plan(same + "--top 1000")["plans"];
+  for (std::string const framework : {"megatron", "megatron-bridge", "torchtitan", "deepspeed"}) {
+    CAPTURE(framework);
+    std::string const file = (scratch() / ("for." + framework)).string();
+    auto const found =
+        formula_plan(same + "--top 3 --for " + framework + " --emit " + framework + ":" + file);
+    REQUIRE(found["plans"].size() == 3);
+    for (auto const& plan : found["plans"]) CHECK(plan[framework] != "");
+    if (framework == "torchtitan" || framework == "deepspeed")
+      CHECK(found["left_out"]["unwanted"].get<int>() > 0);
+    CHECK(content(file).size() > 100);
+    double const best = found["plans"][0]["seconds"];
+    int others = 0;
+    for (auto const& plan : all)
+      if (plan[framework] != "") {
+        ++others;
+        CHECK(best <= plan["seconds"].get<double>() * (1 + 1e-9));
+      }
+    CHECK(others > 0);
+  }
+  all_refused({{"plan " + same + "--for nanotron", "nanotron"},
+               {"plan --model gemma2-9b --cluster 8xH100 --sequence 4096 --batch 64 --for megatron",
+                "Megatron-LM (core 0.16) does not run this model: its attention sees a window"},
+               {"plan --model qwen3-30b-a3b --cluster 8xH100 --sequence 4096 --batch 64 --for deepspeed",
+                "DeepSpeed (0.17) runs no layout of this: its pipelines have no experts"},
+               {"plan " + same + "--schedules interleaved --fix pipeline=2 --emit deepspeed:"
+                    + (scratch() / "none").string(),
+                "--for deepspeed plans for it alone"}});
+}
+
 TEST_CASE("plan by formulas: pairs hide the experts' exchange, and Megatron-LM is told so") {
   std::string const file = (scratch() / "pairs.megatron").string();
   std::string const same = "--model qwen3-30b-a3b --cluster 16x8xH100 --sequence 4096 --batch 512 ";

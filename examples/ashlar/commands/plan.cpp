@@ -119,7 +119,7 @@ int plan(CLI::App const& command, plan_options const& o) {
                              {"--explain-against", o.format == "text",
                               fmt::format("with --as {}: it is for text", o.format)}});
   if (has_formulas(o.model, o.cluster)) return plan_by_formulas(command, o);
-  for (char const* each : {"--fix", "--explain-against", "--any-precision", "--offload"})
+  for (char const* each : {"--fix", "--explain-against", "--any-precision", "--offload", "--for"})
     must_have_effect(command,
                      {{each, false,
                        "on measured layers, several kinds of devices, or a cluster of figures of "
@@ -216,6 +216,11 @@ void add_plan(CLI::App& app, action& chosen) {
                    "a part of the space: NAME=VALUE with commas between, names as options of `ashlar "
                    "predict`, tensor=8,pipeline=16,layout=7,8x14,7")
       ->type_name("SIZES");
+  std::vector<std::string> names;
+  for (framework const& f : frameworks()) names.emplace_back(f.name);
+  command->add_option("--for", o->runs_in, "only what this framework runs")
+      ->check(CLI::IsMember(names))
+      ->type_name("FRAMEWORK");
   command->add_flag("--any-precision", o->any_precision,
                     "also try the narrower formats that the devices have products of");
   command->add_flag("--offload", o->offloads,

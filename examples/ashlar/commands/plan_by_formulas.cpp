@@ -82,6 +82,8 @@ predicted_request request_of(CLI::App const& command, plan_options const& o) {
   r.schedules = o.schedules;
   r.any_precision = o.any_precision;
   r.offloads = o.offloads;
+  for (framework const& f : frameworks())
+    if (o.runs_in == f.name) r.runs_in = &f;
   return r;
 }
 
@@ -130,8 +132,10 @@ int plan_by_formulas(CLI::App const& command, plan_options const& o) {
       return obstacle_of(*each.of, p.run).empty();
     });
     if (runs == s.plans.end())
-      throw usage_error(fmt::format("{} does not run the first plan: {}; nor any other of those shown",
-                                    title_of(*each.of), obstacle_of(*each.of, first)));
+      throw usage_error(
+          fmt::format("{} does not run the first plan: {}; nor any other of those shown. "
+                      "--for {} plans for it alone",
+                      title_of(*each.of), obstacle_of(*each.of, first), each.of->name));
     each.to.write(configuration_of(*each.of, runs->run));
   }
   std::string const compared = o.against.empty() ? "" : comparison_with(o.against, r, s);

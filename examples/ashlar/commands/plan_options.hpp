@@ -21,7 +21,7 @@ struct plan_options {
   std::string attention = "flash";
   std::vector<int> causal;
   std::string schedules;
-  std::string fixed, against;
+  std::string fixed, against, runs_in;
   bool any_precision = false, offloads = false;
   bool explains = false;
   std::string format = "text";

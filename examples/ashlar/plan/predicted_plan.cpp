@@ -101,6 +101,12 @@ open_sizes open_of(predicted_request const& r) {
   open.parts = open.again;
   open.order = r.given.count("pipeline-inside") == 0;
   open.format = r.any_precision && r.given.count("precision") == 0;
+  if (framework const* const f = r.runs_in) {
+    open.stages = open.stages && f->any_division;
+    open.chunks = open.chunks && f->virtual_stages;
+    open.parts = open.parts && f->parts;
+    open.order = open.order && f->pipeline_inside;
+  }
   return open;
 }
 
@@ -117,7 +123,17 @@ predicted_plan plan_of(prediction const& asked, ranked_layout const& layout) {
 // One cluster's answer.
 void find_plans(predicted_request const& r, predicted_study& s) {
   bool has_1f1b = true, interleaves = true;
-  auto const entries = executed_entries(r.schedules, has_1f1b, interleaves);
+  auto entries = executed_entries(r.schedules, has_1f1b, interleaves);
+  framework const* const f = r.runs_in;
+  if (f != nullptr) std::erase_if(entries, [&](auto const* e) { return !has_schedule(*f, e->name); });
+  std::string first_obstacle;
+  auto const is_run = [&](question const& q) {
+    if (f == nullptr) return true;
+    std::string const schedule = q.pipeline == 1 ? "none" : q.chunks == 1 ? "1f1b" : "interleaved";
+    std::string const why = obstacle_of_layout(*f, q, schedule);
+    if (first_obstacle.empty()) first_obstacle = why;
+    return why.empty();
+  };
   open_sizes open = open_of(r);
   open.pairs = any_has_pairs(entries);
   if (!interleaves && r.given.count("chunks") == 0) {
@@ -129,10 +145,12 @@ void find_plans(predicted_request const& r, predicted_study& s) {
                          && r.given.count("offload-activations") == 0
                          && r.given.count("offload-optimizer") == 0;
   open.leaves = may_leave && r.offloads;
-  s.found = search_layouts(s.asked, open, most);
+  s.found = search_layouts(s.asked, open, most, is_run);
+  if (s.found.tried == 0)
+    throw usage_error(fmt::format("{} runs no layout of this: {}", title_of(*f), first_obstacle));
   if (s.found.best.empty() && s.found.is_whole && may_leave && !open.leaves) {
     open.leaves = true;
-    layouts_found with_host = search_layouts(s.asked, open, most);
+    layouts_found with_host = search_layouts(s.asked, open, most, is_run);
     s.needs_host = !with_host.best.empty();
     s.found = std::move(with_host);
   }
@@ -144,7 +162,8 @@ void find_plans(predicted_request const& r, predicted_study& s) {
   }
   auto const is_asked = [&](predicted_plan const& p) {
     question const& q = p.run.asked;
-    return q.pipeline == 1 || q.is_executed() || (q.chunks == 1 ? has_1f1b : interleaves);
+    bool const is_named = q.pipeline == 1 || q.is_executed() || (q.chunks == 1 ? has_1f1b : interleaves);
+    return is_named && (f == nullptr || obstacle_of(*f, p.run).empty());
   };
   s.plans.erase(
       std::remove_if(s.plans.begin(), s.plans.end(), [&](auto const& p) { return !is_asked(p); }),
@@ -181,6 +200,9 @@ predicted_study study_of(predicted_request const& r) {
   predicted_study s;
   s.aim = r.aim;
   s.asked = asked_of(r);
+  if (r.runs_in != nullptr)
+    if (std::string const why = obstacle_of_model(*r.runs_in, s.asked); !why.empty())
+      throw usage_error(fmt::format("{} does not run this model: {}", title_of(*r.runs_in), why));
   s.tokens = r.tokens > 0 ? r.tokens : 20 * parameters(s.asked.asked.model);
   find_plans(r, s);
   // As much of the cluster as makes device hours the fewest.

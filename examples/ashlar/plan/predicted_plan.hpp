@@ -3,6 +3,7 @@
 
 #include "plan/plan_report.hpp"
 #include "predict/framework_files.hpp"
+#include "predict/frameworks.hpp"
 #include "predict/report.hpp"
 #include <ashlar/catalog/entry.hpp>
 #include <ashlar/predict/layouts.hpp>
@@ -18,10 +19,11 @@ struct predicted_request {
   std::size_t top = 5;
   double margin = 0;  // share of each device's memory that is left free besides
   plan_aim aim = plan_aim::time;
-  double tokens = 0;           // of a training; 0: 20 a parameter
-  std::string schedules;       // names with commas; empty: all of the catalog that can be executed
-  bool any_precision = false;  // the formats of products are open, too
-  bool offloads = false;       // what leaves for the host is open, too; else where nothing else fits
+  double tokens = 0;      // of a training; 0: 20 a parameter
+  std::string schedules;  // names with commas; empty: all of the catalog that can be executed
+  framework const* runs_in = nullptr;  // nothing but what it runs
+  bool any_precision = false;          // the formats of products are open, too
+  bool offloads = false;  // what leaves for the host is open, too; else where nothing else fits
 };
 
 struct predicted_plan {

@@ -217,7 +217,7 @@ std::string json_of(predicted_study const& s) {
   nlohmann::ordered_json counts;
   for (std::size_t i = 0; i < s.found.counts.size(); ++i)
     counts[std::array{"too_large", "slower", "idle_stage", "tensor_is_apart", "uneven_chunks",
-                      "sharded_pipeline", "refused"}[i]] = s.found.counts[i];
+                      "sharded_pipeline", "unwanted", "refused"}[i]] = s.found.counts[i];
   question const& q = s.asked.asked;
   return dumped(nlohmann::ordered_json{{"plans", plans},
                                        {"rejected", rejected},

@@ -71,7 +71,8 @@ constexpr std::array reasons{
     std::pair{left_out::tensor_is_apart, "have tensor ranks on several nodes"},
     std::pair{left_out::uneven_chunks,
               "have virtual stages of different length, or no whole groups of micro-batches"},
-    std::pair{left_out::sharded_pipeline, "share weights or gradients beside a pipeline"}};
+    std::pair{left_out::sharded_pipeline, "share weights or gradients beside a pipeline"},
+    std::pair{left_out::unwanted, "are not run by the framework"}};
 
 constexpr std::array requirements{
     std::pair{requirement::batch_divides, "micro-batches that do not divide the batch"},
@@ -108,15 +109,16 @@ open_sizes sizes_left_open(option_words const& given) {
           .ends = is_open("ends-as-layers") && divides};
 }
 
-layouts_found search_layouts(prediction const& p, open_sizes const& open, std::size_t most) {
+layouts_found search_layouts(prediction const& p, open_sizes const& open, std::size_t most,
+                             ashlar::predict::layout_filter wanted) {
   tried_line line;
   interrupt_watch const watch;
-  layouts_found found =
-      best_layouts(p.asked, open, p.constants.values, most, [&](layouts_found const& so_far) {
-        line.show(so_far);
-        return !interrupt_watch::has_come();
-      });
-  if (found.tried == 0) refuse_all(found, p.constants);
+  auto const goes_on = [&](layouts_found const& so_far) {
+    line.show(so_far);
+    return !interrupt_watch::has_come();
+  };
+  layouts_found found = best_layouts(p.asked, open, p.constants.values, most, goes_on, wanted);
+  if (found.tried == 0 && found.count(left_out::unwanted) == 0) refuse_all(found, p.constants);
   return found;
 }
 

@@ -20,7 +20,6 @@ using ashlar::predict::number_format;
 using ashlar::predict::question;
 using ashlar::predict::recomputation;
 using ashlar::predict::sharding;
-using ashlar::predict::stage;
 
 bool has_word(std::string_view list, std::string_view word) {
   while (!list.empty()) {
@@ -149,14 +148,15 @@ std::string obstacle_of_kernels(framework const& f, question const& q) {
   return "";
 }
 
-std::string obstacle_of(framework const& f, prediction const& p) {
-  question const& q = p.asked;
-  std::vector<stage> const stages = stages_of(q);
-  std::string const schedule = schedule_word(p);
-  if (schedule != "none" && schedule != "1f1b" && !has_word(f.schedules, schedule))
+bool has_schedule(framework const& f, std::string_view name) {
+  return name == "1f1b" || has_word(f.schedules, name);
+}
+
+std::string obstacle_of_layout(framework const& f, question const& q, std::string const& schedule) {
+  if (schedule != "none" && !has_schedule(f, schedule))
     return fmt::format("it has no schedule like {}", schedule);
   if (q.model.freezes_any()) return "nothing here writes which parameters are frozen";
-  if (!f.any_division && !deals_evenly(stages))
+  if (!f.any_division && !deals_evenly(stages_of(q)))
     return "it deals layers evenly, by their parameters or by their type, not as this layout does";
   if (q.chunks > 1 && !f.virtual_stages) return "it has no virtual stages";
   if (q.context > 1 && !f.context) return "its pipelines have no context ranks";
@@ -191,15 +191,23 @@ std::string obstacle_of(framework const& f, prediction const& p) {
   if (q.format == number_format::fp16 && !f.half) return "it has bf16, not fp16";
   if (q.pipeline_inside && !f.pipeline_inside)
     return "its pipeline ranks are further apart than its data ranks";
-  std::string why = obstacle_of_kernels(f, q);
-  if (!why.empty()) return why;
+  std::string const why = obstacle_of_kernels(f, q);
+  return why.empty() && schedule == "combined-1f1b" ? obstacle_of_pairs(q) : why;
+}
+
+std::string obstacle_of_model(framework const& f, prediction const& p) {
   std::string_view const name = f.name;
-  if (schedule == "combined-1f1b") why = obstacle_of_pairs(q);
-  if (name.starts_with("megatron") && why.empty()) megatron_model_arguments(p, why);
+  std::string why;
+  if (name.starts_with("megatron")) megatron_model_arguments(p, why);
   if (name == "torchtitan" && torchtitan_model(p).empty()) why = "it has no configuration of this model";
-  if (name == "torchtitan" && why.empty() && q.model.predictions > 0)
+  if (name == "torchtitan" && why.empty() && p.asked.model.predictions > 0)
     why = "its configuration of this model has no layers that predict further tokens";
   return why;
+}
+
+std::string obstacle_of(framework const& f, prediction const& p) {
+  std::string const why = obstacle_of_layout(f, p.asked, schedule_word(p));
+  return why.empty() ? obstacle_of_model(f, p) : why;
 }
 
 }  // namespace tool

@@ -4,6 +4,7 @@
 #include "predict/report.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tool {
@@ -31,8 +32,15 @@ struct framework {
 std::vector<framework> const& frameworks();
 std::string title_of(framework const& f);
 
-// Why it does not run this; empty if it does.
+// Why it does not run this; empty if it does: the layout, with the name of its schedule; the model;
+// both.
+std::string obstacle_of_layout(framework const& f, ashlar::predict::question const& q,
+                               std::string const& schedule);
+std::string obstacle_of_model(framework const& f, prediction const& p);
 std::string obstacle_of(framework const& f, prediction const& p);
+
+// Whether it has the schedule, by the catalog's name; 1f1b and interleaved for those with closed forms.
+bool has_schedule(framework const& f, std::string_view name);
 
 // A file that tells it the run, which it has no obstacle to.
 std::string configuration_of(framework const& f, prediction const& p);

@@ -36,6 +36,7 @@ enum class left_out : unsigned char {
   tensor_is_apart,   // tensor ranks beyond a fast link's domain
   uneven_chunks,     // virtual stages of different length, or micro-batches in no whole groups
   sharded_pipeline,  // weights or gradients shared beside a pipeline
+  unwanted,          // the filter says no
   refused            // no such run: `by_requirement` says why
 };
 inline constexpr std::size_t left_out_count = static_cast<std::size_t>(left_out::refused) + 1;
@@ -66,17 +67,24 @@ bool is_usual(question const& q);
 // Called now and then with what was found so far; whether to go on.
 using layouts_watch = function_ref<bool(layouts_found const&)>;
 
+// Whether a layout may be among the best. Asked before layers are dealt, and so with an even division.
+using layout_filter = function_ref<bool(question const&)>;
+
+// Lets everything through.
+constexpr bool any_layout(question const&) { return true; }
+
 // Tries every usual layout of these sizes and keeps the `most` best. Tensor, context, pipeline and
 // expert ranks are all divisors; expert-tensor ranks 1 or as many as tensor ranks; chunks up to a layer
 // a stage; micro-batches 1, 2, 4 ... sequences; layers dealt evenly, also with embedding and loss as one
 // each where all stages are then as long; what is shared nothing, the optimizer's state, or everything;
 // what is run again nothing, and where that does not fit attention, or whole layers. With open stages,
 // the best and the nearly fitting ones get the division of deal_layers(). A layout that the question
-// names stays, with its stages. Where the question leaves the program open, what is not sharded runs as
-// Megatron-Core does, and says so if its sizes would not. Linear in what is tried, some 10 microseconds
-// each. Throws unpredictable for a size that is not positive, and with check(c).
+// names stays, with its stages. Only what `wanted` lets through is weighed. Where the question leaves
+// the program open, what is not sharded runs as Megatron-Core does, and says so if its sizes would not.
+// Linear in what is tried, some 10 microseconds each. Throws unpredictable for a size that is not
+// positive, and with check(c).
 layouts_found best_layouts(question const& q, open_sizes const& open, constants const& c,
-                           std::size_t most, layouts_watch watch);
+                           std::size_t most, layouts_watch watch, layout_filter wanted = any_layout);
 
 }  // namespace ashlar::predict
 

@@ -44,7 +44,7 @@ inline bool is_usual(question const& q, left_out& why) {
 class layout_search {
  public:
   layout_search(question const& q, open_sizes const& open, constants const& c, std::size_t most,
-                layouts_watch watch)
+                layouts_watch watch, layout_filter wanted)
       : asked_(q),
         q_(q),
         open_(open),
@@ -52,6 +52,7 @@ class layout_search {
         most_(most),
         kept_(open.stages ? max_of(most, dealt_at_least) : most),
         watch_(watch),
+        wanted_(wanted),
         layers_(q.model.layer_count()),
         common_experts_(common_experts(q.model)),
         has_experts_(q.model.has_experts()),
@@ -256,9 +257,13 @@ class layout_search {
     }
   }
 
-  enum class weight : unsigned char { fits, too_large, slower };
+  enum class weight : unsigned char { fits, too_large, slower, unwanted };
 
   weight weigh(std::vector<stage> const& stages) {
+    if (!wanted_(q_)) {
+      count(left_out::unwanted);
+      return weight::unwanted;
+    }
     ++found_.tried;
     // What is dealt in the end is executed then.
     uneven_rounds const how = deals() ? uneven_rounds::by_closed_form : uneven_rounds::executed;
@@ -293,7 +298,7 @@ class layout_search {
 
   void keep(ranked_layout const& made) {
     for (ranked_layout const& other : found_.best)
-      if (open_.stages && is_same(other, made)) return;
+      if (is_same(other, made)) return;
     insert(found_.best, made, kept_);
   }
   // For deal(): fast, and too large as it is.
@@ -353,6 +358,7 @@ class layout_search {
   constants const& c_;
   std::size_t most_, kept_;
   layouts_watch watch_;
+  layout_filter wanted_;
   int layers_, common_experts_;
   bool has_experts_;
   std::vector<sharding> shares_;
@@ -373,9 +379,9 @@ ASHLAR_INLINE bool is_usual(question const& q) {
 }
 
 ASHLAR_INLINE layouts_found best_layouts(question const& q, open_sizes const& open, constants const& c,
-                                         std::size_t most, layouts_watch watch) {
+                                         std::size_t most, layouts_watch watch, layout_filter wanted) {
   check(c);
-  return layouts_detail::layout_search(q, open, c, most, watch).run();
+  return layouts_detail::layout_search(q, open, c, most, watch, wanted).run();
 }
 
 }  // namespace ashlar::predict

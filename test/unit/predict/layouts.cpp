@@ -72,6 +72,28 @@ TEST_CASE("layouts: the fastest that fits is the fastest of all") {
   }
 }
 
+TEST_CASE("layouts: a filter leaves the best of what it lets through") {
+  question const q = asked_of_16();
+  layouts_found const all = best_layouts(q, {}, round_constants(), 1000, go_on);
+  auto const in_pipelines = [](question const& each) { return each.pipeline == 4; };
+  layouts_found const some = best_layouts(q, {}, round_constants(), 3, go_on, in_pipelines);
+  std::vector<double> seconds;
+  for (ranked_layout const& each : all.best)
+    if (each.asked.pipeline == 4 && seconds.size() < 3) seconds.push_back(each.seconds);
+  REQUIRE(some.best.size() == 3);
+  REQUIRE(seconds.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(some.best[i].asked.pipeline == 4);
+    CHECK(some.best[i].seconds == seconds[i]);
+  }
+  CHECK(some.count(left_out::unwanted) > 0);
+  CHECK(some.tried + some.count(left_out::unwanted) >= all.tried);
+  CHECK(all.count(left_out::unwanted) == 0);
+  layouts_found const none =
+      best_layouts(q, {}, round_constants(), 3, go_on, [](question const&) { return false; });
+  CHECK((none.best.empty() && none.smallest.empty() && none.tried == 0));
+}
+
 // The fastest that fits, of every set of parts and of every number of first layers that leave.
 std::optional<double> fastest_that_sends(question q, constants const& c) {
   std::optional<double> fastest;
