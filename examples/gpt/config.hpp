@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace gpt {
 
@@ -35,9 +36,10 @@ struct config {
   bool tied = false;     // whether the head uses the embedding's matrix
   int experts = 0;       // in place of each MLP; 0: none
   int chosen = 2;        // of them for each token
-  double balance = 0.01;    // weight of the loss that spreads tokens over experts, summed over blocks
-  bool predicts = false;    // whether the last stage also has a prediction layer (prediction.hpp)
-  double prediction = 0.3;  // weight of its loss
+  double balance = 0.01;  // weight of the loss that spreads tokens over experts, summed over blocks
+  bool predicts = false;  // whether there is a prediction layer (prediction.hpp), in the last stage
+  bool prediction_stage = false;  // whether it has that for itself, and the one before has the head
+  double prediction = 0.3;        // weight of its loss
 
   static constexpr int most_experts = 64, most_chosen = 8;
 
@@ -55,14 +57,15 @@ struct config {
     return static_cast<double>(sequences_of(micro_batch)) / sequences;
   }
   constexpr int head_width() const { return width / heads; }
-  // Stages one after another, between the shards of the embedding and those of the head.
-  constexpr int chain() const { return stages - shards - input_shards; }
+  // Stages one after another, between the shards of the embedding and those of the head, or before that
+  // of the prediction layer.
+  constexpr int chain() const { return stages - shards - input_shards - (prediction_stage ? 1 : 0); }
   // The tokens of one of so many shards.
   static constexpr token_range tokens_of(int shard, int of) {
     int const first = shard * vocabulary / of;
     return {first, (shard + 1) * vocabulary / of - first};
   }
-  // Parameters that are stepped as one: those of each stage, and what the first and the last one tie.
+  // Parameters that are stepped as one: those of each stage, and what some of them tie.
   constexpr int groups() const { return stages + (tied ? 1 : 0); }
   // Channels between the two linear layers of the MLP.
   constexpr int hidden() const { return 4 * width; }
@@ -99,6 +102,11 @@ inline void require_valid(config const& shape) {
   at_least(shape.stages, 1, "stages");
   at_least(shape.shards, 0, "shards of the head");
   at_least(shape.input_shards, 0, "shards of the embedding");
+  if (shape.prediction_stage) {
+    if (!shape.predicts)
+      throw std::invalid_argument("a stage of the prediction layer needs a model that has one");
+    at_least(shape.stages, 2, "stages, the last for its prediction layer");
+  }
   at_least(shape.chain(), 1, "stages between shards");
   for (int const shards : {shape.shards, shape.input_shards})
     if (shards > vocabulary) {
@@ -158,7 +166,7 @@ struct stage_shape {
   int first_block = 0;
   int blocks = 0;
   bool first = true;           // also the embedding
-  bool last = true;            // also the final norm, the head and the loss
+  bool last = true;            // also the final norm, the head and the loss; last of the trunk
   int tokens = 0;              // of a step of one rank, whatever micro-batch `model` is for
   int shard = -1;              // of the head, by number; -1: a stage before them
   bool feeds_shards = false;   // also the final norm, for the shards of the head
@@ -168,7 +176,15 @@ struct stage_shape {
   constexpr bool is_shard() const { return shard >= 0; }
   constexpr bool is_input_shard() const { return input_shard >= 0; }
   constexpr bool has_norm() const { return last || feeds_shards; }
-  constexpr bool predicts() const { return last && model.predicts; }
+  // Whether it is the prediction layer and nothing else; whether it has one.
+  constexpr bool is_prediction() const { return model.prediction_stage && stage + 1 == model.stages; }
+  constexpr bool predicts() const {
+    return model.prediction_stage ? is_prediction() : last && model.predicts;
+  }
+  // Whether a stage after it goes on from its output.
+  constexpr bool has_output() const { return model.prediction_stage ? !is_prediction() : !last; }
+  // Whether it uses what is tied.
+  constexpr bool is_tied() const { return model.tied && (first || last || is_prediction()); }
   // Tokens of a step of one rank that have one after the next.
   constexpr int predicted_tokens() const { return tokens / model.context * (model.context - 1); }
   // Whether it has the embedding's tokens, some of them or its places.
@@ -184,8 +200,8 @@ struct stage_shape {
   }
 };
 
-// Of C stages between the shards, stage i has blocks [i n / C, (i + 1) n / C). With more stages than
-// blocks, some have none and pass through.
+// Of C stages of the chain, stage i has blocks [i n / C, (i + 1) n / C). With more stages than blocks,
+// some have none and pass through.
 constexpr stage_shape shape_of(config const& model, int stage) {
   int const chain = model.chain(), i = stage - model.input_shards;
   stage_shape s{.model = model, .stage = stage, .first = false, .last = false, .tokens = model.tokens()};
@@ -193,7 +209,7 @@ constexpr stage_shape shape_of(config const& model, int stage) {
     s.input_shard = stage;
   } else if (i >= chain) {
     s.first_block = model.blocks;
-    s.shard = i - chain;
+    if (model.shards > 0) s.shard = i - chain;
   } else {
     s.first_block = i * model.blocks / chain;
     s.blocks = (i + 1) * model.blocks / chain - s.first_block;
@@ -201,6 +217,14 @@ constexpr stage_shape shape_of(config const& model, int stage) {
     (model.shards > 0 ? s.feeds_shards : s.last) = i == chain - 1;
   }
   return s;
+}
+
+// The stages that use what is tied, ascending.
+inline std::vector<int> tied_stages(config const& model) {
+  std::vector<int> all;
+  for (int i = 0; i < model.stages; ++i)
+    if (shape_of(model, i).is_tied()) all.push_back(i);
+  return all;
 }
 
 // The stage on the last micro-batch.

@@ -44,8 +44,10 @@ class finite_watch {
     }
     // The loss of a head in shards is known after their backwards; all of it that is not finite has
     // been in what the forwards told.
-    if (worker_.shape().shards == 0 && f.what.stage == worker_.shape().stages - 1)
-      finite = std::isfinite(worker_.losses()[static_cast<std::size_t>(f.what.micro_batch)]);
+    stage_shape const shape = shape_of(worker_.shape(), f.what.stage);
+    auto const micro_batch = static_cast<std::size_t>(f.what.micro_batch);
+    if (shape.last) finite = finite && std::isfinite(worker_.losses()[micro_batch]);
+    if (shape.predicts()) finite = finite && std::isfinite(worker_.prediction_losses()[micro_batch]);
     place const here{f.what.micro_batch, f.what.stage};
     if (!finite && (!first_ || here < *first_)) first_ = here;
   }

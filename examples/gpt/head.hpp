@@ -17,6 +17,26 @@ namespace gpt {
 // What the weights of the head start from; small, so that training starts near even odds.
 inline double head_deviation(config const& shape) { return 0.2 / std::sqrt(shape.width); }
 
+// What stages have in common where the embedding and the head are tied.
+template <class Scalar>
+struct tied_ends {
+  matrix<Scalar> tokens = {};  // vocabulary x width: the embedding's tokens, and the head's weight
+  matrix<Scalar> bias = {};    // the head's, of a model whose prediction layer uses it, too; else none
+
+  static tied_ends carved(carver<Scalar>& from, config const& shape) {
+    tied_ends both{from.take(vocabulary, shape.width)};
+    if (shape.predicts) both.bias = from.take(1, vocabulary);
+    return both;
+  }
+
+  // Calls f(tensor_description, matrix) for each tensor.
+  template <class F>
+  void visit(config const& shape, F&& f) const {
+    f(tensor_description{"embedding.tokens", 0, head_deviation(shape)}, tokens);
+    if (bias.rows > 0) f(tensor_description{"head.bias", 0, 0}, bias);
+  }
+};
+
 // The parameters (Scalar const) or their gradient (Scalar), in the same layout.
 template <class Scalar>
 struct head {
@@ -27,10 +47,10 @@ struct head {
   matrix<Scalar> bias;
 
   head() = default;
-  head(carver<Scalar>& from, config const& shape, matrix<Scalar> const& tied, token_range of = {})
+  head(carver<Scalar>& from, config const& shape, tied_ends<Scalar> const& tied, token_range of = {})
       : tokens(of),
-        weight(shape.tied ? tied : from.take(of.count, shape.width)),
-        bias(from.take(1, of.count)) {}
+        weight(shape.tied ? tied.tokens : from.take(of.count, shape.width)),
+        bias(shape.predicts ? tied.bias : from.take(1, of.count)) {}
 
   void forward(matrix<value const> const& x, matrix<value> const& y) const {
     for (int i = 0; i < y.rows; ++i) std::copy_n(bias.data, y.cols, y.row(i));
@@ -53,7 +73,7 @@ struct head {
   void visit(std::string const& name, config const& shape, F&& f) const {
     tensor_part const part{tokens.first, tokens.count, vocabulary};
     if (!shape.tied) f(tensor_description{name + ".weight", 0, head_deviation(shape), part}, weight);
-    f(tensor_description{name + ".bias", 0, 0, part}, bias);
+    if (!shape.predicts) f(tensor_description{name + ".bias", 0, 0, part}, bias);
   }
 };
 

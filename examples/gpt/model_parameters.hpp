@@ -24,7 +24,7 @@
 
 namespace gpt {
 
-// Where a worker stands in a program, of which a tied embedding is the last group.
+// Where a worker stands in a program, of which what is tied is the last group.
 struct worker_site {
   int rank = 0;                    // data-parallel
   bool sharded = false;            // does it keep no more than its shard of what a stage has for itself?
@@ -48,7 +48,7 @@ inline worker_site site_in(ashlar::program const& p, int rank) {
 }
 
 // The replicas of a stage share one memory of its parameters. A group is what a stage has for itself or,
-// after the stages, the tied embedding.
+// after the stages, what is tied.
 template <class Scalar>
 class model_parameters {
  public:
@@ -61,9 +61,12 @@ class model_parameters {
       groups_.push_back(std::make_unique<parameter_group>(
           1, elements_of<stage_parameters<Scalar>, Scalar>(at(i).shape), holds(i)));
     }
-    if (shape.tied)
-      groups_.push_back(std::make_unique<parameter_group>(
-          site_.holders.size(), tied_matrix<Scalar>(nullptr).size(), holds(shape.stages)));
+    if (shape.tied) {
+      carver<Scalar> measure;
+      tied_ends<Scalar>::carved(measure, shape);
+      groups_.push_back(
+          std::make_unique<parameter_group>(site_.holders.size(), measure.used(), holds(shape.stages)));
+    }
     for (int g = 0; g < shape.groups(); ++g) {
       visit(g, [&](auto const& what, auto const& weight, auto const&) {
         if (holds(g)) initialise(what, seed, weight);
@@ -136,10 +139,9 @@ class model_parameters {
       f(what, weight, gradient);
     };
     if (group < shape_.stages)
-      parameters_of(at(group), own.weights.data(), matrix<Scalar>()).visit(at(group).shape, show);
+      parameters_of(at(group), own.weights.data(), {}).visit(at(group).shape, show);
     else
-      show(tensor_description{"embedding.tokens", 0, head_deviation(shape_)},
-           tied_matrix(own.weights.data()));
+      tied_ends_at(own.weights.data()).visit(shape_, show);
   }
 
   // The squares of what this rank keeps of a group's gradient, each once over all ranks that share it:
@@ -226,25 +228,26 @@ class model_parameters {
 
   template <class Value>
   static stage_parameters<Value> parameters_of(sized_stage const& s, Value* values,
-                                               matrix<Value> const& tied) {
+                                               tied_ends<Value> const& tied) {
     carver<Value> from(values);
     return {from, s.shape, tied};
   }
 
   template <class Value>
-  matrix<Value> tied_matrix(Value* values) const {
-    return {values, vocabulary, shape_.width, shape_.width};
+  tied_ends<Value> tied_ends_at(Value* values) const {
+    carver<Value> from(values);
+    return tied_ends<Value>::carved(from, shape_);
   }
 
   // What the passes of a frame compute with: of a tied matrix the copy of their device.
   stage_parameters<Scalar const> weights_for(ashlar::frame const& f) const {
     int const stage = f.what.stage;
-    matrix<Scalar const> tied;
+    tied_ends<Scalar const> tied;
     if (shape_.tied) {
       auto const holder = std::ranges::find(site_.holders, f.site.device);
       if (holder != site_.holders.end())
-        tied =
-            tied_matrix(weights(shape_.stages, static_cast<int>(holder - site_.holders.begin())).data());
+        tied = tied_ends_at<Scalar const>(
+            weights(shape_.stages, static_cast<int>(holder - site_.holders.begin())).data());
     }
     return parameters_of<Scalar const>(at(stage),
                                        f.weight.empty() ? weights(stage).data() : data(f.weight), tied);

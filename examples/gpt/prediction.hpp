@@ -1,6 +1,7 @@
 // A prediction layer: what the token after the next one is, from the trunk's stream and the next token,
 // as DeepSeek-V3's multi-token prediction does (DeepSeek-AI, 2024, section 2.2). It shares embedding and
-// head with the model, so it is in a last stage that ties both.
+// head with the model, which ties both. It is in the stage of the model's head, or in one of its own
+// after that.
 //
 //   x = [norm(stream), norm(embedding of the next token)] W + b;  block;  norm;  the model's head
 //
@@ -33,7 +34,7 @@ struct prediction_stash {
   repeated<block_stash<Scalar>, Scalar, config> block;
   layer_norm_stash<Scalar> norm;
   matrix<Scalar> probabilities;  // rows x vocabulary
-  matrix<Scalar> stream;         // rows x width
+  matrix<Scalar> stream;  // rows x width; after the backward pass, the gradient of the trunk's stream
 
   prediction_stash(carver<Scalar>& from, config const& shape)
       : stream_norm(from, shape.rows(), shape.width),
@@ -105,12 +106,12 @@ struct prediction_layer {
     return total / shape.sequences;
   }
 
-  // `scale`: what a row's loss counts in the loss of the step. `up` becomes larger by the gradient of
-  // the trunk's stream.
+  // `scale`: what a row's loss counts in the loss of the step. The gradient of the trunk's stream is in
+  // the stash then: what adds it to another rounds the same wherever the layer is.
   void backward_input(config const& shape, head<Scalar> const& both_ends,
                       prediction_stash<value> const& stash, prediction_gradients<value> const& gradients,
-                      block_scratch<value> const& scratch, std::span<token const> next, value scale,
-                      matrix<value> const& up) const {
+                      block_scratch<value> const& scratch, std::span<token const> next,
+                      value scale) const {
     int const width = shape.width, rows = shape.rows();
     std::fill_n(gradients.head.data, gradients.head.size(), value{});
     for_each_sequence(shape, next, [&](int first, int count, std::span<token const> targets) {
@@ -126,8 +127,9 @@ struct prediction_layer {
     std::fill_n(gradients.tokens.data, gradients.tokens.size(), value{});
     token_norm.backward_input(stash.token_norm, gradients.joined.block(0, width, rows, width),
                               gradients.tokens, scratch.row.data);
-    stream_norm.backward_input(stash.stream_norm, gradients.joined.block(0, 0, rows, width), up,
-                               scratch.row.data);
+    std::fill_n(stash.stream.data, stash.stream.size(), value{});
+    stream_norm.backward_input(stash.stream_norm, gradients.joined.block(0, 0, rows, width),
+                               stash.stream, scratch.row.data);
   }
 
   // On the gradient, of which `both_ends` is the part of the model's head.

@@ -18,23 +18,23 @@
 
 namespace gpt {
 
-// The parameters of a stage (Scalar const) or their gradient (Scalar), in the same layout. A tied
-// embedding, vocabulary x width, lies elsewhere.
+// The parameters of a stage (Scalar const) or their gradient (Scalar), in the same layout. What is tied
+// lies elsewhere.
 template <class Scalar>
 struct stage_parameters {
   gpt::embedding<Scalar> embedding;  // first stage; its part of a shard, or of the stage after shards
   repeated<block<Scalar>, Scalar, config> blocks;
   layer_norm<Scalar> norm;  // last stage, or the last before the shards of the head
-  gpt::head<Scalar> head;   // last stage, or its part of a shard
-  repeated<prediction_layer<Scalar>, Scalar, config> prediction;  // last stage of a model that has one
+  gpt::head<Scalar> head;   // last stage, or its part of a shard; the prediction layer's, all tied
+  repeated<prediction_layer<Scalar>, Scalar, config> prediction;  // where the prediction layer is
 
-  stage_parameters(carver<Scalar>& from, stage_shape const& shape, matrix<Scalar> const& tied = {})
+  stage_parameters(carver<Scalar>& from, stage_shape const& shape, tied_ends<Scalar> const& tied = {})
       : embedding(shape.has_embedding() ? gpt::embedding<Scalar>(
-                      from, shape.model, tied, shape.embedding_tokens(), !shape.is_input_shard())
+                      from, shape.model, tied.tokens, shape.embedding_tokens(), !shape.is_input_shard())
                                         : gpt::embedding<Scalar>()),
         blocks(from, shape.model, shape.blocks),
         norm(shape.has_norm() ? layer_norm<Scalar>(from, shape.model.width) : layer_norm<Scalar>()),
-        head(shape.last || shape.is_shard()
+        head(shape.last || shape.is_shard() || shape.is_prediction()
                  ? gpt::head<Scalar>(from, shape.model, tied, shape.head_tokens())
                  : gpt::head<Scalar>()),
         prediction(from, shape.model, shape.predicts() ? 1 : 0) {}
@@ -81,7 +81,7 @@ struct stage_stash {
   layer_norm_stash<Scalar> norm;  // where the final norm is
   matrix<Scalar> probabilities;   // last stage only: rows x vocabulary
   repeated<prediction_stash<Scalar>, Scalar, config> prediction;
-  matrix<Scalar> stream;  // rows x width: the residual stream, then its gradient
+  matrix<Scalar> stream;  // rows x width: the residual stream, then its gradient; not of prediction
   block_scratch<Scalar> scratch;
   // A fused backward uses up the gradients of a block before it makes the next: room for one block is
   // enough.
@@ -93,7 +93,8 @@ struct stage_stash {
                               : layer_norm_stash<Scalar>()),
         probabilities(shape.last ? from.take(shape.model.rows(), vocabulary) : matrix<Scalar>()),
         prediction(from, shape.model, shape.predicts() ? 1 : 0),
-        stream(from.take(shape.model.rows(), shape.model.width)),
+        stream(shape.is_prediction() ? matrix<Scalar>()
+                                     : from.take(shape.model.rows(), shape.model.width)),
         scratch(from, shape.model),
         gradients(from, shape, std::min(shape.blocks, 1)) {}
 };
@@ -112,12 +113,17 @@ struct stage_losses {
 };
 
 // From the input (rows x width; unused by the first stage; after shards of the embedding their sum, in
-// the stream) to the output (unused by the last). Returns
-// the losses of the micro-batch at the last stage, else 0.
+// the stream) to the output (null where none goes on from it). Returns the losses of the micro-batch
+// that this stage has, else 0.
 template <class Scalar>
 stage_losses stage_forward(stage_shape const& shape, stage_parameters<Scalar const> const& weights,
                            stage_stash<Scalar> const& stash, std::span<token const> inputs,
                            std::span<token const> targets, Scalar const* input, Scalar* output) {
+  if (shape.is_prediction())
+    return {0,
+            weights.prediction[0].forward(
+                shape.model, weights.head, stash.prediction[0], targets,
+                matrix<Scalar const>{input, shape.model.rows(), shape.model.width, shape.model.width})};
   std::size_t const size = stash.stream.size();
   if (!shape.first && input != stash.stream.data) std::copy_n(input, size, stash.stream.data);
   if (shape.has_embedding()) weights.embedding.forward(inputs, stash.stream);
@@ -126,7 +132,7 @@ stage_losses stage_forward(stage_shape const& shape, stage_parameters<Scalar con
   }
   if (shape.has_norm()) weights.norm.forward(stash.stream, stash.norm);
   if (output != nullptr)
-    std::copy_n(shape.has_norm() ? stash.norm.output.data : stash.stream.data, size, output);
+    std::copy_n(shape.feeds_shards ? stash.norm.output.data : stash.stream.data, size, output);
   if (!shape.last) return {};
   weights.head.forward(stash.norm.output, stash.probabilities);
   stage_losses losses{cross_entropy(stash.probabilities, targets)};
@@ -154,9 +160,9 @@ struct backward_parts {
   bool weight = false;
 };
 
-// The gradient of the input, that of the weights, or both. `up` is the gradient of the output (unused by
-// the last stage, and by the last before shards of the head, which finds it in gradients.norm), `down`
-// that of the input (unused by the first), `sum` the accumulated weight gradient (unused without the
+// The gradient of the input, that of the weights, or both. `up` is the gradient of the output (null
+// where there is none, and before shards of the head, where it is in gradients.norm), `down` that of the
+// input (null at the first stage), `sum` the accumulated weight gradient (unused without the
 // weight part). `gradients` passes from the input part to the weight part; if it has room for one block
 // only, both parts must run together.
 template <class Scalar>
@@ -166,6 +172,22 @@ void stage_backward(stage_shape const& shape, backward_parts parts,
                     std::span<token const> targets, Scalar const* up, Scalar* down,
                     stage_parameters<Scalar> const& sum, Scalar loss_scale = 1,
                     stage_balance const& balance = {}) {
+  auto const add_to_stream = [&](Scalar const* from) {
+    for (std::size_t i = 0; i < stash.stream.size(); ++i) stash.stream.data[i] += from[i];
+  };
+  if (parts.input && shape.predicts()) {
+    weights.prediction[0].backward_input(shape.model, weights.head, stash.prediction[0],
+                                         gradients.prediction[0], stash.scratch, targets,
+                                         loss_scale * static_cast<Scalar>(shape.model.prediction)
+                                             / (static_cast<Scalar>(shape.predicted_tokens())
+                                                * static_cast<Scalar>(shape.model.data_ranks)));
+    if (shape.is_prediction())
+      std::copy_n(stash.prediction[0].stream.data, stash.prediction[0].stream.size(), down);
+  }
+  // Before that of the head, as where it has a stage of its own.
+  if (parts.weight && shape.predicts())
+    sum.prediction[0].backward_weight(sum.head, stash.prediction[0], gradients.prediction[0], targets);
+  if (shape.is_prediction()) return;
   std::size_t const size = stash.stream.size();
   auto const experts = static_cast<std::size_t>(shape.model.experts);
   if (parts.input) {
@@ -181,21 +203,14 @@ void stage_backward(stage_shape const& shape, backward_parts parts,
     if (shape.has_norm()) {
       std::fill_n(stash.stream.data, size, Scalar{});
       weights.norm.backward_input(stash.norm, gradients.norm, stash.stream, stash.scratch.row.data);
-      if (shape.predicts())
-        weights.prediction[0].backward_input(shape.model, weights.head, stash.prediction[0],
-                                             gradients.prediction[0], stash.scratch, targets,
-                                             loss_scale * static_cast<Scalar>(shape.model.prediction)
-                                                 / (static_cast<Scalar>(shape.predicted_tokens())
-                                                    * static_cast<Scalar>(shape.model.data_ranks)),
-                                             stash.stream);
+      if (shape.predicts()) add_to_stream(stash.prediction[0].stream.data);
+      if (up != nullptr) add_to_stream(up);
     } else {
       std::copy_n(up, size, stash.stream.data);
     }
   }
   if (parts.weight && shape.last) sum.head.backward_weight(stash.norm.output, gradients.head);
   if (parts.weight && shape.has_norm()) sum.norm.backward_weight(stash.norm, gradients.norm);
-  if (parts.weight && shape.predicts())
-    sum.prediction[0].backward_weight(sum.head, stash.prediction[0], gradients.prediction[0], targets);
   for (int i = shape.blocks - 1; i >= 0; --i) {
     auto const kept = stash.blocks[i];
     auto const made = gradients.blocks[gradients.blocks.size() == shape.blocks ? i : 0];

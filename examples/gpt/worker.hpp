@@ -104,7 +104,7 @@ class worker : public shard_worker<Scalar> {
       std::copy_n(input, at(f.what.stage).on(f.what.micro_batch).input_size, data(f.checkpoint));
     }
     if (shape.is_shard()) return this->run_shard_forward(f, input);
-    stage_losses const losses = run_forward(f, input, shape.last ? nullptr : data(f.outputs[0]));
+    stage_losses const losses = run_forward(f, input, shape.has_output() ? data(f.outputs[0]) : nullptr);
     if (!loads_.empty()) count(f.stash, f.what.stage, loads_of(f.what.micro_batch));
     if (shape.last) losses_[static_cast<std::size_t>(f.what.micro_batch)] = losses.next;
     if (shape.predicts())
@@ -165,7 +165,6 @@ class worker : public shard_worker<Scalar> {
   using shard_worker<Scalar>::losses_;
   using shard_worker<Scalar>::loss_scale_;
   using shard_worker<Scalar>::tokens;
-  using shard_worker<Scalar>::tied_matrix;
   using shard_worker<Scalar>::weights_for;
 
   std::size_t blocks() const { return static_cast<std::size_t>(this->shape().blocks); }
@@ -211,11 +210,12 @@ class worker : public shard_worker<Scalar> {
   void run_backward(ashlar::frame const& f, backward_parts parts, stage_stash<Scalar> const& stash,
                     stage_gradients<Scalar> const& gradients) {
     sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
-    bool const up = parts.input && !s.shape.last;
+    bool const up = parts.input && s.shape.has_output() && !s.shape.feeds_shards;
     bool const down = parts.input && !s.shape.first;
     if (parts.input && s.shape.feeds_shards) this->join_shards(f, gradients.norm);
-    matrix<Scalar> const tied =
-        f.shared_gradients.empty() ? matrix<Scalar>() : tied_matrix(data(f.shared_gradients[0]));
+    tied_ends<Scalar> const tied = f.shared_gradients.empty()
+                                       ? tied_ends<Scalar>()
+                                       : this->tied_ends_at(data(f.shared_gradients[0]));
     stage_backward<Scalar>(s.shape, parts, weights_for(f), stash, gradients,
                            tokens(batch_.inputs, f.what.micro_batch),
                            tokens(batch_.targets, f.what.micro_batch), up ? data(f.inputs[0]) : nullptr,

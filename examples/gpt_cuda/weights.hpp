@@ -37,7 +37,7 @@ struct stage_weights {
  private:
   static layout laid_out(gpt::stage_shape const& shape, float const* floats, float const* tied) {
     gpt::carver<float const> from(floats);
-    return {from, shape, {tied, gpt::vocabulary, shape.model.width, shape.model.width}};
+    return {from, shape, {{tied, gpt::vocabulary, shape.model.width, shape.model.width}}};
   }
 };
 
@@ -45,7 +45,7 @@ struct stage_weights {
 inline gpt::stage_parameters<float> gradients_at(gpt::stage_shape const& shape, float* own,
                                                  float* tied) {
   gpt::carver<float> from(own);
-  return {from, shape, {tied, gpt::vocabulary, shape.model.width, shape.model.width}};
+  return {from, shape, {{tied, gpt::vocabulary, shape.model.width, shape.model.width}}};
 }
 
 }  // namespace gpt_cuda

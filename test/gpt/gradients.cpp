@@ -102,6 +102,9 @@ TEST_CASE("gradients agree with finite differences") {
   SUBCASE("three stages with a prediction layer") {
     check_gradients(gpt_test::predicting(gpt_test::tiny(3)));
   }
+  SUBCASE("three stages, the last of the prediction layer alone") {
+    check_gradients(gpt_test::predicting_apart(gpt_test::tiny(3)));
+  }
   SUBCASE("no blocks but that of the prediction layer") {
     check_gradients(gpt_test::predicting(gpt_test::tiny(2, 0)));
   }

@@ -16,6 +16,7 @@
 #include <vector>
 
 using gpt_test::predicting;
+using gpt_test::predicting_apart;
 using gpt_test::tensors;
 using gpt_test::tiny;
 using gpt_test::which;
@@ -27,7 +28,11 @@ TEST_CASE_TEMPLATE("a prediction layer's bits do not depend on how the model is 
   for (int const stages : {1, 2, 3})
     for (auto const backward : {fused, split})
       for (auto const memory : {gpt::memory_form::keep, gpt::memory_form::recompute})
-        CHECK(gpt_test::outcome_of<Scalar>(predicting(tiny(stages)), backward, memory) == expected);
+        for (bool const apart : {false, true}) {
+          if (apart && stages == 1) continue;
+          gpt::config const shape = apart ? predicting_apart(tiny(stages)) : predicting(tiny(stages));
+          CHECK(gpt_test::outcome_of<Scalar>(shape, backward, memory) == expected);
+        }
   // It is a model of its own: the trunk learns for both losses.
   auto const alone = gpt_test::outcome_of<Scalar>(gpt_test::tied(tiny(1)));
   CHECK(alone.losses == expected.losses);
@@ -46,32 +51,69 @@ TEST_CASE(
   for (kind const& r :
        {kind{"1f1b", 1, ashlar::sharding_level::none}, kind{"zb-h1", 1, ashlar::sharding_level::none},
         kind{"v-half", 1, ashlar::sharding_level::none},
-        kind{"1f1b", 2, ashlar::sharding_level::full}}) {
-    CAPTURE(r.name);
-    ashlar::schedule const s =
-        ashlar::catalog::find(r.name)->make({ashlar::devices{2}, ashlar::micro_batches{4}});
-    ashlar::program const p = lower(
-        s,
-        {.data_ranks = r.ranks, .sharding = r.level, .shared_parameters = {{0, s.stage_count() - 1}}});
-    gpt::config shape = predicting(tiny(s.stage_count()));
-    shape.micro_batches = 4;
-    shape.data_ranks = r.ranks;
-    std::vector<std::unique_ptr<gpt::worker<float>>> all;
-    std::vector<gpt::worker<float>*> run, alone;
-    for (int rank = 0; rank < r.ranks; ++rank)
-      for (auto const workers : {&run, &alone}) {
-        all.push_back(std::make_unique<gpt::worker<float>>(shape, 3, gpt::site_in(p, rank)));
-        all.back()->set_batch(gpt_test::batch_for(shape, static_cast<std::uint64_t>(rank)));
-        workers->push_back(all.back().get());
+        kind{"chimera", 1, ashlar::sharding_level::none}, kind{"1f1b", 2, ashlar::sharding_level::full}})
+    for (bool const apart : {false, true}) {
+      CAPTURE(r.name);
+      CAPTURE(apart);
+      ashlar::schedule const s =
+          ashlar::catalog::find(r.name)->make({ashlar::devices{4}, ashlar::micro_batches{4}});
+      gpt::config shape = tiny(s.stage_count());
+      shape = apart ? predicting_apart(shape) : predicting(shape);
+      shape.micro_batches = 4;
+      shape.data_ranks = r.ranks;
+      ashlar::program const p = lower(
+          s,
+          {.data_ranks = r.ranks, .sharding = r.level, .shared_parameters = {gpt::tied_stages(shape)}});
+      std::vector<std::unique_ptr<gpt::worker<float>>> all;
+      std::vector<gpt::worker<float>*> run, alone;
+      for (int rank = 0; rank < r.ranks; ++rank)
+        for (auto const workers : {&run, &alone}) {
+          all.push_back(std::make_unique<gpt::worker<float>>(shape, 3, gpt::site_in(p, rank)));
+          all.back()->set_batch(gpt_test::batch_for(shape, static_cast<std::uint64_t>(rank)));
+          workers->push_back(all.back().get());
+        }
+      ashlar::host::runtime(p, run).run();
+      ashlar::sequential(p, alone).run();
+      for (std::size_t rank = 0; rank < run.size(); ++rank) {
+        CHECK(std::ranges::equal(run[rank]->prediction_losses(), alone[rank]->prediction_losses()));
+        CHECK(std::ranges::equal(run[rank]->losses(), alone[rank]->losses()));
+        CHECK(tensors(*run[rank], which::gradient) == tensors(*alone[rank], which::gradient));
+        CHECK(run[rank]->copies_agree());
       }
-    ashlar::host::runtime(p, run).run();
-    ashlar::sequential(p, alone).run();
-    for (std::size_t rank = 0; rank < run.size(); ++rank) {
-      CHECK(std::ranges::equal(run[rank]->prediction_losses(), alone[rank]->prediction_losses()));
-      CHECK(std::ranges::equal(run[rank]->losses(), alone[rank]->losses()));
-      CHECK(tensors(*run[rank], which::gradient) == tensors(*alone[rank], which::gradient));
     }
-  }
+}
+
+TEST_CASE("a prediction layer in a stage of its own takes memory from the last device, as sizes say") {
+  gpt::config whole = predicting(tiny(4, 12)), apart = predicting_apart(tiny(4, 12));
+  whole.micro_batches = apart.micro_batches = 8;
+  auto const lowered = [](gpt::config const& shape) {
+    return lower(ashlar::catalog::find("1f1b")->make({ashlar::devices{4}, ashlar::micro_batches{8}}),
+                 {.shared_parameters = {gpt::tied_stages(shape)}});
+  };
+  using enum ashlar::slot_kind;
+  gpt::worker<float> const a(whole, 1), b(apart, 1), plain(gpt_test::tied(tiny(4, 12)), 1);
+  CHECK(a.parameters() == b.parameters());
+  // Without the trunk's last stage: three blocks and the norm; the head's bias is among what is tied.
+  std::size_t const bias = 256, layer = b.elements(3);
+  CHECK(a.elements(3) - layer == plain.elements(3) - bias);
+  CHECK(a.elements(4) == plain.elements(4) + bias);
+  CHECK(b.elements(2) - b.elements(1) == a.elements(3) - layer - a.elements(2));
+  // What the stage of the head keeps is that of a model without such a layer.
+  gpt::worker<float> const three(gpt_test::tied(tiny(3, 12)), 1);
+  for (auto const kind : {stash, weight_stash, activation, gradient, checkpoint})
+    CHECK(b.bytes(kind, 2) == three.bytes(kind, 2));
+
+  ashlar::program const before = lowered(whole), after = lowered(apart);
+  REQUIRE(check(before).ok());
+  REQUIRE(check(after).ok());
+  CHECK(after.groups.holders(4).size() == 3);
+  std::size_t const parameters = (a.elements(3) - layer) * sizeof(float),
+                    kept = a.bytes(stash, 3) - b.bytes(stash, 3),
+                    left = a.bytes(weight_stash, 3) - b.bytes(weight_stash, 3);
+  CHECK(kept > 3 * (a.bytes(stash, 1) - plain.bytes(stash, 1)) + gpt::vocabulary * sizeof(float));
+  // Weights, their gradient twice, two moments; one micro-batch at a time, in two backward passes.
+  CHECK(gpt_test::bytes_of_devices(whole, before)[3] - gpt_test::bytes_of_devices(apart, after)[3]
+        == 5 * parameters + kept + left);
 }
 
 TEST_CASE("a prediction layer learns") {
@@ -92,9 +134,12 @@ TEST_CASE("a prediction layer learns") {
 TEST_CASE("a prediction layer needs what it reads") {
   gpt::config const right = predicting(tiny(2));
   CHECK_NOTHROW(require_valid(right));
+  CHECK_NOTHROW(require_valid(predicting_apart(tiny(2))));
   for (auto const change :
        {+[](gpt::config& c) { c.tied = false; }, +[](gpt::config& c) { c.context = 1; },
-        +[](gpt::config& c) { c.experts = c.chosen = 2; }}) {
+        +[](gpt::config& c) { c.experts = c.chosen = 2; },
+        +[](gpt::config& c) { c.prediction_stage = true, c.stages = 1; },
+        +[](gpt::config& c) { c.prediction_stage = true, c.predicts = false; }}) {
     gpt::config wrong = right;
     change(wrong);
     CHECK_THROWS_AS(require_valid(wrong), std::invalid_argument);

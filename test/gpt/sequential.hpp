@@ -100,7 +100,7 @@ class sequential {
     f.inputs = {&input, last ? 0U : 1U};
     f.outputs = {&output, stage > 0 ? 1U : 0U};
     ashlar::port const tied{tied_.span(), worker_->shape().stages};
-    bool const is_tied = worker_->shape().tied && (stage == 0 || last);
+    bool const is_tied = shape_of(worker_->shape(), stage).is_tied();
     f.shared_gradients = {&tied, is_tied ? 1U : 0U};
     if (form == backward_form::fused) {
       f.what.kind = ashlar::pass_kind::backward;
@@ -120,7 +120,7 @@ class sequential {
   } queue_;  // passes return when they are done
   worker<Scalar>* worker_;
   std::vector<slots> stages_;
-  array<std::byte> tied_;  // the gradient of what the first and the last stage have in common
+  array<std::byte> tied_;  // the gradient of what is tied
 };
 
 }  // namespace gpt

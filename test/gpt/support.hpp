@@ -5,6 +5,8 @@
 #include "gpt/config.hpp"
 #include "gpt/worker.hpp"
 #include "sequential.hpp"
+#include <ashlar/program/program.hpp>
+#include <ashlar/program/slot_sizes.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -46,6 +48,13 @@ inline gpt::config tied(gpt::config shape) {
 inline gpt::config predicting(gpt::config shape) {
   shape.tied = shape.predicts = true;
   shape.prediction = 0.7;
+  return shape;
+}
+
+// With that layer in a stage of its own.
+inline gpt::config predicting_apart(gpt::config shape) {
+  shape = predicting(shape);
+  shape.prediction_stage = true;
   return shape;
 }
 
@@ -101,6 +110,22 @@ outcome<Scalar> outcome_of(gpt::config const& shape,
   w.set_batch(batch_for(shape));
   gpt::sequential<Scalar>(w).step(backward, memory);
   return {{w.losses().begin(), w.losses().end()}, tensors(w, which::gradient)};
+}
+
+// Of each device: its slots, and weights, gradients and two moments of its stages.
+inline std::vector<std::size_t> bytes_of_devices(gpt::config const& shape, ashlar::program const& p) {
+  gpt::worker<float> const w(shape, 1);
+  std::vector<std::size_t> all;
+  for (int d = 0; d < p.device_count(); ++d) {
+    std::size_t bytes = 0;
+    for (std::int64_t const slot :
+         ashlar::slot_sizes(p.view(), d, [&](ashlar::value_key key) { return w.layout(key).bytes; }))
+      bytes += static_cast<std::size_t>(slot);
+    for (int g = 0; g < p.groups.count(); ++g)
+      if (p.groups.member_of(g, d) >= 0) bytes += 4 * w.elements(g) * sizeof(float);
+    all.push_back(bytes);
+  }
+  return all;
 }
 
 }  // namespace gpt_test

@@ -216,26 +216,6 @@ TEST_CASE("where the numbers of a head in shards stop being finite is found, too
     }
 }
 
-namespace {
-
-// Of each device: its slots, and weights, gradients and two moments of its stages.
-std::vector<std::size_t> bytes_of_devices(gpt::config const& shape, ashlar::program const& p) {
-  gpt::worker<float> const w(shape, 1);
-  std::vector<std::size_t> all;
-  for (int d = 0; d < p.device_count(); ++d) {
-    std::size_t bytes = 0;
-    for (std::int64_t const slot :
-         ashlar::slot_sizes(p.view(), d, [&](ashlar::value_key key) { return w.layout(key).bytes; }))
-      bytes += static_cast<std::size_t>(slot);
-    for (int g = 0; g < p.groups.count(); ++g)
-      if (p.groups.member_of(g, d) >= 0) bytes += 4 * w.elements(g) * sizeof(float);
-    all.push_back(bytes);
-  }
-  return all;
-}
-
-}  // namespace
-
 // Where parameters outweigh what micro-batches keep: in flight are up to two more of these.
 TEST_CASE("the last device needs less memory with a head in shards") {
   gpt::config const whole{.blocks = 4,
@@ -246,8 +226,8 @@ TEST_CASE("the last device needs less memory with a head in shards") {
                           .micro_batches = 8,
                           .stages = 4};
   std::size_t const one_f_one_b =
-      bytes_of_devices(whole, ashlar::lower(ashlar::catalog::find("1f1b")->make(
-                                  {ashlar::devices{4}, ashlar::micro_batches{8}})))[3];
+      gpt_test::bytes_of_devices(whole, ashlar::lower(ashlar::catalog::find("1f1b")->make(
+                                            {ashlar::devices{4}, ashlar::micro_batches{8}})))[3];
   std::size_t const head = gpt::vocabulary * (16 + 1), kept = 4 * sizeof(float);
   for (auto const gradients : {late, early}) {
     gpt::config const divided = in_shards(whole, 4, gradients);
@@ -260,7 +240,7 @@ TEST_CASE("the last device needs less memory with a head in shards") {
     gpt::worker<float> const c(both, 1);
     CHECK(b.elements(0) - c.elements(4) == gpt::vocabulary * 16);
     for (int shard = 0; shard < 4; ++shard) CHECK(c.elements(shard) == gpt::vocabulary * 16 / 4);
-    std::size_t const vocabulary = bytes_of_devices(divided, vocabulary_program(divided))[3];
+    std::size_t const vocabulary = gpt_test::bytes_of_devices(divided, vocabulary_program(divided))[3];
     MESSAGE("bytes of the last device: ", one_f_one_b, ", in shards ", vocabulary);
     CHECK(vocabulary < one_f_one_b - head * kept / 2);
   }

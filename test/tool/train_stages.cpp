@@ -51,6 +51,51 @@ TEST_CASE("train: stages in another order than the layers of a GPT are refused")
   all_refused({{"train --steps 1 --schedule " + file + tiny + corpus(), "not a chain"}});
 }
 
+TEST_CASE("train has a prediction layer in a stage of its own, and moves it there and back") {
+  std::string const line = "train --verify --tie-embeddings --prediction-layer" + tiny + corpus();
+  std::string const apart = line + " --prediction-stage";
+  for (char const* how :
+       {" --schedule 1f1b -p 3 -m 4", " --schedule v-half -p 2 -m 4 --adapt 1",
+        " --schedule chimera -p 2 -m 2", " --schedule interleaved-zb -p 2 -m 4 --window 3",
+        " --schedule zb-h1 -p 3 -m 3 --data-ranks 2 --sharding full --prediction-weight 0.5",
+        " --schedule 1f1b-recompute -p 3 -m 2 --offload 50 --optimizer-step after-norm",
+        " --schedule eager-1f1b -p 2 -m 3 --loss-scale 1024 --precision double"}) {
+    tool_result const r = run_tool(apart + " --steps 2" + how);
+    CAPTURE(how);
+    CAPTURE(r.err);
+    CHECK(r.code == 0);
+    CHECK(contains(r.out, "bitwise equal to the sequential model's"));
+    CHECK(contains(r.out, "prediction layer: loss "));
+  }
+  // On one device both arrangements add up in the same order.
+  std::string const whole = fresh_folder("with_head"), own = fresh_folder("alone");
+  std::string const back = fresh_folder("back"), here = " --steps 4 --save-every 2 -p 1 -m 4 --save ";
+  CHECK(run_tool(line + " --schedule 1f1b" + here + whole).code == 0);
+  CHECK(run_tool(apart + " --schedule depth-first -v 3" + here + own).code == 0);
+  CHECK(learned_after(own, 4) == learned_after(whole, 4));
+  for (bool const moves_in : {true, false}) {
+    tool_result const on =
+        run_tool((moves_in ? line + " --schedule 1f1b" : apart + " --schedule depth-first -v 2") + here
+                 + back + " --resume " + checkpoint_path(moves_in ? own : whole, 2));
+    INFO(on.err);
+    CHECK(on.code == 0);
+    CHECK(contains(on.out, "resumed after 2 steps"));
+    CHECK(learned_after(back, 4) == learned_after(whole, 4));
+    fresh_folder("back");
+  }
+  CHECK(run_tool(apart + " --schedule zb-h1 -p 3 -m 4 --steps 5 --resume " + whole).code == 0);
+  all_refused(
+      {{apart + " --schedule 1f1b -p 1",
+        "the model needs at least 2 stages, the last for its prediction layer, not 1"},
+       {"train --tie-embeddings --prediction-stage" + tiny + corpus(),
+        "--prediction-stage has no effect without --prediction-layer"},
+       {"train --prediction-layer --prediction-stage" + tiny + corpus(), "it needs the two tied"},
+       {apart + " --experts 2", "a prediction layer has no experts"},
+       {apart + " --schedule vocab-2", "cannot be tied to a head"},
+       {apart + " --schedule 1f1b --input-shards", "cannot be tied to a head"},
+       {apart + " --backend cuda", "--prediction-layer is for --backend host and mpi"}});
+}
+
 TEST_CASE("train has a prediction layer in the last stage, bit by bit, and its checkpoints do") {
   std::string const folder = fresh_folder("predicting");
   std::string const line = "train --verify --tie-embeddings --prediction-layer" + tiny + corpus();

@@ -59,7 +59,7 @@ adaptation adapted(training const& t, ashlar::simulation_options const& machine,
   ashlar::schedule found =
       improve({now}, ashlar::chunk_activations(std::move(held)),
               {.passes = dispatched_passes, .seed = 1, .aim = ashlar::objective::makespan});
-  ashlar::program program = program_of(*t.options, found);
+  ashlar::program program = program_of(*t.options, found, t.shape);
   ashlar::tick const after = ashlar::time_program(program, machine).makespan;
   if (after >= a.before) {
     a.why = "no order of its passes was found that takes less";

@@ -77,7 +77,7 @@ class profile_session {
     }
     if (!fused) return false;
     t_.schedule = squeeze(split_backward(std::move(t_.schedule)));
-    t_.program = program_of(*t_.options, t_.schedule);
+    t_.program = program_of(*t_.options, t_.schedule, t_.shape);
     all_.adopt();
     return true;
   }

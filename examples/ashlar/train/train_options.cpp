@@ -31,6 +31,8 @@ void add_training_options(CLI::App& command, train_options& o) {
   command.add_flag("--prediction-layer", o.model.predicts,
                    "let the last stage also predict the token after the next one, from its stream and "
                    "the next token; needs --tie-embeddings");
+  command.add_flag("--prediction-stage", o.model.prediction_stage,
+                   "give that layer the last stage for itself: the stage before has the model's head");
   number("--prediction-weight", o.model.prediction, 0.0, 1e3, "weight of the loss of that");
   add_offload_option(command, o.host);
   add_word(command, "--offload-folder", o.offload_folder,

@@ -57,6 +57,7 @@ void require_backend_options(train_options const& o) {
                              {"--offload-folder", o.host.percent > 0, "without --offload"},
                              {"--offload-folder", o.backend == "host", "without --backend host"},
                              {"--prediction-weight", o.model.predicts, "without --prediction-layer"},
+                             {"--prediction-stage", o.model.predicts, "without --prediction-layer"},
                              {"--balance", experts, "without --experts"},
                              {"--balance-weight", experts, "without --experts"},
                              {"--loads", experts, "without --experts"},

@@ -82,6 +82,14 @@ gpt::config shape_of(train_options const& o, ashlar::schedule const& schedule) {
   return shape;
 }
 
+// What is tied lies on the devices of all stages that use it.
+ashlar::lower_options lowering_for(train_options const& o, gpt::config const& shape,
+                                   ashlar::stage_graph const& graph) {
+  ashlar::lower_options lowering = lowering_of(o.lowering, graph);
+  if (shape.tied) lowering.shared_parameters = {gpt::tied_stages(shape)};
+  return lowering;
+}
+
 checkpoint_identity identity_of(train_options const& o, gpt::config const& shape,
                                 gpt::corpus const& text) {
   return {.blocks = shape.blocks,
@@ -135,7 +143,7 @@ training training_of(train_options const& o) {
   if (!o.loads.empty()) loads_to.emplace(o.loads);
   gpt::corpus text = corpus_of(o);
   checkpoint_identity const identity = identity_of(o, shape, text);
-  ashlar::program program = program_of(o, schedule);
+  ashlar::program program = program_of(o, schedule, shape);
   return {&o,
           std::move(schedule),
           shape,
@@ -156,8 +164,9 @@ std::optional<checkpoint> resumed_of(training const& t) {
   return resumed;
 }
 
-ashlar::program program_of(train_options const& o, ashlar::schedule const& schedule) {
-  ashlar::lower_options lowering = lowering_of(o.lowering, schedule.graph);
+ashlar::program program_of(train_options const& o, ashlar::schedule const& schedule,
+                           gpt::config const& shape) {
+  ashlar::lower_options lowering = lowering_for(o, shape, schedule.graph);
   must_have_effect(*o.shape.command, effects_on(lowering, schedule, o.shape.name));
   // On GPUs all of a step is one graph; require_backend_options() refuses another end of it.
   if (o.backend == "cuda") lowering.step = ashlar::optimizer_step::after_norm;
@@ -166,7 +175,7 @@ ashlar::program program_of(train_options const& o, ashlar::schedule const& sched
 }
 
 ashlar::program passes_of(training const& t) {
-  ashlar::lower_options lowering = lowering_of(t.options->lowering, t.schedule.graph);
+  ashlar::lower_options lowering = lowering_for(*t.options, t.shape, t.schedule.graph);
   lowering.step = ashlar::optimizer_step::none;
   return lower(t.schedule, lowering);
 }

@@ -47,7 +47,8 @@ training training_of(train_options const& options);
 std::optional<checkpoint> resumed_of(training const& t);
 
 // A schedule's program for the training's backend.
-ashlar::program program_of(train_options const& options, ashlar::schedule const& schedule);
+ashlar::program program_of(train_options const& options, ashlar::schedule const& schedule,
+                           gpt::config const& shape);
 // Its passes and reductions, without the optimizer's step that it may end with.
 ashlar::program passes_of(training const& t);
 
