@@ -8,6 +8,7 @@
 #include <ashlar/simulate/machine.hpp>
 #include <ashlar/simulate/memory.hpp>
 #include <ashlar/simulate/options.hpp>
+#include <ashlar/simulate/part_timeline.hpp>
 #include <ashlar/simulate/simulate.hpp>
 #include <ashlar/simulate/slack.hpp>
 #include <ashlar/simulate/timeline.hpp>

@@ -6,6 +6,7 @@
 #include <ashlar/core/part_costs.hpp>
 #include <ashlar/plan/parts/deal_samples.hpp>
 #include <ashlar/search/micro_batch_order.hpp>
+#include <ashlar/simulate/part_timeline.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -56,6 +57,14 @@ inline void of_micro_batches(dice& d) {
   part_costs parts{.stages = {}, .how = any_of<braiding>(d, 2)};
   for (int n = d.between(0, 3); n > 0; --n) parts.stages.push_back({some_parts(d), some_parts(d)});
   knock([&] { costs_of(parts); });
+  schedule braided = some_entry(d).make({devices{2}, micro_batches{4}});
+  for (int changes = d.between(0, 2); changes > 0; --changes) change(d, braided);
+  knock([&] {
+    part_timeline const t = time_parts(braided, parts);
+    for (device_parts const& own : t.devices)
+      demand(own.computing >= 0 && own.computing <= t.makespan && own.exchanging >= 0
+             && own.exchanging <= t.makespan);
+  });
 }
 
 }  // namespace doors

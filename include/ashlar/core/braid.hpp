@@ -18,82 +18,168 @@ namespace ashlar {
 //                    with delay_wgrad_compute
 enum class braiding : unsigned char { best, in_turn, in_turn_delayed };
 
-// The least time in which both passes end that start together. Each runs its parts in order, and a part
+// How far a pass is: from when on its next part may run, and when the last of those that have run ends.
+struct pass_progress {
+  tick ready = 0;
+  tick end = 0;
+};
+
+// What computes and what exchanges, and when each is free for its next part.
+struct device_resources {
+  tick free[2] = {0, 0};  // by part_resource
+
+  // Runs the next part of a pass as early as can be, for so many ticks, and says when it starts. Without
+  // time it needs no resource. `delays_weights`: what follows a part of weights does not wait for it.
+  constexpr tick run(pass_part const& part, tick duration, bool delays_weights, pass_progress& of) {
+    if (duration <= 0) return of.ready;
+    tick& resource = free[static_cast<int>(part.on)];
+    tick const start = max_of(resource, of.ready);
+    resource = saturating_sum(start, duration);
+    if (!delays_weights || !part.of_weights) of.ready = resource;
+    of.end = max_of(of.end, resource);
+    return start;
+  }
+};
+
+// Of each part of a pair, in the order in which they run, whether it is the second pass's. Those of a
+// pass keep their order, so this says all.
+using braid_order = std::vector<char>;
+
+// The shortest alternation, and its time.
+struct shortest_braid {
+  tick time = 0;
+  braid_order order = {};
+};
+
+// The order in which both passes end first that start together. Each runs its parts in order, and a part
 // that takes time has its resource for itself. O(a b (a + b)) for a and b parts. Akers, A graphical
 // approach to production scheduling problems (1956): a point of the plane is how far both are. Both go
 // on, a diagonal, until they want one resource; then one or the other goes first, which leads to two
 // corners.
-constexpr tick best_braid(std::vector<pass_part> const& first, std::vector<pass_part> const& second) {
+constexpr shortest_braid find_shortest_braid(std::vector<pass_part> const& first,
+                                             std::vector<pass_part> const& second) {
   struct chain {
-    std::vector<pass_part> parts;  // that take time
-    std::vector<tick> begin;       // of each, and the end of all, if nothing waits
+    std::vector<pass_part> parts;       // that take time
+    std::vector<tick> begin;            // of each, and the end of all, if nothing waits
+    std::vector<std::size_t> numbered;  // how many parts there are up to it, with those of no time
 
     constexpr explicit chain(std::vector<pass_part> const& all) : begin(1, 0) {
-      for (pass_part const& part : all) {
-        if (part.duration <= 0) continue;
-        parts.push_back(part);
-        begin.push_back(saturating_sum(begin.back(), part.duration));
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (all[i].duration <= 0) continue;
+        parts.push_back(all[i]);
+        begin.push_back(saturating_sum(begin.back(), all[i].duration));
+        numbered.push_back(i + 1);
       }
     }
     // From the begin of a part to that of another.
     constexpr tick between(std::size_t from, std::size_t to) const { return begin[to] - begin[from]; }
   };
+  struct point {
+    std::size_t i = 0, j = 0;  // parts of each that have ended
+  };
   chain const a(first), b(second);
   std::size_t const rows = a.parts.size(), columns = b.parts.size(), width = columns + 1;
-  constexpr tick never = -1;
-  std::vector<tick> reached((rows + 1) * width, never);
-  reached[0] = 0;
-  tick best = never;
-  auto const lower = [](tick& known, tick time) {
-    if (known == never || time < known) known = time;
+  // What both run from here, on the diagonal, and where that ends.
+  auto const go_on = [&](point from, auto ended) {
+    point at = from;
+    while (at.i < rows && at.j < columns && a.parts[at.i].on != b.parts[at.j].on) {
+      tick const left = a.between(from.i, at.i + 1) - b.between(from.j, at.j + 1);
+      if (left <= 0) ended(0, a.numbered[at.i++]);
+      if (left >= 0) ended(1, b.numbered[at.j++]);
+    }
+    return at;
+  };
+  struct corner {
+    tick reached = -1;
+    point before = {};
+  };
+  std::vector<corner> corners((rows + 1) * width);
+  corners[0].reached = 0;
+  corner best;  // the end, where one has ended and nothing is in the way of the other
+  auto const lower = [](corner& known, tick time, point before) {
+    if (known.reached < 0 || time < known.reached) known = {time, before};
   };
   for (std::size_t i = 0; i <= rows; ++i)
     for (std::size_t j = 0; j <= columns; ++j) {
-      tick const now = reached[i * width + j];
-      if (now == never) continue;
-      std::size_t k = i, l = j;  // what both run, on the diagonal from here
-      while (k < rows && l < columns && a.parts[k].on != b.parts[l].on) {
-        tick const left = a.between(i, k + 1) - b.between(j, l + 1);
-        k += left <= 0 ? 1 : 0;
-        l += left >= 0 ? 1 : 0;
-      }
+      tick const now = corners[i * width + j].reached;
+      if (now < 0) continue;
+      auto const [k, l] = go_on({i, j}, [](char, std::size_t) {});
       if (k == rows || l == columns) {
-        lower(best, saturating_sum(now, max_of(a.between(i, rows), b.between(j, columns))));
+        lower(best, saturating_sum(now, max_of(a.between(i, rows), b.between(j, columns))), {i, j});
         continue;
       }
-      lower(reached[k * width + l + 1], now + max_of(a.between(i, k), b.between(j, l + 1)));
-      lower(reached[(k + 1) * width + l], now + max_of(a.between(i, k + 1), b.between(j, l)));
+      lower(corners[k * width + l + 1], now + max_of(a.between(i, k), b.between(j, l + 1)), {i, j});
+      lower(corners[(k + 1) * width + l], now + max_of(a.between(i, k + 1), b.between(j, l)), {i, j});
     }
-  return best;
+  std::vector<point> path(1, best.before);
+  while (path.back().i != 0 || path.back().j != 0)
+    path.push_back(corners[path.back().i * width + path.back().j].before);
+  shortest_braid made{best.reached};
+  std::size_t count[2] = {0, 0};
+  auto const add = [&](char which, std::size_t up_to) {
+    for (; count[static_cast<int>(which)] < up_to; ++count[static_cast<int>(which)])
+      made.order.push_back(which);
+  };
+  for (std::size_t n = path.size(); n-- > 0;) {
+    point const at = go_on(path[n], add);
+    if (n == 0) continue;
+    point const next = path[n - 1];
+    if (next.i > at.i) add(0, a.numbered[at.i]);
+    if (next.j > at.j) add(1, b.numbered[at.j]);
+  }
+  add(0, first.size());
+  add(1, second.size());
+  return made;
 }
 
-// The time in which both end if their runs take turns, the backward's first. A run ends where the
+// The time of that order.
+constexpr tick best_braid(std::vector<pass_part> const& first, std::vector<pass_part> const& second) {
+  return find_shortest_braid(first, second).time;
+}
+
+// The order in which the runs of both passes take turns, the backward's first. A run ends where the
 // resource changes, and between two parts of weights. Linear.
-constexpr tick braid_in_turn(std::vector<pass_part> const& forward,
-                             std::vector<pass_part> const& backward, bool delays_weights) {
-  tick free[2] = {0, 0}, end = 0;
-  struct chain {
-    std::vector<pass_part> const& parts;
-    std::size_t next = 0;
-    tick done = 0;
-  };
-  chain back{backward}, ahead{forward};
-  auto const take_turn = [&](chain& c, bool delays) {
-    for (bool goes_on = true; goes_on && c.next < c.parts.size();) {
-      pass_part const& part = c.parts[c.next++];
-      tick& resource = free[part.on == part_resource::exchange ? 1 : 0];
-      resource = saturating_sum(max_of(resource, c.done), part.duration);
-      if (!delays || !part.of_weights) c.done = resource;
-      end = max_of(end, resource);
-      goes_on = c.next < c.parts.size() && c.parts[c.next].on == part.on
-                && !(part.of_weights && c.parts[c.next].of_weights);
+constexpr braid_order order_in_turn(std::vector<pass_part> const& forward,
+                                    std::vector<pass_part> const& backward) {
+  braid_order order;
+  std::size_t next[2] = {0, 0};
+  auto const take_turn = [&](std::vector<pass_part> const& parts, char which) {
+    std::size_t& i = next[static_cast<int>(which)];
+    for (bool goes_on = true; goes_on && i < parts.size();) {
+      pass_part const& part = parts[i++];
+      order.push_back(which);
+      goes_on = i < parts.size() && parts[i].on == part.on && !(part.of_weights && parts[i].of_weights);
     }
   };
-  while (back.next < backward.size() || ahead.next < forward.size()) {
-    take_turn(back, delays_weights);
-    take_turn(ahead, false);
+  while (order.size() < forward.size() + backward.size()) {
+    take_turn(backward, 1);
+    take_turn(forward, 0);
   }
-  return end;
+  return order;
+}
+
+// When both have ended, each part run as early as this order allows. Linear.
+constexpr tick braid_in_turn(std::vector<pass_part> const& forward,
+                             std::vector<pass_part> const& backward, bool delays_weights) {
+  device_resources on;
+  pass_progress ahead, back;
+  std::size_t i = 0, j = 0;
+  for (char const is_back : order_in_turn(forward, backward))
+    if (is_back != 0) {
+      pass_part const& part = backward[j++];
+      on.run(part, part.duration, delays_weights, back);
+    } else {
+      pass_part const& part = forward[i++];
+      on.run(part, part.duration, false, ahead);
+    }
+  return max_of(ahead.end, back.end);
+}
+
+// The order in which the parts of a forward and a backward run as a pair.
+constexpr braid_order order_of_pair(std::vector<pass_part> const& forward,
+                                    std::vector<pass_part> const& backward, braiding how) {
+  if (how == braiding::best) return find_shortest_braid(forward, backward).order;
+  return order_in_turn(forward, backward);
 }
 
 // What a forward and a backward take as a pair.

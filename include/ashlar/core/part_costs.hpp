@@ -1,7 +1,9 @@
 // From the parts of passes to what they take, alone and as pairs.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/braid.hpp>
+#include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/pass_costs.hpp>
 #include <ashlar/core/pass_parts.hpp>
 #include <ashlar/core/refuse.hpp>
@@ -19,21 +21,29 @@ struct part_costs {
   friend constexpr bool operator==(part_costs const&, part_costs const&) = default;
 };
 
-// A pass alone takes the sum of its parts, a forward and a backward (fused, input or weight) of any two
-// stages what their braid takes. Throws violation: rule::tables_agree for no stages,
-// rule::no_duration_is_negative with the pass. O(s^2) braids for s stages that differ.
-constexpr pass_costs costs_of(part_costs const& c) {
-  std::vector<stage_cost> each;
-  for (stage_parts const& s : c.stages) {
-    int const stage = static_cast<int>(each.size());
-    for (pass_kind const kind : {pass_kind::forward, pass_kind::backward})
+// There are stages, one or as many as given (0: as there are), and no part takes less than no time.
+constexpr diagnosis check(part_costs const& c, int stage_count = 0) {
+  auto const count = static_cast<int>(c.stages.size());
+  if (count == 0 || (count != 1 && stage_count != 0 && count != stage_count))
+    return wrong_size(table::stage_costs, count, max_of(stage_count, 1));
+  for (int stage = 0; stage < count; ++stage)
+    for (pass_kind const kind : {pass_kind::forward, pass_kind::backward}) {
+      stage_parts const& s = c.stages[static_cast<std::size_t>(stage)];
       for (pass_part const& part : kind == pass_kind::forward ? s.forward : s.backward)
         if (part.duration < 0)
-          refuse({.broken = rule::no_duration_is_negative,
+          return {.broken = rule::no_duration_is_negative,
                   .first = {.what = {kind, stage, 0}},
-                  .number = part.duration});
-    each.push_back(cost_of(s));
-  }
+                  .number = part.duration};
+    }
+  return {};
+}
+
+// A pass alone takes the sum of its parts, a forward and a backward (fused, input or weight) of any two
+// stages what their braid takes. Throws violation{check(c)}. O(s^2) braids for s stages that differ.
+constexpr pass_costs costs_of(part_costs const& c) {
+  if (diagnosis const d = check(c); !d.ok()) refuse(d);
+  std::vector<stage_cost> each;
+  for (stage_parts const& s : c.stages) each.push_back(cost_of(s));
   pass_costs made = static_cast<std::vector<stage_cost>&&>(each);
   std::size_t const count = c.stages.size(), kinds = 3;
   std::vector<std::size_t> like;  // the first stage of the same parts
