@@ -26,13 +26,13 @@ struct pass_progress {
 
 // What computes and what exchanges, and when each is free for its next part.
 struct device_resources {
-  tick free[2] = {0, 0};  // by part_resource
+  tick free[2] = {0, 0};  // for what computes, for what exchanges
 
   // Runs the next part of a pass as early as can be, for so many ticks, and says when it starts. Without
   // time it needs no resource. `delays_weights`: what follows a part of weights does not wait for it.
   constexpr tick run(pass_part const& part, tick duration, bool delays_weights, pass_progress& of) {
     if (duration <= 0) return of.ready;
-    tick& resource = free[static_cast<int>(part.on)];
+    tick& resource = free[part.on == part_resource::exchange ? 1 : 0];
     tick const start = max_of(resource, of.ready);
     resource = saturating_sum(start, duration);
     if (!delays_weights || !part.of_weights) of.ready = resource;
@@ -108,8 +108,10 @@ constexpr shortest_braid find_shortest_braid(std::vector<pass_part> const& first
         lower(best, saturating_sum(now, max_of(a.between(i, rows), b.between(j, columns))), {i, j});
         continue;
       }
-      lower(corners[k * width + l + 1], now + max_of(a.between(i, k), b.between(j, l + 1)), {i, j});
-      lower(corners[(k + 1) * width + l], now + max_of(a.between(i, k + 1), b.between(j, l)), {i, j});
+      tick const second_first = max_of(a.between(i, k), b.between(j, l + 1)),
+                 first_first = max_of(a.between(i, k + 1), b.between(j, l));
+      lower(corners[k * width + l + 1], saturating_sum(now, second_first), {i, j});
+      lower(corners[(k + 1) * width + l], saturating_sum(now, first_first), {i, j});
     }
   std::vector<point> path(1, best.before);
   while (path.back().i != 0 || path.back().j != 0)

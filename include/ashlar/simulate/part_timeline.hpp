@@ -131,7 +131,7 @@ class part_machine {
     tick& begins = nth(own.passes, r.number).start;
     if (begins < 0) begins = start;
     own.parts.push_back({r.number, number, part.on, start, saturating_sum(start, duration)});
-    tick& busy = part.on == part_resource::compute ? own.computing : own.exchanging;
+    tick& busy = part.on == part_resource::exchange ? own.exchanging : own.computing;
     busy = saturating_sum(busy, duration);
   }
 
