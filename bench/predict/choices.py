@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Of layouts that were measured, how much slower the one is that is predicted to be the fastest.
 
-usage: choices.py EVALUATE RUNS.csv MODELS.json CONSTANTS.json [--sweep SWEEP.csv] [--page PAGE.md]
+usage: choices.py EVALUATE RUNS.csv MODELS.json CONSTANTS.json [--sweep SWEEP.csv] [--tool ASHLAR] [--page PAGE.md]
 
 The runs are those of fit.py. Runs of one source, model, release, machine, number of devices, sequence, batch and precision are a question; each
 of its layouts an answer. A question needs two layouts; a rank correlation four.
+
+--tool: also with constants that ASHLAR, `ashlar predict --calibrate`, fits to the runs of the same source's other models.
 
 --sweep: trials of layouts on A100s, as their authors publish them (Hagemann et al. 2023): sweep, model, seq, gpus, act_ckpt, kernel, micro_batch,
 tp, pp, seq_parallel, status and step_s of LLaMA's shapes with a vocabulary of 128,000, and 4 million tokens a batch. Of those with
@@ -15,6 +17,7 @@ import argparse
 import collections
 import csv
 import re
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -73,12 +76,38 @@ def table(rows, said):
     return "\n".join(lines)
 
 
+def calibrated(rows, models, evaluate, constants, tool):
+    """A line for each source of several models: how it chooses for each of them with constants of the others' runs."""
+    lines = ["| source | error of a step, mean | fitted | slower than the fastest, mean | at worst | rank correlation, mean |", "|---|---|---|---|---|---|"]
+    for source in dict.fromkeys(row["source"] for row in rows):
+        ours = [row for row in rows if row["source"] == source]
+        names = list(dict.fromkeys(row["model"] for row in ours))
+        if len(names) < 2 or len(names) > 8:
+            continue
+        tried, said, before = [], [], []
+        for name in names:
+            others, these = ([row for row in ours if (row["model"] == name) == same] for same in (False, True))
+            with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as own:
+                fitted = f"{own}/constants.json"
+                subprocess.run([tool, "predict", "--calibrate", write(others, models, own), "-o", fitted], check=True, capture_output=True)
+                tried += these
+                said += answers(evaluate, write(these, models, folder), fitted)
+                before += answers(evaluate, folder + "/runs.csv", constants)
+        error = [sum(abs(a["step_seconds"] / row["step_s"] - 1) for row, a in zip(tried, each) if "error" not in a) / len(tried) for each in (before, said)]
+        made = table(tried, said).splitlines()
+        if len(made) == 3:
+            cells = made[2].split("|")
+            lines.append(f"| {source} | {100 * error[0]:.1f} % | {100 * error[1]:.1f} % |" + "|".join(cells[4:]))
+    return "\n".join(lines)
+
+
 def main():
     parse = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("evaluate", "runs", "models", "constants"):
         parse.add_argument(name)
     parse.add_argument("--page", type=Path)
     parse.add_argument("--sweep")
+    parse.add_argument("--tool")
     given = parse.parse_args()
     rows, models = read(given.runs, given.models)
     rows = [row for row in rows if has_step(row)]
@@ -86,10 +115,15 @@ def main():
         rows += sweep_rows(given.sweep, models)
     with tempfile.TemporaryDirectory() as folder:
         made = table(rows, answers(given.evaluate, write(rows, models, folder), given.constants))
-    print(made)
+    tables = {"choices": made}
+    if given.tool:
+        tables["calibrated"] = calibrated(rows, models, given.evaluate, given.constants, given.tool)
+    print(*tables.values(), sep="\n\n")
     if given.page:
         text = given.page.read_text()
-        given.page.write_text(re.sub(r"(<!-- choices: [^\n]*-->\n)\|.*?\n(?=\n)", lambda found: found[1] + made + "\n", text, flags=re.S))
+        for mark, lines in tables.items():
+            text = re.sub(rf"(<!-- {mark}: [^\n]*-->\n)\|.*?\n(?=\n)", lambda found: found[1] + lines + "\n", text, flags=re.S)
+        given.page.write_text(text)
 
 
 if __name__ == "__main__":

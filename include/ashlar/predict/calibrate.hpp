@@ -15,9 +15,10 @@ struct calibration {
   std::vector<double> left_out;  // the same by constants that a run had no part in; empty: too few runs
 };
 
-// The shares of products, attention, memory and ports, by least squares of the logarithms of predicted
-// over measured, linear beyond 4 %, and drawn to `start` as the fit of the tool's own constants is to
-// round numbers. Throws unpredictable, also unless each run has measured seconds above zero.
+// The shares of products, attention, memory and links, and of exchanges that nothing hides, by least
+// squares of the logarithms of predicted over measured, linear beyond 4 %, and drawn to `start` as the
+// fit of the tool's own constants is to round numbers. Throws unpredictable, also unless each run has
+// measured seconds above zero.
 calibration calibrate(std::vector<question> const& runs, std::vector<double> const& measured,
                       constants const& start);
 

@@ -34,7 +34,11 @@ inline constexpr std::array free_constants{&constants::products_ampere_16,
                                            &constants::attention_hopper_triton,
                                            &constants::attention_blackwell,
                                            &constants::memory,
-                                           &constants::link_outside};
+                                           &constants::link_outside,
+                                           &constants::link_inside,
+                                           &constants::tensor_exposed,
+                                           &constants::tensor_exposed_tuned,
+                                           &constants::data_exposed};
 inline constexpr std::size_t count = free_constants.size();
 
 using point = std::array<double, count>;
@@ -69,7 +73,7 @@ class fitter {
       for (double part = 1; part > 1e-3 && !is_better; part /= 2) {
         point next = x;
         for (std::size_t i = 0; i < count; ++i)
-          next[i] = min_of(x[i] + part * step[i], std::log(0.95));  // no share is more
+          next[i] = min_of(x[i] + part * step[i], 0.0);  // no share is above 1
         double const found = loss(next, use);
         if (found >= best * (1 - 1e-9)) continue;
         x = next;
