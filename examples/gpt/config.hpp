@@ -20,6 +20,14 @@ struct token_range {
   friend constexpr bool operator==(token_range, token_range) = default;
 };
 
+// Where a prediction layer (prediction.hpp) is. The number of each is that of the stages that it takes
+// from the blocks.
+enum class prediction_place : unsigned char {
+  with_head = 0,    // in the last stage, with the model's head
+  behind_head = 1,  // alone in the last stage; the stage before has the head and hands on its stream
+  beside_head = 2   // alone in the last stage; the stage before is the head alone; both read the trunk
+};
+
 struct config {
   int blocks = 8;          // transformer blocks, n
   int width = 96;          // channels of the residual stream
@@ -37,9 +45,9 @@ struct config {
   int experts = 0;       // in place of each MLP; 0: none
   int chosen = 2;        // of them for each token
   double balance = 0.01;  // weight of the loss that spreads tokens over experts, summed over blocks
-  bool predicts = false;  // whether there is a prediction layer (prediction.hpp), in the last stage
-  bool prediction_stage = false;  // whether it has that for itself, and the one before has the head
-  double prediction = 0.3;        // weight of its loss
+  bool predicts = false;  // whether there is a prediction layer
+  prediction_place predicted = prediction_place::with_head;
+  double prediction = 0.3;  // weight of its loss
 
   static constexpr int most_experts = 64, most_chosen = 8;
 
@@ -57,9 +65,9 @@ struct config {
     return static_cast<double>(sequences_of(micro_batch)) / sequences;
   }
   constexpr int head_width() const { return width / heads; }
-  // Stages one after another, between the shards of the embedding and those of the head, or before that
-  // of the prediction layer.
-  constexpr int chain() const { return stages - shards - input_shards - (prediction_stage ? 1 : 0); }
+  // Stages one after another, between the shards of the embedding and those of the head, or before those
+  // that a prediction layer or the head has for itself.
+  constexpr int chain() const { return stages - shards - input_shards - static_cast<int>(predicted); }
   // The tokens of one of so many shards.
   static constexpr token_range tokens_of(int shard, int of) {
     int const first = shard * vocabulary / of;
@@ -102,10 +110,13 @@ inline void require_valid(config const& shape) {
   at_least(shape.stages, 1, "stages");
   at_least(shape.shards, 0, "shards of the head");
   at_least(shape.input_shards, 0, "shards of the embedding");
-  if (shape.prediction_stage) {
+  if (shape.predicted != prediction_place::with_head) {
     if (!shape.predicts)
       throw std::invalid_argument("a stage of the prediction layer needs a model that has one");
-    at_least(shape.stages, 2, "stages, the last for its prediction layer");
+    bool const beside = shape.predicted == prediction_place::beside_head;
+    at_least(shape.stages, beside ? 3 : 2,
+             beside ? "stages, the last for its prediction layer and one for its head"
+                    : "stages, the last for its prediction layer");
   }
   at_least(shape.chain(), 1, "stages between shards");
   for (int const shards : {shape.shards, shape.input_shards})
@@ -177,12 +188,16 @@ struct stage_shape {
   constexpr bool is_input_shard() const { return input_shard >= 0; }
   constexpr bool has_norm() const { return last || feeds_shards; }
   // Whether it is the prediction layer and nothing else; whether it has one.
-  constexpr bool is_prediction() const { return model.prediction_stage && stage + 1 == model.stages; }
+  constexpr bool is_prediction() const {
+    return model.predicted != prediction_place::with_head && stage + 1 == model.stages;
+  }
   constexpr bool predicts() const {
-    return model.prediction_stage ? is_prediction() : last && model.predicts;
+    return model.predicted == prediction_place::with_head ? last && model.predicts : is_prediction();
   }
   // Whether a stage after it goes on from its output.
-  constexpr bool has_output() const { return model.prediction_stage ? !is_prediction() : !last; }
+  constexpr bool has_output() const {
+    return !is_prediction() && (!last || model.predicted == prediction_place::behind_head);
+  }
   // Whether it uses what is tied.
   constexpr bool is_tied() const { return model.tied && (first || last || is_prediction()); }
   // Tokens of a step of one rank that have one after the next.
@@ -210,11 +225,13 @@ constexpr stage_shape shape_of(config const& model, int stage) {
   } else if (i >= chain) {
     s.first_block = model.blocks;
     if (model.shards > 0) s.shard = i - chain;
+    s.last = model.predicted == prediction_place::beside_head && i == chain;
   } else {
     s.first_block = i * model.blocks / chain;
     s.blocks = (i + 1) * model.blocks / chain - s.first_block;
     (model.input_shards > 0 ? s.fed_by_shards : s.first) = i == 0;
-    (model.shards > 0 ? s.feeds_shards : s.last) = i == chain - 1;
+    if (model.predicted != prediction_place::beside_head)
+      (model.shards > 0 ? s.feeds_shards : s.last) = i == chain - 1;
   }
   return s;
 }

@@ -160,16 +160,16 @@ struct backward_parts {
   bool weight = false;
 };
 
-// The gradient of the input, that of the weights, or both. `up` is the gradient of the output (null
-// where there is none, and before shards of the head, where it is in gradients.norm), `down` that of the
-// input (null at the first stage), `sum` the accumulated weight gradient (unused without the
-// weight part). `gradients` passes from the input part to the weight part; if it has room for one block
+// The gradient of the input, that of the weights, or both. `up` are the gradients of the output, of each
+// stage after it (none before shards of the head, where it is in gradients.norm), `down` that of the
+// input (null at the first stage), `sum` the accumulated weight gradient (unused without the weight
+// part). `gradients` passes from the input part to the weight part; if it has room for one block
 // only, both parts must run together.
 template <class Scalar>
 void stage_backward(stage_shape const& shape, backward_parts parts,
                     stage_parameters<Scalar const> const& weights, stage_stash<Scalar> const& stash,
                     stage_gradients<Scalar> const& gradients, std::span<token const> inputs,
-                    std::span<token const> targets, Scalar const* up, Scalar* down,
+                    std::span<token const> targets, std::span<Scalar const* const> up, Scalar* down,
                     stage_parameters<Scalar> const& sum, Scalar loss_scale = 1,
                     stage_balance const& balance = {}) {
   auto const add_to_stream = [&](Scalar const* from) {
@@ -204,10 +204,11 @@ void stage_backward(stage_shape const& shape, backward_parts parts,
       std::fill_n(stash.stream.data, size, Scalar{});
       weights.norm.backward_input(stash.norm, gradients.norm, stash.stream, stash.scratch.row.data);
       if (shape.predicts()) add_to_stream(stash.prediction[0].stream.data);
-      if (up != nullptr) add_to_stream(up);
     } else {
-      std::copy_n(up, size, stash.stream.data);
+      std::copy_n(up.front(), size, stash.stream.data);
+      up = up.subspan(1);
     }
+    for (Scalar const* const one : up) add_to_stream(one);
   }
   if (parts.weight && shape.last) sum.head.backward_weight(stash.norm.output, gradients.head);
   if (parts.weight && shape.has_norm()) sum.norm.backward_weight(stash.norm, gradients.norm);

@@ -14,6 +14,7 @@
 #include <ashlar/run/contract.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -210,7 +211,10 @@ class worker : public shard_worker<Scalar> {
   void run_backward(ashlar::frame const& f, backward_parts parts, stage_stash<Scalar> const& stash,
                     stage_gradients<Scalar> const& gradients) {
     sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
-    bool const up = parts.input && s.shape.has_output() && !s.shape.feeds_shards;
+    std::array<Scalar const*, 2> up{};  // a prediction layer and the head may both read the output
+    std::size_t const ups =
+        parts.input && s.shape.has_output() && !s.shape.feeds_shards ? f.inputs.size() : 0;
+    for (std::size_t i = 0; i < ups; ++i) up.at(i) = data(f.inputs[i]);
     bool const down = parts.input && !s.shape.first;
     if (parts.input && s.shape.feeds_shards) this->join_shards(f, gradients.norm);
     tied_ends<Scalar> const tied = f.shared_gradients.empty()
@@ -218,7 +222,7 @@ class worker : public shard_worker<Scalar> {
                                        : this->tied_ends_at(data(f.shared_gradients[0]));
     stage_backward<Scalar>(s.shape, parts, weights_for(f), stash, gradients,
                            tokens(batch_.inputs, f.what.micro_batch),
-                           tokens(batch_.targets, f.what.micro_batch), up ? data(f.inputs[0]) : nullptr,
+                           tokens(batch_.targets, f.what.micro_batch), std::span(up.data(), ups),
                            down ? data(f.outputs[0]) : nullptr,
                            this->template parameters_of<Scalar>(s, data(f.weight_gradient), tied),
                            loss_scale_, parts.input ? balance_of(f) : stage_balance{});

@@ -2,6 +2,8 @@
 // of its own that falls.
 #include "support.hpp"
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/graphs.hpp>
+#include <ashlar/catalog/heads.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/run/sequential.hpp>
@@ -13,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 using gpt_test::predicting;
@@ -43,6 +46,8 @@ TEST_CASE_TEMPLATE("a prediction layer's bits do not depend on how the model is 
 
 TEST_CASE(
     "under schedules, data-parallel ranks and sharding, a prediction layer gives the sequential bits") {
+  using enum gpt::prediction_place;
+  using ashlar::catalog::one_f_one_b;
   struct kind {
     char const* name;
     int ranks;
@@ -52,13 +57,16 @@ TEST_CASE(
        {kind{"1f1b", 1, ashlar::sharding_level::none}, kind{"zb-h1", 1, ashlar::sharding_level::none},
         kind{"v-half", 1, ashlar::sharding_level::none},
         kind{"chimera", 1, ashlar::sharding_level::none}, kind{"1f1b", 2, ashlar::sharding_level::full}})
-    for (bool const apart : {false, true}) {
+    for (auto const place : {with_head, behind_head, beside_head}) {
+      if (place == beside_head && r.name != std::string("1f1b")) continue;  // of chains
       CAPTURE(r.name);
-      CAPTURE(apart);
+      CAPTURE(static_cast<int>(place));
       ashlar::schedule const s =
-          ashlar::catalog::find(r.name)->make({ashlar::devices{4}, ashlar::micro_batches{4}});
-      gpt::config shape = tiny(s.stage_count());
-      shape = apart ? predicting_apart(shape) : predicting(shape);
+          place == beside_head
+              ? one_f_one_b(ashlar::catalog::chain_with_heads(ashlar::stages{2}, 2),
+                            ashlar::linear(ashlar::devices{4}), ashlar::micro_batches{4})
+              : ashlar::catalog::find(r.name)->make({ashlar::devices{4}, ashlar::micro_batches{4}});
+      gpt::config shape = predicting_apart(tiny(s.stage_count()), place);
       shape.micro_batches = 4;
       shape.data_ranks = r.ranks;
       ashlar::program const p = lower(
@@ -80,6 +88,15 @@ TEST_CASE(
         CHECK(tensors(*run[rank], which::gradient) == tensors(*alone[rank], which::gradient));
         CHECK(run[rank]->copies_agree());
       }
+      if (r.ranks > 1 || r.name == std::string("chimera")) continue;
+      // Only what several stages add to is summed in another order than in one stage.
+      gpt::config whole = predicting(tiny(1));
+      whole.micro_batches = 4;
+      auto const expected = gpt_test::outcome_of<float>(whole);
+      CHECK(std::ranges::equal(run[0]->losses(), expected.losses));
+      for (auto const& [name, values] : tensors(*run[0], which::gradient))
+        if (name != "embedding.tokens" && name != "head.bias")
+          CHECK(values == expected.gradients.at(name));
     }
 }
 
@@ -98,10 +115,20 @@ TEST_CASE("a prediction layer in a stage of its own takes memory from the last d
   CHECK(a.elements(3) - layer == plain.elements(3) - bias);
   CHECK(a.elements(4) == plain.elements(4) + bias);
   CHECK(b.elements(2) - b.elements(1) == a.elements(3) - layer - a.elements(2));
-  // What the stage of the head keeps is that of a model without such a layer.
+  // The stage of the head keeps what it does in a model without such a layer.
   gpt::worker<float> const three(gpt_test::tied(tiny(3, 12)), 1);
   for (auto const kind : {stash, weight_stash, activation, gradient, checkpoint})
     CHECK(b.bytes(kind, 2) == three.bytes(kind, 2));
+
+  // So do, beside each other, the last stage and that of a head without blocks.
+  gpt::worker<float> const c(predicting_apart(tiny(4, 12), gpt::prediction_place::beside_head), 1);
+  gpt::worker<float> const bare(gpt_test::tied(tiny(2, 0)), 1);
+  CHECK(c.parameters() == b.parameters());
+  CHECK(c.elements(2) == bare.elements(1) - bias);
+  for (auto const kind : {stash, weight_stash, activation, gradient, checkpoint}) {
+    CHECK(c.bytes(kind, 2) == bare.bytes(kind, 1));
+    CHECK(c.bytes(kind, 3) == b.bytes(kind, 3));
+  }
 
   ashlar::program const before = lowered(whole), after = lowered(apart);
   REQUIRE(check(before).ok());
@@ -135,11 +162,13 @@ TEST_CASE("a prediction layer needs what it reads") {
   gpt::config const right = predicting(tiny(2));
   CHECK_NOTHROW(require_valid(right));
   CHECK_NOTHROW(require_valid(predicting_apart(tiny(2))));
+  CHECK_NOTHROW(require_valid(predicting_apart(tiny(3), gpt::prediction_place::beside_head)));
   for (auto const change :
        {+[](gpt::config& c) { c.tied = false; }, +[](gpt::config& c) { c.context = 1; },
         +[](gpt::config& c) { c.experts = c.chosen = 2; },
-        +[](gpt::config& c) { c.prediction_stage = true, c.stages = 1; },
-        +[](gpt::config& c) { c.prediction_stage = true, c.predicts = false; }}) {
+        +[](gpt::config& c) { c.predicted = gpt::prediction_place::behind_head, c.stages = 1; },
+        +[](gpt::config& c) { c.predicted = gpt::prediction_place::beside_head; },
+        +[](gpt::config& c) { c.predicted = gpt::prediction_place::behind_head, c.predicts = false; }}) {
     gpt::config wrong = right;
     change(wrong);
     CHECK_THROWS_AS(require_valid(wrong), std::invalid_argument);

@@ -52,9 +52,10 @@ inline gpt::config predicting(gpt::config shape) {
 }
 
 // With that layer in a stage of its own.
-inline gpt::config predicting_apart(gpt::config shape) {
+inline gpt::config predicting_apart(gpt::config shape,
+                                    gpt::prediction_place place = gpt::prediction_place::behind_head) {
   shape = predicting(shape);
-  shape.prediction_stage = true;
+  shape.predicted = place;
   return shape;
 }
 

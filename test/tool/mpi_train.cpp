@@ -21,7 +21,8 @@ TEST_CASE("mpi: processes learn what threads learn, bit by bit, and verify it") 
         "-p 4 -m 4 --schedule vocab-2 --input-shards",
         "-p 2 -m 3 --schedule vocab-1 --data-ranks 2 --sharding full",
         "-p 4 -m 4 --schedule 1f1b --tie-embeddings --prediction-layer",
-        "-p 4 -m 4 --schedule zb-h1 --tie-embeddings --prediction-layer --prediction-stage",
+        "-p 4 -m 4 --schedule zb-h1 --tie-embeddings --prediction-layer --prediction-stage behind",
+        "-p 4 -m 4 --schedule 1f1b --tie-embeddings --prediction-layer --prediction-stage beside",
         "-p 4 -m 3 --schedule zb-h1 --sequences 3 --last-sequences 2",
         "-p 4 -m 6 --schedule 1f1b --offload 100",
         "-p 2 -m 4 --schedule v-half --offload 60 --data-ranks 2 --sharding full"}) {

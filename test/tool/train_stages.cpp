@@ -53,7 +53,7 @@ TEST_CASE("train: stages in another order than the layers of a GPT are refused")
 
 TEST_CASE("train has a prediction layer in a stage of its own, and moves it there and back") {
   std::string const line = "train --verify --tie-embeddings --prediction-layer" + tiny + corpus();
-  std::string const apart = line + " --prediction-stage";
+  std::string const apart = line + " --prediction-stage behind";
   for (char const* how :
        {" --schedule 1f1b -p 3 -m 4", " --schedule v-half -p 2 -m 4 --adapt 1",
         " --schedule chimera -p 2 -m 2", " --schedule interleaved-zb -p 2 -m 4 --window 3",
@@ -87,13 +87,61 @@ TEST_CASE("train has a prediction layer in a stage of its own, and moves it ther
   all_refused(
       {{apart + " --schedule 1f1b -p 1",
         "the model needs at least 2 stages, the last for its prediction layer, not 1"},
-       {"train --tie-embeddings --prediction-stage" + tiny + corpus(),
+       {"train --tie-embeddings --prediction-stage behind" + tiny + corpus(),
         "--prediction-stage has no effect without --prediction-layer"},
-       {"train --prediction-layer --prediction-stage" + tiny + corpus(), "it needs the two tied"},
+       {"train --prediction-layer --prediction-stage behind" + tiny + corpus(), "it needs the two tied"},
        {apart + " --experts 2", "a prediction layer has no experts"},
        {apart + " --schedule vocab-2", "cannot be tied to a head"},
        {apart + " --schedule 1f1b --input-shards", "cannot be tied to a head"},
        {apart + " --backend cuda", "--prediction-layer is for --backend host and mpi"}});
+}
+
+TEST_CASE("train has a prediction layer beside the head, in a stage of its own") {
+  std::string const line = "train --verify --tie-embeddings --prediction-layer" + tiny + corpus();
+  std::string const beside = line + " --prediction-stage beside";
+  std::string const folder = fresh_folder("beside");
+  // In a file: four stages on two devices, with backward passes in two parts; the heads are no shards.
+  std::string const file = (scratch() / "heads.json").string();
+  nlohmann::json schedule = nlohmann::json::parse(run_tool("emit vocab-1 -p 2 -m 2 --as json").out);
+  schedule.erase("shards");
+  schedule.erase("starts");
+  for (auto& order : schedule["orders"]) {
+    auto parts = nlohmann::json::array();
+    for (std::string pass : order) {
+      auto const kind = pass.find('B');
+      if (kind != std::string::npos) pass[kind] = 'I';
+      parts.push_back(pass);
+      if (kind != std::string::npos) parts.push_back(pass.replace(kind, 1, "W"));
+    }
+    order = std::move(parts);
+  }
+  std::ofstream(file) << schedule;
+  for (std::string const& how :
+       {" --schedule " + file, std::string(" --schedule 1f1b -p 4 -m 4"),
+        std::string(" --schedule 1f1b -p 3 -m 5 --adapt 1 --window 2"),
+        std::string(
+            " --schedule 1f1b -p 3 -m 3 --data-ranks 2 --sharding full --optimizer-step after-norm")}) {
+    tool_result const r = run_tool(beside + " --steps 2" + how);
+    CAPTURE(how);
+    CAPTURE(r.err);
+    CHECK(r.code == 0);
+    CHECK(contains(r.out, "bitwise equal to the sequential model's"));
+    CHECK(contains(r.out, "prediction layer: loss "));
+  }
+  std::string const chain_file = (scratch() / "heads_chain.json").string();
+  REQUIRE(run_tool("emit 1f1b -p 4 -m 4 --as json -o " + chain_file).code == 0);
+  REQUIRE(run_tool(beside + " --schedule 1f1b -p 3 -m 4 --steps 2 --save " + folder).code == 0);
+  for (char const* on : {"", " --prediction-stage behind"})
+    CHECK(run_tool(line + on + " --schedule zb-h1 -p 2 -m 4 --steps 3 --resume " + folder).code == 0);
+  all_refused(
+      {{beside + " --schedule 1f1b -p 2",
+        "the model needs at least 3 stages, the last for its prediction layer and one for its head"},
+       {beside + " --schedule zb-h1 -p 4",
+        "--prediction-stage beside is for 1f1b, and for schedules of such stages in files, not for "
+        "zb-h1"},
+       {beside + " --schedule " + chain_file, "are not a chain and two heads that read its end"},
+       {line + " --prediction-stage behind --schedule " + file, "not a chain"},
+       {line + " --schedule 1f1b --prediction-stage under", "--prediction-stage"}});
 }
 
 TEST_CASE("train has a prediction layer in the last stage, bit by bit, and its checkpoints do") {

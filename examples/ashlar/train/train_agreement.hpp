@@ -35,7 +35,7 @@ inline std::string agreed_options(training const& t) {
   add("--sequences", o.model.sequences);
   add("--last-sequences", o.model.last_sequences);
   add("--prediction-layer", id.predicts);
-  add("--prediction-stage", o.model.prediction_stage);
+  add("--prediction-stage", word_of(o.model.predicted));
   add("--prediction-weight", o.model.prediction);
   add("--experts", id.experts);
   add("--precision", o.precision);

@@ -1,5 +1,6 @@
 #include "train/train_options.hpp"
 
+#include "options/choice.hpp"
 #include "options/limits.hpp"
 #include "options/number_option.hpp"
 
@@ -31,8 +32,12 @@ void add_training_options(CLI::App& command, train_options& o) {
   command.add_flag("--prediction-layer", o.model.predicts,
                    "let the last stage also predict the token after the next one, from its stream and "
                    "the next token; needs --tie-embeddings");
-  command.add_flag("--prediction-stage", o.model.prediction_stage,
-                   "give that layer the last stage for itself: the stage before has the model's head");
+  using enum gpt::prediction_place;
+  add_choice<gpt::prediction_place>(
+      command, "--prediction-stage", o.model.predicted,
+      {{"behind", behind_head}, {"beside", beside_head}},
+      "give that layer the last stage for itself: the stage before has the model's head and goes on to "
+      "it (behind), or is that head alone, and both go on from the trunk (beside: with 1f1b)");
   number("--prediction-weight", o.model.prediction, 0.0, 1e3, "weight of the loss of that");
   add_offload_option(command, o.host);
   add_word(command, "--offload-folder", o.offload_folder,

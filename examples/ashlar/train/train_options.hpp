@@ -59,6 +59,13 @@ struct train_options {
   }
 };
 
+// What --prediction-stage says.
+inline char const* word_of(gpt::prediction_place place) {
+  return place == gpt::prediction_place::with_head     ? "none"
+         : place == gpt::prediction_place::behind_head ? "behind"
+                                                       : "beside";
+}
+
 // What is trained, on what and how it is cut: for all that runs a training.
 void add_training_options(CLI::App& command, train_options& options);
 void add_backend_option(CLI::App& command, train_options& options,

@@ -4,6 +4,8 @@
 #include "options/effects.hpp"
 #include "options/number_option.hpp"
 #include "train/train_values.hpp"
+#include <ashlar/catalog/graphs.hpp>
+#include <ashlar/catalog/heads.hpp>
 #include <ashlar/catalog/input_shards.hpp>
 #include <ashlar/catalog/vocabulary.hpp>
 #include <ashlar/lower/lower.hpp>
@@ -35,9 +37,29 @@ gpt::corpus corpus_of(train_options const& o) {
   }
 }
 
+bool has_heads_side_by_side(train_options const& o) {
+  return o.model.predicted == gpt::prediction_place::beside_head;
+}
+
+// Throws usage_error unless the stages, if they are enough, are a chain and two heads.
+void must_end_in_heads(train_options const& o, ashlar::schedule const& s) {
+  int const trunk = s.stage_count() - 2;
+  if (trunk > 0
+      && s.graph
+             != in_sequence_chunks(ashlar::catalog::chain_with_heads(ashlar::stages{trunk}, 2),
+                                   s.graph.sequence_chunks()))
+    throw usage_error(fmt::format(
+        "--prediction-stage beside: the stages of {} are not a chain and two heads that read its end",
+        o.shape.name));
+}
+
 // The last stages that are shards of one layer after a chain; 0: all are a chain. Throws usage_error for
 // any other graph.
 int shards_of(train_options const& o, ashlar::schedule const& s) {
+  if (has_heads_side_by_side(o)) {
+    must_end_in_heads(o, s);
+    return 0;
+  }
   int const inputs = o.input_shards ? s.device_count() : 0;
   int const q = s.graph.sequence_chunks(), count = s.stage_count() - inputs;
   int const shards = static_cast<int>(s.graph.shards_with(s.stage_count() - 1).size());
@@ -119,8 +141,22 @@ void must_be_free(train_options const& o, std::optional<checkpoint> const& resum
       o.save));
 }
 
+// A schedule by its name is of a chain.
+ashlar::schedule over_heads(train_options const& o, ashlar::schedule s) {
+  if (names_file(o.shape.name)) return s;
+  if (o.shape.name != "1f1b")
+    throw usage_error(fmt::format(
+        "--prediction-stage beside is for 1f1b, and for schedules of such stages in files, not for {}",
+        o.shape.name));
+  int const heads = std::min(2, s.stage_count() - 1);
+  return ashlar::catalog::one_f_one_b(
+      ashlar::catalog::chain_with_heads(ashlar::stages{s.stage_count() - heads}, heads), s.where,
+      ashlar::micro_batches{s.micro_batch_count()}, s.cost);
+}
+
 ashlar::schedule schedule_of(train_options const& o) {
   ashlar::schedule s = choose(o.shape).schedule;
+  if (has_heads_side_by_side(o)) s = over_heads(o, std::move(s));
   if (!o.input_shards) return s;
   if (s.where.route_count() > 1)
     throw usage_error(fmt::format("--input-shards: {} has more than one route", o.shape.name));
