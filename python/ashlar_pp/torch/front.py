@@ -22,7 +22,7 @@ from .agreeing import agree, everywhere, make_equal, must_be_alike, transfer_sec
 from .batches import inputs_of, micro_batches_of, rows_of
 from .cutting import Skeleton, all_visiting, find_layers, whole_name, without_training
 from .dealing import deal, deal_on
-from .debts import debt_of_loss
+from .awaited import awaited_loss
 from .explaining import explained
 from .gradients import StepGradients
 from .pipelines import stages_of
@@ -316,8 +316,8 @@ class Pipeline:
         if has_last:
             loss = torch.stack([one.reshape(()) for one in self._losses]).double().mean()
         source = last if self.group is None else dist.get_global_rank(self.group, last)
-        debt = functools.partial(debt_of_loss, self.plan.schedule.stages - 1, source)
-        self._runtime.waits.start(dist.broadcast, loss, src=source, group=self.group, debt=debt)
+        awaited = functools.partial(awaited_loss, self.plan.schedule.stages - 1, source)
+        self._runtime.waits.start(dist.broadcast, loss, src=source, group=self.group, awaited=awaited)
         return loss
 
     def _moved(self, tree: Any) -> Any:

@@ -17,7 +17,7 @@ from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import _ComputationType, _PipelineScheduleRuntime
 
 from .._core import Program
-from .debts import Debt, debt_of_receiver, debt_of_sender
+from .awaited import Awaited, awaited_of_receiver, awaited_of_sender
 from .guards import is_compiled, is_sharded, must_know_parameters, splits_backwards
 from .sums import GradientSum
 from .waiting import Waits, root_of, timeout_of
@@ -201,20 +201,20 @@ class PytorchRuntime(_PipelineScheduleRuntime):
                 raise RuntimeError(f"rank {dist.get_rank()} failed at {action}: {root_of(error)}") from error
             raise
 
-    def _debt_at(self, action: Any) -> Debt | None:
+    def _awaited_at(self, action: Any) -> Awaited | None:
         """What an action waits for, of whom; None for one that waits for nobody."""
         stage, k, kind = action.stage_index, action.microbatch_index, action.computation_type
         at = str(action)
         if kind in (_ComputationType.FORWARD, _ComputationType.RECV_F):
-            return self._debt("F", stage - 1, stage, k, at)
+            return self._message("F", stage - 1, stage, k, at)
         if kind in (_ComputationType.FULL_BACKWARD, _ComputationType.BACKWARD_INPUT, _ComputationType.RECV_B):
-            return self._debt("B", stage + 1, stage, k, at)
+            return self._message("B", stage + 1, stage, k, at)
         letter = kind.value[-1]
         if kind.value.removeprefix("WAIT_") in ("SEND_F", "SEND_B"):
-            return self._debt(letter, stage, stage + (1 if letter == "F" else -1), k, at)
+            return self._message(letter, stage, stage + (1 if letter == "F" else -1), k, at)
         return None
 
-    def _debt(self, letter: str, stage: int, to: int, k: int, at: str) -> Debt | None:
+    def _message(self, letter: str, stage: int, to: int, k: int, at: str) -> Awaited | None:
         """Of the message from a stage to a stage, one of which is elsewhere."""
         is_received = to in self._modules
         other = stage if is_received else to
@@ -224,13 +224,13 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         if self._group is not None:
             rank = dist.get_global_rank(self._group, rank)
         if is_received:
-            return functools.partial(debt_of_sender, letter, stage, k, rank, at)
-        return functools.partial(debt_of_receiver, letter, stage, k, to, rank)
+            return functools.partial(awaited_of_sender, letter, stage, k, rank, at)
+        return functools.partial(awaited_of_receiver, letter, stage, k, to, rank)
 
     def _comes_to(self, action: Any) -> None:
         self._action = action
-        debt = None if action is None else self._debt_at(action)
-        if debt is None:
+        awaited = None if action is None else self._awaited_at(action)
+        if awaited is None:
             self.waits.end()
         else:
-            self.waits.begin(debt)
+            self.waits.begin(awaited)

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from .._core import Instruction
-from .debts import debt_of_receiver, debt_of_sender, debt_of_sum
+from .awaited import awaited_of_receiver, awaited_of_sender, awaited_sum
 from .inputs import Batch, merge
 from .passes import MicroBatch, has_gradient, tensors_of
 from .shapes import Signature, signature_of, words_of
@@ -52,9 +52,9 @@ class Step:
 
     def finish(self) -> Any:
         for work, _, i in self.leaving:
-            self.of.waits.wait(work, partial(self._debt_of_receiver, i))
+            self.of.waits.wait(work, partial(self._awaited_of_receiver, i))
         for under_way, stage in self.sums:
-            under_way.finish(partial(self.of.waits.wait, debt=partial(debt_of_sum, stage)))
+            under_way.finish(partial(self.of.waits.wait, awaited=partial(awaited_sum, stage)))
         return merge(self.outputs, self.of.program.sequence_chunks) if self.outputs else None
 
     def _key(self, i: Instruction) -> Key:
@@ -85,7 +85,7 @@ class Step:
                     src=peer,
                     group=self.of.group,
                     tag=self._tag(key) + j,
-                    debt=partial(debt_of_sender, *key[:3], peer, f"{key[3]}RECV_{key[0]}{key[2]}"),
+                    awaited=partial(awaited_of_sender, *key[:3], peer, f"{key[3]}RECV_{key[0]}{key[2]}"),
                 )
             )
             buffers.append(buffer)
@@ -105,19 +105,19 @@ class Step:
                 dst=peer,
                 group=self.of.group,
                 tag=self._tag(key) + j,
-                debt=partial(self._debt_of_receiver, i),
+                awaited=partial(self._awaited_of_receiver, i),
             )
             self.leaving.append((work, value, i))
 
     def _take(self, key: Key, at: str) -> list[torch.Tensor | None]:
         works, peer = self.arriving.pop(key, ((), -1))
         for work in works:
-            self.of.waits.wait(work, partial(debt_of_sender, *key[:3], peer, at))
+            self.of.waits.wait(work, partial(awaited_of_sender, *key[:3], peer, at))
         return self.values.pop(key)
 
-    def _debt_of_receiver(self, i: Instruction) -> dict[str, Any]:
+    def _awaited_of_receiver(self, i: Instruction) -> dict[str, Any]:
         letter = "F" if i.letter == "F" else "B"
-        return debt_of_receiver(letter, i.stage, i.micro_batch, i.to, self.of.global_rank(i.peer))
+        return awaited_of_receiver(letter, i.stage, i.micro_batch, i.to, self.of.global_rank(i.peer))
 
     def _sum(self, stage: int) -> None:
         if groups := self.of.sum_groups(stage):

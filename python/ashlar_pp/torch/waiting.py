@@ -13,7 +13,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from .debts import Debt
+from .awaited import Awaited
 
 _numbers = itertools.count()
 
@@ -30,12 +30,12 @@ def timeout_of(group: dist.ProcessGroup | None, device: torch.device) -> float |
 
 class LostRank(RuntimeError):
     """Another rank has not done its part. `rank` is its number in the default group; `stage`, `micro_batch` and
-    `instruction` (in PyTorch's words, like 1SEND_F0) are what it owes."""
+    `instruction` (in PyTorch's words, like 1SEND_F0) are what others wait for."""
 
-    def __init__(self, text: str, rank: int, debt: dict[str, Any]) -> None:
+    def __init__(self, text: str, rank: int, awaited: dict[str, Any]) -> None:
         super().__init__(text)
         self.rank = rank
-        self.stage, self.micro_batch, self.instruction = debt["stage"], debt["micro_batch"], debt["instruction"]
+        self.stage, self.micro_batch, self.instruction = awaited["stage"], awaited["micro_batch"], awaited["instruction"]
 
 
 class Waits:
@@ -54,7 +54,7 @@ class Waits:
         self._patience = None if timeout is None else datetime.timedelta(seconds=self.SHARE * timeout)
         name = f"ashlar/{next(_numbers)}"
         self._rank = dist.get_rank()
-        self._debt: Debt | None = None
+        self._awaited: Awaited | None = None
         self._since = 0.0
         self._told = False
         self._lock = threading.Lock()
@@ -70,9 +70,9 @@ class Waits:
         if self._watch is not None:
             self._end.set()
 
-    def start(self, call: Callable[..., Any], *args: Any, debt: Debt, **options: Any) -> Any:
+    def start(self, call: Callable[..., Any], *args: Any, awaited: Awaited, **options: Any) -> Any:
         """What `call` starts, which may wait itself: NCCL connects two ranks at their first message. Raises LostRank."""
-        self.begin(debt)
+        self.begin(awaited)
         try:
             started = call(*args, **options)
         except RuntimeError as error:
@@ -80,9 +80,9 @@ class Waits:
         self.end()
         return started
 
-    def wait(self, work: Any, debt: Debt) -> None:
+    def wait(self, work: Any, awaited: Awaited) -> None:
         """Raises LostRank."""
-        self.begin(debt)
+        self.begin(awaited)
         try:
             if self._patience is None:
                 work.wait()
@@ -92,45 +92,45 @@ class Waits:
             raise self.blame(error) from error
         self.end()
 
-    def begin(self, debt: Debt) -> None:
+    def begin(self, awaited: Awaited) -> None:
         """From now on this rank waits."""
-        self._since, self._debt = time.monotonic(), debt
+        self._since, self._awaited = time.monotonic(), awaited
 
     def end(self) -> None:
-        self._debt = None
+        self._awaited = None
         if self._told:
             self._tell(None)
 
     def is_waiting(self) -> bool:
-        return self._debt is not None
+        return self._awaited is not None
 
     def fail(self, error: BaseException, instruction: str, stage: int, micro_batch: int | None) -> None:
         """Tells the others that this rank has failed by itself."""
         root = root_of(error)
         said = f"{type(root).__name__}: {_first_line(root)}"
-        debt = {
+        awaited = {
             "rank": self._rank, "stage": stage, "micro_batch": micro_batch, "instruction": instruction, "failed": said,
             "words": f"come past {instruction}", "at": instruction,
         }
-        self._debt = lambda: debt
+        self._awaited = lambda: awaited
         if self._store is not None:
-            self._tell(self._debt)
-        self._debt = None
+            self._tell(self._awaited)
+        self._awaited = None
 
     def _tell_long_waits(self) -> None:
         assert self._timeout is not None
         while not self._end.wait(self._timeout / 16):
-            debt = self._debt
-            if debt is not None and not self._told and time.monotonic() - self._since > self._timeout / 3:
-                self._tell(debt)
+            awaited = self._awaited
+            if awaited is not None and not self._told and time.monotonic() - self._since > self._timeout / 3:
+                self._tell(awaited)
 
-    def _tell(self, debt: Debt | None) -> None:
+    def _tell(self, awaited: Awaited | None) -> None:
         with self._lock:
-            if debt is not None and self._debt is not debt:
+            if awaited is not None and self._awaited is not awaited:
                 return  # it is over
-            self._told = debt is not None
+            self._told = awaited is not None
             try:
-                self._store.set(str(self._rank), json.dumps(None if debt is None else debt()))
+                self._store.set(str(self._rank), json.dumps(None if awaited is None else awaited()))
             except RuntimeError:
                 pass  # its host may be the rank that is gone
 
@@ -138,8 +138,8 @@ class Waits:
         while True:
             try:
                 if self._store.check([str(rank)]):
-                    if (debt := json.loads(self._store.get(str(rank)))) is not None:
-                        return debt
+                    if (awaited := json.loads(self._store.get(str(rank)))) is not None:
+                        return awaited
             except RuntimeError:
                 return None
             if time.monotonic() >= until:
@@ -150,19 +150,19 @@ class Waits:
         """Who hangs, or is lost, when this rank's waiting has ended with an error."""
         now = time.monotonic()
         waited = now - self._since
-        debt = self._debt
-        assert debt is not None, "this rank waits"
-        own = last = debt()
+        awaited = self._awaited
+        assert awaited is not None, "this rank waits"
+        own = last = awaited()
         seen = [self._rank, own["rank"]]
         if self._store is not None and self._timeout is not None:
-            self._tell(debt)
+            self._tell(awaited)
             until = min(self._since + self._timeout, now + self.GRACE)
             while (further := self._told_by(last["rank"], until)) is not None:
                 last = further
                 if further["rank"] in seen:
                     break
                 seen.append(further["rank"])
-        self._debt = None
+        self._awaited = None
         why = f"at {own['at']}, after {waited:.1f} s ({_first_line(error)})"
         if "failed" in last:
             return LostRank(f"rank {last['rank']} failed at {last['instruction']}: {last['failed']}; {why}", last["rank"], last)

@@ -1,4 +1,4 @@
-"""What a rank that waits is owed, in words that others can read."""
+"""What a rank waits for, in words that others can read."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import torch.distributed as dist
 
-Debt = Callable[[], dict[str, Any]]
-"""Who (`rank`) owes what (`stage`, `micro_batch`, `instruction`, and `words` for all that), and `at`, where this rank
-needs it. A rank that has failed owes to itself, and `failed` says why."""
+Awaited = Callable[[], dict[str, Any]]
+"""Who (`rank`) has yet to do what (`stage`, `micro_batch`, `instruction`, and `words` for all that), and `at`, where this
+rank needs it. A rank that has failed waits for itself, and `failed` says why."""
 
 
-def debt_of_sender(letter: str, stage: int, k: int, rank: int, at: str) -> dict[str, Any]:
+def awaited_of_sender(letter: str, stage: int, k: int, rank: int, at: str) -> dict[str, Any]:
     """What F or B of a stage gives: letter, stage and micro-batch, and the rank that has the stage."""
     what = "output" if letter == "F" else "gradient of the input"
     name = f"{stage}SEND_{letter}{k}"
@@ -20,7 +20,7 @@ def debt_of_sender(letter: str, stage: int, k: int, rank: int, at: str) -> dict[
     return {"rank": rank, "stage": stage, "micro_batch": k, "instruction": name, "words": words, "at": at}
 
 
-def debt_of_receiver(letter: str, stage: int, k: int, to: int, rank: int) -> dict[str, Any]:
+def awaited_of_receiver(letter: str, stage: int, k: int, to: int, rank: int) -> dict[str, Any]:
     """That it takes what F or B of a stage gives to stage `to`."""
     name = f"{to}RECV_{letter}{k}"
     words = f"received for stage {to} what stage {stage} made of micro-batch {k} ({name})"
@@ -29,14 +29,14 @@ def debt_of_receiver(letter: str, stage: int, k: int, to: int, rank: int) -> dic
     }
 
 
-def debt_of_sum(stage: int) -> dict[str, Any]:
+def awaited_sum(stage: int) -> dict[str, Any]:
     """Of all ranks that take part: who has not come cannot be seen."""
     name = f"{stage}REDUCE_GRAD"
     words = f"ended the sum of the gradients of stage {stage}, for which another rank may be missing"
     return {"rank": dist.get_rank(), "stage": stage, "micro_batch": None, "instruction": name, "words": words, "at": name}
 
 
-def debt_of_loss(stage: int, rank: int) -> dict[str, Any]:
+def awaited_loss(stage: int, rank: int) -> dict[str, Any]:
     """That all ranks learn the step's loss from the one that has the last stage."""
     words = f"told the loss of the step, which stage {stage} has"
     return {"rank": rank, "stage": stage, "micro_batch": None, "instruction": "LOSS", "words": words, "at": "the end of the step"}
