@@ -143,6 +143,9 @@ void bind_comparison(nb::module_& m) {
       .def_ro("stages", &comparison::stage_count)
       .def_ro("micro_batches", &comparison::micro_batch_count)
       .def_ro("makespan", &comparison::makespan)
+      .def_ro("makespan_of_parts", &comparison::makespan_of_parts,
+              "Where a device exchanges for one pass while it computes for the next; None if parts are "
+              "not known.")
       .def_ro("span", &comparison::span)
       .def_ro("bubble_rate", &comparison::bubble_rate)
       .def_ro("overhead", &comparison::overhead)

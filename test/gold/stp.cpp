@@ -2,7 +2,9 @@
 #include "gold/peaks_are.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
+#include <ashlar/core/part_costs.hpp>
 #include <ashlar/schedule/compose.hpp>
+#include <ashlar/simulate/part_timeline.hpp>
 
 #include <algorithm>
 #include <string>
@@ -91,6 +93,33 @@ TEST_CASE(
               CHECK(bubble == (p - 1) * (3 * F + AR + B - 3 * W));
               if (F == W) CHECK(bubble == (p - 1) * (F + AR + B - W));
             }
+}
+
+// The same on two resources, with n layers a chunk. The authors' sum is (p-1)(F+AR+B-W) + 3p AR on the
+// last device. Here, a pass computes beside the last exchange of the one before it.
+TEST_CASE(
+    "STP: on two resources, idle for (p-1)(F+B-W) + ((4-2/n)p-1) AR if F = W <= B <= F+2AR, B <= "
+    "2F-AR") {
+  using enum part_resource;
+  int cases = 0;
+  for (int p = 1; p <= 6; ++p)
+    for (int m : {3 * p - 1, 4 * p})
+      for (int n : {1, 2, 5})
+        for (tick F = 2; F <= 6; F += 2)
+          for (tick AR = 0; AR <= F; ++AR)
+            for (tick B = F; B <= std::min(F + 2 * AR, 2 * F - AR); ++B) {
+              CAPTURE(p);
+              CAPTURE(m);
+              CAPTURE(n);
+              stage_parts const layer{.forward = {{compute, F}, {exchange, AR}},
+                                      .backward = {{compute, B}, {compute, F, true}, {exchange, AR}}};
+              part_costs const parts{.stages = {repeated(layer, n)}, .how = braiding::in_turn_delayed};
+              part_timeline const t = time_parts(stp(p, m, costs(costs_of(parts))), parts);
+              for (device_parts const& own : t.devices)
+                CHECK(t.makespan - own.computing == (p - 1) * n * B + ((4 * p - 1) * n - 2 * p) * AR);
+              ++cases;
+            }
+  CHECK(cases > 800);
 }
 
 // The paper's 3p is without the forward of a pair, and as if activations were freed by the input pass.

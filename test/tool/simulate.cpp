@@ -134,6 +134,33 @@ TEST_CASE("simulate writes text and a trace, to a file too") {
   CHECK(spans == 64 + 2 * 48 + 2 * 4);  // passes, halves of transfers, reductions
 }
 
+// A forward of 4 and an exchange of 3, a backward of 3 and 4 + 2, four of each: the exchanges of all but
+// the last forward and the first backward are beside what computes.
+TEST_CASE("simulate and compare run parts on two resources where costs have them") {
+  std::string const file = scratch_file(
+      "parts.json",
+      R"({"costs": {"unit": "us", "stages": [{"parts": {"forward": [{"compute": 4}, {"exchange": 3}],
+          "backward": [{"exchange": 3}, {"compute": 4}, {"compute": 2, "of": "weights"}]}}]}})");
+  std::string const line = "gpipe -p 1 -m 4 --costs " + file;
+  auto const run = simulated(line);
+  auto const us = run.value("ticks_per_unit", 1LL);
+  CHECK(run.at("makespan") == 64 * us);
+  CHECK(run.at("makespan_of_parts") == (4 * 4 + 3 + 3 + 4 * 6) * us);
+  CHECK(run.at("by_device").at(0).at("of_parts")
+        == nlohmann::json{{"computing", 40 * us}, {"exchanging", 24 * us}});
+  std::string const text = run_tool("simulate " + line).out;
+  CHECK(contains(text, "\nof parts  46 us, "));
+  CHECK(contains(text, "computes  exchanges\n"));
+  auto const row = nlohmann::json::parse(run_tool("compare " + line + " --as json").out).at(0);
+  CHECK((row.at("makespan") == 64 && row.at("makespan_of_parts") == 46));
+  CHECK(contains(run_tool("compare " + line).out, " of parts\n"));
+  CHECK(contains(run_tool("compare " + line + " --as csv").out, ",46\n"));
+  // Where times of chunks differ, their parts are not known.
+  std::string const chunks = "seq1f1b -p 2 -m 4 --sequence-chunks 2 --causal 50 --costs " + file;
+  CHECK(!simulated(chunks).contains("makespan_of_parts"));
+  CHECK(!contains(run_tool("compare " + chunks).out, "of parts"));
+}
+
 TEST_CASE("simulate says on a terminal what it is at, and nowhere else") {
   CHECK(run_tool("simulate 1f1b").err.empty());
   std::string const out = (scratch() / "terminal").string();

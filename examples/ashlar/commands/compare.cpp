@@ -135,6 +135,7 @@ std::vector<row> rows_of(CLI::App const& command, compare_options& o) {
   for (row& r : rows) {
     for (double* time : {&r.numbers.makespan, &r.numbers.span, &r.numbers.exposed_communication})
       *time = scale.in_units(*time);
+    if (std::optional<double>& time = r.numbers.makespan_of_parts) time = scale.in_units(*time);
     for (ashlar::compared_link& l : r.numbers.links) l.slack = scale.in_units(l.slack);
     if (r.least) r.least = {scale.in_units(r.least->makespan), scale.in_units(r.least->span)};
   }
@@ -160,9 +161,12 @@ std::string slack_words(ashlar::comparison const& c) {
 }
 
 void print_text(std::vector<row> const& rows, std::string const& unit) {
+  bool const has_parts = std::any_of(
+      rows.begin(), rows.end(), [](row const& r) { return r.numbers.makespan_of_parts.has_value(); });
   std::vector<std::vector<std::string>> cells{
       {"schedule", "devices", "stages", "makespan", "bound", "gap %", "span", "bound", "gap %",
        "overhead %", "of span %", "activations %", "weights", "transfers", "exposed", "slack"}};
+  if (has_parts) cells[0].emplace_back("of parts");
   for (row const& r : rows) {
     if (!r.refused.empty()) continue;
     auto const& c = r.numbers;
@@ -179,6 +183,7 @@ void print_text(std::vector<row> const& rows, std::string const& unit) {
                      percent(proved_share(c.overhead), 1), percent(proved_share(c.overhead_span), 1),
                      peaks_of(c), fmt::format("{:g}", c.weight_copies), std::to_string(c.transfers),
                      readable(c.exposed_communication), slack_words(c)});
+    if (has_parts) cells.back().push_back(c.makespan_of_parts ? readable(*c.makespan_of_parts) : "-");
   }
   fmt::print("{}", table(cells, 1));
   for (row const& r : rows) {
@@ -194,8 +199,11 @@ void print_text(std::vector<row> const& rows, std::string const& unit) {
       "weights: copies of the model; exposed: makespan that\ntransfers add; slack: by how "
       "much all transfers of a link may be later before the makespan grows, of the\nlink with the least "
       "and the "
-      "one with the most (--as json: of each).\n",
-      unit.empty() ? "ticks" : unit);
+      "one with the most (--as json: of each).{}\n",
+      unit.empty() ? "ticks" : unit,
+      has_parts ? " Of parts: the makespan in which a\ndevice exchanges for one pass while it computes "
+                  "for the next."
+                : "");
 }
 
 nlohmann::json json_of(std::vector<row> const& rows, std::string const& unit) {
@@ -226,6 +234,7 @@ nlohmann::json json_of(std::vector<row> const& rows, std::string const& unit) {
         links.push_back(
             {{"from", l.from}, {"to", l.to}, {"transfers", l.transfers}, {"slack", l.slack}});
       if (!unit.empty()) object["time_unit"] = unit;
+      if (c.makespan_of_parts) object["makespan_of_parts"] = *c.makespan_of_parts;
       if (!r.least) continue;
       object["makespan_bound"] = r.least->makespan;
       object["span_bound"] = r.least->span;
@@ -241,7 +250,7 @@ std::string csv_of(std::vector<row> const& rows) {
       "schedule,devices,stages,micro_batches,makespan,span,bubble_rate,bubble_rate_span,"
       "least_peak_activations,most_peak_activations,weight_copies,transfers,exposed_communication,"
       "makespan_bound,makespan_gap,span_bound,span_gap,overhead,overhead_span,least_slack,"
-      "most_slack\n";
+      "most_slack,makespan_of_parts\n";
   for (row const& r : rows) {
     if (!r.refused.empty()) continue;
     auto const& c = r.numbers;
@@ -256,7 +265,8 @@ std::string csv_of(std::vector<row> const& rows) {
                     : ",,,,";
     text += fmt::format(",{},{}", c.overhead, c.overhead_span);
     auto const [least_slack, most_slack] = slacks_of(c);
-    text += c.links.empty() ? ",,\n" : fmt::format(",{},{}\n", least_slack, most_slack);
+    text += c.links.empty() ? ",," : fmt::format(",{},{}", least_slack, most_slack);
+    text += c.makespan_of_parts ? fmt::format(",{}\n", *c.makespan_of_parts) : ",\n";
   }
   return text;
 }

@@ -15,6 +15,7 @@
 #include "report/simulate_report.hpp"
 #include "report/terminal.hpp"
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/simulate/part_timeline.hpp>
 #include <ashlar/simulate/simulate.hpp>
 #include <ashlar/simulate/slack.hpp>
 
@@ -123,7 +124,12 @@ simulated_schedule run(simulate_options const& o) {
   ashlar::simulation timed = simulate(low, how);
   at.say("bounding it");
   auto const least = program_bound(chosen.schedule, low, how), other = schedule_bound(chosen.schedule);
+  ashlar::part_costs const parts = parts_of(o.shape.cost);
+  std::optional<ashlar::part_timeline> of_parts;
+  if (ashlar::schedule const& s = chosen.schedule; are_sums_of(s.cost.passes, parts, s.stage_count()))
+    of_parts = time_parts(s, parts);
   simulated_schedule r{std::move(chosen), std::move(low), std::move(timed), least, other};
+  r.parts = std::move(of_parts);
   if (o.slack) {
     at.say("delaying its links");
     r.slacks = link_slacks(r.low, how);

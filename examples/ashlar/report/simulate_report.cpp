@@ -53,6 +53,7 @@ std::string text_of(simulated_schedule const& r) {
   std::vector<std::vector<std::string>> rows{{"device", "busy", "warm-up", "steady", "cool-down",
                                               "exposed", "resident", "peak", "at", "reached by"}};
   if (r.low.offloads) rows[0].emplace_back("on the host");
+  if (r.parts) rows[0].insert(rows[0].end(), {"computes", "exchanges"});
   for (std::size_t d = 0; d < r.run.usage.size(); ++d) {
     ashlar::device_usage const& u = r.run.usage[d];
     ashlar::device_memory const& m = r.run.memory[d];
@@ -60,6 +61,9 @@ std::string text_of(simulated_schedule const& r) {
                     r.time(u.cool_down), r.time(u.exposed), rounded_bytes(m.resident),
                     rounded_bytes(m.peak), r.time(m.peak_time), r.name_of(m.witness)});
     if (r.low.offloads) rows.back().push_back(rounded_bytes(m.host_peak));
+    if (r.parts)
+      for (ashlar::tick const busy : {r.parts->devices[d].computing, r.parts->devices[d].exchanging})
+        rows.back().push_back(r.time(busy));
   }
   std::string text =
       fmt::format("{}: {}, {}\n", r.chosen.name, counted(r.chosen.schedule.device_count(), "device"),
@@ -67,8 +71,13 @@ std::string text_of(simulated_schedule const& r) {
   time_scale const& scale = r.chosen.scale;
   text += fmt::format("makespan  {}, {}\n", scale.words(length), bound_words(length, r.least, scale));
   text += fmt::format(
-      "schedule  {}, {}, with every transfer taking its own time and none in another's way\n\n",
+      "schedule  {}, {}, with every transfer taking its own time and none in another's way\n",
       scale.words(ideal), bound_words(ideal, r.schedule_least, scale));
+  if (r.parts)
+    text += fmt::format(
+        "of parts  {}, the same where a device exchanges for one pass while it computes for the next\n",
+        scale.words(r.parts->makespan));
+  text += "\n";
   return text + table(rows) + "\n" + text_of_path(r) + (r.slacks ? text_of_slacks(r) : "");
 }
 
@@ -101,6 +110,9 @@ nlohmann::ordered_json json_of(simulated_schedule const& r) {
                      {"witness", m.witness < 0 ? ordered_json() : ordered_json(r.name_of(m.witness))},
                      {"samples", std::move(samples)}}},
                    {"stream", std::move(stream)}});
+    if (r.parts)
+      all.back()["of_parts"] = {{"computing", r.parts->devices[d].computing},
+                                {"exchanging", r.parts->devices[d].exchanging}};
     if (r.low.offloads)
       all.back()["host_memory"] = {{"reserved", m.host_reserved}, {"peak", m.host_peak}};
   }
@@ -126,6 +138,7 @@ nlohmann::ordered_json json_of(simulated_schedule const& r) {
   };
   add("makespan", r.run.makespan(), r.least);
   add("schedule_makespan", makespan(r.chosen.schedule), r.schedule_least);
+  if (r.parts) out["makespan_of_parts"] = r.parts->makespan;
   if (r.slacks) {
     ordered_json& links = out["slack"] = ordered_json::array();
     for (ashlar::link_slack const& l : *r.slacks)

@@ -67,6 +67,23 @@ constexpr pass_costs costs_of(part_costs const& c) {
   return made;
 }
 
+// Whether passes, of so many stages, take the sums of these parts, whatever pairs take.
+constexpr bool are_sums_of(pass_costs const& passes, part_costs const& c, int stage_count) {
+  if (!check(c, stage_count).ok()) return false;
+  int const count = max_of(passes.stages(), static_cast<int>(c.stages.size()));
+  for (int stage = 0; stage < count; ++stage) {
+    std::size_t const of = c.stages.size() == 1 ? 0 : static_cast<std::size_t>(stage);
+    stage_cost const sum = cost_of(c.stages[of]);
+    for (int k = 0; k < passes.period(); ++k) {
+      stage_cost const& own = passes.of(stage, k);
+      if (own.forward != sum.forward || own.backward_input != sum.backward_input
+          || own.backward_weight != sum.backward_weight || own.of(pass_kind::recompute) != sum.forward)
+        return false;
+    }
+  }
+  return true;
+}
+
 // So many layers of the same parts, one after another; the backward goes through them from the last.
 constexpr stage_parts repeated(stage_parts const& layer, int count) {
   stage_parts all;

@@ -30,10 +30,11 @@ struct comparison {
   int micro_batch_count = 0;  // as the schedule counts them: sequence chunks are on their own
   double makespan = 0;
   double span = 0;
-  double bubble_rate = 0;            // of the makespan
-  double bubble_rate_span = 0;       // of the span
-  double overhead = 0;               // of the makespan: what is recomputed counts as well
-  double overhead_span = 0;          // of the span
+  std::optional<double> makespan_of_parts = {};  // time_parts(), if parts are known
+  double bubble_rate = 0;                        // of the makespan
+  double bubble_rate_span = 0;                   // of the span
+  double overhead = 0;                           // of the makespan: what is recomputed counts as well
+  double overhead_span = 0;                      // of the span
   std::vector<double> peaks = {};    // most that each device holds, as a share of the most that one of
                                      // 1F1B does: p micro-batches of a p-th of the model
   double weight_copies = 0;          // of the whole model, on all devices together
@@ -78,6 +79,7 @@ namespace study_detail {
 struct stage_costs {
   costs cost;
   tick unit = 1;
+  part_costs parts = {};  // if they are known: of the stages
 };
 
 // Costs of whole sequences are for all; those of chunks for as many chunks, and for whole sequences.

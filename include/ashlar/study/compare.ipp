@@ -12,6 +12,7 @@
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 #include <ashlar/schedule/tables.hpp>
+#include <ashlar/simulate/part_timeline.hpp>
 #include <ashlar/study/compare.hpp>
 #include <ashlar/study/schedule_slack.hpp>
 
@@ -61,7 +62,7 @@ ASHLAR_INLINE diagnosis check_sequence_chunk_count(costs const& cost, int parts,
 
 // Of stages with so many slivers of the pieces, of which each is cut into `slivers`. Slivers of one
 // piece stay together: their parts take longer, they do not come more often.
-ASHLAR_INLINE pair_costs pairs_of_stages(part_costs const& pieces, int stage_count, int slivers,
+ASHLAR_INLINE part_costs parts_of_stages(part_costs const& pieces, int stage_count, int slivers,
                                          int in_stage) {
   part_costs made{.how = pieces.how};
   tick const count = static_cast<tick>(pieces.stages.size());
@@ -78,7 +79,7 @@ ASHLAR_INLINE pair_costs pairs_of_stages(part_costs const& pieces, int stage_cou
       i = next;
     }
   }
-  return costs_of(made).overlapped;
+  return made;
 }
 
 // For stages that share the model equally and take each micro-batch in so many `parts`, which may be
@@ -124,13 +125,15 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_
   made.cost.passes.overlapped = cost.passes.overlapped;
   made.cost.passes.overlapped.change_each(
       [&](tick pair) { return saturating_product(pair, in_stage / shared); });
-  if (has_parts)
-    made.cost.passes.overlapped =
-        pairs_of_stages(model.parts, alike ? 1 : stage_count, slivers, in_stage);
+  if (has_parts) {
+    made.parts = parts_of_stages(model.parts, alike ? 1 : stage_count, slivers, in_stage);
+    made.cost.passes.overlapped = costs_of(made.parts).overlapped;
+  }
   stretch_transfers(made.cost.on, made.unit);
   if (q == 1) {
     finer_costs finer = with_causal_chunks(std::move(made.cost), sequence_chunks, model.causal);
-    made = {std::move(finer.cost), saturating_product(made.unit, finer.unit)};
+    made.cost = std::move(finer.cost);
+    made.unit = saturating_product(made.unit, finer.unit);
   }
   return made;
 }
@@ -173,6 +176,8 @@ ASHLAR_INLINE comparison compare_made(schedule const& s, stage_costs const& give
                .has_task = has_workload(s) && check(s).ok(),
                .unit = given.unit};
   if (c.has_task) c.task = workload_of(s);
+  if (are_sums_of(s.cost.passes, given.parts, s.stage_count()))
+    c.makespan_of_parts = in_ticks(time_parts(s, given.parts).makespan);
   for (link_slack const& l : link_slacks(s))
     c.links.push_back({l.from, l.to, l.transfers, in_ticks(l.slack)});
   costs at_once = given.cost;

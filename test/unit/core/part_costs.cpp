@@ -90,6 +90,21 @@ TEST_CASE("layers of a stage, and all times together") {
   CHECK(once.overlapped.shortest() == 3 * 14);
 }
 
+TEST_CASE("whether passes are the sums of parts") {
+  part_costs const two{.stages = {small_experts(), small_dense()}}, one{.stages = {small_experts()}};
+  CHECK(are_sums_of(costs_of(two), two, 2));
+  CHECK(are_sums_of(costs_of(one), one, 2));
+  CHECK(!are_sums_of(costs_of(two), one, 2));
+  CHECK(!are_sums_of(costs_of(one), two, 2));
+  CHECK(!are_sums_of(costs_of(two), two, 3));
+  CHECK(!are_sums_of(costs_of(one), part_costs{}, 2));
+  CHECK(are_sums_of(stage_cost{7, 7, 2}, one, 2));
+  for (stage_cost const& other : {stage_cost{8, 7, 2}, {7, 8, 2}, {7, 7, 3}, {7, 7, 2, 8}}) {
+    CHECK(!are_sums_of(other, one, 2));
+    CHECK(!are_sums_of(pass_costs::by_stage_and_micro_batch({{7, 7, 2}, other}, 2), one, 2));
+  }
+}
+
 // Named steps: g++ 12 does not evaluate a list in a list.
 constexpr tick pair_of_small_experts() {
   part_costs c;

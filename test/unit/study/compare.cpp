@@ -144,6 +144,23 @@ TEST_CASE("pieces of parts") {
         == best_braid(layer.forward, layer.backward));
   CHECK(task("dualpipe", 2).makespan == task("dualpipe", 2, false).makespan);
   CHECK(task("dualpipe", 4).makespan <= task("dualpipe", 4, false).makespan);
+  // Four forwards and backwards of a stage that exchanges first and last.
+  CHECK(!task("1f1b", 2, false).makespan_of_parts);
+  CHECK(task("1f1b", 2).makespan == 5 * 16);
+  comparison const alone = compare(*catalog::find("gpipe"), {.p = devices{1}, .m = micro_batches{4}},
+                                   {.cost = cost, .piece_count = 1, .parts = parts});
+  CHECK(alone.makespan == 4 * 16);
+  CHECK(alone.makespan_of_parts == 4 * 4 + 3 + 3 + 4 * 6);
+  // In half ticks, and where chunks of sequences take different times there is none.
+  CHECK(*halves.makespan_of_parts <= halves.makespan);
+  CHECK(*halves.makespan_of_parts >= 4 * 10);
+  auto const chunks = [&](causal_share causal) {
+    return compare(*catalog::find("seq1f1b"),
+                   {.p = devices{2}, .m = micro_batches{4}, .sequence_chunks = 2},
+                   {.cost = cost, .piece_count = 2, .causal = causal, .parts = parts});
+  };
+  CHECK(chunks({}).makespan_of_parts.has_value());
+  CHECK(!chunks({50, 50}).makespan_of_parts.has_value());
 }
 
 TEST_CASE("what is recomputed") {
