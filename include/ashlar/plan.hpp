@@ -30,6 +30,7 @@
 #include <ashlar/plan/training/plan_space.hpp>
 #include <ashlar/plan/training/planner.hpp>
 #include <ashlar/plan/training/sharded_parameters.hpp>
+#include <ashlar/plan/training/shared_batch.hpp>
 #include <ashlar/plan/training/simulated_step.hpp>
 #include <ashlar/plan/training/step_model.hpp>
 #include <ashlar/plan/training/training_plan.hpp>

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -103,6 +104,36 @@ TEST_CASE("plan: slower devices get fewer layers, and each holds no more than it
     kind["memory_bytes"] = 2 * kind["memory_bytes"].get<double>();
     CHECK(planned_on(kinds_file("more.json", kinds))["plans"][0]["seconds"] <= seconds);
   }
+}
+
+TEST_CASE("plan: pipelines of one kind each share the batch by speed") {
+  std::vector<nlohmann::json> kinds{node_kind("new", 4, 989e12, 80e9),
+                                    node_kind("old", 4, 989e12, 80e9)};
+  auto const shared = [&](char const* name) {
+    nlohmann::json const found =
+        planned_on(kinds_file(name, kinds) + " --schedules 1f1b")["shared_batch"];
+    double longest = 0;
+    int all = 0;
+    REQUIRE(found["shares"].size() == 2);
+    for (nlohmann::json const& each : found["shares"]) {
+      longest = std::max(longest, each["seconds"].get<double>());
+      all += each["sequences"].get<int>();
+    }
+    CHECK(all == 16);
+    CHECK(found["shares"][0]["kind"] == "new");
+    CHECK(found["seconds"].get<double>() == doctest::Approx(longest + found["sum"].get<double>()));
+    return found;
+  };
+  auto const alike = shared("alike.json");
+  CHECK(alike["shares"][0]["sequences"] == 8);
+  kinds[1]["flops"] = 330e12;
+  auto const slower = shared("slower.json");
+  CHECK(slower["shares"][0]["sequences"].get<int>() > 8);
+  CHECK(slower["seconds"] >= alike["seconds"]);
+  tool_result const said = run_tool(asked_on(kinds_file("said.json", kinds)) + "--schedules 1f1b");
+  CHECK(contains(said.out, "Pipelines of one kind each, which share the batch by speed: "));
+  kinds.pop_back();
+  CHECK(!planned_on(kinds_file("one_kind.json", kinds)).contains("shared_batch"));
 }
 
 TEST_CASE("plan: the report says which kind runs what, and what the others would") {

@@ -108,6 +108,15 @@ void answer(plan_study& s, plan_options const& o) {
   std::stable_sort(best.begin(), best.end(), [&](auto const& a, auto const& b) {
     return objective_of(s.question, a.plan, a.seconds) < objective_of(s.question, b.plan, b.seconds);
   });
+  if (s.has_kinds() && s.aim == plan_aim::time) {
+    line.say("sharing the batch by speed");
+    s.shared = share_batch(s.question, s.entries, [](ashlar::plan_phase, std::size_t, std::size_t) {});
+    s.shared.seconds = s.shared.sum;
+    for (ashlar::kind_share& each : s.shared.shares) {
+      improve_step(s.question, each.step, static_cast<std::int64_t>(o.search * 1e6));
+      s.shared.seconds = std::max(s.shared.seconds, s.shared.sum + each.step.seconds);
+    }
+  }
   line.say("asking what would change it");
 }
 

@@ -85,6 +85,12 @@ std::string json_of(plan_study const& s) {
     object["megatron"] = megatron_arguments(s, step.plan);
     object["deepspeed"] = deepspeed_arguments(s, step.plan);
   }
+  nlohmann::json shares = nlohmann::json::array();
+  for (kind_share const& each : s.shared.shares) {
+    nlohmann::json& object = shares.emplace_back(object_of(s, each.step));
+    object["sequences"] = each.batch;
+    object["seconds"] = each.step.seconds;
+  }
   for (planned_step const& step : s.answer.rejected) rejected.push_back(object_of(s, step));
   nlohmann::json all{{"plans", best},
                      {"rejected", rejected},
@@ -92,6 +98,8 @@ std::string json_of(plan_study const& s) {
                      {"ruled_out", s.answer.ruled_out},
                      {"tokens", s.tokens},
                      {"parameters", s.model.parameters()}};
+  if (!shares.empty())
+    all["shared_batch"] = {{"seconds", s.shared.seconds}, {"sum", s.shared.sum}, {"shares", shares}};
   if (s.has_kinds())
     for (std::size_t k = 0; k < s.question.kinds.size(); ++k)
       all["memory_budgets"][s.cluster.kinds[k].name] = s.question.budget(s.question.kinds[k].machine);

@@ -91,11 +91,6 @@ std::string question_of(plan_study const& s) {
              bytes_of_parameter(s.question.model.value_bytes).optimizer);
 }
 
-std::string layers_of(training_plan const& plan) {
-  auto const [least, most] = std::minmax_element(plan.layers.begin(), plan.layers.end());
-  return *least == *most ? std::to_string(*least) : fmt::format("{}-{}", *least, *most);
-}
-
 std::string best_table(plan_study const& s) {
   std::vector<std::vector<std::string>> cells{
       {"schedule", "recompute", "sharding", "tensor", "data", "pipeline", "micro-batch", "of", "layers",
@@ -162,11 +157,17 @@ std::string arguments_of(plan_study const& s) {
 
 }  // namespace
 
+std::string layers_of(training_plan const& plan) {
+  auto const [least, most] = std::minmax_element(plan.layers.begin(), plan.layers.end());
+  return *least == *most ? std::to_string(*least) : fmt::format("{}-{}", *least, *most);
+}
+
 std::string text_of(plan_study const& s, bool explains) {
   std::string text = question_of(s) + "\n";
   if (!s.answer.best.empty()) {
     text += best_table(s);
     if (s.aim != plan_aim::time) text += size_table(s);
+    text += shares_of(s);
     text += fmt::format("\nIn the first, {}.\n", text_of_bytes(s, s.answer.best[0]));
     text += fmt::format("{} simulated, {} ruled out by their bounds.\n",
                         counted(s.answer.simulated, "plan"), s.answer.ruled_out);

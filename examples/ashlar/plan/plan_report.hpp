@@ -3,6 +3,7 @@
 
 #include "plan/plan_files.hpp"
 #include <ashlar/plan/training/planner.hpp>
+#include <ashlar/plan/training/shared_batch.hpp>
 
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct plan_study {
   ashlar::plan_question question;
   std::vector<ashlar::catalog::entry const*> entries;
   ashlar::plan_answer answer;
+  ashlar::shared_batch shared;  // of several kinds, where time is made small
 
   bool has_kinds() const { return question.kinds.size() > 1; }
 
@@ -46,6 +48,12 @@ std::string gib(double bytes);
 
 // The kind of a device of the pipelines; where its data ranks are of several, all of them: "A100+H100".
 std::string kind_of_device(plan_study const& study, ashlar::training_plan const& plan, int device);
+
+// Layers of a stage, the least and the most: "8" or "7-9".
+std::string layers_of(ashlar::training_plan const& plan);
+
+// Pipelines of one kind each, with the batch shared by speed; empty if that was not asked for.
+std::string shares_of(plan_study const& study);
 
 // The kinds of the pipelines' devices, and how many layers they have: "4 A100 (8), 4 H100 (24)".
 std::string kinds_of(plan_study const& study, ashlar::training_plan const& plan);
