@@ -26,7 +26,7 @@ class Table:
         def words(value: Any) -> str:
             return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
-        heads = list(self.rows[0]) if self.rows else []
+        heads = [head for head in (self.rows[0] if self.rows else ()) if any(row[head] is not None for row in self.rows)]
         return [heads] + [[words(row[head]) for head in heads] for row in self.rows]
 
     def __str__(self) -> str:
@@ -64,6 +64,7 @@ def _row(name: str, of: Comparison) -> dict[str, Any]:
         "transfers": of.transfers,
         "exposed_communication": of.exposed_communication,
         "slack": min(of.slacks, default=None),
+        "makespan_of_parts": of.makespan_of_parts,
     }
 
 

@@ -2,6 +2,8 @@
 #include "bindings.hpp"
 #include <ashlar/interop/input_limits.hpp>
 #include <ashlar/interop/json_costs.hpp>
+#include <ashlar/program/names.hpp>
+#include <ashlar/simulate/part_timeline.hpp>
 
 #include <nanobind/operators.h>
 #include <nanobind/stl/string.h>
@@ -72,11 +74,12 @@ part_costs make_parts(std::vector<stage_parts> stages, std::string const& pairs)
                                        {"in turn, weights delayed", braiding::in_turn_delayed}})};
 }
 
+char const* word_of(part_resource on) { return on == part_resource::compute ? "compute" : "exchange"; }
+
 std::vector<named_part> words_of(std::vector<pass_part> const& parts) {
   std::vector<named_part> all;
   for (pass_part const& part : parts)
-    all.emplace_back(part.on == part_resource::compute ? "compute" : "exchange", part.duration,
-                     part.of_weights ? "weights" : "input");
+    all.emplace_back(word_of(part.on), part.duration, part.of_weights ? "weights" : "input");
   return all;
 }
 
@@ -84,6 +87,67 @@ std::optional<part_costs> read_parts(std::string text, std::string name) {
   part_costs read = ashlar::read_json_costs(std::move(text), std::move(name)).parts;
   if (read.stages.empty()) return std::nullopt;
   return read;
+}
+
+using placed_pass_of_parts = std::tuple<std::string, tick, tick>;
+using placed_part = std::tuple<std::string, std::string, tick, tick>;
+
+void bind_timeline(nb::module_& m) {
+  using ashlar::device_parts;
+  using ashlar::part_timeline;
+  nb::class_<part_timeline>(m, "PartTimeline",
+                            "When the parts of a schedule's passes run on two resources a device.")
+      .def_ro("makespan", &part_timeline::makespan)
+      .def_prop_ro(
+          "computing",
+          [](part_timeline const& t) {
+            std::vector<tick> all;
+            for (device_parts const& own : t.devices) all.push_back(own.computing);
+            return all;
+          },
+          "Ticks by device.")
+      .def_prop_ro(
+          "exchanging",
+          [](part_timeline const& t) {
+            std::vector<tick> all;
+            for (device_parts const& own : t.devices) all.push_back(own.exchanging);
+            return all;
+          },
+          "Ticks by device.")
+      .def_prop_ro(
+          "passes",
+          [](part_timeline const& t) {
+            std::vector<std::vector<placed_pass_of_parts>> all;
+            for (device_parts const& own : t.devices) {
+              all.emplace_back();
+              for (ashlar::pass_of_parts const& p : own.passes)
+                all.back().emplace_back(to_string(p.what), p.start, p.end);
+            }
+            return all;
+          },
+          "By device, in its order: the pass ('0F3'), start and end.")
+      .def_prop_ro(
+          "parts",
+          [](part_timeline const& t) {
+            std::vector<std::vector<placed_part>> all;
+            for (device_parts const& own : t.devices) {
+              all.emplace_back();
+              for (ashlar::timed_part const& p : own.parts)
+                all.back().emplace_back(to_string(own.passes[static_cast<std::size_t>(p.of)].what),
+                                        word_of(p.on), p.start, p.end);
+            }
+            return all;
+          },
+          "By device: of which pass, 'compute' or 'exchange', start and end.")
+      .def("__repr__", [](part_timeline const& t) {
+        return "<PartTimeline: makespan " + std::to_string(t.makespan) + ">";
+      });
+  m.def(
+      "time_parts",
+      [](ashlar::schedule const& s, part_costs const& c) { return ashlar::time_parts(s, c); },
+      "schedule"_a, "parts"_a,
+      "Runs the parts of a schedule's passes in its order on devices that compute and exchange at the "
+      "same time. Messages take what the schedule's costs say.");
 }
 
 }  // namespace
@@ -136,6 +200,7 @@ void bind_parts(nb::module_& m) {
                + (c.stages.size() == 1 ? " stage>" : " stages>");
       });
   refuse_others(of_costs);
+  bind_timeline(m);
   m.def("read_parts", &read_parts, "text"_a, "name"_a = "",
         "What the passes of a file of costs consist of, in the ticks of `read_costs`; None if it does "
         "not say so. name: of the file, for messages. Raises ValueError as `read_costs` does.");

@@ -55,6 +55,20 @@ def test_parts_are_read_and_compared():
         ashlar_pp.compare(["1f1b"], costs=Costs(per_stage=[(1, 1, 1)] * 4), parts=parts)
 
 
+def test_parts_run_on_two_resources():
+    parts = PartCosts([StageParts([("compute", 4), ("exchange", 3)], [("exchange", 3), ("compute", 4), ("compute", 2, "weights")])])
+    schedule = catalog.gpipe(1, 2, Costs(parts=parts))
+    run = ashlar_pp.time_parts(schedule, parts)
+    assert (schedule.makespan, run.makespan, run.computing, run.exchanging) == (32, 26, [20], [12])
+    assert run.passes == [[("0F0", 0, 7), ("0F1", 4, 11), ("0B0", 11, 20), ("0B1", 14, 26)]]
+    assert run.parts[0][:4] == [("0F0", "compute", 0, 4), ("0F0", "exchange", 4, 7), ("0F1", "compute", 4, 8), ("0F1", "exchange", 8, 11)]
+    row = ashlar_pp.compare({"own": schedule}, devices=1, micro_batches=2, costs=Costs(parts=parts), parts=parts).rows[0]
+    assert (row["makespan"], row["makespan_of_parts"]) == (32, 26)
+    assert "makespan_of_parts" not in str(ashlar_pp.compare(["1f1b"]))
+    with pytest.raises(ValueError, match="stages"):
+        ashlar_pp.time_parts(schedule, PartCosts(parts.stages * 3))
+
+
 def test_a_search_braids_when_asked_to():
     costs = Costs(parts=PartCosts([StageParts(**LAYER, layers=4)]))
     asked = dict(limit=10, budget=500, aim="makespan")
