@@ -1,9 +1,12 @@
 // Chrome traces are JSON, and hold what they are given.
 #include "catalog_cases.hpp"
+#include "violations.hpp"
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/core/part_costs.hpp>
 #include <ashlar/render/chrome_trace.hpp>
 #include <ashlar/render/needs.hpp>
 #include <ashlar/schedule/metrics.hpp>
+#include <ashlar/simulate/part_timeline.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -90,6 +93,35 @@ TEST_CASE("instants have a fraction where they need one, on either side of zero"
   CHECK(instant(-2'001) == "-2.001");
   CHECK(instant(-2'000) == "-2");
   CHECK(instant(12'500) == "12.500");
+}
+
+TEST_CASE("a trace of parts has a thread for what computes and one for what exchanges") {
+  using enum part_resource;
+  part_costs const parts{
+      .stages = {{.forward = {{compute, 4}, {exchange, 3}}, .backward = {{exchange, 0}, {compute, 2}}}}};
+  schedule const s = catalog::find("1f1b")->make({devices{2}, micro_batches{2}, costs_of(parts)});
+  part_timeline t = time_parts(s, parts);
+  auto const trace = nlohmann::json::parse(chrome_trace(t, 500.0));
+  std::vector<std::string> threads;
+  int spans = 0;
+  for (auto const& e : trace["traceEvents"]) {
+    if (e["name"] == "thread_name") threads.push_back(e["args"]["name"]);
+    if (e["ph"] != "X") continue;
+    ++spans;
+    bool const exchanges = e["tid"] == 1;
+    bool const is_forward = e["cat"] == "forward";
+    CHECK(e["dur"] == (exchanges ? 1.5 : is_forward ? 2.0 : 1.0));
+    CHECK(e["args"]["number"] == (exchanges || !is_forward ? 1 : 0));
+    if (e["name"] == "1F1" && exchanges) CHECK((e["pid"] == 1 && e["ts"] == 20 / 2.0));
+  }
+  CHECK(spans == 2 * 2 * (2 + 1));
+  CHECK(threads == std::vector<std::string>{"compute", "exchange", "compute", "exchange"});
+  CHECK_BREAKS(ticks_fit, chrome_trace(t, 0.0));
+  CHECK_BREAKS(ticks_fit, chrome_trace(t, 1e18));
+  t.devices[0].parts[0].of = 4;
+  CHECK_BREAKS(tables_agree, chrome_trace(t));
+  t.devices[0].parts[0] = {.end = max_tick};
+  CHECK_BREAKS(ticks_fit, chrome_trace(t));
 }
 
 TEST_CASE("a tick may be of any length") {

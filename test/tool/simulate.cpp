@@ -155,6 +155,12 @@ TEST_CASE("simulate and compare run parts on two resources where costs have them
   CHECK((row.at("makespan") == 64 && row.at("makespan_of_parts") == 46));
   CHECK(contains(run_tool("compare " + line).out, " of parts\n"));
   CHECK(contains(run_tool("compare " + line + " --as csv").out, ",46\n"));
+  auto const trace = nlohmann::json::parse(run_tool("simulate " + line + " --as part-trace").out);
+  std::size_t spans = 0;
+  for (auto const& e : trace.at("traceEvents")) spans += e.at("ph") == "X";
+  CHECK(spans == 4 * (2 + 3));
+  CHECK(trace.at("traceEvents").back().at("dur") == 2);
+  CHECK(contains(run_tool("simulate gpipe --as part-trace").err, "what passes consist of"));
   // Where times of chunks differ, their parts are not known.
   std::string const chunks = "seq1f1b -p 2 -m 4 --sequence-chunks 2 --causal 50 --costs " + file;
   CHECK(!simulated(chunks).contains("makespan_of_parts"));

@@ -140,9 +140,14 @@ simulated_schedule run(simulate_options const& o) {
 int simulate_program(simulate_options const& o) {
   output const to(o.output);
   simulated_schedule const r = run(o);
-  to.write(o.format == "json"    ? dumped(json_of(r)) + "\n"
-           : o.format == "trace" ? trace_of(r)
-                                 : text_of(r));
+  if (o.format == "part-trace" && !r.parts)
+    throw usage_error(
+        "--as part-trace needs to know what passes consist of: --costs FILE with parts that its passes "
+        "are the sums of");
+  to.write(o.format == "json"         ? dumped(json_of(r)) + "\n"
+           : o.format == "trace"      ? trace_of(r)
+           : o.format == "part-trace" ? trace_of_parts(r)
+                                      : text_of(r));
   return done;
 }
 
@@ -211,8 +216,10 @@ void add_simulate(CLI::App& app, action& chosen) {
                     "the next transfer of a lane need not wait for the latency of the one before");
   command->add_flag("--slack", o->slack,
                     "how much longer the transfers of each link may take before the step does");
-  add_format_option(*command, o->format, {"text", "json", "trace"},
-                    "text, json, or trace for chrome://tracing and Perfetto");
+  add_format_option(
+      *command, o->format, {"text", "json", "trace", "part-trace"},
+      "text, json, or trace for chrome://tracing and Perfetto; part-trace: of the parts of "
+      "passes, on two resources a device");
   add_output_option(*command, o->output);
   command->footer(
       "Examples:\n"

@@ -149,6 +149,10 @@ nlohmann::ordered_json json_of(simulated_schedule const& r) {
   return out;
 }
 
+std::string trace_of_parts(simulated_schedule const& r) {
+  return ashlar::chrome_trace(*r.parts, tick_ns_of_trace(r.chosen.scale, r.parts->makespan));
+}
+
 std::string trace_of(simulated_schedule const& r) {
   double const tick_ns = tick_ns_of_trace(r.chosen.scale, r.run.makespan());
   auto const ns = [&](ashlar::tick t) { return std::llround(static_cast<double>(t) * tick_ns); };

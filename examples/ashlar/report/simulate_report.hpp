@@ -41,5 +41,7 @@ nlohmann::ordered_json json_of(simulated_schedule const& r);
 // In the time of its unit; without one a tick is a microsecond, as in the trace of a schedule. Throws
 // usage_error for times that are too long.
 std::string trace_of(simulated_schedule const& r);
+// The same of parts, which there are.
+std::string trace_of_parts(simulated_schedule const& r);
 
 }  // namespace tool

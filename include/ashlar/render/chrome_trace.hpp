@@ -4,6 +4,7 @@
 
 #include <ashlar/program/instruction.hpp>
 #include <ashlar/schedule/schedule.hpp>
+#include <ashlar/simulate/part_timeline.hpp>
 
 #include <cstdint>
 #include <string>
@@ -39,6 +40,11 @@ inline std::string instant(std::int64_t ns) {
 // nanosecond inside their passes, so that a viewer binds them to these and not to the neighbours. Throws
 // violation: check_form(s), rule::ticks_fit unless a tick takes time and all times fit into nanoseconds.
 std::string chrome_trace(schedule const& s, double tick_ns = 1000);
+
+// Parts of passes, on a thread of each device for what computes and one for what exchanges. A tick is as
+// many nanoseconds. Throws violation: rule::ticks_fit as above, rule::tables_agree for parts of passes
+// that there are not.
+std::string chrome_trace(part_timeline const& t, double tick_ns = 1000);
 
 // What was measured, to the nanosecond, of a program with this many lanes a device, of which the last
 // two are those of copies if it `offloads`. Throws violation{rule::ticks_fit}.

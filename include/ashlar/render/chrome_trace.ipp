@@ -79,6 +79,24 @@ ASHLAR_INLINE void trace_writer::begin(std::string_view name, char const* phase,
            + "\",\"pid\":" + std::to_string(device) + ",\"tid\":" + std::to_string(lane);
 }
 
+ASHLAR_INLINE std::string arguments_of(pass const& what) {
+  return (is_part(what) ? "\"job\":" : "\"stage\":") + std::to_string(what.stage)
+         + (is_part(what) ? ",\"part\":" : ",\"micro_batch\":") + std::to_string(what.micro_batch);
+}
+
+// Of ticks up to the furthest one. Throws violation{rule::ticks_fit}.
+class nanoseconds {
+ public:
+  nanoseconds(double tick_ns, tick furthest) : tick_ns_(tick_ns) {
+    if (!(tick_ns > 0 && static_cast<double>(furthest) * tick_ns < static_cast<double>(max_tick)))
+      refuse({.broken = rule::ticks_fit, .number = furthest});
+  }
+  std::int64_t operator()(tick t) const { return std::llround(static_cast<double>(t) * tick_ns_); }
+
+ private:
+  double tick_ns_;
+};
+
 ASHLAR_INLINE std::string name_of_lane(int lane, int lane_count, bool offloads) {
   if (lane == compute_lane) return "compute";
   if (offloads && lane >= lane_count - 2)
@@ -100,9 +118,7 @@ ASHLAR_INLINE std::string chrome_trace(schedule const& s, double tick_ns) {
     for (timed_pass const t : each_pass(s.order[d]))
       for (tick const at : {t.start, s.end_of(t, static_cast<int>(d))})
         furthest = max_of(furthest, at < 0 ? -at : at);
-  if (!(tick_ns > 0 && static_cast<double>(furthest) * tick_ns < static_cast<double>(max_tick)))
-    refuse({.broken = rule::ticks_fit, .number = furthest});
-  auto const ns = [&](tick t) { return std::llround(static_cast<double>(t) * tick_ns); };
+  render_detail::nanoseconds const ns(tick_ns, furthest);
   using render_detail::instant;
   render_detail::trace_writer writer;
   for (std::size_t d = 0; d < s.order.size(); ++d) {
@@ -114,9 +130,7 @@ ASHLAR_INLINE std::string chrome_trace(schedule const& s, double tick_ns) {
   for (needing_pass const& p : passes)
     writer.complete(to_string(p.what), name_of(p.what.kind), p.device, compute_lane,
                     instant(ns(p.start)), instant(ns(p.end) - ns(p.start)),
-                    (is_part(p.what) ? "\"job\":" : "\"stage\":") + std::to_string(p.what.stage)
-                        + (is_part(p.what) ? ",\"part\":" : ",\"micro_batch\":")
-                        + std::to_string(p.what.micro_batch));
+                    render_detail::arguments_of(p.what));
   std::size_t transfers = 0;
   for (needing_pass const& to : passes)
     for (std::size_t const number : to.needs) {
@@ -131,6 +145,37 @@ ASHLAR_INLINE std::string chrome_trace(schedule const& s, double tick_ns) {
   for (std::size_t d = 0; d < held.size(); ++d)
     for (held_step const& step : held[d])
       writer.counter("chunk activations", static_cast<int>(d), instant(ns(step.time)), step.held);
+  return writer.finish();
+}
+
+ASHLAR_INLINE std::string chrome_trace(part_timeline const& t, double tick_ns) {
+  tick furthest = 1;
+  for (device_parts const& own : t.devices)
+    for (timed_part const& part : own.parts) {
+      if (part.of < 0 || static_cast<std::size_t>(part.of) >= own.passes.size())
+        refuse({.broken = rule::tables_agree, .number = part.of});
+      for (tick const at : {part.start, part.end}) {
+        if (at <= -max_tick || at >= max_tick) refuse({.broken = rule::ticks_fit, .number = at});
+        furthest = max_of(furthest, at < 0 ? -at : at);
+      }
+    }
+  render_detail::nanoseconds const ns(tick_ns, furthest);
+  using render_detail::instant;
+  render_detail::trace_writer writer;
+  for (std::size_t d = 0; d < t.devices.size(); ++d) {
+    int const device = static_cast<int>(d);
+    writer.name("process_name", device, 0, "device " + std::to_string(d));
+    writer.name("thread_name", device, 0, "compute");
+    writer.name("thread_name", device, 1, "exchange");
+    device_parts const& own = t.devices[d];
+    for (timed_part const& part : own.parts) {
+      pass const& what = own.passes[static_cast<std::size_t>(part.of)].what;
+      writer.complete(to_string(what), name_of(what.kind), device,
+                      part.on == part_resource::exchange ? 1 : 0, instant(ns(part.start)),
+                      instant(ns(part.end) - ns(part.start)),
+                      render_detail::arguments_of(what) + ",\"number\":" + std::to_string(part.number));
+    }
+  }
   return writer.finish();
 }
 

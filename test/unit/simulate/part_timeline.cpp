@@ -135,6 +135,23 @@ TEST_CASE("parts: what is refused") {
   CHECK_BREAKS(order_has_no_cycle, time_parts(waits, parts_of_one({computes(1)}, {computes(1)})));
 }
 
+TEST_CASE("parts: timelines are equal if all of their times are") {
+  part_costs const c = parts_of_one({computes(4), exchanges(3)}, {});
+  part_timeline const t = time_parts(forwards(2, 2, 1), c);
+  CHECK(t == time_parts(forwards(2, 2, 1), c));
+  CHECK(t != time_parts(forwards(2, 2, 2), c));
+  part_timeline other = t;
+  other.devices[1].exchanging += 1;
+  CHECK(t != other);
+  other = t;
+  other.devices[0].parts[0].end += 1;
+  CHECK(t != other);
+  // Without passes there is no time.
+  part_timeline const none = time_parts(forwards(2, 0, 1), c);
+  CHECK((none.makespan == 0 && none.devices == std::vector<device_parts>(2)));
+  CHECK((none.devices[0].computing == 0 && none.devices[0].exchanging == 0));
+}
+
 // Named steps: g++ 12 does not evaluate a list in a list.
 constexpr tick makespan_of_parts() {
   part_costs c;
