@@ -10,6 +10,7 @@ linear beyond 4 %, each source with the same weight over what is expected of it,
 CONSTANTS.json has these ("round") and the constants that are not fitted: those of memory, link_inside, a fact of NCCL's
 measurements, and attention.hopper.flash, of FlashAttention 3's paper.
 Then a third of the configurations is left out, three times, and one family of models, each once: intervals come from these errors alone.
+Those of peaks come from all measured peaks; constants of memory are not fitted.
 Needs SciPy.
 """
 import argparse
@@ -110,10 +111,22 @@ def intervals(kinds, ratios):
     return made
 
 
-def write_constants(path, described, values, around):
+def peaks_by_kind(rows, said):
+    """Of measured peaks over predicted, by kind of run; no kind of fewer than ten."""
+    by = collections.defaultdict(list)
+    for row, answer in zip(rows, said):
+        if "error" not in answer and row["status"] == "ok" and "memory" in row["use"] and row["peak_bytes"]:
+            by[answer["kind_of_run"].rsplit(", ", 1)[0]].append(row["peak_bytes"] / answer[LOGGED.get(row["source"], "peak_bytes")])
+    return {kind: {"low": float(f"{min(np.percentile(of, 5), .98):.3g}"), "high": float(f"{max(np.percentile(of, 95), 1.02):.3g}"), "from": len(of)}
+            for kind, of in sorted(by.items()) if len(of) >= 10}
+
+
+def write_constants(path, described, values, around, peaks):
     lines = [f"  {json.dumps(name)}: " + json.dumps({**about, "value": float(f"{values[name]:.3g}")}) for name, about in described.items()]
     spreads = [f"  {json.dumps(name)}: {json.dumps(each)}" for name, each in around.items()]
-    Path(path).write_text('{\n "constants": {\n' + ",\n".join(lines) + '\n },\n "intervals": {\n' + ",\n".join(spreads) + "\n }\n}\n")
+    held = [f"  {json.dumps(name)}: {json.dumps(each)}" for name, each in peaks.items()]
+    tables = {"constants": lines, "intervals": spreads, "peaks": held}
+    Path(path).write_text("{\n" + ",\n".join(f' "{name}": {{\n' + ",\n".join(table) + "\n }" for name, table in tables.items()) + "\n}\n")
 
 
 def percent(share):
@@ -230,10 +243,12 @@ def main():
             print_table(rows, errors)
         left_out = [(kind, 1 / (1 + error)) for errors in list(columns.values())[1:] for kind, error in zip(kinds, errors) if error == error]
         made = Path(o.out or Path(folder) / "constants.json")
-        write_constants(made, described, values, intervals([kind for kind, _ in left_out], [ratio for _, ratio in left_out]))
+        around = intervals([kind for kind, _ in left_out], [ratio for _, ratio in left_out])
+        write_constants(made, described, values, around, {})
+        path = write(all_rows, models, folder)
+        said = answers(o.evaluate, path, made)
+        write_constants(made, described, values, around, peaks_by_kind(all_rows, said))
         if o.page:
-            path = write(all_rows, models, folder)
-            said = answers(o.evaluate, path, made)
             steps = [answer for row, answer in zip(all_rows, said) if has_step(row)]
             within = np.array([answer["interval"]["low"] <= row["step_s"] <= answer["interval"]["high"] for row, answer in zip(rows, steps)])
             errors = np.array([answer["step_seconds"] / row["step_s"] - 1 for row, answer in zip(rows, steps)])

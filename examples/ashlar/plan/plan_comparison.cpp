@@ -83,7 +83,7 @@ std::string comparison_with(std::string const& file_or_options, predicted_reques
     text += "It does not run: some of its stages have no layer.\n";
   else if (!fits(mine.asked, mine.answer.peak, s.asked.constants.values))
     text += fmt::format(
-        "It does not fit: {:.1f} GiB of {:.1f}, with what must stay free.\n",
+        "It {}: {:.1f} GiB of {:.1f}, with what must stay free.\n", fit_word(mine),
         mine.answer.peak / (1 << 30),
         (mine.asked.device.memory_bytes - s.asked.constants.values.outside_bytes) / (1 << 30));
   else if (!mine.answer.fits)

@@ -26,16 +26,24 @@ fitted_constants constants_of(json_text const& text) {
     made.values.*each.value = read.number(value, each.name, 1e-12, each.is_share ? 1.0 : 1e12);
   }
   nlohmann::json const& intervals = read.object(read.at(text.root, "intervals"), "intervals");
-  for (std::size_t kind = 0; kind < made.around.size(); ++kind)
+  auto const spread_of = [&](nlohmann::json const& found) {
+    ashlar::predict::spread s;
+    s.low = read.number(read.at(found, "low"), "low", 1e-3, 1);
+    s.high = read.number(read.at(found, "high"), "high", 1, 1e3);
+    s.runs = static_cast<int>(read.whole(read.at(found, "from"), "from", 0, 1'000'000));
+    return s;
+  };
+  for (std::size_t kind = 0; kind < made.around.steps.size(); ++kind)
     for (std::size_t many = 0; many < 2; ++many) {
       std::string const name =
           fmt::format("{}, {}", run_kind_names[kind], many == 0 ? "one node" : "several nodes");
-      nlohmann::json const& found = read.at(intervals, name.c_str());
-      ashlar::predict::spread& s = made.around[kind][many];
-      s.low = read.number(read.at(found, "low"), "low", 1e-3, 1);
-      s.high = read.number(read.at(found, "high"), "high", 1, 1e3);
-      s.runs = static_cast<int>(read.whole(read.at(found, "from"), "from", 0, 1'000'000));
+      made.around.steps[kind][many] = spread_of(read.at(intervals, name.c_str()));
     }
+  if (!text.root.contains("peaks")) return made;
+  nlohmann::json const& peaks = read.object(read.at(text.root, "peaks"), "peaks");
+  for (std::size_t kind = 0; kind < made.around.peaks.size(); ++kind)
+    if (peaks.contains(run_kind_names[kind]))
+      made.around.peaks[kind] = spread_of(peaks.at(run_kind_names[kind]));
   return made;
 }
 

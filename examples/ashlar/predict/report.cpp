@@ -64,7 +64,13 @@ std::string kind_words(prediction const& p) {
 
 int runs_around(prediction const& p) {
   auto const kind = static_cast<std::size_t>(p.answer.kind);
-  return p.constants.around[kind][p.answer.on_several_nodes ? 1 : 0].runs;
+  return p.constants.around.steps[kind][p.answer.on_several_nodes ? 1 : 0].runs;
+}
+
+constexpr char const* fit_words[] = {"fits", "should fit", "should not fit", "does not fit"};
+
+int peaks_around(prediction const& p) {
+  return p.constants.around.peaks[static_cast<std::size_t>(p.answer.kind)].runs;
 }
 
 // Devices that hold the same share a line: "3-14".
@@ -123,10 +129,6 @@ std::string terms_table(prediction const& p, bool explains) {
   return text;
 }
 
-}  // namespace
-
-namespace {
-
 // What was tried, and the best of it.
 std::string layouts_table(tried_layouts const& l) {
   std::string text = fmt::format("{} layouts were tried; {} of them do not fit\n", l.tried, l.too_large);
@@ -138,6 +140,10 @@ std::string layouts_table(tried_layouts const& l) {
 }
 
 }  // namespace
+
+std::string fit_word(prediction const& p) {
+  return fit_words[static_cast<std::size_t>(p.answer.memory_fit)];
+}
 
 std::string text_of(prediction const& p, bool explains) {
   question const& q = p.asked;
@@ -173,9 +179,13 @@ std::string text_of(prediction const& p, bool explains) {
     text += fmt::format("It does not run: {} layers leave some of the {} stages without work\n",
                         q.model.layer_count(), stage_count(q));
   else
-    text += fmt::format("{}: {} GiB of {} GiB on the fullest device, {} GiB must stay free\n",
-                        a.fits ? "It fits" : "It does not fit", gibibytes(a.peak),
-                        gibibytes(q.device.memory_bytes), gibibytes(p.constants.values.outside_bytes));
+    text += fmt::format("It {}: {} GiB of {} GiB on the fullest device, {} GiB must stay free\n",
+                        fit_word(p), gibibytes(a.peak), gibibytes(q.device.memory_bytes),
+                        gibibytes(p.constants.values.outside_bytes));
+  if (a.has_peak_interval)
+    text +=
+        fmt::format("  nine of ten published peaks of this kind were within {} to {} GiB ({} peaks)\n",
+                    gibibytes(a.low_peak), gibibytes(a.high_peak), peaks_around(p));
   if (a.peak_on_host > 0)
     text += fmt::format("  and {} GiB of {} GiB of a device's share of its host\n",
                         gibibytes(a.peak_on_host), gibibytes(q.device.host.memory_bytes));
@@ -231,11 +241,16 @@ std::string json_of(prediction const& p) {
       {"device_bytes", q.device.memory_bytes},
       {"peak_host_bytes", a.peak_on_host},
       {"fits", a.fits},
+      {"fit", fit_word(p)},
+      {"peak_interval", nullptr},
       {"memory", memory},
       {"notes", p.notes},
   };
   if (a.has_interval)
     root["interval"] = {{"low", a.low}, {"high", a.high}, {"share", 0.9}, {"runs", runs_around(p)}};
+  if (a.has_peak_interval)
+    root["peak_interval"] = {
+        {"low", a.low_peak}, {"high", a.high_peak}, {"share", 0.9}, {"runs", peaks_around(p)}};
   if (p.layouts.tried > 0) {
     ordered best = ordered::array();
     for (neighbour const& n : p.layouts.best)

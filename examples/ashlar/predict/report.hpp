@@ -45,6 +45,9 @@ struct prediction {
 std::vector<neighbour> neighbours_of(prediction const& p);
 bool has_neighbours(prediction const& p);  // whether they are tried at all
 
+// "fits", "should fit", "should not fit" or "does not fit".
+std::string fit_word(prediction const& p);
+
 std::string text_of(prediction const& p, bool explains);
 std::string json_of(prediction const& p);
 

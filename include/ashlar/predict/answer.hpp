@@ -17,8 +17,14 @@ struct spread {
   int runs = 0;  // it is made from
 };
 
-// By kind of run: on one node, on several.
-using spreads = std::array<std::array<spread, 2>, run_kind_count>;
+// By kind of run.
+struct spreads {
+  std::array<std::array<spread, 2>, run_kind_count> steps{};  // on one node, on several
+  std::array<spread, run_kind_count> peaks{};                 // of the memory in use
+};
+
+// Whether a run fits, and whether nine of ten measured peaks of its kind say so, too.
+enum class fit : unsigned char { fits, should_fit, should_not_fit, does_not_fit };
 
 // What predict_run() returns. Times are seconds, sizes bytes.
 struct answer {
@@ -29,7 +35,10 @@ struct answer {
   std::vector<memory_parts> memory;
   double peak = 0, peak_of_last = 0;  // bytes: on any device; on that of the loss
   double peak_on_host = 0;            // on any device's share of its host
-  bool fits = false;
+  bool has_peak_interval = false;
+  double low_peak = 0, high_peak = 0;  // bytes between which nine of ten peaks of this kind were
+  bool fits = false;                   // by the predicted peaks alone
+  fit memory_fit = fit::should_not_fit;
   bool every_stage_works = true;
   double operations = 0;  // of a step
   run_kind kind = run_kind::dense_16_bits;

@@ -19,6 +19,15 @@ ASHLAR_INLINE bool is_measured_alike(question const& q) {
          && !q.leaves.is_any();
 }
 
+namespace answer_detail {
+
+inline fit fit_of(question const& q, answer const& a, constants const& c) {
+  if (a.fits) return a.has_peak_interval && fits(q, a.high_peak, c) ? fit::fits : fit::should_fit;
+  return a.has_peak_interval && !fits(q, a.low_peak, c) ? fit::does_not_fit : fit::should_not_fit;
+}
+
+}  // namespace answer_detail
+
 ASHLAR_INLINE answer predict_run(question const& q, constants const& c, spreads const& s) {
   check(q);
   check(c);
@@ -35,12 +44,19 @@ ASHLAR_INLINE answer predict_run(question const& q, constants const& c, spreads 
   a.operations = step_operations(q);
   a.kind = run_kind_of(q);
   a.on_several_nodes = q.devices > q.per_node;
-  spread const& around = s[static_cast<std::size_t>(a.kind)][a.on_several_nodes ? 1 : 0];
+  auto const kind = static_cast<std::size_t>(a.kind);
+  spread const& around = s.steps[kind][a.on_several_nodes ? 1 : 0];
   a.has_interval = is_measured_alike(q);
   if (a.has_interval) {
     a.low = a.step.seconds * around.low;
     a.high = a.step.seconds * around.high;
   }
+  a.has_peak_interval = a.has_interval && s.peaks[kind].runs > 0;
+  if (a.has_peak_interval) {
+    a.low_peak = a.peak * s.peaks[kind].low;
+    a.high_peak = a.peak * s.peaks[kind].high;
+  }
+  a.memory_fit = answer_detail::fit_of(q, a, c);
   if (!std::isfinite(a.step.seconds) || !std::isfinite(a.peak) || !std::isfinite(a.peak_on_host))
     throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);
   return a;

@@ -14,8 +14,9 @@ namespace {
 
 spreads tenth_around() {
   spreads s;
-  for (auto& kind : s)
+  for (auto& kind : s.steps)
     for (spread& each : kind) each = {.low = 0.9, .high = 1.1, .runs = 100};
+  for (spread& each : s.peaks) each = {.low = 0.8, .high = 1.3, .runs = 50};
   return s;
 }
 
@@ -30,6 +31,30 @@ TEST_CASE("answer: the interval is around the step") {
   CHECK(a.kind == run_kind::dense_16_bits);
   CHECK(a.tokens_per_second(q) == doctest::Approx(64 * 2048 / a.step.seconds));
   CHECK(a.fits);
+}
+
+TEST_CASE("answer: it fits without a doubt only where measured peaks say so, too") {
+  question q = asked(dense_model(8), 2);
+  constants const c = round_constants();
+  double const peak = predict_run(q, c, tenth_around()).peak;
+  for (auto const& [share, expected] : {std::pair{1.31, fit::fits},
+                                        {1.29, fit::should_fit},
+                                        {1.01, fit::should_fit},
+                                        {0.99, fit::should_not_fit},
+                                        {0.81, fit::should_not_fit},
+                                        {0.79, fit::does_not_fit}}) {
+    CAPTURE(share);
+    q.device.memory_bytes = share * peak + c.outside_bytes;
+    answer const a = predict_run(q, c, tenth_around());
+    CHECK(a.memory_fit == expected);
+    CHECK(a.fits == (share > 1));
+    CHECK(a.has_peak_interval);
+    CHECK(a.low_peak == doctest::Approx(0.8 * peak));
+    CHECK(a.high_peak == doctest::Approx(1.3 * peak));
+    answer const unknown = predict_run(q, c, {});
+    CHECK(!unknown.has_peak_interval);
+    CHECK(unknown.memory_fit == (share > 1 ? fit::should_fit : fit::should_not_fit));
+  }
 }
 
 TEST_CASE("answer: it fits if enough is left, and each stage has work") {
