@@ -43,7 +43,6 @@ TEST_CASE("answer: it fits without a doubt only where measured peaks say so, too
                                         {0.99, fit::should_not_fit},
                                         {0.81, fit::should_not_fit},
                                         {0.79, fit::does_not_fit}}) {
-    CAPTURE(share);
     q.device.memory_bytes = share * peak + c.outside_bytes;
     answer const a = predict_run(q, c, tenth_around());
     CHECK(a.memory_fit == expected);
