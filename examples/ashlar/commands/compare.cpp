@@ -201,8 +201,9 @@ void print_text(std::vector<row> const& rows, std::string const& unit) {
       "and the "
       "one with the most (--as json: of each).{}\n",
       unit.empty() ? "ticks" : unit,
-      has_parts ? " Of parts: the makespan in which a\ndevice exchanges for one pass while it computes "
-                  "for the next."
+      has_parts ? " Of parts: the makespan if a\ndevice exchanges for one pass while it computes for "
+                  "the next; "
+                  "the bounds are for devices that do not."
                 : "");
 }
 
