@@ -2,6 +2,7 @@
 #include "random.hpp"
 #include "random_cases.hpp"
 #include "random_transformer.hpp"
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/plan.hpp>
 
 #include <doctest/doctest.h>
