@@ -28,7 +28,9 @@ FEW = "--model llama3-70b --sequence 4096 --cluster 8xH100 --batch 64 --schedule
 
 def plan(asked, fixed, framework, folder):
     file = Path(folder) / "emitted"
-    ran = subprocess.run([ASHLAR, "plan", *shlex.split(asked), "--fix", fixed, "--top", "1", "--as", "json", "--emit", f"{framework}:{file}"],
+    """The plan with some sizes fixed, or, without any, the best of what the framework runs; and what is written."""
+    space = ["--fix", fixed] if fixed else ["--for", framework]
+    ran = subprocess.run([ASHLAR, "plan", *shlex.split(asked), *space, "--top", "1", "--as", "json", "--emit", f"{framework}:{file}"],
                          capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)["plans"][0], file.read_text()
@@ -74,7 +76,7 @@ def check_megatron(folder):
     from megatron.core.transformer import MLATransformerConfig, TransformerConfig
     from megatron.core.transformer.pipeline_parallel_layer_layout import PipelineParallelLayerLayout
 
-    for asked, fixed in ((DENSE, "tensor=8,pipeline=8,chunks=3,sharding=optimizer"), (DENSE, "tensor=8,pipeline=8,chunks=1,sharding=optimizer"),
+    for asked, fixed in ((DENSE, ""), (DENSE, "tensor=8,pipeline=8,chunks=3,sharding=optimizer"), (DENSE, "tensor=8,pipeline=8,chunks=1,sharding=optimizer"),
                          (DEEP, "tensor=1,pipeline=16,expert=16,chunks=2,sharding=optimizer"), (DEEP, "tensor=1,pipeline=8,expert=32,chunks=1,sharding=optimizer,recompute=full"),
                          (DEEP.replace("1f1b,interleaved", "combined-1f1b"), "tensor=1,pipeline=16,expert=16,chunks=2,sharding=optimizer")):
         chosen, text = plan(asked, fixed, "megatron", folder)
@@ -137,7 +139,7 @@ def check_megatron(folder):
 def check_torchtitan(folder):
     from torchtitan.config.manager import ConfigManager
 
-    for fixed in ("tensor=8,pipeline=4,data=2,sharding=none,chunks=1,recompute=full", "tensor=8,pipeline=1,sharding=full,recompute=full"):
+    for fixed in ("tensor=8,pipeline=4,data=2,sharding=none,chunks=1,recompute=full", "tensor=8,pipeline=1,sharding=full,recompute=full", ""):
         chosen, text = plan(DENSE.replace("8x8xH100", "8x8xH200"), fixed, "torchtitan", folder)
         config = ConfigManager().parse_args(shlex.split(text.replace("\\\n", " "), comments=True))
         p = config.parallelism
@@ -200,7 +202,7 @@ def check_deepspeed(folder):
         return DeepSpeedConfig(one)
 
     for asked, fixed in ((DENSE, "tensor=8,pipeline=4,chunks=1,sharding=optimizer,recompute=full"), (FEW, "tensor=8,sharding=optimizer,offload-optimizer=true"),
-                         (DENSE, "tensor=8,pipeline=1,sharding=full,recompute=full")):
+                         (DENSE, "tensor=8,pipeline=1,sharding=full,recompute=full"), (DENSE, "")):
         chosen, text = plan(asked, fixed, "deepspeed", folder)
         written = json.loads(text)
         config = read(written, chosen["data"])
