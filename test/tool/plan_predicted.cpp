@@ -200,6 +200,8 @@ TEST_CASE("plan by formulas: the best of what a framework runs") {
                 "Megatron-LM (core 0.16) does not run this model: its attention sees a window"},
                {"plan --model qwen3-30b-a3b --cluster 8xH100 --sequence 4096 --batch 64 --for deepspeed",
                 "DeepSpeed (0.17) runs no layout of this: its pipelines have no experts"},
+               {"plan " + same + "--for deepspeed --schedules interleaved,zb-h1",
+                "DeepSpeed (0.17) has none of these schedules"},
                {"plan " + same + "--schedules interleaved --fix pipeline=2 --emit deepspeed:"
                     + (scratch() / "none").string(),
                 "--for deepspeed plans for it alone"}});

@@ -125,7 +125,12 @@ void find_plans(predicted_request const& r, predicted_study& s) {
   bool has_1f1b = true, interleaves = true;
   auto entries = executed_entries(r.schedules, has_1f1b, interleaves);
   framework const* const f = r.runs_in;
-  if (f != nullptr) std::erase_if(entries, [&](auto const* e) { return !has_schedule(*f, e->name); });
+  if (f != nullptr) {
+    std::erase_if(entries, [&](auto const* e) { return !has_schedule(*f, e->name); });
+    interleaves = interleaves && has_schedule(*f, "interleaved");
+    if (!has_1f1b && !interleaves && entries.empty())
+      throw usage_error(fmt::format("{} has none of these schedules", title_of(*f)));
+  }
   std::string first_obstacle;
   auto const is_run = [&](question const& q) {
     if (f == nullptr) return true;
@@ -160,14 +165,11 @@ void find_plans(predicted_request const& r, predicted_study& s) {
     for (ranked_layout const& each : s.found.for_pairs) for_pairs.push_back(plan_of(s.asked, each));
     add_executed(s.plans, for_pairs, entries, open.again);
   }
-  auto const is_asked = [&](predicted_plan const& p) {
+  std::erase_if(s.plans, [&](predicted_plan const& p) {
     question const& q = p.run.asked;
     bool const is_named = q.pipeline == 1 || q.is_executed() || (q.chunks == 1 ? has_1f1b : interleaves);
-    return is_named && (f == nullptr || obstacle_of(*f, p.run).empty());
-  };
-  s.plans.erase(
-      std::remove_if(s.plans.begin(), s.plans.end(), [&](auto const& p) { return !is_asked(p); }),
-      s.plans.end());
+    return !is_named || (f != nullptr && !obstacle_of(*f, p.run).empty());
+  });
   for (ranked_layout const& each : s.found.smallest) s.smallest = plan_of(s.asked, each);
 }
 
