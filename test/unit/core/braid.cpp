@@ -128,6 +128,21 @@ TEST_CASE("a layer of experts in the order of Megatron-Core") {
   CHECK(best_braid(forward, weights) == 4 + 5 + 5 + 4);
 }
 
+TEST_CASE("in turn, a run ends where the resource changes and between parts of weights") {
+  std::vector<pass_part> const forward{computes(4), exchanges(3), computes(5), exchanges(3)},
+      backward{exchanges(3), computes(5), computes(5, true), computes(2, true), exchanges(3)};
+  // Combine, attention, experts with weights, dispatch, further weights, experts, dispatch, combine.
+  CHECK(order_in_turn(forward, backward) == braid_order{1, 0, 1, 1, 0, 1, 0, 1, 0});
+  CHECK(order_of_pair(forward, backward, braiding::in_turn_delayed) == order_in_turn(forward, backward));
+  CHECK(order_in_turn(forward, {}) == braid_order{0, 0, 0, 0});
+}
+
+TEST_CASE("a part that takes no time waits for no resource, in any order") {
+  std::vector<pass_part> const none{exchanges(0), computes(1)}, slow{exchanges(9)};
+  CHECK(braid_in_turn(none, slow, false) == 9);  // what computes begins at 0
+  CHECK(best_braid(none, slow) == 9);
+}
+
 static_assert(best_braid({computes(3), exchanges(3)}, {exchanges(3), computes(3)}) == 6);
 static_assert(best_braid({computes(3), exchanges(3)}, {computes(3), exchanges(3)}) == 9);
 static_assert(braided({computes(3), exchanges(3)}, {exchanges(3), computes(3)}, braiding::in_turn) == 6);
