@@ -5,6 +5,7 @@
 #include <ashlar/lower.hpp>
 #include <ashlar/search/braid.hpp>
 #include <ashlar/search/graph_seeds.hpp>
+#include <ashlar/search/host_ladder.hpp>
 #include <ashlar/search/in_order.hpp>
 #include <ashlar/search/layout_freedoms.hpp>
 #include <ashlar/search/layouts.hpp>

@@ -33,6 +33,7 @@ inline void of_offloads(dice& d) {
   };
   knock([&] { copy_times(limit.memory, d.percent(90) ? s.stage_count() : extreme(d, 1), host); });
   knock([&] { keeps(selective_offload(s, limit, host)); });
+  knock([&] { keeps(steady_offload(s, limit, host)); });
   knock([&] { keeps(offload_exactly(s, limit, host, forwards)); });
   knock([&] { offload_share(s, limit.memory, host, extreme(d, 50)); });
   if (d.percent(90)) return;  // what follows is 21 searches

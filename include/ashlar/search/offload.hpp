@@ -31,6 +31,11 @@ std::vector<tick> copy_times(memory_model const& memory, int stage_count, host_l
 // device.
 offload_choice selective_offload(schedule const& s, memory_limit const& limit, host_link const& host);
 
+// The choice for the first of fixed links, from the given one on to slower ones, for which it fits: so
+// it fits for every faster link, too, which is not so of selective_offload(). What is chosen over a
+// slower link is away for longer over a faster one. Throws as selective_offload().
+offload_choice steady_offload(schedule const& s, memory_limit const& limit, host_link const& host);
+
 // Just what these forwards keep leaves: `fits` unless a pass would wait for it, or a device holds more
 // than the limit. Throws as selective_offload(), and rule::every_pass_is_known for what is no forward of
 // the schedule, rule::no_pass_is_doubled, rule::what_leaves_comes_back for what work reads.

@@ -5,6 +5,7 @@
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/held_memory.hpp>
+#include <ashlar/search/host_ladder.hpp>
 #include <ashlar/search/offload.hpp>
 
 #include <algorithm>
@@ -58,6 +59,16 @@ class device_stays {
     while (highest().bytes > budget)
       if (!relieve()) return false;
     return true;
+  }
+
+  // Whether it could be, if no copy were in another's way.
+  bool could_fit(byte_count budget) const {
+    std::vector<change> changes = changes_;
+    for (absence const& a : candidates_) {
+      changes.push_back({a.made + a.copy, -kept(a.forward)});
+      changes.push_back({a.needed - a.copy, kept(a.forward)});
+    }
+    return highest_of(changes, resident_).bytes <= budget;
   }
 
   // Whether these, which are the device's, can leave and come back in time.
@@ -211,6 +222,27 @@ ASHLAR_INLINE offload_choice selective_offload(schedule const& s, memory_limit c
   return search_detail::choose_offload(
       s, limit.memory, host,
       [&](search_detail::device_stays& stays, int d) { return stays.fit(limit.budget_of(d)); });
+}
+
+ASHLAR_INLINE offload_choice steady_offload(schedule const& s, memory_limit const& limit,
+                                            host_link const& host) {
+  static_cast<void>(offload_exactly(s, limit, host, {}));  // throws what it must
+  host_ladder const ladder(limit.memory, s.stage_count(), host);
+  auto const could_fit = [&](host_link const& slower) {
+    return search_detail::choose_offload(s, limit.memory, slower,
+                                         [&](search_detail::device_stays& stays, int d) {
+                                           return stays.could_fit(limit.budget_of(d));
+                                         })
+        .fits;
+  };
+  offload_choice none{.offload = {}, .peak = {}, .host_peak = {}, .fits = false};
+  for (tick const ticks : ladder.rungs(ladder.slowest(), 5)) {
+    host_link const slower = ladder.at(ticks);
+    if (!could_fit(slower)) return none;
+    std::vector<pass> const away = selective_offload(s, limit, slower).offload.forwards;
+    if (offload_exactly(s, limit, slower, away).fits) return offload_exactly(s, limit, host, away);
+  }
+  return none;
 }
 
 ASHLAR_INLINE offload_choice offload_exactly(schedule const& s, memory_limit const& limit,

@@ -3,7 +3,10 @@
 
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/refuse.hpp>
+#include <ashlar/core/sort.hpp>
+#include <ashlar/core/splitmix.hpp>
 #include <ashlar/schedule/metrics.hpp>
+#include <ashlar/search/host_ladder.hpp>
 #include <ashlar/search/offload_search.hpp>
 #include <ashlar/search/paged_order.hpp>
 
@@ -78,6 +81,87 @@ inline std::vector<search_problem> with_less_in_flight(search_problem const& pro
   return problems;
 }
 
+// Whether devices run the same passes one after the other, at whatever times.
+inline bool is_same_order(schedule const& a, schedule const& b) {
+  auto const same = [](time_slot const& left, time_slot const& right) {
+    return left.what == right.what && left.is_pair() == right.is_pair();
+  };
+  for (std::size_t d = 0; d < a.order.size(); ++d)
+    if (!std::equal(a.order[d].begin(), a.order[d].end(), b.order[d].begin(), b.order[d].end(), same))
+      return false;
+  return true;
+}
+
+// Moves passes about where these may wait for copies. Orders are timed and moved over links of the
+// ladder, the slowest first and each once, and whatever fits over one is an answer: it fits over the
+// given link, too. So a faster link has all answers of a slower one, and more.
+class paged_search {
+ public:
+  paged_search(memory_limit const& limit, host_link const& host, objective aim)
+      : limit_(limit), host_(host), aim_(aim) {}
+
+  tick length(schedule const& s) const {
+    tick const all = makespan(s), own = span(s);
+    return aim_ == objective::both ? all + 3 * own : aim_ == objective::span ? own : all;
+  }
+
+  // From these orders, until the smallest copy takes `longest`, with about so many evaluations on each
+  // half of the ladder. offer(schedule, away) gets what is found.
+  template <class Offer>
+  void run(std::vector<schedule> orders, tick longest, std::int64_t evaluations, std::uint64_t seed,
+           search_watch watch, Offer const& offer) {
+    constexpr std::size_t kept = 6;
+    host_ladder const ladder(limit_.memory, orders[0].stage_count(), host_);
+    tick const last = ladder.where_smallest_takes(longest);
+    std::int64_t octaves = 2;
+    for (tick n = last; n > 1; n /= 2) ++octaves;
+    std::int64_t const moves = 2 * evaluations / (octaves * static_cast<std::int64_t>(kept));
+    std::vector<tick> rungs = ladder.rungs(last, 3);
+    std::vector<keyed_index> shortest;  // of those orders that are tried at each link
+    for (std::size_t r = rungs.size(); r-- > 0;) {
+      paged_order const paging(orders[0], limit_, ladder.at(rungs[r]));
+      if (!paging.is_possible()) return;
+      auto const timed = [&](std::size_t i) {
+        schedule s = orders[i];
+        if (!paging.time(s, away_)) return max_tick;
+        offer(s, away_);
+        return length(s);
+      };
+      if ((rungs[r] & (rungs[r] - 1)) != 0) {
+        for (keyed_index const& each : shortest) timed(each.index);
+        continue;
+      }
+      if (!watch({}, 0)) return;
+      shortest.clear();
+      for (std::size_t i = 0; i < orders.size(); ++i) shortest.push_back({timed(i), i});
+      std::stable_sort(shortest.begin(), shortest.end(),
+                       [](keyed_index const& a, keyed_index const& b) { return a.key < b.key; });
+      shortest.resize(std::min(shortest.size(), kept));
+      for (keyed_index& each : shortest) {
+        schedule s = orders[each.index];
+        std::uint64_t const own = mixed(seed + static_cast<std::uint64_t>(rungs[r])) + each.index;
+        if (!improve_paged(paging, s, away_, moves, own, [&](schedule const& o) { return length(o); }))
+          continue;
+        offer(s, away_);
+        each.index = orders.size();
+        orders.push_back(std::move(s));
+      }
+    }
+    // The makespan of an order falls with the time of copies, which is not so of its span.
+    if (aim_ != objective::makespan) return;
+    paged_order const paging(orders[0], limit_, host_);
+    if (!paging.is_possible()) return;
+    for (schedule& s : orders)
+      if (paging.time(s, away_)) offer(s, away_);
+  }
+
+ private:
+  memory_limit const& limit_;
+  host_link const& host_;
+  objective aim_;
+  std::vector<pass> away_;
+};
+
 }  // namespace ashlar::search_detail
 
 namespace ashlar {
@@ -101,12 +185,11 @@ ASHLAR_INLINE literal_optional<offloaded_schedule> search_offloaded(
   bool is_found = false;
   offloaded_schedule found;
   found.least = most.least;
-  auto const length = [&](schedule const& s) {
-    tick const all = makespan(s), own = span(s);
-    return budget.aim == objective::both ? all + 3 * own : budget.aim == objective::span ? own : all;
-  };
-  auto const offer = [&](schedule const& s, tick reached, offload_choice choice) {
-    if (!choice.fits || (is_found && reached >= found.reached)) return;
+  search_detail::paged_search paged(problem.limit, host, budget.aim);
+  auto const offer = [&](schedule const& s, tick reached, auto const& choose) {
+    if (is_found && reached >= found.reached) return;
+    offload_choice choice = choose(s);
+    if (!choice.fits) return;
     found.best = s;
     found.reached = reached;
     found.choice = std::move(choice);
@@ -114,23 +197,30 @@ ASHLAR_INLINE literal_optional<offloaded_schedule> search_offloaded(
   };
   std::vector<schedule> starts = most.seeds;
   auto const offer_result = [&](search_result const& result) {
-    offer(result.best, result.reached, selective_offload(result.best, problem.limit, host));
-    starts.push_back(result.best);
+    offer(result.best, result.reached,
+          [&](schedule const& s) { return steady_offload(s, problem.limit, host); });
+    bool is_new = true;
+    for (schedule const& other : starts)
+      is_new = is_new && !search_detail::is_same_order(other, result.best);
+    if (is_new) starts.push_back(result.best);
   };
   if (plain != nullptr) offer_result(*plain);
   for (search_problem const& other : problems)
     if (check(other).ok()) offer_result(search(other, budget, watch, for_each_task));
   // Passes may also wait for copies. What a program takes with messages on its links is not known here.
   if (budget.aim != objective::program && !starts.empty()) {
-    paged_order const paging(starts[0], problem.limit, host);
-    auto const passes = 1 + static_cast<std::int64_t>(pass_count(starts[0]));
-    std::int64_t const moves = half / passes / static_cast<std::int64_t>(starts.size());
-    std::vector<pass> away;
-    for (schedule& s : starts) {
-      if (!watch({}, 0)) break;
-      if (improve_paged(paging, s, away, moves, budget.seed++, length))
-        offer(s, length(s), offload_exactly(s, problem.limit, host, away));
-    }
+    tick longest = 0;  // with longer copies nothing that leaves makes a step shorter than `plain`
+    if (plain != nullptr)
+      longest = makespan(plain->best) / 2;
+    else
+      for (tick const each : busy(starts[0])) longest = saturating_sum(longest, each);
+    std::int64_t const evaluations = half / (1 + static_cast<std::int64_t>(pass_count(starts[0])));
+    paged.run(std::move(starts), longest, evaluations, budget.seed, watch,
+              [&](schedule const& s, std::vector<pass> const& away) {
+                offer(s, paged.length(s), [&](schedule const& timed) {
+                  return offload_exactly(timed, problem.limit, host, away);
+                });
+              });
   }
   if (!is_found) return std::nullopt;
   return found;

@@ -22,15 +22,20 @@ class paged_order {
   paged_order(schedule const& s, memory_limit const& limit, host_link const& host);
 
   // Whether it can be asked: no stage recomputes or keeps more from its input to its weight pass, there
-  // is no work, nothing is in pairs, and each device has room for a stash.
+  // is no work, nothing is in pairs, forwards and backwards take time, and each device has room for a
+  // stash.
   bool is_possible() const { return is_possible_; }
   // Sets the starts of the passes in the orders of `s`, which has the same passes in other orders. False
   // if they wait for each other in a cycle, or for room that nobody gives. `away`: the forwards whose
-  // stashes leave. O(passes * places).
+  // stashes leave, of which offload_exactly() then says that they fit. With shorter copies no pass
+  // starts later. O(passes * places).
   bool time(schedule& s, std::vector<pass>& away) const;
 
  private:
+  class numbers;
   class walk;
+
+  bool leave(schedule const& s, numbers const& number, std::vector<char>& leaves) const;
 
   std::vector<std::size_t> places_;  // by device
   std::vector<tick> copies_;         // by stage

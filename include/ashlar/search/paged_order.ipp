@@ -12,20 +12,69 @@
 
 namespace ashlar {
 
-// One way through the orders: whichever device can take its next pass does.
+// Of the forwards of an order, by stage and micro-batch.
+class paged_order::numbers {
+ public:
+  explicit numbers(schedule const& s)
+      : micro_batches_(s.route.size()),
+        count_(static_cast<std::size_t>(s.stage_count()) * micro_batches_) {}
+  std::size_t count() const { return count_; }
+  std::size_t of(pass const& what) const {
+    return static_cast<std::size_t>(what.stage) * micro_batches_
+           + static_cast<std::size_t>(what.micro_batch);
+  }
+
+ private:
+  std::size_t micro_batches_, count_;
+};
+
+// Sets 1 for each forward whose stash leaves: that does not depend on times.
+inline bool paged_order::leave(schedule const& s, numbers const& number,
+                               std::vector<char>& leaves) const {
+  std::vector<std::size_t> reader(number.count(), 0);
+  for (auto const& order : s.order)
+    for (std::size_t i = 0; i < order.size(); ++i)
+      if (gives_input_gradient(order[i].what.kind)) reader[number.of(order[i].what)] = i;
+  for (std::size_t d = 0; d < s.order.size(); ++d) {
+    std::vector<std::size_t> here;  // stashes on the device that may leave
+    std::size_t taken = 0;
+    auto const take = [&] {
+      if (taken < places_[d]) return ++taken, true;
+      auto const last = std::max_element(
+          here.begin(), here.end(), [&](std::size_t a, std::size_t b) { return reader[a] < reader[b]; });
+      if (last == here.end()) return false;
+      leaves[*last] = 1;
+      here.erase(last);
+      return true;
+    };
+    for (time_slot const& t : s.order[d]) {
+      std::size_t const own = number.of(t.what);
+      if (t.what.kind == pass_kind::forward) {
+        if (!take()) return false;
+        here.push_back(own);
+      } else if (gives_input_gradient(t.what.kind)) {
+        if (leaves[own] != 0 && !take()) return false;
+        std::erase(here, own);
+      }
+      if (gives_weight_gradient(t.what.kind)) --taken;
+    }
+  }
+  return true;
+}
+
+// One way through the orders: whichever device can take its next pass does. What leaves does so right
+// after its forward, and what is needed first comes back first, as place_copies() has it. Each start is
+// made of sums, maxima and the least of free places, so no start is later if copies are shorter.
 class paged_order::walk {
  public:
-  walk(paged_order const& all, schedule& s, std::vector<pass>& away)
+  walk(paged_order const& all, schedule& s, numbers const& number, std::vector<char> const& leaves)
       : all_(all),
         s_(s),
-        away_(away),
-        values_(static_cast<std::size_t>(s.stage_count()) * s.route.size()),
-        ends_(static_cast<std::size_t>(results) * values_.size(), unknown) {
-    for (std::size_t d = 0; d < s.order.size(); ++d) {
-      devices_.push_back({.places = std::vector<tick>(all.places_[d], 0)});
-      for (std::size_t i = 0; i < s.order[d].size(); ++i)
-        if (gives_input_gradient(s.order[d][i].what.kind)) of(s.order[d][i].what).reader = i;
-    }
+        number_(number),
+        leaves_(leaves),
+        gone_(number.count(), 0),
+        ends_(static_cast<std::size_t>(results) * number.count(), unknown) {
+    for (std::size_t const places : all_.places_) devices_.push_back({std::vector<tick>(places, 0)});
   }
 
   bool run() {
@@ -46,28 +95,25 @@ class paged_order::walk {
 
  private:
   static constexpr tick unknown = -1;
-  static constexpr std::size_t nowhere = ~std::size_t{0};
 
-  struct value {
-    std::size_t reader = nowhere;  // position of the backward in its device's order
-    std::size_t place = nowhere;   // nowhere: on the host
-    tick made = 0, gone = 0;       // on the host from then on
-  };
   struct device {
-    std::vector<tick> places = {};  // when each is free, max_tick: while it holds a stash
-    std::vector<pass> held = {};    // stashes on the device that may leave
+    std::vector<tick> places = {};  // those without a stash: when each is free
     std::size_t next = 0;
     tick free = 0, out_free = 0, in_free = 0;
+
+    // The place that is free first, and when that is.
+    tick take_place() {
+      auto const first = std::min_element(places.begin(), places.end());
+      tick const since = *first;
+      *first = places.back();
+      places.pop_back();
+      return since;
+    }
   };
 
-  std::size_t number(pass const& what) const {
-    return static_cast<std::size_t>(what.stage) * s_.route.size()
-           + static_cast<std::size_t>(what.micro_batch);
-  }
-  value& of(pass const& what) { return values_[number(what)]; }
   tick& end_of(result r, int stage, int micro_batch) {
-    return ends_[static_cast<std::size_t>(r) * values_.size()
-                 + number({pass_kind::forward, stage, micro_batch})];
+    return ends_[static_cast<std::size_t>(r) * number_.count()
+                 + number_.of({pass_kind::forward, stage, micro_batch})];
   }
 
   bool inputs_are_there(time_slot& t, int d) {
@@ -83,51 +129,23 @@ class paged_order::walk {
     return are_there;
   }
 
-  // A place, and since when it is free: the earliest, or that of the stash that is needed last.
-  bool find_place(device& on, std::size_t& place, tick& since) {
-    auto const first = std::min_element(on.places.begin(), on.places.end());
-    if (*first == max_tick) {
-      auto const last =
-          std::max_element(on.held.begin(), on.held.end(),
-                           [&](pass const& a, pass const& b) { return of(a).reader < of(b).reader; });
-      if (last == on.held.end()) return false;
-      value& leaves = of(*last);
-      tick const out = std::max(leaves.made, on.out_free);
-      on.out_free = leaves.gone = out + all_.copies_[static_cast<std::size_t>(last->stage)];
-      on.places[leaves.place] = leaves.gone;
-      leaves.place = nowhere;
-      away_.push_back(*last);
-      on.held.erase(last);
-      return find_place(on, place, since);
-    }
-    place = static_cast<std::size_t>(first - on.places.begin());
-    since = std::exchange(*first, max_tick);
-    return true;
-  }
-
   bool take(device& on, time_slot& t, int d) {
-    pass const forward{pass_kind::forward, t.what.stage, t.what.micro_batch};
-    value& own = of(forward);
-    tick since = 0;
+    std::size_t const own = number_.of(t.what);
+    tick const copy = all_.copies_[static_cast<std::size_t>(t.what.stage)];
+    bool const leaves = leaves_[own] != 0;
     if (t.what.kind == pass_kind::forward) {
-      if (!find_place(on, own.place, since)) return false;
-      t.start = std::max(t.start, since);
-    } else if (gives_input_gradient(t.what.kind)) {
-      if (own.place == nowhere) {
-        if (!find_place(on, own.place, since)) return false;
-        tick const in = std::max({since, own.gone, on.in_free});
-        on.in_free = in + all_.copies_[static_cast<std::size_t>(t.what.stage)];
-        t.start = std::max(t.start, on.in_free);
-      }
-      std::erase(on.held, forward);
+      t.start = std::max(t.start, on.take_place());
+    } else if (gives_input_gradient(t.what.kind) && leaves) {
+      on.in_free = saturating_sum(std::max({on.take_place(), gone_[own], on.in_free}), copy);
+      t.start = std::max(t.start, on.in_free);
     }
     tick const end = s_.end_of(t, d);
     if (end >= max_tick / 2) return false;
-    if (t.what.kind == pass_kind::forward) {
-      own.made = end;
-      on.held.push_back(forward);
+    if (t.what.kind == pass_kind::forward && leaves) {
+      on.out_free = gone_[own] = saturating_sum(std::max(end, on.out_free), copy);
+      on.places.push_back(gone_[own]);
     }
-    if (gives_weight_gradient(t.what.kind)) on.places[own.place] = end;
+    if (gives_weight_gradient(t.what.kind)) on.places.push_back(end);
     end_of(result_of(t.what.kind), t.what.stage, t.what.micro_batch) = end;
     on.free = end;
     ++on.next;
@@ -136,9 +154,10 @@ class paged_order::walk {
 
   paged_order const& all_;
   schedule& s_;
-  std::vector<pass>& away_;
-  std::vector<value> values_;  // by stage and micro-batch
-  std::vector<tick> ends_;     // by result, stage and micro-batch
+  numbers const& number_;
+  std::vector<char> const& leaves_;
+  std::vector<tick> gone_;  // by forward that leaves: on the host from then on
+  std::vector<tick> ends_;  // by result, stage and micro-batch
   std::vector<device> devices_;
 };
 
@@ -151,8 +170,11 @@ ASHLAR_INLINE paged_order::paged_order(schedule const& s, memory_limit const& li
     is_possible_ = is_possible_ && !own.recomputes() && own.weight_stash == 0;
     largest = std::max(largest, own.stash);
   }
-  for (auto const& order : s.order)
-    for (time_slot const& t : order) is_possible_ = is_possible_ && !t.is_pair();
+  for (std::size_t d = 0; d < s.order.size(); ++d)
+    for (time_slot const& t : s.order[d])
+      is_possible_ = is_possible_ && !t.is_pair()
+                     && (s.end_of(t, static_cast<int>(d)) > t.start
+                         || !(t.what.kind == pass_kind::forward || gives_input_gradient(t.what.kind)));
   for (int d = 0; d < s.device_count(); ++d) {
     byte_count const room = limit.free_on(s.where, d) / largest;
     is_possible_ = is_possible_ && room >= 1;
@@ -163,7 +185,13 @@ ASHLAR_INLINE paged_order::paged_order(schedule const& s, memory_limit const& li
 
 ASHLAR_INLINE bool paged_order::time(schedule& s, std::vector<pass>& away) const {
   away.clear();
-  return walk(*this, s, away).run();
+  numbers const number(s);
+  std::vector<char> leaves(number.count(), 0);
+  if (!leave(s, number, leaves) || !walk(*this, s, number, leaves).run()) return false;
+  for (auto const& order : s.order)
+    for (time_slot const& t : order)
+      if (t.what.kind == pass_kind::forward && leaves[number.of(t.what)] != 0) away.push_back(t.what);
+  return true;
 }
 
 ASHLAR_INLINE bool improve_paged(paged_order const& paging, schedule& s, std::vector<pass>& away,

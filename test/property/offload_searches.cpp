@@ -1,0 +1,114 @@
+// Searches that may offload, over links of all speeds.
+#include "random_cases.hpp"
+#include "random_problems.hpp"
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/prove/prove.hpp>
+#include <ashlar/search/offload.hpp>
+#include <ashlar/search/offload_search.hpp>
+#include <ashlar/search/paged_order.hpp>
+#include <ashlar/search/seeds.hpp>
+
+#include <doctest/doctest.h>
+
+#include <optional>
+
+using namespace random_case;
+
+namespace {
+
+// Ever faster, the last one takes no time for bytes.
+std::vector<host_link> faster_and_faster(dice& d) {
+  host_link link{.speed = {.latency = d.percent(30) ? d.between(1, 3) : 0, .bandwidth = 1, .period = 50},
+                 .shared_by = d.between(1, 2)};
+  std::vector<host_link> all;
+  for (; link.speed.bandwidth < 400;
+       link.speed.bandwidth += 1 + link.speed.bandwidth * d.between(40, 160) / 50)
+    all.push_back(link);
+  link.speed.bandwidth = 0;
+  all.push_back(link);
+  return all;
+}
+
+TEST_CASE("a search is never worse over a faster link to the host, nor than without one") {
+  int better = 0, waits = 0, only_with = 0;
+  int const problems = long_cases(160);
+  FOR_SEEDS(problems) {
+    search_problem problem = random_problem(d);
+    if (d.percent(60))  // too little for any schedule of which nothing leaves
+      for (byte_count& budget : problem.limit.budget) budget -= budget / d.between(2, 3);
+    search_budget const budget{
+        .passes = d.between(0, 10) * 100, .seed = seed, .aim = static_cast<objective>(d.between(0, 3))};
+    CAPTURE(seed);
+    std::optional<search_result> plain;
+    if (check(problem).ok()) plain = search(problem, budget);
+    std::optional<tick> slower;
+    if (plain) slower = plain->reached;
+    bool is_first = true;
+    for (host_link const& host : faster_and_faster(d)) {
+      CAPTURE(host.speed.bandwidth);
+      auto const found = search_offloaded(problem, host, budget, plain ? &*plain : nullptr);
+      REQUIRE(found.has_value() >= slower.has_value());
+      if (!found) continue;
+      if (slower) CHECK(found->reached <= *slower);
+      only_with += !slower;
+      waits += slower && !is_first && found->reached < *slower;
+      slower = found->reached;
+      is_first = false;
+      // What leaves is planned for this link, though it may have been found over a slower one.
+      CHECK(found->choice.offload.copy
+            == copy_times(problem.limit.memory, problem.where.stage_count(), host));
+      for (std::size_t device = 0; device < found->choice.peak.size(); ++device)
+        CHECK(found->choice.peak[device] <= problem.limit.budget_of(static_cast<int>(device)));
+      CHECK(check(lower(found->best, {.offload = found->choice.offload})).ok());
+    }
+    better += plain && *slower < plain->reached;
+  }
+  MESSAGE(better << " of " << problems << " are better with copies, " << only_with
+                 << " fit with them alone, " << waits << " links are better than one before");
+  CHECK(10 * better > problems);
+  CHECK(only_with > 0);
+  CHECK(10 * waits > problems);
+}
+
+TEST_CASE(
+    "what fits at fixed times fits over every faster link, and orders with copies take no longer") {
+  int fit = 0, timed = 0;
+  FOR_SEEDS(random_cases(200)) {
+    search_problem const problem = random_problem(d);
+    std::vector<schedule> const known = seeds_of(problem);
+    if (known.empty()) continue;
+    schedule const& s =
+        known[static_cast<std::size_t>(d.between(0, static_cast<int>(known.size()) - 1))];
+    memory_limit limit = problem.limit;
+    for (byte_count& budget : limit.budget) budget -= budget / d.between(3, 9);
+    CAPTURE(seed);
+    bool did_fit = false;
+    std::optional<schedule> before;
+    std::vector<pass> away;
+    for (host_link const& host : faster_and_faster(d)) {
+      CAPTURE(host.speed.bandwidth);
+      offload_choice const choice = steady_offload(s, limit, host);
+      CHECK(choice.fits >= did_fit);
+      if (choice.fits) CHECK(offload_exactly(s, limit, host, choice.offload.forwards).fits);
+      did_fit = choice.fits;
+      paged_order const paging(s, limit, host);
+      schedule now = s;
+      if (!paging.is_possible() || !paging.time(now, away)) {
+        CHECK(!before);
+        continue;
+      }
+      CHECK(offload_exactly(now, limit, host, away).fits);
+      for (std::size_t device = 0; before && device < now.order.size(); ++device)
+        for (std::size_t i = 0; i < now.order[device].size(); ++i)
+          CHECK(now.order[device][i].start <= before->order[device][i].start);
+      before = now;
+    }
+    fit += did_fit;
+    timed += before.has_value();
+  }
+  MESSAGE(fit << " fit, " << timed << " are timed");
+  CHECK(fit > random_cases(20));
+  CHECK(timed > random_cases(20));
+}
+
+}  // namespace
