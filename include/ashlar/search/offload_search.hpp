@@ -16,14 +16,14 @@ struct offloaded_schedule {
 };
 
 // Searches under limits from the given one up to that of all that there is, and under such as count
-// little of what could have left; takes the shortest schedule that selective_offload() brings within the
+// little of what could have left; takes the shortest schedule that steady_offload() brings within the
 // given limit; and moves passes about where these may wait for copies (paged_order.hpp). No worse than
 // `plain`, what a search without copies has found, if there is one, and no worse than over a slower link
 // of the same latency: both are so by construction, because copies are planned over links of fixed
 // speeds (host_ladder.hpp). Nothing, if none fits: another order might. Half of the budget is divided
-// among at most 21 searches, each with `watch`; the rest goes to the last part, in which `watch` is
-// asked at times. The result depends on the budget alone. Throws violation: check() of the problem with
-// all memory.
+// among at most 21 searches, each with `watch`; the other half is the measure of the last part, in which
+// `watch` is asked for each link. The result depends on the budget alone. Throws violation: check() of
+// the problem with all memory.
 literal_optional<offloaded_schedule> search_offloaded(search_problem const& problem,
                                                       host_link const& host, search_budget budget,
                                                       search_result const* plain = nullptr,

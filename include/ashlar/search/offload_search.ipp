@@ -105,46 +105,51 @@ class paged_search {
     return aim_ == objective::both ? all + 3 * own : aim_ == objective::span ? own : all;
   }
 
-  // From these orders, until the smallest copy takes `longest`, with about so many evaluations on each
-  // half of the ladder. offer(schedule, away) gets what is found.
+  // At numbers of two binary digits before zeros.
+  static bool moves_at(tick ticks) {
+    while (ticks > 3 && ticks % 2 == 0) ticks /= 2;
+    return ticks <= 3;
+  }
+
+  // From these orders, of which some are moved until the smallest copy takes `longest`; beyond that they
+  // are timed alone, if `always`. Moves are at most eight times `evaluations`, and most of them end
+  // early, in a cycle. offer(schedule, away) gets what is found.
   template <class Offer>
-  void run(std::vector<schedule> orders, tick longest, std::int64_t evaluations, std::uint64_t seed,
-           search_watch watch, Offer const& offer) {
-    constexpr std::size_t kept = 6;
+  void run(std::vector<schedule> orders, tick longest, bool always, std::int64_t evaluations,
+           std::uint64_t seed, search_watch watch, Offer const& offer) {
+    constexpr std::size_t moved = 6;
     host_ladder const ladder(limit_.memory, orders[0].stage_count(), host_);
     tick const last = ladder.where_smallest_takes(longest);
     std::int64_t octaves = 2;
     for (tick n = last; n > 1; n /= 2) ++octaves;
-    std::int64_t const moves = 2 * evaluations / (octaves * static_cast<std::int64_t>(kept));
+    std::int64_t const moves = 4 * evaluations / (octaves * static_cast<std::int64_t>(moved));
     std::vector<tick> rungs = ladder.rungs(last, 3);
-    std::vector<keyed_index> shortest;  // of those orders that are tried at each link
+    if (always)
+      for (tick const slow : ladder.rungs(host_ladder::slowest(), 1))
+        if (slow > last) rungs.push_back(slow);
     for (std::size_t r = rungs.size(); r-- > 0;) {
+      if (!watch({}, 0)) return;
       paged_order const paging(orders[0], limit_, ladder.at(rungs[r]));
       if (!paging.is_possible()) return;
-      auto const timed = [&](std::size_t i) {
+      std::vector<keyed_index> shortest;
+      for (std::size_t i = 0; i < orders.size(); ++i) {
         schedule s = orders[i];
-        if (!paging.time(s, away_)) return max_tick;
-        offer(s, away_);
-        return length(s);
-      };
-      if ((rungs[r] & (rungs[r] - 1)) != 0) {
-        for (keyed_index const& each : shortest) timed(each.index);
-        continue;
+        bool const fits = paging.time(s, away_);
+        if (fits) offer(s, away_);
+        shortest.push_back({fits ? length(s) : max_tick, i});
       }
-      if (!watch({}, 0)) return;
-      shortest.clear();
-      for (std::size_t i = 0; i < orders.size(); ++i) shortest.push_back({timed(i), i});
+      if (rungs[r] > last || !moves_at(rungs[r])) continue;
       std::stable_sort(shortest.begin(), shortest.end(),
                        [](keyed_index const& a, keyed_index const& b) { return a.key < b.key; });
-      shortest.resize(std::min(shortest.size(), kept));
-      for (keyed_index& each : shortest) {
-        schedule s = orders[each.index];
-        std::uint64_t const own = mixed(seed + static_cast<std::uint64_t>(rungs[r])) + each.index;
+      for (std::size_t i = 0; i < std::min(shortest.size(), moved); ++i) {
+        schedule s = orders[shortest[i].index];
+        std::uint64_t const own = mixed(seed + static_cast<std::uint64_t>(rungs[r])) + i;
         if (!improve_paged(paging, s, away_, moves, own, [&](schedule const& o) { return length(o); }))
           continue;
         offer(s, away_);
-        each.index = orders.size();
-        orders.push_back(std::move(s));
+        bool is_new = true;
+        for (schedule const& other : orders) is_new = is_new && !is_same_order(other, s);
+        if (is_new) orders.push_back(std::move(s));
       }
     }
     // The makespan of an order falls with the time of copies, which is not so of its span.
@@ -215,7 +220,7 @@ ASHLAR_INLINE literal_optional<offloaded_schedule> search_offloaded(
     else
       for (tick const each : busy(starts[0])) longest = saturating_sum(longest, each);
     std::int64_t const evaluations = half / (1 + static_cast<std::int64_t>(pass_count(starts[0])));
-    paged.run(std::move(starts), longest, evaluations, budget.seed, watch,
+    paged.run(std::move(starts), longest, plain == nullptr, evaluations, budget.seed, watch,
               [&](schedule const& s, std::vector<pass> const& away) {
                 offer(s, paged.length(s), [&](schedule const& timed) {
                   return offload_exactly(timed, problem.limit, host, away);
