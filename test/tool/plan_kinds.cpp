@@ -132,6 +132,10 @@ TEST_CASE("plan: pipelines of one kind each share the batch by speed") {
   CHECK(slower["seconds"] >= alike["seconds"]);
   tool_result const said = run_tool(asked_on(kinds_file("said.json", kinds)) + "--schedules 1f1b");
   CHECK(contains(said.out, "Pipelines of one kind each, which share the batch by speed: "));
+  kinds[1]["memory_bytes"] = 1e9;
+  tool_result const small = run_tool(asked_on(kinds_file("small.json", kinds)) + "--schedules 1f1b");
+  CHECK(
+      contains(small.out, "Pipelines of one kind each: none, because some kind cannot hold the model"));
   kinds.pop_back();
   CHECK(!planned_on(kinds_file("one_kind.json", kinds)).contains("shared_batch"));
 }

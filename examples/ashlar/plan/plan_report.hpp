@@ -52,7 +52,8 @@ std::string kind_of_device(plan_study const& study, ashlar::training_plan const&
 // Layers of a stage, the least and the most: "8" or "7-9".
 std::string layers_of(ashlar::training_plan const& plan);
 
-// Pipelines of one kind each, with the batch shared by speed; empty if that was not asked for.
+// Pipelines of one kind each, with the batch shared by speed, or why there are none; empty for one kind
+// and where time is not what is made small.
 std::string shares_of(plan_study const& study);
 
 // The kinds of the pipelines' devices, and how many layers they have: "4 A100 (8), 4 H100 (24)".

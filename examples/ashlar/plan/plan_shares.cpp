@@ -10,7 +10,10 @@ namespace tool {
 using ashlar::kind_share;
 
 std::string shares_of(plan_study const& s) {
-  if (s.shared.shares.empty()) return {};
+  if (!s.has_kinds() || s.aim != plan_aim::time) return {};
+  if (s.shared.shares.empty())
+    return "\nPipelines of one kind each: none, because some kind cannot hold the model, or there are "
+           "fewer sequences than kinds.\n";
   std::vector<std::vector<std::string>> cells{{"kind", "sequences", "schedule", "recompute", "sharding",
                                                "tensor", "data", "pipeline", "micro-batch", "of",
                                                "layers", "seconds", "GiB"}};
