@@ -123,25 +123,31 @@ class paged_search {
     std::int64_t octaves = 2;
     for (tick n = last; n > 1; n /= 2) ++octaves;
     std::int64_t const moves = 4 * evaluations / (octaves * static_cast<std::int64_t>(moved));
-    std::vector<tick> rungs = ladder.rungs(last, 3);
+    std::vector<tick> rungs = ladder.rungs(last, 5);
     if (always)
       for (tick const slow : ladder.rungs(host_ladder::slowest(), 1))
         if (slow > last) rungs.push_back(slow);
+    std::vector<keyed_index> shortest;  // those moved last, as they were and as they are
     for (std::size_t r = rungs.size(); r-- > 0;) {
       if (!watch({}, 0)) return;
       paged_order const paging(orders[0], limit_, ladder.at(rungs[r]));
       if (!paging.is_possible()) return;
-      std::vector<keyed_index> shortest;
-      for (std::size_t i = 0; i < orders.size(); ++i) {
-        schedule s = orders[i];
+      bool const is_far = rungs[r] > last, moves_here = !is_far && moves_at(rungs[r]);
+      if (moves_here || is_far) {
+        shortest.clear();
+        for (std::size_t i = 0; i < orders.size(); ++i) shortest.push_back({0, i});
+      }
+      for (keyed_index& each : shortest) {
+        schedule s = orders[each.index];
         bool const fits = paging.time(s, away_);
         if (fits) offer(s, away_);
-        shortest.push_back({fits ? length(s) : max_tick, i});
+        each.key = fits ? length(s) : max_tick;
       }
-      if (rungs[r] > last || !moves_at(rungs[r])) continue;
+      if (!moves_here) continue;
       std::stable_sort(shortest.begin(), shortest.end(),
                        [](keyed_index const& a, keyed_index const& b) { return a.key < b.key; });
-      for (std::size_t i = 0; i < std::min(shortest.size(), moved); ++i) {
+      shortest.resize(std::min(shortest.size(), moved));
+      for (std::size_t i = 0, count = shortest.size(); i < count; ++i) {
         schedule s = orders[shortest[i].index];
         std::uint64_t const own = mixed(seed + static_cast<std::uint64_t>(rungs[r])) + i;
         if (!improve_paged(paging, s, away_, moves, own, [&](schedule const& o) { return length(o); }))
@@ -149,7 +155,9 @@ class paged_search {
         offer(s, away_);
         bool is_new = true;
         for (schedule const& other : orders) is_new = is_new && !is_same_order(other, s);
-        if (is_new) orders.push_back(std::move(s));
+        if (!is_new) continue;
+        shortest.push_back({0, orders.size()});
+        orders.push_back(std::move(s));
       }
     }
     // The makespan of an order falls with the time of copies, which is not so of its span.
