@@ -71,6 +71,16 @@ TEST_CASE("what lives longest leaves first, as little as is needed, and the simu
     }
 }
 
+// Backwards take twice as long as forwards and come in the same order, so later values live longer.
+TEST_CASE("if one stash is too many, the one that lives longest of those that can be away leaves") {
+  schedule const s = offload_schedule("gpipe", 2, 8);
+  memory_limit limit = offload_limit(800);
+  limit.budget = {700, 800};
+  offload_choice const choice = selective_offload(s, limit, {});
+  CHECK(choice.fits);
+  CHECK(choice.offload.forwards == std::vector<pass>{{pass_kind::forward, 0, 6}});  // 7 makes the peak
+}
+
 TEST_CASE(
     "more than half of the activations leave for nothing where a copy is half as long as its passes") {
   schedule const s = offload_schedule("1f1b", 4, 32);
