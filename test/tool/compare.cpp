@@ -41,6 +41,28 @@ TEST_CASE("compare shows bound and gap, on several routes too") {
   CHECK(std::stod(cells_of("chimera")[4]) >= 24);  // its work
 }
 
+TEST_CASE("compare on links that are slow") {
+  std::string const times = "--forward 10ms --backward-input 10ms --backward-weight 10ms ";
+  auto const compared = [&](std::string const& words) {
+    return nlohmann::json::parse(run_tool("compare " + words + " --as json " + times).out);
+  };
+  // A forward and a backward on each of two devices, and the messages between.
+  CHECK(compared("1f1b -p 2 -m 1 --link 0-1:60ms")[0]["makespan"] == 60 + 60);
+  CHECK(compared("1f1b -p 2 -m 1 --link 0-1:60ms --link 1-0:5ms")[0]["makespan"] == 60 + 65);
+  std::string const slow = "1f1b eager-1f1b -p 8 -m 16 --link 2-3:60ms";
+  auto const both = compared(slow), fast = compared("1f1b eager-1f1b -p 8 -m 16");
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(both[i]["makespan"] > fast[i]["makespan"]);
+    CHECK(both[i]["makespan_bound"] <= both[i]["makespan"]);
+  }
+  CHECK(both[1]["makespan"] < both[0]["makespan"]);  // with twice the warm-up
+  // A schedule on fewer devices does not have the link.
+  CHECK(compared("depth-first-accumulation 1f1b -p 4 -m 8 --link 2-3:60ms").size() == 2);
+  all_refused({{"compare -p 4 --link 0-4:1ms", "no transfer goes from device 0 to device 4"},
+               {"compare -p 4 --link 1-1:1ms", "no transfer goes from device 1 to device 1"},
+               {"compare -p 4 --link 0-1", "FROM-TO:TIME"}});
+}
+
 TEST_CASE("compare in other formats") {
   auto const all = nlohmann::json::parse(run_tool("compare 1f1b v-half -p 4 -m 8 --as json").out);
   REQUIRE(all.size() == 2);

@@ -3,6 +3,7 @@
 #include "files/files.hpp"
 #include "options/effects.hpp"
 #include "options/layout_options.hpp"
+#include "options/link_option.hpp"
 #include "options/output_options.hpp"
 #include "options/placement_name.hpp"
 #include "options/shape_options.hpp"
@@ -35,6 +36,7 @@ using ashlar::compared_bound;
 struct compare_options {
   std::vector<std::string> names;
   shape_options shape;
+  late_links late;  // their delays are among `shape.cost.others`
   std::string checkpoint = "6%";
   std::string format = "text";
   std::string output = "-";
@@ -49,8 +51,18 @@ struct row {
   std::string remark = {};
 };
 
-ashlar::divided_model model_of(compare_options const& o) {
-  return {.cost = costs_of(o.shape.cost, o.shape.p, o.shape.m),
+// Without the links that so many devices do not have.
+ashlar::divided_model model_of(compare_options const& o, int device_count) {
+  must_be_taken(o.late, [&o](int from, int to) {
+    return from != to && std::min(from, to) >= 0 && std::max(from, to) < o.shape.p;
+  });
+  late_links late = o.late;
+  std::erase_if(late.links, [device_count](auto const& link) {
+    return std::max(link.first, link.second) >= device_count;
+  });
+  ashlar::costs cost = costs_of(o.shape.cost, o.shape.p, o.shape.m);
+  delay_links(cost.on.links, late, o.shape.cost.others, scale_of(o.shape.cost));
+  return {.cost = cost,
           .piece_count = static_cast<int>(o.shape.p),
           .kept_percent = percent_kept("--checkpoint", o.checkpoint),
           .causal = causal_share_of(o.shape.cost.causal),
@@ -71,13 +83,14 @@ row row_of(ashlar::catalog::entry const& e, compare_options const& o) {
   else if (std::string const why = refused_costs(e, shape, o.shape.cost); !why.empty())
     r.refused = why;
   else
-    r.numbers = ashlar::compare(e, shape, model_of(o));
+    r.numbers = ashlar::compare(
+        e, shape, model_of(o, o.late.links.empty() ? shape.p.value : e.make(shape).device_count()));
   return r;
 }
 
 row row_of(chosen_schedule const& own, compare_options const& o) {
   row r{own.name, own.about};
-  ashlar::divided_model const model = model_of(o);
+  ashlar::divided_model const model = model_of(o, own.schedule.device_count());
   if (int const p = own.schedule.device_count();
       !model.cost.on.speeds.empty() && static_cast<int>(model.cost.on.speeds.size()) != p)
     r.refused =
@@ -305,6 +318,7 @@ void add_compare(CLI::App& app, action& chosen) {
   command->add_option("names", o->names, "schedules: names from `ashlar list`, or files (default: all)")
       ->type_name("NAME");
   add_size_options(*command, o->shape);
+  add_link_option(*command, o->late, o->shape.cost.others);
   command
       ->add_option("--checkpoint", o->checkpoint,
                    "share of an activation that a recomputing stage keeps, 0.06 or 6%")
@@ -323,6 +337,8 @@ void add_compare(CLI::App& app, action& chosen) {
       "  ashlar compare mine.json zb-h1 v-half\n"
       "  ashlar compare 1f1b zb-h1 v-half -p 16 -m 64 --forward 10 --backward-input 13 "
       "--backward-weight 7 --transfer 1\n"
+      "  ashlar compare 1f1b eager-1f1b zb-h2 -p 8 -m 16 --forward 10ms --backward-input 10ms "
+      "--backward-weight 10ms --link 2-3:60ms\n"
       "  ashlar compare --as svg -o compare.svg");
   command->callback(
       [&chosen, command, o] { chosen = [command, o] { return compare_all(*command, *o); }; });
