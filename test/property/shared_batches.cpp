@@ -64,7 +64,7 @@ TEST_CASE("shared batches: each kind takes its plan's time, and no other sharing
       all += each.batch;
     }
     CHECK(all == q.batch);
-    CHECK(found.seconds == longest + found.sum);
+    CHECK(found.seconds() == longest + found.sum);
     double best = std::numeric_limits<double>::infinity();
     for (int first = 1; first < q.batch; ++first)
       best = std::min(best, std::max(alone(q, 0, first), alone(q, 1, q.batch - first)));
@@ -87,7 +87,7 @@ TEST_CASE("shared batches: kinds alike share alike, and a faster one never takes
     q.kinds[0].machine.flops *= 4;
     shared_batch const faster = share_batch(q, one_schedule, in_silence);
     CHECK_MESSAGE(faster.shares[0].batch >= 8, "seed ", seed);
-    CHECK_MESSAGE(faster.seconds <= alike.seconds, "seed ", seed);
+    CHECK_MESSAGE(faster.seconds() <= alike.seconds(), "seed ", seed);
   }
 }
 

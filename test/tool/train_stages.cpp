@@ -51,6 +51,20 @@ TEST_CASE("train: stages in another order than the layers of a GPT are refused")
   all_refused({{"train --steps 1 --schedule " + file + tiny + corpus(), "not a chain"}});
 }
 
+namespace {
+
+// That it trains as the sequential model does, and says what the prediction layer loses.
+void check_prediction(std::string const& words) {
+  tool_result const r = run_tool(words);
+  CAPTURE(words);
+  CAPTURE(r.err);
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "bitwise equal to the sequential model's"));
+  CHECK(contains(r.out, "prediction layer: loss "));
+}
+
+}  // namespace
+
 TEST_CASE("train has a prediction layer in a stage of its own, and moves it there and back") {
   std::string const line = "train --verify --tie-embeddings --prediction-layer" + tiny + corpus();
   std::string const apart = line + " --prediction-stage behind";
@@ -59,14 +73,8 @@ TEST_CASE("train has a prediction layer in a stage of its own, and moves it ther
         " --schedule chimera -p 2 -m 2", " --schedule interleaved-zb -p 2 -m 4 --window 3",
         " --schedule zb-h1 -p 3 -m 3 --data-ranks 2 --sharding full --prediction-weight 0.5",
         " --schedule 1f1b-recompute -p 3 -m 2 --offload 50 --optimizer-step after-norm",
-        " --schedule eager-1f1b -p 2 -m 3 --loss-scale 1024 --precision double"}) {
-    tool_result const r = run_tool(apart + " --steps 2" + how);
-    CAPTURE(how);
-    CAPTURE(r.err);
-    CHECK(r.code == 0);
-    CHECK(contains(r.out, "bitwise equal to the sequential model's"));
-    CHECK(contains(r.out, "prediction layer: loss "));
-  }
+        " --schedule eager-1f1b -p 2 -m 3 --loss-scale 1024 --precision double"})
+    check_prediction(apart + " --steps 2" + how);
   // On one device both arrangements add up in the same order.
   std::string const whole = fresh_folder("with_head"), own = fresh_folder("alone");
   std::string const back = fresh_folder("back"), here = " --steps 4 --save-every 2 -p 1 -m 4 --save ";
@@ -120,14 +128,8 @@ TEST_CASE("train has a prediction layer beside the head, in a stage of its own")
        {" --schedule " + file, std::string(" --schedule 1f1b -p 4 -m 4"),
         std::string(" --schedule 1f1b -p 3 -m 5 --adapt 1 --window 2"),
         std::string(
-            " --schedule 1f1b -p 3 -m 3 --data-ranks 2 --sharding full --optimizer-step after-norm")}) {
-    tool_result const r = run_tool(beside + " --steps 2" + how);
-    CAPTURE(how);
-    CAPTURE(r.err);
-    CHECK(r.code == 0);
-    CHECK(contains(r.out, "bitwise equal to the sequential model's"));
-    CHECK(contains(r.out, "prediction layer: loss "));
-  }
+            " --schedule 1f1b -p 3 -m 3 --data-ranks 2 --sharding full --optimizer-step after-norm")})
+    check_prediction(beside + " --steps 2" + how);
   std::string const chain_file = (scratch() / "heads_chain.json").string();
   REQUIRE(run_tool("emit 1f1b -p 4 -m 4 --as json -o " + chain_file).code == 0);
   REQUIRE(run_tool(beside + " --schedule 1f1b -p 3 -m 4 --steps 2 --save " + folder).code == 0);
@@ -150,14 +152,8 @@ TEST_CASE("train has a prediction layer in the last stage, bit by bit, and its c
   for (char const* how :
        {" --schedule 1f1b -p 2 -m 4", " --schedule v-half -p 2 -m 4", " --schedule chimera -p 2 -m 2",
         " --schedule zb-h1 -p 2 -m 3 --data-ranks 2 --sharding full --prediction-weight 0.5",
-        " --schedule 1f1b-recompute -p 2 -m 2 --offload 50"}) {
-    tool_result const r = run_tool(line + " --steps 2" + how);
-    CAPTURE(how);
-    CAPTURE(r.err);
-    CHECK(r.code == 0);
-    CHECK(contains(r.out, "bitwise equal to the sequential model's"));
-    CHECK(contains(r.out, "prediction layer: loss "));
-  }
+        " --schedule 1f1b-recompute -p 2 -m 2 --offload 50"})
+    check_prediction(line + " --steps 2" + how);
   REQUIRE(run_tool(line + " --schedule 1f1b -p 1 -m 4 --steps 2 --save " + folder).code == 0);
   tool_result const on = run_tool(line + " --schedule zb-h1 -p 2 -m 4 --steps 3 --resume " + folder);
   CHECK(on.code == 0);

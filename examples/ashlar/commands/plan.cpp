@@ -111,11 +111,8 @@ void answer(plan_study& s, plan_options const& o) {
   if (s.has_kinds() && s.aim == plan_aim::time) {
     line.say("sharing the batch by speed");
     s.shared = share_batch(s.question, s.entries, [](ashlar::plan_phase, std::size_t, std::size_t) {});
-    s.shared.seconds = s.shared.sum;
-    for (ashlar::kind_share& each : s.shared.shares) {
+    for (ashlar::kind_share& each : s.shared.shares)
       improve_step(s.question, each.step, static_cast<std::int64_t>(o.search * 1e6));
-      s.shared.seconds = std::max(s.shared.seconds, s.shared.sum + each.step.seconds);
-    }
   }
   line.say("asking what would change it");
 }

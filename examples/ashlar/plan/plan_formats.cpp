@@ -99,7 +99,7 @@ std::string json_of(plan_study const& s) {
                      {"tokens", s.tokens},
                      {"parameters", s.model.parameters()}};
   if (!shares.empty())
-    all["shared_batch"] = {{"seconds", s.shared.seconds}, {"sum", s.shared.sum}, {"shares", shares}};
+    all["shared_batch"] = {{"seconds", s.shared.seconds()}, {"sum", s.shared.sum}, {"shares", shares}};
   if (s.has_kinds())
     for (std::size_t k = 0; k < s.question.kinds.size(); ++k)
       all["memory_budgets"][s.cluster.kinds[k].name] = s.question.budget(s.question.kinds[k].machine);

@@ -27,9 +27,9 @@ std::string shares_of(plan_study const& s) {
                      fmt::format("{:.3f}", each.step.seconds), gib(each.step.bytes)});
   }
   std::string text = fmt::format(
-      "\nPipelines of one kind each, which share the batch by speed: {:.3f} s", s.shared.seconds);
+      "\nPipelines of one kind each, which share the batch by speed: {:.3f} s", s.shared.seconds());
   if (!s.answer.best.empty()) {
-    double const more = s.shared.seconds / s.answer.best[0].seconds - 1;
+    double const more = s.shared.seconds() / s.answer.best[0].seconds - 1;
     text += fmt::format(", {:.1f} % {} than the first", 100 * (more < 0 ? -more : more),
                         more < 0 ? "less" : "more");
   }

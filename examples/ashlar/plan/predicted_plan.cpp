@@ -134,8 +134,7 @@ void find_plans(predicted_request const& r, predicted_study& s) {
   std::string first_obstacle;
   auto const is_run = [&](question const& q) {
     if (f == nullptr) return true;
-    std::string const schedule = q.pipeline == 1 ? "none" : q.chunks == 1 ? "1f1b" : "interleaved";
-    std::string const why = obstacle_of_layout(*f, q, schedule);
+    std::string const why = obstacle_of_layout(*f, q, schedule_word(q));
     if (first_obstacle.empty()) first_obstacle = why;
     return why.empty();
   };

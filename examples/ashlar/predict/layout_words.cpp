@@ -81,10 +81,12 @@ bool deals_evenly(std::vector<stage> const& stages) {
                      [&](stage const& s) { return s.count == stages.front().count; });
 }
 
-std::string schedule_word(prediction const& p) {
-  question const& q = p.asked;
-  if (!p.schedule.empty()) return p.schedule;
+std::string schedule_word(question const& q) {
   return q.pipeline == 1 ? "none" : q.chunks == 1 ? "1f1b" : "interleaved";
+}
+
+std::string schedule_word(prediction const& p) {
+  return p.schedule.empty() ? schedule_word(p.asked) : p.schedule;
 }
 
 std::string recompute_word(question const& q) {

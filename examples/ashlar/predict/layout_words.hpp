@@ -18,7 +18,9 @@ std::string layer_counts(std::vector<ashlar::predict::stage> const& stages);
 // Whether all stages have as many.
 bool deals_evenly(std::vector<ashlar::predict::stage> const& stages);
 
-// The name of its order of passes; "none" without a pipeline.
+// The name of its order of passes; "none" without a pipeline. Of a question alone, that with a closed
+// form.
+std::string schedule_word(ashlar::predict::question const& q);
 std::string schedule_word(prediction const& p);
 
 // As --recompute takes it: "layernorm,moe_act:3"; empty where single layers are named.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/catalog/entry.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/plan/training/planner.hpp>
 
 #include <vector>
@@ -20,7 +21,13 @@ struct kind_share {
 struct shared_batch {
   std::vector<kind_share> shares;  // one for each kind; none: some kind cannot have the model
   double sum = 0;                  // seconds of the gradients' sum over the kinds, beside no pass
-  double seconds = 0;              // of a step: the longest share, and the sum
+
+  // Of a step: the longest share, and the sum.
+  double seconds() const {
+    double longest = 0;
+    for (kind_share const& each : shares) longest = max_of(longest, each.step.seconds);
+    return longest + sum;
+  }
 };
 
 // Seconds of the sum of all gradients over the kinds: a ring of them, in which every device of a kind

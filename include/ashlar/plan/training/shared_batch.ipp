@@ -132,10 +132,7 @@ ASHLAR_INLINE shared_batch share_batch(plan_question const& q,
   shared_batch made;
   if (q.kinds.size() < 2 || !q.lists.empty()) return made;
   made.shares = plan_detail::batch_sharer(q, entries, progress).shares();
-  if (made.shares.empty()) return made;
-  made.sum = seconds_between_kinds(q);
-  for (kind_share const& each : made.shares) made.seconds = max_of(made.seconds, each.step.seconds);
-  made.seconds += made.sum;
+  if (!made.shares.empty()) made.sum = seconds_between_kinds(q);
   return made;
 }
 
