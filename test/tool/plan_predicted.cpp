@@ -75,6 +75,8 @@ TEST_CASE("plan by formulas: a part of the space, and a run of one's own against
        {"plan " + small_run + "--fix tensor=2,4", "--fix takes NAME=VALUE"},
        {"plan " + small_run + "--fix 4,tensor=2", "--fix takes NAME=VALUE"},
        {"plan " + small_run + "--fix tensor", "--fix takes NAME=VALUE"},
+       {"plan " + small_run + "--fix tensor=8,tensor=4", "--fix gives tensor twice"},
+       {"plan " + small_run + "--fix layout=4,4,data=2,layout=8", "--fix gives layout twice"},
        {"plan " + small_run + "--fix tensor=3,data=5", "no layout is possible"},
        {"plan " + small_run + "--explain-against '--batch 32'", "its batch is 32, and the plan's 64"},
        {"plan " + small_run + "--search 2", "--search has no effect"},

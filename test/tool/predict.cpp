@@ -139,6 +139,18 @@ TEST_CASE("predict: text says what people ask") {
   CHECK(contains(run_tool("predict --model llama3-70b" + some_run).out, "It does not fit"));
 }
 
+TEST_CASE("predict: numbers that Python writes and JSON has not are read, and a type is not guessed") {
+  std::string const written =
+      R"({"model_type":"mamba2","time_step_limit":[0.0,Infinity],"note":"Infinity NaN",)"
+      R"("rope_theta":NaN,"layer_norm_epsilon":-Infinity})";
+  CHECK(counted(written)["parameters"] == counted(R"({"model_type":"mamba2"})")["parameters"]);
+  tool_result const other =
+      run_tool("predict --model " + scratch_file("other.json", R"({"model_type":"bert"})") + some_run);
+  CHECK(other.code == 2);
+  CHECK(contains(other.err, "model_type 'bert' is not known"));
+  CHECK(!contains(other.err, "general"));
+}
+
 TEST_CASE("predict: what is wrong is named, with what is allowed") {
   std::string const go = "predict" + some_run;
   int files = 0;
@@ -177,6 +189,16 @@ TEST_CASE("predict: what is wrong is named, with what is allowed") {
       {model("[]"), "is not a JSON object"},
       {model(R"({"model_type":"mixtral","num_local_experts":2,"num_experts_per_tok":3})"),
        "chooses 3 of 2 experts"},
+      {model(R"({"model_type":7})"), "\"model_type\" must be"},
+      {model(R"({"model_type":["llama"]})"), "\"model_type\" must be"},
+      {model(R"({"text_config":{"model_type":7},"model_type":"gemma3"})"), "\"model_type\" must be"},
+      {model("{" + llama + R"(,"num_key_value_heads":8})"), "no multiple of its 8 key heads"},
+      {model("{" + llama + R"(,"num_key_value_heads":3})"), "no multiple of its 3 key heads"},
+      {model(R"({"hidden_size":64,"vocab_size":9,"num_hidden_layers":1,"num_attention_heads":4,)"
+             R"("intermediate_size":64,"num_key_value_heads":8})"),
+       "no multiple of its 8 key heads"},
+      {model("{" + llama + R"(,"num_key_value_heads":NaN})"), "\"num_key_value_heads\" must be"},
+      {model("{" + llama + R"(,"vocab_size":-Infinity})"), "\"vocab_size\" must be"},
   });
 }
 
@@ -347,6 +369,9 @@ TEST_CASE("predict: constants are fitted to a file of runs, and taken from there
        "step_seconds must be"},
       {refused("model,cluster,sequence,batch\n8B,8xH100,2048,8\n"), "lacks step_seconds"},
       {refused("model\n"), "has no runs"},
+      {refused("model,cluster,sequence,batch,step_seconds,step_seconds\n8B,8xH100,2048,8,3,4\n"),
+       "has the column 'step_seconds' twice"},
+      {refused("model,tensor,cluster,tensor\n"), "has the column 'tensor' twice"},
   });
 }
 

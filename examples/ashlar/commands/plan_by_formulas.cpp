@@ -42,6 +42,7 @@ constexpr std::array fixable{"tensor",
 // tensor=8,layout=7,8x14,7,pipeline=16 as options: what has no name goes on with the list before it.
 void read_fixed(std::string_view fixed, option_words& words) {
   std::string* list = nullptr;
+  std::vector<std::string> named;
   while (!fixed.empty()) {
     auto const comma = std::min(fixed.find(','), fixed.size());
     std::string_view const one = fixed.substr(0, comma);
@@ -56,6 +57,9 @@ void read_fixed(std::string_view fixed, option_words& words) {
         || equals == std::string_view::npos)
       throw usage_error(fmt::format("--fix takes NAME=VALUE with commas between, of {}; not '{}'",
                                     fmt::join(fixable, ", "), one.substr(0, 64)));
+    if (std::find(named.begin(), named.end(), name) != named.end())
+      throw usage_error(fmt::format("--fix gives {} twice", name));
+    named.push_back(name);
     words[name] = one.substr(equals + 1);
     bool const takes_list = name == "layout" || name == "recompute" || name == "offload-activations";
     list = takes_list ? &words[name] : nullptr;

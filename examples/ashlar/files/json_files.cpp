@@ -6,9 +6,30 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 namespace tool {
+
+namespace {
+
+// Texts of the same length in their place.
+std::string without_infinities(std::string text) {
+  bool is_quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') is_quoted = !is_quoted;
+    if (text[i] == '\\' && is_quoted) ++i;
+    for (std::string_view const word : {"-Infinity", "Infinity", "NaN"}) {
+      if (is_quoted || text.compare(i, word.size(), word) != 0) continue;
+      text[i] = text[i + word.size() - 1] = '"';
+      i += word.size() - 1;
+    }
+  }
+  return text;
+}
+
+}  // namespace
 
 bool holds_json(std::string const& text) {
   auto const first = text.find_first_not_of(" \t\r\n");
@@ -16,6 +37,10 @@ bool holds_json(std::string const& text) {
 }
 
 json_text read_json_text(std::string const& path) { return json_text_of(read_text(path), path); }
+
+json_text read_python_json(std::string const& path) {
+  return json_text_of(without_infinities(read_text(path)), path);
+}
 
 json_text json_text_of(std::string text, std::string const& path) {
   constexpr double bytes_a_value = 64;  // a short text, the key of a number, or room to grow

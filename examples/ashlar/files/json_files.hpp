@@ -18,6 +18,10 @@ bool holds_json(std::string const& text);
 // that an object has twice.
 json_text read_json_text(std::string const& path);
 
+// The same of what Python wrote, which has numbers that JSON has not: Infinity, -Infinity and NaN become
+// texts.
+json_text read_python_json(std::string const& path);
+
 // The same of a text that was read already, from `path`.
 json_text json_text_of(std::string text, std::string const& path);
 

@@ -59,7 +59,7 @@ nlohmann::json model_keys(std::string const& model) {
                                              : in_small_letters(model);
   for (embedded_file const& each : embedded_models())
     if (name == each.name) return nlohmann::json::parse(each.text);
-  return is_path(model) ? read_json_text(model).root : nlohmann::json::object();
+  return is_path(model) ? read_python_json(model).root : nlohmann::json::object();
 }
 
 bool has_own_keys(std::string const& model) { return model_keys(model).contains("layers"); }

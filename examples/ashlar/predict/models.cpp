@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -130,10 +131,10 @@ nlohmann::json const& decoder_of(nlohmann::json const& root, std::string& left_o
   return root;
 }
 
-std::string type_of(nlohmann::json const& decoder, nlohmann::json const& root) {
-  auto const word = [](nlohmann::json const& object) {
+std::string type_of(json_reader const& read, nlohmann::json const& decoder, nlohmann::json const& root) {
+  auto const word = [&](nlohmann::json const& object) {
     auto const at = object.find("model_type");
-    return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+    return at != object.end() && !at->is_null() ? read.text(*at, "model_type") : std::string();
   };
   std::string type = word(decoder);
   if (type.empty() && &decoder != &root && !word(root).empty()) type = word(root) + "_text";
@@ -156,14 +157,23 @@ void read_frozen(model_config const& config, ashlar::predict::architecture& mode
   }
 }
 
+// Each key head is shared by as many query heads.
+void check_heads(model_config const& config, architecture const& model) {
+  for (layer const& l : model.kinds)
+    if (auto const& m = l.mix; m.kind == mixer_kind::attention && std::fmod(m.heads, m.groups) > 0)
+      config.fail(fmt::format("has {} heads of attention, which are no multiple of its {} key heads",
+                              m.heads, m.groups));
+}
+
 described_model described(json_text const& text, std::string const& name) {
   if (!text.root.is_object()) json_reader(text).fail(text.root, "is not a JSON object");
   described_model made{.name = name, .type = {}, .left_out = {}, .shape = {}};
   nlohmann::json const& decoder = decoder_of(text.root, made.left_out);
-  made.type = type_of(decoder, text.root);
+  made.type = type_of(json_reader(text), decoder, text.root);
   if (made.type.empty()) {
     model_config const config(text, decoder, nullptr);
     made.shape = general_model(config);
+    check_heads(config, made.shape);
     read_frozen(config, made.shape);
     config.must_be_understood("without a model_type");
     return made;
@@ -173,11 +183,10 @@ described_model described(json_text const& text, std::string const& name) {
   if (!read_decoder(made.type, config, made.shape)) {
     std::string all;
     for (std::string const& each : known_model_types()) all += " " + each;
-    config.fail(
-        fmt::format("model_type '{}' is not known{}; there are:{}. Without model_type, the general "
-                    "keys are read",
-                    made.type.substr(0, 64), did_you_mean(made.type, known_model_types()), all));
+    config.fail(fmt::format("model_type '{}' is not known{}; there are:{}", made.type.substr(0, 64),
+                            did_you_mean(made.type, known_model_types()), all));
   }
+  check_heads(config, made.shape);
   read_frozen(config, made.shape);
   config.must_be_understood(made.type);
   if (static_cast<double>(made.shape.layers.size()) > most_described_layers)
@@ -210,7 +219,7 @@ described_model read_described_model(std::string const& name_or_file) {
         fmt::format("--model: no model '{}' is known{}; there are:{}; or give the path of a "
                     "config.json",
                     name_or_file.substr(0, 64), did_you_mean(name_or_file, names), list));
-  return described(read_json_text(name_or_file), name_or_file);
+  return described(read_python_json(name_or_file), name_or_file);
 }
 
 }  // namespace tool

@@ -79,6 +79,9 @@ std::vector<measured_run> read_runs(std::string const& path, fitted_constants co
       throw usage_error(fmt::format("'{}': a column '{}' means nothing here{}; there are: {}", path,
                                     column.substr(0, 64), did_you_mean(column, known),
                                     fmt::join(known, " ")));
+  for (auto each = columns.begin(); each != columns.end(); ++each)
+    if (std::find(columns.begin(), each, *each) != each)
+      throw usage_error(fmt::format("'{}' has the column '{}' twice", path, *each));
   std::map<std::string, described_model> models;
   std::vector<measured_run> runs;
   for (int line = 2; at < text.size(); ++line) {

@@ -58,6 +58,29 @@ std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict
                          q.pipeline, q.chunks, e.limit);
     case requirement::layout_has_every_layer:
       return fmt::format("--layout has {} layers, and the model has {}", e.number, e.limit);
+    case requirement::layout_begins_with_embedding:
+      return "--layout must begin with E, the embedding";
+    case requirement::layout_ends_with_loss:
+      return "--layout must end with L, the loss";
+    case requirement::layout_has_one_embedding:
+      return fmt::format("--layout must have one E, the embedding, not {}", e.number);
+    case requirement::layout_has_one_loss:
+      return fmt::format(
+          "--layout must have one L, not {}: all losses, those of further tokens too, are where it is",
+          e.number);
+    case requirement::layout_predicts_last:
+      return "--layout must have each t, a layer, before the first m, which predicts a further token";
+    case requirement::layout_predicts_on_one_stage:
+      return fmt::format("--layout must have all m, which predict further tokens, on one stage, not {}",
+                         e.number);
+    case requirement::layout_predicts_in_last_chunk:
+      return fmt::format(
+          "--layout has m, which predicts further tokens, on stage {}: it must be on the last virtual "
+          "stage of its device, from stage {} on",
+          e.number, e.limit);
+    case requirement::layout_has_every_prediction:
+      return fmt::format("--layout has {} m, and the model has {} layers that predict further tokens",
+                         e.number, e.limit);
     case requirement::something_trains:
       return "the embedding, the head and all layers are frozen: nothing trains";
     case requirement::measured_has_every_stage:

@@ -141,7 +141,7 @@ ASHLAR_INLINE std::vector<stage_needs> needs_of(question const& q, std::vector<s
                    .left = kept[i].leaving,
                    .moving = 2 * kept[i].largest,
                    .whole = kept[i].whole,
-                   .logits = s.has_head ? logits / q.tensor * (1 + s.predictions) : 0});
+                   .logits = logits / q.tensor * losses_of(q, s)});
   }
   return all;
 }

@@ -35,8 +35,7 @@ inline std::vector<halves> halves_of_stage(question const& q, stage const& s, co
                             q.model.gradients_of(i, first_trained), c));
   for (int i = 0; i < s.predictions; ++i)
     all.push_back(halves_of(q, q.model.predictor, q.again_of_predictor(), gradient_kind::all, c));
-  for (int i = 0; i < (s.has_head ? 1 : 0) + s.predictions; ++i)
-    all.push_back({{}, passes_of_head(q, c)});
+  for (int i = 0; i < losses_of(q, s); ++i) all.push_back({{}, passes_of_head(q, c)});
   return all;
 }
 

@@ -158,7 +158,7 @@ ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector
         of_kind.push_back(passes_of_layer(q, l, again, takes, c));
   stage_passes const head = passes_of_head(q, c);
   stage_passes predictor;
-  if (q.model.predictions > 0 || q.has_own_stages())
+  if (q.model.predictions > 0)
     predictor = passes_of_layer(q, q.model.predictor, q.again_of_predictor(), gradient_kind::all, c);
   bool const is_sharded = stack_of(q).is_sharded;
   if (!q.measured.empty()) passes_detail::check_measured(q, stages.size());
@@ -178,7 +178,7 @@ ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector
       add(of_kind[6 * kind + (q.again_in.have(i, s.first) ? 3 : 0) + takes], 1);
     }
     if (s.predictions > 0) add(predictor, s.predictions);
-    if (s.has_head || s.predictions > 0) add(head, (s.has_head ? 1 : 0) + s.predictions);
+    if (int const losses = losses_of(q, s); losses > 0) add(head, losses);
     if (is_sharded) passes_detail::share_weights(q, made, held_by_stage(q, s), c);
     if (!q.measured.empty())
       made = passes_detail::as_measured(made, q.measured[q.measured.size() == 1 ? 0 : all.size()]);

@@ -49,13 +49,57 @@ inline std::vector<int> even_division(int layers, int count) {
   return sizes;
 }
 
+inline void must(bool holds, requirement what, long long number = 0, long long limit = 0) {
+  if (!holds) throw unpredictable(what, number, limit);
+}
+
+// The order of the letters without what is between stages.
+inline void check_order(std::vector<char> const& letters) {
+  char first = 0, last = 0;
+  int embeddings = 0, losses = 0;
+  bool predicts = false;
+  for (char c : letters) {
+    if (c == '|') continue;
+    if (first == 0) first = c;
+    last = c;
+    embeddings += c == 'E' ? 1 : 0;
+    losses += c == 'L' ? 1 : 0;
+    predicts = predicts || c == 'm';
+    must(!(predicts && c == 't'), requirement::layout_predicts_last);
+  }
+  must(first == 'E', requirement::layout_begins_with_embedding);
+  must(embeddings == 1, requirement::layout_has_one_embedding, embeddings);
+  must(losses <= 1, requirement::layout_has_one_loss, losses);
+  must(last == 'L', requirement::layout_ends_with_loss);
+}
+
+// Those of a layout, which must be of this model and pipeline.
+inline void check_own(question const& q, std::vector<stage> const& stages) {
+  int const count = stage_count(q), layers = q.model.layer_count();
+  auto const found = static_cast<long long>(stages.size());
+  must(found == count, requirement::layout_has_every_stage, found, count);
+  long long all = 0, predictions = 0, last = -1;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    all += stages[s].count;
+    predictions += stages[s].predictions;
+    if (stages[s].predictions > 0) last = static_cast<long long>(s);
+  }
+  must(all == layers, requirement::layout_has_every_layer, all, layers);
+  must(predictions == q.model.predictions, requirement::layout_has_every_prediction, predictions,
+       q.model.predictions);
+  must(last < 0 || last >= found - q.pipeline, requirement::layout_predicts_in_last_chunk, last,
+       found - q.pipeline);
+}
+
 }  // namespace stage_layout_detail
 
 ASHLAR_INLINE std::vector<stage> read_layout(std::string_view text) {
   if (layout_reader_detail::is_list_of_counts(text))
     return layout_reader_detail::counts_reader(text).stages();
   std::vector<stage> stages(1);
-  for (char c : layout_reader_detail::letters_reader(text).letters()) {
+  std::vector<char> const letters = layout_reader_detail::letters_reader(text).letters();
+  stage_layout_detail::check_order(letters);
+  for (char c : letters) {
     stage& s = stages.back();
     if (c == 'E') s.has_embedding = true;
     if (c == 'L') s.has_head = true;
@@ -63,6 +107,9 @@ ASHLAR_INLINE std::vector<stage> read_layout(std::string_view text) {
     if (c == 'm') ++s.predictions;
     if (c == '|') stages.push_back({.first = s.first + s.count});
   }
+  int predicting = 0;
+  for (stage const& s : stages) predicting += s.predictions > 0 ? 1 : 0;
+  stage_layout_detail::must(predicting <= 1, requirement::layout_predicts_on_one_stage, predicting);
   return stages;
 }
 
@@ -70,16 +117,9 @@ ASHLAR_INLINE std::vector<stage> stages_of(question const& q) {
   int const count = stage_count(q), layers = q.model.layer_count();
   if (q.has_own_stages()) {
     std::vector<stage> stages = q.dealt.empty() ? read_layout(q.layout) : q.dealt;
-    auto const found = static_cast<long long>(stages.size());
-    if (found != count) throw unpredictable(requirement::layout_has_every_stage, found, count);
-    long long all = 0;
-    bool predicts = false;
-    for (stage const& s : stages) {
-      all += s.count;
-      predicts = predicts || s.predictions > 0;
-    }
-    if (all != layers) throw unpredictable(requirement::layout_has_every_layer, all, layers);
-    if (!predicts) stages.back().predictions = q.model.predictions;
+    bool const is_counted = q.dealt.empty() && layout_reader_detail::is_list_of_counts(q.layout);
+    if (is_counted) stages.back().predictions = q.model.predictions;  // which numbers do not say
+    stage_layout_detail::check_own(q, stages);
     return stages;
   }
   stage_layout_detail::division d;

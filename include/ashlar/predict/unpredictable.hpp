@@ -24,6 +24,14 @@ enum class requirement : unsigned char {
   layout_is_read,                  // number: the letter, from 1, that is not understood
   layout_has_every_stage,          // number: its stages; limit: those of the run
   layout_has_every_layer,          // number: its layers; limit: of the model
+  layout_begins_with_embedding,    // its first letter is no E
+  layout_ends_with_loss,           // its last letter is no L
+  layout_has_one_embedding,        // number: of them
+  layout_has_one_loss,             // number: of them
+  layout_predicts_last,            // a layer stands behind one that predicts further tokens
+  layout_predicts_on_one_stage,    // number: stages that predict further tokens
+  layout_predicts_in_last_chunk,   // number: the stage that predicts; limit: the first that may
+  layout_has_every_prediction,     // number: its layers that predict further tokens; limit: of the model
   layout_is_small_enough,          // limit: letters when it is written out
   something_trains,                // the model is frozen
   measured_has_every_stage,        // number: stages that were measured; limit: those of the run

@@ -89,6 +89,33 @@ TEST_CASE("memory: unfused attention keeps scores, unless they are made again") 
   CHECK(is_measured_alike(q));
 }
 
+TEST_CASE(
+    "memory: logits and losses of further tokens are where the head is, wherever their layers are") {
+  question q = asked(dense_model(4));
+  q.pipeline = 4;
+  q.data = 1;
+  q.model.predictions = 3;
+  constants const c = round_constants();
+  auto const of_last = [&](std::string_view layout) {
+    q.layout = layout;
+    return needs_of(q, stages_of(q), false, c).back().logits;
+  };
+  auto const head_of = [&](std::size_t s) { return passes_of(q, stages_of(q), c)[s].forward.bytes; };
+  double const together = of_last("Et|tt|t|mmmL");
+  CHECK(of_last("Et|tt|tmmm|L") == doctest::Approx(together));
+  CHECK(needs_of(q, stages_of(q), false, c)[2].logits == 0);
+  double const apart = head_of(3), with_layers = head_of(2);
+  q.layout = "Et|tt|tL";
+  q.pipeline = 3;
+  q.model.predictions = 0;
+  double const one_layer =
+      passes_of_layer(q, q.model.at(0), recomputation::none, gradient_kind::all, c).forward.bytes;
+  double const one_loss = passes_of_head(q, c).forward.bytes;
+  CHECK(apart == doctest::Approx(4 * one_loss));
+  CHECK(with_layers == doctest::Approx(4 * one_layer));
+  CHECK(together == doctest::Approx(4 * of_last("Et|tt|tL")));
+}
+
 TEST_CASE("memory: micro-batches in flight") {
   question q = asked(dense_model(32));
   q.pipeline = 4;

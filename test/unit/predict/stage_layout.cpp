@@ -38,7 +38,24 @@ TEST_CASE("stage layout: Megatron's letters") {
   CHECK((all[30] == stage{.first = 61, .predictions = 1}));
   CHECK((all[31] == stage{.first = 61, .has_head = true}));
   CHECK(counts("E(t(t|)*2)*2tL") == std::vector<int>{2, 1, 2, 1, 1});
-  CHECK(counts("t*0|t") == std::vector<int>{0, 1});
+  CHECK(counts("Et*0|tL") == std::vector<int>{0, 1});
+}
+
+TEST_CASE("stage layout: what Megatron asserts against is refused") {
+  for (char const* each : {"tE|tL", "t|tL", "t|EtL", "|t|L", "mE|L", "L|tE", ""})
+    CHECK(broken_by(each) == requirement::layout_begins_with_embedding);
+  for (char const* each : {"Et|Et|L", "EEt|tL", "(Et|)*2L"})
+    CHECK(broken_by(each) == requirement::layout_has_one_embedding);
+  for (char const* each : {"Et|t", "EtL|t", "EtL|tm", "EL|t|m", "Et|tLm"})
+    CHECK(broken_by(each) == requirement::layout_ends_with_loss);
+  for (char const* each : {"Et|tLL", "EtL|tL", "E|(t|)*10m|m|m|LL|LL", "EL*2"})
+    CHECK(broken_by(each) == requirement::layout_has_one_loss);
+  for (char const* each : {"Etm|tL", "Emt|L", "mEt|L", "E(tm|)*2L"})
+    CHECK(broken_by(each) == requirement::layout_predicts_last);
+  for (char const* each : {"Et|m|mL", "E|(t|)*2m|m|m|L"})
+    CHECK(broken_by(each) == requirement::layout_predicts_on_one_stage);
+  for (char const* each : {"E|t|L", "Et|mL", "E|t|mm||L", "EtL", "EtmL|"})
+    CHECK(broken_by(each) == requirement::sizes_are_positive);
 }
 
 TEST_CASE("stage layout: layers of each stage") {
@@ -77,6 +94,38 @@ TEST_CASE("stage layout: it must be that of the model and the pipeline") {
   CHECK(broken("2,2,4") == requirement::layout_has_every_stage);
   CHECK(broken("2,2,2,3") == requirement::layout_has_every_layer);
   CHECK(broken("1,2,2,3") == requirement::sizes_are_positive);
+}
+
+TEST_CASE(
+    "stage layout: it has the model's predictions, on a last virtual stage, and the head has all "
+    "losses") {
+  question q = asked(dense_model(4));
+  q.model.predictor = q.model.at(0);
+  auto const found = [&](std::string_view text, int predictions, int pipeline, int chunks) {
+    q.layout = text;
+    q.model.predictions = predictions;
+    q.pipeline = pipeline;
+    q.chunks = chunks;
+    try {
+      return losses_of(q, stages_of(q).back()) == 1 + predictions ? requirement::sizes_are_positive
+                                                                  : requirement::something_trains;
+    } catch (unpredictable const& e) {
+      return e.broken;
+    }
+  };
+  constexpr requirement none = requirement::sizes_are_positive,
+                        missing = requirement::layout_has_every_prediction,
+                        early = requirement::layout_predicts_in_last_chunk;
+  CHECK(found("Ett|ttL", 0, 2, 1) == none);
+  CHECK(found("Ett|ttmL", 0, 2, 1) == missing);
+  CHECK(found("Ett|ttL", 1, 2, 1) == missing);
+  CHECK(found("Ett|ttmL", 2, 2, 1) == missing);
+  CHECK(found("Ett|ttmmL", 1, 2, 1) == missing);
+  CHECK(found("2,2", 3, 2, 1) == none);
+  CHECK(found("Ettttm|L", 1, 2, 1) == none);
+  CHECK(found("Etttt|mm|||L", 2, 5, 1) == none);
+  CHECK(found("Ettt|t|m|L", 1, 2, 2) == none);
+  CHECK(found("Etttt|m||L", 1, 2, 2) == early);
 }
 
 TEST_CASE("stage layout: without one, layers are divided evenly") {
