@@ -1,6 +1,7 @@
 """What the processes of the tests do: one function each, with a rank in a group."""
 
 import datetime
+import functools
 import json
 import os
 import sys
@@ -12,6 +13,7 @@ import trainers
 from devices import DEVICE, join
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
 
 import ashlar_pp
 import ashlar_pp.torch
@@ -136,20 +138,25 @@ def fully_sharded(cases):
 
 
 def copies_of_pipelines(names):
-    """Two copies of pipelines in both runtimes: how far gradients are off the mean of both."""
+    """Two copies of pipelines in both runtimes: how far gradients are off the mean of both. `ddp`: stages are in
+    DistributedDataParallel."""
     _, pipe_group, data_group = two_by_two()
     copy = dist.get_rank(data_group)
     results = {}
-    for name, runtime in names:
+    for name, runtime, *how in names:
         schedule = ashlar_pp.catalog.find(name)(2, 4)
         mine = ashlar_pp.torch.stages_of(schedule, dist.get_rank(pipe_group))
-        modules = {s: trainers.stage(s + 10 * copy, False) for s in mine}  # made equal to those of the first
+        modules = given = {s: trainers.stage(s + 10 * copy, False) for s in mine}  # made equal to those of the first
+        if "ddp" in how:
+            views = "views" in how
+            wrap = functools.partial(DistributedDataParallel, process_group=data_group, gradient_as_bucket_view=views)
+            given = {s: wrap(module) for s, module in modules.items()}
         pipe = ashlar_pp.torch.pipeline(
-            modules,
+            given,
             schedule,
             trainers.loss_of,
             group=pipe_group,
-            data_group=data_group,
+            data_group=None if "ddp" in how else data_group,
             data_ranks=2,
             runtime=runtime,
         )
@@ -159,7 +166,7 @@ def copies_of_pipelines(names):
         # micro-batches and of 2 copies.
         for _ in range(2):
             pipe.step(*((inputs,) if 0 in mine else ()), target=targets if schedule.stages - 1 in mine else None)
-        results[f"{name}/{runtime}"] = max(
+        results["/".join([name, runtime, *how])] = max(
             different([4 * p.grad for p in modules[s].parameters()], expected[s]) for s in mine
         )
     return results

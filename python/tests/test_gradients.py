@@ -16,21 +16,32 @@ def frozen(module):
     return module.requires_grad_(False)
 
 
-@pytest.mark.parametrize("schedule", [V, SPLIT], ids=["fused", "split"])
-@pytest.mark.parametrize("which", [0, 1])
-def test_what_is_not_frozen_is_trained(schedule, which):
+@BOTH
+@pytest.mark.parametrize("split", [False, True], ids=["fused", "split"])
+@pytest.mark.parametrize("which", [{0}, {1}, {2}, {0, 1}, {0, 2}])
+def test_what_is_not_frozen_is_trained(runtime, split, which):
+    """Also where it is frozen after the pipeline is made."""
     x, y = batch()
-    modules = {0: linear(1), 1: linear(2)}
-    alone = [linear(1), linear(2)]
-    frozen(modules[which]), frozen(alone[which])
-    ashlar_pp.torch.pipeline(modules, schedule, mse).step(x, target=y)
-    same(modules.values(), whole(alone, x, y))
+    for before in (True, False):
+        modules = {s: linear(s) for s in range(3)}
+        alone = [linear(s) for s in range(3)]
+        for s in which:
+            frozen(alone[s])
+            if before:
+                frozen(modules[s])
+        pipe = ashlar_pp.torch.pipeline(modules, three_stages(split), mse, runtime=runtime)
+        for s in which:
+            frozen(modules[s])
+        pipe.step(x, target=y)
+        same(modules.values(), whole(alone, x, y))
 
 
-def test_a_first_stage_without_gradients_is_not_for_pytorch_if_backwards_are_split():
-    modules = {0: frozen(linear(1)), 1: linear(2)}
-    with pytest.raises(ValueError, match="stage 0 has nothing to train"):
-        ashlar_pp.torch.pipeline(modules, SPLIT, mse, runtime="pytorch")
+def three_stages(split):
+    def passes(k):
+        down = [f"{s}{letter}{k}" for letter in ("IW" if split else "B") for s in (2, 1, 0)]
+        return [f"{s}F{k}" for s in (0, 1, 2)] + down
+
+    return ashlar_pp.schedule(ashlar_pp.looped(1, 3), [[one for k in range(4) for one in passes(k)]])
 
 
 class Tied(nn.Module):
@@ -199,25 +210,63 @@ class Both(nn.Module):
         return self.inner(x) * beside
 
 
-def test_split_backwards_of_a_weight_with_several_uses():
+@BOTH
+def test_split_backwards_of_a_weight_with_several_uses(runtime):
     x, y = batch()
     modules = {s: TwoUses(s) for s in (0, 1)}
-    ashlar_pp.torch.pipeline(modules, SPLIT, mse, runtime="ashlar").step(x, target=y)
+    ashlar_pp.torch.pipeline(modules, SPLIT, mse, runtime=runtime).step(x, target=y)
     same(modules.values(), whole([TwoUses(0), TwoUses(1)], x, y))
 
 
-def test_split_backwards_of_a_weight_apart_from_the_inputs():
+@BOTH
+def test_split_backwards_of_a_weight_apart_from_the_inputs(runtime):
     x, y = batch()
-    schedule = ashlar_pp.schedule(
-        ashlar_pp.looped(1, 3),
-        [[f"{s}{letter}{k}" for k in range(4) for letter in "FIW" for s in ((0, 1, 2) if letter == "F" else (2, 1, 0))]],
-    )
     modules = {0: linear(1), 1: Apart(2), 2: Both()}
-    ashlar_pp.torch.pipeline(modules, schedule, mse, runtime="ashlar").step(x, target=y)
+    with pytest.warns(UserWarning, match=r"unused.weight of stage 1, unused.bias of stage 1 got no gradient in the first step"):
+        ashlar_pp.torch.pipeline(modules, three_stages(True), mse, runtime=runtime).step(x, target=y)
     alone = [linear(1), Apart(2), Both()]
     for a, b in zip(x.chunk(4), y.chunk(4)):
         (mse(alone[2](*alone[1](alone[0](a))), b) / 4).backward()
     same(modules.values(), [[p.grad for p in one.parameters()] for one in alone])
+
+
+class Keeps(torch.autograd.Function):
+    """Keeps the gradient of its weight to itself."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * ctx.saved_tensors[0], None
+
+
+class Loses(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.scale = linear(5), nn.Parameter(torch.ones(4).double())
+
+    def forward(self, x):
+        return Keeps.apply(self.inner(x), self.scale)
+
+
+@BOTH
+@pytest.mark.parametrize("split", [False, True], ids=["fused", "split"])
+@pytest.mark.parametrize("which", [1, 2])
+def test_a_gradient_that_is_lost_is_named_after_the_first_step(runtime, split, which):
+    x, y = batch()
+    modules = {s: Loses() if s == which else linear(s) for s in range(3)}
+    pipe = ashlar_pp.torch.pipeline(modules, three_stages(split), mse, runtime=runtime)
+    with pytest.raises(RuntimeError, match=f"scale of stage {which} on rank 0 got no gradient in the first step"):
+        pipe.step(x, target=y)
+    assert all(p.grad is None for module in modules.values() for p in module.parameters())
+    modules[which].scale.requires_grad_(False)
+    pipe = ashlar_pp.torch.pipeline(modules, three_stages(split), mse, runtime=runtime)
+    pipe.step(x, target=y)
+    alone = [Loses() if s == which else linear(s) for s in range(3)]
+    same(modules.values(), whole(alone, x, y))
 
 
 def test_chunks_of_sequences_with_split_backwards_from_the_first_stage_on():

@@ -28,6 +28,7 @@ def test_each_copy_has_losses_of_its_own_batch(sharded):
 
 def test_copies_have_the_mean_of_their_gradients_whatever_runs_them():
     cases = [["1f1b", "ashlar"], ["zb-h1", "ashlar"], ["chimera", "ashlar"], ["1f1b", "auto"], ["zb-h1", "pytorch"]]
+    cases += [["zb-h1", "auto", "ddp"], ["v-half", "ashlar", "ddp"], ["1f1b", "auto", "ddp", "views"]]
     for rank in on_ranks("copies_of_pipelines", 4, cases):
         assert len(rank) == len(cases) and max(rank.values()) <= CLOSE, rank
 

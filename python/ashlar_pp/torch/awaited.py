@@ -36,6 +36,15 @@ def awaited_sum(stage: int) -> dict[str, Any]:
     return {"rank": dist.get_rank(), "stage": stage, "micro_batch": None, "instruction": name, "words": words, "at": name}
 
 
+def awaited_first_step() -> dict[str, Any]:
+    """Of all ranks, which tell each other after the first step what got no gradient: who has not come cannot be seen."""
+    words = "heard which parameters got no gradient in the first step, for which another rank may be missing"
+    return {
+        "rank": dist.get_rank(), "stage": None, "micro_batch": None, "instruction": "FIRST_STEP", "words": words,
+        "at": "the end of the first step",
+    }
+
+
 def awaited_loss(stage: int, rank: int) -> dict[str, Any]:
     """That all ranks learn the step's loss from the one that has the last stage."""
     words = f"told the loss of the step, which stage {stage} has"

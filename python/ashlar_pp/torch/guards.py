@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 
 from .._core import Program
 
@@ -32,20 +31,6 @@ def splits_backwards(program: Program) -> bool:
     return any(i.code == "compute" and i.letter == "W" for d in range(program.devices) for i in program.stream(d))
 
 
-def is_frozen(module: nn.Module) -> bool:
-    return not any(p.requires_grad for p in module.parameters())
-
-
-def tied(modules: Mapping[int, nn.Module]) -> tuple[int, int] | None:
-    """Two stages that have a parameter in common."""
-    owner: dict[nn.Parameter, int] = {}
-    for stage, module in modules.items():
-        for p in module.parameters():
-            if p.requires_grad and owner.setdefault(p, stage) != stage:
-                return owner[p], stage
-    return None
-
-
 def must_know_parameters(
     name: str,
     module: nn.Module,
@@ -59,6 +44,16 @@ def must_know_parameters(
     parameters_alone: other leaves may be inputs.
     """
     known = {id(p) for p in module.parameters()} | {id(x) for x in inputs}
+    for leaf in leaves_under(roots):
+        if isinstance(leaf, nn.Parameter if parameters_alone else torch.Tensor) and id(leaf) not in known:
+            raise ValueError(
+                f"{name} or loss_fn computes with something trained, of shape {tuple(leaf.shape)}, that is no parameter "
+                "of the stage's module: its gradient would be neither scaled nor summed. Make it a parameter of the module"
+            )
+
+
+def leaves_under(roots: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
+    """What is trained and what these tensors were computed from: the leaves of their graphs."""
     seen: set[Any] = set()
     stack = [r.grad_fn for r in roots if r.grad_fn is not None]
     while stack:
@@ -67,11 +62,8 @@ def must_know_parameters(
             continue
         seen.add(node)
         leaf = getattr(node, "variable", None)
-        if isinstance(leaf, nn.Parameter if parameters_alone else torch.Tensor) and id(leaf) not in known:
-            raise ValueError(
-                f"{name} or loss_fn computes with something trained, of shape {tuple(leaf.shape)}, that is no parameter "
-                "of the stage's module: its gradient would be neither scaled nor summed. Make it a parameter of the module"
-            )
+        if isinstance(leaf, torch.Tensor):
+            yield leaf
         stack.extend(child for child, _ in node.next_functions if child is not None)
 
 
@@ -116,18 +108,6 @@ def _parameters_in(value: Any, seen: set[int]) -> Iterable[nn.Parameter]:
         yield from _parameters_in(getattr(value, "__dict__", None), seen)
 
 
-def pytorch_obstacle(modules: Mapping[int, nn.Module], program: Program) -> str:
-    """Why PyTorch's runtime would train these modules wrong, or an empty string."""
-    if splits_backwards(program):
-        for stage, module in modules.items():
-            if stage == 0 and is_frozen(module) and program.stages > 1:
-                return (
-                    "stage 0 has nothing to train and the schedule splits backwards, for which PyTorch then leaves out "
-                    "the gradients of the stages behind it"
-                )
-    return ""
-
-
 def must_fit(modules: Mapping[int, nn.Module], sharding: str) -> None:
     """Raises ValueError if modules are sharded and the program is not, or the other way round."""
     for stage, module in modules.items():
@@ -140,10 +120,3 @@ def must_fit(modules: Mapping[int, nn.Module], sharding: str) -> None:
             raise ValueError(
                 f"sharding is '{sharding}', but stage {stage} is not in fully_shard: its gradients would not be summed"
             )
-
-
-def unwrapped(module: nn.Module) -> tuple[nn.Module, Any]:
-    """A module out of DistributedDataParallel, and the group that it averages gradients over."""
-    if isinstance(module, DistributedDataParallel):
-        return module.module, module.process_group
-    return module, None

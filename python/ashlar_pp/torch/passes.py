@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_map_only
 
+from .first_step import FirstStep
 from .guards import must_know_parameters
 from .split import input_gradients
 
@@ -56,9 +57,17 @@ class StagePasses:
     that the chunk before left (None: there is none), and gives its output and the state for the next chunk.
     """
 
-    def __init__(self, module: nn.Module, stage: int, is_first: bool, loss_fn: Loss | None, sequence_chunks: int) -> None:
+    def __init__(
+        self,
+        module: nn.Module,
+        stage: int,
+        is_first: bool,
+        loss_fn: Loss | None,
+        sequence_chunks: int,
+        first: FirstStep | None = None,
+    ) -> None:
         self.module, self.is_first, self.loss_fn, self.sequence_chunks = module, is_first, loss_fn, sequence_chunks
-        self.name = f"stage {stage}"
+        self.stage, self.name, self.first = stage, f"stage {stage}", first
         self._is_checked = False
         self.losses: dict[int, torch.Tensor] = {}
         self.clear()
@@ -119,6 +128,8 @@ class StagePasses:
             if not self._is_checked:
                 must_know_parameters(self.name, self.module, roots, [*read, state])
                 self._is_checked = True
+            if self.first is not None:
+                self.first.forward(self.stage, roots)
             self._kept[k] = _Kept(read, state if state is not None else None, roots)
         if isinstance(output, torch.Tensor):
             return output.detach()

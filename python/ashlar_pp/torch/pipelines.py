@@ -10,13 +10,14 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.pipelining import PipelineStage
-from torch.nn.parallel import DistributedDataParallel
 
 from .. import _core
 from .._core import Program, Schedule
 from . import guards
 from .agreeing import make_equal
+from .holding import Parameters, fault_in, parameters_of
 from .pytorch_runtime import PytorchRuntime, installed_dialect, installed_lanes, prepare
+from .replicas import out_of_ddp
 from .runtime import ProgramRuntime
 
 __all__ = ["installed_dialect", "installed_lanes", "pipeline", "stages_of"]
@@ -54,7 +55,8 @@ def pipeline(
     device: of what is received (where the parameters of this rank's modules are).
     loss_fn(output, target): of a micro-batch. scale_grads: gradients are divided by the number of micro-batches.
     data_group: the ranks with the same stages, each with data of its own. They begin with the weights of the first,
-    and gradients are averaged over them, as DistributedDataParallel does.
+    and gradients are averaged over them, as DistributedDataParallel does. The group of stages that are in it is taken
+    where none is given.
     data_ranks, sharding: of stages in fully_shard, which averages over its own mesh.
     runtime: `pytorch` is PyTorch's own, with our communication; `ashlar` is ours, which also runs several
     routes, recomputes, and sequences in chunks; `auto` is PyTorch's where it can run the schedule.
@@ -66,7 +68,8 @@ def pipeline(
 
     The result has step(*inputs, target=, losses=, ...) and eval(), with the arguments of PyTorch's own.
     Every rank of the group has to call this. Raises ValueError with the reason where `pytorch` cannot run the
-    schedule, or would train these stages wrong; `auto` then takes `ashlar`.
+    schedule; `auto` then takes `ashlar`. Copies of a stage must have the same parameters. After the first step, a
+    trainable parameter that the loss may depend on and that has no gradient is a RuntimeError.
     """
     if runtime not in ("auto", "pytorch", "ashlar"):
         raise ValueError(f"runtime must be auto, pytorch or ashlar, not '{runtime}'")
@@ -86,13 +89,16 @@ def pipeline(
         raise ValueError("stages in fully_shard are averaged over their own mesh: data_group is for whole copies")
     with _all_or_none(group) as together:
         mine = _modules(stages, stages_of(program, rank))
-        plain = {stage: getattr(m, "submod", m) for stage, m in mine.items()}
+        plain, data_group = out_of_ddp({stage: getattr(m, "submod", m) for stage, m in mine.items()}, data_group)
         place = torch.device(device) if device is not None else _device_of(plain.values())
         guards.must_fit(plain, sharding)
-        together.says = guards.pytorch_obstacle(plain, program)
+        together.parameters = {stage: parameters_of(module) for stage, module in plain.items()}
+        together.data_ranks = 1 if data_group is None else dist.get_world_size(data_group)
+    together.must_agree(program)
+    if data_group is not None:
+        _must_be_copies(together.parameters, data_group)
     if not obstacle and runtime != "ashlar":
-        obstacle = together.heard
-        if not obstacle and dynamic_shapes:
+        if dynamic_shapes:
             obstacle = "micro-batches of different shapes need the runtime of our own"
         if not obstacle and timeout is not None:
             obstacle = "PyTorch's runtime has the timeout of its group, and tells no one who hangs"
@@ -114,13 +120,13 @@ def pipeline(
             timeout=timeout,
         )
     if data_group is not None:
-        for stage, module in plain.items():
-            if isinstance(module, DistributedDataParallel):
-                raise ValueError(f"stage {stage} is in DistributedDataParallel, which averages already: leave out data_group")
         for stage in sorted(plain):
             make_equal(plain[stage], data_group, place)
+    for stage, m in mine.items():
+        if isinstance(m, PipelineStage):
+            m.submod = plain[stage]
     made = [
-        m if isinstance(m, PipelineStage) else PipelineStage(m, stage, program.stages, place, group=group)
+        m if isinstance(m, PipelineStage) else PipelineStage(plain[stage], stage, program.stages, place, group=group)
         for stage, m in mine.items()
     ]
     program.check()
@@ -146,18 +152,58 @@ def _aside(obstacle: str) -> str:
 
 
 class _all_or_none:
-    """What one rank says, all hear: they have to choose the same runtime. If one fails, all do."""
+    """If one rank fails, all do. What they have, all know."""
 
     def __init__(self, group: dist.ProcessGroup | None) -> None:
-        self._group, self.says, self.heard = group, "", ""
+        self._group = group
+        self.parameters: dict[int, Parameters] = {}
+        """By stage."""
+        self.data_ranks = 1
+        self._everyone: list[Any] = []
 
     def __enter__(self) -> _all_or_none:
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        said: list[tuple[str, str]] = [("", "")] * dist.get_world_size(self._group)
-        dist.all_gather_object(said, (self.says, "" if error is None else str(error) or repr(error)), group=self._group)
-        self.heard = next((words for words, _ in said if words), "")
-        failed = next((rank for rank, (_, words) in enumerate(said) if words), None)
+        words = "" if error is None else str(error) or repr(error)
+        self._everyone = [None] * dist.get_world_size(self._group)
+        dist.all_gather_object(self._everyone, (words, self.parameters, self.data_ranks), group=self._group)
+        failed = next((rank for rank, (words, *_) in enumerate(self._everyone) if words), None)
         if error is None and failed is not None:
-            raise ValueError(f"rank {failed} of the group cannot make its stages: {said[failed][1]}")
+            raise ValueError(f"rank {failed} of the group cannot make its stages: {self._everyone[failed][0]}")
+
+    def must_agree(self, program: Program) -> None:
+        """Raises ValueError where copies of a stage differ, or ranks average gradients over other numbers of ranks."""
+        given = [{} if rank >= program.devices else parameters for rank, (_, parameters, _) in enumerate(self._everyone)]
+        layout = {}
+        for stage in range(program.stages):
+            holders = program.holders(stage)
+            for name, (shape, _) in given[holders[0]][stage].items():
+                layout[f"{name} of stage {stage}"] = (shape, holders)
+        if fault := fault_in([_named(parameters) for parameters in given], layout):
+            raise ValueError(f"copies of a stage differ: {fault}")
+        averages = {
+            rank: count
+            for rank, (_, parameters, count) in enumerate(self._everyone)
+            if any(trains for stage in parameters.values() for _, trains in stage.values())
+        }
+        first = next(iter(averages), 0)
+        for rank, count in averages.items():
+            if count != averages[first]:
+                raise ValueError(
+                    f"rank {first} averages its gradients over {averages[first]} data ranks, and rank {rank} over {count}: give "
+                    "data_group, or DistributedDataParallel, on all ranks of the pipeline"
+                )
+
+
+def _named(parameters: Mapping[int, Parameters]) -> Parameters:
+    return {f"{name} of stage {stage}": one for stage, found in parameters.items() for name, one in found.items()}
+
+
+def _must_be_copies(mine: Mapping[int, Parameters], data_group: dist.ProcessGroup) -> None:
+    """Raises ValueError on all ranks of the group where stages differ."""
+    everyone: list[Any] = [None] * dist.get_world_size(data_group)
+    dist.all_gather_object(everyone, _named(mine), group=data_group)
+    every_rank = range(len(everyone))
+    if fault := fault_in(everyone, {name: (shape, every_rank) for name, (shape, _) in everyone[0].items()}):
+        raise ValueError(f"copies of the pipeline in data_group differ: {fault}")

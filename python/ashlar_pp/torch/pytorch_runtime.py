@@ -17,8 +17,10 @@ from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import _ComputationType, _PipelineScheduleRuntime
 
 from .._core import Program
-from .awaited import Awaited, awaited_of_receiver, awaited_of_sender
+from .awaited import Awaited, awaited_first_step, awaited_of_receiver, awaited_of_sender
+from .first_step import FirstStep, watch_forwards
 from .guards import is_compiled, is_sharded, must_know_parameters, splits_backwards
+from .pytorch_split import split_as_ours
 from .sums import GradientSum
 from .waiting import Waits, root_of, timeout_of
 
@@ -114,8 +116,11 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         bucket_bytes: int = 25 << 20,
     ) -> None:
         self._modules = {stage.stage_index: stage.submod for stage in stages}
+        self._first = FirstStep(self._modules)
         for stage in stages:
             _without_messages_to_itself(stage)
+            split_as_ours(stage)
+            watch_forwards(stage, self._first)
         super().__init__(stages, program.micro_batches, loss_fn=self._checked(loss_fn, program.stages), scale_grads=False)
         self.program = program
         self._scales, self._data_group, self._bucket_bytes = scale_grads, data_group, bucket_bytes
@@ -136,18 +141,20 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         self.pipeline_order_with_comms[self.rank] = self._actions
 
     def _checked(self, loss_fn: Callable[..., torch.Tensor] | None, stages: int) -> Callable[..., torch.Tensor] | None:
-        """Looks at the graph of the first loss."""
+        """Looks at the graphs of the losses in the first step."""
         module = self._modules.get(stages - 1)
-        if loss_fn is None or module is None or is_sharded(module):
+        if loss_fn is None or module is None:
             return loss_fn
-        done = False
+        looks_for_others = not is_sharded(module)
 
         def checked(output: Any, target: Any, **kwargs: Any) -> torch.Tensor:
-            nonlocal done
+            nonlocal looks_for_others
             loss = loss_fn(output, target, **kwargs)
-            if not done and isinstance(loss, torch.Tensor) and loss.grad_fn is not None and not loss.is_meta:
-                done = True
-                must_know_parameters(f"stage {stages - 1}", module, [loss], [], parameters_alone=True)
+            if not self._first.is_over and isinstance(loss, torch.Tensor) and loss.grad_fn is not None and not loss.is_meta:
+                if looks_for_others:
+                    looks_for_others = False
+                    must_know_parameters(f"stage {stages - 1}", module, [loss], [], parameters_alone=True)
+                self._first.forward(stages - 1, loss)
             return loss
 
         return checked
@@ -169,6 +176,8 @@ class PytorchRuntime(_PipelineScheduleRuntime):
             p.grad = None
         try:
             result = self._watched_step(args, kwargs)
+            if not self._first.is_over:
+                self._first.finish(self._group, functools.partial(self.waits.start, awaited=awaited_first_step))
         except BaseException:
             for p, before in carried.items():
                 p.grad = before

@@ -9,13 +9,11 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.pipelining import PipelineStage
 from torch.utils._pytree import tree_leaves
 
 from .cutting import Layer, Skeleton
-from .split import input_gradients
 from .tracing import Trace
 
 
@@ -177,10 +175,6 @@ def _shown(given: Any) -> str:
     return "a tensor" if isinstance(given, torch.Tensor) else repr(given)
 
 
-def _or_ones(gradient: torch.Tensor | None, root: torch.Tensor) -> torch.Tensor:
-    return torch.ones_like(root) if gradient is None else gradient
-
-
 class Clock:
     """Times passes by kind and stage: on a GPU by events, which are read later."""
 
@@ -275,31 +269,6 @@ class ReplayStage(PipelineStage):
     def set_local_bwd_input(self, next_stage_bwd_outputs: Any, mb_index: int) -> None:
         if self.has_backward:
             super().set_local_bwd_input(next_stage_bwd_outputs, mb_index)
-
-    def backward_maybe_with_nosync(self, backward_type: Any, bwd_kwargs: dict[str, Any], last_backward: bool = False) -> Any:
-        """Split as ours are: PyTorch's fails where a weight is used in several places."""
-        if backward_type == "full" or (backward_type == "weight" and not callable(bwd_kwargs["param_groups"])):
-            return super().backward_maybe_with_nosync(backward_type, bwd_kwargs, last_backward)
-        if isinstance(self.submod, FSDPModule):
-            self.submod.set_reshard_after_backward(False)
-            self.submod.set_requires_gradient_sync(False)
-        if backward_type == "weight":
-            bwd_kwargs["param_groups"]()
-            return (), None
-        inputs = bwd_kwargs["input_values"]
-        gradients = bwd_kwargs["output_grads"] or [None]
-        # Edges, because PyTorch detaches outputs between the two passes.
-        pairs = [
-            (root, gradient) if isinstance(root, GradientEdge) else (get_gradient_edge(root), _or_ones(gradient, root))
-            for root, gradient in zip(bwd_kwargs["stage_output"], gradients)
-            if isinstance(root, GradientEdge) or (isinstance(root, torch.Tensor) and root.requires_grad)
-        ]
-        trained = [x for x in inputs if x.requires_grad]
-        found, weight_pass = input_gradients(
-            [root for root, _ in pairs], [gradient for _, gradient in pairs], trained, self.submod.parameters()
-        )
-        by_input = dict(zip(map(id, trained), found))
-        return tuple(by_input.get(id(x)) for x in inputs), weight_pass
 
     def backward_weight_one_chunk(self, bwd_chunk_id: int, *args: Any, **kwargs: Any) -> None:
         backward = super().backward_weight_one_chunk

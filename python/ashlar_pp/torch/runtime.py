@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,9 +15,12 @@ from torch import nn
 from .. import _core
 from .._core import Schedule
 from .agreeing import make_equal
-from .guards import is_sharded, must_have_no_parameters, unwrapped
+from .awaited import awaited_first_step
+from .first_step import FirstStep
+from .guards import is_sharded, must_have_no_parameters
 from .inputs import Batch, split
 from .passes import Loss, StagePasses
+from .replicas import out_of_ddp
 from .shapes import Signature, signature_of, trace, words_of
 from .step import Step
 from .waiting import LostRank, Waits, timeout_of
@@ -49,13 +53,11 @@ class ProgramRuntime:
         if not self.program.is_chain:
             raise ValueError("the schedule's stages are not a chain, and a module here only hands over to the next stage's")
         must_have_no_parameters(loss_fn)
-        plain = {stage: unwrapped(module) for stage, module in modules.items()}
-        self.modules = {stage: module for stage, (module, _) in plain.items()}
+        self.modules, self.data_group = out_of_ddp(modules, data_group)
         for stage, module in self.modules.items():
             if is_sharded(module):
                 raise ValueError(f"stage {stage} is in fully_shard, and the runtime of our own keeps parameters whole")
         self.group, self.device = group, torch.device(device)
-        self.data_group = data_group or next((g for _, g in plain.values() if g is not None), None)
         self.rank = dist.get_rank(group)
         if dist.get_world_size(group) < self.program.devices:
             raise ValueError(
@@ -69,8 +71,9 @@ class ProgramRuntime:
         self.stream = self.program.stream(self.rank) if in_pipeline else []
         self.forwards = [i for i in self.stream if i.letter == "F" and i.code in ("compute", "send", "receive")]
         self.last, q = self.program.stages - 1, self.program.sequence_chunks
+        self.first = FirstStep(self.modules)
         self.passes = {
-            stage: StagePasses(module, stage, stage == 0, loss_fn if stage == self.last else None, q)
+            stage: StagePasses(module, stage, stage == 0, loss_fn if stage == self.last else None, q, self.first)
             for stage, module in self.modules.items()
         }
         self.recomputed = {(i.stage, i.micro_batch) for i in self.stream if i.code == "compute" and i.letter == "R"}
@@ -143,6 +146,8 @@ class ProgramRuntime:
             p.grad = None  # sums are of this step alone
         try:
             outputs = self._run(batch, loss_kwargs, losses, return_outputs, trains=self.program.trains)
+            if self.program.trains and not self.first.is_over:
+                self.first.finish(self.group, partial(self.waits.start, awaited=awaited_first_step))
         except BaseException:
             for p, before in carried.items():
                 p.grad = before

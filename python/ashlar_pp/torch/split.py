@@ -65,10 +65,15 @@ class _Use:
             allow_unused=True,
         )
         for weight, gradient in zip(self.weights.values(), found):
-            if gradient is not None:
-                weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)
-                for hook in (weight._post_accumulate_grad_hooks or {}).values():
-                    hook(weight)
+            _add(weight, gradient)
+
+
+def _add(weight: torch.Tensor, gradient: torch.Tensor | None) -> None:
+    """As autograd does at a leaf."""
+    if gradient is not None:
+        weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)
+        for hook in (weight._post_accumulate_grad_hooks or {}).values():
+            hook(weight)
 
 
 def _uses(
@@ -109,22 +114,18 @@ def input_gradients(
     """The gradients of the inputs, and what adds those of the weights to their `.grad`, once, later.
 
     roots: with these gradients, or edges that stand for them; they and the inputs, which are leaves, require
-    gradients. If a weight is used in several places (or not together with an input), the second part does the whole backward over again: what it
-    would need of the first part is more than it saves.
+    gradients. If a weight is used in several places, or not together with an input, the first part does the whole
+    backward, and nothing is left for the second.
     """
     ends: Any = roots
     trained: dict[Node, torch.Tensor] = {_accumulator(w): w for w in weights if w.requires_grad}
     uses = _uses(roots, inputs, trained)
     if uses is None or not inputs:
-        found: Any = ()
-        if inputs:
-            found = torch.autograd.grad(ends, inputs, gradients, retain_graph=True, allow_unused=True)
         of = list(trained.values())
-
-        def whole() -> None:
-            torch.autograd.backward(ends, gradients, inputs=of)
-
-        return list(found), whole
+        found: Any = torch.autograd.grad(ends, [*inputs, *of], gradients, allow_unused=True)
+        for weight, gradient in zip(of, found[len(inputs) :]):
+            _add(weight, gradient)
+        return list(found[: len(inputs)]), lambda: None
     hooks = [use.node.register_prehook(use.keep) for use in uses]
     try:
         found = torch.autograd.grad(ends, inputs, gradients, retain_graph=True, allow_unused=True)

@@ -122,6 +122,7 @@ class Step:
     def _sum(self, stage: int) -> None:
         if groups := self.of.sum_groups(stage):
             over = dist.get_world_size(self.of.data_group) if self.of.data_group is not None else 1
+            self.of.first.look(stage)
             self.sums.append((GradientSum(self.of.modules[stage], groups, self.of.bucket_bytes, over), stage))
 
     def _given(self, stage: int, k: int) -> MicroBatch:

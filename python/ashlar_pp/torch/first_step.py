@@ -1,0 +1,109 @@
+"""After the first step that trains, each trainable parameter has a gradient, or a reason why not."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.pipelining import PipelineStage
+from torch.utils._pytree import tree_leaves
+
+from .guards import FSDPModule, leaves_under
+from .holding import plain_name
+
+
+def _call(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    return function(*args, **options)
+
+
+class FirstStep:
+    """Of one rank: what the outputs of its stages depend on, seen in their graphs, and what got a gradient.
+
+    has_gradient: of a parameter, after the step.
+    """
+
+    def __init__(self, modules: Mapping[int, nn.Module], has_gradient: Callable[[nn.Parameter], bool] | None = None) -> None:
+        self.is_over = False
+        self._has_gradient = has_gradient or (lambda p: p.grad is not None)
+        self._modules = modules
+        self._parameters = {
+            stage: {id(p): (plain_name(name), p) for name, p in module.named_parameters()} for stage, module in modules.items()
+        }
+        self._used: dict[int, set[int]] = {stage: set() for stage in modules}
+        self._missing: dict[int, list[tuple[str, bool]]] = {}
+
+    def forward(self, stage: int, outputs: Any) -> None:
+        """outputs: of a micro-batch, or its loss."""
+        used, known = self._used[stage], self._parameters[stage]
+        if self.is_over or all(key in used for key, (_, p) in known.items() if p.requires_grad):
+            return
+        shards = _gathered_parameters(self._modules[stage])
+        for leaf in leaves_under(x for x in tree_leaves(outputs) if isinstance(x, torch.Tensor)):
+            used.add(shards.get(id(leaf), id(leaf)))
+
+    def look(self, stage: int) -> None:
+        """Which parameters have no gradient, before sums over ranks give them zeros."""
+        if stage not in self._missing:
+            self._missing[stage] = [
+                (f"{name} of stage {stage}", key in self._used[stage])
+                for key, (name, p) in self._parameters[stage].items()
+                if p.requires_grad and not self._has_gradient(p)
+            ]
+
+    def finish(self, group: dist.ProcessGroup | None, call: Callable[..., Any] = _call) -> None:
+        """Raises RuntimeError on every rank of the group, each of which has to call this, where a gradient was lost; warns
+        of parameters that nothing depends on. call: how to exchange, where waits are watched."""
+        for stage in self._modules:
+            self.look(stage)
+        mine = [one for missing in self._missing.values() for one in missing]
+        everyone: list[Any] = [None] * dist.get_world_size(group)
+        call(dist.all_gather_object, everyone, [name for name, is_used in mine if is_used], group=group)
+        self.is_over = True
+        if lost := [f"{name} on rank {rank}" for rank, names in enumerate(everyone) for name in names]:
+            raise RuntimeError(
+                f"{_some(lost)} got no gradient in the first step, though the loss may depend on it: the backward has lost it. "
+                "If it is not to be trained, freeze it with requires_grad_(False)"
+            )
+        if unused := [name for name, is_used in mine if not is_used]:
+            warnings.warn(f"{_some(unused)} got no gradient in the first step: nothing depends on it", stacklevel=2)
+
+
+def watch_forwards(stage: PipelineStage, first: FirstStep) -> None:
+    """PyTorch's stage tells what it gives in a step that trains, but for the loss."""
+    own = stage.forward_one_chunk
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        output = own(*args, **kwargs)
+        if stage.has_backward and not stage.is_last:
+            first.forward(stage.stage_index, output)
+        return output
+
+    setattr(stage, "forward_one_chunk", forward)
+
+
+def _gathered_parameters(module: nn.Module) -> dict[int, int]:
+    """Of parameters that fully_shard has gathered, which shards they are of."""
+    return {
+        id(one._unsharded_param): id(one.sharded_param)
+        for child in module.modules()
+        if isinstance(child, FSDPModule)
+        for group in _groups_of(child._get_fsdp_state())
+        for one in group.fsdp_params
+        if hasattr(one, "_unsharded_param")
+    }
+
+
+def _groups_of(state: Any) -> Iterable[Any]:
+    """Earlier versions of torch have one at most."""
+    if (several := getattr(state, "_fsdp_param_groups", None)) is not None:
+        return several
+    return [] if state._fsdp_param_group is None else [state._fsdp_param_group]
+
+
+def _some(names: list[str]) -> str:
+    rest = len(names) - 3
+    return ", ".join(names[:3]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,60 @@
+"""Backwards in two parts in a stage of PyTorch's, divided as ours are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.pipelining import PipelineStage
+
+from .split import input_gradients
+
+
+def split_as_ours(stage: PipelineStage) -> None:
+    """PyTorch's own split leaves out the weights that meet no input which needs a gradient: all of a stage behind frozen
+    ones, or those of an output of their own. It fails where a weight is used in several places."""
+    own = stage.backward_maybe_with_nosync
+
+    def backward(kind: Any, given: dict[str, Any], last_backward: bool = False) -> Any:
+        if kind == "full":
+            return own(kind, given, last_backward)
+        if isinstance(stage.submod, FSDPModule):
+            stage.submod.set_reshard_after_backward(False)
+            stage.submod.set_requires_gradient_sync(False)
+        if kind == "weight":
+            given["param_groups"]()
+            return (), None
+        return _input_pass(stage, given)
+
+    setattr(stage, "backward_maybe_with_nosync", backward)
+
+
+def _input_pass(stage: PipelineStage, given: dict[str, Any]) -> Any:
+    """The gradients of the inputs, and the weight pass."""
+    outputs, inputs, gradients = given["stage_output"], given["input_values"], given["output_grads"]
+    roots, known = [], []
+    for i, output in enumerate(outputs):
+        if isinstance(output, GradientEdge):
+            roots.append(output)
+            known.append(gradients[i])
+        elif isinstance(output, torch.Tensor) and output.requires_grad:
+            # An edge, because the output gives up its graph, whose upper part is not needed any more.
+            roots.append(get_gradient_edge(output))
+            known.append(_gradient(output, None if gradients is None else gradients[i], gradients is None))
+            if not output._is_view():
+                output.detach_()
+    asked = [x for x in inputs if isinstance(x, torch.Tensor) and x.requires_grad]
+    if not roots:
+        return (None,) * len(inputs), lambda: None
+    found, weight_pass = input_gradients(roots, known, asked, stage.submod.parameters())
+    by_input = dict(zip(map(id, asked), found))
+    return tuple(by_input.get(id(x)) for x in inputs), weight_pass
+
+
+def _gradient(output: torch.Tensor, given: torch.Tensor | None, is_loss: bool) -> torch.Tensor:
+    """1 for a loss, which is given none; 0 for an output that the next stage does not use."""
+    if given is not None:
+        return given
+    return torch.ones_like(output) if is_loss else torch.zeros_like(output)

@@ -1,0 +1,76 @@
+"""Who has which parameters, and who averages their gradients: agreed on before the first step."""
+
+import pytest
+import torch
+import torch.distributed as dist
+from alone import BOTH, SPLIT, linear, mse, one_rank  # noqa: F401
+from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
+from torch.distributed._composable.replicate import replicate
+from torch.distributed.fsdp import FullyShardedDataParallel
+from torch.nn.parallel import DistributedDataParallel
+
+import ashlar_pp
+import ashlar_pp.torch
+from ashlar_pp.torch.holding import fault_in, must_be_laid_out, plain_name
+
+
+def test_a_parameter_elsewhere_is_named():
+    both, one = ((4, 4), True), ((4,), True)
+    layout = {"a": ((4, 4), [0, 1]), "b": ((4,), [1])}
+    assert fault_in([{"a": both}, {"a": both, "b": one}], layout) == ""
+    assert fault_in([{"a": both, "b": one}, {"a": both}], layout) == "b is on rank 0, and belongs on rank 1"
+    assert fault_in([{"a": both}, {"a": both}], layout) == "b is on no rank, and belongs on rank 1"
+    assert fault_in([{"a": both}, {"b": one}], layout) == "a is on rank 0, and belongs on ranks 0, 1"
+    assert fault_in([{"a": both}, {"a": both, "b": ((5,), True)}], layout) == "b has shape (5,) on rank 1, and should have (4,)"
+    frozen = {"a": ((4, 4), False)}
+    assert fault_in([frozen, {"a": both, "b": one}], layout) == "a is trained on rank 1 alone, and belongs on ranks 0, 1"
+    assert fault_in([{"a": both, "c": one}, {"a": both, "b": one}], layout) == "c is on rank 0, and the layout has no such parameter"
+    assert plain_name("layers.0._checkpoint_wrapped_module._orig_mod.w") == "layers.0.w"
+    must_be_laid_out({"b": one}, {"b": ((4,), [0])}, None)
+    with pytest.raises(ValueError, match="the model is not where its layout says: b is on no rank"):
+        must_be_laid_out({}, {"b": ((4,), [0])}, None)
+
+
+def words_of(make, runtime, data_group=None):
+    modules = {0: make(linear(1)), 1: make(linear(2))}
+    with pytest.raises(ValueError) as error:
+        ashlar_pp.torch.pipeline(modules, SPLIT, mse, runtime=runtime, data_group=data_group)
+    return str(error.value)
+
+
+def hooked(module):
+    made = DistributedDataParallel(module)
+    made.register_comm_hook(None, fp16_compress_hook)
+    return made
+
+
+def ignoring(module):
+    DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(module, ["bias"])
+    return DistributedDataParallel(module)
+
+
+@BOTH
+def test_what_averages_gradients_in_another_way_is_refused(runtime):
+    assert "averages already: leave out data_group" in words_of(DistributedDataParallel, runtime, dist.group.WORLD)
+    assert "the communication hook fp16_compress_hook" in words_of(hooked, runtime)
+    assert "parameters to ignore (bias)" in words_of(ignoring, runtime)
+    assert "wrap the stage's whole module" in words_of(lambda m: nn.Sequential(DistributedDataParallel(m)), runtime)
+    assert "whose hooks see no weight pass: give data_group" in words_of(replicate, runtime)
+    modules = {0: DistributedDataParallel(linear(1)), 1: linear(2)}
+    with pytest.raises(ValueError, match="stage 0 is in DistributedDataParallel, and stage 1 is not"):
+        ashlar_pp.torch.pipeline(modules, SPLIT, mse, runtime=runtime)
+
+
+def test_fully_sharded_data_parallel_and_optimizers_in_a_backward_are_refused():
+    from torch.distributed.optim import _apply_optimizer_in_backward
+
+    def stepping(module):
+        _apply_optimizer_in_backward(torch.optim.SGD, module.parameters(), {"lr": 0.1})
+        return module
+
+    assert "has an optimizer in its backward" in words_of(stepping, "auto")
+    sharded = object.__new__(FullyShardedDataParallel)
+    nn.Module.__init__(sharded)
+    with pytest.raises(ValueError, match="is in FullyShardedDataParallel, .*: use fully_shard"):
+        ashlar_pp.torch.pipeline({0: nn.Sequential(sharded), 1: linear(2)}, SPLIT, mse)
