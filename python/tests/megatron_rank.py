@@ -5,7 +5,7 @@ usage: megatron_rank.py WORK   (by torchrun)
 WORK: JSON with a list of runs: `schedule` (the JSON of a schedule; null: Megatron's own), `ranks` and `chunks` (of
 Megatron's own), and options of `run`. Rank 0 prints, as the last line, for each run the largest difference of
 gradients or weights to those of the first run, relative to the largest, and the largest difference of losses. Later
-runs are compared with the last one before them that has `compare_from_here`. What a CPU lacks is replaced. Weights
+runs are compared with the last one before them that has `compare_from_here`. Of a run that is `refused`, it prints why. What a CPU lacks is replaced. Weights
 depend on their names and layers alone.
 """
 
@@ -62,7 +62,11 @@ from megatron.core.distributed import (  # noqa: E402
     DistributedDataParallelConfig,
     finalize_model_grads,
 )
-from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec, get_gpt_mtp_block_spec  # noqa: E402
+from megatron.core.models.gpt.gpt_layer_specs import (  # noqa: E402
+    get_gpt_decoder_block_spec,
+    get_gpt_layer_local_spec,
+    get_gpt_mtp_block_spec,
+)
 from megatron.core.models.gpt.gpt_model import GPTModel  # noqa: E402
 from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer  # noqa: E402
 from megatron.core.pipeline_parallel import get_forward_backward_func  # noqa: E402
@@ -72,6 +76,7 @@ from megatron.core.transformer.moe.moe_utils import MoEAuxLossAutoScaler  # noqa
 from megatron.core.transformer.multi_token_prediction import MTPLossAutoScaler, MTPLossLoggingHelper, get_mtp_ranks  # noqa: E402
 from megatron.core.transformer.transformer_config import TransformerConfig  # noqa: E402
 from megatron.core.utils import get_attr_wrapped_model  # noqa: E402
+from torch.nn.parallel import DistributedDataParallel as TorchDistributedDataParallel  # noqa: E402
 
 if not hasattr(moe_utils, "te_general_gemm"):  # 0.16.1 asks for it also without Transformer Engine
     moe_utils.te_general_gemm = None
@@ -109,6 +114,16 @@ def set_weights(chunks):
                 p.copy_(value + ("norm" in name and "weight" in name))
 
 
+def must_be_saved_by_number(chunks, metadata):
+    """In a distributed checkpoint, layers are numbers of a first dimension, or in names where they are not alike."""
+    for model in chunks:
+        saved = model.sharded_state_dict(metadata=metadata)
+        for name, _ in model.named_parameters():
+            if name.startswith("decoder.layers."):
+                number = int(global_name(model, name).split(".")[2])
+                assert f".layers.{number}." in saved[name].key or saved[name].global_offset[0] == number, (name, saved[name])
+
+
 def embedding_ranks(group, config, tied):
     """As in Megatron-LM's pretrain_gpt.py."""
     return sorted({group[0], *([group[-1]] if tied else []), *get_mtp_ranks(group, config)})
@@ -142,10 +157,14 @@ def forward_step(iterator, model):
 def run(
     *, schedule, ranks, chunks=1, micro_batches=4, steps=0, overlap=False, distributed=False, sync=False, deallocate=False,
     experts=False, layout=None, tied=False, delayed=False, mtp=0, layers=LAYERS, per_token=False, scale=0, clip=1.0,
-    gradients=False,
+    gradients=False, pattern=None, by_hand="", wrap=False,
 ):  # fmt: skip
     """Gradients of a step by name, or with steps > 0 the weights after so many of Adam, or with `gradients` what the
-    last of these steps reduced; and losses."""
+    last of these steps reduced; and losses.
+
+    pattern: which layers have experts; the others have no rotary embedding. by_hand: chunks are made with place_of, and
+    with "specs" their specs are made outside of chunks_of. wrap: chunks are in torch's DistributedDataParallel.
+    """
     if schedule:
         schedule = ashlar_pp.read_json(schedule)
         ranks, chunks = schedule.devices, schedule.stages // schedule.devices
@@ -159,7 +178,8 @@ def run(
         bias_dropout_fusion=False, masked_softmax_fusion=False, gradient_accumulation_fusion=False,
         deallocate_pipeline_outputs=deallocate, batch_p2p_comm=not several, overlap_p2p_comm=several, batch_p2p_sync=False,
         pipeline_model_parallel_layout=layout, mtp_num_layers=mtp or None,
-        calculate_per_token_loss=per_token, **(EXPERTS if experts else {}),
+        calculate_per_token_loss=per_token, **(EXPERTS if experts or pattern else {}),
+        **({"moe_layer_freq": pattern, "no_rope_freq": pattern} if pattern else {}),
     )  # fmt: skip
     config.delay_wgrad_compute = delayed
     config.grad_scale_func = (lambda loss: scale * loss) if scale else None
@@ -180,24 +200,35 @@ def run(
         else schedule
     )
     looped = looped or ashlar_pp.catalog.one_f_one_b(ranks, micro_batches)
-    made = []
     spec = get_gpt_layer_local_spec(num_experts=2 if experts else None, moe_grouped_gemm=False)
-    for stage in stages_of(looped, rank):
-        place = ashlar_pp.megatron.place_of(looped, stage, groups)
+    outside = [get_gpt_decoder_block_spec(config, False, vp_stage=chunk) for chunk in range(chunks)] if by_hand == "specs" else []
+
+    def build(**place):
         more = {"vocab_size": VOCABULARY, "max_sequence_length": LENGTH, "share_embeddings_and_output_weights": tied}
+        own = spec
+        if pattern:
+            more["position_embedding_type"] = "rope"
+            own = get_gpt_decoder_block_spec(config, False, vp_stage=place["vp_stage"])
+        if outside:
+            own = outside[place["vp_stage"]]
         if mtp:
             more["position_embedding_type"] = "rope"
-            more["mtp_block_spec"] = (
-                ashlar_pp.megatron.mtp_of(looped, stage, config, spec, False)
-                if schedule
-                else get_gpt_mtp_block_spec(config, spec, False, vp_stage=place["vp_stage"])
-            )
-        model = GPTModel(config, spec, **more, **place).to(dtype)
+            more["mtp_block_spec"] = get_gpt_mtp_block_spec(config, spec, False, vp_stage=place["vp_stage"])
+        model = GPTModel(config, own, **more, **place).to(dtype)
         model.model_type = None
-        made.append(model)
+        return model
+
+    if by_hand == "places":
+        made = [build(**ashlar_pp.megatron.place_of(looped, stage, groups)) for stage in stages_of(looped, rank)]
+    else:
+        made = ashlar_pp.megatron.chunks_of(looped, groups, build)
     set_weights(made)
     ashlar_pp.megatron.share_embeddings(made)
     model = made
+    if layout or pattern:
+        must_be_saved_by_number(made, {"dp_cp_group": groups.dp_cp})
+    if wrap:
+        model = [TorchDistributedDataParallel(one, process_group=groups.dp) for one in made]
     optimizer = None
     if steps:
         settings = DistributedDataParallelConfig(
@@ -263,6 +294,13 @@ def main():
     for options in json.loads(pathlib.Path(sys.argv[1]).read_text()):
         if options.pop("compare_from_here", False):
             expected = None
+        if options.pop("refused", False):
+            try:
+                run(**options)
+                answers.append("")
+            except ValueError as error:
+                answers.append(str(error))
+            continue
         values, losses = whole(*run(**options))
         expected = expected or (values, losses)
         assert values.keys() == expected[0].keys() and len(losses) == len(expected[1]), (

@@ -41,7 +41,7 @@ def test_the_blocks_of_the_page_run():
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         if "megatron.training" not in block:  # of Megatron-LM's repository
             exec(block, names)
-    assert callable(names["run"]) and callable(names["chunks_of"]) and callable(names["build_v"])
+    assert callable(names["run"]) and callable(names["chunks_of"])
 
 
 def own(ranks=2, chunks=1, **more):
@@ -81,6 +81,24 @@ def test_uneven_layouts_and_delayed_weight_gradients(tmp_path):
         ours(catalog.zb_h1(2, M), delayed=True),
     )  # fmt: skip
     are_equal(answers)
+
+
+def test_layers_are_those_of_the_layout_in_every_placement(tmp_path):
+    """Numbers, experts and rotary embeddings of layers, and their names in a checkpoint; else it is refused."""
+    pattern = [0, 1, 1, 0, 1, 0, 0, 1]
+    v, loop, uneven = catalog.v_half(2, M), catalog.depth_first(2, M), "Et|tttt|t|ttL"
+    runs = [own()]
+    runs += [ours(v, layout="E|tttt|ttt|tL"), ours(catalog.zb_h1(2, M), layout="Ettt|tttttL")]
+    runs += [own(compare_from_here=True, pattern=pattern), ours(v, pattern=pattern), ours(v, pattern=pattern, layout=uneven)]
+    runs += [ours(loop, pattern=pattern, layout=uneven)]
+    refused = [ours(v, by_hand="places", layout=uneven), ours(v, by_hand="specs", pattern=pattern)]
+    refused += [ours(catalog.one_f_one_b(2, M), wrap=True)]
+    answers = differences(tmp_path, 2, *runs, *(one | {"refused": True} for one in refused))
+    are_equal(answers[: len(runs)])
+    places, specs, wrapped = answers[len(runs) :]
+    assert "decoder of stage 2 has layers 7, 8, and layer 6 comes next. Build them with ashlar_pp.megatron.chunks_of" in places
+    assert "layer 5 lacks experts, against moe_layer_freq. Build them with" in specs
+    assert "a chunk is in torch's DistributedDataParallel" in wrapped
 
 
 @pytest.mark.parametrize("experts", [False, True])
@@ -164,6 +182,58 @@ def test_what_cannot_run_is_refused(tmp_path):
         differences(tmp_path, 2, ours(catalog.chimera(2, M)))
 
 
+def test_chunks_that_are_not_the_model_are_refused():
+    from ashlar_pp.megatron.layers import Held, fault_of
+    from megatron.core.transformer.pipeline_parallel_layer_layout import PipelineParallelLayerLayout
+
+    def words(*stages, layout=None, mtp=None, ends=True, copies=(), **config):
+        held = []
+        for stage, numbers in enumerate(stages):
+            names = [f"decoder.layers.{n}.{inner}" for n in numbers for inner in ("mlp.linear_fc1.weight", "self_attention.linear_qkv.weight")]
+            names += ["output_layer.weight"] * (stage == len(stages) - 1) + ["embedding.word_embeddings.weight"] * (stage == 0)
+            names += copies if stage else []
+            has = {"the embedding": stage == 0, "the output layer": stage == len(stages) - 1, "MTP": stage == mtp}
+            held.append(Held({"decoder": (numbers, 4)}, {name: ((2,), True) for name in names}, has if ends else {}))
+        known = {"num_layers": 4, "mtp_num_layers": None, "pipeline_model_parallel_layout": None}
+        if layout:
+            known["pipeline_model_parallel_layout"] = PipelineParallelLayerLayout(layout, 2)
+        return fault_of(held, types.SimpleNamespace(**known | config))
+
+    assert words([1], [2, 3], [], [4]) == words([1], [2, 3], [], [4], layout="Et|tt||tL") == words([1, 2, 3, 4]) == ""
+    assert fault_of([Held(), Held()], types.SimpleNamespace()) == ""  # no model of Megatron's
+    assert words([1, 2], [4, 3]) == "decoder of stage 1 has layers 4, 3, and layer 3 comes next"
+    assert words([1, 2], [2, 3, 4]) == "decoder of stage 1 has layers 2, 3, 4, and layer 3 comes next"
+    assert words([1, 2], [3]) == "decoder has layers 1 to 3 in all stages, and the model has 4"
+    assert words([1, 2, 3], [4, 5]) == "decoder of stage 1 has layers 4, 5, and the model has 4"
+    assert words([1, 2], [3, 4], layout="Et|tttL") == "stage 0 has 2 layers, and the layout Et|tttL gives it 1"
+    assert words([1, 2], [3, 4], layout="Et|t|t|tL") == "the layout Et|t|t|tL has 4 stages, and the schedule 2"
+    assert words([1, 2], [3, 4], mtp=1) == "MTP is in stages [1], and belongs in none"
+    assert words([1, 2], [3, 4], mtp_num_layers=1) == "MTP is in stages [], and belongs in stage 1"
+    assert words([1, 2], [3, 4], copies=["embedding.word_embeddings.weight"]) == ""
+    assert words([1, 2], [3, 4], [], copies=["x.weight"]) == "x.weight is on stages 1, 2, and belongs on stage 1"
+    assert words([1, 2], [3, 4], num_moe_experts=2, moe_layer_freq=[0, 0, 0, 1]) == "layer 4 lacks experts, against moe_layer_freq"
+    assert words([1, 2], [3, 4], num_moe_experts=2, moe_layer_freq=2) == "layer 1 lacks experts, against moe_layer_freq"
+    assert "layer 1 lacks linear attention, against linear" in words([1, 2], [3, 4], linear_attention_freq=2)
+    part = types.SimpleNamespace(no_op=False, replace_with_linear=False)
+    blocks = [types.SimpleNamespace(attention=part, mlp=part) for _ in range(4)]
+    blocks[2].mlp = types.SimpleNamespace(no_op=True, replace_with_linear=False)
+    found = words([1, 2], [3, 4], heterogeneous_block_specs=True, per_block_parameters=blocks)
+    assert found == "layer 3 has an MLP, against heterogeneous_block_specs"
+
+
+def test_a_lost_gradient_is_named_and_one_that_layers_add_themselves_counts():
+    import torch
+    from ashlar_pp.torch.first_step import FirstStep
+
+    p = torch.nn.Parameter(torch.ones(2))
+    module = torch.nn.ParameterDict({"weight": p})
+    for arrived in (True, False):
+        first = FirstStep({3: module}, lambda _: arrived)
+        first.forward(3, p * 2)
+        first.look(3)
+        assert first._missing == {3: [] if arrived else [("weight of stage 3", True)]}
+
+
 def test_options_that_walk_twice_are_refused():
     from ashlar_pp.megatron.supported import must_support
 
@@ -175,6 +245,9 @@ def test_options_that_walk_twice_are_refused():
         must_support(config, None, True)
     config.delay_wgrad_compute = True
     must_support(config, None, True)
+    config.cuda_graph_impl = "local"
+    with pytest.raises(ValueError, match="cuda_graph_impl is not supported"):
+        must_support(config, None, False)
 
 
 def test_embeddings_of_one_rank_start_equal():

@@ -4,13 +4,13 @@
     losses = run(forward_step_func=…, data_iterator=…, model=chunks, num_microbatches=…, seq_length=…, micro_batch_size=…)
 
 The i-th chunk of a rank is the i-th of the stages that the schedule has there, in ascending order. In looped
-placements that is Megatron's own numbering; for others, `place_of` says what to build a chunk with. Chunks exchange
-one tensor, of one shape for each stage.
+placements that is Megatron's own numbering; `chunks_of` builds them in any. Chunks exchange one tensor, of one shape for
+each stage.
 """
 
 from .embeddings import share_embeddings
 from .forward_backward import forward_backward
-from .places import mtp_of, place_of
+from .places import chunks_of, mtp_of, place_of
 from .supported import UNSUPPORTED
 
-__all__ = ["UNSUPPORTED", "forward_backward", "mtp_of", "place_of", "share_embeddings"]
+__all__ = ["UNSUPPORTED", "chunks_of", "forward_backward", "mtp_of", "place_of", "share_embeddings"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,10 +13,12 @@ from megatron.core.pipeline_parallel import schedules as own
 from megatron.core.utils import get_model_config
 
 from .._core import Program, Schedule
+from ..torch.first_step import FirstStep
 from .embeddings import Alone, are_on_one_rank, hidden_states, must_be_equal, summed
+from .layers import must_be_the_model
 from .programs import forwards, lowered
 from .step import Step
-from .supported import must_support, unwrapped
+from .supported import must_reduce_right, must_support, unwrapped
 
 
 def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
@@ -25,11 +28,12 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
     be that of the schedule. Reductions start where Megatron starts them: in the backward that completes the gradients
     of a chunk; or with `grad_sync_func`, where the program has them. Split backwards use `backward_dw()` of layers
     under delay_wgrad_compute; else autograd walks the graph in two parts. Raises ValueError, naming the option, for
-    what is not supported, and where a schedule cannot run; Violation for a program that is not proved.
+    what is not supported, where a schedule cannot run, and where chunks are not those of its stages; RuntimeError after
+    the first step for a gradient that was lost; Violation for a program that is not proved.
     """
     training = lowered(schedule)
     evaluations: dict[int, Program] = {}
-    compared: list[bool] = []  # in the first step
+    first: Checks | None = None
     splits = any(one.letter == "W" for line in schedule.order for one in line)
 
     def forward_backward_func(
@@ -49,6 +53,7 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
         pg_collection: Any = None,
         force_all_reduce: bool = False,
     ) -> list[Any]:
+        nonlocal first
         chunks, iterators = (list(one) if isinstance(one, (list, tuple)) else [one] for one in (model, data_iterator))
         config = get_model_config(chunks[0])
         groups = pg_collection or groups_of_parallel_state()
@@ -64,9 +69,11 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
         must_support(config, adjust_tensor_shapes_fn, splits and not forward_only)
         tied = any(getattr(unwrapped(chunk), "share_embeddings_and_output_weights", False) for chunk in chunks)
         sums = are_on_one_rank(schedule, config, groups, tied)
-        if sums and not compared:
-            must_be_equal(chunks)
-            compared.append(True)
+        by_stage = stages_with(chunks, program, groups)
+        if first is None or first.chunks != chunks:
+            if sums:
+                must_be_equal(chunks)
+            first = Checks(program, by_stage, config, groups, splits)
         (shape,) = own.get_tensor_shapes(
             seq_length=seq_length,
             micro_batch_size=micro_batch_size,
@@ -77,7 +84,7 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
         )
         step = Step(
             program,
-            chunks,
+            by_stage,
             iterators,
             config,
             groups,
@@ -86,10 +93,13 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
             forward_only,
             collect_non_loss_data,
             first_val_step,
+            first.of_gradients,
         )
         if config.timers is not None:
             config.timers("forward-backward", log_level=1).start(barrier=config.barrier_with_L1_time)
         step.run()
+        if not forward_only:
+            first.finish()
         if config.finalize_model_grads_func is not None and not forward_only:
             finalize(config, chunks, step.tokens, groups, schedule, sums, force_all_reduce)
         if config.timers is not None:
@@ -97,6 +107,44 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
         return step.losses()
 
     return forward_backward_func
+
+
+def stages_with(chunks: list[Any], program: Program, groups: Any) -> dict[int, Any]:
+    stages = [stage for stage in range(program.stages) if groups.pp.rank() in program.holders(stage)]
+    if len(chunks) != len(stages):
+        raise ValueError(f"the schedule has stages {stages} on this rank, but it was given {len(chunks)} chunks of the model")
+    return dict(zip(stages, chunks))
+
+
+class Checks:
+    """Once: that the chunks of all ranks are the model, and after the first step that trains, that each parameter has a
+    gradient or a reason why not."""
+
+    def __init__(self, program: Program, chunks: dict[int, Any], config: Any, groups: Any, splits: bool) -> None:
+        for chunk in chunks.values():
+            must_reduce_right(chunk, splits)
+        must_be_the_model(program, chunks, config, groups.pp)
+        self.chunks, self._group = list(chunks.values()), groups.pp
+        self._arrived: set[int] = set()
+        models = {stage: unwrapped(chunk) for stage, chunk in chunks.items()}
+        self.of_gradients: FirstStep | None = FirstStep(models, self._has_gradient)
+        trained = {id(p): p for model in models.values() for p in model.parameters() if p.requires_grad}
+        self._hooks = [p.register_hook(functools.partial(self._arrive, key)) for key, p in trained.items()]
+
+    def _arrive(self, key: int, _: Any) -> None:
+        self._arrived.add(key)
+
+    def _has_gradient(self, p: Any) -> bool:
+        """Megatron's wrapper takes it out of `.grad`, and some layers add it to `main_grad` themselves."""
+        main = getattr(p, "main_grad", None)
+        return id(p) in self._arrived or p.grad is not None or (main is not None and bool(main.any()))
+
+    def finish(self) -> None:
+        if self.of_gradients is not None:
+            for hook in self._hooks:
+                hook.remove()
+            self.of_gradients.finish(self._group)
+            self.of_gradients = None
 
 
 def finalize(

@@ -2,13 +2,70 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from megatron.core import parallel_state
 from megatron.core.transformer.multi_token_prediction import MultiTokenPredictionBlockSubmodules, get_mtp_layer_spec
 
-from .._core import Schedule
-from .embeddings import mtp_stage
+from .._core import Program, Schedule
+from .embeddings import mtp_stage, share_embeddings
+from .programs import route_of
+
+
+def chunks_of(schedule: Schedule, pg_collection: Any, build: Callable[..., Any]) -> list[Any]:
+    """This rank's chunks of a model, in the order of their stages.
+
+    build: makes one of pre_process, post_process, vp_stage and pg_collection, as `GPTModel(config, spec, ...)` takes them.
+    While it is called, Megatron's parallel state is that of the rank and the chunk which have the stage in Megatron's own
+    numbering. So specs belong into it: `get_gpt_decoder_block_spec` and its like ask the parallel state. Word
+    embeddings that several chunks have become equal.
+    """
+    chunks = []
+    for stage, rank in enumerate(route_of(schedule)):
+        if rank == pg_collection.pp.rank():
+            place = place_of(schedule, stage, pg_collection)
+            with standing_at(schedule, stage, place["pg_collection"].pp):
+                chunk = build(**place)
+            _saves_at(chunk, schedule, stage, place["pg_collection"].pp)
+            chunks.append(chunk)
+    share_embeddings(chunks)
+    return chunks
+
+
+@contextlib.contextmanager
+def standing_at(schedule: Schedule | Program, stage: int, group: Any = None) -> Iterator[None]:
+    """Within, the parallel state is that of the rank and the chunk which have the stage in Megatron's own numbering.
+
+    group: where the group of pipeline ranks is asked, too, and nothing is sent.
+    """
+    names = ["_MPU_PIPELINE_MODEL_PARALLEL_RANK", "_VIRTUAL_PIPELINE_MODEL_PARALLEL_RANK", "_PIPELINE_MODEL_PARALLEL_GROUP"]
+    before = {name: getattr(parallel_state, name) for name in names}
+    chunk, rank = divmod(stage, schedule.devices)
+    now = dict(zip(names, (rank, chunk if schedule.stages > schedule.devices else before[names[1]], group or before[names[2]])))
+    try:
+        for name, value in now.items():
+            setattr(parallel_state, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(parallel_state, name, value)
+
+
+def _saves_at(chunk: Any, schedule: Schedule, stage: int, group: Any) -> None:
+    """Names of layers in a checkpoint are made from the parallel state, too."""
+    if (own := getattr(chunk, "sharded_state_dict", None)) is None:
+        return
+
+    @functools.wraps(own)
+    def sharded_state_dict(*args: Any, **more: Any) -> Any:
+        with standing_at(schedule, stage, group):
+            return own(*args, **more)
+
+    chunk.sharded_state_dict = sharded_state_dict
 
 
 def place_of(schedule: Schedule, stage: int, pg_collection: Any) -> dict[str, Any]:
@@ -16,14 +73,15 @@ def place_of(schedule: Schedule, stage: int, pg_collection: Any) -> dict[str, An
     pg_collection.
 
     Megatron numbers the layers of a chunk by its rank and its number there. Where the placement differs, as in a V,
-    the collection pretends to be on the rank that has the stage in Megatron's numbering.
+    the collection pretends to be on the rank that has the stage in Megatron's numbering. What asks the parallel state
+    instead is right within `chunks_of` alone.
     """
     chunk, rank = divmod(stage, schedule.devices)
     groups = pg_collection
     if rank != pg_collection.pp.rank():
         groups = copy.copy(pg_collection)
         groups.pp = _PretendedGroup(pg_collection.pp, rank)
-    route = schedule.placement.routes[0]
+    route = route_of(schedule)
     if (route[0], route[-1]) != (0, schedule.devices - 1):
         # Ranks that share embeddings meet while a model is made, and the last rank would not come.
         groups = copy.copy(groups)
@@ -39,7 +97,7 @@ def place_of(schedule: Schedule, stage: int, pg_collection: Any) -> dict[str, An
 
 def mtp_of(schedule: Schedule, stage: int, config: Any, layer: Any, transformer_engine: bool) -> Any:
     """The mtp_block_spec of a stage's chunk, of layers like `layer`; None where it has none. Megatron's own
-    get_gpt_mtp_block_spec asks the rank, which is right in its own numbering alone."""
+    get_gpt_mtp_block_spec asks the rank, which is right in its own numbering, and within `chunks_of`."""
     if stage != mtp_stage(config, schedule.stages):
         return None
     return MultiTokenPredictionBlockSubmodules(

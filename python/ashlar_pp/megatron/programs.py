@@ -15,13 +15,19 @@ def lowered(schedule: Schedule) -> Program:
         raise ValueError("the schedule's stages are not a chain, as Megatron's chunks are")
     if program.sequence_chunks > 1:
         raise ValueError("Megatron's schedules do not cut sequences into chunks")
-    if len(schedule.placement.routes) > 1:
-        raise ValueError("the schedule has copies of stages on several ranks, Megatron one chunk of a stage")
+    route_of(schedule)
     if any(one.letter == "R" for line in schedule.order for one in line):
         raise ValueError(
             "Megatron's layers recompute by themselves: set recompute_granularity, and take a schedule without recomputes"
         )
     return program
+
+
+def route_of(schedule: Schedule) -> list[int]:
+    """The rank of each stage. Raises ValueError where stages have several."""
+    if len(schedule.placement.routes) > 1:
+        raise ValueError("the schedule has copies of stages on several ranks, Megatron one chunk of a stage")
+    return schedule.placement.routes[0]
 
 
 def forwards(placement: Placement, micro_batches: int) -> Schedule:

@@ -17,6 +17,8 @@ from torch.autograd.variable import Variable
 from torch.distributed.pipelining._backward import stage_backward_input, stage_backward_weight
 
 from .._core import Program
+from ..torch.first_step import FirstStep
+from .places import standing_at
 from .supported import unwrapped
 
 
@@ -49,7 +51,7 @@ class Step:
     def __init__(
         self,
         program: Program,
-        chunks: list[Any],
+        chunks: dict[int, Any],
         iterators: list[Any],
         config: Any,
         groups: Any,
@@ -58,14 +60,12 @@ class Step:
         forward_only: bool,
         collect_non_loss_data: bool,
         first_val_step: bool | None,
+        first: FirstStep | None,
     ) -> None:
+        self._first_step = first
         self._program, self._config, self._groups = program, config, groups
         self._rank, self._last = groups.pp.rank(), program.stages - 1
-        stages = [stage for stage in range(program.stages) if self._rank in program.holders(stage)]
-        if len(chunks) != len(stages):
-            raise ValueError(
-                f"the schedule has stages {stages} on this rank, but it was given {len(chunks)} chunks of the model"
-            )
+        stages = list(chunks)
         if iterators == [None]:
             iterators = [None] * len(chunks)
         if len(iterators) != len(chunks):
@@ -75,7 +75,7 @@ class Step:
         self._shapes = shapes  # of what each stage hands on
         self._call, self._forward_only = forward_step_func, forward_only
         self._collect, self._first_val_step = collect_non_loss_data, first_val_step
-        self._chunks = dict(zip(stages, chunks))
+        self._chunks = chunks
         self._number = {stage: i for i, stage in enumerate(stages)}
         self._batches = {stage: Batches(iterator) for stage, iterator in zip(stages, iterators)}
         self._device = torch.cuda.current_device()
@@ -128,7 +128,8 @@ class Step:
     def _do(self, i: Any) -> None:
         if i.code == "compute":
             passes = {"F": self._forward, "B": self._fused, "I": self._input, "W": self._weight}
-            passes[i.letter](i.stage, i.micro_batch)
+            with standing_at(self._program, i.stage):
+                passes[i.letter](i.stage, i.micro_batch)
         elif i.code in ("send", "receive"):
             key = ("F" if i.letter == "F" else "B", i.stage, i.micro_batch)
             peer = dist.get_global_rank(self._groups.pp, i.peer)
@@ -178,6 +179,8 @@ class Step:
         if stage < self._last:
             self._values["F", stage, k] = y.detach()  # holds the data that y gives up
         if not self._forward_only:
+            if self._first_step is not None:
+                self._first_step.forward(stage, y)
             self._alive[stage, k] = x, y, get_gradient_edge(y) if y.requires_grad else None
             if stage < self._last:
                 own.deallocate_output_tensor(y, self._config.deallocate_pipeline_outputs)

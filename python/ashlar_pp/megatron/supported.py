@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
+from torch.nn.parallel import DataParallel, DistributedDataParallel
+
 UNSUPPORTED = {
     "overlap_moe_expert_parallel_comm": "it interleaves the layers of two passes, which a schedule of passes does not know",
     "num_microbatches_with_partial_activation_checkpoints": "every micro-batch of a chunk keeps the same",
@@ -17,6 +20,8 @@ def must_support(config: Any, adjust: Any, splits: bool) -> None:
     for option, reason in UNSUPPORTED.items():
         if getattr(config, option, None):
             raise ValueError(f"{option} is not supported: {reason}")
+    if getattr(config, "cuda_graph_impl", "none") != "none":
+        raise ValueError("cuda_graph_impl is not supported: graphs are made for the order and the layers of Megatron's own schedules")
     if adjust is not None:
         raise ValueError("adjust_tensor_shapes_fn is not supported: messages of a stage have one shape")
     if splits and config.recompute_granularity is not None and not config.delay_wgrad_compute:
@@ -30,6 +35,23 @@ def must_support(config: Any, adjust: Any, splits: bool) -> None:
             "the input pass and again in the weight pass. Turn it off, run `schedule | ashlar_pp.fuse_backwards()`, or "
             "layers with delay_wgrad_compute"
         )
+
+
+def must_reduce_right(chunk: Any, splits: bool) -> None:
+    """Raises ValueError for wrappers whose hooks do not see the backwards that complete gradients."""
+    for module in chunk.modules():
+        kind = type(module).__name__
+        if isinstance(module, (DataParallel, DistributedDataParallel, FullyShardedDataParallel)):
+            raise ValueError(
+                f"a chunk is in torch's {kind}, which Megatron's schedules do not tell when gradients are complete: use "
+                "megatron.core.distributed.DistributedDataParallel"
+            )
+        whole = isinstance(module, FSDPModule) or type(module).__module__.startswith("megatron.core.distributed.fsdp")
+        if splits and (whole or kind == "TorchFullyShardedDataParallel"):
+            raise ValueError(
+                f"{kind} does not go with split backwards: its hooks see no weight pass. Run `schedule | "
+                "ashlar_pp.fuse_backwards()`, or chunks in megatron.core.distributed.DistributedDataParallel"
+            )
 
 
 def unwrapped(chunk: Any) -> Any:
