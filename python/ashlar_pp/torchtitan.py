@@ -32,6 +32,9 @@ from .algebra import retime
 from .fusing import fuse_backwards, fuse_where_free
 from .searching import search
 from .torch import installed_dialect, stages_of
+from .torch.first_step import FirstStep, watch_forwards
+from .torch.holding import must_be_laid_out, parameters_of
+from .torch.pytorch_split import split_as_ours
 
 TICK = 1e-6
 """Seconds, of measured costs."""
@@ -44,9 +47,10 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
     passes for these times, within the memory that the schedule takes (options: those of `search`), and runs it from
     the next step on if it takes less time. 0: the schedule stays.
 
-    The result raises ValueError, naming the flag, where the configuration and the schedule do not fit, and for what
-    silently loses gradients: with split backwards selective checkpointing, chunked losses and resharding after
-    forwards.
+    The result raises ValueError, naming the flag, where the configuration and the schedule do not fit, where a parameter
+    of the model is not in exactly one stage, and for what silently loses gradients: with split backwards selective
+    checkpointing, chunked losses and resharding after forwards. After the first step, a trainable parameter that the loss
+    may depend on and that has no gradient is a RuntimeError.
     """
     if adapt_after == 1 or adapt_after < 0:
         raise ValueError(f"adapt_after must be 0, or at least 2, as the first step does not count, not {adapt_after}")
@@ -76,6 +80,7 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
         _show_loss_of(schedule, parallel_dims.world_size)
         names = _modules_of_stages(schedule, parallelism, model_config)
         mine = stages_of(schedule, mesh.get_local_rank())
+        layout = _layout_of(schedule, names, model)
         parts = [
             parallelize_fn(
                 own._split_module(model, names[stage]),
@@ -95,17 +100,25 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
             )
             if _splits(schedule):
                 raise ValueError(unsplit)
+        here = {name: one for part in parts for name, one in parameters_of(part).items()}
+        must_be_laid_out(here, layout, mesh.get_group("pp"))
         get_mesh = own._build_get_mesh_callback(parallel_dims)
         stages = [
             PipelineStage(part, stage, schedule.stages, device, group=mesh.get_group("pp"), get_mesh=get_mesh)
             for stage, part in zip(mine, parts)
         ]
-        runtime = _PipelineScheduleRuntime(
-            stages,
-            schedule.micro_batches,
-            loss_fn=lambda *args, **more: loss_fn(*args, **more)[0],
-            scale_grads=False,
-        )
+        first = FirstStep(dict(zip(mine, parts)))
+        for stage in stages:
+            split_as_ours(stage)
+            watch_forwards(stage, first)
+
+        def loss_alone(*args: Any, **more: Any) -> torch.Tensor:
+            loss, _ = loss_fn(*args, **more)
+            first.forward(schedule.stages - 1, loss)
+            return loss
+
+        runtime = _PipelineScheduleRuntime(stages, schedule.micro_batches, loss_fn=loss_alone, scale_grads=False)
+        _finish_first_step(runtime, first, mesh.get_group("pp"))
         _load(runtime, schedule)
         if adapt_after:
             _Adapting(runtime, stages, schedule, adapt_after, mesh.get_group("pp"), not unsplit, options)
@@ -146,6 +159,42 @@ def _modules_of_stages(schedule: Schedule, parallelism: Any, model_config: Any) 
             f"the schedule has {schedule.stages} stages, and --parallelism.module_fqns_per_model_part {len(names)}"
         )
     return names
+
+
+def _layout_of(schedule: Schedule, names: list[list[str]], model: nn.Module) -> dict[str, tuple[tuple[int, ...], list[int]]]:
+    """Of each parameter of the model its shape, and the rank of the stage that has it. Raises ValueError for one that is in
+    no stage or in several: torchtitan would train without it, or a copy in each."""
+    (route,) = schedule.placement.routes
+    layout = {}
+    tensors: dict[int, tuple[str, int]] = {}
+    for name, p in model.named_parameters(remove_duplicate=False):
+        stages = [s for s, modules in enumerate(names) if any(f"{name}.".startswith(f"{one}.") for one in modules)]
+        if len(stages) != 1:
+            raise ValueError(
+                f"{name} is in {f'stages {stages}' if stages else 'no stage'} of --parallelism.module_fqns_per_model_part, and each "
+                "parameter belongs in one"
+            )
+        other, stage = tensors.setdefault(id(p), (name, stages[0]))
+        if stage != stages[0]:
+            raise ValueError(
+                f"{other} and {name} are one parameter, in stages {stage} and {stages[0]}: torchtitan would train a copy in each. "
+                "Untie them, or put both modules into one stage"
+            )
+        layout[name] = (tuple(p.shape), [route[stages[0]]])
+    return layout
+
+
+def _finish_first_step(runtime: _PipelineScheduleRuntime, first: FirstStep, group: dist.ProcessGroup) -> None:
+    """After it each parameter has a gradient, or a reason why not."""
+    own_step = runtime.step
+
+    def step(*args: Any, **more: Any) -> Any:
+        result = own_step(*args, **more)
+        if not first.is_over:
+            first.finish(group)
+        return result
+
+    setattr(runtime, "step", step)
 
 
 def _why_backwards_stay_whole(ac_config: Any, loss_fn: Any) -> str:

@@ -21,12 +21,14 @@ OPTIONS = [
 ]
 
 
-def run(folder, ranks, schedule=None, *options, adapt_after=0, chunked_loss=False):
+def run(folder, ranks, schedule=None, *options, adapt_after=0, chunked_loss=False, names=None, frozen=""):
     folder.mkdir()
     work = {
         "schedule": schedule and ashlar_pp.emit(schedule, "json"),
         "adapt_after": adapt_after,
         "chunked_loss": chunked_loss,
+        "names": names,
+        "frozen": frozen,
     }
     (folder / "work.json").write_text(json.dumps(work))
     script = pathlib.Path(__file__).with_name("torchtitan_rank.py")
@@ -76,6 +78,48 @@ def test_a_v_with_split_backwards(tmp_path, alone):
     assert done.returncode == 0, done.stderr[-3000:]
     assert "the loss is on rank 0" in done.stderr + done.stdout
     agrees(results, alone)
+
+
+def test_stages_behind_a_frozen_one_are_trained(tmp_path, alone):
+    rest = [*(f"layers.{i}" for i in range(6)), "norm", "lm_head"]
+    one = "--parallelism.pipeline_parallel_microbatch_size=1"
+    done, results = run(
+        tmp_path / "run", 2, catalog.zb_h1(2, 4), one, "activation-checkpoint:none",
+        names=[["tok_embeddings"], rest], frozen="tok_embeddings",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    gradients, losses = whole(results)
+    expected, known = alone
+    assert gradients.pop("tok_embeddings.weight") is None
+    assert gradients.keys() == expected.keys() - {"tok_embeddings.weight"} and all(g is not None for g in gradients.values())
+    # Up to one factor: they are clipped by a norm in which those of the embeddings have no part.
+    sums = [float(sum((other[name] * expected[name]).sum() for name in gradients)) for other in (gradients, expected)]
+    for name, g in gradients.items():
+        most = expected[name].abs().max()
+        assert float((g * (sums[1] / sums[0]) - expected[name]).abs().max() / most) < 1e-5, name
+    assert any(abs(known[0] - loss) < 2e-4 for loss in losses[::STEPS])
+
+
+def test_each_parameter_is_in_one_stage():
+    from ashlar_pp.torchtitan import _layout_of
+
+    def layout(*names, tied=False):
+        model = torch.nn.ModuleDict({"embed": torch.nn.Embedding(8, 4), "norm": torch.nn.LayerNorm(4)})
+        model["layers"] = torch.nn.ModuleDict({str(i): torch.nn.Linear(4, 4) for i in (1, 10)})
+        model["head"] = torch.nn.Linear(4, 8, bias=False)
+        if tied:
+            model["head"].weight = model["embed"].weight
+        return _layout_of(catalog.v_half(1, 4), [one.split() for one in names], model)
+
+    found = layout("embed layers.1", "layers.10 norm head")
+    assert found["layers.10.bias"] == ((4,), [0]) and found["embed.weight"] == ((8, 4), [0]) and len(found) == 8
+    with pytest.raises(ValueError, match="norm.weight is in no stage of --parallelism.module_fqns_per_model_part"):
+        layout("embed layers.1", "layers.10 head")
+    with pytest.raises(ValueError, match=r"layers.1.weight is in stages \[0, 1\] of"):
+        layout("embed layers.1", "layers.1 layers.10 norm head")
+    with pytest.raises(ValueError, match="embed.weight and head.weight are one parameter, in stages 0 and 1"):
+        layout("embed layers.1", "layers.10 norm head", tied=True)
+    layout("embed layers.1 head", "layers.10 norm", tied=True)
 
 
 def test_a_schedule_that_changes_while_training(tmp_path, alone):

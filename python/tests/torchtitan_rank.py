@@ -2,7 +2,8 @@
 
 usage: torchtitan_rank.py WORK RESULT torchtitan's options…   (by torchrun, in a folder of one's own)
 
-WORK: JSON with `schedule` (the JSON of a schedule, or null), `adapt_after`, `chunked_loss`. Weights depend on their
+WORK: JSON with `schedule` (the JSON of a schedule, or null), `adapt_after`, `chunked_loss`, `names` (of modules, by stage)
+and `frozen` (how the names of parameters begin that are frozen once the trainer is made). Weights depend on their
 names alone, so that placements can be compared. Rank r writes what its last stage's losses and its gradients of the
 first step are to RESULT.r.
 """
@@ -31,6 +32,9 @@ class Trainer(trainer.Trainer):
         self.gradients = {}
         for part in self.model_parts:
             for name, p in part.named_parameters():
+                p.requires_grad_(not work["frozen"] or not name.startswith(work["frozen"]))
+        for part in self.model_parts:
+            for name, p in part.named_parameters():
                 made = torch.Generator().manual_seed(zlib.crc32(plain(name).encode()))
                 whole = torch.randn(p.shape, generator=made) * 0.05 + ("norm" in name)
                 with torch.no_grad():
@@ -48,8 +52,10 @@ class Trainer(trainer.Trainer):
         self.optimizers.step = remembering
 
 
+work, result = json.loads(pathlib.Path(sys.argv[1]).read_text()), sys.argv[2]
+
+
 def main():
-    work, result = json.loads(pathlib.Path(sys.argv[1]).read_text()), sys.argv[2]
     sys.argv[1:] = sys.argv[3:]
     init_logger()
     assets()
@@ -57,6 +63,7 @@ def main():
 
     config_registry.debug_on_cpu = lambda: with_attention(own())
     asked = ConfigManager().parse_args()
+    asked.parallelism.module_fqns_per_model_part = work["names"]
     if work["schedule"]:
         import ashlar_pp.torchtitan
 
