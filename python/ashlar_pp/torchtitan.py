@@ -33,6 +33,7 @@ from .fusing import fuse_backwards, fuse_where_free
 from .searching import search
 from .torch import installed_dialect, stages_of
 from .torch.first_step import FirstStep, watch_forwards
+from .torch.guards import gathered_groups
 from .torch.holding import must_be_laid_out, parameters_of
 from .torch.pytorch_split import split_as_ours
 
@@ -217,8 +218,7 @@ def _resharded_after_forward(parts: list[nn.Module]) -> str:
     for part in parts:
         for name, module in part.named_modules():
             if name and isinstance(module, FSDPModule):
-                group = module._get_fsdp_state()._fsdp_param_group
-                if group is not None and group.post_forward_mesh_info is not None:
+                if any(group.post_forward_mesh_info is not None for group in gathered_groups(module)):
                     return name
     return ""
 

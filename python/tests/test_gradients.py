@@ -36,6 +36,26 @@ def test_what_is_not_frozen_is_trained(runtime, split, which):
         same(modules.values(), whole(alone, x, y))
 
 
+@BOTH
+def test_what_is_frozen_at_first_is_trained_later_or_refused(runtime):
+    x, y = batch()
+    modules = {s: linear(s) for s in range(3)}
+    frozen(modules[0])
+    pipe = ashlar_pp.torch.pipeline(modules, three_stages(True), mse, runtime=runtime)
+    for later in (False, True):
+        modules[1].bias.requires_grad_(later)
+        pipe.step(x, target=y)
+    modules[0].requires_grad_(True)
+    for module in modules.values():
+        module.zero_grad()
+    if runtime == "pytorch":
+        with pytest.raises(ValueError, match="stage 0 had nothing to train in the first step, and has now"):
+            pipe.step(x, target=y)
+        return
+    pipe.step(x, target=y)
+    same(modules.values(), whole([linear(s) for s in range(3)], x, y))
+
+
 def three_stages(split):
     def passes(k):
         down = [f"{s}{letter}{k}" for letter in ("IW" if split else "B") for s in (2, 1, 0)]

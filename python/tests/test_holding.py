@@ -12,7 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import ashlar_pp
 import ashlar_pp.torch
-from ashlar_pp.torch.holding import fault_in, must_be_laid_out, plain_name
+from ashlar_pp.torch.holding import fault_in, fault_in_stages, must_be_laid_out, plain_name
 
 
 def test_a_parameter_elsewhere_is_named():
@@ -30,6 +30,33 @@ def test_a_parameter_elsewhere_is_named():
     must_be_laid_out({"b": one}, {"b": ((4,), [0])}, None)
     with pytest.raises(ValueError, match="the model is not where its layout says: b is on no rank"):
         must_be_laid_out({}, {"b": ((4,), [0])}, None)
+
+
+def test_stages_are_the_whole_model():
+    def parts(*names):
+        whole = nn.ModuleDict({name: linear(i) for i, name in enumerate("abc")})
+        return {s: Chain({name: whole[name] for name in one}) for s, one in enumerate(names)}, whole
+
+    def words(*names):
+        modules, whole = parts(*names)
+        with pytest.raises(ValueError) as error:
+            ashlar_pp.torch.pipeline(modules, SPLIT, mse, whole=whole.to("meta"))
+        return str(error.value)
+
+    modules, whole = parts("ab", "c")
+    ashlar_pp.torch.pipeline(modules, SPLIT, mse, whole=whole)
+    assert "c.weight is in no stage, and belongs in one" in words("a", "b")
+    assert "b.weight is in stages [0, 1], and belongs in one" in words("ab", "bc")
+    one = {"b": ((2,), True)}
+    assert fault_in_stages([one, {"d": ((2,), True)}], one) == "d of stage 1 is no parameter of the model"
+    assert fault_in_stages([{"b": ((3,), True)}], one) == "b has shape (3,) in stage 0, and (2,) in the model"
+
+
+class Chain(nn.ModuleDict):
+    def forward(self, x):
+        for layer in self.values():
+            x = layer(x)
+        return x
 
 
 def words_of(make, runtime, data_group=None):

@@ -153,6 +153,8 @@ def _fault_of_kinds(stages: Sequence[Held], config: Any) -> str:
 def _kinds(config: Any) -> dict[int, dict[str, tuple[str, bool]]]:
     """By layer: how names of its parameters begin that it has by the configuration, or has not."""
     found: dict[int, dict[str, tuple[str, bool]]] = {number: {} for number in range(1, config.num_layers + 1)}
+    if getattr(config, "is_hybrid_model", False):  # kinds are in a pattern of the model's own
+        return {}
     experts, linear = getattr(config, "moe_layer_freq", 1), getattr(config, "linear_attention_freq", None)
     for number, kinds in found.items():
         if getattr(config, "num_moe_experts", None):

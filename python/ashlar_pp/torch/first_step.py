@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ from torch import nn
 from torch.distributed.pipelining import PipelineStage
 from torch.utils._pytree import tree_leaves
 
-from .guards import FSDPModule, leaves_under
+from .guards import FSDPModule, gathered_groups, leaves_under
 from .holding import plain_name
 
 
@@ -91,17 +91,10 @@ def _gathered_parameters(module: nn.Module) -> dict[int, int]:
         id(one._unsharded_param): id(one.sharded_param)
         for child in module.modules()
         if isinstance(child, FSDPModule)
-        for group in _groups_of(child._get_fsdp_state())
+        for group in gathered_groups(child)
         for one in group.fsdp_params
         if hasattr(one, "_unsharded_param")
     }
-
-
-def _groups_of(state: Any) -> Iterable[Any]:
-    """Earlier versions of torch have one at most."""
-    if (several := getattr(state, "_fsdp_param_groups", None)) is not None:
-        return several
-    return [] if state._fsdp_param_group is None else [state._fsdp_param_group]
 
 
 def _some(names: list[str]) -> str:

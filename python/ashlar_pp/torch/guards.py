@@ -21,6 +21,14 @@ def is_sharded(module: nn.Module) -> bool:
     return any(isinstance(one, FSDPModule) for one in module.modules())
 
 
+def gathered_groups(module: FSDPModule) -> list[Any]:
+    """What fully_shard gathers at once of the parameters of a module. Earlier versions of torch have one such group at most."""
+    state = module._get_fsdp_state()
+    if (several := getattr(state, "_fsdp_param_groups", None)) is not None:
+        return list(several)
+    return [] if state._fsdp_param_group is None else [state._fsdp_param_group]
+
+
 def is_compiled(module: nn.Module) -> bool:
     return any(
         hasattr(one, "_orig_mod") or getattr(one, "_compiled_call_impl", None) is not None for one in module.modules()

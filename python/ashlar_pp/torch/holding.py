@@ -48,6 +48,19 @@ def fault_in(given: Sequence[Parameters], layout: Layout) -> str:
     return ""
 
 
+def fault_in_stages(stages: Sequence[Parameters], whole: Parameters) -> str:
+    """The first parameter that is not in exactly one stage, or not of the whole model; empty: there is none."""
+    for name in dict.fromkeys([*whole, *(name for stage in stages for name in stage)]):
+        have = [number for number, stage in enumerate(stages) if name in stage]
+        if name not in whole:
+            return f"{name} of stage {have[0]} is no parameter of the model"
+        if len(have) != 1:
+            return f"{name} is in {f'stages {have}' if have else 'no stage'}, and belongs in one"
+        if (found := stages[have[0]][name][0]) != whole[name][0]:
+            return f"{name} has shape {found} in stage {have[0]}, and {whole[name][0]} in the model"
+    return ""
+
+
 def must_be_laid_out(mine: Parameters, layout: Layout, group: dist.ProcessGroup | None) -> None:
     """Raises ValueError on every rank of the group, each of which has to call this, where a parameter is not where the
     layout says, or where ranks have other layouts."""

@@ -15,7 +15,7 @@ from .. import _core
 from .._core import Program, Schedule
 from . import guards
 from .agreeing import make_equal
-from .holding import Parameters, fault_in, parameters_of
+from .holding import Parameters, fault_in, fault_in_stages, parameters_of
 from .pytorch_runtime import PytorchRuntime, installed_dialect, installed_lanes, prepare
 from .replicas import out_of_ddp
 from .runtime import ProgramRuntime
@@ -48,6 +48,7 @@ def pipeline(
     receives: str = "when_sent",
     dynamic_shapes: bool = False,
     timeout: float | datetime.timedelta | None = None,
+    whole: nn.Module | None = None,
 ) -> Any:
     """What runs the schedule on this rank; device d of the schedule is rank d of `group`.
 
@@ -65,6 +66,8 @@ def pipeline(
     on a GPU holds up what shares its communicator, and one that comes late is not hidden behind passes.
     dynamic_shapes: micro-batches may differ in shape; each step then begins with messages about that (ours alone).
     timeout: in seconds; whoever does not answer for so long is named (ours alone; else the group's own holds).
+    whole: the model that the stages are parts of, where they keep its names; it may be on the meta device. Each of its
+    parameters must then be in exactly one stage.
 
     The result has step(*inputs, target=, losses=, ...) and eval(), with the arguments of PyTorch's own.
     Every rank of the group has to call this. Raises ValueError with the reason where `pytorch` cannot run the
@@ -94,7 +97,7 @@ def pipeline(
         guards.must_fit(plain, sharding)
         together.parameters = {stage: parameters_of(module) for stage, module in plain.items()}
         together.data_ranks = 1 if data_group is None else dist.get_world_size(data_group)
-    together.must_agree(program)
+    together.must_agree(program, {} if whole is None else parameters_of(whole))
     if data_group is not None:
         _must_be_copies(together.parameters, data_group)
     if not obstacle and runtime != "ashlar":
@@ -172,8 +175,9 @@ class _all_or_none:
         if error is None and failed is not None:
             raise ValueError(f"rank {failed} of the group cannot make its stages: {self._everyone[failed][0]}")
 
-    def must_agree(self, program: Program) -> None:
-        """Raises ValueError where copies of a stage differ, or ranks average gradients over other numbers of ranks."""
+    def must_agree(self, program: Program, whole: Parameters) -> None:
+        """Raises ValueError where copies of a stage differ, ranks average gradients over other numbers of ranks, or a
+        parameter of the whole model is not in one stage."""
         given = [{} if rank >= program.devices else parameters for rank, (_, parameters, _) in enumerate(self._everyone)]
         layout = {}
         for stage in range(program.stages):
@@ -182,6 +186,9 @@ class _all_or_none:
                 layout[f"{name} of stage {stage}"] = (shape, holders)
         if fault := fault_in([_named(parameters) for parameters in given], layout):
             raise ValueError(f"copies of a stage differ: {fault}")
+        stages = [given[program.holders(stage)[0]][stage] for stage in range(program.stages)]
+        if whole and (fault := fault_in_stages(stages, whole)):
+            raise ValueError(f"the stages are not the whole model: {fault}")
         averages = {
             rank: count
             for rank, (_, parameters, count) in enumerate(self._everyone)

@@ -117,6 +117,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
     ) -> None:
         self._modules = {stage.stage_index: stage.submod for stage in stages}
         self._first = FirstStep(self._modules)
+        self._frozen: list[int] = []  # stages with nothing to train in the first step
         for stage in stages:
             _without_messages_to_itself(stage)
             split_as_ours(stage)
@@ -171,6 +172,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
             return self._watched_step(args, kwargs)
         if not torch.is_grad_enabled():
             raise RuntimeError("step() trains, and gradients are disabled here (torch.no_grad): eval() runs forwards alone")
+        self._must_know_what_is_trained()
         carried = {p: p.grad for module in self._modules.values() for p in module.parameters()}
         for p in carried:
             p.grad = None
@@ -193,6 +195,16 @@ class PytorchRuntime(_PipelineScheduleRuntime):
             if before is not None:
                 p.grad = before if p.grad is None else p.grad.add_(before)
         return result
+
+    def _must_know_what_is_trained(self) -> None:
+        """PyTorch keeps for ever which outputs needed a gradient in the first step."""
+        if not self._first.is_over:
+            self._frozen = [s for s, m in self._modules.items() if not any(p.requires_grad for p in m.parameters())]
+        elif thawed := [s for s in self._frozen if any(p.requires_grad for p in self._modules[s].parameters())]:
+            raise ValueError(
+                f"stage {thawed[0]} had nothing to train in the first step, and has now: make the pipeline again, or take "
+                "runtime='ashlar'"
+            )
 
     def _watched_step(self, args: Any, kwargs: Any) -> Any:
         """PyTorch's own. A failure says at which action it was; after a wait, who is to blame."""
