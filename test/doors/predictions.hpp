@@ -81,6 +81,10 @@ inline void change_question(dice& d, predict::question& q) {
       q.attention = any_of<predict::attention_kernel>(d, 6);
       q.splits = any_of<predict::sequence_split>(d, 2);
       q.dispatches_8_bits = d.percent(50);
+      q.delays_weights = d.percent(50);
+      q.sums_copies_once = d.percent(50);
+      q.shard_ranks = d.percent(70) ? d.between(0, 9) : extreme(d, 1);
+      q.weight_ranks = d.percent(70) ? d.between(0, 4) : extreme(d, 1);
       q.device.built = any_of<predict::generation>(d, 8);
       return;
     case 9:

@@ -68,9 +68,9 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   try_to([&] { tool::read_cluster(path); });
   try_to([&] { tool::read_described_model(path); });
   try_to([&] { tool::read_machine_cluster(path); });
-  try_to([&] { tool::read_megatron(path); });
-  try_to([&] { tool::read_torchtitan(path, 8); });
-  try_to([&] { tool::read_deepspeed(path, 8); });
+  try_to([&] { tool::read_megatron(path, {.devices = 8}); });
+  try_to([&] { tool::read_torchtitan(path, {.devices = 8}); });
+  try_to([&] { tool::read_deepspeed(path, {.devices = 8}); });
   try_to([&] { tool::read_constants(path); });
   try_to([&] { tool::read_runs(path, tool::own_constants()); });
   try_to([&] { tool::read_trace(path); });

@@ -45,12 +45,13 @@ option_words words_of(std::string_view text) {
   return all;
 }
 
-framework_run run_of(std::string const& text, int devices) {
-  if (text.starts_with("--")) return {.options = words_of(text), .model = {}, .not_read = {}};
-  if (text.ends_with(".toml")) return read_torchtitan(text, devices);
-  if (text.ends_with(".json")) return read_deepspeed(text, devices);
-  return read_text(text).find("--training.") != std::string::npos ? read_torchtitan(text, devices)
-                                                                  : read_megatron(text);
+// A file's model, and its sequences where it does not say them, are the plan's.
+framework_run run_of(std::string const& text, beside_file const& same) {
+  if (text.starts_with("--")) return {.options = words_of(text)};
+  if (text.ends_with(".toml")) return read_torchtitan(text, same);
+  if (text.ends_with(".json")) return read_deepspeed(text, same);
+  return read_text(text).find("--training.") != std::string::npos ? read_torchtitan(text, same)
+                                                                  : read_megatron(text, same);
 }
 
 memory_parts fullest_of(prediction const& p) {
@@ -68,7 +69,8 @@ std::string comparison_with(std::string const& file_or_options, predicted_reques
                             predicted_study const& s) {
   if (s.plans.empty()) return "Nothing fits that it could be compared with.\n";
   prediction const& first = s.plans[0].run;
-  framework_run const given = run_of(file_or_options, s.asked.asked.devices);
+  framework_run const given =
+      run_of(file_or_options, {{{"model", r.given.at("model")}}, &s.asked.model, s.asked.asked.devices});
   option_words words = given.options;
   for (char const* same : {"sequence", "batch"})
     if (auto const at = words.find(same); at != words.end() && at->second != r.given.at(same))
@@ -76,9 +78,11 @@ std::string comparison_with(std::string const& file_or_options, predicted_reques
                                     at->second, r.given.at(same)));
   for (char const* same : {"model", "cluster", "sequence", "batch"}) words[same] = r.given.at(same);
   prediction mine = prepare(options_from(words), s.asked.model, s.asked.constants);
+  mine.is_unsure = !given.not_known.empty();
   answer_it(mine);
   double const own = mine.answer.step.seconds, best = first.answer.step.seconds;
   std::string text = fmt::format("\nYours: {}\n", options_of(mine));
+  if (mine.is_unsure) text += fmt::format("Not known, and may change it: {}\n", given.not_known);
   if (!mine.answer.every_stage_works)
     text += "It does not run: some of its stages have no layer.\n";
   else if (!fits(mine.asked, mine.answer.peak, s.asked.constants.values))

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace tool {
 
@@ -16,9 +17,11 @@ namespace tool {
 using option_words = std::map<std::string, std::string>;
 
 struct framework_run {
-  option_words options;
-  std::optional<described_model> model;  // where the file says it
-  std::string not_read;                  // what says nothing here, or is not known, apart by blanks
+  option_words options = {};
+  std::optional<described_model> model = {};  // where the file says it
+  std::string not_read = {};                  // what says nothing here, apart by blanks
+  std::string not_known = {};                 // what may change the answer, likewise
+  std::vector<std::string> notes = {};        // what was taken for something, and why
 };
 
 // The program's own models, and the module and function of torchtitan's registry that make them.
@@ -31,11 +34,17 @@ inline constexpr std::array torchtitan_models{std::pair{"llama3-8b", "llama3 lla
 
 inline constexpr int largest_framework_size = 1'000'000'000;
 
-// A shell line, or a YAML of arguments. Throws usage_error.
-framework_run read_megatron(std::string const& path);
+// What is said beside a file, and counts in its place.
+struct beside_file {
+  option_words given = {};
+  described_model const* model = nullptr;  // that `given` names
+  int devices = 1;                         // of the cluster
+};
 
-// `devices`: of the cluster.
-framework_run read_torchtitan(std::string const& path, int devices);
-framework_run read_deepspeed(std::string const& path, int devices);
+// A shell script or a YAML of arguments of Megatron-LM, a job of torchtitan, a configuration of
+// DeepSpeed. They throw usage_error for what is not predicted as it stands there.
+framework_run read_megatron(std::string const& path, beside_file const& beside);
+framework_run read_torchtitan(std::string const& path, beside_file const& beside);
+framework_run read_deepspeed(std::string const& path, beside_file const& beside);
 
 }  // namespace tool

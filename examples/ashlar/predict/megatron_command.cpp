@@ -3,6 +3,7 @@
 #include "command.hpp"
 #include "files/files.hpp"
 #include "options/number_option.hpp"
+#include "predict/megatron_arguments.hpp"
 #include "predict/text_lines.hpp"
 
 #include <fmt/core.h>
@@ -17,7 +18,7 @@ namespace tool {
 
 namespace {
 
-bool begins_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+constexpr std::string_view blanks = " \t\r\n";
 
 // "num-layers" and "num_layers" are the same.
 std::string with_underscores(std::string_view name) {
@@ -27,95 +28,64 @@ std::string with_underscores(std::string_view name) {
   return made;
 }
 
-// Words as a shell has them: quotes hold them together, a backslash goes on in the next line, # is a
-// remark.
-std::vector<std::string> shell_words(std::string_view text) {
-  std::vector<std::string> words;
-  std::string word;
-  char quote = 0, around = 0;  // around: of a variable's value, whose words are words, too
-  bool has_word = false;
-  auto const end_word = [&] {
-    if (has_word) words.push_back(word);
-    word.clear();
-    has_word = false;
-  };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    char const c = text[i];
-    if (quote != 0) {
-      if (c == quote)
-        quote = 0;
-      else
-        word += c;
-    } else if (c == '"' || c == '\'') {
-      bool const is_variable = word.ends_with('=') && word.front() != '-';
-      if (c == around || is_variable) {
-        around = is_variable ? c : char{};
-        end_word();
-      } else {
-        quote = c;
-        has_word = true;
-      }
-    } else if (c == '#' && !has_word) {
-      while (i < text.size() && text[i] != '\n') ++i;
-    } else if (std::string_view(" \t\r\n()\\").find(c) != std::string_view::npos) {
-      end_word();
-    } else {
-      word += c;
-      has_word = true;
-    }
-  }
-  end_word();
-  return words;
+bool is_argument(std::string_view word) {
+  return word.size() > 2 && word.starts_with("--") && begins_name(word[2]);
 }
 
-bool is_of_name(char c) { return begins_name(c) || (c >= '0' && c <= '9'); }
+// The words of a text that blanks part.
+void add_parts(std::string_view text, std::vector<std::string>& words) {
+  for (std::size_t at = text.find_first_not_of(blanks); at != text.npos;
+       at = text.find_first_not_of(blanks, at)) {
+    std::size_t const end = std::min(text.find_first_of(blanks, at), text.size());
+    words.emplace_back(text.substr(at, end - at));
+    at = end;
+  }
+}
 
-// $NAME, ${NAME} and ${NAME:-value} are what was set before, or the value; what is not known stays as it
-// is.
-std::string expanded(std::string_view word, std::map<std::string, std::string> const& variables) {
-  std::string made;
-  for (std::size_t at = 0; at < word.size();) {
-    bool const is_braced = word.substr(at, 2) == "${";
-    std::size_t const begin = at + (is_braced ? 2 : 1);
-    std::size_t end = begin;
-    while (end < word.size() && is_of_name(word[end])) ++end;
-    if (word[at] != '$' || end == begin || !begins_name(word[begin])) {
-      made += word[at++];
-      continue;
-    }
-    auto const known = variables.find(std::string(word.substr(begin, end - begin)));
-    std::size_t const close = is_braced ? std::min(word.find('}', end), word.size() - 1) : end - 1;
-    std::string_view otherwise = word.substr(end, is_braced ? close - end : 0);
-    bool const has_default = otherwise.substr(0, 2) == ":-";
-    if (known != variables.end() && (otherwise.empty() || has_default))
-      made += known->second;
+// "--fp8-format hybrid" in one pair of quotes is two words; so are the lines that a shell is given.
+std::vector<std::string> parted(std::vector<std::string> const& words) {
+  std::vector<std::string> made;
+  for (std::string const& word : words) {
+    std::size_t const first = word.find_first_not_of(blanks);
+    std::size_t const end = word.find_first_of(" \t\r\n=", first == word.npos ? 0 : first);
+    bool const is_several = end != word.npos && word[end] != '=' && is_argument(word.substr(first));
+    bool const is_line = word.find(".py ") != word.npos || word.find(".py\n") != word.npos;
+    if (is_several || is_line)
+      add_parts(word, made);
     else
-      made += has_default ? otherwise.substr(2) : word.substr(at, close + 1 - at);
-    at = close + 1;
+      made.push_back(word);
   }
   return made;
 }
 
-// The length of the name in NAME=value; 0 if the word is none of these.
-std::size_t assigned_name(std::string_view word) {
-  std::size_t end = 0;
-  while (end < word.size() && is_of_name(word[end])) ++end;
-  return end < word.size() && word[end] == '=' && begins_name(word.front()) ? end : 0;
+bool says_a_size(std::vector<std::string> const& words) {
+  constexpr std::array sizes{"num_layers",       "hidden_size",       "num_attention_heads",
+                             "micro_batch_size", "global_batch_size", "tensor_model_parallel_size",
+                             "seq_length",       "vocab_size",        "pipeline_model_parallel_size",
+                             "model_name",       "use_mcore_models"};
+  return std::any_of(words.begin(), words.end(), [&](std::string const& word) {
+    return is_argument(word)
+           && std::find(sizes.begin(), sizes.end(), with_underscores(word.substr(0, word.find('='))))
+                  != sizes.end();
+  });
 }
 
-bool is_yaml(std::string_view text) {
-  for (std::string_view line : lines_of(text)) {
+bool is_yaml(std::string const& path, std::string_view text) {
+  if (path.ends_with(".yaml") || path.ends_with(".yml")) return true;
+  if (path.ends_with(".sh")) return false;
+  for (std::string_view line : lines_of(text)) {  // the first that says something
     line = trimmed(line);
+    if (line.empty() || (line.front() == '#' && !line.starts_with("#!"))) continue;
     auto const colon = line.find(':');
-    if (colon == line.npos || line.front() == '#') continue;
+    if (colon == line.npos) return line == "---";
     std::string_view const name = trimmed(line.substr(0, colon));
-    bool const is_name = !name.empty() && name.find_first_of(" =$/") == name.npos;
-    if (is_name && (colon + 1 == line.size() || line[colon + 1] == ' ')) return true;
+    bool const is_name = !name.empty() && name.find_first_of(" =$/'\"(){}") == name.npos;
+    return is_name && (colon + 1 == line.size() || line[colon + 1] == ' ');
   }
   return false;
 }
 
-// Arguments with several words; what stands behind others is none of theirs.
+// Arguments with several words.
 bool takes_many(std::string_view name) {
   return name == "recompute_modules" || name == "offload_modules";
 }
@@ -130,28 +100,36 @@ std::string with_hyphens(std::string_view name) {
 
 megatron_command::megatron_command(std::string const& path) : path_(path) {
   std::string const text = read_text(path);
-  if (is_yaml(text))
+  if (is_yaml(path, text))
     read_yaml(text);
   else
     read_shell(text);
   name_as_arguments();
   if (all_.empty()) fail("has no arguments of Megatron-LM, as --num-layers 32");
+  refuse_others();
 }
 
 bool megatron_command::has(char const* name) {
   asked_.insert(name);
+  if (twice_.count(name) > 0) fail(fmt::format("says {} twice", name));
   auto const at = all_.find(name);
   return at != all_.end() && at->second != "false" && at->second != "False" && at->second != "null"
          && at->second != "None";
 }
 
 std::string megatron_command::word(char const* name, std::string const& otherwise) {
-  return has(name) ? all_.at(name) : otherwise;
+  if (!has(name)) return otherwise;
+  valued_.insert(name);
+  std::string const& value = all_.at(name);
+  if (std::string const why = script_ ? script_->why_unknown(value) : ""; !why.empty())
+    throw usage_error(fmt::format("'{}', {}, so the value of {} is not known; write it into the file",
+                                  path_, why, with_hyphens(name)));
+  return value;
 }
 
 long long megatron_command::number(char const* name, long long otherwise) {
   if (!has(name)) return otherwise;
-  return number_within<long long>(fmt::format("'{}': {}", path_, with_hyphens(name)), all_.at(name), 0,
+  return number_within<long long>(fmt::format("'{}': {}", path_, with_hyphens(name)), word(name), 0,
                                   largest_framework_size);
 }
 
@@ -160,10 +138,36 @@ long long megatron_command::number(char const* name) {
   return number(name, 0);
 }
 
-std::string megatron_command::not_asked() const {
+std::string megatron_command::not_read() const {
   std::string list;
   for (auto const& [name, value] : all_)
-    if (asked_.find(name) == asked_.end()) list += (list.empty() ? "" : " ") + with_hyphens(name);
+    if (asked_.find(name) == asked_.end() && says_nothing_to_predict(name))
+      list += (list.empty() ? "" : " ") + with_hyphens(name);
+  return list;
+}
+
+// A word that is no value of an argument, and may stand for others.
+void megatron_command::note_open(std::string const& word) {
+  std::string const why = script_ ? script_->why_unknown(word) : "";
+  if (why.empty()) return;
+  if (!script_->may_be_nothing(word))
+    throw usage_error(
+        fmt::format("'{}', {}, so arguments are not known; write them into the file", path_, why));
+  open_.push_back(script_->shown(word));
+}
+
+std::string megatron_command::not_known() {
+  for (auto const& [name, value] : all_) {  // behind a flag stands no value
+    bool const is_read = asked_.find(name) != asked_.end();
+    if (is_read && valued_.find(name) == valued_.end()) note_open(value);
+  }
+  std::string list;
+  auto const add = [&](std::string const& word) { list += (list.empty() ? "" : " ") + word; };
+  for (auto const& [name, value] : all_) {
+    bool const is_read = asked_.find(name) != asked_.end();
+    if (!is_read && !says_nothing_to_predict(name)) add(with_hyphens(name));
+  }
+  for (std::string const& word : open_) add(word);
   return list;
 }
 
@@ -171,20 +175,45 @@ void megatron_command::fail(std::string const& what) const {
   throw usage_error(fmt::format("'{}' {}", path_, what));
 }
 
+void megatron_command::refuse_others() const {
+  if (std::string const why = why_other_program(program_); !why.empty())
+    fail(fmt::format("runs {}: {}", program_, why));
+  for (auto const& [name, value] : all_) {
+    if (value == "false" || value == "False" || value == "null" || value == "None") continue;
+    if (std::string const why = why_not_predicted(name); !why.empty())
+      fail(fmt::format("has {}: {}, and is not predicted", with_hyphens(name), why));
+  }
+}
+
 void megatron_command::read_yaml(std::string_view text) {
+  std::string list;  // whose entries are lines
   for (std::string_view line : lines_of(text)) {
     if (auto const remark = line.find(" #"); remark != line.npos) line = line.substr(0, remark);
     line = trimmed(line);
+    if (line.empty() || line.front() == '#') continue;
     auto const colon = line.find(':');
-    if (colon == line.npos || line.front() == '#') continue;
-    std::string_view const value = unquoted(line.substr(colon + 1));
-    if (!value.empty()) all_[with_underscores(unquoted(line.substr(0, colon)))] = value;
+    if (colon == line.npos) {
+      if (line.starts_with("- ") && !list.empty()) {
+        std::string& entries = all_[list];
+        entries += (entries.empty() ? "" : " ") + std::string(unquoted(line.substr(2)));
+      }
+      continue;
+    }
+    std::string const value(unquoted(line.substr(colon + 1)));
+    std::string const name = with_underscores(unquoted(line.substr(0, colon)));
+    list = value.empty() ? name : "";
+    if (value.empty()) continue;
+    auto const [at, is_new] = all_.emplace(name, value);
+    if (!is_new && at->second != value) twice_.insert(name);
   }
 }
 
 void megatron_command::name_as_arguments() {
-  constexpr std::array same{std::pair{"num_moe_experts", "num_experts"},
-                            std::pair{"gated_linear_unit", "swiglu"}};
+  constexpr std::array same{
+      std::pair{"num_moe_experts", "num_experts"}, std::pair{"gated_linear_unit", "swiglu"},
+      std::pair{"virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"},
+      std::pair{"num_layers_in_first_pipeline_stage", "decoder_first_pipeline_num_layers"},
+      std::pair{"num_layers_in_last_pipeline_stage", "decoder_last_pipeline_num_layers"}};
   constexpr std::array opposite{
       std::pair{"share_embeddings_and_output_weights", "untie_embeddings_and_output_weights"},
       std::pair{"add_bias_linear", "disable_bias_linear"}};
@@ -205,27 +234,70 @@ void megatron_command::name_as_arguments() {
 }
 
 void megatron_command::read_shell(std::string_view text) {
-  std::vector<std::string> words = shell_words(text);
-  std::map<std::string, std::string> variables;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    words[i] = expanded(words[i], variables);
-    std::size_t const name = assigned_name(words[i]);
-    if (name == 0) continue;
-    std::string value = words[i].substr(name + 1);
-    if (value.empty() && i + 1 < words.size() && words[i + 1].front() != '-')
-      value = words[i + 1];  // it was in quotes
-    variables[words[i].substr(0, name)] = value;
+  script_.emplace(path_, text);
+  read_arguments(training_words());
+}
+
+// Of the one command that trains, behind its program; of a file without one, all words.
+std::vector<std::string> megatron_command::training_words() const {
+  shell_command const* found = nullptr;
+  std::vector<std::string> words;
+  for (shell_command const& command : script_->commands()) {
+    std::vector<std::string> parts = parted(command.words);
+    auto const program = std::find_if(parts.begin(), parts.end(),
+                                      [](std::string const& word) { return word.ends_with(".py"); });
+    if (program != parts.end()) {
+      parts.erase(parts.begin(), program);
+      if (!says_a_size(parts)) continue;
+      if (!command.when.empty())
+        fail(fmt::format("trains in line {}, which is decided by {}: leave the command that runs alone",
+                         command.line, command.when));
+      if (found != nullptr && parts != words)
+        fail(fmt::format("trains in line {} and in line {}: leave the command that is meant",
+                         found->line, command.line));
+      found = &command;
+      words = parts;
+    } else if (found != nullptr && !parts.empty() && is_argument(parts.front())) {
+      fail(
+          fmt::format("has arguments in line {} that no command takes: a remark or the end of a line "
+                      "before them ends it",
+                      command.line));
+    }
   }
+  return found == nullptr ? all_words() : words;
+}
+
+std::vector<std::string> megatron_command::all_words() const {
+  std::vector<std::string> words = parted(script_->assigned());
+  for (shell_command const& command : script_->commands())
+    for (std::string const& word : parted(command.words)) {
+      if (is_argument(word) && !command.when.empty())
+        fail(fmt::format("has arguments in line {}, which are decided by {}: leave those that are meant",
+                         command.line, command.when));
+      words.push_back(word);
+    }
+  return words;
+}
+
+void megatron_command::read_arguments(std::vector<std::string> const& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i].size() < 3 || words[i].compare(0, 2, "--") != 0 || !begins_name(words[i][2])) continue;
-    auto const equals = words[i].find('=');
-    std::string const name = with_underscores(words[i].substr(0, equals));
+    std::string const& word = words[i];
+    if (!is_argument(word)) {
+      note_open(word);
+      if (i == 0 && word.ends_with(".py"))
+        program_ = word.substr(word.rfind('/') == word.npos ? 0 : word.rfind('/') + 1);
+      continue;
+    }
+    auto const equals = word.find('=');
+    std::string const name = with_underscores(word.substr(0, equals));
     std::string& value = all_[name];
-    value = equals == std::string::npos ? "" : words[i].substr(equals + 1);
-    if (equals == std::string::npos && i + 1 < words.size() && words[i + 1].compare(0, 2, "--") != 0)
-      value = words[i + 1];
-    for (std::size_t j = i + 2; takes_many(name) && j < words.size() && words[j].front() != '-'; ++j)
-      value += " " + words[j];
+    value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    if (equals != std::string::npos) continue;
+    bool const has_value = i + 1 < words.size() && !words[i + 1].starts_with("--");
+    if (!has_value) continue;
+    value = words[++i];
+    for (; takes_many(name) && i + 1 < words.size() && !words[i + 1].starts_with('-'); ++i)
+      value += " " + words[i + 1];
   }
 }
 

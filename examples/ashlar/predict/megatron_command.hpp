@@ -2,9 +2,11 @@
 #pragma once
 
 #include "predict/framework_files.hpp"
+#include "predict/shell_script.hpp"
 
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -17,17 +19,21 @@ std::string with_hyphens(std::string_view name);
 // Remembers which arguments were asked for. Errors name the file.
 class megatron_command {
  public:
-  // A shell line, or a YAML of arguments. Throws usage_error for a file that has none.
+  // A shell script, or a YAML of arguments. Throws usage_error for a file that has none, and for what
+  // trains no decoder that is predicted.
   explicit megatron_command(std::string const& path);
 
   // Names have underscores. What is set to false or nothing is not there.
   bool has(char const* name);
+  // These throw usage_error for a value that the file leaves open: that of a branch, say.
   std::string word(char const* name, std::string const& otherwise = "");
   long long number(char const* name, long long otherwise);
   long long number(char const* name);  // throws usage_error where it is not there
   void ignore(std::initializer_list<char const*> names) { asked_.insert(names.begin(), names.end()); }
 
-  std::string not_asked() const;
+  // Arguments that change nothing here; and those that may change what is predicted.
+  std::string not_read() const;
+  std::string not_known();
   [[noreturn]] void fail(std::string const& what) const;
 
  private:
@@ -35,10 +41,18 @@ class megatron_command {
   // Fields of Megatron-Core's configuration as the arguments that say the same.
   void name_as_arguments();
   void read_shell(std::string_view text);
+  void read_arguments(std::vector<std::string> const& words);
+  std::vector<std::string> training_words() const;
+  std::vector<std::string> all_words() const;
+  void refuse_others() const;
+  void note_open(std::string const& word);
 
   std::string path_;
+  std::optional<shell_script> script_;
+  std::string program_;
   std::map<std::string, std::string> all_;
-  std::set<std::string> asked_;
+  std::set<std::string> asked_, valued_, twice_;
+  std::vector<std::string> open_;  // words that stand for no one knows what
 };
 
 }  // namespace tool

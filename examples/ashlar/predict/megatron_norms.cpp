@@ -21,7 +21,7 @@ void megatron_norms::count_in(architecture& a, double positions) const {
     auto& m = l.mix;
     auto& f = l.feed;
     double const per_norm = is_rms ? 1 : 2;
-    double const qkv = (m.heads + 2 * m.groups) * m.head;
+    double const qkv = ((m.has_gate ? 2 : 1) * m.heads + 2 * m.groups) * m.head;
     m.beside = around;
     if (m.kind == mixer_kind::attention) {
       if (has_biases || has_qkv_bias) m.beside += qkv;

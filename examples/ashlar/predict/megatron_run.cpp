@@ -1,156 +1,35 @@
 // Arguments of Megatron-LM as a run.
-#include "options/number_option.hpp"
 #include "predict/framework_files.hpp"
+#include "predict/given_sizes.hpp"
 #include "predict/megatron_command.hpp"
-#include "predict/megatron_norms.hpp"
-#include <ashlar/predict/stage_layout.hpp>
+#include "predict/megatron_description.hpp"
+#include "predict/megatron_stages.hpp"
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace tool {
 
 namespace {
 
-// Arguments that make another model, and that no formula here has.
-constexpr char const* other_models[] = {"heterogeneous_layers_config_path",
-                                        "heterogeneous_layers_config_encoded_json",
-                                        "encoder_num_layers",
-                                        "experimental_attention_variant",
-                                        "vision_pretraining",
-                                        "retro_add_retriever"};
-
-// Which layers have experts, one after the other: a list as ([0]*3+[1]*58), as Python has it. Empty if
-// it is none, or says more than this many layers.
-std::vector<bool> listed_layers(std::string_view list, std::size_t most) {
-  std::vector<bool> all;
-  std::string rest;
-  for (char c : list)
-    if (std::string_view(" ()").find(c) == std::string_view::npos) rest += c;
-  for (std::size_t at = 0; at < rest.size();) {
-    auto const close = rest.find(']', at);
-    if (rest[at] != '[' || close == std::string::npos) return {};
-    std::vector<bool> some;
-    for (char c : std::string_view(rest).substr(at + 1, close - at - 1)) {
-      if (c == '0' || c == '1')
-        some.push_back(c == '1');
-      else if (c != ',')
-        return {};
-    }
-    auto const plus = std::min(rest.find('+', close), rest.size());
-    std::string_view const times = std::string_view(rest).substr(close + 1, plus - close - 1);
-    long long count = 1;
-    if (!times.empty() && (times[0] != '*' || !read_number(times.substr(1), count))) return {};
-    for (; count > 0 && !some.empty(); --count) {
-      if (all.size() + some.size() > most) return {};
-      all.insert(all.end(), some.begin(), some.end());
-    }
-    at = plus + 1;
-  }
-  return all;
-}
-
-// Layers without experts: --moe-layer-freq N makes the first of each N a layer with experts.
-std::vector<std::size_t> dense_layers(megatron_command& a) {
-  std::string const often = a.word("moe_layer_freq", "1");
-  auto const layers = static_cast<std::size_t>(a.number("num_layers"));
-  std::vector<bool> routed;
-  if (std::size_t step = 0; read_number(often, step) && step > 0)
-    for (std::size_t i = 0; i < layers; ++i) routed.push_back(i % step == 0);
-  else
-    routed = listed_layers(often, layers);
-  if (routed.size() != layers)
-    a.fail(
-        "has a --moe-layer-freq that is not understood: N, or ([0]*3+[1]*58) with a number for each "
-        "layer");
-  std::vector<std::size_t> dense;
-  for (std::size_t i = 0; i < layers; ++i)
-    if (!routed[i]) dense.push_back(i);
-  return dense;
-}
-
-// The model, in general keys.
-nlohmann::json megatron_model(megatron_command& a) {
-  for (char const* each : other_models)
-    if (a.has(each)) a.fail(fmt::format("has {}, which is not understood", with_hyphens(each)));
-  bool const is_gated = a.has("swiglu");
-  long long const hidden = a.number("hidden_size"), heads = a.number("num_attention_heads");
-  long long const usual = is_gated ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
-  nlohmann::json m{{"num_hidden_layers", a.number("num_layers")},
-                   {"hidden_size", hidden},
-                   {"num_attention_heads", heads},
-                   {"intermediate_size", a.number("ffn_hidden_size", usual)},
-                   {"hidden_act", is_gated                ? "silu"
-                                  : a.has("squared_relu") ? "relu2"
-                                                          : "gelu"},
-                   {"tie_word_embeddings", !a.has("untie_embeddings_and_output_weights")}};
-  // pretrain_gpt.py takes GPT-2's tokenizer where none is named.
-  bool const is_gpt2 =
-      a.word("tokenizer_type", "GPT2BPETokenizer") == "GPT2BPETokenizer" && a.has("merge_file");
-  long long const vocabulary =
-      a.number("padded_vocab_size", a.number("vocab_size", is_gpt2 ? 50257 : 0));
-  if (vocabulary == 0)
-    a.fail("lacks --vocab-size: that of its tokenizer is not known here; add it to the file");
-  m["vocab_size"] = vocabulary;
-  if (a.has("group_query_attention")) m["num_key_value_heads"] = a.number("num_query_groups", 1);
-  a.number("num_query_groups", 0);
-  if (a.has("kv_channels")) m["head_dim"] = a.number("kv_channels");
-  if (a.has("num_experts")) {
-    m["num_experts"] = a.number("num_experts");
-    m["num_experts_per_tok"] = a.number("moe_router_topk", 2);
-    m["moe_intermediate_size"] =
-        a.number("moe_ffn_hidden_size", m["intermediate_size"].get<long long>());
-    if (a.has("moe_shared_expert_intermediate_size"))
-      m["shared_expert_intermediate_size"] = a.number("moe_shared_expert_intermediate_size");
-    if (a.has("moe_router_num_groups")) m["n_group"] = a.number("moe_router_num_groups");
-    if (a.has("moe_router_group_topk")) m["topk_group"] = a.number("moe_router_group_topk");
-    m["mlp_only_layers"] = dense_layers(a);
-  }
-  if (a.has("multi_latent_attention")) {
-    m["kv_lora_rank"] = a.number("kv_lora_rank", 32);
-    if (a.has("q_lora_rank")) m["q_lora_rank"] = a.number("q_lora_rank");
-    m["qk_nope_head_dim"] = a.number("qk_head_dim", 128);
-    m["qk_rope_head_dim"] = a.number("qk_pos_emb_head_dim", 64);
-    m["v_head_dim"] = a.number("v_head_dim", 128);
-  }
-  if (a.has("mtp_num_layers")) m["num_nextn_predict_layers"] = a.number("mtp_num_layers");
-  if (a.has("hybrid_override_pattern")) {
-    m["hybrid_override_pattern"] = a.word("hybrid_override_pattern");
-    m["mamba_head_dim"] = a.number("mamba_head_dim", 64);
-    m["mamba_state_dim"] = a.number("mamba_state_dim", 128);
-    m["mamba_n_groups"] = a.number("mamba_num_groups", 8);
-    m["mamba_num_heads"] =
-        a.number("mamba_num_heads", 2 * hidden / std::max(1LL, a.number("mamba_head_dim", 64)));
-  }
-  return m;
-}
-
-// Without --normalization, norms and biases are not counted.
-void count_norms(megatron_command& a, ashlar::predict::architecture& model) {
-  std::string const norm = a.word("normalization");
-  bool const is_learned = a.word("position_embedding_type", "learned_absolute") == "learned_absolute";
-  megatron_norms const norms{.is_rms = norm == "RMSNorm",
-                             .has_biases = !a.has("disable_bias_linear"),
-                             .has_qkv_bias = a.has("add_qkv_bias"),
-                             .norms_heads = a.has("qk_layernorm"),
-                             .gates_shared = a.has("moe_shared_expert_gate"),
-                             .learns_positions = is_learned,
-                             .has_expert_bias = a.has("moe_router_enable_expert_bias")};
-  long long const positions = a.number("max_position_embeddings", a.number("seq_length"));
-  if (!norm.empty()) norms.count_in(model, static_cast<double>(positions));
-}
+using ashlar::predict::architecture;
 
 std::string megatron_precision(megatron_command& a) {
-  if (a.has("fp4_format") || a.has("fp4")) return "nvfp4";
-  std::string const recipe = a.word("fp8_recipe");
-  if (a.has("fp8_format") || a.has("fp8")) return recipe == "mxfp8" ? "mxfp8" : "fp8";
-  return a.has("fp16") ? "fp16" : a.has("bf16") ? "bf16" : "fp32";
+  bool const is_fp4 = a.has("fp4_format") || a.has("fp4"), is_fp8 = a.has("fp8_format") || a.has("fp8"),
+             is_fp16 = a.has("fp16"), is_bf16 = a.has("bf16");
+  std::string const recipe = a.word("fp8_recipe"), mixed = a.word("mixed_precision");
+  for (char const* each : {"fp8_format", "fp8", "fp4_format", "fp4"}) a.word(each);
+  if ((is_fp4 && is_fp8) || (is_fp16 && is_bf16))
+    a.fail(fmt::format("has {} at once, at which Megatron-LM stops",
+                       is_fp16 && is_bf16 ? "--fp16 and --bf16" : "fp8 and fp4"));
+  auto const mixes = [&](char const* part) { return mixed.find(part) != std::string::npos; };
+  if (is_fp4 || mixes("fp4")) return "nvfp4";
+  if (is_fp8 || mixes("fp8")) return recipe == "mxfp8" || mixes("mxfp8") ? "mxfp8" : "fp8";
+  return is_fp16 || mixes("fp16") ? "fp16" : is_bf16 || mixes("bf16") ? "bf16" : "fp32";
 }
 
 // Names with blanks, commas or brackets between, with commas.
@@ -168,19 +47,27 @@ std::string listed(std::string const& modules) {
 std::string megatron_offload(megatron_command& a) {
   std::string const modules = listed(a.word("offload_modules"));
   long long const layers = a.number("cpu_offloading_num_layers", 0);
+  if (a.has("cpu_offloading_weights"))
+    a.fail("sends weights to the host: nothing here says what that takes");
   if (a.has("fine_grained_activation_offloading")) return modules;
   return layers > 0 ? fmt::format("full:{}", layers) : "none";
 }
 
 // `block` runs the first layers of each stage again, as many as are said; `uniform` all.
 std::string megatron_recomputation(megatron_command& a) {
-  std::string const how = a.word("recompute_granularity");
+  std::string const how = a.word("recompute_granularity"), method = a.word("recompute_method");
   long long const layers = a.number("recompute_num_layers", 0);
-  if (how == "full")
-    return a.word("recompute_method") == "block" ? fmt::format("full:{}", layers) : "full";
-  std::string modules = a.word("recompute_modules", "core_attn");
-  if (how != "selective" && !a.has("recompute_activations")) return "none";
-  return listed(modules);
+  std::string const modules = a.word("recompute_modules", "core_attn");
+  if (how == "full" && method == "uniform" && layers > 1)
+    a.fail(
+        fmt::format("keeps the input of every {}th layer alone: nothing here counts that; "
+                    "--recompute-num-layers 1 keeps each layer's",
+                    layers));
+  if (how == "full") return method == "block" ? fmt::format("full:{}", layers) : "full";
+  bool const of_experts = a.has("moe_layer_recompute");
+  if (how == "selective" || a.has("recompute_activations"))
+    return listed(modules) + (of_experts ? ",moe" : "");
+  return of_experts ? "moe" : "none";
 }
 
 // `local` is Megatron's own attention, of single kernels; `fused` Transformer Engine's by cuDNN; `flash`
@@ -193,95 +80,131 @@ std::string megatron_attention(megatron_command& a) {
   return backend == "unfused" || backend == "local" || is_local ? "unfused" : "auto";
 }
 
-// Stages whose first or last is not as the others.
-std::string megatron_layout(megatron_command& a, long long pipeline) {
-  if (a.has("pipeline_model_parallel_layout")) return a.word("pipeline_model_parallel_layout");
-  long long const first = a.number("decoder_first_pipeline_num_layers", 0),
-                  last = a.number("decoder_last_pipeline_num_layers", 0);
-  if ((first == 0 && last == 0) || pipeline < 2) return "";
-  long long const ends = (first > 0 ? 1 : 0) + (last > 0 ? 1 : 0), middle = pipeline - ends;
-  long long const left = a.number("num_layers") - first - last;
-  if (middle < 1 || left < 0 || left % middle != 0)
-    a.fail("has layers of the first or last stage that leave no equal share to the others");
-  std::string layout;
-  for (long long s = 0; s < pipeline; ++s)
-    layout += fmt::format("{}{}", s == 0 ? "" : ",",
-                          s == 0 && first > 0             ? first
-                          : s == pipeline - 1 && last > 0 ? last
-                                                          : left / middle);
-  return layout;
+// Megatron-FSDP shares nothing unless it is told to (distributed_data_parallel_config.py of
+// megatron-core 0.16.1; Megatron-LM's arguments of later versions share all).
+std::string megatron_sharding(megatron_command& a, std::string& note) {
+  bool const is_fsdp = a.has("use_megatron_fsdp") || a.has("use_custom_fsdp");
+  bool const is_torch = a.has("use_torch_fsdp2"), is_shared = a.has("use_distributed_optimizer");
+  std::string const strategy = a.word("data_parallel_sharding_strategy", "no_shard");
+  if (a.word("outer_dp_sharding_strategy", "no_shard") != "no_shard")
+    a.fail("shares the optimizer among copies of shards, too: nothing here counts that");
+  if (is_torch) return a.has("torch_fsdp2_no_reshard_after_forward") ? "gradients" : "full";
+  if (!is_fsdp) return is_shared ? "optimizer" : "none";
+  if (!a.has("data_parallel_sharding_strategy"))
+    note =
+        "--use-megatron-fsdp without --data-parallel-sharding-strategy is read as no_shard, as "
+        "megatron-core 0.16 has it";
+  if (strategy == "no_shard") return "none";
+  if (strategy == "optim") return "optimizer";
+  if (strategy == "optim_grads") return "gradients";
+  if (strategy != "optim_grads_params")
+    a.fail(
+        fmt::format("has --data-parallel-sharding-strategy {}; there are: no_shard optim optim_grads "
+                    "optim_grads_params",
+                    strategy.substr(0, 64)));
+  return "full";
+}
+
+// What schedule, and what of it differs from Megatron's usual one.
+void read_schedule_of(megatron_command& a, long long pipeline, option_words& o) {
+  bool const in_pairs = a.has("overlap_moe_expert_parallel_comm"), delays = a.has("delay_wgrad_compute");
+  if (in_pairs) o["schedule"] = "combined-1f1b";
+  if (delays && !in_pairs)
+    a.fail(
+        "has --delay-wgrad-compute without --overlap-moe-expert-parallel-comm, at which "
+        "Megatron-Core stops");
+  if (delays) o["delay-weights"] = "true";
+  char const* const group = "microbatch_group_size_per_virtual_pipeline_stage";
+  long long const size = a.number(group, a.number("microbatch_group_size_per_vp_stage", pipeline));
+  if (size != pipeline)
+    a.fail(
+        fmt::format("has groups of {} micro-batches for {} pipeline ranks: interleaved passes are "
+                    "predicted in groups of as many as there are ranks",
+                    size, pipeline));
+}
+
+void read_optimizer(megatron_command& a, option_words& o) {
+  std::string const name = a.word("optimizer", "adam");
+  if (name != "adam" && name != "adamw")
+    a.fail(fmt::format("trains with the optimizer '{}': only the state of Adam is counted here",
+                       name.substr(0, 64)));
+  if (!a.has("optimizer_cpu_offload")) return a.ignore({"optimizer_offload_fraction"});
+  std::string const share = a.word("optimizer_offload_fraction", "1");
+  if (share != "1" && share != "1.0")
+    a.fail("keeps a part of the optimizer on the host: nothing here says what that takes");
+  o["offload-optimizer"] = "true";
 }
 
 }  // namespace
 
-framework_run read_megatron(std::string const& path) {
+framework_run read_megatron(std::string const& path, beside_file const& with) {
   megatron_command a(path);
+  given_sizes const beside(with.given);
   framework_run run;
-  run.model = described_keys(megatron_model(a), path);
-  count_norms(a, run.model->shape);
   option_words& o = run.options;
-  long long const tensor = a.number("tensor_model_parallel_size", 1),
-                  pipeline = std::max(1LL, a.number("pipeline_model_parallel_size", 1));
-  auto const set = [&](char const* option, long long value) { o[option] = fmt::format("{}", value); };
-  set("sequence", a.number("seq_length"));
-  set("batch", a.number("global_batch_size"));
-  set("micro-batch", a.number("micro_batch_size", 1));
-  set("tensor", tensor);
-  set("pipeline", pipeline);
-  set("context", a.number("context_parallel_size", 1));
-  set("expert", a.number("expert_model_parallel_size", 1));
-  if (a.has("num_experts")) set("expert-tensor", a.number("expert_tensor_parallel_size", tensor));
-  long long chunks = a.number("num_virtual_stages_per_pipeline_rank", 1);
-  if (long long const each = a.number("num_layers_per_virtual_pipeline_stage", 0); each > 0)
-    chunks = std::max(1LL, a.number("num_layers") / pipeline / each);
-  o["layout"] = megatron_layout(a, pipeline);
-  if (a.has("pipeline_model_parallel_layout"))
-    chunks = static_cast<long long>(ashlar::predict::read_layout(o["layout"]).size()) / pipeline;
-  set("chunks", chunks);
-  if (o["layout"].empty()) o.erase("layout");
-  bool const is_sharded =
-      a.has("use_megatron_fsdp") || a.has("use_torch_fsdp2") || a.has("use_custom_fsdp");
-  std::string const strategy = a.word("data_parallel_sharding_strategy", "optim_grads_params");
-  o["sharding"] = is_sharded                           ? strategy == "optim"         ? "optimizer"
-                                                         : strategy == "optim_grads" ? "gradients"
-                                                                                     : "full"
-                  : a.has("use_distributed_optimizer") ? "optimizer"
-                                                       : "none";
-  if (a.has("overlap_moe_expert_parallel_comm")) o["schedule"] = "combined-1f1b";
+  if (with.model != nullptr)
+    ignore_description(a);
+  else
+    run.model = megatron_description(
+        a, path, beside.has("sequence") ? beside.number("sequence") : a.number("seq_length", 0));
+  // What the command line gives, no one has to find in the file.
+  auto const size = [&](char const* option, char const* argument, long long otherwise) {
+    a.ignore({argument});
+    long long const found = beside.has(option) ? beside.number(option)
+                            : otherwise < 0    ? a.number(argument)
+                                               : std::max(1LL, a.number(argument, otherwise));
+    o[option] = fmt::format("{}", found);
+    return found;
+  };
+  size("sequence", "seq_length", -1);
+  long long const micro = size("micro-batch", "micro_batch_size", 1),
+                  tensor = size("tensor", "tensor_model_parallel_size", 1),
+                  pipeline = size("pipeline", "pipeline_model_parallel_size", 1),
+                  context = size("context", "context_parallel_size", 1);
+  long long const data = beside.has("data")
+                             ? beside.number("data")
+                             : std::max(1LL, with.devices / std::max(1LL, tensor * pipeline * context));
+  size("batch", "global_batch_size", std::max(1LL, micro) * data);
+  size("expert", "expert_model_parallel_size", 1);
+  architecture const& model = with.model != nullptr ? with.model->shape : run.model->shape;
+  if (model.has_experts())
+    size("expert-tensor", "expert_tensor_parallel_size", tensor);
+  else
+    a.ignore({"expert_tensor_parallel_size"});
+  if (beside.has("layout")) {
+    ignore_stages(a);
+  } else {
+    megatron_stages const stages = stages_of_megatron(
+        a, model.layer_count(), pipeline, beside.has("chunks") ? beside.number("chunks") : 0);
+    o["chunks"] = fmt::format("{}", stages.chunks);
+    if (!stages.layout.empty()) o["layout"] = stages.layout;
+  }
+  std::string note;
+  o["sharding"] = megatron_sharding(a, note);
+  if (!note.empty()) run.notes.push_back(note);
+  if (long long const copies = a.number("num_distributed_optimizer_instances", 1);
+      copies > 1 && o["sharding"] != "none" && !beside.has("shard-ranks")) {
+    if (data * context % copies != 0)
+      a.fail(
+          fmt::format("has {} instances of its optimizer on {} data and context ranks, which they do "
+                      "not divide",
+                      copies, data * context));
+    o["shard-ranks"] = fmt::format("{}", data * context / copies);
+  }
+  read_schedule_of(a, pipeline, o);
   if (a.has("use_tp_pp_dp_mapping")) o["pipeline-inside"] = "true";
   o["recompute"] = megatron_recomputation(a);
   if (std::string const parts = megatron_offload(a); parts != "none") o["offload-activations"] = parts;
-  if (a.has("optimizer_cpu_offload")) {
-    std::string const share = a.word("optimizer_offload_fraction", "1");
-    if (share != "1" && share != "1.0")
-      a.fail("keeps a part of the optimizer on the host: nothing here says what that takes");
-    o["offload-optimizer"] = "true";
-  }
-  if (tensor > 1) o["sequence-parallel"] = a.has("sequence_parallel") ? "on" : "off";
+  read_optimizer(a, o);
+  bool const is_split = a.has("sequence_parallel");
+  if (tensor > 1) o["sequence-parallel"] = is_split ? "on" : "off";
   o["attention"] = megatron_attention(a);
   o["precision"] = megatron_precision(a);
-  a.ignore({"fp8_recipe",
-            "fp8_format",
-            "fp8",
-            "fp16",
-            "bf16",
-            "recompute_modules",
-            "recompute_granularity",
-            "use_distributed_optimizer",
-            "expert_tensor_parallel_size",
-            "sequence_parallel",
-            "train_iters",
-            "lr",
-            "min_lr",
-            "overlap_grad_reduce",
-            "overlap_param_gather",
-            "fp4_format",
-            "fp4",
-            "moe_token_dispatcher_type",
-            "use_precision_aware_optimizer",
-            "cpu_offloading",
-            "optimizer_offload_fraction"});
-  run.not_read = a.not_asked();
+  a.ignore({"fp8_recipe", "train_iters", "lr", "min_lr", "overlap_grad_reduce", "overlap_param_gather",
+            "moe_token_dispatcher_type", "use_precision_aware_optimizer", "cpu_offloading",
+            "use_mcore_models"});
+  run.not_read = a.not_read();
+  run.not_known = a.not_known();
   return run;
 }
 

@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace tool {
@@ -34,19 +35,24 @@ prediction prepare_run(CLI::App const& command, predict_options const& o, fitted
   if (files > 1) throw usage_error("--megatron, --torchtitan and --deepspeed do not go together");
   if (o.run.cluster.empty()) throw usage_error("--cluster is required");
   int const devices = read_machine_cluster(o.run.cluster).device_count();
-  framework_run run;
-  if (!o.megatron.empty()) run = read_megatron(o.megatron);
-  if (!o.torchtitan.empty()) run = read_torchtitan(o.torchtitan, devices);
-  if (!o.deepspeed.empty()) run = read_deepspeed(o.deepspeed, devices);
+  option_words given;
   CLI::App names;
   question_options unused;
   add_question_options(names, unused);
   for (CLI::Option const* option : names.get_options()) {
     std::string const name = option->get_lnames().front();
     if (name == "help") continue;
-    auto const* const given = command.get_option("--" + name);
-    if (given->count() > 0) run.options[name] = given->results().back();
+    auto const* const said = command.get_option("--" + name);
+    if (said->count() > 0) given[name] = said->results().back();
   }
+  std::optional<described_model> named;
+  if (given.count("model") > 0) named = read_described_model(given["model"]);
+  beside_file const beside{given, named ? &*named : nullptr, devices};
+  framework_run run;
+  if (!o.megatron.empty()) run = read_megatron(o.megatron, beside);
+  if (!o.torchtitan.empty()) run = read_torchtitan(o.torchtitan, beside);
+  if (!o.deepspeed.empty()) run = read_deepspeed(o.deepspeed, beside);
+  for (auto const& [name, value] : given) run.options[name] = value;
   for (std::string const needed : {"model", "sequence", "batch"})
     if (run.options.count(needed) == 0 && !(run.model && needed == "model"))
       throw usage_error(
@@ -56,6 +62,10 @@ prediction prepare_run(CLI::App const& command, predict_options const& o, fitted
   question_options const asked = options_from(run.options);
   prediction p = is_named ? prepare(asked, c) : prepare(asked, *run.model, c);
   if (!run.not_read.empty()) p.notes.push_back("not read: " + run.not_read);
+  for (std::string const& note : run.notes) p.notes.push_back(note);
+  p.is_unsure = !run.not_known.empty();
+  if (p.is_unsure)
+    p.notes.push_back("not known, and may change this, so there is no interval: " + run.not_known);
   if (o.best > 0) choose_layout(p, run.options, static_cast<std::size_t>(o.best));
   return p;
 }

@@ -58,6 +58,18 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
       ->default_str("");
   add_choice(command, "--sharding", q.shares, sharding_choices,
              "what data ranks share: ZeRO-1, ZeRO-2, ZeRO-3 or FSDP (default: none)");
+  add_number(
+      command, "--shard-ranks", q.shard_ranks, 1, most_of_a_size,
+      "of the data and context ranks, those that share, next to each other; the others have copies: "
+      "HSDP, MiCS; all if not given")
+      ->default_str("");
+  command.add_flag("--sum-copies-once", q.sums_copies_once,
+                   "copies of shards are summed once a step, as MiCS does it, not after each backward");
+  add_number(
+      command, "--weight-ranks", q.weight_ranks, 1, most_of_a_size,
+      "ranks that have all weights among them in 16 bits beside the shards, for backwards to gather: "
+      "hpZ of ZeRO++")
+      ->default_str("");
   command
       .add_option("--recompute", o.recompute,
                   "what a backward runs again: none, attention, full; parts of layers as Megatron names "
@@ -88,6 +100,9 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
       "auto, as the program does)");
   command.add_flag("--dispatch-fp8", q.dispatches_8_bits,
                    "tokens go to experts in 8 bits, and come back in 16, as in DeepEP");
+  command.add_flag("--delay-weights", q.delays_weights,
+                   "in pairs of passes, exchanges do not wait for gradients of weights: Megatron-Core's "
+                   "--delay-wgrad-compute");
   command
       .add_option("--layout", o.layout,
                   "layers of each virtual stage: as Megatron, Et*3|(tt|)*29,m|L, or 7,8x14,7")
@@ -173,6 +188,7 @@ question_options options_from(option_words const& words) {
 void answer_it(prediction& p) {
   try {
     p.answer = predict_run(p.asked, p.constants.values, p.constants.around);
+    if (p.is_unsure) p.answer.leave_out_intervals();
   } catch (ashlar::predict::unpredictable const& e) {
     throw usage_error(sentence_of(e, p.asked));
   } catch (ashlar::violation const& v) {

@@ -34,7 +34,8 @@ struct prediction {
   std::shared_ptr<ashlar::schedule const> own_order;  // that `asked` looks into
   fitted_constants constants;
   std::vector<std::string>
-      notes;  // what was left out of the question, and what was taken for something else
+      notes;               // what was left out of the question, and what was taken for something else
+  bool is_unsure = false;  // something of the run is not known: there are no intervals
   ashlar::predict::answer answer;
   bool is_chosen = false;         // of many: there is nothing to change first
   std::vector<neighbour> better;  // that fit, the fastest first

@@ -183,6 +183,9 @@ std::string rank_options(question const& q) {
   if (q.expert_tensor > 1) add("--expert-tensor", q.expert_tensor);
   add("--data", q.data);
   if (q.shares != sharding::none) add("--sharding", word_for(sharding_choices, q.shares));
+  if (q.shard_ranks > 0) add("--shard-ranks", q.shard_ranks);
+  if (q.sums_copies_once) all += " --sum-copies-once";
+  if (q.weight_ranks > 0) add("--weight-ranks", q.weight_ranks);
   if (q.pipeline_inside) all += " --pipeline-inside";
   if (q.again != recomputation::none && !recompute_word(q).empty())
     add("--recompute", recompute_word(q));
@@ -207,6 +210,7 @@ std::string options_of(prediction const& p) {
   if (q.splits != ashlar::predict::sequence_split::automatic)
     add("--sequence-parallel", word_for(split_choices, q.splits));
   if (q.dispatches_8_bits) all += " --dispatch-fp8";
+  if (q.delays_weights) all += " --delay-weights";
   if (!p.layout->empty()) add("--layout", fmt::format("'{}'", *p.layout));
   if (!p.freeze.empty()) add("--freeze", p.freeze);
   if (!p.schedule.empty()) add("--schedule", p.schedule);

@@ -1,17 +1,14 @@
 // A job of torchtitan as a run.
-#include "command.hpp"
-#include "files/files.hpp"
-#include "options/number_option.hpp"
 #include "predict/framework_files.hpp"
-#include "predict/text_lines.hpp"
+#include "predict/given_sizes.hpp"
+#include "predict/names.hpp"
+#include "predict/torchtitan_job.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <initializer_list>
-#include <map>
-#include <set>
+#include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -19,33 +16,6 @@
 namespace tool {
 
 namespace {
-
-// Arguments: --training.seq_len 8192, or with =; a list has a word for each entry.
-void read_arguments(std::string_view text, std::map<std::string, std::string>& values) {
-  std::string* last = nullptr;
-  for (std::string_view line : lines_of(text)) {
-    line = trimmed(line);
-    if (line.starts_with('#')) continue;
-    while (!line.empty()) {
-      auto const end = std::min(line.find_first_of(" \t\\"), line.size());
-      std::string word(line.substr(0, end));
-      line.remove_prefix(std::min(end + 1, line.size()));
-      if (word.empty()) continue;
-      constexpr std::string_view subcommand = "activation-checkpoint:";
-      if (word.starts_with(subcommand)) {
-        values["activation_checkpoint.mode"] = word.substr(subcommand.size());
-      } else if (word.starts_with("--")) {
-        auto const equals = std::min(word.find('='), word.size());
-        std::string name = word.substr(2, equals - 2);
-        std::replace(name.begin(), name.end(), '-', '_');
-        last = &values[name];
-        *last = equals < word.size() ? word.substr(equals + 1) : "";
-      } else if (last != nullptr) {
-        *last += (last->empty() ? "" : " ") + word;
-      }
-    }
-  }
-}
 
 // Names of modules, with commas in each stage and blanks between, as layers of each stage.
 std::string layout_of_modules(std::string_view parts, long long& stages) {
@@ -67,91 +37,243 @@ std::string layout_of_modules(std::string_view parts, long long& stages) {
   return layout;
 }
 
-// By the function of the registry; empty: it is none of ours.
-std::string model_of_registry(std::string const& config) {
-  for (auto const& [name, made_by] : torchtitan_models)
-    if (std::string_view(made_by).ends_with(" " + config)) return name;
+// By the function of the registry, or by name and flavor; empty: it is none of ours.
+std::string model_of_job(torchtitan_job const& job) {
+  std::string const name = job.word({"model.name"}, ""), flavor = job.word({"model.flavor"}, ""),
+                    config = job.word({"config"}, "");
+  job.word({"module"}, "");
+  for (auto const& [model, made_by] : torchtitan_models)
+    if (!config.empty() && std::string_view(made_by).ends_with(" " + config)) return model;
+  constexpr std::array flavors{
+      std::pair{"llama3 8B", "llama3-8b"},         std::pair{"llama3 70B", "llama3-70b"},
+      std::pair{"llama3 405B", "llama3.1-405b"},   std::pair{"deepseek_v3 671B", "deepseek-v3"},
+      std::pair{"qwen3 30B-A3B", "qwen3-30b-a3b"}, std::pair{"qwen3 32B", "qwen3-32b"}};
+  for (auto const& [of, model] : flavors)
+    if (name + " " + flavor == of) return model;
   return {};
 }
 
+struct torch_schedule_name {
+  char const* name;  // of PyTorch
+  char const* ours;
+  bool has_chunks;
+};
+
+// get_schedule_class of torch/distributed/pipelining/schedules.py.
+constexpr std::array torch_schedules{
+    torch_schedule_name{"1F1B", "1f1b", false},
+    torch_schedule_name{"GPipe", "gpipe", false},
+    torch_schedule_name{"Interleaved1F1B", "interleaved", true},
+    torch_schedule_name{"LoopedBFS", "breadth-first", true},
+    torch_schedule_name{"InterleavedZeroBubble", "interleaved-zb", true},
+    torch_schedule_name{"ZBVZeroBubble", "zbv", true},
+    torch_schedule_name{"DualPipeV", "dualpipev", true}};
+
+torch_schedule_name schedule_of(torchtitan_job const& job) {
+  if (std::string const csv = job.word({"parallelism.pipeline_parallel_schedule_csv"}, ""); !csv.empty())
+    job.fail("pipeline_parallel_schedule_csv: a schedule of a file is given by --schedule");
+  std::string const name = job.word({"parallelism.pipeline_parallel_schedule"}, "1F1B");
+  std::vector<std::string> names;
+  for (torch_schedule_name const& each : torch_schedules) {
+    names.emplace_back(each.name);
+    if (in_small_letters(each.name) == in_small_letters(name)) return each;
+  }
+  job.fail(fmt::format("pipeline_parallel_schedule: no schedule '{}' is predicted{}; there are: {}",
+                       name.substr(0, 64), did_you_mean(name, names), fmt::join(names, " ")));
+}
+
+// As torchtitan deals layers: embedding and head weigh as many layers as is said, and the first stages
+// get the rest (_generate_llm_fqn_per_model_part of distributed/pipeline_parallel.py, 0.3.0).
+std::string dealt_layers(torchtitan_job const& job, long long layers, long long stages, long long before,
+                         long long behind) {
+  long long const all = layers + before + behind, each = all / stages, more = all % stages;
+  if (each < 1 || before > each || behind > each)
+    job.fail(
+        fmt::format("torchtitan stops: {} stages are too many for {} layers, an embedding of {} and a "
+                    "head of {}",
+                    stages, layers, before, behind));
+  std::string text;
+  for (long long s = 0; s < stages; ++s)
+    text +=
+        fmt::format("{}{}", s == 0 ? "" : ",",
+                    each + (s < more ? 1 : 0) - (s == 0 ? before : 0) - (s == stages - 1 ? behind : 0));
+  return text;
+}
+
+class torchtitan_reader {
+ public:
+  torchtitan_reader(std::string const& path, beside_file const& with)
+      : job_(path), with_(with), beside_(with.given), devices_(with.devices) {}
+
+  framework_run run() {
+    if (std::string const known = model_of_job(job_); !known.empty()) set("model", known);
+    read_ranks();
+    read_batch();
+    if (pipeline_ > 1) read_stages();
+    read_memory();
+    read_precision();
+    run_.not_read = job_.not_read();
+    std::string const more = job_.not_known();
+    run_.not_known += (run_.not_known.empty() || more.empty() ? "" : " ") + more;
+    return std::move(run_);
+  }
+
+ private:
+  void set(char const* option, std::string const& value) { run_.options[option] = value; }
+  void set(char const* option, long long value) { set(option, fmt::format("{}", value)); }
+  long long size(char const* option, torchtitan_job::names any, long long otherwise) {
+    long long const found = beside_.has(option) ? beside_.number(option) : job_.number(any, otherwise);
+    set(option, std::max(1LL, found));
+    return std::max(1LL, found);
+  }
+
+  // Shards over some ranks, copies over the others (ParallelDims of distributed/parallel_dims.py).
+  void read_ranks() {
+    tensor_ =
+        size("tensor", {"parallelism.tensor_parallel_degree", "training.tensor_parallel_degree"}, 1);
+    pipeline_ =
+        size("pipeline",
+             {"parallelism.pipeline_parallel_degree", "experimental.pipeline_parallel_degree"}, 1);
+    context_ = size("context",
+                    {"parallelism.context_parallel_degree", "experimental.context_parallel_degree"}, 1);
+    size("expert", {"parallelism.expert_parallel_degree"}, 1);
+    if (long long const within = job_.number({"parallelism.expert_tensor_parallel_degree"}, 0);
+        within > 0)
+      set("expert-tensor", within);
+    long long const copies = std::max(1LL, job_.number({"parallelism.data_parallel_replicate_degree",
+                                                        "training.data_parallel_replicate_degree"},
+                                                       1)),
+                    below = tensor_ * pipeline_ * context_;
+    long long shards = job_.number(
+        {"parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree"}, -1);
+    bool const leaves_rest = shards < 1;
+    if (leaves_rest) shards = std::max(1LL, devices_ / std::max(1LL, below * copies));
+    data_ = beside_.has("data") ? beside_.number("data") : copies * shards;
+    // What the command line gives may be for other numbers of ranks.
+    bool const is_asked_alike = !beside_.has("data") && !beside_.has("tensor")
+                                && !beside_.has("pipeline") && !beside_.has("context");
+    if (is_asked_alike && copies * shards * below != devices_)
+      job_.fail(fmt::format(
+          "torchtitan stops: data_parallel_replicate_degree {} x data_parallel_shard_degree {} "
+          "x {} tensor, context and pipeline ranks is {}, and --cluster has {} devices",
+          copies, shards, below, copies * shards * below, devices_));
+    if (!is_asked_alike && !beside_.has("data")) data_ = std::max(1LL, devices_ / std::max(1LL, below));
+    if (beside_.has("sharding")) return;
+    bool const never = job_.word({"parallelism.fsdp_reshard_after_forward"}, "default") == "never";
+    bool const is_shared = shards * context_ > 1;
+    set("sharding", !is_shared ? "none" : never && pipeline_ == 1 ? "gradients" : "full");
+    if (is_shared && copies > 1) set("shard-ranks", shards * context_);
+  }
+
+  void read_batch() {
+    if (!beside_.has("sequence")) set("sequence", job_.word({"training.seq_len"}, ""));
+    long long const local = job_.number({"training.local_batch_size", "training.batch_size"}, 8),
+                    said = job_.number({"training.global_batch_size"}, -1),
+                    all = said > 0 ? said : local * data_,
+                    part = job_.number({"parallelism.pipeline_parallel_microbatch_size"}, 1),
+                    micro = pipeline_ > 1 ? part : local;
+    if (local < 1 || micro < 1)
+      job_.fail("local_batch_size and pipeline_parallel_microbatch_size are from 1 on");
+    if (!beside_.has("batch") && all % (local * data_) != 0)
+      job_.fail(fmt::format(
+          "torchtitan stops: global_batch_size {} is no multiple of local_batch_size {} x {} "
+          "data ranks",
+          all, local, data_));
+    if (local % micro != 0)
+      job_.fail(
+          fmt::format("torchtitan stops: local_batch_size {} is no multiple of "
+                      "pipeline_parallel_microbatch_size {}",
+                      local, micro));
+    if (pipeline_ > 1 && !beside_.has("batch") && all != local * data_)
+      job_.fail(
+          fmt::format("its pipeline fills and drains {} times a step, which is not predicted: "
+                      "local_batch_size {} fills it once",
+                      all / (local * data_), all / data_));
+    set("batch", all);
+    set("micro-batch", micro);
+  }
+
+  void read_stages() {
+    torch_schedule_name const order = schedule_of(job_);
+    set("schedule", order.ours);
+    long long stages = pipeline_ * (order.has_chunks ? 2 : 1);
+    if (std::string const parts = job_.word({"parallelism.module_fqns_per_model_part"}, "");
+        !parts.empty() && parts != "None") {
+      set("layout", layout_of_modules(parts, stages));
+    } else if (std::string const points = job_.word({"parallelism.pipeline_parallel_split_points"}, "");
+               !points.empty()) {
+      job_.fail("pipeline_parallel_split_points: give the layers of each stage by --layout");
+    } else {
+      long long const before = job_.number({"parallelism.pipeline_parallel_first_stage_less_layers"}, 1),
+                      behind = job_.number({"parallelism.pipeline_parallel_last_stage_less_layers"}, 1),
+                      each = job_.number({"parallelism.pipeline_parallel_layers_per_stage"}, 0);
+      auto const known = run_.options.find("model");
+      if (with_.model == nullptr && known == run_.options.end()) return;  // which is said to be missing
+      long long const layers = with_.model != nullptr
+                                   ? with_.model->shape.layer_count()
+                                   : read_described_model(known->second).shape.layer_count();
+      if (each > 0) stages = (layers + before + behind + each - 1) / each;
+      if (!beside_.has("layout")) set("layout", dealt_layers(job_, layers, stages, before, behind));
+    }
+    if (stages % pipeline_ != 0 || (stages > pipeline_) != order.has_chunks)
+      job_.fail(fmt::format("torchtitan stops: {} stages on {} pipeline ranks are none of {}", stages,
+                            pipeline_, order.name));
+    if (!beside_.has("chunks")) set("chunks", stages / pipeline_);
+  }
+
+  void read_memory() {
+    bool const is_split = job_.flag({"parallelism.enable_sequence_parallel"}, true)
+                          && !job_.flag({"parallelism.no_enable_sequence_parallel"}, false);
+    if (tensor_ > 1) set("sequence-parallel", is_split ? "on" : "off");
+    if (job_.flag({"training.enable_cpu_offload"}, false))
+      job_.fail("enable_cpu_offload: nothing here says what weights on the host take");
+    std::string const mode = job_.word({"activation_checkpoint.mode"}, "selective"),
+                      option = job_.word({"activation_checkpoint.selective_ac_option"}, "op");
+    if (mode != "none" && mode != "full" && mode != "selective")
+      job_.fail(fmt::format("activation_checkpoint.mode is none, selective or full here, not '{}'",
+                            mode.substr(0, 64)));
+    if (mode == "selective" && option != "op")
+      job_.fail(fmt::format(
+          "selective_ac_option '{}': which single layers are run again, a file of --recompute "
+          "says; op is read",
+          option.substr(0, 64)));
+    // What `selective` runs again is between products, and is not counted.
+    set("recompute", mode == "full" ? "full" : "none");
+    std::string const optimizer = job_.word({"optimizer.name"}, "AdamW");
+    if (in_small_letters(optimizer) != "adam" && in_small_letters(optimizer) != "adamw")
+      job_.fail(fmt::format("optimizer.name: only the state of Adam is counted here, not of '{}'",
+                            optimizer.substr(0, 64)));
+  }
+
+  void read_precision() {
+    std::string const converters =
+        job_.word({"model.converters"}, "") + job_.word({"quantize.linear"}, "");
+    bool const is_low = job_.flag({"float8.enable_float8_linear"}, false)
+                        || converters.find("float8") != std::string::npos;
+    bool const is_mx = converters.find("mx") != std::string::npos;
+    std::string const values = job_.word({"training.mixed_precision_param"}, "bfloat16"),
+                      stored = job_.word({"training.dtype"}, "float32");
+    if (stored != "float32")
+      job_.fail(fmt::format("training.dtype '{}': only weights and states in 32 bits are counted here",
+                            stored.substr(0, 64)));
+    if (values != "bfloat16" && values != "float32")
+      job_.fail(
+          fmt::format("mixed_precision_param is bfloat16 or float32, not '{}'", values.substr(0, 64)));
+    set("precision", is_mx ? "mxfp8" : is_low ? "fp8" : values == "float32" ? "fp32" : "bf16");
+  }
+
+  torchtitan_job job_;
+  beside_file const& with_;
+  given_sizes beside_;
+  int devices_;
+  framework_run run_;
+  long long tensor_ = 1, pipeline_ = 1, context_ = 1, data_ = 1;
+};
+
 }  // namespace
 
-framework_run read_torchtitan(std::string const& path, int devices) {
-  std::string const text = read_text(path);
-  std::map<std::string, std::string> values;
-  std::string section;
-  if (text.find("--training.") != std::string::npos) read_arguments(text, values);
-  for (std::string_view line : values.empty() ? lines_of(text) : std::vector<std::string_view>()) {
-    if (auto const remark = line.find('#'); remark != line.npos) line = line.substr(0, remark);
-    line = trimmed(line);
-    if (line.size() > 2 && line.front() == '[' && line.back() == ']') {
-      section = line.substr(1, line.size() - 2);
-    } else if (auto const equals = line.find('='); equals != line.npos) {
-      values[section + "." + std::string(trimmed(line.substr(0, equals)))] =
-          unquoted(line.substr(equals + 1));
-    }
-  }
-  std::set<std::string, std::less<>> asked;
-  auto const word = [&](std::initializer_list<char const*> names, std::string otherwise) {
-    asked.insert(names.begin(), names.end());
-    for (char const* name : names)
-      if (auto const at = values.find(name); at != values.end()) return at->second;
-    return otherwise;
-  };
-  auto const number = [&](std::initializer_list<char const*> names, long long otherwise) {
-    std::string const found = word(names, "");
-    if (found.empty()) return otherwise;
-    return number_within<long long>(fmt::format("'{}': {}", path, *names.begin()), found, -1,
-                                    largest_framework_size);
-  };
-  if (word({"training.seq_len"}, "").empty())
-    throw usage_error(fmt::format("'{}' lacks seq_len in [training]: it is no job of torchtitan", path));
-  framework_run run;
-  option_words& o = run.options;
-  long long const tensor = number({"parallelism.tensor_parallel_degree"}, 1),
-                  pipeline = number({"parallelism.pipeline_parallel_degree"}, 1),
-                  context = number({"parallelism.context_parallel_degree"}, 1);
-  long long const below = std::max(1LL, tensor) * std::max(1LL, pipeline) * std::max(1LL, context);
-  long long const local = number({"training.local_batch_size", "training.batch_size"}, 8);
-  long long const data = std::max(1LL, devices / below),
-                  all = number({"training.global_batch_size"}, -1);
-  long long const micro = number({"parallelism.pipeline_parallel_microbatch_size"}, 1);
-  o = {{"sequence", word({"training.seq_len"}, "")},
-       {"batch", fmt::format("{}", all > 0 ? all : local * data)},
-       {"micro-batch", fmt::format("{}", pipeline > 1 ? micro : local)},
-       {"tensor", fmt::format("{}", tensor)},
-       {"pipeline", fmt::format("{}", pipeline)},
-       {"context", fmt::format("{}", context)},
-       {"expert", fmt::format("{}", std::max(1LL, number({"parallelism.expert_parallel_degree"}, 1)))}};
-  o["sharding"] = number({"parallelism.data_parallel_shard_degree"}, -1) == 1 ? "none" : "full";
-  if (std::string const parts = word({"parallelism.module_fqns_per_model_part"}, ""); !parts.empty()) {
-    long long stages = 0;
-    o["layout"] = layout_of_modules(parts, stages);
-    if (pipeline > 0 && stages % pipeline == 0) o["chunks"] = fmt::format("{}", stages / pipeline);
-  }
-  bool const is_split = word({"parallelism.enable_sequence_parallel"}, "true") != "false"
-                        && word({"parallelism.no_enable_sequence_parallel"}, "none") == "none";
-  if (tensor > 1) o["sequence-parallel"] = is_split ? "on" : "off";
-  number({"parallelism.data_parallel_replicate_degree"}, 1);
-  word({"parallelism.pipeline_parallel_schedule", "training.disable_cuda_graphs"}, "");
-  o["recompute"] = word({"activation_checkpoint.mode"}, "selective") == "full" ? "full" : "none";
-  bool const is_low = word({"float8.enable_float8_linear"}, "false") == "true"
-                      || word({"model.converters"}, "").find("float8") != std::string::npos;
-  o["precision"] = is_low                                                           ? "fp8"
-                   : word({"model.converters"}, "").find("mx") != std::string::npos ? "mxfp8"
-                                                                                    : "bf16";
-  std::string const name = word({"model.name"}, ""), flavor = word({"model.flavor"}, "");
-  if (name == "llama3" && (flavor == "8B" || flavor == "70B" || flavor == "405B"))
-    o["model"] = flavor == "8B" ? "llama3-8b" : flavor == "70B" ? "llama3-70b" : "llama3.1-405b";
-  if (std::string const known = model_of_registry(word({"config"}, "")); !known.empty())
-    o["model"] = known;
-  // Of the sections that say what is computed; the others are about logs, files and data.
-  for (auto const& [key, value] : values)
-    for (std::string_view const part : {"model.", "training.", "parallelism.", "activation_checkpoint.",
-                                        "float8.", "mx.", "optimizer.", "compile."})
-      if (key.starts_with(part) && asked.count(key) == 0)
-        run.not_read += (run.not_read.empty() ? "" : " ") + key;
-  return run;
+framework_run read_torchtitan(std::string const& path, beside_file const& beside) {
+  return torchtitan_reader(path, beside).run();
 }
 
 }  // namespace tool

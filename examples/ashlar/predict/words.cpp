@@ -37,6 +37,19 @@ std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict
           q.expert, q.expert_tensor, e.limit);
     case requirement::context_divides_the_sequence:
       return fmt::format("--context {} must divide --sequence {}", e.limit, e.number);
+    case requirement::shards_divide_the_ranks:
+      return fmt::format("--shard-ranks {} must divide the {} data and context ranks", e.number,
+                         e.limit);
+    case requirement::shards_have_every_expert:
+      return fmt::format(
+          "--shard-ranks {} x --tensor {} must be a multiple of --expert {} x --expert-tensor {}: ranks "
+          "that share have all experts",
+          q.shard_ranks, q.tensor, q.expert, q.expert_tensor);
+    case requirement::shards_need_sharding:
+      return fmt::format("--shard-ranks {} needs --sharding: nothing is shared", e.number);
+    case requirement::weights_divide_the_shards:
+      if (e.limit == 0) return fmt::format("--weight-ranks {} needs --sharding full", e.number);
+      return fmt::format("--weight-ranks {} must divide the {} ranks that share", e.number, e.limit);
     case requirement::chunks_need_a_pipeline:
       return fmt::format("--chunks {} needs --pipeline of at least 2", e.number);
     case requirement::model_is_whole:

@@ -44,6 +44,12 @@ struct answer {
   run_kind kind = run_kind::dense_16_bits;
   bool on_several_nodes = false;
 
+  // Where more is not known of the run than of those that were measured.
+  void leave_out_intervals() {
+    has_interval = has_peak_interval = false;
+    memory_fit = fits ? fit::should_fit : fit::should_not_fit;
+  }
+
   // Tokens per second of all devices, and the model's operations per second of one device.
   double tokens_per_second(question const& q) const { return 1.0 * q.batch * q.sequence / step.seconds; }
   double flops_per_device(question const& q) const { return operations / step.seconds / q.devices; }

@@ -16,7 +16,7 @@ ASHLAR_INLINE bool is_measured_alike(question const& q) {
   bool const is_as_usual = stack_of(q).writes_scores == stack_of(q).is_classic;
   return is_as_usual && !q.dispatches_8_bits && !stack_of(q).sums_in_shards && !q.is_executed()
          && q.measured.empty() && runs_again_alike && q.again_in.are_all() && !q.model.freezes_any()
-         && !q.leaves.is_any();
+         && !q.leaves.is_any() && q.shard_ranks == 0 && q.weight_ranks == 0;
 }
 
 namespace answer_detail {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/predict/constants.hpp>
+#include <ashlar/predict/held_parameters.hpp>
 #include <ashlar/predict/work.hpp>
 
 namespace ashlar::predict {
@@ -17,6 +18,9 @@ double latency_seconds(double ranks, constants const& c);
 // domain, 3.4 us within one (NCCL, src/graph/tuning.cc, its protocol for large messages). Ranks are
 // `stride` apart.
 double ring_seconds(question const& q, double ranks, double stride);
+
+// Of gradients in 32 bits of a shard, summed over its copies.
+double copies_seconds(question const& q, parameter_counts const& held, constants const& c);
 
 // The bytes of an exchange between tensor ranks. Where these sit in several domains, it goes through one
 // and then over the ports: it is too small to be cut into pieces that overlap.

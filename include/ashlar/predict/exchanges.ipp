@@ -32,6 +32,13 @@ ASHLAR_INLINE double ring_seconds(question const& q, double ranks, double stride
   return leave * outside + (ranks - 1 - leave) * inside;
 }
 
+ASHLAR_INLINE double copies_seconds(question const& q, parameter_counts const& held,
+                                    constants const& c) {
+  double const ranks = shard_ranks(q), copies = copies_of_shards(q);
+  if (!(copies > 1)) return 0;
+  return 8 * held.both() / ranks * (copies - 1) / copies / group_rate(q, copies, q.tensor * ranks, c);
+}
+
 ASHLAR_INLINE double latency_seconds(double ranks, constants const& c) {
   return c.latency * (1 + std::log2(max_of(1.0, ranks)));
 }

@@ -42,18 +42,19 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
   stack const s = stack_of(q);
   held_parameters const& held = needs.held;
   bool const leaves = q.leaves.optimizer;
-  double const value = value_bytes(q), ranks = 1.0 * q.data * q.context * copies;
+  double const value = value_bytes(q), ranks = shard_ranks(q) * copies,
+               expert_ranks = expert_shard_ranks(q) * copies;
   if (!s.is_sharded) {
     bool const splits = q.shares != sharding::none;
     double const moments = value < 4 ? 12 : 8;  // with 32-bit weights where the values have fewer
     part.parameters = parameter_bytes(q, s, value) * held.all.both();
     part.gradients = gradient_bytes(q, s, value) * held.trained.both();
     if (s.sums_in_shards) {
-      double const shards = held.trained.dense / ranks + held.trained.expert / (expert_data(q) * copies);
+      double const shards = held.trained.dense / ranks + held.trained.expert / expert_ranks;
       part.gradients = min_of(part.gradients, gradient_bytes(q, s, value) * (shards + 2 * needs.summed));
     }
-    double const updated = held.trained.dense / (splits ? ranks : 1)
-                           + held.trained.expert / (splits ? expert_data(q) * copies : 1);
+    double const updated =
+        held.trained.dense / (splits ? ranks : 1) + held.trained.expert / (splits ? expert_ranks : 1);
     part.optimizer = leaves ? 0 : moments * updated;
     part.host = leaves ? host_bytes * updated : 0;
     return;
@@ -62,6 +63,7 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
   part.parameters = 4 * held.all.both() / ranks;
   part.gradients = 4 * updated;
   part.optimizer = 8 * updated;
+  if (q.weight_ranks > 0) part.parameters += 2 * held.all.both() / q.weight_ranks;
   if (leaves) {
     part.parameters -= (4 - value) * updated;
     part.optimizer = 0;

@@ -15,11 +15,16 @@ namespace once_detail {
 
 inline double data_seconds(question const& q, parameter_counts const& held, device_seconds const& beside,
                            int copies, constants const& c) {
-  double const ranks = 1.0 * q.data * q.context * copies, groups = expert_data(q) * copies;
+  double const ranks = shard_ranks(q) * copies, groups = expert_shard_ranks(q) * copies,
+               others = copies_of_shards(q);
   double moved = held.dense * (ranks - 1) / ranks / group_rate(q, ranks, q.tensor, c);
   if (held.expert > 0 && groups > 1)
     moved +=
         held.expert * (groups - 1) / groups / group_rate(q, groups, 1.0 * q.expert * q.expert_tensor, c);
+  // Of each shard, the gradients are summed over the copies, both ways.
+  if (others > 1)
+    moved += 2 * (held.dense / ranks + held.expert / groups) * (others - 1) / others
+             / group_rate(q, others, q.tensor * ranks, c);
   stack const s = stack_of(q);
   if (s.is_classic) return 4 * moved;  // a sum in 16 bits moves everything twice
   bool const is_shared = q.shares != sharding::none;
@@ -44,9 +49,11 @@ ASHLAR_INLINE once_a_step once_on(question const& q, parameter_counts const& hel
   double const ranks = 1.0 * q.data * q.context * copies;
   if (!stack_of(q).is_sharded && ranks > 1 && held.both() > 0)
     once.data = latency_seconds(ranks, c) + once_detail::data_seconds(q, held, beside, copies, c);
+  if (stack_of(q).is_sharded && q.sums_copies_once) once.data = copies_seconds(q, held, c);
+  double const sharing = shard_ranks(q) * copies;
   double const updated = q.shares == sharding::none
                              ? held.both()
-                             : held.dense / ranks + held.expert / (expert_data(q) * copies);
+                             : held.dense / sharing + held.expert / (expert_shard_ranks(q) * copies);
   // Adam: the gradient, the 32-bit weight and two moments are read; those three and the weight written.
   constexpr double moved = 30;
   once.optimizer = moved * updated / memory_rate(q.device, c);

@@ -113,7 +113,8 @@ ASHLAR_INLINE pair_costs pairs_of(question const& q, std::vector<stage> const& s
   bool exchanges = false;
   for (stage_passes const& s : passes) exchanges = exchanges || s.forward.expert > 0;
   if (!exchanges || !q.measured.empty()) return {};
-  part_costs parts{.stages = {}, .how = braiding::in_turn};
+  part_costs parts{.stages = {},
+                   .how = q.delays_weights ? braiding::in_turn_delayed : braiding::in_turn};
   for (stage const& s : stages) parts.stages.push_back(parts_in_pairs(q, s, c, one_tick));
   pair_costs const braids = costs_of(parts).overlapped;
   std::vector<tick> all;

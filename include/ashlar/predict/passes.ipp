@@ -96,21 +96,24 @@ ASHLAR_INLINE stage_passes passes_of_head(question const& q, constants const& c)
 
 namespace passes_detail {
 
-// sharding: weights (2 bytes) are gathered beside each pass, gradients (2 bytes) scattered beside the
-// backward. The longer of the two counts, and `contention` of the shorter.
+// sharding: weights (2 bytes) are gathered beside each pass, gradients (4 bytes) scattered beside the
+// backward, and those of a shard summed over its copies. The longer of pass and exchange counts, and
+// `contention` of the shorter.
 inline void share_weights(question const& q, stage_passes& s, held_parameters const& held,
                           constants const& c) {
-  double const ranks = 1.0 * q.data * q.context;
-  auto const seconds = [&](parameter_counts const& counts) {
-    return 2 * counts.both() * (ranks - 1) / ranks / group_rate(q, ranks, q.tensor, c);
+  double const ranks = shard_ranks(q);
+  auto const seconds = [&](parameter_counts const& counts, double among) {
+    return 2 * counts.both() * (among - 1) / among / group_rate(q, among, q.tensor, c);
   };
   auto const exposed = [&](pass_terms const& p, double exchange) {
     double const pass = p.launched();
     return max_of(pass, exchange) + c.contention * min_of(pass, exchange) - pass;
   };
-  double const gathered = q.shares == sharding::full ? seconds(held.backward) : 0;
-  s.forward.sharding = exposed(s.forward, seconds(held.all));
-  s.backward.sharding = exposed(s.backward, gathered + 2 * seconds(held.trained));
+  double const from = q.weight_ranks > 0 ? q.weight_ranks : ranks,
+               gathered = q.shares == sharding::full ? seconds(held.backward, from) : 0;
+  double const summed = q.sums_copies_once ? 0 : copies_seconds(q, held.trained, c);
+  s.forward.sharding = exposed(s.forward, seconds(held.all, ranks));
+  s.backward.sharding = exposed(s.backward, gathered + 2 * seconds(held.trained, ranks) + summed);
 }
 
 // Copies to the host go beside the forward, copies back beside the backward: the layers' that came

@@ -56,6 +56,14 @@ struct question {
   int micro_batch = 1;
   int tensor = 1, pipeline = 1, chunks = 1, context = 1, expert = 1, expert_tensor = 1, data = 1;
   sharding shares = sharding::none;
+  // Of the data and context ranks, so many that are next to each other share, and each other group has a
+  // copy: HSDP of PyTorch, MiCS of DeepSpeed, optimizer instances of Megatron-Core. 0: all share.
+  int shard_ranks = 0;
+  // Copies are summed once a step, as MiCS does it; else after each backward, as PyTorch's HSDP does.
+  bool sums_copies_once = false;
+  // So many ranks have all weights among them in 16 bits, beside the shards, for backwards to gather:
+  // ZeRO++'s hpZ. 0: backwards gather the shards.
+  int weight_ranks = 0;
   recomputation again = recomputation::none;
   chosen_layers again_in;
   offloading leaves;
@@ -64,6 +72,9 @@ struct question {
   attention_kernel attention = attention_kernel::automatic;
   sequence_split splits = sequence_split::automatic;
   bool dispatches_8_bits = false;  // tokens go to experts in 8 bits, and come back in 16
+  // In pairs of passes, exchanges do not wait for gradients of weights: Megatron-Core's
+  // delay_wgrad_compute.
+  bool delays_weights = false;
   // Embedding and loss count as a layer each when layers are divided into stages.
   bool counts_ends = false;
   std::string_view layout;   // Megatron's letters, or layers of each stage with commas; empty: even
@@ -112,8 +123,15 @@ int domain_of(question const& q);
 // as many tensor and context ranks of each as data ranks that have room beside them.
 int stage_ranks_in_domain(question const& q);
 
-// Ranks that hold the same experts.
+// Data and context ranks that share what `shares` says; and the copies that there are of that.
+inline double shard_ranks(question const& q) {
+  return q.shard_ranks > 0 ? q.shard_ranks : 1.0 * q.data * q.context;
+}
+inline double copies_of_shards(question const& q) { return 1.0 * q.data * q.context / shard_ranks(q); }
+
+// Ranks that hold the same experts; and those of them that share.
 double expert_data(question const& q);
+inline double expert_shard_ranks(question const& q) { return expert_data(q) / copies_of_shards(q); }
 
 // Mean number of keys that a query has, with a causal mask.
 double attention_span(question const& q, mixer const& m);

@@ -117,6 +117,17 @@ ASHLAR_INLINE void check(question const& q) {
   bool const sends_parts = q.leaves.parts != offloaded::none && !has(q.leaves.parts, offloaded::all);
   must(!(sends_parts && has(q.again, recomputation::full) && q.again_in.are_all()),
        requirement::what_leaves_is_kept, 0);
+  must(q.shard_ranks >= 0 && q.weight_ranks >= 0, requirement::sizes_are_positive,
+       min_of(q.shard_ranks, q.weight_ranks));
+  must(q.shard_ranks == 0 || q.shares != sharding::none, requirement::shards_need_sharding,
+       q.shard_ranks);
+  long long const sharing = static_cast<long long>(q.data) * q.context,
+                  shards = q.shard_ranks > 0 ? q.shard_ranks : sharing;
+  must(sharing % shards == 0, requirement::shards_divide_the_ranks, shards, sharing);
+  must(shards == sharing || shards * q.tensor % expert_ranks == 0, requirement::shards_have_every_expert,
+       shards * q.tensor, expert_ranks);
+  must(q.weight_ranks == 0 || (q.shares == sharding::full && shards % q.weight_ranks == 0),
+       requirement::weights_divide_the_shards, q.weight_ranks, q.shares == sharding::full ? shards : 0);
   must(q.attention != attention_kernel::flash_3 || q.device.built == generation::hopper,
        requirement::kernel_is_for_the_machine, 0);
 }

@@ -111,8 +111,7 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
     double const layers = 1.0 * trained / q.pipeline;
     r.update = max_of(0.0, c.host_update * layers - step_detail::queued(r));
     if (q.shares == sharding::optimizer)
-      r.data += step_detail::exchanges_of_a_layer * layers
-                * ring_seconds(q, 1.0 * q.data * q.context, q.tensor);
+      r.data += step_detail::exchanges_of_a_layer * layers * ring_seconds(q, shard_ranks(q), q.tensor);
   }
   r.seconds = r.passes + r.bubble + r.stragglers + r.data + r.optimizer + r.update;
   return r;

@@ -17,6 +17,10 @@ enum class requirement : unsigned char {
   experts_divide,                  // number: experts; limit: expert ranks
   expert_ranks_divide_a_stage,     // number: expert x expert tensor; limit: tensor x context x data
   context_divides_the_sequence,    // number: sequence; limit: context
+  shards_divide_the_ranks,         // number: ranks that share; limit: data x context
+  shards_have_every_expert,        // number: ranks that share; limit: those that have all experts
+  shards_need_sharding,            // number: ranks that share, and nothing is shared
+  weights_divide_the_shards,       // number: ranks that have all weights; limit: those that share
   chunks_need_a_pipeline,          // number: chunks
   model_is_whole,                  // a size of the model is no positive, finite number
   machine_is_whole,                // likewise of the machine

@@ -26,6 +26,30 @@ TEST_CASE("memory: parameters of each sharding, by hand") {
   CHECK(only().gathered == 8 * (3 * 1024 * 1024 + 3 * 1024 * 4096.0));
 }
 
+TEST_CASE(
+    "memory: shards over some ranks are as many times larger, and weights may lie there once more") {
+  constants const c = round_constants();
+  question q = asked(dense_model(4), 4);
+  q.shares = sharding::full;
+  auto const only = [&] { return memory_of(q, stages_of(q), c)[0]; };
+  memory_parts const all = only();
+  q.shard_ranks = 8;
+  CHECK(only().parameters == 4 * all.parameters);
+  CHECK(only().gradients == 4 * all.gradients);
+  CHECK(only().optimizer == 4 * all.optimizer);
+  CHECK(only().activations == all.activations);
+  q.shard_ranks = 32;
+  CHECK(only() == all);
+  q.weight_ranks = 8;  // in 16 bits: all.parameters are 4 bytes over 32 ranks
+  CHECK(only().parameters == all.parameters + 2 * (all.parameters * 32 / 4) / 8);
+  q.weight_ranks = 0;
+  q.shares = sharding::optimizer;
+  memory_parts const shared = only();
+  q.shard_ranks = 8;
+  CHECK(only().optimizer == 4 * shared.optimizer);
+  CHECK(only().parameters == shared.parameters);
+}
+
 TEST_CASE("memory: gradients that are shared beside a pipeline are whole where they are summed") {
   constants const c = round_constants();
   question q = asked(dense_model(24));

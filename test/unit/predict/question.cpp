@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <limits>
+#include <utility>
 
 // The names of predict/ are those of other rooms, too: tests are among them.
 namespace ashlar::predict::testing {
@@ -52,6 +53,34 @@ TEST_CASE("question: sizes must go together") {
                    requirement::context_divides_the_sequence));
   CHECK(is_refused(changed([](question& q) { q.tensor = q.pipeline = q.context = q.data = 1 << 30; }),
                    requirement::sizes_are_small_enough));
+}
+
+TEST_CASE("question: ranks that share divide the others, and have all experts") {
+  auto const broken_by = [](architecture model, sharding shares, int ranks, int weights,
+                            int expert = 1) {
+    question q = asked(std::move(model), 2);
+    q.shares = shares;
+    q.shard_ranks = ranks;
+    q.weight_ranks = weights;
+    q.expert = expert;
+    try {
+      check(q);
+    } catch (unpredictable const& e) {
+      return e.broken;
+    }
+    return requirement::something_trains;
+  };
+  constexpr requirement none = requirement::something_trains;
+  CHECK(broken_by(dense_model(2), sharding::full, 8, 4) == none);
+  CHECK(broken_by(dense_model(2), sharding::optimizer, 16, 0) == none);
+  CHECK(broken_by(dense_model(2), sharding::full, 3, 0) == requirement::shards_divide_the_ranks);
+  CHECK(broken_by(dense_model(2), sharding::full, 32, 0) == requirement::shards_divide_the_ranks);
+  CHECK(broken_by(dense_model(2), sharding::none, 8, 0) == requirement::shards_need_sharding);
+  CHECK(broken_by(dense_model(2), sharding::full, 8, 16) == requirement::weights_divide_the_shards);
+  CHECK(broken_by(dense_model(2), sharding::gradients, 0, 8) == requirement::weights_divide_the_shards);
+  CHECK(broken_by(dense_model(2), sharding::full, -1, 0) == requirement::sizes_are_positive);
+  CHECK(broken_by(routed_model(2), sharding::full, 4, 0, 4) == none);
+  CHECK(broken_by(routed_model(2), sharding::full, 4, 0, 8) == requirement::shards_have_every_expert);
 }
 
 TEST_CASE("question: what is no number is refused") {

@@ -145,6 +145,41 @@ TEST_CASE("step: stragglers are of several nodes alone") {
   CHECK(s.stragglers == doctest::Approx(2 * c.straggler * s.passes));
 }
 
+TEST_CASE("step: shards in a node are gathered faster, and their copies are summed each time or once") {
+  constants const c = round_constants();
+  question q = asked(dense_model(4, 4096), 4);
+  q.shares = sharding::full;
+  q.batch = 4 * q.data;
+  auto const sharding_of = [&] { return sum_of_passes(step_of(q, stages_of(q), c)).sharding; };
+  double const all = sharding_of();
+  CHECK(step_of(q, stages_of(q), c).data == 0);
+  q.shard_ranks = 32;
+  CHECK(sharding_of() == all);
+  q.shard_ranks = 8;
+  q.sums_copies_once = true;
+  double const once = sharding_of();
+  parameter_counts const held = held_by_stage(q, stages_of(q)[0]).trained;
+  // 32 bits of an eighth, over four copies and each device's half of its port, both ways.
+  double const sum = 2 * 4 * held.both() / 8 * 3 / 4 / (0.5 * 50e9);
+  CHECK(once < all);
+  CHECK(step_of(q, stages_of(q), c).data == doctest::Approx(sum));
+  q.sums_copies_once = false;
+  CHECK(sharding_of() > once);
+  CHECK(sharding_of() <= once + 4 * sum * (1 + 1e-9));
+  CHECK(step_of(q, stages_of(q), c).data == 0);
+  q.shard_ranks = 0;
+  q.weight_ranks = 8;
+  CHECK(sharding_of() < all);
+  // Of an optimizer's shards, gradients are summed over copies, too, and less of the weights is
+  // gathered.
+  q.weight_ranks = 0;
+  q.shares = sharding::optimizer;
+  q.program = program_kind::tuned;
+  double const optimizer = step_of(q, stages_of(q), c).optimizer;
+  q.shard_ranks = 8;
+  CHECK(step_of(q, stages_of(q), c).optimizer == doctest::Approx(4 * optimizer));
+}
+
 TEST_CASE("step: gradients that are shared beside a pipeline are summed once for each group") {
   constants const c = round_constants();
   question q = asked(dense_model(8), 4);

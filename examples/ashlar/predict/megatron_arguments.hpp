@@ -1,0 +1,20 @@
+// What arguments of Megatron-LM that say no size mean for a prediction.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tool {
+
+// Whether it changes neither the model nor what a step takes: names of files, rates, logs, and what its
+// programs choose among kernels that are alike. Names have underscores.
+bool says_nothing_to_predict(std::string_view name);
+
+// Why a run with it is not predicted: it makes another model, or takes what no formula here has. Empty:
+// it is none of these.
+std::string why_not_predicted(std::string_view name);
+
+// The same of the program that takes the arguments, pretrain_t5.py; empty for those of decoders.
+std::string why_other_program(std::string_view program);
+
+}  // namespace tool

@@ -1,0 +1,220 @@
+// `ashlar predict --torchtitan` and `--deepspeed`: who shares what, which schedule, and what is refused.
+#include "tool/predicting.hpp"
+#include "tool/refusals.hpp"
+#include "tool/run_tool.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+std::string numbered(char const* ending, std::string const& text) {
+  static int count = 0;
+  return scratch_file("job" + std::to_string(++count) + ending, text);
+}
+
+std::string titan_job(std::string const& parallelism, std::string const& more = "") {
+  return "--torchtitan "
+         + numbered(".toml",
+                    "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 4096\n"
+                    "local_batch_size = 8\n"
+                        + more + "\n[parallelism]\n" + parallelism + "\n");
+}
+
+std::string zero_job(std::string const& keys) {
+  return "--model 8B --sequence 4096 --deepspeed " + numbered(".json", "{" + keys + "}");
+}
+
+std::string options_on(std::string const& cluster, std::string const& run) {
+  CAPTURE(run);
+  return predicted_run("--cluster " + cluster + " " + run)["options"].get<std::string>();
+}
+
+}  // namespace
+
+TEST_CASE("predict: HSDP has shards over some ranks and copies over the others") {
+  std::string const on = "--cluster 8x8xH200 ",
+                    run = on + "--model 8B --sequence 4096 --batch 64 --sharding full ";
+  auto const all = predicted_run(run), inner = predicted_run(run + "--shard-ranks 8");
+  auto const sum = [](nlohmann::json const& p) {
+    auto const& m = p["memory"][0];
+    return m["parameters"].get<double>() + m["gradients"].get<double>() + m["optimizer"].get<double>();
+  };
+  CHECK(sum(inner) == doctest::Approx(8 * sum(all)));
+  CHECK(inner["interval"].is_null());
+  CHECK(predicted_run(run + "--shard-ranks 64")["step_seconds"] == all["step_seconds"]);
+  // A file says the same.
+  std::string const shards = "data_parallel_replicate_degree = 8\ndata_parallel_shard_degree = ";
+  for (std::string const& degree : {"8", "-1"}) {
+    auto const read = predicted_run(on + "--batch 64 --micro-batch 1 " + titan_job(shards + degree));
+    CHECK(read["step_seconds"] == inner["step_seconds"]);
+    CHECK(read["peak_bytes"] == inner["peak_bytes"]);
+  }
+  CHECK(
+      contains(options_on("8x8xH200",
+                          titan_job("data_parallel_replicate_degree = 4\ncontext_parallel_degree = 2")),
+               "--context 2 --data 32 --sharding full --shard-ranks 16"));
+  CHECK(
+      !contains(options_on("8x8xH200", titan_job("data_parallel_replicate_degree = 64")), "--sharding"));
+  CHECK(contains(
+      options_on("8x8xH200",
+                 titan_job("data_parallel_shard_degree = 1\ndata_parallel_replicate_degree = 32\n"
+                           "context_parallel_degree = 2")),
+      "--sharding full --shard-ranks 2"));
+  std::string const zero =
+      R"("train_batch_size":512,"train_micro_batch_size_per_gpu":1,"bf16":{"enabled":true},)"
+      R"("zero_optimization":{"stage":3,)";
+  CHECK(contains(options_on("8x8xH200", zero_job(zero + R"("mics_shard_size":8})")),
+                 "--sharding full --shard-ranks 8 --sum-copies-once"));
+  // hpZ: all weights a second time, in 16 bits over 8 ranks.
+  auto const again = predicted_run(on + zero_job(zero + R"("zero_hpz_partition_size":8})")),
+             once = predicted_run(on + zero_job(zero + R"("zero_hpz_partition_size":1})"));
+  CHECK(again["memory"][0]["parameters"].get<double>() - once["memory"][0]["parameters"].get<double>()
+        == doctest::Approx(2 * once["parameters"].get<double>() / 8).epsilon(0.01));
+  CHECK(again["step_seconds"] < once["step_seconds"]);
+  // Over slow links, copies that are summed once a step take less than shards over all.
+  auto const mics = predicted_run(on + zero_job(zero + R"("mics_shard_size":8})")),
+             each = predicted_run(
+                 on + "--model 8B --sequence 4096 --batch 512 --sharding full --shard-ranks 8");
+  CHECK(mics["step_seconds"] < once["step_seconds"]);
+  CHECK(mics["terms"]["data"].get<double>() > 0);
+  CHECK(mics["step_seconds"] < each["step_seconds"]);
+  // Of an optimizer that instances share, too.
+  auto const optimizer =
+                 predicted_run(on + "--model 8B --sequence 4096 --batch 64 --sharding optimizer"),
+             instances = predicted_run(
+                 on + "--model 8B --sequence 4096 --batch 64 --sharding optimizer --shard-ranks 16");
+  CHECK(instances["memory"][0]["optimizer"].get<double>()
+        == doctest::Approx(4 * optimizer["memory"][0]["optimizer"].get<double>()));
+  CHECK(instances["memory"][0]["parameters"] == optimizer["memory"][0]["parameters"]);
+  std::string const go = "predict --cluster 8x8xH200 --model 8B --sequence 4096 --batch 64 ";
+  all_refused(
+      {{go + "--sharding full --shard-ranks 7",
+        "--shard-ranks 7 must divide the 64 data and context ranks"},
+       {go + "--shard-ranks 8", "--shard-ranks 8 needs --sharding"},
+       {go + "--sharding optimizer --weight-ranks 8", "--weight-ranks 8 needs --sharding full"},
+       {go + "--sharding full --weight-ranks 7", "--weight-ranks 7 must divide the 64 ranks"},
+       {"predict " + on + titan_job(shards + "4"), "torchtitan stops: data_parallel_replicate_degree 8"},
+       {"predict " + on
+            + zero_job(R"("train_batch_size":64,"zero_optimization":{"stage":2,"mics_shard_size":8})"),
+        "\"mics_shard_size\" needs"},
+       {"predict " + on
+            + zero_job(
+                R"("train_batch_size":64,"zero_optimization":{"stage":1,"zero_hpz_partition_size":8})"),
+        "\"zero_hpz_partition_size\" needs"}});
+}
+
+TEST_CASE("predict --torchtitan: its schedules and stages") {
+  std::string const pipeline = "pipeline_parallel_degree = 4\npipeline_parallel_schedule = ";
+  for (auto const& [name, part] : std::vector<std::pair<std::string, std::string>>{
+           {"1F1B", "--layout '8,9,8,7' --schedule 1f1b"},
+           {"gpipe", "--schedule gpipe"},
+           {"Interleaved1F1B", "--chunks 2"},
+           {"Interleaved1F1B", "--layout '4,5,4,4,4,4,4,3' --schedule interleaved"},
+           {"LoopedBFS", "--schedule breadth-first"},
+           {"InterleavedZeroBubble", "--schedule interleaved-zb"},
+           {"ZBVZeroBubble", "--schedule zbv"},
+           {"zbvzerobubble", "--schedule zbv"},
+           {"DualPipeV", "--schedule dualpipev"}})
+    CHECK(contains(options_on("8xH200", titan_job(pipeline + "\"" + name + "\"")), part));
+  std::string const listed =
+      pipeline + "\"1F1B\"  # of all\nmodule_fqns_per_model_part = [\n  [\"tok_embeddings\", ";
+  auto const some = [](int from, int to) {
+    std::string all;
+    for (int i = from; i < to; ++i)
+      all += (i > from ? ", " : "") + ("\"layers." + std::to_string(i) + "\"");
+    return all;
+  };
+  CHECK(contains(options_on("8xH200", titan_job(listed + some(0, 6) + "],  # [the first]\n ["
+                                                + some(6, 15) + "],\n [" + some(15, 24) + ",],\n ["
+                                                + some(24, 32) + ", \"norm\", \"output\"],\n]")),
+                 "--layout 'Etttttt|ttttttttt|ttttttttt|ttttttttL'"));
+  CHECK(contains(
+      options_on("8xH200",
+                 titan_job(pipeline + "\"Interleaved1F1B\"\npipeline_parallel_layers_per_stage = 3")),
+      "--chunks 3"));
+  std::string const go = "predict --cluster 8xH200 ";
+  all_refused(
+      {{go + titan_job(pipeline + "\"ZBH1\""), "no schedule 'ZBH1' is predicted"},
+       {go
+            + titan_job(pipeline
+                        + "\"PipelineScheduleMulti\"\npipeline_parallel_schedule_csv = \"x.csv\""),
+        "--schedule"},
+       {go + titan_job(pipeline + "\"1F1B\"\npipeline_parallel_layers_per_stage = 3"),
+        "12 stages on 4 pipeline ranks"},
+       {go + titan_job(pipeline + "\"1F1B\"\npipeline_parallel_microbatch_size = 3"),
+        "no multiple of pipeline_parallel"},
+       {go + titan_job(pipeline + "\"1F1B\"", "global_batch_size = 32"), "fills and drains 2 times"},
+       {go + titan_job(pipeline + "\"1F1B\"", "global_batch_size = 9"),
+        "global_batch_size 9 is no multiple"},
+       {go + titan_job("tensor_parallel_degree = 2\ntensor_parallel_degree = 4"),
+        "says parallelism.tensor_parallel_degree again"},
+       {go + titan_job("", "[activation_checkpoint]\nmode = \"banana\""), "not 'banana'"},
+       {go + titan_job("", "[activation_checkpoint]\nselective_ac_option = \"2\""),
+        "selective_ac_option '2'"},
+       {go + titan_job("", "enable_cpu_offload = true"), "enable_cpu_offload"},
+       {go + titan_job("", "dtype = \"bfloat16\""), "training.dtype 'bfloat16'"},
+       {go + titan_job("", "[optimizer]\nname = \"Muon\""), "not of 'Muon'"}});
+  auto const unsure = predicted_run("--cluster 8xH200 " + titan_job("new_parallel_degree = 4"));
+  CHECK(unsure["interval"].is_null());
+  CHECK(contains(unsure["notes"].dump(), "parallelism.new_parallel_degree"));
+}
+
+TEST_CASE("predict --deepspeed: sizes of a batch, formats, and what the Trainer fills in") {
+  std::string const bf16 = R"("bf16":{"enabled":true},)";
+  auto const has = [&](std::string const& keys, std::string const& part, std::string const& more = "") {
+    CHECK_MESSAGE(contains(options_on("8xH200 " + more, zero_job(keys)), part), keys);
+  };
+  has(bf16 + R"("train_batch_size":64)", "--batch 64 --micro-batch 8");
+  has(bf16 + R"("train_batch_size":64,"gradient_accumulation_steps":4)", "--batch 64 --micro-batch 2");
+  has(bf16 + R"("train_micro_batch_size_per_gpu":2,"gradient_accumulation_steps":4)",
+      "--batch 64 --micro-batch 2");
+  has(bf16 + R"("train_micro_batch_size_per_gpu":2)", "--batch 16 --micro-batch 2");
+  has(bf16 + R"("train_batch_size":16,"tensor_parallel":{"autotp_size":4})",
+      "--micro-batch 8 --tensor 4");
+  std::string const open = R"("train_batch_size":"auto","train_micro_batch_size_per_gpu":"auto",)"
+                           R"("gradient_accumulation_steps":"auto","gradient_clipping":"auto",)"
+                           R"("fp16":{"enabled":"auto"},"bf16":{"enabled":"auto"},"zero_optimization":)"
+                           R"({"stage":3,"reduce_bucket_size":"auto","stage3_max_live_parameters":1e9})";
+  has(open, "--batch 64 --micro-batch 2", "--batch 64 --micro-batch 2 --precision bf16");
+  has(R"("train_batch_size":64,"fp16":{"enabled":"auto"},"bf16":{"enabled":true})", "--micro-batch 8");
+  has(R"("train_batch_size":64,"bfloat16":{"enabled":true})", "--data 8");
+  has(R"("train_batch_size":64,"fp16":{"enabled":true})", "--precision fp16");
+  has(R"("train_batch_size":64,"fp16":{})", "--precision fp32");
+  std::string const go = "predict --cluster 8xH200 ", batch = R"("train_batch_size":64,)";
+  auto const refused = [&](std::string const& keys, std::string const& message) {
+    return refused_line{go + zero_job(keys), message};
+  };
+  all_refused(
+      {refused(open, "\"train_batch_size\" is \"auto\", which the Trainer fills in: give --batch"),
+       {go + "--batch 64 " + zero_job(open), "\"train_micro_batch_size_per_gpu\" is \"auto\""},
+       {go + "--batch 64 --micro-batch 1 " + zero_job(open), "give --precision"},
+       refused(batch + R"("bf16":true)", "\"bf16\" must be an object"),
+       refused(batch + R"("fp16":{"enabled":"yes"})", "\"enabled\" must be true or false"),
+       refused(batch + bf16 + R"("fp16":{"enabled":true})", "enabled at once"),
+       refused(
+           bf16
+               + R"("train_batch_size":64,"train_micro_batch_size_per_gpu":1,"gradient_accumulation_steps":4)",
+           "\"train_batch_size\" 64 is not \"train_micro_batch_size_per_gpu\" 1 x"),
+       refused(bf16 + R"("train_batch_size":63)", "\"train_batch_size\" 63 is not a multiple of"),
+       refused(batch + R"("zero_optimization":{"stage":"3"})", "\"stage\" must be a whole number"),
+       refused(batch + R"("zero_optimization":true)", "\"zero_optimization\" must be an object"),
+       refused(batch + R"("zero_optimization":{"stage":3},"pipeline":{"stages":2})",
+               "pipelines stop at stages 2 and 3"),
+       refused(batch + R"("sequence_parallel_size":8)", "\"sequence_parallel_size\""),
+       refused(batch + R"("optimizer":{"type":"OneBitAdam"})", "only the state of Adam"),
+       refused(
+           batch + R"("zero_optimization":{"stage":3,"offload_optimizer":{"device":"cpu","ratio":0.3}})",
+           "\"ratio\"")});
+  auto const unsure =
+      predicted_run("--cluster 8xH200 "
+                    + zero_job(batch + bf16
+                               + R"("zero_optimization":{"stage":3,)"
+                                 R"("zero_quantized_weights":true},"elasticity":{"enabled":true})"));
+  CHECK(unsure["interval"].is_null());
+  CHECK(contains(unsure["notes"].dump(), "zero_optimization.zero_quantized_weights elasticity"));
+}
