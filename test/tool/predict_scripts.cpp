@@ -68,6 +68,17 @@ TEST_CASE("predict --megatron: a script says what its shell would run") {
   has("if [ -z \"$X\" ]; then PORT=1; fi\nLOAD=$1\nN=`nproc`\n" + run + size
           + "2 --load $LOAD --master-port $PORT",
       "--tensor 2");
+  has("DATA=()\nif [ $MOCK = 1 ]; then\n  DATA+=(--mock-data --num-workers 1)\nelse\n  "
+      "DATA+=(--data-path $X)\nfi\n"
+          + run + size + "2 --no-save-optim \"${DATA[@]}\"",
+      "--tensor 2");
+  has("L=2\nT=2\nfor ((i = 0; i < L; i++)); do\n  if (( i <= T )); then A+=(0); fi\ndone\n" + run + size
+          + "$T",
+      "--tensor 2");
+  // Words without a command that trains: arguments alone count.
+  has("if [ -z $HF ]; then HF=x; fi\nsource $(dirname $0)/other.sh\nMODEL=\"" + script_words + size
+          + "2\"",
+      "--tensor 2");
   auto const with = predicted_run("--tensor 2 " + with_script + script_file(run + size + "$NOT_SET"));
   CHECK(contains(with["options"].get<std::string>(), "--tensor 2"));
   unsetenv("ASHLAR_TEST_RANKS");
@@ -101,6 +112,12 @@ TEST_CASE(
   refused(run + size + "$((2 * NOT_SET_HERE))", "needs ${NOT_SET_HERE}");
   refused(run + size + "$((1 / 0))", "is no sum of whole numbers");
   refused("TP=1\n((TP = 2))\n" + run + size + "$TP", "line 2: $TP is set by `((`");
+  refused("TP=1\n((TP += 1))\n" + run + size + "$TP", "line 2: $TP is set by `((`");
+  refused("if a; then : ${TP:=2}; fi\n" + run + size + "$TP", "${TP:=2} is set behind a condition");
+  refused("A=\"--no-save-optim\"\nif a; then A+=\" " + size + "4\"; fi\n" + run + "$A",
+          "line 2: $A is decided by `if` of line 2");
+  refused("A=\"" + script_words + size + "2\"\nB=\"" + size + "4\"",
+          "says tensor_model_parallel_size twice");
   refused("TP=1\nread TP\n" + run + size + "$TP", "$TP is set by `read`");
   refused(run + size + "2\n" + run + size + "4", "trains in line 1 and in line 2");
   refused(run + "\\\n# a remark\n" + size + "4", "has arguments in line 3 that no command takes");

@@ -146,10 +146,22 @@ std::string megatron_command::not_read() const {
   return list;
 }
 
+// Whether all that a branch may put in the place of a word changes nothing here.
+bool megatron_command::says_nothing(std::string const& word) const {
+  std::vector<std::string> const* const branch = script_->branch_words(word);
+  if (branch == nullptr) return false;
+  std::vector<std::string> const words = parted(*branch);
+  return !words.empty() && is_argument(words.front())
+         && std::all_of(words.begin(), words.end(), [](std::string const& each) {
+              return !is_argument(each)
+                     || says_nothing_to_predict(with_underscores(each.substr(0, each.find('='))));
+            });
+}
+
 // A word that is no value of an argument, and may stand for others.
 void megatron_command::note_open(std::string const& word) {
   std::string const why = script_ ? script_->why_unknown(word) : "";
-  if (why.empty()) return;
+  if (why.empty() || says_nothing(word)) return;
   if (!script_->may_be_nothing(word))
     throw usage_error(
         fmt::format("'{}', {}, so arguments are not known; write them into the file", path_, why));
@@ -235,11 +247,11 @@ void megatron_command::name_as_arguments() {
 
 void megatron_command::read_shell(std::string_view text) {
   script_.emplace(path_, text);
-  read_arguments(training_words());
+  for (std::vector<std::string> const& words : training_words()) read_arguments(words);
 }
 
-// Of the one command that trains, behind its program; of a file without one, all words.
-std::vector<std::string> megatron_command::training_words() const {
+// Of the one command that trains, from its program on; of a file without one, those of each line.
+std::vector<std::vector<std::string>> megatron_command::training_words() const {
   shell_command const* found = nullptr;
   std::vector<std::string> words;
   for (shell_command const& command : script_->commands()) {
@@ -264,22 +276,28 @@ std::vector<std::string> megatron_command::training_words() const {
                       command.line));
     }
   }
-  return found == nullptr ? all_words() : words;
+  if (found == nullptr) return all_words();
+  return {words};
 }
 
-std::vector<std::string> megatron_command::all_words() const {
-  std::vector<std::string> words = parted(script_->assigned());
+std::vector<std::vector<std::string>> megatron_command::all_words() const {
+  std::vector<std::vector<std::string>> all;
+  auto const add = [&](std::vector<std::string> const& words, int line, std::string const& when) {
+    std::vector<std::string> const parts = parted(words);
+    if (std::none_of(parts.begin(), parts.end(), is_argument)) return;  // files, ports
+    if (!when.empty())
+      fail(fmt::format("has arguments in line {}, which are decided by {}: leave those that are meant",
+                       line, when));
+    all.push_back(parts);
+  };
+  for (std::vector<std::string> const& each : script_->assigned()) add(each, 0, "");
   for (shell_command const& command : script_->commands())
-    for (std::string const& word : parted(command.words)) {
-      if (is_argument(word) && !command.when.empty())
-        fail(fmt::format("has arguments in line {}, which are decided by {}: leave those that are meant",
-                         command.line, command.when));
-      words.push_back(word);
-    }
-  return words;
+    add(command.words, command.line, command.when);
+  return all;
 }
 
 void megatron_command::read_arguments(std::vector<std::string> const& words) {
+  std::map<std::string, std::string> const before = all_;
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::string const& word = words[i];
     if (!is_argument(word)) {
@@ -293,12 +311,19 @@ void megatron_command::read_arguments(std::vector<std::string> const& words) {
     std::string& value = all_[name];
     value = equals == std::string::npos ? "" : word.substr(equals + 1);
     if (equals != std::string::npos) continue;
-    bool const has_value = i + 1 < words.size() && !words[i + 1].starts_with("--");
-    if (!has_value) continue;
+    if (i + 1 == words.size() || words[i + 1].starts_with("--")) continue;
+    std::vector<std::string> const* const branch = script_->branch_words(words[i + 1]);
+    if (branch != nullptr && std::any_of(branch->begin(), branch->end(), [](std::string const& each) {
+          return each.find("--") != std::string::npos;
+        }))
+      continue;  // arguments of their own
     value = words[++i];
     for (; takes_many(name) && i + 1 < words.size() && !words[i + 1].starts_with('-'); ++i)
       value += " " + words[i + 1];
   }
+  // The last one of a command counts; of several commands, no one knows which runs.
+  for (auto const& [name, value] : before)
+    if (all_.at(name) != value) twice_.insert(name);
 }
 
 }  // namespace tool

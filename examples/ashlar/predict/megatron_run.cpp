@@ -64,9 +64,8 @@ std::string megatron_recomputation(megatron_command& a) {
                     "--recompute-num-layers 1 keeps each layer's",
                     layers));
   if (how == "full") return method == "block" ? fmt::format("full:{}", layers) : "full";
-  bool const of_experts = a.has("moe_layer_recompute");
-  if (how == "selective" || a.has("recompute_activations"))
-    return listed(modules) + (of_experts ? ",moe" : "");
+  bool const of_experts = a.has("moe_layer_recompute"), is_selective = a.has("recompute_activations");
+  if (how == "selective" || is_selective) return listed(modules) + (of_experts ? ",moe" : "");
   return of_experts ? "moe" : "none";
 }
 
@@ -200,7 +199,8 @@ framework_run read_megatron(std::string const& path, beside_file const& with) {
   if (tensor > 1) o["sequence-parallel"] = is_split ? "on" : "off";
   o["attention"] = megatron_attention(a);
   o["precision"] = megatron_precision(a);
-  a.ignore({"fp8_recipe", "train_iters", "lr", "min_lr", "overlap_grad_reduce", "overlap_param_gather",
+  a.ignore({"use_flash_attn", "use_custom_fsdp", "torch_fsdp2_no_reshard_after_forward", "geglu",
+            "fp8_recipe", "train_iters", "lr", "min_lr", "overlap_grad_reduce", "overlap_param_gather",
             "moe_token_dispatcher_type", "use_precision_aware_optimizer", "cpu_offloading",
             "use_mcore_models"});
   run.not_read = a.not_read();

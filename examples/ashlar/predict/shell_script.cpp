@@ -26,6 +26,18 @@ std::size_t assigned_name(std::string_view word) {
   return rest.starts_with('=') || rest.starts_with("+=") ? end : 0;
 }
 
+// Whether a sum as ((NAME += 2)) changes the name that it has from `begin` to `end`.
+bool is_changed(std::string_view sum, std::size_t begin, std::size_t end) {
+  std::string_view const before = sum.substr(0, begin);
+  if (before.ends_with("++") || before.ends_with("--")) return true;
+  std::string_view rest = sum.substr(end);
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  if (rest.starts_with("++") || rest.starts_with("--")) return true;
+  std::size_t const sign = rest.find_first_not_of("+-*/%&|^<>");
+  bool const compares = rest.starts_with("<=") || rest.starts_with(">=") || rest.starts_with("==");
+  return sign != rest.npos && rest[sign] == '=' && !compares && rest.substr(sign, 2) != "==";
+}
+
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
@@ -105,9 +117,7 @@ void shell_script::assign(shell_token const& token, std::string const& when) {
   bool const appends = token.text[length] == '+';
   std::string_view const raw = std::string_view(token.text).substr(length + (appends ? 2 : 1));
   values made;
-  if (!when.empty()) {
-    made.push_back(mark("$" + name, fmt::format("is decided by {}", when), token.line));
-  } else if (token.is_list) {
+  if (token.is_list) {
     for (std::string const& item : token.items)
       for (std::string& each : expanded(item, token.line)) made.push_back(std::move(each));
   } else {
@@ -115,14 +125,19 @@ void shell_script::assign(shell_token const& token, std::string const& when) {
     for (std::string const& each : expanded(raw, token.line))
       made.back() += (made.back().empty() ? "" : " ") + each;
   }
-  assigned_.insert(assigned_.end(), made.begin(), made.end());
+  if (!when.empty()) {
+    std::string const sign = mark("$" + name, fmt::format("is decided by {}", when), token.line);
+    unknown_.back().words = std::move(made);
+    made = {sign};
+  }
+  assigned_.push_back(made);
   values& value = variables_[name];
   if (!appends)
     value = std::move(made);
   else if (token.is_list || value.empty())
     value.insert(value.end(), made.begin(), made.end());
   else
-    value.front() += made.front();
+    value.front() += (when.empty() ? "" : " ") + made.front();
 }
 
 void shell_script::forget_names(shell_token const& token, std::string_view verb) {
@@ -130,15 +145,16 @@ void shell_script::forget_names(shell_token const& token, std::string_view verb)
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at;
     while (end < text.size() && is_of_name(text[end])) ++end;
-    if (end > at && begins_name(text[at])) {
-      std::string const name(text.substr(at, end - at));
+    std::string const name(text.substr(at, end - at));
+    bool const is_set = verb != "((" || is_changed(text, at, end);
+    if (end > at && begins_name(text[at]) && is_set)
       variables_[name] = {mark("$" + name, fmt::format("is set by `{}`", verb), token.line)};
-    }
     at = std::max(end, at + 1);
   }
 }
 
 void shell_script::run(std::vector<shell_token> const& command, std::string const& when) {
+  is_decided_ = !when.empty();
   std::string_view const verb = command[0].text;
   bool const declares = is_one_of(verb, {"export", "declare", "typeset", "local", "readonly"});
   bool const prints_to = verb == "printf" && command.size() > 2 && command[1].text == "-v";
@@ -164,7 +180,7 @@ void shell_script::run(std::vector<shell_token> const& command, std::string cons
 std::string shell_script::mark(std::string_view text, std::string const& why, int line,
                                bool may_be_nothing) {
   std::string const brief = shown(text.substr(0, 64));
-  unknown_.push_back({brief, fmt::format("{} {}", brief, why), line, may_be_nothing});
+  unknown_.push_back({brief, fmt::format("{} {}", brief, why), line, may_be_nothing, {}});
   return fmt::format("{}{}{}", mark_begin, unknown_.size() - 1, mark_end);
 }
 
@@ -188,6 +204,12 @@ shell_script::unknown const* shell_script::unknown_in(std::string_view word) con
 std::string shell_script::why_unknown(std::string_view word) const {
   unknown const* const found = unknown_in(word);
   return found == nullptr ? std::string() : fmt::format("line {}: {}", found->line, found->why);
+}
+
+std::vector<std::string> const* shell_script::branch_words(std::string_view word) const {
+  unknown const* const found = unknown_in(word);
+  bool const is_whole = word.find(mark_begin) == 0 && word.find(mark_end) + 1 == word.size();
+  return found == nullptr || !is_whole || found->words.empty() ? nullptr : &found->words;
 }
 
 bool shell_script::may_be_nothing(std::string_view word) const {

@@ -26,13 +26,15 @@ class shell_script {
   shell_script(std::string path, std::string_view text);
 
   std::vector<shell_command> const& commands() const { return commands_; }
-  // The words that variables were given, in the order of the lines.
-  std::vector<std::string> const& assigned() const { return assigned_; }
+  // The words that each variable was given, in the order of the lines.
+  std::vector<std::vector<std::string>> const& assigned() const { return assigned_; }
 
   // Why a word is not known: "line 3: $TP is set neither here nor in the environment". Empty: it is.
   std::string why_unknown(std::string_view word) const;
   // Whether it may be nothing at all: a variable that is not set, an argument of the script.
   bool may_be_nothing(std::string_view word) const;
+  // What a condition or a loop may put in the word's place; nullptr: it is no such word.
+  std::vector<std::string> const* branch_words(std::string_view word) const;
   // The word as the script has it.
   std::string shown(std::string_view word) const;
 
@@ -46,7 +48,8 @@ class shell_script {
   struct unknown {
     std::string shown, why;
     int line;
-    bool may_be_nothing;
+    bool may_be_nothing = false;
+    values words = {};  // of a branch
   };
 
   void run(std::vector<shell_token> const& command, std::string const& when);
@@ -60,11 +63,12 @@ class shell_script {
 
   std::string path_;
   std::vector<shell_command> commands_;
-  std::vector<std::string> assigned_;
+  std::vector<values> assigned_;
   std::vector<unknown> unknown_;
   std::map<std::string, values> variables_;
-  std::size_t bytes_ = 0;  // of all values
-  int depth_ = 0;          // of defaults in defaults
+  std::size_t bytes_ = 0;    // of all values
+  int depth_ = 0;            // of defaults in defaults
+  bool is_decided_ = false;  // by a condition: what runs now
 };
 
 }  // namespace tool

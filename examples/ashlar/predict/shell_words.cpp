@@ -128,7 +128,10 @@ void shell_words::value(std::string_view text, std::string const& name, std::str
     if (counts) return add(values, is_quoted_, are_apart);
     if (sign == "?") return unknown(text, "is set neither in the file nor in the environment", true);
     std::vector<std::string> const made = of_.expanded(other, line_);
-    if (sign == "=") of_.variables_[name] = made;
+    if (sign == "=" && of_.is_decided_)
+      of_.variables_[name] = {of_.mark(text, "is set behind a condition", line_)};
+    else if (sign == "=")
+      of_.variables_[name] = made;
     return add(made, is_quoted_, false);
   }
   if (sign == "+") return counts ? add(of_.expanded(other, line_), is_quoted_, false) : void();

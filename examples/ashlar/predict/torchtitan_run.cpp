@@ -70,9 +70,13 @@ constexpr std::array torch_schedules{
     torch_schedule_name{"DualPipeV", "dualpipev", true}};
 
 torch_schedule_name schedule_of(torchtitan_job const& job) {
-  if (std::string const csv = job.word({"parallelism.pipeline_parallel_schedule_csv"}, ""); !csv.empty())
+  if (std::string const csv = job.word(
+          {"parallelism.pipeline_parallel_schedule_csv", "experimental.pipeline_parallel_schedule_csv"},
+          "");
+      !csv.empty())
     job.fail("pipeline_parallel_schedule_csv: a schedule of a file is given by --schedule");
-  std::string const name = job.word({"parallelism.pipeline_parallel_schedule"}, "1F1B");
+  std::string const name = job.word(
+      {"parallelism.pipeline_parallel_schedule", "experimental.pipeline_parallel_schedule"}, "1F1B");
   std::vector<std::string> names;
   for (torch_schedule_name const& each : torch_schedules) {
     names.emplace_back(each.name);
