@@ -191,6 +191,7 @@ TEST_CASE("predict: what is wrong is named, with what is allowed") {
        "chooses 3 of 2 experts"},
       {model(R"({"model_type":7})"), "\"model_type\" must be"},
       {model(R"({"model_type":["llama"]})"), "\"model_type\" must be"},
+      {model(R"({"text_config":{"model_type":"llama"},"model_type":7})"), "\"model_type\" must be"},
       {model(R"({"text_config":{"model_type":7},"model_type":"gemma3"})"), "\"model_type\" must be"},
       {model("{" + llama + R"(,"num_key_value_heads":8})"), "no multiple of its 8 key heads"},
       {model("{" + llama + R"(,"num_key_value_heads":3})"), "no multiple of its 3 key heads"},

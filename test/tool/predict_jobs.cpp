@@ -154,6 +154,7 @@ TEST_CASE("predict --torchtitan: its schedules and stages") {
        {go + titan_job("tensor_parallel_degree = 2\ntensor_parallel_degree = 4"),
         "says parallelism.tensor_parallel_degree again"},
        {go + titan_job("", "[activation_checkpoint]\nmode = \"banana\""), "not 'banana'"},
+       {go + titan_job("", "[[parallelism]]\ntensor_parallel_degree = 2"), "list of tables"},
        {go + titan_job("", "[activation_checkpoint]\nselective_ac_option = \"2\""),
         "selective_ac_option '2'"},
        {go + titan_job("", "enable_cpu_offload = true"), "enable_cpu_offload"},
@@ -162,6 +163,11 @@ TEST_CASE("predict --torchtitan: its schedules and stages") {
   auto const unsure = predicted_run("--cluster 8xH200 " + titan_job("new_parallel_degree = 4"));
   CHECK(unsure["interval"].is_null());
   CHECK(contains(unsure["notes"].dump(), "parallelism.new_parallel_degree"));
+  // A section that is misspelt; another one about logs.
+  auto const misspelt =
+      predicted_run("--cluster 8xH200 " + titan_job("", "[paralelism]\ntensor_parallel_degree = 2"));
+  CHECK(contains(misspelt["notes"].dump(), "paralelism.tensor_parallel_degree"));
+  CHECK(predicted_run("--cluster 8xH200 " + titan_job("", "[metrics]\nlog_freq = 2"))["notes"].empty());
 }
 
 TEST_CASE("predict --deepspeed: sizes of a batch, formats, and what the Trainer fills in") {

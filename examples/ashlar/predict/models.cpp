@@ -137,7 +137,8 @@ std::string type_of(json_reader const& read, nlohmann::json const& decoder, nloh
     return at != object.end() && !at->is_null() ? read.text(*at, "model_type") : std::string();
   };
   std::string type = word(decoder);
-  if (type.empty() && &decoder != &root && !word(root).empty()) type = word(root) + "_text";
+  std::string const whole = word(root);
+  if (type.empty() && &decoder != &root && !whole.empty()) type = whole + "_text";
   constexpr std::array same{
       std::array{"gemma3", "gemma3_text"},       std::array{"llama4", "llama4_text"},
       std::array{"hunyuan", "hunyuan_v1_dense"}, std::array{"kimi_k2", "deepseek_v3"},

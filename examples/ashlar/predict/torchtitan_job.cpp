@@ -62,13 +62,15 @@ bool is_silent_name(std::string_view name) {
                      [&](std::string_view each) { return name.starts_with(each); });
 }
 
-// The others are about logs, files and data.
+// Sections about logs, files and data say nothing of it. What is behind `job.config_file` is not read.
 bool says_what_is_computed(std::string_view name) {
-  constexpr std::array sections{"model.",   "training.",    "parallelism.", "activation_checkpoint.",
-                                "float8.",  "mx.",          "quantize.",    "optimizer.",
-                                "compile.", "experimental."};
-  return std::any_of(sections.begin(), sections.end(),
-                     [&](std::string_view each) { return name.starts_with(each); });
+  constexpr std::array others{"job.",        "profiling.",  "profiler.",          "metrics.",
+                              "checkpoint.", "comm.",       "memory_estimation.", "lr_scheduler.",
+                              "validation.", "validator.",  "fault_tolerance.",   "debug.",
+                              "tokenizer.",  "dataloader.", "dump_folder",        "hf_assets_path"};
+  return name == "job.config_file"
+         || std::none_of(others.begin(), others.end(),
+                         [&](std::string_view each) { return name.starts_with(each); });
 }
 
 // Up to a remark, which begins outside of quotes.
@@ -170,6 +172,8 @@ void torchtitan_job::read_toml(std::string const& text) {
     line = trimmed(without_remark(line));
     if (!name.empty()) {  // goes on with a list
       value += std::string(line) + " ";
+    } else if (line.starts_with("[[")) {
+      fail(fmt::format("line {} begins a list of tables, which a job has none of", number));
     } else if (line.size() > 2 && line.front() == '[' && line.back() == ']') {
       section = trimmed(line.substr(1, line.size() - 2));
       continue;
