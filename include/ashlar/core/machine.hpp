@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/pass_costs.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/ticks.hpp>
 
 #include <cstddef>
@@ -66,17 +67,17 @@ struct link_exception {
 
 // The links between the devices of a pipeline.
 struct interconnect {
-  link_speed inside = {};              // between devices of one node
-  link_speed between = {};             // between devices of different nodes
-  int node_size = 0;                   // devices of a node, by number; 0: all devices are in one node
-  std::vector<link_level> wider = {};  // groups of nodes, then groups of these, and so on
+  link_speed inside = {};   // between devices of one node
+  link_speed between = {};  // between devices of different nodes
+  int node_size = 0;        // devices of a node, by number; below 1: all devices are in one node
+  std::vector<link_level> wider = {};           // groups of nodes, then groups of these, and so on
   std::vector<link_exception> exceptions = {};  // few: each is looked at
 
   // Sizes are asked for, because empty() takes more steps of constant evaluation.
   constexpr link_speed const& link(int from, int to) const {
     if (exceptions.size() + wider.size() != 0)
       if (link_speed const* const other = unusual(from, to); other != nullptr) return *other;
-    return node_size == 0 || from / node_size == to / node_size ? inside : between;
+    return node_size < 1 || from / node_size == to / node_size ? inside : between;
   }
 
   friend constexpr bool operator==(interconnect const&, interconnect const&) = default;
@@ -86,7 +87,8 @@ struct interconnect {
     for (link_exception const& e : exceptions)
       if (e.from == from && e.to == to) return &e.speed;
     for (std::size_t i = wider.size(); i > 0; --i)
-      if (from / wider[i - 1].size != to / wider[i - 1].size) return &wider[i - 1].between;
+      if (wider[i - 1].size > 0 && from / wider[i - 1].size != to / wider[i - 1].size)
+        return &wider[i - 1].between;
     return nullptr;
   }
 };
@@ -100,8 +102,10 @@ constexpr void for_each_link(Links& links, Visit&& visit) {
   for (auto& one : links.exceptions) visit(one.speed);
 }
 
-// Whatever goes from one device to another takes so many ticks longer.
+// Whatever goes from one device to another takes so many ticks longer. Throws
+// violation{rule::no_duration_is_negative} for less than none.
 constexpr void delay_link(interconnect& links, int from, int to, tick by) {
+  if (by < 0) refuse({.broken = rule::no_duration_is_negative, .number = by});
   link_speed late = links.link(from, to);
   late.latency = saturating_sum(late.latency, by);
   for (link_exception& e : links.exceptions)

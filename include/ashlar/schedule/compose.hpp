@@ -103,10 +103,12 @@ constexpr schedule then(schedule const& a, schedule const& b) {
 }
 
 // Only the first `count` micro-batches and all work, at their old times; of an overlapped pair one pass
-// may be left, which is then alone. Throws violation: rule::counts_are_positive unless 1 <= count <= m;
+// may be left, which is then alone. Throws violation: check_form(s); rule::counts_are_positive unless
+// 1 <= count <= m;
 // rule::micro_batches_fill_blocks where it parts what belongs together;
 // rule::every_pass_is_present for a pass that is left out and that work reads, or that reads work.
 constexpr schedule take(schedule s, micro_batches count) {
+  must_have_form(s);
   if (count.value < 1 || count.value > s.micro_batch_count())
     refuse({.broken = rule::counts_are_positive, .number = count.value});
   if (count.value % s.graph.together() != 0)

@@ -1,13 +1,14 @@
 // A schedule on another placement.
 #pragma once
 
-#include <ashlar/core/cost_sizes.hpp>
+#include <ashlar/block/form.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/schedule/tables.hpp>
 #include <ashlar/schedule/turns.hpp>
 
 #include <cstddef>
@@ -19,17 +20,17 @@ namespace ashlar {
 // The same passes on other devices. Each device takes the passes that fall to it in the order of their
 // starts, and the result is squeezed. Micro-batches (those that belong together) take the routes in
 // turn; pairs are undone. What a pass needs ends before it starts or, where that takes no time, comes
-// before it in `s`, so any placement of the stages will do. O(n log n). Throws violation:
-// rule::tables_agree for another number of stages, speeds of another number of devices, or work of other
-// systems, which has devices of its own; and as squeeze does.
+// before it in `s`, so any placement of the stages will do. Costs are those on the new devices. O(n log
+// n). Throws violation: rule::tables_agree for another number of stages, speeds of another number of
+// devices, or work of other systems, which has devices of its own; check_slots(s); and as squeeze does.
 constexpr schedule relocate(schedule s, placement where) {
   if (where.stage_count() != s.stage_count())
     refuse(wrong_size(table::stages_of_placement, where.stage_count(), s.stage_count()));
-  if (diagnosis const d = check_sizes(s.cost, where.stage_count(), where.device_count(),
-                                      s.micro_batch_count(), s.graph.sequence_chunks());
-      !d.ok())
-    refuse(d);
+  must_be(check(s.cost, where.stage_count(), where.device_count(), s.micro_batch_count(),
+                s.graph.sequence_chunks()));
   if (!s.work.view().empty()) refuse({.broken = rule::tables_agree, .number = where.stage_count()});
+  must_be(check_slots(s));
+  if (where.route_count() < 1) refuse({.broken = rule::counts_are_positive});
   int const q = s.graph.together(), routes = where.route_count();
   for (std::size_t k = 0; k < s.route.size(); ++k) s.route[k] = static_cast<int>(k) / q % routes;
   // What a device takes, by start, end, and turn among all that start and end together.
@@ -39,10 +40,14 @@ constexpr schedule relocate(schedule s, placement where) {
     std::size_t turn;
   };
   std::vector<std::vector<moved>> orders(static_cast<std::size_t>(where.device_count()));
+  costs lengths = s.cost;
+  lengths.on.speeds.clear();  // the new devices have them
   std::size_t turn = 0;
   auto const take = [&](std::size_t d, std::size_t index) {
     time_slot const& t = s.order[d][index];
-    tick const end = s.end_of(t, static_cast<int>(d));
+    int const here = static_cast<int>(d);
+    tick const end =
+        t.start + (t.is_pair() ? lengths.of_pair(t.what, t.beside, here) : lengths.of(t.what, here));
     for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
       int const route = nth(s.route, what->micro_batch);
       nth(orders, where.device_of(route, what->stage)).push_back({{*what, t.start}, end, turn++});

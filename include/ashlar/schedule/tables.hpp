@@ -22,10 +22,11 @@ constexpr diagnosis check_tables(schedule const& s) {
   return check(s.cost, stage_count, s.device_count(), m, s.graph.sequence_chunks());
 }
 
-// check_tables, and every pass is one of a stage, micro-batch or job that exists, at a start within the
-// range of ticks, alone or a forward with a backward: what it costs can be looked up. O(passes).
-constexpr diagnosis check_form(schedule const& s) {
-  if (diagnosis const d = check_tables(s); !d.ok()) return d;
+// There are as many stages on devices as in the graph, and every pass is one of a stage, micro-batch or
+// job that exists, at a start within the range of ticks, alone or a forward with a backward. O(passes).
+constexpr diagnosis check_slots(schedule const& s) {
+  if (s.graph.count() != s.stage_count())
+    return wrong_size(table::stages_of_graph, s.graph.count(), s.stage_count());
   for (std::size_t device = 0; device < s.order.size(); ++device)
     for (std::size_t i = 0; i < s.order[device].size(); ++i) {
       time_slot const& t = s.order[device][i];
@@ -39,6 +40,12 @@ constexpr diagnosis check_form(schedule const& s) {
         return {.broken = rule::ticks_fit, .first = at, .number = t.start};
     }
   return {};
+}
+
+// check_tables and check_slots: what each pass costs can be looked up. O(passes).
+constexpr diagnosis check_form(schedule const& s) {
+  if (diagnosis const d = check_tables(s); !d.ok()) return d;
+  return check_slots(s);
 }
 
 // Throws violation{check_form(s)}.

@@ -6,6 +6,7 @@
 #include <ashlar/model/pass_table.hpp>
 #include <ashlar/model/work_view.hpp>
 #include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/tables.hpp>
 
 #include <cstddef>
 
@@ -13,12 +14,12 @@ namespace ashlar {
 
 // In sweep after sweep over the devices, each runs its next pass, or pair, if the inputs are there.
 // Calls run(device, index) for each slot: no pass is run before what it waits for, whatever their times
-// say. Inputs that no pass of the schedule gives count as present. Of a schedule whose passes are known.
-// Says where the orders wait for each other in a cycle
-// (rule::order_has_no_cycle, with the first pass that waits). Linear in the passes, and in sweeps times
-// devices.
+// say. Inputs that no pass of the schedule gives count as present. Says what check_slots(s) says, before
+// any run, and where the orders wait for each other in a cycle (rule::order_has_no_cycle, with the first
+// pass that waits). Linear in the passes, and in sweeps times devices.
 template <class Run>
 constexpr diagnosis take_turns(schedule const& s, Run run) {
+  if (diagnosis const d = check_slots(s); !d.ok()) return d;
   work_view const work = s.work.view();
   pass_table<char> pending(s.stage_count(), s.micro_batch_count(), work, 0);
   std::size_t left = 0;
@@ -38,8 +39,9 @@ constexpr diagnosis take_turns(schedule const& s, Run run) {
         for_each_input(s.graph, *what, [&](result r, int stage, int micro_batch) {
           ready = ready && pending.at(micro_batch, stage, r) == 0;
         });
-        for_each_work_input(work, *what,
-                            [&](pass from, tick) { ready = ready && pending.at(from) == 0; });
+        for_each_work_input(work, *what, [&](pass from, tick) {
+          ready = ready && (!s.knows(from) || pending.at(from) == 0);
+        });
       }
       if (!ready) {
         if (stuck.ok())

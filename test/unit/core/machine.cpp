@@ -1,5 +1,6 @@
 #include <ashlar/core/machine.hpp>
 // First, so that it needs nothing before it.
+#include "violations.hpp"
 
 #include <doctest/doctest.h>
 
@@ -49,6 +50,7 @@ TEST_CASE("a link that is late") {
   interconnect links{.inside = {5, 3}, .between = {5, 3}};
   delay_link(links, 1, 0, 2);
   CHECK((links.link(1, 0) == link_speed{7, 3} && links.link(0, 1) == link_speed{5, 3}));
+  CHECK_BREAKS(no_duration_is_negative, delay_link(links, 1, 0, -1));
   delay_link(links, 1, 0, max_tick);
   CHECK((links.link(1, 0).latency == max_tick && links.exceptions.size() == 1));
 }

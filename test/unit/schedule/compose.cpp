@@ -131,6 +131,9 @@ TEST_CASE("schedules that do not fit each other") {
   CHECK_BREAKS(counts_are_positive, take(s, micro_batches{0}));
   CHECK_BREAKS(counts_are_positive, take(s, micro_batches{-1}));
   CHECK_BREAKS(counts_are_positive, take(s, micro_batches{3}));
+  schedule unknown = s;
+  unknown.order[0][0].what.micro_batch = 1'000'000;
+  CHECK_BREAKS(every_pass_is_known, take(unknown, micro_batches{1}));
 }
 
 TEST_CASE("passes that start together keep the order of what is merged") {

@@ -33,4 +33,29 @@ TEST_CASE("pairs, sequences and what cannot move") {
   CHECK_BREAKS(tables_agree, relocate(slow, placement(devices{1}, {{0, 0}})));
 }
 
+TEST_CASE("speeds are those of the new devices") {
+  schedule s = one_f_one_b(2, 2);
+  s.cost.on.speeds = {50};
+  schedule const alone = relocate(s, placement(devices{1}, {{0, 0}}));
+  CHECK((check(alone).ok() && makespan(alone) == 2 * 2 * 6));
+}
+
+TEST_CASE("what is unknown is refused before it is looked up") {
+  schedule const s = one_f_one_b(2, 2);
+  auto const with = [&](pass what) {
+    schedule other = s;
+    other.order[0][0].what = what;
+    return other;
+  };
+  for (pass const what : {pass{pass_kind::forward, 0, 1'000'000}, pass{pass_kind::forward, -7, 0},
+                          pass{pass_kind::forward, 2, 0}, pass{pass_kind::work, 0, 0}})
+    CHECK_BREAKS(every_pass_is_known, relocate(with(what), linear(devices{2})));
+  schedule other = s;
+  other.graph = chain(stages{3});
+  CHECK_BREAKS(tables_agree, relocate(other, s.where));
+  other = {};
+  other.route = {0};
+  CHECK_BREAKS(counts_are_positive, relocate(other, placement{}));
+}
+
 }  // namespace
