@@ -2,10 +2,13 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/pass_parts.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/ticks.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace ashlar {
@@ -45,6 +48,10 @@ struct device_resources {
 // pass keep their order, so this says all.
 using braid_order = std::vector<char>;
 
+// The most parts of a forward times those of a backward: of one pair, for which a table of 24 bytes each
+// is made, and of all pairs of stages together, which takes about a second.
+inline constexpr std::int64_t most_braid_size = 1 << 20, most_braid_sizes = 1 << 24;
+
 // The shortest alternation, and its time.
 struct shortest_braid {
   tick time = 0;
@@ -55,7 +62,7 @@ struct shortest_braid {
 // that takes time has its resource for itself. O(a b (a + b)) for a and b parts. Akers, A graphical
 // approach to production scheduling problems (1956): a point of the plane is how far both are. Both go
 // on, a diagonal, until they want one resource; then one or the other goes first, which leads to two
-// corners.
+// corners. Throws violation{rule::parameter_is_at_most} for more than most_braid_size.
 constexpr shortest_braid find_shortest_braid(std::vector<pass_part> const& first,
                                              std::vector<pass_part> const& second) {
   struct chain {
@@ -79,6 +86,7 @@ constexpr shortest_braid find_shortest_braid(std::vector<pass_part> const& first
   };
   chain const a(first), b(second);
   std::size_t const rows = a.parts.size(), columns = b.parts.size(), width = columns + 1;
+  must_be(at_most(parameter::braid_size, static_cast<std::int64_t>(rows * columns), most_braid_size));
   // What both run from here, on the diagonal, and where that ends.
   auto const go_on = [&](point from, auto ended) {
     point at = from;

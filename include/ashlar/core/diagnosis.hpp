@@ -35,6 +35,7 @@ enum class parameter : unsigned char {
   work_period,
   work_part_count,
   work_sum_count,
+  braid_size,
   batch_size,
   device_kind_count,
   node_size,

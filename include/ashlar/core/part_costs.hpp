@@ -9,6 +9,7 @@
 #include <ashlar/core/refuse.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace ashlar {
@@ -38,20 +39,35 @@ constexpr diagnosis check(part_costs const& c, int stage_count = 0) {
   return {};
 }
 
+// The steps that braids of all pairs of these stages take at least: of the shortest, a place of a table
+// for each two parts.
+constexpr std::int64_t braid_sizes(part_costs const& c, std::vector<std::size_t> const& which) {
+  std::int64_t forward = 0, backward = 0;
+  for (std::size_t const stage : which) {
+    forward += static_cast<std::int64_t>(c.stages[stage].forward.size());
+    backward += static_cast<std::int64_t>(c.stages[stage].backward.size());
+  }
+  if (c.how == braiding::best) return forward * backward;
+  return static_cast<std::int64_t>(which.size()) * (forward + backward);
+}
+
 // A pass alone takes the sum of its parts, a forward and a backward (fused, input or weight) of any two
-// stages what their braid takes. Throws violation{check(c)}. O(s^2) braids for s stages that differ.
+// stages what their braid takes. Throws violation: check(c), rule::parameter_is_at_most for braids of
+// more than most_braid_size, or most_braid_sizes together. O(s^2) braids for s stages that differ.
 constexpr pass_costs costs_of(part_costs const& c) {
   if (diagnosis const d = check(c); !d.ok()) refuse(d);
   std::vector<stage_cost> each;
   for (stage_parts const& s : c.stages) each.push_back(cost_of(s));
   pass_costs made = static_cast<std::vector<stage_cost>&&>(each);
   std::size_t const count = c.stages.size(), kinds = 3;
-  std::vector<std::size_t> like;  // the first stage of the same parts
+  std::vector<std::size_t> like, first_ones;  // the first stage of the same parts, and each such stage
   for (std::size_t i = 0; i < count; ++i) {
     std::size_t first = 0;
     while (!(c.stages[first] == c.stages[i])) ++first;
     like.push_back(first);
+    if (first == i) first_ones.push_back(i);
   }
+  must_be(at_most(parameter::braid_size, braid_sizes(c, first_ones), most_braid_sizes));
   std::vector<tick> pairs;
   for (std::size_t ahead = 0; ahead < count; ++ahead)
     for (std::size_t back = 0; back < count; ++back)

@@ -195,7 +195,7 @@ constexpr char const* sentence(rule broken) {
     case rule::counts_are_of_the_whole_batch:
       return "a backward that uses counts of the whole batch must start after all forwards of its stage";
     case rule::bound_is_for_a_chain:
-      return "a bound needs a chain of stages";
+      return "bounds and comparisons of models need a chain of stages";
     case rule::every_send_has_its_receive:
       return "every send must have its receive on the peer";
     case rule::every_receive_has_its_send:

@@ -48,6 +48,8 @@ ASHLAR_INLINE char const* name_of(parameter which) {
       return "parts of work";
     case parameter::work_sum_count:
       return "sums of work over devices";
+    case parameter::braid_size:
+      return "parts of forwards times parts of backwards";
     case parameter::batch_size:
       return "sequences of a batch";
     case parameter::device_kind_count:

@@ -92,8 +92,9 @@ std::vector<double> peaks_of(schedule const& s, int parts, int kept_percent);
 
 // A schedule of one's own, put under the model's costs in its order. Throws violation as retime does,
 // rule::tables_agree for costs of another number of chunks than sequences are in, and what is wrong with
-// the model: as check(costs) says it, rule::counts_are_positive, rule::parameter_is_at_most for more
-// than most_stages pieces, rule::sizes_fit for what is kept, unless that is a percentage.
+// the model: rule::bound_is_for_a_chain for stages that are not consecutive pieces of it, such as the
+// shards of a layer; as check(costs) says it, rule::counts_are_positive, rule::parameter_is_at_most for
+// more than most_stages pieces, rule::sizes_fit for what is kept, unless that is a percentage.
 comparison compare(schedule const& s, divided_model const& model);
 
 // An entry made for the model, whatever the costs of `s` are. Throws violation as entry::make does, and

@@ -17,6 +17,7 @@
 #include <ashlar/study/schedule_slack.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <numeric>
 #include <utility>
 
@@ -61,7 +62,8 @@ ASHLAR_INLINE diagnosis check_sequence_chunk_count(costs const& cost, int parts,
 }
 
 // Of stages with so many slivers of the pieces, of which each is cut into `slivers`. Slivers of one
-// piece stay together: their parts take longer, they do not come more often.
+// piece stay together: their parts take longer, they do not come more often. Throws
+// violation{rule::parameter_is_at_most} for stages of more parts than are braided.
 ASHLAR_INLINE part_costs parts_of_stages(part_costs const& pieces, int stage_count, int slivers,
                                          int in_stage) {
   part_costs made{.how = pieces.how};
@@ -77,6 +79,10 @@ ASHLAR_INLINE part_costs parts_of_stages(part_costs const& pieces, int stage_cou
           (own.*list).push_back(part);
         }
       i = next;
+      must_be(at_most(parameter::braid_size,
+                      static_cast<std::int64_t>(max_of<std::size_t>(own.forward.size(), 1)
+                                                * max_of<std::size_t>(own.backward.size(), 1)),
+                      most_braid_sizes));
     }
   }
   return made;
@@ -96,6 +102,7 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_
                                 max_of(1, cost.passes.micro_batches()), cost.passes.sequence_chunks());
       !d.ok())
     refuse(d);
+  if (!model.parts.stages.empty()) must_be(check(model.parts));
   if (model.piece_count < 1) refuse({.broken = rule::counts_are_positive, .number = model.piece_count});
   must_be(at_most(parameter::stage_count, model.piece_count, most_stages));
   if (model.kept_percent < 0 || model.kept_percent > 100)
@@ -155,6 +162,10 @@ ASHLAR_INLINE std::vector<double> peaks_of(schedule const& s, int parts, int kep
   return peaks;
 }
 
+inline void must_be_a_chain(schedule const& s) {
+  if (!is_chain(s.graph)) refuse({.broken = rule::bound_is_for_a_chain});
+}
+
 // `s` has the costs given.
 ASHLAR_INLINE comparison compare_made(schedule const& s, stage_costs const& given, int parts,
                                       int kept_percent) {
@@ -192,6 +203,7 @@ namespace ashlar {
 
 ASHLAR_INLINE comparison compare(schedule const& s, divided_model const& model) {
   must_have_form(s);
+  study_detail::must_be_a_chain(s);
   int const parts = s.graph.sequence_chunks();
   auto const given =
       study_detail::costs_of_stages(model, s.stage_count(), parts, parts, s.device_count());
@@ -203,6 +215,7 @@ ASHLAR_INLINE comparison compare(catalog::entry const& e, catalog::shape s, divi
   int stage_count = 0, parts = 1, sequence_chunks = 1;
   {
     schedule const alike = e.make(s);
+    study_detail::must_be_a_chain(alike);
     stage_count = alike.stage_count();
     parts = alike.micro_batch_count() / s.m.value;
     sequence_chunks = alike.graph.sequence_chunks();

@@ -105,6 +105,25 @@ TEST_CASE("whether passes are the sums of parts") {
   }
 }
 
+TEST_CASE("braids of too many parts are refused, not tried") {
+  part_costs c;
+  stage_parts one;
+  for (int i = 0; i < 1025; ++i) one.forward.push_back({.duration = 1});
+  one.backward = one.forward;
+  c.stages.push_back(one);
+  CHECK_BREAKS(parameter_is_at_most, costs_of(c));  // of one pair
+  c = {};
+  for (int stage = 0; stage < 9; ++stage) {
+    one = {};
+    for (int i = 0; i < 500; ++i) one.forward.push_back({.duration = stage + 1});
+    one.backward = one.forward;
+    c.stages.push_back(one);
+  }
+  CHECK_BREAKS(parameter_is_at_most, costs_of(c));  // of all
+  c.how = braiding::in_turn;
+  CHECK(costs_of(c).overlapped.of(0, pass_kind::backward, 0) > 0);
+}
+
 // Named steps: g++ 12 does not evaluate a list in a list.
 constexpr tick pair_of_small_experts() {
   part_costs c;

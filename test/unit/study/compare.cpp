@@ -3,6 +3,7 @@
 #include "shapes.hpp"
 #include "violations.hpp"
 #include <ashlar/bounds/closed_forms.hpp>
+#include <ashlar/catalog/searched_entries.hpp>
 
 #include <string>
 
@@ -183,6 +184,26 @@ TEST_CASE("bounds of what is compared") {
   comparison const both = compared("chimera", 4, 8);
   CHECK(comparison_bound(both)->makespan >= 24);
   CHECK(comparison_bound(both)->makespan <= both.makespan);
+}
+
+TEST_CASE("what is no chain of pieces is not compared") {
+  for (char const* name : {"vocab-1", "vocab-2", "interlaced"}) {
+    catalog::shape const shape{devices{4}, micro_batches{8}};
+    catalog::entry const& e = *catalog::find_any(name);
+    CHECK_BREAKS(bound_is_for_a_chain, compare(e, shape));
+    schedule const own = e.make(shape);
+    CHECK_BREAKS(bound_is_for_a_chain, compare(own, {}));
+  }
+}
+
+TEST_CASE("parts of joined pieces are counted before they are made, and checked") {
+  divided_model model{.cost = stage_cost{2, 1, 1}, .piece_count = 65'536};
+  model.parts.stages.push_back({{{.duration = 1}, {.duration = 1}}, {{.duration = 2}}});
+  catalog::shape const shape{devices{2}, micro_batches{2}};
+  CHECK_BREAKS(parameter_is_at_most, compare(*catalog::find("1f1b"), shape, model));
+  model.piece_count = 2;
+  model.parts.stages[0].forward[0].duration = -max_tick;
+  CHECK_BREAKS(no_duration_is_negative, compare(*catalog::find("1f1b"), shape, model));
 }
 
 TEST_CASE("transfers that take time are exposed") {
