@@ -100,9 +100,12 @@ class graph_partitioner {
   // All branches of a parallel part, each in stages of its own or some of them whole in one stage.
   fronts stages_of_branches(int parallel, demand const& asks, int most);
 
-  // Several branches in one stage: those of a set, or from the first to the last.
-  fronts together(int parallel, std::size_t set, std::size_t first, std::size_t last, demand const& asks,
-                  int most);
+  // The longest runs of branches from one on, in a stage.
+  void add_runs_of_branches(std::vector<fronts>& of, int parallel, std::size_t first, demand const& asks,
+                            int most);
+
+  // A set of branches in one stage.
+  fronts together(int parallel, std::size_t set, demand const& asks, int most);
 
   // Both side by side: what they ask for is the larger.
   void extend(fronts const& some, fronts const& more, fronts& into, int most);

@@ -163,35 +163,63 @@ ASHLAR_INLINE graph_partitioner::fronts graph_partitioner::stages_of_branches(in
     std::size_t first = 0;
     while (any ? (set >> first & 1) != 0 : first < set) ++first;
     extend(of[set], alone[first], of[any ? set | std::size_t{1} << first : set + 1], most);
-    std::size_t const groups = any ? std::size_t{1} << count : count;
-    for (std::size_t g = 0; g < groups; ++g) {
-      if (any && ((g & set) != 0 || (g >> first & 1) == 0 || (g & (g - 1)) == 0)) continue;
-      if (!any && g <= first) continue;  // branches first .. g
-      extend(of[set], together(parallel, any ? g : 0, first, any ? first : g, asks, most),
-             of[any ? set | g : g + 1], most);
+    if (!any) {
+      add_runs_of_branches(of, parallel, first, asks, most);
+      continue;
+    }
+    for (std::size_t g = 0; g < ends; ++g) {
+      if ((g & set) != 0 || (g >> first & 1) == 0 || (g & (g - 1)) == 0) continue;
+      extend(of[set], together(parallel, g, asks, most), of[set | g], most);
     }
   }
   return of[ends - 1];
 }
 
+ASHLAR_INLINE void graph_partitioner::add_runs_of_branches(std::vector<fronts>& of, int parallel,
+                                                           std::size_t first, demand const& asks,
+                                                           int most) {
+  std::vector<int> const& branches = tree_.of(parallel).parts;
+  std::vector<operator_cost> until(1);  // sums of the branches from the first one
+  for (std::size_t i = first; i < branches.size(); ++i) {
+    until.push_back(until.back());
+    until.back().add(sums_.of(branches[i]));
+  }
+  for (std::size_t x = 0; x < sizes_.size(); ++x)
+    for (int d = 1; d <= min_of(most, sizes_[x]); ++d) {
+      stage_choice const how{sizes_[x], d};
+      std::size_t low = 0, high = until.size() - 1;  // branches of the longest run that fits
+      while (low < high) {
+        std::size_t const middle = (low + high + 1) / 2;
+        if (fits(until[middle], how, asks[x]))
+          low = middle;
+        else
+          high = middle - 1;
+      }
+      if (low < 2) continue;  // one alone is a stage of its own
+      fronts run(static_cast<std::size_t>(most) + 1);
+      insert(nth(run, d), 0, asked_by(asks[x], sizes_[x]),
+             {.part = parallel,
+              .first = static_cast<int>(first),
+              .last = static_cast<int>(first + low),
+              .how = how});
+      extend(of[first], run, of[first + low], most);
+      if (first + low == branches.size()) break;  // more devices are no better
+    }
+}
+
 ASHLAR_INLINE graph_partitioner::fronts graph_partitioner::together(int parallel, std::size_t set,
-                                                                    std::size_t first, std::size_t last,
                                                                     demand const& asks, int most) {
   std::vector<int> const& branches = tree_.of(parallel).parts;
   operator_cost sum;
   for (std::size_t i = 0; i < branches.size(); ++i)
-    if (set != 0 ? (set >> i & 1) != 0 : i >= first && i <= last) sum.add(sums_.of(branches[i]));
+    if ((set >> i & 1) != 0) sum.add(sums_.of(branches[i]));
   fronts all(static_cast<std::size_t>(most) + 1);
   for (std::size_t x = 0; x < sizes_.size(); ++x)
     for (int d = 1; d <= min_of(most, sizes_[x]); ++d) {
       stage_choice const how{sizes_[x], d};
       if (!fits(sum, how, asks[x])) continue;
       insert(nth(all, d), 0, asked_by(asks[x], sizes_[x]),
-             {.part = parallel,
-              .first = static_cast<int>(first),
-              .last = static_cast<int>(last) + 1,
-              .branches = static_cast<unsigned>(set),
-              .how = how});
+             {.part = parallel, .branches = static_cast<unsigned>(set), .how = how});
       break;
     }
   return all;

@@ -43,6 +43,34 @@ inline void must_have_tokens(std::vector<int> const& lengths) {
               .number = lengths[i]});
 }
 
+// The first of so many places that is at most a number, where numbers change: a tree of minima.
+class first_at_most {
+ public:
+  explicit first_at_most(std::size_t count) {
+    while (leaves_ < count) leaves_ *= 2;
+    least_.assign(2 * leaves_, max_tick);
+    for (std::size_t i = 0; i < count; ++i) set(i, 0);
+  }
+
+  void set(std::size_t at, std::int64_t number) {
+    std::size_t i = at + leaves_;
+    least_[i] = number;
+    for (i /= 2; i > 0; i /= 2) least_[i] = min_of(least_[2 * i], least_[2 * i + 1]);
+  }
+
+  // Beyond the last if there is none.
+  std::size_t find(std::int64_t most) const {
+    if (least_[1] > most) return leaves_;
+    std::size_t i = 1;
+    while (i < leaves_) i = 2 * i + (least_[2 * i] > most ? 1 : 0);
+    return i - leaves_;
+  }
+
+ private:
+  std::size_t leaves_ = 1;
+  std::vector<std::int64_t> least_;
+};
+
 class sample_deal {
  public:
   sample_deal(std::vector<int> const& tokens, sequence_cost const& cost, int m, std::int64_t most)
@@ -58,7 +86,7 @@ class sample_deal {
 
   dealt_samples run() {
     if (!deal_longest_first()) deal_by_tokens();
-    while (shorten()) {
+    while (considered_ < most_considered && shorten()) {
     }
     dealt_samples made;
     made.longest = time_[longest_one()];
@@ -70,6 +98,7 @@ class sample_deal {
 
  private:
   static constexpr std::size_t nothing = ~std::size_t{0};
+  static constexpr std::int64_t most_considered = 20'000'000;  // moves: some seconds
 
   // The samples of a micro-batch stay in the order of their lengths, the longest first.
   void add(int sample, std::size_t to) {
@@ -89,15 +118,31 @@ class sample_deal {
     return held_[micro_batch] + more <= most_;
   }
 
-  // As long as micro-batches are empty, the next samples go there: none stays empty.
+  // As long as micro-batches are empty, the next samples go there: none stays empty. Samples come by
+  // their tokens, the longest first, so a micro-batch that has room for one has room for the next, too,
+  // until it gets more.
   bool deal_longest_first() {
+    auto const is_later = [this](std::size_t a, std::size_t b) {
+      return time_[a] != time_[b] ? time_[a] > time_[b] : a > b;
+    };
+    auto const is_fuller = [this](std::size_t a, std::size_t b) { return held_[a] > held_[b]; };
+    std::vector<std::size_t> with_room, full;  // heaps: the shortest, and the emptiest, on top
+    for (std::size_t k = 0; k < dealt_.size(); ++k) with_room.push_back(k);
     for (int const sample : by_weight_) {
-      std::size_t best = dealt_.size();
-      for (std::size_t k = 0; k < dealt_.size(); ++k)
-        if (has_room(k, nth(tokens_, sample)) && (best == dealt_.size() || time_[k] < time_[best]))
-          best = k;
-      if (best == dealt_.size()) return false;
+      std::int64_t const more = nth(tokens_, sample);
+      while (!full.empty() && has_room(full.front(), more)) {
+        std::pop_heap(full.begin(), full.end(), is_fuller);
+        with_room.push_back(full.back());
+        full.pop_back();
+        std::push_heap(with_room.begin(), with_room.end(), is_later);
+      }
+      if (with_room.empty()) return false;
+      std::pop_heap(with_room.begin(), with_room.end(), is_later);
+      std::size_t const best = with_room.back();
+      with_room.pop_back();
       add(sample, best);
+      full.push_back(best);
+      std::push_heap(full.begin(), full.end(), is_fuller);
     }
     return true;
   }
@@ -109,12 +154,13 @@ class sample_deal {
       time_[k] = 0;
       held_[k] = 0;
     }
+    first_at_most held(dealt_.size());
     for (int const sample : by_weight_) {
-      std::size_t k = 0;
-      while (k < dealt_.size() && !has_room(k, nth(tokens_, sample))) ++k;
-      if (k == dealt_.size())
+      std::size_t const k = held.find(most_ - nth(tokens_, sample));
+      if (k >= dealt_.size())
         refuse({.broken = rule::memory_is_within_budget, .first = {.index = sample}, .number = most_});
       add(sample, k);
+      held.set(k, held_[k]);
     }
     for (std::size_t k = 0, from = 0; k < dealt_.size(); ++k) {
       if (!dealt_[k].empty()) continue;
@@ -161,6 +207,7 @@ class sample_deal {
         theirs = j;
       };
       double const half = (time_[longest] - time_[k]) / 2;
+      considered_ += static_cast<std::int64_t>(dealt_[longest].size());
       for (std::size_t i = 0; i < dealt_[longest].size(); ++i) {
         int const a = dealt_[longest][i];
         if (dealt_[longest].size() > 1) consider(i, nothing);
@@ -203,6 +250,7 @@ class sample_deal {
   std::vector<std::vector<int>> dealt_;  // by micro-batch
   std::vector<double> time_;             // by micro-batch
   std::vector<std::int64_t> held_;       // by micro-batch, tokens
+  std::int64_t considered_ = 0;          // moves and exchanges of a sample
 };
 
 }  // namespace ashlar::plan_detail

@@ -253,6 +253,18 @@ TEST_CASE("more branches than are tried in all sets") {
   CHECK(plan.time == 4 * 4 * 6);  // four branches a stage, and the last one
 }
 
+// 300^3 sums took minutes.
+TEST_CASE("hundreds of operators beside each other") {
+  operator_model model{.graph = stage_graph(stages{300}, {}), .cost = {}};
+  for (int i = 0; i < 300; ++i) model.cost.push_back({.forward = 10 + i % 7, .backward_input = 10});
+  graph_plan const best =
+      best_graph_plan(model, {.device_count = 4}, {.samples = 4, .largest_micro_batch = 4});
+  tick sum = 0;
+  for (operator_cost const& c : model.cost) sum += 4 * (c.forward + c.backward_input);
+  CHECK(best.time >= sum / 4);
+  CHECK(best.time <= sum / 4 + 4 * 26);
+}
+
 TEST_CASE("what cannot be planned is refused") {
   operator_model m{chain(stages{2}), {{.forward = 1}, {.forward = 1}}};
   CHECK_BREAKS(counts_are_positive, best_graph_plan(m, {.device_count = 0}, {}));

@@ -106,6 +106,23 @@ TEST_CASE("deal: micro-batches of equal time, not of equal tokens") {
   CHECK(d.longest == d.least);
 }
 
+TEST_CASE("deal: as many micro-batches as there may be, with and without a limit") {
+  std::vector<int> tokens;
+  for (int i = 0; i < 150'000; ++i) tokens.push_back(1 + i % 7);
+  sequence_cost const flat{.tokens = 1, .whole = {1, 1, 1}};
+  for (std::int64_t const most : {max_tick, std::int64_t{8}, std::int64_t{7}}) {
+    dealt_samples const d = deal_samples(tokens, flat, micro_batches{100'000}, most);
+    CHECK(d.micro_batches.size() == 100'000);
+    std::size_t dealt = 0;
+    for (std::vector<int> const& own : d.micro_batches) {
+      dealt += own.size();
+      CHECK_FALSE(own.empty());
+    }
+    CHECK(dealt == tokens.size());
+    CHECK(d.longest <= 3 * 8);
+  }
+}
+
 // Longest first has 5 and 4 beside 5 and 3, and no room for another 3.
 TEST_CASE("deal: a limit without slack, and what cannot be") {
   sequence_cost const flat{.tokens = 1, .whole = {1, 1, 1}};
