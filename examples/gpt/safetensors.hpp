@@ -65,6 +65,8 @@ inline std::vector<std::size_t> stored_sizes(nlohmann::json const& list) {
 // file without gap and overlap.
 inline stored_tensors read_safetensors_header(std::string const& text, std::size_t data_size) {
   stored_tensors all;
+  // The parser would take a byte of zero for the end.
+  if (text.find('\0') != std::string::npos) throw std::runtime_error("its header is damaged");
   try {
     auto const header = nlohmann::json::parse(text);
     for (auto const& [name, value] : header.items()) {

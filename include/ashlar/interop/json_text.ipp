@@ -142,6 +142,9 @@ ASHLAR_INLINE std::string place_in(std::string const& path, std::string const& p
 }
 
 ASHLAR_INLINE json parse_strictly(std::string const& text, std::string const& path) {
+  // The parser would take it for the end of the text.
+  if (auto const zero = text.find('\0'); zero != std::string::npos)
+    throw input_error(place_in(path, place_of_offset(text, zero)) + ": a byte of zero is no JSON");
   char const* at = text.data();
   auto const before = [&](std::size_t count) {  // what was read last
     auto const end = static_cast<std::size_t>(at - text.data());
