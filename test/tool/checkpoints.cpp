@@ -164,6 +164,33 @@ TEST_CASE("a checkpoint that is damaged or not this training's is refused, with 
   refused(two_devices + " --seed 2", "--seed is 2 here, and 1 in");
 }
 
+TEST_CASE("a checkpoint is called after the step of its manifest, and has one") {
+  std::string const good = trained("named", two_devices), folder = fresh_folder("misnamed");
+  auto const with = [&](std::string const& name, int step) {
+    fs::copy(checkpoint_path(good, step), folder + "/" + name, fs::copy_options::recursive);
+  };
+  auto const refused = [&](std::string const& words) {
+    tool_result const r = run_tool(two_devices + " --steps 8 --resume " + folder + corpus());
+    CHECK(r.code == 2);
+    INFO(r.err);
+    CHECK(contains(r.err, words));
+  };
+  fs::create_directories(folder);
+  with("step-00000004.checkpoint", 4);
+  for (std::string const other : {"step-00000009.checkpoint", "step-99999999999999999999.checkpoint",
+                                  "step-00000005-copy.checkpoint"}) {
+    with(other, 4);
+    refused("/" + other + "' has another name than its manifest says: it is step-00000004.checkpoint");
+    fs::remove_all(folder + "/" + other);
+  }
+  fs::create_directories(folder + "/step-00000005.checkpoint");
+  refused("/step-00000005.checkpoint' has no manifest.json: it is no complete checkpoint");
+  fs::remove_all(folder + "/step-00000005.checkpoint");
+  std::string const manifest = folder + "/step-00000004.checkpoint/manifest.json";
+  std::ofstream(manifest, std::ios::app | std::ios::binary) << std::string(3, '\0');
+  refused("'" + manifest + "' is damaged");
+}
+
 // A manifest that somebody wrote, with the checksum that belongs to it.
 TEST_CASE("a manifest names files of its folder alone, and counts within their ranges") {
   std::string const good = trained("signed", two_devices), folder = fresh_folder("forged");

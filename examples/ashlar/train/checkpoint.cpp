@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char const* manifest_name = "manifest.json";
+constexpr char const* checkpoint_beginning = "step-";
 constexpr char const* checkpoint_ending = ".checkpoint";  // gpt::read_corpus passes over such folders
 constexpr char const* partial_ending = ".checkpoint.partial";  // and such
 constexpr int kept_checkpoints = 2;
@@ -40,17 +41,36 @@ std::string in(std::string const& folder, std::string const& file) {
   return (fs::path(folder) / file).string();
 }
 
-// Complete checkpoints, by step.
+std::string name_of_step(int step) {
+  return fmt::format("{}{:08}{}", checkpoint_beginning, step, checkpoint_ending);
+}
+
+// Whether it is called as the checkpoint of some step.
+bool names_step(std::string const& name) {
+  return name.starts_with(checkpoint_beginning) && name.ends_with(checkpoint_ending);
+}
+
+// Folders that are called checkpoints, by step.
 std::vector<fs::path> checkpoints_in(std::string const& folder) {
   std::vector<fs::path> all;
   std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    fs::path const& path = at->path();
-    if (path.extension() == checkpoint_ending && fs::exists(path / manifest_name, error))
-      all.push_back(path);
-  }
-  std::sort(all.begin(), all.end());  // names have the same length
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    if (names_step(at->path().filename().string())) all.push_back(at->path());
+  std::sort(all.begin(), all.end(), [](fs::path const& a, fs::path const& b) {
+    std::string const first = a.filename().string(), second = b.filename().string();
+    return first.size() != second.size() ? first.size() < second.size() : first < second;
+  });
   return all;
+}
+
+// The name says the step that the manifest does. A folder that is not called a checkpoint says none.
+void must_have_its_name(checkpoint const& c) {
+  fs::path path = fs::path(c.folder).lexically_normal();
+  if (path.filename().empty()) path = path.parent_path();
+  std::string const name = path.filename().string(), right = name_of_step(c.step);
+  if (names_step(name) && name != right)
+    throw usage_error(fmt::format(
+        "'{}' has another name than its manifest says: it is {}; rename or remove it", c.folder, right));
 }
 
 void must_succeed(std::error_code const& error, char const* verb, std::string const& path) {
@@ -70,11 +90,15 @@ checkpoint read_checkpoint(std::string const& folder) {
   if (!fs::exists(fs::path(folder) / manifest_name, ignored)) found = newest_checkpoint(folder);
   if (found.empty()) throw usage_error(fmt::format("there is no complete checkpoint in '{}'", folder));
   std::string const path = in(found, manifest_name);
+  if (!fs::exists(path, ignored))
+    throw usage_error(
+        fmt::format("'{}' has no {}: it is no complete checkpoint; remove it", found, manifest_name));
   read_only_file const file(path);
   std::string text(std::min<std::size_t>(file.size(), std::size_t{64} << 20), '\0');
   file.read(0, std::as_writable_bytes(std::span(text)));
   checkpoint c = checkpoint_of_manifest(text, path);
   c.folder = found;
+  must_have_its_name(c);
   return c;
 }
 
@@ -96,9 +120,7 @@ void require_same_training(checkpoint const& c, checkpoint_identity const& now) 
   same("the checksum of the text", now.text_crc32, c.identity.text_crc32);
 }
 
-std::string checkpoint_folder::final_name(int step) const {
-  return in(path_, fmt::format("step-{:08}{}", step, checkpoint_ending));
-}
+std::string checkpoint_folder::final_name(int step) const { return in(path_, name_of_step(step)); }
 
 void checkpoint_folder::remove_what_is_left() const {
   std::error_code error;

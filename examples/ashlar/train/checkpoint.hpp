@@ -34,11 +34,11 @@ struct checkpoint {
   std::vector<checkpoint_part> parts;
 };
 
-// `folder` itself, or the newest complete checkpoint in it. Throws usage_error, naming the file and what
-// is wrong with it.
+// `folder` itself, or the newest checkpoint in it. Throws usage_error, naming the file and what is wrong
+// with it: also for a folder whose name says another step than its manifest, or that has no manifest.
 checkpoint read_checkpoint(std::string const& folder);
 
-// The name of the newest complete checkpoint in `folder`; empty if there is none.
+// The newest folder in `folder` that is called a checkpoint; empty if there is none.
 std::string newest_checkpoint(std::string const& folder);
 
 // Throws usage_error with the option that is not what it was.

@@ -114,6 +114,8 @@ std::string manifest_of(checkpoint const& c) {
 
 checkpoint checkpoint_of_manifest(std::string const& text, std::string const& path) {
   try {
+    if (text.find('\0') != std::string::npos)  // the parser would take it for the end
+      throw json::other_error::create(500, "a byte is zero", nullptr);
     json const manifest = json::parse(text, [](int level, json::parse_event_t, json&) {
       constexpr int most_levels = 16;
       if (level > most_levels) throw json::other_error::create(500, "it is too deep", nullptr);
