@@ -4,6 +4,7 @@
 #include "options/kept_memory.hpp"
 #include "options/memory_cap.hpp"
 #include "report/build_words.hpp"
+#include "report/printed.hpp"
 #include <ashlar/render/diagnosis.hpp>
 
 #include <fmt/core.h>
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <iostream>
 #include <new>
+#include <sstream>
 #include <string>
 
 namespace {
@@ -32,7 +34,7 @@ constexpr char const* footer =
 
 // Not by fmt, which throws where standard error cannot be written either.
 int print_error(std::string const& message, int code = tool::unusable) {
-  std::fputs(("ashlar: " + message + "\n").c_str(), stderr);
+  std::fputs(("ashlar: " + tool::printable_lines(message) + "\n").c_str(), stderr);
   return code;
 }
 
@@ -50,6 +52,13 @@ void must_be_a_subcommand(CLI::App& app, std::string const& word) {
 void must_be_written() {
   if (!std::cout.flush() || std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
     throw tool::usage_error("cannot write to standard output");
+}
+
+// On threads and devices, whose memory is not that of schedules.
+bool trains(CLI::App const& app) {
+  for (char const* each : {"train", "profile"})
+    if (app.got_subcommand(each)) return true;
+  return false;
 }
 
 int run(int argc, char** argv) {
@@ -85,7 +94,10 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& e) {
-    if (app.exit(e) != 0) return tool::unusable;
+    std::ostringstream wrong;
+    int const code = app.exit(e, std::cout, wrong);
+    std::fputs(tool::printable_lines(wrong.str()).c_str(), stderr);
+    if (code != 0) return tool::unusable;
     must_be_written();
     return tool::done;
   }
@@ -97,6 +109,7 @@ int run(int argc, char** argv) {
       return tool::done;
     };
   if (!chosen) throw tool::usage_error("a subcommand is required; see `ashlar --help`");
+  if (!trains(app)) tool::hold_memory_cap();
   int const code = chosen();
   must_be_written();
   return code;
@@ -118,7 +131,7 @@ int main(int argc, char** argv) {
   } catch (tool::run_error const& e) {
     return print_error(e.what(), tool::failed);
   } catch (std::bad_alloc const&) {
-    return print_error("there is not enough memory for this");
+    return print_error("this needs more memory; " + tool::words_of_cap());
   } catch (std::exception const& e) {
     return print_error(e.what());
   }

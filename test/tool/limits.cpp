@@ -114,6 +114,20 @@ TEST_CASE("limits: without a schedule") {
       1);
 }
 
+TEST_CASE("--memory-cap counts what is joined, and messages between shards") {
+  std::string stages;
+  for (int i = 0; i < 64; ++i)
+    stages += std::string(i > 0 ? "," : "")
+              + R"({"layers":500,"parts":{"forward":[{"compute":1}],"backward":[{"compute":)"
+              + std::to_string(1 + i) + "}]}}";
+  std::string const joined =
+      scratch_file("joined.json", R"({"costs":{"unit":"us","stages":[)" + stages + "]}}");
+  all_refused({{"compare 1f1b -p 2 -m 2 --memory-cap 512MiB --costs " + joined,
+                "parts of forwards times parts of backwards"},
+               {"show vocab-1 -p 256 -m 100 --memory-cap 256MiB", "messages between shards"},
+               {"check vocab-1 -p 1024 -m 100 --memory-cap 8GiB", "messages between shards"}});
+}
+
 TEST_CASE("limits and speeds: wrong usage") {
   std::string const bytes = "search --placement v --stash-bytes 10 --limit-bytes ";
   std::string const each = "search --placement linear --limit-bytes 100 --per-stage-bytes ";

@@ -12,6 +12,7 @@
 #include "options/shape_options.hpp"
 #include "report/bound_words.hpp"
 #include "report/counted.hpp"
+#include "report/printed.hpp"
 #include "report/terminal.hpp"
 #include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/interop/pytorch_comms.hpp>
@@ -45,7 +46,7 @@ struct check_options {
 };
 
 int print_problems(std::string const& file, std::vector<ashlar::csv_problem> const& problems) {
-  for (ashlar::csv_problem const& p : problems) fmt::print("{}: {}\n", file, to_string(p));
+  for (ashlar::csv_problem const& p : problems) fmt::print("{}: {}\n", file, printable(to_string(p)));
   fmt::print("{}: invalid\n", file);
   return invalid;
 }
@@ -167,8 +168,9 @@ int check_named(CLI::App const& command, check_options o) {
 }
 
 // Of a file, which messages call `o.file`.
-int check_words(CLI::App const& command, check_options const& o, std::string const& text) {
+int check_words(CLI::App const& command, check_options o, std::string const& text) {
   using namespace ashlar;
+  o.file = printable(o.file);
   if (holds_json(text)) {
     schedule_file const read = read_unchecked(text, o.file, o.shape.m, o.shape.cost);
     must_have_effect(command, effects_on_file("JSON", read.block.has_value(), true, false));

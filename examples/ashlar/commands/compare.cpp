@@ -73,32 +73,54 @@ std::string placement_word(ashlar::placement const& where) {
   return where.device_count() == 1 ? "one device" : placement_name(where);
 }
 
+// Why --speeds are not those of so many devices; empty if they are, or none are given.
+std::string refused_speeds(compare_options const& o, int devices) {
+  auto const given = static_cast<int>(o.shape.cost.speeds.size());
+  if (given == 0 || given == devices) return {};
+  return fmt::format("has {}, but --speeds are of {}", counted(devices, "device"), given);
+}
+
+// Why there are no numbers, or the numbers.
+template <class Schedule>
+void compare_with(row& r, Schedule const& numbers) {
+  try {
+    r.numbers = numbers();
+  } catch (ashlar::violation const& v) {
+    if (v.why.broken != ashlar::rule::bound_is_for_a_chain) throw;
+    r.refused =
+        "its stages are not consecutive pieces of the model: some are shards of a layer, or beside each "
+        "other";
+  }
+}
+
 row row_of(ashlar::catalog::entry const& e, compare_options const& o) {
   row r{e.name, e.source};
   shape_options alike = o.shape;  // the model has the costs
   alike.cost = {};
   ashlar::catalog::shape const shape = shape_of(e, alike);
-  if (auto const d = e.check(shape); !d.ok())
+  auto const d = e.check(shape);
+  bool const tells_devices_apart = !o.late.links.empty() || !o.shape.cost.speeds.empty();
+  int const devices = d.ok() && tells_devices_apart ? e.make(shape).device_count() : shape.p.value;
+  if (!d.ok())
     r.refused = ashlar::explain(d);
+  else if (std::string const few = refused_speeds(o, devices); !few.empty())
+    r.refused = few;
   else if (std::string const why = refused_costs(e, shape, o.shape.cost); !why.empty())
     r.refused = why;
   else
-    r.numbers = ashlar::compare(
-        e, shape, model_of(o, o.late.links.empty() ? shape.p.value : e.make(shape).device_count()));
+    compare_with(r, [&] { return ashlar::compare(e, shape, model_of(o, devices)); });
   return r;
 }
 
 row row_of(chosen_schedule const& own, compare_options const& o) {
   row r{own.name, own.about};
   ashlar::divided_model const model = model_of(o, own.schedule.device_count());
-  if (int const p = own.schedule.device_count();
-      !model.cost.on.speeds.empty() && static_cast<int>(model.cost.on.speeds.size()) != p)
-    r.refused =
-        fmt::format("has {}, but --speeds are of {}", counted(p, "device"), model.cost.on.speeds.size());
+  if (std::string const few = refused_speeds(o, own.schedule.device_count()); !few.empty())
+    r.refused = few;
   else if (std::string const why = refused_costs(own.schedule, o.shape.m, o.shape.cost); !why.empty())
     r.refused = why;
   else
-    r.numbers = ashlar::compare(own.schedule, model);
+    compare_with(r, [&] { return ashlar::compare(own.schedule, model); });
   if (long long const m = micro_batches_of(own.schedule); m != o.shape.m)
     r.remark = fmt::format("is of {}, not {}", counted(m, "micro-batch"), o.shape.m);
   return r;

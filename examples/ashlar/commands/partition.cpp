@@ -9,6 +9,7 @@
 #include "options/output_options.hpp"
 #include "report/counted.hpp"
 #include "report/pictures.hpp"
+#include "report/printed.hpp"
 #include "report/table.hpp"
 #include <ashlar/model/in_flight.hpp>
 #include <ashlar/plan/graphs/graph_plan.hpp>
@@ -96,7 +97,7 @@ int partition(partition_options const& o) {
   ashlar::schedule const s = schedule_of(m.model, best.chosen, o.batch.samples);
   std::string const title = "1F1B over " + counted(s.stage_count(), "stage");
   if (o.format == "text")
-    to.write(text_of(best, m, o));
+    to.write(printable_lines(text_of(best, m, o)));
   else if (o.format == "json")
     to.write(data_of(s, title, o.format, ashlar::csv_dialect::detect, {}));
   else

@@ -4,6 +4,7 @@
 #include "options/effects.hpp"
 #include "options/number_option.hpp"
 #include "options/output_options.hpp"
+#include "report/printed.hpp"
 #include "report/trace_comparison.hpp"
 
 #include <memory>
@@ -24,7 +25,9 @@ int write_difference(CLI::App const& command, trace_diff_options const& o) {
   must_have_effect(command, {{"--most", o.format != "trace", "with --as trace, which has all passes"}});
   output const to(o.output);
   trace_comparison const c = compared(read_trace(o.measured), read_trace(o.planned), o.most);
-  to.write(o.format == "html" ? html_of(c) : o.format == "trace" ? overlay_of(c) : text_of(c));
+  to.write(o.format == "html"    ? html_of(c)
+           : o.format == "trace" ? overlay_of(c)
+                                 : printable_lines(text_of(c)));
   return done;
 }
 

@@ -88,6 +88,7 @@ schedule_file read_unchecked(std::string const& text, std::string const& path, l
     }
   }
   put_under(cost, out);
+  must_fit_in_memory(fmt::format("the schedule of '{}'", path), out.schedule);
   return out;
 }
 

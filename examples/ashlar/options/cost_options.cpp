@@ -157,7 +157,8 @@ std::string words_of(cost_options const& o) {
 ashlar::costs costs_of(cost_options const& o, long long p, long long m, int sequence_chunks) {
   if (!o.speeds.empty() && static_cast<long long>(o.speeds.size()) != p)
     throw usage_error(fmt::format("--speeds has speeds of {}, but there are {}",
-                                  counted(static_cast<long long>(o.speeds.size()), "device"), p));
+                                  counted(static_cast<long long>(o.speeds.size()), "device"),
+                                  counted(p, "device")));
   if (o.measured) {
     ashlar::costs cost = o.measured->cost;
     cost.on.speeds = o.speeds;

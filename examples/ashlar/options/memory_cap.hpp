@@ -1,6 +1,7 @@
 // How much memory the tool may take: what needs more is refused at once.
 #pragma once
 
+#include <ashlar/schedule/schedule.hpp>
 #include <ashlar/simulate/options.hpp>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +19,17 @@ void must_fit_in_memory(std::string const& what, double passes);
 
 // The same of this many other parts, which take so many bytes each.
 void must_fit_in_memory(std::string const& what, char const* parts, double count, double bytes_each);
+
+// The same of a schedule over these stages, with the messages at barriers of shards: of each two shards
+// of a layer, one for each micro-batch.
+void must_fit_in_memory(std::string const& what, ashlar::stage_graph const& graph, double passes,
+                        double micro_batches);
+inline void must_fit_in_memory(std::string const& what, ashlar::schedule const& s) {
+  must_fit_in_memory(what, s.graph, static_cast<double>(pass_count(s)), s.micro_batch_count());
+}
+
+// Lets the system refuse what goes beyond the cap, too: std::bad_alloc is thrown then.
+void hold_memory_cap();
 
 // The largest file that is read: what is read takes more than its text.
 std::size_t most_bytes_of_file();

@@ -9,6 +9,7 @@
 #include "options/number_option.hpp"
 #include "options/suggest.hpp"
 #include "report/counted.hpp"
+#include "report/printed.hpp"
 #include <ashlar/block/check.hpp>
 #include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/optimize/improve.hpp>
@@ -105,8 +106,8 @@ chosen_schedule choose_file(std::string const& path, long long micro_batches, co
   std::string const name = !read.name.empty() ? read.name
                            : path == "-"      ? "standard input"
                                               : std::filesystem::path(path).stem().string();
-  return {name, fmt::format("from '{}'", path), std::move(read.block), std::move(read.schedule),
-          std::move(read.scale)};
+  return {printable(name), fmt::format("from '{}'", printable(path)), std::move(read.block),
+          std::move(read.schedule), std::move(read.scale)};
 }
 
 named_schedules find_all(std::vector<std::string> const& names, long long micro_batches) {
@@ -152,16 +153,18 @@ chosen_schedule from_catalog(shape_options const& o) {
   ashlar::catalog::shape shape = shape_of(entry, o);
   if (auto const d = entry.check(shape); !d.ok())
     throw usage_error(fmt::format("{}: {}", entry.name, ashlar::explain(d)));
+  std::string const what = fmt::format("{} devices with {} micro-batches", o.p, o.m);
   std::optional<ashlar::block> block;
   if (entry.block_of != nullptr) {
     block = entry.block_of(shape);
-    must_fit_in_memory(fmt::format("{} devices with {} micro-batches", o.p, o.m),
-                       static_cast<double>(block->cells.size()) * static_cast<double>(o.m)
-                           / static_cast<double>(block->micro_batch_count()));
+    auto const times = static_cast<double>(o.m) / block->micro_batch_count();
+    must_fit_in_memory(what, block->graph, times * static_cast<double>(block->cells.size()),
+                       static_cast<double>(o.m));
   }
   ashlar::catalog::shape alike = shape;  // how many stages there are shows in any costs
   alike.cost = {};
   ashlar::schedule const usual = entry.make(alike);
+  must_fit_in_memory(what, usual);
   int const stage_count = usual.stage_count(), q = usual.graph.sequence_chunks();
   must_leave_chunks_to_causal(o.cost, stage_count, q);
   must_be_of_stages(o.cost, shape.cost, stage_count);
@@ -177,8 +180,7 @@ chosen_schedule from_catalog(shape_options const& o) {
       !d.ok())
     throw usage_error(ashlar::explain(d));
   ashlar::schedule made = entry.make(shape);
-  must_fit_in_memory(fmt::format("{} devices with {} micro-batches", o.p, o.m),
-                     static_cast<double>(pass_count(made)));
+  must_fit_in_memory(what, made);
   return {entry.name, fmt::format("{} ({})", entry.summary, entry.source), std::move(block),
           std::move(made), scale_of(o.cost, q)};
 }
