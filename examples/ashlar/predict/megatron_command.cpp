@@ -4,6 +4,7 @@
 #include "files/files.hpp"
 #include "options/number_option.hpp"
 #include "predict/megatron_arguments.hpp"
+#include "predict/megatron_words.hpp"
 #include "predict/text_lines.hpp"
 
 #include <fmt/core.h>
@@ -17,58 +18,6 @@
 namespace tool {
 
 namespace {
-
-constexpr std::string_view blanks = " \t\r\n";
-
-// "num-layers" and "num_layers" are the same.
-std::string with_underscores(std::string_view name) {
-  while (!name.empty() && name.front() == '-') name.remove_prefix(1);
-  std::string made(name);
-  std::replace(made.begin(), made.end(), '-', '_');
-  return made;
-}
-
-bool is_argument(std::string_view word) {
-  return word.size() > 2 && word.starts_with("--") && begins_name(word[2]);
-}
-
-// The words of a text that blanks part.
-void add_parts(std::string_view text, std::vector<std::string>& words) {
-  for (std::size_t at = text.find_first_not_of(blanks); at != text.npos;
-       at = text.find_first_not_of(blanks, at)) {
-    std::size_t const end = std::min(text.find_first_of(blanks, at), text.size());
-    words.emplace_back(text.substr(at, end - at));
-    at = end;
-  }
-}
-
-// "--fp8-format hybrid" in one pair of quotes is two words; so are the lines that a shell is given.
-std::vector<std::string> parted(std::vector<std::string> const& words) {
-  std::vector<std::string> made;
-  for (std::string const& word : words) {
-    std::size_t const first = word.find_first_not_of(blanks);
-    std::size_t const end = word.find_first_of(" \t\r\n=", first == word.npos ? 0 : first);
-    bool const is_several = end != word.npos && word[end] != '=' && is_argument(word.substr(first));
-    bool const is_line = word.find(".py ") != word.npos || word.find(".py\n") != word.npos;
-    if (is_several || is_line)
-      add_parts(word, made);
-    else
-      made.push_back(word);
-  }
-  return made;
-}
-
-bool says_a_size(std::vector<std::string> const& words) {
-  constexpr std::array sizes{"num_layers",       "hidden_size",       "num_attention_heads",
-                             "micro_batch_size", "global_batch_size", "tensor_model_parallel_size",
-                             "seq_length",       "vocab_size",        "pipeline_model_parallel_size",
-                             "model_name",       "use_mcore_models"};
-  return std::any_of(words.begin(), words.end(), [&](std::string const& word) {
-    return is_argument(word)
-           && std::find(sizes.begin(), sizes.end(), with_underscores(word.substr(0, word.find('='))))
-                  != sizes.end();
-  });
-}
 
 bool is_yaml(std::string const& path, std::string_view text) {
   if (path.ends_with(".yaml") || path.ends_with(".yml")) return true;
@@ -247,53 +196,7 @@ void megatron_command::name_as_arguments() {
 
 void megatron_command::read_shell(std::string_view text) {
   script_.emplace(path_, text);
-  for (std::vector<std::string> const& words : training_words()) read_arguments(words);
-}
-
-// Of the one command that trains, from its program on; of a file without one, those of each line.
-std::vector<std::vector<std::string>> megatron_command::training_words() const {
-  shell_command const* found = nullptr;
-  std::vector<std::string> words;
-  for (shell_command const& command : script_->commands()) {
-    std::vector<std::string> parts = parted(command.words);
-    auto const program = std::find_if(parts.begin(), parts.end(),
-                                      [](std::string const& word) { return word.ends_with(".py"); });
-    if (program != parts.end()) {
-      parts.erase(parts.begin(), program);
-      if (!says_a_size(parts)) continue;
-      if (!command.when.empty())
-        fail(fmt::format("trains in line {}, which is decided by {}: leave the command that runs alone",
-                         command.line, command.when));
-      if (found != nullptr && parts != words)
-        fail(fmt::format("trains in line {} and in line {}: leave the command that is meant",
-                         found->line, command.line));
-      found = &command;
-      words = parts;
-    } else if (found != nullptr && !parts.empty() && is_argument(parts.front())) {
-      fail(
-          fmt::format("has arguments in line {} that no command takes: a remark or the end of a line "
-                      "before them ends it",
-                      command.line));
-    }
-  }
-  if (found == nullptr) return all_words();
-  return {words};
-}
-
-std::vector<std::vector<std::string>> megatron_command::all_words() const {
-  std::vector<std::vector<std::string>> all;
-  auto const add = [&](std::vector<std::string> const& words, int line, std::string const& when) {
-    std::vector<std::string> const parts = parted(words);
-    if (std::none_of(parts.begin(), parts.end(), is_argument)) return;  // files, ports
-    if (!when.empty())
-      fail(fmt::format("has arguments in line {}, which are decided by {}: leave those that are meant",
-                       line, when));
-    all.push_back(parts);
-  };
-  for (std::vector<std::string> const& each : script_->assigned()) add(each, 0, "");
-  for (shell_command const& command : script_->commands())
-    add(command.words, command.line, command.when);
-  return all;
+  for (std::vector<std::string> const& words : training_words(*script_, path_)) read_arguments(words);
 }
 
 void megatron_command::read_arguments(std::vector<std::string> const& words) {

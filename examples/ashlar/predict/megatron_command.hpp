@@ -42,8 +42,6 @@ class megatron_command {
   void name_as_arguments();
   void read_shell(std::string_view text);
   void read_arguments(std::vector<std::string> const& words);
-  std::vector<std::vector<std::string>> training_words() const;
-  std::vector<std::vector<std::string>> all_words() const;
   void refuse_others() const;
   bool says_nothing(std::string const& word) const;
   void note_open(std::string const& word);
