@@ -4,6 +4,7 @@ import functools
 
 import pytest
 import torch
+import torch.distributed as dist
 from alone import BOTH, EARLIER, FUSED, SPLIT, V, batch, linear, mse, one_rank, same, whole  # noqa: F401
 from torch import nn
 from trainers import Recurrent
@@ -248,6 +249,20 @@ def test_split_backwards_of_a_weight_apart_from_the_inputs(runtime):
     for a, b in zip(x.chunk(4), y.chunk(4)):
         (mse(alone[2](*alone[1](alone[0](a))), b) / 4).backward()
     same(modules.values(), [[p.grad for p in one.parameters()] for one in alone])
+
+
+@BOTH
+def test_what_no_copy_uses_has_no_gradient(runtime):
+    """An optimizer would make weights smaller whose gradient is zero."""
+    x, y = batch()
+    modules = {0: linear(1), 1: Apart(2), 2: Both()}
+    pipe = ashlar_pp.torch.pipeline(modules, three_stages(True), mse, runtime=runtime, data_group=dist.group.WORLD)
+    with pytest.warns(UserWarning, match="unused.weight of stage 1"):
+        pipe.step(x, target=y)
+    for _ in range(2):
+        assert [p.grad is None for p in modules[1].unused.parameters()] == [True, True]
+        assert all(p.grad is not None for m in (modules[0], modules[1].inner, modules[2]) for p in m.parameters())
+        pipe.step(x, target=y)
 
 
 class Keeps(torch.autograd.Function):

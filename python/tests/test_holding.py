@@ -8,6 +8,7 @@ from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
 from torch.distributed._composable.replicate import replicate
 from torch.distributed.fsdp import FullyShardedDataParallel
+from torch.distributed.pipelining import PipelineStage
 from torch.nn.parallel import DistributedDataParallel
 
 import ashlar_pp
@@ -87,6 +88,21 @@ def test_what_averages_gradients_in_another_way_is_refused(runtime):
     modules = {0: DistributedDataParallel(linear(1)), 1: linear(2)}
     with pytest.raises(ValueError, match="stage 0 is in DistributedDataParallel, and stage 1 is not"):
         ashlar_pp.torch.pipeline(modules, SPLIT, mse, runtime=runtime)
+
+
+def test_stages_are_taken_out_of_ddp():
+    made = {s: linear(s) for s in (0, 1)}
+    stages = [PipelineStage(DistributedDataParallel(m), s, 2, torch.device("cpu")) for s, m in made.items()]
+    pipe = ashlar_pp.torch.pipeline(stages, SPLIT, mse)
+    assert [stage.submod for stage in stages] == list(made.values())
+    pipe.step(torch.ones(8, 4).double(), target=torch.ones(8, 4).double())
+    assert all(p.grad is not None for m in made.values() for p in m.parameters())
+    wrapped = ashlar_pp.torch.Pipeline(
+        Chain({"a": linear(1), "b": linear(2)}), torch.ones(2, 4).double(), target=torch.ones(2, 4).double(), loss_fn=mse,
+        wrap=DistributedDataParallel,
+    )  # fmt: skip
+    wrapped.step(torch.ones(4, 4).double(), target=torch.ones(4, 4).double())
+    assert not any(isinstance(stage.submod, DistributedDataParallel) for stage in wrapped._runtime._stages)
 
 
 def test_fully_sharded_data_parallel_and_optimizers_in_a_backward_are_refused():

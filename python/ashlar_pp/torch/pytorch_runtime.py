@@ -21,6 +21,7 @@ from .awaited import Awaited, awaited_first_step, awaited_of_receiver, awaited_o
 from .first_step import FirstStep, watch_forwards
 from .guards import is_compiled, is_sharded, must_know_parameters, splits_backwards
 from .pytorch_split import split_as_ours
+from .replicas import out_of_ddp
 from .sums import GradientSum
 from .waiting import Waits, root_of, timeout_of
 
@@ -115,10 +116,12 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         data_group: dist.ProcessGroup | None,
         bucket_bytes: int = 25 << 20,
     ) -> None:
-        self._modules = {stage.stage_index: stage.submod for stage in stages}
+        self._modules, data_group = out_of_ddp({stage.stage_index: stage.submod for stage in stages}, data_group)
         self._first = FirstStep(self._modules)
+        self._tells = True  # the copies of this rank's stages each other, which gradients they have
         self._frozen: list[int] = []  # stages with nothing to train in the first step
         for stage in stages:
+            stage.submod = self._modules[stage.stage_index]
             _without_messages_to_itself(stage)
             split_as_ours(stage)
             watch_forwards(stage, self._first)
@@ -186,9 +189,9 @@ class PytorchRuntime(_PipelineScheduleRuntime):
             raise
         if self._data_group is not None:
             over = dist.get_world_size(self._data_group)
-            sums = [GradientSum(m, [self._data_group], self._bucket_bytes, over) for m in self._modules.values()]
-            for one in sums:
-                one.finish()
+            each = self._modules.values()
+            sums = [GradientSum(m, [self._data_group], self._bucket_bytes, over, self._tells) for m in each]
+            self._tells = not all([one.finish() for one in sums]) and self._tells
         for p, before in carried.items():
             if p.grad is not None and self._scales:
                 p.grad /= self._n_microbatches

@@ -77,6 +77,8 @@ class ProgramRuntime:
             for stage, module in self.modules.items()
         }
         self.recomputed = {(i.stage, i.micro_batch) for i in self.stream if i.code == "compute" and i.letter == "R"}
+        self.tells = {stage: True for stage in self.modules}
+        """Whether its copies tell each other which gradients they have."""
         self._holders = self._groups_of_holders()
         self._make_copies_equal()
         self.shapes: list[list[Signature]] | None = None

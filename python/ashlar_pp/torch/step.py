@@ -54,7 +54,8 @@ class Step:
         for work, _, i in self.leaving:
             self.of.waits.wait(work, partial(self._awaited_of_receiver, i))
         for under_way, stage in self.sums:
-            under_way.finish(partial(self.of.waits.wait, awaited=partial(awaited_sum, stage)))
+            is_complete = under_way.finish(partial(self.of.waits.wait, awaited=partial(awaited_sum, stage)))
+            self.of.tells[stage] = self.of.tells[stage] and not is_complete
         return merge(self.outputs, self.of.program.sequence_chunks) if self.outputs else None
 
     def _key(self, i: Instruction) -> Key:
@@ -123,7 +124,8 @@ class Step:
         if groups := self.of.sum_groups(stage):
             over = dist.get_world_size(self.of.data_group) if self.of.data_group is not None else 1
             self.of.first.look(stage)
-            self.sums.append((GradientSum(self.of.modules[stage], groups, self.of.bucket_bytes, over), stage))
+            under_way = GradientSum(self.of.modules[stage], groups, self.of.bucket_bytes, over, self.of.tells[stage])
+            self.sums.append((under_way, stage))
 
     def _given(self, stage: int, k: int) -> MicroBatch:
         target = self.batch.targets[k] if stage == self.of.last and self.batch.targets is not None else None

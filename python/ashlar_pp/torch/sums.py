@@ -11,15 +11,23 @@ from torch import nn
 
 
 class _Bucket:
-    def __init__(self, parameters: list[nn.Parameter]) -> None:
-        self.parameters = parameters
-        self.flat = torch.cat([_gradient(p).reshape(-1) for p in parameters])
+    def __init__(self, parameters: list[nn.Parameter], tells: bool) -> None:
+        self._parameters, self._tells = parameters, tells
+        pieces = [_gradient(p).reshape(-1) for p in parameters]
+        if tells:
+            has = [float(p.grad is not None) for p in parameters]
+            pieces.append(torch.tensor(has, dtype=pieces[0].dtype, device=pieces[0].device))
+        self.flat = torch.cat(pieces)
 
-    def spread(self) -> None:
+    def spread(self) -> bool:
+        """Whether each parameter has a gradient on some rank; others stay without one."""
+        count = len(self._parameters)
+        has = (self.flat[-count:] != 0).tolist() if self._tells else [True] * count
         at = 0
-        for p in self.parameters:
-            p.grad = self.flat[at : at + p.numel()].view_as(p)
+        for p, has_one in zip(self._parameters, has):
+            p.grad = self.flat[at : at + p.numel()].view_as(p) if has_one else None
             at += p.numel()
+        return all(has)
 
 
 def _gradient(p: nn.Parameter) -> torch.Tensor:
@@ -43,10 +51,16 @@ def buckets_of(parameters: Iterable[nn.Parameter], most_bytes: int) -> list[list
 
 
 class GradientSum:
-    """The sum of a stage's gradients under way: over `groups`, one after the other, divided by `over`."""
+    """The sum of a stage's gradients under way: over `groups`, one after the other, divided by `over`.
 
-    def __init__(self, module: nn.Module, groups: list[dist.ProcessGroup], most_bytes: int, over: int = 1) -> None:
-        self._buckets = [_Bucket(ps) for ps in buckets_of(module.parameters(), most_bytes)]
+    tells: ranks tell which gradients they have, so that what no rank uses gets none, as without copies: an optimizer
+    leaves it alone. Else it gets zeros.
+    """
+
+    def __init__(
+        self, module: nn.Module, groups: list[dist.ProcessGroup], most_bytes: int, over: int = 1, tells: bool = True
+    ) -> None:
+        self._buckets = [_Bucket(ps, tells) for ps in buckets_of(module.parameters(), most_bytes)]
         self._first, *self._others = groups
         self._over = over
         self._works = self._start(self._first)
@@ -54,7 +68,8 @@ class GradientSum:
     def _start(self, group: dist.ProcessGroup) -> list[Any]:
         return [dist.all_reduce(b.flat, group=group, async_op=True) for b in self._buckets]
 
-    def finish(self, wait: Callable[[Any], None] = lambda work: work.wait()) -> None:
+    def finish(self, wait: Callable[[Any], None] = lambda work: work.wait()) -> bool:
+        """Whether there was a gradient of each parameter on some rank: then they need not tell again."""
         for work in self._works:
             wait(work)
         for group in self._others:
@@ -63,4 +78,4 @@ class GradientSum:
         for bucket in self._buckets:
             if self._over > 1:
                 bucket.flat /= self._over
-            bucket.spread()
+        return all([bucket.spread() for bucket in self._buckets])
