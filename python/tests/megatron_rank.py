@@ -157,13 +157,14 @@ def forward_step(iterator, model):
 def run(
     *, schedule, ranks, chunks=1, micro_batches=4, steps=0, overlap=False, distributed=False, sync=False, deallocate=False,
     experts=False, layout=None, tied=False, delayed=False, mtp=0, layers=LAYERS, per_token=False, scale=0, clip=1.0,
-    gradients=False, pattern=None, by_hand="", wrap=False,
+    gradients=False, pattern=None, by_hand="", wrap=False, frozen=(),
 ):  # fmt: skip
     """Gradients of a step by name, or with steps > 0 the weights after so many of Adam, or with `gradients` what the
     last of these steps reduced; and losses.
 
     pattern: which layers have experts; the others have no rotary embedding. by_hand: chunks are made with place_of, and
-    with "specs" their specs are made outside of chunks_of. wrap: chunks are in torch's DistributedDataParallel.
+    with "specs" their specs are made outside of chunks_of. wrap: chunks are in torch's DistributedDataParallel. frozen:
+    how the names of parameters begin that are not trained.
     """
     if schedule:
         schedule = ashlar_pp.read_json(schedule)
@@ -224,6 +225,9 @@ def run(
         made = ashlar_pp.megatron.chunks_of(looped, groups, build)
     set_weights(made)
     ashlar_pp.megatron.share_embeddings(made)
+    for one in made:
+        for name, p in one.named_parameters():
+            p.requires_grad_(not global_name(one, name).startswith(tuple(frozen)))
     model = made
     if layout or pattern:
         must_be_saved_by_number(made, {"dp_cp_group": groups.dp_cp})
