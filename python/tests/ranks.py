@@ -295,7 +295,7 @@ def one_hangs(how):
     options = {"timeout": timeout}
     if runtime == "pytorch":  # it has the deadline of its group
         options = {"runtime": runtime, "group": dist.new_group(timeout=datetime.timedelta(seconds=timeout))}
-    wrong = Fails(module, 0) if fails else Stalls(module, 3 * timeout)
+    wrong = Fails(module, 0) if fails else Stalls(module, 1.5 * timeout)
     pipe = ashlar_pp.torch.pipeline({rank: wrong if rank == 1 else module}, schedule, trainers.loss_of, **options)
     inputs, targets = trainers.batch(4, False)
     started = time.monotonic()
@@ -309,7 +309,7 @@ def one_hangs(how):
         found["words"] = str(error)
     found["untouched"] = all(p.grad is None for p in module.parameters())
     print(json.dumps(found), flush=True)
-    time.sleep(2 * timeout if fails else timeout)  # the others look at what this rank has told
+    time.sleep(timeout)  # the others look at what this rank has told
     os._exit(0)  # the group is beyond repair
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -18,8 +19,7 @@ from .tracing import Trace
 
 def everywhere(mine: Any, combine: Callable[[list[Any]], Any]) -> Any:
     """What rank 0 makes of what all ranks have, on all ranks. Every rank of the default group has to call this."""
-    gathered: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(gathered, mine)
+    gathered = _all(mine, None)
     result = [combine(gathered) if dist.get_rank() == 0 else None]
     dist.broadcast_object_list(result, src=0)
     return result[0]
@@ -90,8 +90,7 @@ def must_be_alike(given: Any, group: dist.ProcessGroup | None, what: str) -> Non
         for x in tree_leaves(given)
         if isinstance(x, torch.Tensor)
     ]
-    gathered: list[Any] = [None] * dist.get_world_size(group)
-    dist.all_gather_object(gathered, mine, group=group)
+    gathered = _all(mine, group)
     other = next((rank for rank, theirs in enumerate(gathered) if theirs != gathered[0]), None)
     if other is not None:
         raise ValueError(
@@ -104,6 +103,7 @@ def make_equal(module: nn.Module, group: dist.ProcessGroup | None, device: torch
     """All ranks of the group get the parameters and buffers of its first, which may be elsewhere than the messages."""
     if dist.get_world_size(group) == 1:
         return
+    _must_have_one_form(module, group)
     source = 0 if group is None else dist.get_global_rank(group, 0)
     for t in [*module.parameters(), *module.buffers()]:
         local = (t.to_local() if hasattr(t, "to_local") else t).detach()
@@ -111,3 +111,30 @@ def make_equal(module: nn.Module, group: dist.ProcessGroup | None, device: torch
         dist.broadcast(sent, src=source, group=group)
         if sent is not local:
             local.copy_(sent)
+
+
+def _must_have_one_form(module: nn.Module, group: dist.ProcessGroup | None) -> None:
+    """Raises ValueError on all ranks where one has other parameters or buffers than the first: a message of another length
+    ends the process that gets it."""
+    mine = {
+        name: (tuple((t.to_local() if hasattr(t, "to_local") else t).shape), str(t.dtype))
+        for name, t in [*module.named_parameters(), *module.named_buffers()]
+    }
+    digests = _all(zlib.crc32(repr(list(mine.items())).encode()), group)
+    if len(set(digests)) == 1:
+        return
+    each = _all(mine, group)
+    rank = next(rank for rank, digest in enumerate(digests) if digest != digests[0])
+    names = [name for name in {**each[0], **each[rank]} if each[0].get(name) != each[rank].get(name)]
+
+    def words(of: dict[str, Any], name: str) -> str:
+        return "not there" if name not in of else f"{of[name][0]} of {of[name][1]}"
+
+    what = f"'{names[0]}' is {words(each[rank], names[0])}, and {words(each[0], names[0])} on rank 0" if names else "in another order"
+    raise ValueError(f"rank {rank} of the group has other parameters than rank 0, so they cannot be copies: {what}")
+
+
+def _all(mine: Any, group: dist.ProcessGroup | None) -> list[Any]:
+    gathered: list[Any] = [None] * dist.get_world_size(group)
+    dist.all_gather_object(gathered, mine, group=group)
+    return gathered

@@ -9,7 +9,7 @@ import torch.distributed as dist
 
 Awaited = Callable[[], dict[str, Any]]
 """Who (`rank`) has yet to do what (`stage`, `micro_batch`, `instruction`, and `words` for all that), and `at`, where this
-rank needs it. A rank that has failed waits for itself, and `failed` says why."""
+rank needs it. Who waits for any of several waits for itself, and for `ranks`."""
 
 
 def awaited_of_sender(letter: str, stage: int, k: int, rank: int, at: str) -> dict[str, Any]:
@@ -29,11 +29,24 @@ def awaited_of_receiver(letter: str, stage: int, k: int, to: int, rank: int) -> 
     }
 
 
-def awaited_sum(stage: int) -> dict[str, Any]:
+def awaited_sum(stage: int, ranks: list[int]) -> dict[str, Any]:
     """Of all ranks that take part: who has not come cannot be seen."""
     name = f"{stage}REDUCE_GRAD"
-    words = f"ended the sum of the gradients of stage {stage}, for which another rank may be missing"
-    return {"rank": dist.get_rank(), "stage": stage, "micro_batch": None, "instruction": name, "words": words, "at": name}
+    words = f"come to the sum of the gradients of stage {stage}"
+    return {
+        "rank": dist.get_rank(), "ranks": ranks, "stage": stage, "micro_batch": None, "instruction": name,
+        "words": words, "at": name,
+    }
+
+
+def awaited_of_group(rank: int, ranks: list[int], at: str) -> dict[str, Any]:
+    """What any of the ranks has to do, for which this one waits."""
+    return {"rank": rank, "ranks": ranks, "words": f"come to {at or 'what all ranks do'}", "at": at or "a message to all"}
+
+
+def awaited_call(kind: str, rank: int) -> dict[str, Any]:
+    """That the rank before calls the same."""
+    return {"rank": rank, "words": f"begun {kind}", "at": f"the start of {kind}"}
 
 
 def awaited_first_step() -> dict[str, Any]:

@@ -31,6 +31,7 @@ from .pytorch_runtime import PytorchRuntime, installed_lanes, prepare
 from .refusing import check_model
 from .replaying import Clock, Replay, ReplayStage
 from .tracing import trace
+from .waiting import Waits, making
 
 
 class Pipeline:
@@ -44,6 +45,9 @@ class Pipeline:
     rank's layers, under the names that they have in the model.
     """
 
+    waits: Waits
+
+    @making("Pipeline()")
     def __init__(
         self,
         model: nn.Module,
@@ -234,7 +238,7 @@ class Pipeline:
         guards.must_fit(parts, self._wrapped["sharding"])
         prepare(parts, program)
         self._runtime = PytorchRuntime(
-            list(stages), program, lambda loss, _: loss, scale_grads=False, data_group=self.data_group
+            list(stages), program, lambda loss, _: loss, scale_grads=False, data_group=self.data_group, waits=self.waits
         )
 
     def _autocast_now(self) -> tuple[str, torch.dtype] | None:
@@ -279,12 +283,12 @@ class Pipeline:
         if not torch.is_grad_enabled():
             raise ValueError("step() trains, and gradients are off: call evaluate()")
         self._clock.clear()
-        with self._gradients.of_a_step(self.module):
+        with self.waits.call("step()"), self._gradients.of_a_step(self.module):
             return self._run(batch, target, inputs, self._runtime.step)
 
     def evaluate(self, *batch: Any, target: Any = None, **inputs: Any) -> torch.Tensor:
         """The mean loss of a batch, without gradients, on all ranks."""
-        with torch.no_grad():
+        with self.waits.call("evaluate()"), torch.no_grad():
             return self._run(batch, target, inputs, self._runtime.eval)
 
     def _run(self, batch: Any, target: Any, inputs: dict[str, Any], run: Callable[..., Any]) -> torch.Tensor:
@@ -317,7 +321,7 @@ class Pipeline:
             loss = torch.stack([one.reshape(()) for one in self._losses]).double().mean()
         source = last if self.group is None else dist.get_global_rank(self.group, last)
         awaited = functools.partial(awaited_loss, self.plan.schedule.stages - 1, source)
-        self._runtime.waits.start(dist.broadcast, loss, src=source, group=self.group, awaited=awaited)
+        self.waits.start(dist.broadcast, loss, src=source, group=self.group, awaited=awaited)
         return loss
 
     def _moved(self, tree: Any) -> Any:

@@ -128,3 +128,15 @@ def must_fit(modules: Mapping[int, nn.Module], sharding: str) -> None:
             raise ValueError(
                 f"sharding is '{sharding}', but stage {stage} is not in fully_shard: its gradients would not be summed"
             )
+
+
+def must_train(modules: Iterable[int], last: int, loss_fn: Any, target: Any) -> None:
+    """Raises what is wrong with a step() before it begins. modules: the stages of this rank; last: of all."""
+    if not torch.is_grad_enabled():
+        raise RuntimeError("step() trains, and gradients are disabled here (torch.no_grad): eval() runs forwards alone")
+    if last not in modules:
+        return
+    if loss_fn is None:
+        raise ValueError("step() trains, and the last stage is on this rank: pipeline() needs a loss_fn")
+    if target is None:
+        raise ValueError(f"stage {last}, the last, is on this rank: step() needs the target")

@@ -11,10 +11,12 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 
 class Batch:
-    """By micro-batch: positional and keyword inputs, and targets (None: none)."""
+    """By micro-batch: positional and keyword inputs, and targets (None: none). is_cut: out of a whole batch."""
 
-    def __init__(self, args: list[tuple[Any, ...]], kwargs: list[dict[str, Any]], targets: list[Any] | None) -> None:
-        self.args, self.kwargs, self.targets = args, kwargs, targets
+    def __init__(
+        self, args: list[tuple[Any, ...]], kwargs: list[dict[str, Any]], targets: list[Any] | None, is_cut: bool
+    ) -> None:
+        self.args, self.kwargs, self.targets, self.is_cut = args, kwargs, targets, is_cut
 
 
 def split(
@@ -35,7 +37,7 @@ def split(
     are several) exclude whole batches, as in PyTorch. Raises TypeError and ValueError.
     """
     if arg_mbs is None and kwarg_mbs is None and target_mbs is None:
-        _must_divide([*args, kwargs, target], count, chunks, equal)
+        must_divide([*args, kwargs, target], count, chunks, equal)
         all_args: list[Any] = [()] * count
         all_kwargs: list[Any] = [{}] * count
         if args or kwargs:
@@ -44,7 +46,7 @@ def split(
         if chunks > 1:
             all_args, all_kwargs = _chunks_of(all_args, chunks), _chunks_of(all_kwargs, chunks)
             targets = None if targets is None else _chunks_of(targets, chunks)
-        return Batch(all_args, all_kwargs, targets)
+        return Batch(all_args, all_kwargs, targets, True)
     for name, given, instead in [
         ("positional inputs", args, "arg_mbs"),
         (f"the keyword inputs {', '.join(sorted(kwargs))}", kwargs, "kwarg_mbs"),
@@ -57,6 +59,7 @@ def split(
         _micro_batches("arg_mbs", arg_mbs, total, tuple) or [()] * total,
         _micro_batches("kwarg_mbs", kwarg_mbs, total, dict) or [{}] * total,
         _micro_batches("target_mbs", target_mbs, total, None),
+        False,
     )
 
 
@@ -73,9 +76,13 @@ def _micro_batches(name: str, given: Any, count: int, kind: type | None) -> list
     return list(given)
 
 
-def _must_divide(values: Any, count: int, chunks: int, equal: bool) -> None:
-    for leaf in tree_leaves(values):
+def must_divide(values: Any, count: int, chunks: int, equal: bool) -> None:
+    """Raises ValueError for what is not cut in micro-batches as its rows are."""
+    for leaf in tree_leaves(tuple(values), is_leaf=_is_plain_list):
         if not isinstance(leaf, torch.Tensor):
+            if getattr(leaf, "ndim", 0) > 0 or (_is_plain_list(leaf) and len(leaf) >= count > 1):
+                what = f"a list of {len(leaf)}" if isinstance(leaf, list) else f"a {type(leaf).__name__}"
+                raise ValueError(f"{what} is not cut in micro-batches, and each would get the whole: give tensors, or micro-batches")
             continue
         is_divided = leaf.dim() > 0 and (leaf.shape[0] % count == 0 if equal else leaf.shape[0] >= count)
         if chunks > 1:
@@ -85,6 +92,22 @@ def _must_divide(values: Any, count: int, chunks: int, equal: bool) -> None:
             raise ValueError(
                 f"a batch of shape {tuple(leaf.shape)} has no {count}{' equal' if equal else ''} micro-batches{of_chunks}"
             )
+
+
+def _is_plain_list(value: Any) -> bool:
+    """Such as labels or texts, one for each row."""
+    return isinstance(value, list) and not any(isinstance(leaf, torch.Tensor) for leaf in tree_leaves(value))
+
+
+def must_have_rows_of(output: Any, target: Any) -> None:
+    """Raises ValueError where a loss would take the one row of a target that was cut for all rows of an output: of the whole
+    batch, their numbers differ."""
+    both = isinstance(output, torch.Tensor) and isinstance(target, torch.Tensor)
+    if both and output.dim() == target.dim() > 0 and target.shape[0] == 1 < output.shape[0]:
+        raise ValueError(
+            f"the target has one row for each micro-batch, and the output {output.shape[0]}: give as many rows as the inputs have, "
+            "or target_mbs"
+        )
 
 
 def _pieces(value: Any, count: int, dim: int) -> list[Any]:

@@ -11,6 +11,7 @@ from torch.utils._pytree import tree_map_only
 
 from .first_step import FirstStep
 from .guards import must_know_parameters
+from .inputs import must_have_rows_of
 from .split import input_gradients
 
 Loss = Callable[..., torch.Tensor]
@@ -36,9 +37,14 @@ class MicroBatch:
     """What a forward is given from outside the pipeline."""
 
     def __init__(
-        self, kwargs: dict[str, Any] | None = None, target: Any = None, loss_kwargs: dict[str, Any] | None = None
+        self,
+        kwargs: dict[str, Any] | None = None,
+        target: Any = None,
+        loss_kwargs: dict[str, Any] | None = None,
+        is_cut: bool = False,
     ) -> None:
-        self.kwargs, self.target, self.loss_kwargs = kwargs or {}, target, loss_kwargs or {}
+        """is_cut: the target, out of that of the whole batch."""
+        self.kwargs, self.target, self.loss_kwargs, self.is_cut = kwargs or {}, target, loss_kwargs or {}, is_cut
 
 
 class _Kept:
@@ -112,6 +118,8 @@ class StagePasses:
         else:
             output, left = self.module(*inputs, **given.kwargs), None
         if self.loss_fn is not None and given.target is not None:
+            if given.is_cut:
+                must_have_rows_of(output, given.target)
             loss = self.loss_fn(output, given.target, **given.loss_kwargs)
             if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
                 raise TypeError(f"loss_fn must give one number, a tensor of one element, not {_shown(loss)}")

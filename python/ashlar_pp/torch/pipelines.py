@@ -19,6 +19,7 @@ from .holding import Parameters, fault_in, fault_in_stages, parameters_of
 from .pytorch_runtime import PytorchRuntime, installed_dialect, installed_lanes, prepare
 from .replicas import out_of_ddp
 from .runtime import ProgramRuntime
+from .waiting import Waits
 
 __all__ = ["installed_dialect", "installed_lanes", "pipeline", "stages_of"]
 
@@ -74,67 +75,71 @@ def pipeline(
     schedule; `auto` then takes `ashlar`. Copies of a stage must have the same parameters. After the first step, a
     trainable parameter that the loss may depend on and that has no gradient is a RuntimeError.
     """
-    if runtime not in ("auto", "pytorch", "ashlar"):
-        raise ValueError(f"runtime must be auto, pytorch or ashlar, not '{runtime}'")
-    guards.must_have_no_parameters(loss_fn)
-    rank = dist.get_rank(group)
-    program = _core.lower(
-        schedule, data_ranks=data_ranks, sharding=sharding, lanes=lanes or installed_lanes(), receives=receives
-    )
-    obstacle = program.pytorch_obstacle()
-    if not obstacle and program.devices != dist.get_world_size(group):
-        obstacle = f"it has {program.devices} devices, and the group {dist.get_world_size(group)} ranks"
-    if runtime == "pytorch" and obstacle:
-        raise ValueError(f"PyTorch cannot run it: {obstacle}")
-    if sharding != "none" and (runtime == "ashlar" or obstacle):
-        raise ValueError(f"the runtime of our own keeps parameters whole: sharding must be 'none'{_aside(obstacle)}")
-    if data_group is not None and sharding != "none":
-        raise ValueError("stages in fully_shard are averaged over their own mesh: data_group is for whole copies")
-    with _all_or_none(group) as together:
-        mine = _modules(stages, stages_of(program, rank))
-        plain, data_group = out_of_ddp({stage: getattr(m, "submod", m) for stage, m in mine.items()}, data_group)
-        place = torch.device(device) if device is not None else _device_of(plain.values())
-        guards.must_fit(plain, sharding)
-        together.parameters = {stage: parameters_of(module) for stage, module in plain.items()}
-        together.data_ranks = 1 if data_group is None else dist.get_world_size(data_group)
-    together.must_agree(program, {} if whole is None else parameters_of(whole))
-    if data_group is not None:
-        _must_be_copies(together.parameters, data_group)
-    if not obstacle and runtime != "ashlar":
-        if dynamic_shapes:
-            obstacle = "micro-batches of different shapes need the runtime of our own"
-        if not obstacle and timeout is not None:
-            obstacle = "PyTorch's runtime has the timeout of its group, and tells no one who hangs"
-        if obstacle and runtime == "pytorch":
-            raise ValueError(f"PyTorch would not run it right: {obstacle}")
-    if runtime == "ashlar" or obstacle:
-        if sharding != "none":
-            raise ValueError(f"the runtime of our own keeps parameters whole: sharding must be 'none'{_aside(obstacle)}")
-        prepare(plain, program)
-        return ProgramRuntime(
-            plain,
-            schedule,
-            loss_fn,
-            group=group,
-            device=place,
-            data_group=data_group,
-            scale_grads=scale_grads,
-            dynamic_shapes=dynamic_shapes,
-            timeout=timeout,
+    seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
+    alone = dist.get_world_size(group) == 1 and data_group is None and sharding == "none"
+    waits = Waits(group, seconds, alone=alone)
+    with waits.call("pipeline()", makes=True):
+        if runtime not in ("auto", "pytorch", "ashlar"):
+            raise ValueError(f"runtime must be auto, pytorch or ashlar, not '{runtime}'")
+        guards.must_have_no_parameters(loss_fn)
+        rank = dist.get_rank(group)
+        program = _core.lower(
+            schedule, data_ranks=data_ranks, sharding=sharding, lanes=lanes or installed_lanes(), receives=receives
         )
-    if data_group is not None:
-        for stage in sorted(plain):
-            make_equal(plain[stage], data_group, place)
-    for stage, m in mine.items():
-        if isinstance(m, PipelineStage):
-            m.submod = plain[stage]
-    made = [
-        m if isinstance(m, PipelineStage) else PipelineStage(plain[stage], stage, program.stages, place, group=group)
-        for stage, m in mine.items()
-    ]
-    program.check()
-    prepare(plain, program)
-    return PytorchRuntime(made, program, loss_fn, scale_grads=scale_grads, data_group=data_group)
+        obstacle = program.pytorch_obstacle()
+        if not obstacle and program.devices != dist.get_world_size(group):
+            obstacle = f"it has {program.devices} devices, and the group {dist.get_world_size(group)} ranks"
+        if runtime == "pytorch" and obstacle:
+            raise ValueError(f"PyTorch cannot run it: {obstacle}")
+        if sharding != "none" and (runtime == "ashlar" or obstacle):
+            raise ValueError(f"the runtime of our own keeps parameters whole: sharding must be 'none'{_aside(obstacle)}")
+        if data_group is not None and sharding != "none":
+            raise ValueError("stages in fully_shard are averaged over their own mesh: data_group is for whole copies")
+        with _all_or_none(group) as together:
+            mine = _modules(stages, stages_of(program, rank))
+            plain, data_group = out_of_ddp({stage: getattr(m, "submod", m) for stage, m in mine.items()}, data_group)
+            place = torch.device(device) if device is not None else _device_of(plain.values())
+            guards.must_fit(plain, sharding)
+            together.parameters = {stage: parameters_of(module) for stage, module in plain.items()}
+            together.data_ranks = 1 if data_group is None else dist.get_world_size(data_group)
+        together.must_agree(program, {} if whole is None else parameters_of(whole))
+        if data_group is not None:
+            _must_be_copies(together.parameters, data_group)
+        if not obstacle and runtime != "ashlar":
+            if dynamic_shapes:
+                obstacle = "micro-batches of different shapes need the runtime of our own"
+            if not obstacle and timeout is not None:
+                obstacle = "PyTorch's runtime has the timeout of its group, and tells no one who hangs"
+            if obstacle and runtime == "pytorch":
+                raise ValueError(f"PyTorch would not run it right: {obstacle}")
+        if runtime == "ashlar" or obstacle:
+            if sharding != "none":
+                raise ValueError(f"the runtime of our own keeps parameters whole: sharding must be 'none'{_aside(obstacle)}")
+            prepare(plain, program)
+            return ProgramRuntime(
+                plain,
+                schedule,
+                loss_fn,
+                group=group,
+                device=place,
+                data_group=data_group,
+                scale_grads=scale_grads,
+                dynamic_shapes=dynamic_shapes,
+                waits=waits,
+            )
+        if data_group is not None:
+            for stage in sorted(plain):
+                make_equal(plain[stage], data_group, place)
+        for stage, m in mine.items():
+            if isinstance(m, PipelineStage):
+                m.submod = plain[stage]
+        made = [
+            m if isinstance(m, PipelineStage) else PipelineStage(plain[stage], stage, program.stages, place, group=group)
+            for stage, m in mine.items()
+        ]
+        program.check()
+        prepare(plain, program)
+        return PytorchRuntime(made, program, loss_fn, scale_grads=scale_grads, data_group=data_group, waits=waits)
 
 
 def _modules(stages: Modules | Iterable[PipelineStage], wanted: list[int]) -> dict[int, Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
 import tempfile
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -17,13 +17,17 @@ from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import _ComputationType, _PipelineScheduleRuntime
 
 from .._core import Program
-from .awaited import Awaited, awaited_first_step, awaited_of_receiver, awaited_of_sender
+from .awaited import Awaited, awaited_first_step, awaited_of_receiver, awaited_of_sender, awaited_sum
+from .beginning import Beginning
 from .first_step import FirstStep, watch_forwards
-from .guards import is_compiled, is_sharded, must_know_parameters, splits_backwards
+from .guards import is_compiled, is_sharded, must_know_parameters, must_train, splits_backwards
+from .inputs import must_divide, must_have_rows_of
+from .passes import tensors_of
 from .pytorch_split import split_as_ours
 from .replicas import out_of_ddp
+from .shapes import Signature, signature_of, words_of
 from .sums import GradientSum
-from .waiting import Waits, root_of, timeout_of
+from .waiting import Waits, root_of
 
 
 _STEP_TAKES = inspect.signature(_PipelineScheduleRuntime.step).parameters
@@ -91,15 +95,60 @@ class _Watched(list[Any]):
             comes_to(None)
 
 
-def _ends_waiting(stage: PipelineStage, waits: Waits) -> None:
-    """When a pass begins, all is there that it needs."""
-    for name in ("forward_one_chunk", "backward_one_chunk"):
+def _watch_passes(stage: PipelineStage, waits: Waits) -> None:
+    """When a pass begins, all is there that it needs. What is wrong with one is told before PyTorch waits for messages."""
+    for name in ("forward_one_chunk", "backward_one_chunk", "backward_weight_one_chunk"):
 
         def begun(*args: Any, run: Callable[..., Any] = getattr(stage, name), **kwargs: Any) -> Any:
             waits.end()
-            return run(*args, **kwargs)
+            with _telling(waits):
+                return run(*args, **kwargs)
 
         setattr(stage, name, begun)
+
+
+def _watch_outputs(stage: PipelineStage) -> None:
+    """What a stage gives must be what its receiver expects: gloo ends the process that gets a longer message, and a shorter
+    one leaves numbers of before."""
+    if stage.is_last:
+        return
+    forward, words = stage.forward_one_chunk, f"stage {stage.stage_index}"
+
+    def checked(fwd_chunk_id: int, *args: Any, **kwargs: Any) -> Any:
+        output = forward(fwd_chunk_id, *args, **kwargs)
+        given = signature_of(tensors_of(output, words))
+        if (expected := _outputs_of(stage)) is not None and given != expected:
+            raise ValueError(
+                f"{words} gives {words_of(given)} for micro-batch {fwd_chunk_id}, and the next stage expects "
+                f"{words_of(expected)}: micro-batches of different shapes need pipeline(dynamic_shapes=True)"
+            )
+        return output
+
+    setattr(stage, "forward_one_chunk", checked)
+    if (compute := getattr(stage, "_compute_outputs", None)) is not None:
+
+        def inferred(*args: Any, **kwargs: Any) -> Any:
+            output = compute(*args, **kwargs)
+            tensors_of(output, words)
+            return output
+
+        setattr(stage, "_compute_outputs", inferred)
+
+
+def _outputs_of(stage: PipelineStage) -> Signature | None:
+    """What PyTorch has told the next stage; None for distributed tensors, whose parts are sent."""
+    meta: Any = getattr(stage, "_stage_meta", None)
+    outputs = stage.get_outputs_meta() if meta is None else meta.outputs  # earlier versions of torch have the former
+    return None if outputs is None or any(hasattr(t, "placements") for t in outputs) else signature_of(outputs)
+
+
+@contextlib.contextmanager
+def _telling(waits: Waits) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        waits.tell(error)
+        raise
 
 
 class PytorchRuntime(_PipelineScheduleRuntime):
@@ -115,6 +164,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         scale_grads: bool,
         data_group: dist.ProcessGroup | None,
         bucket_bytes: int = 25 << 20,
+        waits: Waits | None = None,
     ) -> None:
         self._modules, data_group = out_of_ddp({stage.stage_index: stage.submod for stage in stages}, data_group)
         self._first = FirstStep(self._modules)
@@ -125,8 +175,15 @@ class PytorchRuntime(_PipelineScheduleRuntime):
             _without_messages_to_itself(stage)
             split_as_ours(stage)
             watch_forwards(stage, self._first)
+        self._group = stages[0].group
+        alone = dist.get_world_size(self._group) == 1 and data_group is None and not any(map(is_sharded, self._modules.values()))
+        self.waits = waits or Waits(self._group, alone=alone)
         super().__init__(stages, program.micro_batches, loss_fn=self._checked(loss_fn, program.stages), scale_grads=False)
         self.program = program
+        self._beginning = Beginning(self.waits, self._group, stages[0].device, program)
+        self._cuts_target = False
+        self._takes_inputs = any(stage.is_first and type(stage) is PipelineStage for stage in stages)
+        self._shapes = 0  # a number for those that the stages were made for
         self._scales, self._data_group, self._bucket_bytes = scale_grads, data_group, bucket_bytes
         handle, path = tempfile.mkstemp(suffix=".csv")
         try:
@@ -135,13 +192,10 @@ class PytorchRuntime(_PipelineScheduleRuntime):
             self._load_csv(path, format="compute_comms")
         finally:
             os.remove(path)
-        self._group = stages[0].group
-        self.waits = Waits(None, timeout_of(self._group, stages[0].device))
-        weakref.finalize(self, self.waits.close)
         for stage in stages:
-            _ends_waiting(stage, self.waits)
+            _watch_outputs(stage)
+            _watch_passes(stage, self.waits)
         self._actions = _Watched(self.pipeline_order_with_comms[self.rank])
-        self._action: Any = None  # under way
         self.pipeline_order_with_comms[self.rank] = self._actions
 
     def _checked(self, loss_fn: Callable[..., torch.Tensor] | None, stages: int) -> Callable[..., torch.Tensor] | None:
@@ -153,29 +207,46 @@ class PytorchRuntime(_PipelineScheduleRuntime):
 
         def checked(output: Any, target: Any, **kwargs: Any) -> torch.Tensor:
             nonlocal looks_for_others
-            loss = loss_fn(output, target, **kwargs)
-            if not self._first.is_over and isinstance(loss, torch.Tensor) and loss.grad_fn is not None and not loss.is_meta:
-                if looks_for_others:
-                    looks_for_others = False
-                    must_know_parameters(f"stage {stages - 1}", module, [loss], [], parameters_alone=True)
-                self._first.forward(stages - 1, loss)
+            with _telling(self.waits):
+                if self._cuts_target:
+                    must_have_rows_of(output, target)
+                loss = loss_fn(output, target, **kwargs)
+                if not self._first.is_over and isinstance(loss, torch.Tensor) and loss.grad_fn is not None and not loss.is_meta:
+                    if looks_for_others:
+                        looks_for_others = False
+                        must_know_parameters(f"stage {stages - 1}", module, [loss], [], parameters_alone=True)
+                    self._first.forward(stages - 1, loss)
             return loss
 
         return checked
 
     def step(self, *args: Any, **kwargs: Any) -> Any:
         """As PyTorch's own, which see. After an exception, gradients are as before."""
-        for name in ("arg_mbs", "kwarg_mbs", "target_mbs", "loss_kwargs"):
-            if kwargs.get(name) is not None and name not in _STEP_TAKES:
-                raise ValueError(f"the runtime of torch {torch.__version__} takes no {name}: pipeline(runtime='ashlar') does")
-        if self._has_backward and not self._stages_backward_initialized:
-            self._stages_forward_initialized = False  # earlier versions keep an evaluation's buffers, which need no gradient
-        self._actions.arm(self._comes_to)
-        if not self._has_backward:
-            return self._watched_step(args, kwargs)
-        if not torch.is_grad_enabled():
-            raise RuntimeError("step() trains, and gradients are disabled here (torch.no_grad): eval() runs forwards alone")
-        self._must_know_what_is_trained()
+        with self.waits.call("step()" if self._has_backward else "eval()"):
+            for name in ("arg_mbs", "kwarg_mbs", "target_mbs", "loss_kwargs"):
+                if kwargs.get(name) is not None and name not in _STEP_TAKES:
+                    raise ValueError(
+                        f"the runtime of torch {torch.__version__} takes no {name}: pipeline(runtime='ashlar') does"
+                    )
+            self._must_fit(args, kwargs)
+            if not self._has_backward:
+                return self._watched_step(args, kwargs)
+            self._must_know_what_is_trained()
+            return self._train(args, kwargs)
+
+    def _must_fit(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raises ValueError for what PyTorch would split in unequal parts, or would miss when others already wait."""
+        given = {name: value for name, value in kwargs.items() if name not in _STEP_TAKES}
+        self._cuts_target = kwargs.get("target") is not None
+        targets = kwargs.get("target") if kwargs.get("target_mbs") is None else kwargs["target_mbs"]
+        must_divide([*args, given, kwargs.get("target")], self._n_microbatches, 1, True)
+        if self._has_backward:
+            must_train(self._modules, self.program.stages - 1, self._loss_fn, targets)
+        has_inputs = args or given or kwargs.get("arg_mbs") or kwargs.get("kwarg_mbs")
+        if self._takes_inputs and not has_inputs:
+            raise ValueError("stage 0 is on this rank: step() needs the inputs")
+
+    def _train(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         carried = {p: p.grad for module in self._modules.values() for p in module.parameters()}
         for p in carried:
             p.grad = None
@@ -183,15 +254,12 @@ class PytorchRuntime(_PipelineScheduleRuntime):
             result = self._watched_step(args, kwargs)
             if not self._first.is_over:
                 self._first.finish(self._group, functools.partial(self.waits.start, awaited=awaited_first_step))
+            if self._data_group is not None:
+                self._average(self._data_group)
         except BaseException:
             for p, before in carried.items():
                 p.grad = before
             raise
-        if self._data_group is not None:
-            over = dist.get_world_size(self._data_group)
-            each = self._modules.values()
-            sums = [GradientSum(m, [self._data_group], self._bucket_bytes, over, self._tells) for m in each]
-            self._tells = not all([one.finish() for one in sums]) and self._tells
         for p, before in carried.items():
             if p.grad is not None and self._scales:
                 p.grad /= self._n_microbatches
@@ -209,21 +277,37 @@ class PytorchRuntime(_PipelineScheduleRuntime):
                 "runtime='ashlar'"
             )
 
+    def _average(self, group: dist.ProcessGroup) -> None:
+        over, ranks, tells = dist.get_world_size(group), dist.get_process_group_ranks(group), False
+        sums = {s: GradientSum(m, [group], self._bucket_bytes, over, self._tells) for s, m in self._modules.items()}
+        for stage, one in sums.items():
+            self.waits.move(f"{stage}REDUCE_GRAD", stage)
+            is_complete = one.finish(functools.partial(self.waits.wait, awaited=functools.partial(awaited_sum, stage, ranks)))
+            tells = tells or not is_complete
+        self._tells = tells and self._tells
+
     def _watched_step(self, args: Any, kwargs: Any) -> Any:
-        """PyTorch's own. A failure says at which action it was; after a wait, who is to blame."""
-        self._action = None
+        """PyTorch's own. Errors of the stages come without those that PyTorch puts around them."""
+        self._actions.arm(self._comes_to)
         try:
-            return super().step(*args, **kwargs)
-        except BaseException as error:
-            action = self._action
-            if action is None:
-                raise
-            if isinstance(error, RuntimeError) and self.waits.is_waiting():
-                raise self.waits.blame(error) from error
-            self.waits.fail(error, str(action), action.stage_index, action.microbatch_index)
-            if isinstance(error, RuntimeError):
-                raise RuntimeError(f"rank {dist.get_rank()} failed at {action}: {root_of(error)}") from error
+            result = super().step(*args, **kwargs)
+            self._beginning.finish()
+            return result
+        except RuntimeError as error:
+            if (root := root_of(error)) is not error:
+                raise root
             raise
+
+    def _initialize_stages(self, args: tuple[Any, ...], kwargs: Any, *more: Any, **options: Any) -> None:
+        """Anew where inputs have other shapes than before."""
+        inputs = signature_of(x for x in (*args, *(kwargs or {}).values()) if isinstance(x, torch.Tensor))
+        shapes = self._beginning.agree(inputs if 0 in self._modules else None)
+        if shapes != self._shapes or (self._has_backward and not self._stages_backward_initialized):
+            # Earlier versions of torch keep an evaluation's buffers, which need no gradient.
+            self._stages_forward_initialized = self._stages_backward_initialized = False
+        self.waits.move("the shapes of what stages give")
+        super()._initialize_stages(args, kwargs, *more, **options)
+        self._shapes = shapes
 
     def _awaited_at(self, action: Any) -> Awaited | None:
         """What an action waits for, of whom; None for one that waits for nobody."""
@@ -252,8 +336,8 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         return functools.partial(awaited_of_receiver, letter, stage, k, to, rank)
 
     def _comes_to(self, action: Any) -> None:
-        self._action = action
         awaited = None if action is None else self._awaited_at(action)
+        self.waits.move(str(action or ""), getattr(action, "stage_index", None), getattr(action, "microbatch_index", None))
         if awaited is None:
             self.waits.end()
         else:

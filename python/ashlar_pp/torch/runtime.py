@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -16,14 +15,15 @@ from .. import _core
 from .._core import Schedule
 from .agreeing import make_equal
 from .awaited import awaited_first_step
+from .beginning import Beginning
 from .first_step import FirstStep
-from .guards import is_sharded, must_have_no_parameters
+from .guards import is_sharded, must_have_no_parameters, must_train
 from .inputs import Batch, split
 from .passes import Loss, StagePasses
 from .replicas import out_of_ddp
 from .shapes import Signature, signature_of, trace, words_of
 from .step import Step
-from .waiting import LostRank, Waits, timeout_of
+from .waiting import Waits
 
 
 class ProgramRuntime:
@@ -47,6 +47,7 @@ class ProgramRuntime:
         bucket_bytes: int = 25 << 20,
         dynamic_shapes: bool = False,
         timeout: float | datetime.timedelta | None = None,
+        waits: Waits | None = None,
     ) -> None:
         self.program = _core.lower(schedule, lanes="one_a_peer")
         self.program.check()
@@ -80,13 +81,15 @@ class ProgramRuntime:
         self.tells = {stage: True for stage in self.modules}
         """Whether its copies tell each other which gradients they have."""
         self._holders = self._groups_of_holders()
+        if waits is None:
+            seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
+            alone = self.program.devices == 1 and self.data_group is None
+            waits = Waits(group, seconds, alone=alone)
+        self.waits = waits
         self._make_copies_equal()
         self.shapes: list[list[Signature]] | None = None
         self._first_inputs: Any = None
-        seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
-        self.waits = Waits(seconds, timeout_of(group, self.device))
-        weakref.finalize(self, self.waits.close)
-        self._broken = ""
+        self._beginning = Beginning(self.waits, group, self.device, self.program)
 
     def _groups_of_holders(self) -> dict[int, dist.ProcessGroup]:
         """Of each stage with several holders their group, one for all stages with the same."""
@@ -133,16 +136,18 @@ class ProgramRuntime:
         it in micro-batches. losses: is filled with those of the micro-batches. Returns the outputs of the last stage
         where it is, those of the micro-batches that came through here. After an exception, gradients are as before.
         """
-        if self.program.trains and not torch.is_grad_enabled():
-            raise RuntimeError("step() trains, and gradients are disabled here (torch.no_grad): eval() runs forwards alone")
-        if not finalize_gradients:
-            raise ValueError("finalize_gradients=False is for stages in fully_shard, which PyTorch's runtime runs")
-        batch = self._split(args, kwargs, target, arg_mbs, kwarg_mbs, target_mbs)
-        if self.program.trains and self.last in self.modules:
-            if self.loss_fn is None:
-                raise ValueError("step() trains, and the last stage is on this rank: pipeline() needs a loss_fn")
-            if batch.targets is None:
-                raise ValueError(f"stage {self.last}, the last, is on this rank: step() needs the target")
+        with self.waits.call("step()"):
+            if not finalize_gradients:
+                raise ValueError("finalize_gradients=False is for stages in fully_shard, which PyTorch's runtime runs")
+            batch = self._split(args, kwargs, target, arg_mbs, kwarg_mbs, target_mbs)
+            if self.program.trains:
+                must_train(self.modules, self.last, self.loss_fn, batch.targets)
+            return self._train(batch, loss_kwargs, losses, return_outputs)
+
+    def _train(
+        self, batch: Batch, loss_kwargs: dict[str, Any] | None, losses: list | None, return_outputs: bool
+    ) -> Any:
+        """Adds this step's gradients to those of before."""
         carried = {p: p.grad for module in self.modules.values() for p in module.parameters()}
         for p in carried:
             p.grad = None  # sums are of this step alone
@@ -174,8 +179,8 @@ class ProgramRuntime:
         **kwargs: Any,
     ) -> Any:
         """The forwards alone, without gradients, otherwise as step(). Losses only where there is a target."""
-        batch = self._split(args, kwargs, target, arg_mbs, kwarg_mbs, target_mbs)
-        with torch.no_grad():
+        with self.waits.call("eval()"), torch.no_grad():
+            batch = self._split(args, kwargs, target, arg_mbs, kwarg_mbs, target_mbs)
             return self._run(batch, loss_kwargs, losses, True, trains=False)
 
     def _split(self, args: Any, kwargs: Any, target: Any, arg_mbs: Any, kwarg_mbs: Any, target_mbs: Any) -> Batch:
@@ -191,19 +196,17 @@ class ProgramRuntime:
     ) -> Any:
         if losses is not None and not isinstance(losses, list):
             raise TypeError(f"losses must be a list, which is filled, not {type(losses).__name__}")
-        if self._broken:
-            raise RuntimeError(f"an earlier step failed, and its messages may still be on their way: {self._broken}")
-        self._find_shapes(batch)
+        inputs = self._input_shapes(batch)
+        self._beginning.agree(inputs)
+        self._find_shapes(batch, inputs)
         step = Step(self, batch, loss_kwargs, trains, return_outputs)
         try:
             for instruction in self.stream if trains or not self.program.trains else self.forwards:
+                self.waits.move(str(instruction), instruction.stage, instruction.micro_batch)
                 step.run(instruction)
             outputs = step.finish()
-        except BaseException as error:
-            if not isinstance(error, LostRank):
-                self.waits.fail(error, str(instruction), instruction.stage, instruction.micro_batch)
-            if self.program.devices > 1 or self.data_group is not None:
-                self._broken = f"{type(error).__name__}: {error}"
+            self._beginning.finish()
+        except BaseException:
             for passes in self.passes.values():
                 passes.clear()
             raise
@@ -217,8 +220,8 @@ class ProgramRuntime:
                 passes.clear()
         return outputs
 
-    def _find_shapes(self, batch: Batch) -> None:
-        """Of each stage's outputs, where its first holder is: once, or for each micro-batch of each step."""
+    def _input_shapes(self, batch: Batch) -> list[Signature]:
+        """By micro-batch. Raises ValueError where they are others than before."""
         inputs = [signature_of(a for a in args if isinstance(a, torch.Tensor)) for args in batch.args]
         if not self.dynamic_shapes and 0 in self.modules:
             if self._first_inputs is None:
@@ -229,10 +232,15 @@ class ProgramRuntime:
                         f"micro-batch {k} is {words_of(given)}, and the first that this pipeline ran {words_of(self._first_inputs)}: "
                         "shapes that differ need pipeline(dynamic_shapes=True)"
                     )
+        return inputs
+
+    def _find_shapes(self, batch: Batch, inputs: list[Signature]) -> None:
+        """Of each stage's outputs, where its first holder is: once, or for each micro-batch of each step."""
         if self.shapes is not None and not self.dynamic_shapes:
             return
         found: list[list[Signature]] = []
         for stage in range(self.last):  # nothing comes after the last
+            self.waits.move(f"the shapes that stage {stage} gives", stage)
             holder = self.program.holders(stage)[0]
             result: list[Any] = [None]
             if self.rank == holder:

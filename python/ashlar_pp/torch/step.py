@@ -12,7 +12,7 @@ import torch.distributed as dist
 from .._core import Instruction
 from .awaited import awaited_of_receiver, awaited_of_sender, awaited_sum
 from .inputs import Batch, merge
-from .passes import MicroBatch, has_gradient, tensors_of
+from .passes import MicroBatch, tensors_of
 from .shapes import Signature, signature_of, words_of
 from .sums import GradientSum
 
@@ -54,7 +54,8 @@ class Step:
         for work, _, i in self.leaving:
             self.of.waits.wait(work, partial(self._awaited_of_receiver, i))
         for under_way, stage in self.sums:
-            is_complete = under_way.finish(partial(self.of.waits.wait, awaited=partial(awaited_sum, stage)))
+            ranks = sorted({r for group in self.of.sum_groups(stage) for r in dist.get_process_group_ranks(group)})
+            is_complete = under_way.finish(partial(self.of.waits.wait, awaited=partial(awaited_sum, stage, ranks)))
             self.of.tells[stage] = self.of.tells[stage] and not is_complete
         return merge(self.outputs, self.of.program.sequence_chunks) if self.outputs else None
 
@@ -129,7 +130,7 @@ class Step:
 
     def _given(self, stage: int, k: int) -> MicroBatch:
         target = self.batch.targets[k] if stage == self.of.last and self.batch.targets is not None else None
-        return MicroBatch(self.batch.kwargs[k], target, self.loss_kwargs)
+        return MicroBatch(self.batch.kwargs[k], target, self.loss_kwargs, self.batch.is_cut)
 
     def _compute(self, i: Instruction) -> None:
         of, stage, k = self.of, i.stage, i.micro_batch
@@ -176,7 +177,7 @@ class Step:
         key = ("F", stage, k, stage + 1)
         if (given := signature_of(tensors)) != (expected := self._signature(key)):
             raise RuntimeError(
-                f"stage {stage} gives {words_of(given)} for micro-batch {k}, and without numbers it gave {words_of(expected)}: "
-                "what depends on values cannot be known to the rank that receives it"
+                f"stage {stage} gives {words_of(given)} for micro-batch {k}, and gave {words_of(expected)} when shapes were found: "
+                "the rank that receives it knows nothing of a shape that depends on values, or changes from step to step"
             )
         self.values[key] = list(tensors)

@@ -2,185 +2,240 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import functools
 import itertools
-import json
+import re
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
-import torch
 import torch.distributed as dist
 
-from .awaited import Awaited
+from .awaited import Awaited, awaited_of_group
+from .board import Told
+from .inquiring import inquire, state_of_process
+from .threads import Stillness
+from .watching import watch, words_of_error
 
-_numbers = itertools.count()
+_numbers: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
 
 
-def timeout_of(group: dist.ProcessGroup | None, device: torch.device) -> float | None:
+def timeout_of(group: dist.ProcessGroup | None) -> float | None:
     """Seconds after which a wait in the group fails, where its backend tells."""
-    try:
-        whole: Any = group or dist.group.WORLD
-        seconds = whole._get_backend(device).options._timeout.total_seconds()
-    except (AttributeError, RuntimeError):
-        return None
-    return float(seconds)
+    whole: Any = group or dist.group.WORLD
+    for device in whole._device_types:
+        with contextlib.suppress(AttributeError, RuntimeError):
+            return float(whole._get_backend(device).options._timeout.total_seconds())
+    return None
 
 
 class LostRank(RuntimeError):
     """Another rank has not done its part. `rank` is its number in the default group; `stage`, `micro_batch` and
-    `instruction` (in PyTorch's words, like 1SEND_F0) are what others wait for."""
+    `instruction` (in PyTorch's words, like 1SEND_F0) are what others wait for, or where it has failed, if that is known."""
 
-    def __init__(self, text: str, rank: int, awaited: dict[str, Any]) -> None:
+    def __init__(self, text: str, told: Told) -> None:
         super().__init__(text)
-        self.rank = rank
-        self.stage, self.micro_batch, self.instruction = awaited["stage"], awaited["micro_batch"], awaited["instruction"]
+        self.rank: int = told["rank"]
+        self.stage, self.micro_batch = told.get("stage"), told.get("micro_batch")
+        self.instruction: str | None = told.get("instruction")
 
 
 class Waits:
-    """Of one rank. Whoever waits for a third of the deadline tells so in the group's store: the rank that hangs is the one
-    that others wait for and that waits for nobody. Who fails tells that."""
+    """Of one pipeline on this rank. What all its ranks call alike is a `call`: an error in it is told to the others, who
+    then no longer wait."""
 
-    SHARE = 0.75
-    """Of the deadline: from then on it is found out who hangs."""
-
-    GRACE = 10.0
-    """Seconds in which what others tell is awaited at most, such as of a rank whose process has ended."""
-
-    def __init__(self, timeout: float | None, of_group: float | None = None) -> None:
-        """timeout: seconds. Without, a wait has the deadline of its group, which may be known."""
-        self._timeout = timeout if timeout is not None else of_group
-        self._patience = None if timeout is None else datetime.timedelta(seconds=self.SHARE * timeout)
-        name = f"ashlar/{next(_numbers)}"
-        self._rank = dist.get_rank()
+    def __init__(self, group: dist.ProcessGroup | None, timeout: float | None = None, *, alone: bool = False) -> None:
+        """timeout: seconds. Without, a wait has the deadline of its group. alone: nobody waits for this rank."""
+        self.ranks: list[int] = dist.get_process_group_ranks(group or dist.group.WORLD)
+        self.rank = dist.get_rank()
+        of_group = timeout_of(group)
+        self.timeout = timeout if timeout is not None else of_group
+        self.patience = None if timeout is None else datetime.timedelta(seconds=timeout)
+        ranks = f"{zlib.crc32(repr(self.ranks).encode()):08x}"
+        self.name = f"{ranks}/{next(_numbers[ranks])}"
+        self.calls = 0
+        self.kind = ""
+        self.is_inside = self.has_begun = self.is_broken = False
+        self.thread = threading.get_ident()
+        self.stillness = Stillness()
+        self._why = ""
         self._awaited: Awaited | None = None
-        self._since = 0.0
-        self._told = False
-        self._lock = threading.Lock()
-        self._watch: threading.Thread | None = None
-        self._store: Any = None
-        if self._timeout is not None and dist.get_world_size() > 1:
-            self._store = dist.PrefixStore(name, dist.distributed_c10d._get_default_store())
-            self._end = threading.Event()
-            self._watch = threading.Thread(target=self._tell_long_waits, daemon=True)
-            self._watch.start()
-
-    def close(self) -> None:
+        self.move("")
+        self._makes = False
+        self._watch = None if alone else watch()
         if self._watch is not None:
-            self._end.set()
+            with contextlib.suppress(RuntimeError):
+                self._watch.board.read()
+            if self._watch.board.failure is not None:
+                self._watch = None  # somebody went on after a failure, of which all would hear again
+            else:
+                self._watch.pipelines.add(self)
+
+    @contextlib.contextmanager
+    def call(self, kind: str, *, makes: bool = False) -> Iterator[None]:
+        """Around a call of all ranks, `kind` by name. Raises LostRank for what is the fault of others. makes: the pipeline,
+        which is not counted."""
+        if self.is_inside:  # a part of one
+            yield
+            return
+        if self.is_broken:
+            raise RuntimeError(f"an earlier call failed, and its messages may still be on their way: {self._why}")
+        self.calls += not makes
+        self.kind, self.thread, self.has_begun, self._makes = kind, threading.get_ident(), False, makes
+        self.move(f"the start of {kind}")
+        self.is_inside = True
+        try:
+            self._must_be_whole()
+            yield
+            if makes and self._watch is not None:
+                self._watch.board.process(0)  # which has the store, and may be gone with it later
+        except BaseException as error:
+            if (lost := self._explained(error)) is not None:
+                raise lost from error
+            raise
+        finally:
+            self._awaited = None
+            self.move("")
+            self.is_inside = False
+            if self._watch is not None:
+                self._watch.finished(self)
+
+    def call_name(self) -> str:
+        return f"{self.name}/{self.calls}"
+
+    def move(self, instruction: str, stage: int | None = None, micro_batch: int | None = None) -> None:
+        """What this rank does from now on."""
+        self.at, self.stage, self.micro_batch, self.since = instruction, stage, micro_batch, time.monotonic()
 
     def start(self, call: Callable[..., Any], *args: Any, awaited: Awaited, **options: Any) -> Any:
-        """What `call` starts, which may wait itself: NCCL connects two ranks at their first message. Raises LostRank."""
+        """What `call` starts, which may wait itself: NCCL connects two ranks at their first message."""
         self.begin(awaited)
-        try:
-            started = call(*args, **options)
-        except RuntimeError as error:
-            raise self.blame(error) from error
+        started = call(*args, **options)
         self.end()
         return started
 
     def wait(self, work: Any, awaited: Awaited) -> None:
-        """Raises LostRank."""
         self.begin(awaited)
-        try:
-            if self._patience is None:
-                work.wait()
-            else:
-                work.wait(self._patience)
-        except RuntimeError as error:
-            raise self.blame(error) from error
+        if self.patience is None:
+            work.wait()
+        else:
+            work.wait(self.patience)
         self.end()
 
     def begin(self, awaited: Awaited) -> None:
-        """From now on this rank waits."""
-        self._since, self._awaited = time.monotonic(), awaited
+        """From now on this rank waits. Raises LostRank if that is in vain."""
+        self._must_be_whole()
+        self.since, self._awaited = time.monotonic(), awaited
 
     def end(self) -> None:
-        self._awaited = None
-        if self._told:
-            self._tell(None)
+        self.since, self._awaited = time.monotonic(), None
 
-    def is_waiting(self) -> bool:
-        return self._awaited is not None
-
-    def fail(self, error: BaseException, instruction: str, stage: int, micro_batch: int | None) -> None:
-        """Tells the others that this rank has failed by itself."""
-        root = root_of(error)
-        said = f"{type(root).__name__}: {_first_line(root)}"
-        awaited = {
-            "rank": self._rank, "stage": stage, "micro_batch": micro_batch, "instruction": instruction, "failed": said,
-            "words": f"come past {instruction}", "at": instruction,
+    def tell(self, error: BaseException) -> None:
+        """The others learn what is wrong on this rank, before the call has come to its end."""
+        if self._watch is None or _is_of_messages(error) or isinstance(error, LostRank):
+            return
+        text = f"rank {self.rank} failed at {self.at}: {words_of_error(root_of(error))}"
+        told = {
+            "rank": self.rank, "by": self.rank, "stage": self.stage, "micro_batch": self.micro_batch,
+            "instruction": self.at, "text": text,
         }
-        self._awaited = lambda: awaited
-        if self._store is not None:
-            self._tell(self._awaited)
-        self._awaited = None
+        self._watch.remember(error, told)
+        with contextlib.suppress(RuntimeError):
+            if self.has_begun and not self._makes:
+                self.is_broken, self._why = True, text
+                self._watch.board.fail(told)
+            else:
+                self._watch.board.refuse(self.call_name(), told)
 
-    def _tell_long_waits(self) -> None:
-        assert self._timeout is not None
-        while not self._end.wait(self._timeout / 16):
-            awaited = self._awaited
-            if awaited is not None and not self._told and time.monotonic() - self._since > self._timeout / 3:
-                self._tell(awaited)
+    def status(self) -> Told:
+        """For others who ask."""
+        return {
+            "rank": self.rank, "name": self.name, "calls": self.calls, "kind": self.kind, "is_inside": self.is_inside,
+            "at": self.at, "seconds": time.monotonic() - self.since, "awaited": self.awaited(),
+        }
 
-    def _tell(self, awaited: Awaited | None) -> None:
-        with self._lock:
-            if awaited is not None and self._awaited is not awaited:
-                return  # it is over
-            self._told = awaited is not None
-            try:
-                self._store.set(str(self._rank), json.dumps(None if awaited is None else awaited()))
-            except RuntimeError:
-                pass  # its host may be the rank that is gone
-
-    def _told_by(self, rank: int, until: float) -> dict[str, Any] | None:
-        while True:
-            try:
-                if self._store.check([str(rank)]):
-                    if (awaited := json.loads(self._store.get(str(rank)))) is not None:
-                        return awaited
-            except RuntimeError:
-                return None
-            if time.monotonic() >= until:
-                return None
-            time.sleep(0.02)
-
-    def blame(self, error: RuntimeError) -> LostRank:
-        """Who hangs, or is lost, when this rank's waiting has ended with an error."""
-        now = time.monotonic()
-        waited = now - self._since
+    def awaited(self) -> dict[str, Any] | None:
+        """What this rank waits for, in words; None if it does not wait."""
         awaited = self._awaited
-        assert awaited is not None, "this rank waits"
-        own = last = awaited()
-        seen = [self._rank, own["rank"]]
-        if self._store is not None and self._timeout is not None:
-            self._tell(awaited)
-            until = min(self._since + self._timeout, now + self.GRACE)
-            while (further := self._told_by(last["rank"], until)) is not None:
-                last = further
-                if further["rank"] in seen:
-                    break
-                seen.append(further["rank"])
-        self._awaited = None
-        why = f"at {own['at']}, after {waited:.1f} s ({_first_line(error)})"
-        if "failed" in last:
-            return LostRank(f"rank {last['rank']} failed at {last['instruction']}: {last['failed']}; {why}", last["rank"], last)
-        if last["rank"] == self._rank:
-            return LostRank(f"rank {own['rank']} has given up: this rank has not {last['words']}; {why}", self._rank, last)
-        hangs = self._timeout is not None and waited > self._timeout / 2
-        text = f"rank {last['rank']} {'hangs' if hangs else 'is lost'}: it has not {last['words']}"
-        if last is not own:
-            text += f" to the rank that waits at {last['at']}. This rank waits for rank {own['rank']}, which has not {own['words']}"
-        return LostRank(f"{text}; {why}", last["rank"], last)
+        if awaited is not None:
+            return awaited()
+        if self.is_inside and self.stillness.at is not None:
+            return awaited_of_group(self.rank, self.ranks, self.at)
+        return None
+
+    def _must_be_whole(self) -> None:
+        if self._watch is not None and (failure := self._watch.board.failure) is not None:
+            raise self._lost(failure, "")
+
+    def _explained(self, error: BaseException) -> LostRank | None:
+        """Whose fault it is: another's, or this rank's own."""
+        if self._watch is None or isinstance(error, LostRank):
+            return None
+        if not _is_of_messages(error):
+            self.tell(error)
+            return None
+        waited = f", after {time.monotonic() - self.since:.1f} s ({_words_of_messages(root_of(error))})"
+        own = self.awaited() or awaited_of_group(self.rank, self.ranks, self.at)
+        try:
+            told = self._watch.learn(self) or inquire(self._watch.board, self, own)
+            told = self._watch.board.fail(told)
+        except RuntimeError:  # with the store
+            state = state_of_process(self._watch.board, own["rank"])
+            told = {**own, "by": self.rank, "text": f"rank {own['rank']} is lost: {state}. It has not {own['words']}"}
+            self._watch.board.try_again()
+            with contextlib.suppress(RuntimeError):
+                self._watch.board.fail(told)
+        return self._lost(told, f"; this rank waited at {own['at']}{waited}")
+
+    def _lost(self, told: Told, more: str) -> LostRank:
+        text = told["text"]
+        if told["rank"] == self.rank != told["by"]:
+            text = f"rank {told['by']} has given up because of this rank: {text}"
+        self.is_broken, self._why = True, text
+        return LostRank(text + more, told)
+
+
+Made = TypeVar("Made", bound=Callable[..., None])
+
+
+def making(kind: str) -> Callable[[Made], Made]:
+    """Of the __init__ of something that all ranks of its `group` make, `kind` by name, and that then has `waits`."""
+
+    def of(init: Made) -> Made:
+        @functools.wraps(init)
+        def made(self: Any, *args: Any, group: dist.ProcessGroup | None = None, **options: Any) -> None:
+            alone = dist.get_world_size(group) == 1 and options.get("data_group") is None and options.get("wrap") is None
+            self.waits = Waits(group, alone=alone)
+            with self.waits.call(kind, makes=True):
+                init(self, *args, group=group, **options)
+
+        return made  # type: ignore[return-value]
+
+    return of
 
 
 def root_of(error: BaseException) -> BaseException:
-    """What came first: PyTorch puts an error of its own around those of passes."""
-    while error.__cause__ is not None:
+    """Without the errors that PyTorch puts around those of passes."""
+    while error.__cause__ is not None and isinstance(error, RuntimeError) and "ailed to run " in str(error):
         error = error.__cause__
     return error
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+def _is_of_messages(error: BaseException) -> bool:
+    """Whether messages failed, and not what this rank does by itself."""
+    root = root_of(error)
+    while root.__cause__ is not None:
+        root = root.__cause__
+    words = ("gloo", "pair closure", "NCCL", "Broken pipe", "Connection reset")
+    return isinstance(root, dist.DistError) or (isinstance(root, RuntimeError) and any(one in str(root) for one in words))
+
+
+def _words_of_messages(error: BaseException) -> str:
+    """Without the file of the library, and without advice."""
+    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return re.sub(r"^\[[^]]*\] ", "", first).partition(". This is typically")[0]

@@ -1,0 +1,159 @@
+"""What the ranks of the default group tell each other in its store: who has failed, who has ended, and where each is."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+import time
+from typing import Any
+
+import torch.distributed as dist
+
+Told = dict[str, Any]
+"""Of a failure: `rank` and, where they are known, `stage`, `micro_batch` and `instruction`; `text` says all that, and `by`
+who found it out. Of a rank: see Waits.status."""
+
+_ANSWERS = 3.0
+"""Seconds in which a rank that lives answers where it is."""
+
+
+_PATIENCE = 5.0
+"""Seconds in which the store answers."""
+
+
+class Board:
+    """Each entry is written once. Methods raise RuntimeError when the store is gone, with the process that has it: without
+    torchrun, that of rank 0."""
+
+    def __init__(self, generation: int) -> None:
+        """generation: of the default group in this process, in which stores may be the same."""
+        store = dist.distributed_c10d._get_default_store()
+        try:
+            store = store.clone()  # whoever waits in the default one keeps all others of the process from it
+        except (AttributeError, RuntimeError):
+            pass
+        self._store = dist.PrefixStore(f"ashlar/{generation}", store)
+        self._gone = ""
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        self.failure: Told | None = None
+        self.endings: dict[int, dict[str, int]] = {}
+        """Of processes that have ended: how often they called each pipeline."""
+        self._processes: dict[int, tuple[str, int]] = {}
+        self._answered = 0
+        self._lock = threading.Lock()
+        self._do("set", f"process/{self.rank}", json.dumps([socket.gethostname(), os.getpid()]))
+
+    def fail(self, told: Told) -> Told:
+        """What all ranks say from now on: the first that any of them has told."""
+        self._do("compare_set", "failure", "", json.dumps(told))
+        self._happened()
+        return self._learn(self._read("failure"))
+
+    def refuse(self, call: str, told: Told) -> None:
+        """Of one call: whoever refuses it, too, goes on."""
+        self._do("compare_set", f"refused/{call}", "", json.dumps(told))
+        self._happened()
+
+    def refused(self, call: str) -> Told | None:
+        return self._read(f"refused/{call}")
+
+    def end(self, calls: dict[str, int]) -> None:
+        """This process ends."""
+        number = self._do("add", "endings", 1)
+        self._do("set", f"ending/{number}", json.dumps([self.rank, calls]))
+        self._happened()
+
+    def happens(self) -> int:
+        """How much was told so far."""
+        return int(self._do("add", "events", 0))
+
+    def read(self) -> None:
+        """`failure` and `endings` are then what is known."""
+        if self.failure is None and (failure := self._read("failure")) is not None:
+            self._learn(failure)
+        for number in range(1, self._do("add", "endings", 0) + 1):
+            if (ending := self._read(f"ending/{number}")) is not None:
+                self.endings[ending[0]] = ending[1]
+
+    def all_know(self) -> bool:
+        """Whether every rank knows of the failure, or has ended."""
+        return bool(self._do("add", "heard", 0) >= self.size or self._do("add", "endings", 0) >= self.size)
+
+    def _learn(self, failure: Told) -> Told:
+        with self._lock:
+            is_new, self.failure = self.failure is None, self.failure or failure
+        if is_new:
+            self._do("add", "heard", 1)
+        return self.failure
+
+    def questions(self) -> range:
+        """Where this rank is: numbers of those who have asked it, and have no answer yet."""
+        asked, answered = self._do("add", "questions", 0), self._answered
+        self._answered = asked
+        return range(answered + 1, asked + 1)
+
+    def answer(self, question: int, status: Told) -> None:
+        self._do("set", f"answer/{question}/{self.rank}", json.dumps(status))
+
+    def ask(self) -> Question:
+        """All ranks, where they are."""
+        number = self._do("add", "questions", 1)
+        self._happened()
+        return Question(self, number)
+
+    def process(self, rank: int) -> tuple[str, int] | None:
+        """Host and process of a rank, as far as that is known: what was asked once, also without the store."""
+        if rank not in self._processes:
+            with contextlib.suppress(RuntimeError):
+                if (found := self._read(f"process/{rank}")) is not None:
+                    self._processes[rank] = found[0], found[1]
+        return self._processes.get(rank)
+
+    def _do(self, operation: str, *args: Any) -> Any:
+        if self._gone:
+            raise RuntimeError(self._gone)
+        found: list[Any] = []
+
+        def ask() -> None:
+            try:
+                found.append(getattr(self._store, operation)(*args))
+            except RuntimeError as error:
+                self._gone = str(error).splitlines()[0]
+
+        if threading.current_thread().daemon:
+            ask()
+        else:  # the store has no deadline where its process is stopped
+            asking = threading.Thread(target=ask, daemon=True)
+            asking.start()
+            asking.join(_PATIENCE)
+            if not found and not self._gone:
+                self._gone = "the store of the process group does not answer"
+        if not found:
+            raise RuntimeError(self._gone)
+        return found[0]
+
+    def try_again(self) -> None:
+        """After the store did not answer."""
+        self._gone = ""
+
+    def _happened(self) -> None:
+        self._do("add", "events", 1)
+
+    def _read(self, key: str) -> Any:
+        return json.loads(self._do("get", key)) if self._do("check", [key]) else None
+
+
+class Question:
+    def __init__(self, board: Board, number: int) -> None:
+        self._board, self._number, self._until = board, number, time.monotonic() + _ANSWERS
+
+    def answer_of(self, rank: int) -> Told | None:
+        """None: it has not said in time, or has ended."""
+        while True:
+            found: Told | None = self._board._read(f"answer/{self._number}/{rank}")
+            if found is not None or rank in self._board.endings or time.monotonic() > self._until:
+                return found
+            time.sleep(0.02)

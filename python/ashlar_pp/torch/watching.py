@@ -1,0 +1,207 @@
+"""The thread of a process that looks what other ranks tell: it answers them, wakes who waits in vain, and ends what hangs."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import multiprocessing
+import multiprocessing.util
+import os
+import sys
+import threading
+import time
+import traceback
+import weakref
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import torch.distributed as dist
+
+from .board import Board, Told
+from .threads import break_waits, place_of, place_of_error
+
+if TYPE_CHECKING:
+    from .waiting import Waits
+
+GRACE = 10.0
+"""Seconds beyond its deadline after which a rank that others wait for in vain is ended."""
+
+_LINGER = 3.0
+"""Seconds in which a process that ends after a failure waits for others to read of it: the store may be its own. Rank 0,
+which then has it, waits a third of that in any case."""
+
+_PATIENCE = 2.0
+"""Seconds after which it is believed that a wait is in vain because another rank has refused the call, or has ended."""
+
+
+class Watch(threading.Thread):
+    def __init__(self, store: Any, generation: int) -> None:
+        super().__init__(name="ashlar: watch", daemon=True)
+        self.of_store = store
+        self.board = Board(generation)
+        self.pipelines: weakref.WeakSet[Waits] = weakref.WeakSet()
+        self._over = threading.Event()
+        self._happened = 0
+        self._looked: dict[str, tuple[str, Told | None]] = {}
+        self._told_error: tuple[int, Told] | None = None
+        self._calls: dict[str, int] = {}
+
+    def run(self) -> None:
+        while not self._over.wait(self._interval()):
+            try:
+                self._look()
+            except RuntimeError:  # the store is gone, and with it all that others could tell
+                if self.board.failure is None:
+                    return
+            for waits in list(self.pipelines):
+                self._end_if_it_hangs(waits)
+
+    def _interval(self) -> float:
+        """Shorter while somebody may wait; the store bears the requests of all ranks."""
+        short = any(w.is_inside for w in list(self.pipelines)) or self.board.failure is not None
+        return max(0.25 if short else 1.0, self.board.size / 1000)
+
+    def _look(self) -> None:
+        board = self.board
+        if (happened := board.happens()) != self._happened:
+            self._happened = happened
+            board.read()
+            self._looked.clear()
+            for question in board.questions():
+                board.answer(question, self._status())
+        for waits in list(self.pipelines):
+            if not waits.is_inside or waits.is_broken:
+                continue
+            still = waits.stillness.seconds(waits.thread, time.monotonic())
+            reason = self._reason(waits)
+            if reason is not None and still > (0.4 if reason is board.failure else _PATIENCE):
+                break_waits()
+            elif waits.patience is not None and still > waits.patience.total_seconds() + 1:
+                break_waits()  # a wait that takes no deadline of its own
+
+    def learn(self, waits: Waits) -> Told | None:
+        """The same as `_reason`, of what is told by now."""
+        self.board.read()
+        self._looked.clear()
+        return self._reason(waits)
+
+    def _reason(self, waits: Waits) -> Told | None:
+        """Why a pipeline's call cannot come to its end, as far as somebody has told."""
+        if self.board.failure is not None:
+            return self.board.failure
+        call = waits.call_name()
+        if self._looked.get(waits.name, ("", None))[0] != call:
+            self._looked[waits.name] = call, self.board.refused(call)
+        if (refused := self._looked[waits.name][1]) is not None and refused["rank"] != self.board.rank:
+            return refused
+        for rank, calls in self.board.endings.items():
+            if rank in waits.ranks and calls.get(waits.name, 0) < waits.calls:
+                return ending(rank, calls.get(waits.name, 0), waits)
+        return None
+
+    def _status(self) -> Told:
+        known = list(self.pipelines)
+        inside = [w for w in known if w.is_inside]
+        found = max(inside or known, key=lambda w: w.since, default=None)
+        if found is None:
+            return {"calls": 0, "kind": "", "is_inside": False, "place": place_of(threading.main_thread().ident or 0)}
+        return found.status() | {"place": place_of(found.thread)}
+
+    def _end_if_it_hangs(self, waits: Waits) -> None:
+        failure = self.board.failure
+        if failure is None or waits.is_broken or not (waits.is_inside or failure["rank"] == self.board.rank):
+            return
+        if time.monotonic() - waits.since > (waits.timeout or 0) + GRACE:
+            words = f"ashlar: rank {self.board.rank} is ended, because it hangs and the others have given up: {failure['text']}\n"
+            stack = traceback.format_stack(sys._current_frames().get(waits.thread))
+            print("".join([words, *stack]), file=sys.stderr, flush=True)
+            os._exit(1)
+
+    def finished(self, waits: Waits) -> None:
+        """A call, also of a pipeline that is soon forgotten."""
+        self._calls[waits.name] = waits.calls
+
+    def remember(self, error: BaseException, told: Told) -> None:
+        """What was told of an error that may yet end this process."""
+        self._told_error = id(error), told
+
+    def failed_outside(self, error: BaseException) -> None:
+        """An error that nobody has caught."""
+        if self.board.failure is not None:
+            return
+        told = self._told_error[1] if self._told_error is not None and self._told_error[0] == id(error) else None
+        if told is None:
+            rank, status = self.board.rank, self._status()
+            after = f", after {calls_in_words(status['calls'])} of it" if status["calls"] else ""
+            text = f"rank {rank} failed outside of its pipeline{after}: {words_of_error(error)}"
+            told = {"rank": rank, "by": rank, "text": text}
+        with contextlib.suppress(RuntimeError):
+            self.board.fail(told)
+
+    def end(self) -> None:
+        """With the process: a thread that lives on would come back into an interpreter that is gone."""
+        self._over.set()
+        self.join(2 * _LINGER)
+        with contextlib.suppress(RuntimeError):
+            self.board.end(self._calls)
+            until = time.monotonic() + (_LINGER if self.board.failure is not None else _LINGER / 3 * (self.board.rank == 0))
+            while not self.board.all_know() and time.monotonic() < until:
+                time.sleep(0.1)
+
+
+def words_of_error(error: BaseException) -> str:
+    text = str(error).strip()
+    words = type(error).__name__ + (f": {text.splitlines()[0]}" if text else "")
+    place = place_of_error(error)
+    return f"{words} ({place})" if place else words
+
+
+def ending(rank: int, calls: int, waits: Waits) -> Told:
+    text = f"rank {rank} has ended after {calls_in_words(calls)} of the pipeline, and this is call {waits.calls}, {waits.kind}"
+    return {"rank": rank, "by": dist.get_rank(), "text": text}
+
+
+def calls_in_words(calls: int) -> str:
+    return f"{calls} call{'' if calls == 1 else 's'}"
+
+
+_watch: Watch | None = None
+_generations = 0
+
+
+def watch() -> Watch | None:
+    """Of the default group; None where that has one rank."""
+    global _watch, _generations
+    if dist.get_world_size() == 1:
+        return None
+    store = dist.distributed_c10d._get_default_store()
+    if _watch is None or _watch.of_store is not store:
+        if _watch is None:
+            _hear_of_the_end()
+        else:
+            _watch._over.set()
+        _generations += 1
+        _watch = Watch(store, _generations)
+        _watch.start()
+    return _watch
+
+
+def _hear_of_the_end() -> None:
+    before = sys.excepthook
+
+    def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if _watch is not None:
+            _watch.failed_outside(error)
+        before(kind, error, trace)
+
+    sys.excepthook = tell
+    atexit.register(_end)
+    if multiprocessing.parent_process() is not None:
+        multiprocessing.util.Finalize(None, _end, exitpriority=100)  # a fork does not come to atexit
+
+
+def _end() -> None:
+    global _watch
+    if _watch is not None:
+        watch, _watch = _watch, None
+        watch.end()
