@@ -18,7 +18,8 @@ inline machine hopper() {
           .per_node = 8,
           .units = 132,
           .exponentials = 4e12,
-          .power = 700};
+          .power = 700,
+          .is_measured = true};
 }
 
 // The same, with what the host takes.
@@ -112,6 +113,7 @@ inline question random_question(random_case::dice& roll) {
     constexpr generation built[] = {generation::ampere, generation::hopper, generation::blackwell,
                                     generation::blackwell_ultra, generation::cdna3};
     q.device.built = built[roll.between(0, 4)];
+    if (is_blackwell(q.device)) q.device.peak.fp4 = 4000e12;
     q.device.power = roll.percent(50) ? 500 : 700;
     q.device.domain = roll.percent(25) ? 72 : 8;
     q.tensor = 1 << roll.between(0, 4);

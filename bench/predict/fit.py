@@ -121,11 +121,20 @@ def peaks_by_kind(rows, said):
             for kind, of in sorted(by.items()) if len(of) >= 10}
 
 
-def write_constants(path, described, values, around, peaks):
+def measured_of(rows, said):
+    """On which machines, and up to which sizes, steps were measured."""
+    steps = [(row, answer["machine"]) for row, answer in zip(rows, said) if has_step(row) and "error" not in answer]
+    largest = {name: max(row[column] or 1 for row, _ in steps) for name, column in
+               (("sequence", "sequence"), ("devices", "gpus"), ("pipeline", "pipeline"), ("tensor", "tensor"), ("context", "context"), ("expert", "expert"))}
+    return {"machines": dict(sorted(collections.Counter(machine for _, machine in steps).items())), **largest}
+
+
+def write_constants(path, described, values, around, peaks, measured):
     lines = [f"  {json.dumps(name)}: " + json.dumps({**about, "value": float(f"{values[name]:.3g}")}) for name, about in described.items()]
     spreads = [f"  {json.dumps(name)}: {json.dumps(each)}" for name, each in around.items()]
     held = [f"  {json.dumps(name)}: {json.dumps(each)}" for name, each in peaks.items()]
-    tables = {"constants": lines, "intervals": spreads, "peaks": held}
+    sizes = [f"  {json.dumps(name)}: {json.dumps(each)}" for name, each in measured.items()]
+    tables = {"constants": lines, "intervals": spreads, "peaks": held, "measured": sizes}
     Path(path).write_text("{\n" + ",\n".join(f' "{name}": {{\n' + ",\n".join(table) + "\n }" for name, table in tables.items()) + "\n}\n")
 
 
@@ -244,10 +253,12 @@ def main():
         left_out = [(kind, 1 / (1 + error)) for errors in list(columns.values())[1:] for kind, error in zip(kinds, errors) if error == error]
         made = Path(o.out or Path(folder) / "constants.json")
         around = intervals([kind for kind, _ in left_out], [ratio for _, ratio in left_out])
-        write_constants(made, described, values, around, {})
         path = write(all_rows, models, folder)
+        said = answers(o.evaluate, path, o.constants)
+        measured = measured_of(all_rows, said)
+        write_constants(made, described, values, around, {}, measured)
         said = answers(o.evaluate, path, made)
-        write_constants(made, described, values, around, peaks_by_kind(all_rows, said))
+        write_constants(made, described, values, around, peaks_by_kind(all_rows, said), measured)
         if o.page:
             steps = [answer for row, answer in zip(all_rows, said) if has_step(row)]
             within = np.array([answer["interval"]["low"] <= row["step_s"] <= answer["interval"]["high"] for row, answer in zip(rows, steps)])

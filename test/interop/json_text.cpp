@@ -38,6 +38,7 @@ TEST_CASE("what is no JSON is refused, with the place") {
   refused("{\"a\":\n }", "line 2, column 2: syntax error");
   refused("{\"a\": 1,\n \"a\": 2}", "line 2, column 2: \"a\" is there twice");
   refused("[1, 1e999]", "line 1, column 5: the number is too large");
+  refused(std::string("{}\n\0 junk", 9), "line 2, column 1: a byte of zero is no JSON");
   refused(std::string(70, '['), "line 1, column 66: lists and objects must not be within each other 65");
   refused("\"\xFF\"", "line 1, column ");
 }

@@ -203,10 +203,33 @@ TEST_CASE("plan by formulas: the best of what a framework runs") {
                {"plan --model qwen3-30b-a3b --cluster 8xH100 --sequence 4096 --batch 64 --for deepspeed",
                 "DeepSpeed (0.17) runs no layout of this: its pipelines have no experts"},
                {"plan " + same + "--for deepspeed --schedules interleaved,zb-h1",
-                "DeepSpeed (0.17) has none of these schedules"},
-               {"plan " + same + "--schedules interleaved --fix pipeline=2 --emit deepspeed:"
-                    + (scratch() / "none").string(),
-                "--for deepspeed plans for it alone"}});
+                "DeepSpeed (0.17) has none of these schedules"}});
+}
+
+TEST_CASE("plan by formulas: --emit writes a plan that the framework runs, or none, and says so") {
+  std::string const same = small_run + "--top 2 ", file = (scratch() / "emitted").string();
+  auto const emitted = [&](std::string const& more) {
+    std::filesystem::remove(file);
+    return run_tool("plan " + same + more + file);
+  };
+  // torchtitan shares weights or nothing, so it runs another plan.
+  tool_result const other = emitted("--fix pipeline=2 --emit torchtitan:");
+  CHECK(other.code == 0);
+  CHECK(contains(other.out, "torchtitan (0.3) does not run the first"));
+  CHECK(contains(other.err, "this is the fastest that it runs, "));
+  CHECK(contains(content(file), "--parallelism.pipeline_parallel_degree 2"));
+  tool_result const none = emitted("--schedules interleaved --fix pipeline=2 --emit deepspeed:");
+  CHECK(none.code == 1);
+  CHECK(contains(none.out, "The first:"));
+  CHECK(contains(none.err, "emitted is not written: DeepSpeed (0.17) does not run the first plan"));
+  CHECK(!std::filesystem::exists(file));
+  std::string const known = "there are megatron, megatron-bridge, torchtitan, deepspeed";
+  all_refused({{"plan " + same + "--emit nosuch:" + file, "no framework 'nosuch' is known; " + known},
+               {"plan " + same + "--emit Megatron:" + file, "did you mean 'megatron'?; " + known},
+               {"plan " + same + "--emit :" + file, "no framework ''"},
+               {"plan " + same + "--emit megatron:", "names no file"},
+               {"plan --model 8B --batch 64 --cluster 8xH100+8xA100 --emit nosuch:" + file, known}});
+  CHECK(!std::filesystem::exists(file));
 }
 
 TEST_CASE("plan by formulas: pairs hide the experts' exchange, and Megatron-LM is told so") {

@@ -12,6 +12,7 @@
 #include "plan/plan_report.hpp"
 #include "plan/predicted_plan.hpp"
 #include "predict/frameworks.hpp"
+#include "report/printed.hpp"
 #include "report/terminal.hpp"
 
 #include <fmt/core.h>
@@ -59,6 +60,10 @@ plan_study study_of(plan_options const& o) {
   s.question.kinds.clear();
   for (named_kind const& each : s.cluster.kinds) {
     s.question.kinds.push_back(each.kind);
+    if (s.model.precision == "bf16" && s.model.lists.empty() && !each.has_bf16)
+      throw usage_error(fmt::format(
+          "{} has no products in bf16, which the model is of; its file may give \"precision\": \"fp16\"",
+          each.name));
     if (s.model.precision != "fp32") continue;
     if (!(each.wide_flops > 0))
       throw usage_error(fmt::format("{} gives no \"flops_fp32\"{}, and the model is of fp32",
@@ -157,7 +162,7 @@ int plan(CLI::App const& command, plan_options const& o) {
   to.write(o.format == "json"   ? json_of(s)
            : o.format == "svg"  ? svg_of(s)
            : o.format == "html" ? html_of(s, o.explains)
-                                : text_of(s, o.explains));
+                                : printable_lines(text_of(s, o.explains)));
   if (program && !s.answer.best.empty()) program->write(program_of(s));
   return s.answer.best.empty() ? invalid : done;
 }
@@ -254,7 +259,7 @@ void add_plan(CLI::App& app, action& chosen) {
           "--emit", o->emitted,
           "also write the first plan's schedule: as JSON if FILE ends in .json, else as "
           "PyTorch CSV. FRAMEWORK:FILE: a configuration of megatron, megatron-bridge, torchtitan "
-          "or deepspeed, of the best plan that it runs")
+          "or deepspeed, of the first plan, or the fastest that it runs")
       ->type_name("FILE")
       ->take_all();
   command
@@ -267,7 +272,8 @@ void add_plan(CLI::App& app, action& chosen) {
                     "not time; html: a page with both");
   add_output_option(*command, o->output);
   command->footer(
-      "Exit code 1: no plan fits. An interrupt (Ctrl-C) ends the search with what was found so far. "
+      "Exit code 1: no plan fits, or a framework of --emit runs none; then its file is not written. An "
+      "interrupt (Ctrl-C) ends the search with what was found so far. "
       "docs/planning.md says what is measured, fitted and assumed.\nExamples:\n"
       "  ashlar plan --model 70B --sequence 4096 --cluster 64x8xH100 --batch 1024\n"
       "  ashlar plan --model 70B --sequence 4096 --cluster 4x8xH100+4x8xA100 --batch 128\n"

@@ -4,6 +4,8 @@
 #include "files/data_formats.hpp"
 #include "options/effects.hpp"
 #include "plan/predicted_plan.hpp"
+#include "predict/names.hpp"
+#include "report/printed.hpp"
 
 #include <fmt/format.h>
 
@@ -93,16 +95,64 @@ predicted_request request_of(CLI::App const& command, plan_options const& o) {
 
 }  // namespace
 
+namespace {
+
+// Before the colon of --emit.
+framework const& framework_named(std::string const& name) {
+  std::vector<std::string> known;
+  for (framework const& f : frameworks()) {
+    if (name == f.name) return f;
+    known.emplace_back(f.name);
+  }
+  throw usage_error(
+      fmt::format("--emit: no framework '{}' is known{}; there are {} (a file whose name has a colon "
+                  "is ./NAME)",
+                  name.substr(0, 64), did_you_mean(name, known), fmt::join(known, ", ")));
+}
+
+// Writes the first plan as the framework has it; where that does not run it, the fastest plan that it
+// does run, and says so. False where there is none.
+bool write_configuration(emitted_file const& file, predicted_request r, predicted_study const& s) {
+  framework const& f = *file.of;
+  predicted_plan const& first = s.plans[0];
+  std::string const why = obstacle_of(f, first.run);
+  if (why.empty()) {
+    file.to.write(configuration_of(f, first.run));
+    return true;
+  }
+  r.runs_in = &f;
+  r.top = 1;
+  std::string none = "nothing that it runs fits";
+  try {
+    predicted_study const own = study_of(r);
+    if (!own.plans.empty()) {
+      prediction const& run = own.plans[0].run;
+      file.to.write(configuration_of(f, run));
+      fmt::print(stderr,
+                 "{}: {} does not run the first plan: {}; this is the fastest that it runs, {:.3f} s "
+                 "({:+.1f} %): {}\n",
+                 file.path, title_of(f), why, run.answer.step.seconds,
+                 100 * (run.answer.step.seconds / first.run.answer.step.seconds - 1), options_of(run));
+      return true;
+    }
+  } catch (usage_error const& e) {
+    none = e.what();
+  }
+  fmt::print(stderr, "{} is not written: {} does not run the first plan: {}; nor any other: {}\n",
+             file.path, title_of(f), why, none);
+  return false;
+}
+
+}  // namespace
+
 std::vector<emitted_file> emitted_files(std::vector<std::string> const& all) {
   std::vector<emitted_file> files;
   for (std::string const& each : all) {
-    framework const* of = nullptr;
-    std::string path = each;
-    for (framework const& f : frameworks())
-      if (each.starts_with(std::string(f.name) + ":")) {
-        of = &f;
-        path = each.substr(std::string_view(f.name).size() + 1);
-      }
+    std::size_t const colon = each.find(':');
+    bool const is_path = colon == std::string::npos || each.find('/') < colon;
+    framework const* const of = is_path ? nullptr : &framework_named(each.substr(0, colon));
+    std::string const path = is_path ? each : each.substr(colon + 1);
+    if (path.empty()) throw usage_error(fmt::format("--emit '{}' names no file", each.substr(0, 64)));
     files.push_back({of, path, output(path)});
   }
   return files;
@@ -122,32 +172,23 @@ int plan_by_formulas(CLI::App const& command, plan_options const& o) {
       o.program.empty() ? std::nullopt : std::optional<output>(o.program);
   predicted_request const r = request_of(command, o);
   predicted_study const s = study_of(r);
-  for (emitted_file const& each : files) {
-    if (s.plans.empty()) break;
-    prediction const& first = s.plans[0].run;
-    if (each.of == nullptr) {
-      each.to.write(data_of(schedule_of(first), options_of(first),
-                            is_json(each.path) ? "json" : "pytorch", ashlar::csv_dialect::i_b,
-                            {.ticks_per_unit = 1'000'000, .unit = "ms"}));
-      continue;
-    }
-    // The best that it runs.
-    auto const runs = std::find_if(s.plans.begin(), s.plans.end(), [&](predicted_plan const& p) {
-      return obstacle_of(*each.of, p.run).empty();
-    });
-    if (runs == s.plans.end())
-      throw usage_error(
-          fmt::format("{} does not run the first plan: {}; nor any other of those shown. "
-                      "--for {} plans for it alone",
-                      title_of(*each.of), obstacle_of(*each.of, first), each.of->name));
-    each.to.write(configuration_of(*each.of, runs->run));
-  }
   std::string const compared = o.against.empty() ? "" : comparison_with(o.against, r, s);
   to.write(o.format == "json"   ? json_of(s)
            : o.format == "svg"  ? svg_of(r, s)
            : o.format == "html" ? html_of(r, s, o.explains)
-                                : text_of(s, o.explains) + compared);
-  if (program && !s.plans.empty()) {
+                                : printable_lines(text_of(s, o.explains) + compared));
+  if (s.plans.empty()) return invalid;
+  bool all_written = true;
+  for (emitted_file const& each : files) {
+    prediction const& first = s.plans[0].run;
+    if (each.of == nullptr)
+      each.to.write(data_of(schedule_of(first), options_of(first),
+                            is_json(each.path) ? "json" : "pytorch", ashlar::csv_dialect::i_b,
+                            {.ticks_per_unit = 1'000'000, .unit = "ms"}));
+    else
+      all_written = write_configuration(each, r, s) && all_written;
+  }
+  if (program) {
     ashlar::predict::question const& q = s.plans[0].run.asked;
     ashlar::lower_options how;
     how.data_ranks = q.data;
@@ -157,7 +198,7 @@ int plan_by_formulas(CLI::App const& command, plan_options const& o) {
     program->write(data_of(schedule_of(s.plans[0].run), options_of(s.plans[0].run), "pytorch-comms",
                            ashlar::csv_dialect::detect, {}, how));
   }
-  return s.plans.empty() ? invalid : done;
+  return all_written ? done : invalid;
 }
 
 }  // namespace tool

@@ -5,12 +5,14 @@
 #include "predict/layout_words.hpp"
 #include "predict/names.hpp"
 #include "predict/question_options.hpp"
+#include "predict/words.hpp"
 #include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/predict/dealing.hpp>
 #include <ashlar/predict/layout_sizes.hpp>
 #include <ashlar/predict/memory.hpp>
 #include <ashlar/predict/stage_devices.hpp>
+#include <ashlar/render/diagnosis.hpp>
 
 #include <fmt/core.h>
 
@@ -30,24 +32,36 @@ using ashlar::predict::stage;
 
 constexpr double executed_passes = 60'000;  // of a schedule; more take too long to be tried in dozens
 
-bool has_pairs(entry const& e) {
+// The entry with few passes; none where it has no such schedule, or would have to search.
+std::optional<ashlar::schedule> small_schedule(entry const& e) {
   ashlar::catalog::shape const few{
       .p = ashlar::devices{2}, .m = ashlar::micro_batches{8}, .v = ashlar::chunks{2}};
-  if (e.is_searched || !e.check(few).ok()) return false;
-  for (auto const& order : e.make(few).order)
+  if (e.is_searched || !e.check(few).ok()) return {};
+  return e.make(few);
+}
+
+bool has_pairs(entry const& e) {
+  std::optional<ashlar::schedule> const s = small_schedule(e);
+  if (!s) return false;
+  for (auto const& order : s->order)
     for (ashlar::time_slot const& t : order)
       if (t.is_pair()) return true;
   return false;
 }
 
-// Asks; nothing where there is no such run.
-bool is_answered(predicted_plan& plan) {
+// Whether its stages are consecutive layers of a model.
+bool is_of_layers(entry const& e) {
+  std::optional<ashlar::schedule> const s = small_schedule(e);
+  return !s || is_chain(s->graph);
+}
+
+// Asks; `why` has the first reason where there is no such run: not every schedule is for these sizes.
+bool is_answered(predicted_plan& plan, std::string& why) {
   try {
     answer_it(plan.run);
     return true;
-  } catch (usage_error const&) {  // not every schedule is for these sizes
-  } catch (ashlar::predict::unpredictable const&) {
-  } catch (ashlar::violation const&) {
+  } catch (usage_error const& e) {
+    if (why.empty()) why = e.what();
   }
   return false;
 }
@@ -98,7 +112,8 @@ bool is_made_to_fit(predicted_plan& plan) {
   if (!best) return false;
   q.again = best->second;
   plan.run.recompute = recompute_word(q);
-  return is_answered(plan) && plan.run.answer.fits;
+  std::string unused;
+  return is_answered(plan, unused) && plan.run.answer.fits;
 }
 
 // Chunks to try: as the layout has them; where it has one, those that pairs may have.
@@ -110,9 +125,14 @@ std::vector<int> chunks_for(predicted_plan const& plan, entry const& e, bool pai
   return chunks == 1 && pairs ? std::vector{2, 4, 8} : std::vector{std::max(2, chunks)};
 }
 
-// The layout with the catalog's schedule, if there is such a run and it fits.
+// The layout with the catalog's schedule, if there is such a run and it fits; else `why` says the first
+// reason.
 std::optional<predicted_plan> executed(predicted_plan const& plan, entry const& e, int chunks,
-                                       bool may_run_again) {
+                                       bool may_run_again, std::string& why) {
+  auto const none = [&why](std::string const& reason) -> std::optional<predicted_plan> {
+    if (why.empty()) why = reason;
+    return {};
+  };
   predicted_plan made = plan;
   question& q = made.run.asked;
   q.chunks = chunks;
@@ -122,20 +142,25 @@ std::optional<predicted_plan> executed(predicted_plan const& plan, entry const& 
   made.run.layout = std::make_shared<std::string const>();
   made.run.schedule = e.name;
   made.bound = 0;
-  if (96.0 * q.pipeline * q.pipeline > executed_passes) return {};
+  if (96.0 * q.pipeline * q.pipeline > executed_passes)
+    return none("its passes are too many to be tried");
   int stages = 0;
   try {
     stages = ashlar::predict::stage_count(q);
-  } catch (ashlar::predict::unpredictable const&) {
-    return {};
-  } catch (ashlar::violation const&) {
-    return {};
+  } catch (ashlar::predict::unpredictable const& x) {
+    return none(sentence_of(x, q));
+  } catch (ashlar::violation const& v) {
+    return none(ashlar::explain(v.why));
   }
-  if (stages > q.model.layer_count()) return {};
+  if (stages > q.model.layer_count())
+    return none(fmt::format("it has {} stages, and the model {} layers", stages, q.model.layer_count()));
   std::optional<predicted_plan> best;
   auto const try_it = [&](predicted_plan each) {
-    if (!is_answered(each)) return;
-    if (!each.run.answer.fits && !(may_run_again && is_made_to_fit(each))) return;
+    if (!is_answered(each, why)) return;
+    if (!each.run.answer.fits && !(may_run_again && is_made_to_fit(each))) {
+      none("it does not fit on the best layouts");
+      return;
+    }
     if (!best || each.run.answer.step.seconds < best->run.answer.step.seconds) best = std::move(each);
   };
   try_it(made);
@@ -153,7 +178,8 @@ std::vector<entry const*> executed_entries(std::string const& names, bool& has_1
   std::vector<entry const*> all;
   if (names.empty()) {
     for (entry const& each : ashlar::catalog::entries)
-      if (std::string_view(each.name) != "1f1b" && std::string_view(each.name) != "depth-first")
+      if (std::string_view(each.name) != "1f1b" && std::string_view(each.name) != "depth-first"
+          && is_of_layers(each))
         all.push_back(&each);
     return all;
   }
@@ -165,6 +191,11 @@ std::vector<entry const*> executed_entries(std::string const& names, bool& has_1
     } else if (name == "depth-first" || name == "interleaved") {
       interleaves = true;
     } else if (entry const* const e = ashlar::catalog::find_any(name)) {
+      if (!is_of_layers(*e))
+        throw usage_error(fmt::format(
+            "--schedules: {} is not planned: its stages are not consecutive layers, but shards of one "
+            "layer among them, or stages beside each other",
+            e->name));
       all.push_back(e);
     } else {
       throw usage_error(
@@ -179,15 +210,19 @@ bool any_has_pairs(std::vector<entry const*> const& entries) {
   return std::any_of(entries.begin(), entries.end(), [](entry const* e) { return has_pairs(*e); });
 }
 
-void add_executed(std::vector<predicted_plan>& plans, std::vector<predicted_plan> const& for_pairs,
-                  std::vector<entry const*> const& entries, bool may_run_again) {
+std::vector<std::string> add_executed(std::vector<predicted_plan>& plans,
+                                      std::vector<predicted_plan> const& for_pairs,
+                                      std::vector<entry const*> const& entries, bool may_run_again) {
   std::vector<predicted_plan> bases;
   for (predicted_plan const& each : plans)
     if (each.run.asked.pipeline > 1 && bases.size() < executed_layouts) bases.push_back(each);
   interrupt_watch const watch;
+  std::string why;  // of the entry that is tried
+  bool is_any = false;
   auto const try_it = [&](predicted_plan const& base, entry const& e, int chunks) {
-    std::optional<predicted_plan> made = executed(base, e, chunks, may_run_again);
+    std::optional<predicted_plan> made = executed(base, e, chunks, may_run_again, why);
     if (!made) return;
+    is_any = true;
     std::string const options = options_of(made->run);
     for (predicted_plan const& each : plans)
       if (options_of(each.run) == options) return;
@@ -200,11 +235,18 @@ void add_executed(std::vector<predicted_plan>& plans, std::vector<predicted_plan
         try_it(base, e, chunks);
       }
   };
+  std::vector<std::string> left_out;
   for (entry const* e : entries) {
     bool const pairs = has_pairs(*e);
+    why.clear();
+    is_any = false;
     try_on(bases, *e, pairs);
     if (pairs) try_on(for_pairs, *e, pairs);
+    if (!is_any)
+      left_out.push_back(
+          fmt::format("{}: {}", e->name, why.empty() ? "no layout that fits has a pipeline" : why));
   }
+  return left_out;
 }
 
 }  // namespace tool

@@ -75,7 +75,10 @@ bool is_preset(std::string_view text, named_kind& found) {
   if (nodes < 1 || node_size < 1 || nodes > most_cluster_devices / node_size)
     throw usage_error(fmt::format("--cluster '{}' must be of 1 to {} devices", text.substr(0, 64),
                                   most_cluster_devices));
-  found = {device.name, {device.machine, megatron_constants, nodes * node_size}, device.wide_flops};
+  found = {device.name,
+           {device.machine, megatron_constants, nodes * node_size},
+           device.wide_flops,
+           sheet_named(kind).machine.peak.bf16 > 0};
   found.kind.machine.node_size = node_size;
   return true;
 }

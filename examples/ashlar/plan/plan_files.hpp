@@ -27,6 +27,7 @@ struct named_kind {
   std::string name;
   ashlar::device_kind kind;  // with the FLOP/s of 16-bit products
   double wide_flops = 0;     // of fp32 products; 0: not known
+  bool has_bf16 = true;      // whether products of 16 bits may be of bf16
 };
 
 struct named_cluster {

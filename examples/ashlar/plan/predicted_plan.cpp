@@ -162,7 +162,8 @@ void find_plans(predicted_request const& r, predicted_study& s) {
   if (!entries.empty() && s.found.is_whole) {
     std::vector<predicted_plan> for_pairs;
     for (ranked_layout const& each : s.found.for_pairs) for_pairs.push_back(plan_of(s.asked, each));
-    add_executed(s.plans, for_pairs, entries, open.again);
+    std::vector<std::string> left_out = add_executed(s.plans, for_pairs, entries, open.again);
+    if (!r.schedules.empty()) s.not_planned = std::move(left_out);
   }
   std::erase_if(s.plans, [&](predicted_plan const& p) {
     question const& q = p.run.asked;

@@ -36,7 +36,8 @@ struct predicted_study {
   std::vector<predicted_plan> plans;  // that fit, the best first
   predicted_plan smallest;            // if there are none
   ashlar::predict::layouts_found found;
-  bool needs_host = false;  // nothing fits where nothing leaves for it
+  std::vector<std::string> not_planned = {};  // schedules that were asked for, each with the reason
+  bool needs_host = false;                    // nothing fits where nothing leaves for it
   plan_aim aim = plan_aim::time;
   double tokens = 0;
 

@@ -175,7 +175,7 @@ nlohmann::ordered_json json_of_plan(predicted_study const& s, predicted_plan con
                               {"utilisation", utilisation_of(p)},
                               {"days", s.days(p)},
                               {"device_hours", s.device_hours(p)}};
-  if (a.has_interval) made["interval"] = {{"low", a.low}, {"high", a.high}};
+  if (a.has_interval()) made["interval"] = {{"low", a.low}, {"high", a.high}};
   if (p.bound > 0) made["division_bound"] = std::min(p.bound, a.step.seconds);
   for (framework const& f : frameworks()) {
     std::string const why = obstacle_of(f, p.run);
@@ -193,6 +193,7 @@ std::string text_of(predicted_study const& s, bool explains) {
       fmt::format("{} on {}x{}x{}, {} devices; sequences of {}, a batch of {}\n", s.asked.model.name,
                   s.asked.nodes, q.per_node, s.asked.machine, q.devices, q.sequence, q.batch);
   text += words_of_counts(s.found);
+  for (std::string const& each : s.not_planned) text += fmt::format("Not planned: {}.\n", each);
   if (s.needs_host) text += "Nothing fits without the memory of the hosts.\n";
   if (s.plans.empty()) {
     text += "None fits; the smallest:\n\n";
@@ -223,6 +224,7 @@ std::string json_of(predicted_study const& s) {
                                        {"rejected", rejected},
                                        {"tried", s.found.tried},
                                        {"left_out", counts},
+                                       {"not_planned", s.not_planned},
                                        {"whole", s.found.is_whole},
                                        {"tokens", s.tokens},
                                        {"parameters", parameters(q.model)},

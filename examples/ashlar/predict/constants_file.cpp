@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstddef>
+#include <utility>
 
 namespace tool {
 
@@ -15,6 +16,19 @@ namespace {
 constexpr char const* run_kind_names[ashlar::predict::run_kind_count] = {
     "sharded",       "classic",       "plain",          "experts",
     "dense, 4 bits", "dense, 8 bits", "dense, 16 bits", "dense, 32 bits"};
+
+// On which machines, and up to which sizes, runs were measured.
+void read_measured(json_reader const& read, nlohmann::json const& measured, fitted_constants& made) {
+  using ashlar::predict::measured_sizes;
+  for (auto const& [name, runs] : read.object(read.at(measured, "machines"), "machines").items())
+    if (read.whole(runs, name.c_str(), 0, 1'000'000) > 0) made.measured_machines.push_back(name);
+  for (auto const& [name, size] :
+       {std::pair{"sequence", &measured_sizes::sequence}, std::pair{"devices", &measured_sizes::devices},
+        std::pair{"pipeline", &measured_sizes::pipeline}, std::pair{"tensor", &measured_sizes::tensor},
+        std::pair{"context", &measured_sizes::context}, std::pair{"expert", &measured_sizes::expert}})
+    made.around.largest.*size =
+        static_cast<int>(read.whole(read.at(measured, name), name, 1, 1'000'000'000));
+}
 
 fitted_constants constants_of(json_text const& text) {
   json_reader const read(text);
@@ -39,6 +53,7 @@ fitted_constants constants_of(json_text const& text) {
           fmt::format("{}, {}", run_kind_names[kind], many == 0 ? "one node" : "several nodes");
       made.around.steps[kind][many] = spread_of(read.at(intervals, name.c_str()));
     }
+  if (text.root.contains("measured")) read_measured(read, text.root["measured"], made);
   if (!text.root.contains("peaks")) return made;
   nlohmann::json const& peaks = read.object(read.at(text.root, "peaks"), "peaks");
   for (std::size_t kind = 0; kind < made.around.peaks.size(); ++kind)
@@ -53,7 +68,15 @@ fitted_constants own_constants() {
   return constants_of(json_text_of(embedded_constants(), "constants.json"));
 }
 
-fitted_constants read_constants(std::string const& path) { return constants_of(read_json_text(path)); }
+fitted_constants read_constants(std::string const& path) {
+  json_text const text = read_json_text(path);
+  fitted_constants made = constants_of(text);
+  if (text.root.contains("measured")) return made;
+  fitted_constants const own = own_constants();  // earlier files do not say it
+  made.measured_machines = own.measured_machines;
+  made.around.largest = own.around.largest;
+  return made;
+}
 
 char const* name_of(ashlar::predict::run_kind kind) {
   return run_kind_names[static_cast<std::size_t>(kind)];

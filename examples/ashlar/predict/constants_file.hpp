@@ -5,12 +5,14 @@
 #include <ashlar/predict/constants.hpp>
 
 #include <string>
+#include <vector>
 
 namespace tool {
 
 struct fitted_constants {
   ashlar::predict::constants values;
   ashlar::predict::spreads around;
+  std::vector<std::string> measured_machines = {};  // names of machines with runs in the fit
 };
 
 // The program's own, or a file's (as `bench/predict/fit.py` and --calibrate write them). Throws

@@ -64,6 +64,15 @@ machine_sheet const& sheet_named(std::string_view kind) {
                                 kind.substr(0, 64), did_you_mean(kind, names), list));
 }
 
+bool is_of_kind(ashlar::predict::machine const& m, std::string const& kind) {
+  return std::any_of(known_machines().begin(), known_machines().end(), [&](machine_sheet const& s) {
+    ashlar::predict::machine known = s.machine;
+    known.per_node = m.per_node;
+    known.host = m.host;
+    return s.name == kind && known == m;
+  });
+}
+
 machine_cluster read_machine_cluster(std::string const& text) {
   std::vector<std::string_view> parts;
   std::string_view rest = text;

@@ -26,6 +26,9 @@ struct machine_cluster {
   int device_count() const { return nodes * machine.per_node; }
 };
 
+// Whether devices and links have the figures of the kind that is called so.
+bool is_of_kind(ashlar::predict::machine const& m, std::string const& kind);
+
 // NODESxDEVICESxKIND, DEVICESxKIND for one node, or a file with "nodes" and the keys of a data sheet.
 // Throws usage_error.
 machine_cluster read_machine_cluster(std::string const& text);

@@ -9,6 +9,7 @@
 #include "predict/framework_files.hpp"
 #include "predict/machines.hpp"
 #include "predict/question_options.hpp"
+#include "report/printed.hpp"
 
 #include <fmt/core.h>
 
@@ -95,7 +96,7 @@ int predict(CLI::App const& command, predict_options const& o) {
            : o.format == "svg"   ? svg_of(p)
            : o.format == "html"  ? html_of(p)
            : o.format == "trace" ? trace_of(p)
-                                 : text_of(p, o.explains));
+                                 : printable_lines(text_of(p, o.explains)));
   return o.best > 0 && p.layouts.best.empty() ? invalid : done;
 }
 

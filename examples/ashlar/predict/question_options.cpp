@@ -15,6 +15,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -149,6 +150,12 @@ prediction prepare(question_options const& o, described_model model, fitted_cons
     p.notes.push_back(fmt::format("without {}: the decoder alone", p.model.left_out));
   q.model = p.model.shape;
   q.device = cluster.machine;
+  if (!has_products(q.device, q.format))
+    throw usage_error(fmt::format("precision {}: {}", word_for(format_choices, q.format),
+                                  lacking_format_words(cluster.name, q.device)));
+  q.device.is_measured =
+      std::any_of(constants.measured_machines.begin(), constants.measured_machines.end(),
+                  [&](std::string const& kind) { return is_of_kind(cluster.machine, kind); });
   q.devices = cluster.device_count();
   q.per_node = cluster.machine.per_node;
   q.layout = *p.layout;

@@ -62,6 +62,39 @@ std::string kind_words(prediction const& p) {
                      p.answer.on_several_nodes ? "several nodes" : "one node");
 }
 
+// Why nothing shows how far off the step is.
+std::string gap_words(prediction const& p) {
+  using ashlar::predict::interval_gap;
+  ashlar::predict::measured_sizes const& l = p.constants.around.largest;
+  auto const beyond = [](int size, char const* what) {
+    return fmt::format("no published run has more than {} {}, so nothing shows how far off this is",
+                       size, what);
+  };
+  switch (p.answer.gap) {
+    case interval_gap::none:
+      return "";
+    case interval_gap::idle_stage:
+      return "it does not run";
+    case interval_gap::features:
+      return "no published run shows how far off this is";
+    case interval_gap::machine:
+      return fmt::format("no published run is of {}, so nothing shows how far off this is", p.machine);
+    case interval_gap::sequence:
+      return beyond(l.sequence, "tokens in a sequence");
+    case interval_gap::devices:
+      return beyond(l.devices, "devices");
+    case interval_gap::pipeline:
+      return beyond(l.pipeline, "pipeline ranks");
+    case interval_gap::tensor:
+      return beyond(l.tensor, "tensor ranks");
+    case interval_gap::context:
+      return beyond(l.context, "context ranks");
+    case interval_gap::expert:
+      return beyond(l.expert, "expert ranks");
+  }
+  return "";
+}
+
 int runs_around(prediction const& p) {
   auto const kind = static_cast<std::size_t>(p.answer.kind);
   return p.constants.around.steps[kind][p.answer.on_several_nodes ? 1 : 0].runs;
@@ -160,14 +193,17 @@ std::string text_of(prediction const& p, bool explains) {
   text += fmt::format("{}x{}x{}, {}\n{}\n\n", p.nodes, q.per_node, p.machine,
                       word_for(format_choices, q.format), options_of(p));
 
-  if (a.has_interval) {
+  if (!a.every_stage_works)
+    text += fmt::format("It does not run: {} layers leave some of the {} stages without work\n",
+                        q.model.layer_count(), stage_count(q));
+  if (a.has_interval()) {
     text += fmt::format("{} a step; nine of ten published runs of this kind were within {} to {}\n",
                         seconds_words(a.step.seconds), seconds_words(a.low), seconds_words(a.high));
     text += fmt::format("  of this kind: {} ({} comparisons); taken to be {}\n", kind_words(p),
                         runs_around(p), stack_words(p));
   } else {
-    text += fmt::format("{} a step; no published run shows how far off this is\n",
-                        seconds_words(a.step.seconds));
+    text += fmt::format("{} a step{}\n", seconds_words(a.step.seconds),
+                        a.every_stage_works ? "; " + gap_words(p) : " if it ran");
     text += fmt::format("  taken to be {}\n", stack_words(p));
   }
   double const tokens = a.tokens_per_second(q);
@@ -175,10 +211,7 @@ std::string text_of(prediction const& p, bool explains) {
                       readable(tokens), readable(tokens / q.devices), a.flops_per_device(q) / 1e12,
                       percent(a.flops_per_device(q) / ashlar::predict::peak(q.device, q.format), 1),
                       word_for(format_choices, q.format));
-  if (!a.every_stage_works)
-    text += fmt::format("It does not run: {} layers leave some of the {} stages without work\n",
-                        q.model.layer_count(), stage_count(q));
-  else
+  if (a.every_stage_works)
     text += fmt::format("It {}: {} GiB of {} GiB on the fullest device, {} GiB must stay free\n",
                         fit_word(p), gibibytes(a.peak), gibibytes(q.device.memory_bytes),
                         gibibytes(p.constants.values.outside_bytes));
@@ -246,8 +279,10 @@ std::string json_of(prediction const& p) {
       {"memory", memory},
       {"notes", p.notes},
   };
-  if (a.has_interval)
+  if (a.has_interval())
     root["interval"] = {{"low", a.low}, {"high", a.high}, {"share", 0.9}, {"runs", runs_around(p)}};
+  else
+    root["no_interval"] = gap_words(p);
   if (a.has_peak_interval)
     root["peak_interval"] = {
         {"low", a.low_peak}, {"high", a.high_peak}, {"share", 0.9}, {"runs", peaks_around(p)}};

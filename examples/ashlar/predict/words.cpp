@@ -1,5 +1,6 @@
 #include "predict/words.hpp"
 
+#include "predict/choices.hpp"
 #include <ashlar/predict/constants.hpp>
 
 #include <fmt/core.h>
@@ -121,15 +122,30 @@ std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict
     case requirement::what_leaves_is_kept:
       return "--offload-activations: with --recompute full layers keep their inputs alone, which "
              "leave with `full`";
+    case requirement::schedule_is_a_chain:
+      return "the schedule's stages are not consecutive layers of the model: some are shards of a "
+             "layer, "
+             "or beside each other; no such run is predicted";
     case requirement::schedule_trains_alone:
       return "the schedule must have forwards and backwards alone, each once: what is run again, "
              "--recompute says";
     case requirement::kernel_is_for_the_machine:
       return "--attention flash_attention_3: that is for Hopper alone (H100, H200, GH200)";
+    case requirement::machine_has_the_format:
+      return fmt::format("precision {}: {}", word_for(format_choices, q.format),
+                         lacking_format_words("the machine", q.device));
     case requirement::layout_is_small_enough:
       return fmt::format("--layout has more than {} letters when it is written out", e.limit);
   }
   return e.what();
+}
+
+std::string lacking_format_words(std::string const& machine, ashlar::predict::machine const& m) {
+  std::string others;
+  for (auto const& [word, format] : format_choices)
+    if (has_products(m, format)) others += fmt::format("{}{}", others.empty() ? "" : ", ", word);
+  return fmt::format("{} has no products in it, but in {}; a file for --cluster may say otherwise",
+                     machine, others);
 }
 
 }  // namespace tool

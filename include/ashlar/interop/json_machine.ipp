@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace ashlar::json_detail {
 
@@ -40,10 +42,7 @@ class sheet_reader : json_reader {
     predict::machine& m = s.machine;
     m.built = built();
     json const& peaks = object(at(root_, "peak_flops"), "peak_flops");
-    for (auto const& [format, rate] : {std::pair{"fp32", &m.peak.fp32}, std::pair{"tf32", &m.peak.tf32},
-                                       std::pair{"fp16", &m.peak.fp16}, std::pair{"bf16", &m.peak.bf16},
-                                       std::pair{"fp8", &m.peak.fp8}, std::pair{"fp4", &m.peak.fp4}})
-      if (peaks.contains(format)) *rate = figure(peaks, format);
+    m.peak = rates(peaks);
     if (!(predict::peak(m, predict::number_format::bf16) > 0)
         || !(predict::peak(m, predict::number_format::fp32) > 0))
       fail(peaks, "\"peak_flops\" must have fp32, and fp16 or bf16");
@@ -64,6 +63,20 @@ class sheet_reader : json_reader {
     return s;
   }
 
+  predict::peak_rates rates(json const& peaks) const {
+    predict::peak_rates p;
+    std::array const named{std::pair{"fp32", &p.fp32}, std::pair{"tf32", &p.tf32},
+                           std::pair{"fp16", &p.fp16}, std::pair{"bf16", &p.bf16},
+                           std::pair{"fp8", &p.fp8},   std::pair{"fp4", &p.fp4}};
+    std::vector<std::string> known;
+    for (auto const& [format, rate] : named) {
+      known.emplace_back(format);
+      if (peaks.contains(format)) *rate = figure(peaks, format);
+    }
+    must_be_one_of(peaks, known);
+    return p;
+  }
+
   int count(char const* key) const {
     return static_cast<int>(whole(valued(root_, key), key, 1, input_limits::cluster_devices));
   }
@@ -76,12 +89,16 @@ class sheet_reader : json_reader {
                                    "power_watts"};
     known.insert(known.end(), host_keys.begin(), host_keys.end());
     if (may_have_nodes) known.emplace_back("nodes");
-    for (auto const& [key, value] : root_.items())
+    must_be_one_of(root_, known);
+  }
+
+ private:
+  void must_be_one_of(json const& keys, std::vector<std::string> const& known) const {
+    for (auto const& [key, value] : keys.items())
       if (std::find(known.begin(), known.end(), key) == known.end())
         fail(value, "\"" + key.substr(0, 64) + "\" means nothing here" + did_you_mean(key, known));
   }
 
- private:
   // A device's share of its host: all of them, or none.
   static constexpr std::array host_keys{"host_link", "host_memory_bytes", "host_memory_bandwidth"};
 
@@ -95,7 +112,8 @@ class sheet_reader : json_reader {
 
   generation built() const {
     json const& found = at(root_, "generation");
-    std::string const word = text(found, "generation");
+    std::string word = text(found, "generation");
+    std::replace(word.begin(), word.end(), '_', '-');
     std::string all;
     for (auto const& [name, g] : generation_names) {
       if (word == name) return g;

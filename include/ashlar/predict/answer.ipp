@@ -19,6 +19,23 @@ ASHLAR_INLINE bool is_measured_alike(question const& q) {
          && !q.leaves.is_any() && q.shard_ranks == 0 && q.weight_ranks == 0;
 }
 
+ASHLAR_INLINE interval_gap interval_gap_of(question const& q, measured_sizes const& largest) {
+  if (!every_stage_works(q)) return interval_gap::idle_stage;
+  if (!is_measured_alike(q)) return interval_gap::features;
+  if (!q.device.is_measured) return interval_gap::machine;
+  measured_sizes const& l = largest;
+  struct {
+    interval_gap gap;
+    int size, measured;
+  } const sizes[] = {
+      {interval_gap::sequence, q.sequence, l.sequence}, {interval_gap::devices, q.devices, l.devices},
+      {interval_gap::pipeline, q.pipeline, l.pipeline}, {interval_gap::tensor, q.tensor, l.tensor},
+      {interval_gap::context, q.context, l.context},    {interval_gap::expert, q.expert, l.expert}};
+  for (auto const& each : sizes)
+    if (each.measured > 0 && each.size - each.measured > each.measured) return each.gap;
+  return interval_gap::none;
+}
+
 namespace answer_detail {
 
 inline fit fit_of(question const& q, answer const& a, constants const& c) {
@@ -46,12 +63,12 @@ ASHLAR_INLINE answer predict_run(question const& q, constants const& c, spreads 
   a.on_several_nodes = q.devices > q.per_node;
   auto const kind = static_cast<std::size_t>(a.kind);
   spread const& around = s.steps[kind][a.on_several_nodes ? 1 : 0];
-  a.has_interval = is_measured_alike(q);
-  if (a.has_interval) {
+  a.gap = interval_gap_of(q, s.largest);
+  if (a.has_interval()) {
     a.low = a.step.seconds * around.low;
     a.high = a.step.seconds * around.high;
   }
-  a.has_peak_interval = a.has_interval && s.peaks[kind].runs > 0;
+  a.has_peak_interval = a.has_interval() && s.peaks[kind].runs > 0;
   if (a.has_peak_interval) {
     a.low_peak = a.peak * s.peaks[kind].low;
     a.high_peak = a.peak * s.peaks[kind].high;

@@ -35,9 +35,10 @@ inline int common_experts(architecture const& a) {
 
 // The formats that devices have products of, from the widest on.
 inline std::vector<number_format> formats_of(machine const& m) {
-  std::vector<number_format> all{number_format::bf16};
-  if (m.peak.fp8 > 0) all.push_back(is_blackwell(m) ? number_format::mxfp8 : number_format::fp8);
-  if (m.peak.fp4 > 0) all.push_back(number_format::nvfp4);
+  using enum number_format;
+  std::vector<number_format> all{has_products(m, bf16) ? bf16 : fp16};
+  for (number_format narrow : {has_products(m, mxfp8) ? mxfp8 : fp8, nvfp4})
+    if (has_products(m, narrow)) all.push_back(narrow);
   return all;
 }
 

@@ -89,11 +89,34 @@ struct machine {
   double exponentials = 0;  // a second
   double power = 0;         // watts
   host_side host = {};
+  // Published runs on such devices are known: errors of predictions are those of such.
+  bool is_measured = false;
 
   family like() const { return family_of(built); }
 
   friend constexpr bool operator==(machine const&, machine const&) = default;
 };
+
+// Whether the device has products in this format. Scales of blocks (MXFP8) came with Blackwell and CDNA
+// 4, NVFP4 with Blackwell alone: CDNA 4 has another format of 4 bits.
+constexpr bool has_products(machine const& m, number_format f) {
+  switch (f) {
+    case number_format::bf16:
+      return m.peak.bf16 > 0;
+    case number_format::fp16:
+      return m.peak.fp16 > 0;
+    case number_format::fp32:
+      return m.peak.fp32 > 0 || m.peak.tf32 > 0;
+    case number_format::fp8:
+      return m.peak.fp8 > 0;
+    case number_format::mxfp8:
+      return m.peak.fp8 > 0
+             && (m.peak.fp4 > 0 || m.like() == family::blackwell || m.like() == family::blackwell_ultra);
+    case number_format::nvfp4:
+      return m.peak.fp4 > 0 && m.built != generation::cdna4;
+  }
+  return false;
+}
 
 // Of products in this format; in the nearest wider one where the device has none.
 constexpr double peak(machine const& m, number_format f) {

@@ -130,6 +130,7 @@ ASHLAR_INLINE void check(question const& q) {
        requirement::weights_divide_the_shards, q.weight_ranks, q.shares == sharding::full ? shards : 0);
   must(q.attention != attention_kernel::flash_3 || q.device.built == generation::hopper,
        requirement::kernel_is_for_the_machine, 0);
+  must(has_products(q.device, q.format), requirement::machine_has_the_format, 0);
 }
 
 ASHLAR_INLINE double padded_vocabulary(question const& q) {

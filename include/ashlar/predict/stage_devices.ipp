@@ -31,6 +31,12 @@ ASHLAR_INLINE void must_be_small(double micro_batches, double stages) {
 
 namespace stage_devices_detail {
 
+// Where it puts its stages, which must be consecutive layers.
+inline placement chain_placement(schedule const& s) {
+  if (!is_chain(s.graph)) throw unpredictable(requirement::schedule_is_a_chain, 0);
+  return s.where;
+}
+
 // A schedule's placement is that of as few micro-batches as it can have.
 inline placement published_placement(question const& q) {
   double const stages = 1.0 * q.pipeline * max_of(2, q.chunks);
@@ -38,10 +44,10 @@ inline placement published_placement(question const& q) {
     catalog::shape const few = shape_of(q, m);
     if (!q.published->check(few).ok()) continue;
     must_be_small(m, stages);
-    return q.published->make(few).where;
+    return chain_placement(q.published->make(few));
   }
   must_be_small(micro_batches(q), stages);
-  return q.published->make(shape_of(q, micro_batches(q))).where;
+  return chain_placement(q.published->make(shape_of(q, micro_batches(q))));
 }
 
 }  // namespace stage_devices_detail
@@ -52,8 +58,8 @@ ASHLAR_INLINE placement placement_of(question const& q) {
     for (int s = 0; s < q.pipeline * q.chunks; ++s) route.push_back(s % q.pipeline);
     return {devices{q.pipeline}, {route}};
   }
-  placement where =
-      q.published != nullptr ? stage_devices_detail::published_placement(q) : q.own_order->where;
+  placement where = q.published != nullptr ? stage_devices_detail::published_placement(q)
+                                           : stage_devices_detail::chain_placement(*q.own_order);
   if (where.device_count() != q.pipeline)
     throw unpredictable(requirement::schedule_has_every_device, where.device_count(), q.pipeline);
   if (q.chunks > 1 && where.stage_count() != static_cast<long long>(q.chunks) * q.pipeline)

@@ -47,11 +47,13 @@ enum class requirement : unsigned char {
   schedule_is_small_enough,        // number: micro-batches that would be executed; limit: stages
   host_is_known,                   // something leaves, and the machine does not say what its host takes
   what_leaves_is_kept,             // parts of layers leave, and all layers are run again whole
+  schedule_is_a_chain,             // its stages are not consecutive layers: shards of one, say
   schedule_trains_alone,           // it has no backward, runs forwards again, or does other work
   kernel_is_for_the_machine,       // FlashAttention 3 is Hopper's
+  machine_has_the_format,          // it has no products in the format that is asked for
 };
 inline constexpr std::size_t requirement_count =
-    static_cast<std::size_t>(requirement::kernel_is_for_the_machine) + 1;
+    static_cast<std::size_t>(requirement::machine_has_the_format) + 1;
 
 // Thrown where there is no prediction.
 struct unpredictable : std::exception {

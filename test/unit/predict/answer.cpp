@@ -56,6 +56,45 @@ TEST_CASE("answer: it fits without a doubt only where measured peaks say so, too
   }
 }
 
+TEST_CASE("answer: an interval needs measured runs of such a machine and of such sizes") {
+  measured_sizes const largest{
+      .sequence = 1024, .devices = 16, .pipeline = 2, .tensor = 2, .context = 2, .expert = 2};
+  question const q = asked(dense_model(8), 4);
+  CHECK(interval_gap_of(q, {}) == interval_gap::none);
+  CHECK(interval_gap_of(q, largest) == interval_gap::none);  // twice the largest
+  auto const with = [&](auto change) {
+    question other = q;
+    change(other);
+    return interval_gap_of(other, largest);
+  };
+  CHECK(with([](question& o) { o.device.is_measured = false; }) == interval_gap::machine);
+  CHECK(with([](question& o) { o.sequence = 2049; }) == interval_gap::sequence);
+  CHECK(with([](question& o) { o.devices = 40; }) == interval_gap::devices);
+  CHECK(with([](question& o) { o.pipeline = 8; }) == interval_gap::pipeline);
+  CHECK(with([](question& o) { o.tensor = 8; }) == interval_gap::tensor);
+  CHECK(with([](question& o) { o.context = 8; }) == interval_gap::context);
+  CHECK(with([](question& o) { o.expert = 8; }) == interval_gap::expert);
+  CHECK(with([](question& o) { o.pipeline = 16; }) == interval_gap::idle_stage);
+  CHECK(with([](question& o) { o.dispatches_8_bits = true; }) == interval_gap::features);
+  question far = q;
+  far.device.is_measured = false;
+  answer const a = predict_run(far, round_constants(), tenth_around());
+  CHECK(!a.has_interval());
+  CHECK(!a.has_peak_interval);
+  CHECK(a.memory_fit == fit::should_fit);
+}
+
+TEST_CASE("answer: a format that the device lacks is refused") {
+  question q = asked(dense_model(8));
+  q.format = number_format::nvfp4;
+  try {
+    predict_run(q, round_constants(), {});
+    FAIL("no format was refused");
+  } catch (unpredictable const& e) {
+    CHECK(e.broken == requirement::machine_has_the_format);
+  }
+}
+
 TEST_CASE("answer: it fits if enough is left, and each stage has work") {
   question q = asked(dense_model(8));
   constants const c = round_constants();
