@@ -21,7 +21,8 @@ inline std::string printable(std::string_view raw) {
   for (std::size_t i = 0; i < raw.size();) {
     auto const byte = static_cast<unsigned char>(raw[i]);
     std::string_view const next = raw.substr(i);
-    bool const is_c1 = next.size() > 1 && next[0] == '\xc2' && next[1] >= '\x80' && next[1] <= '\x9f';
+    bool const is_c1 = next.size() > 1 && next[0] == '\xc2'
+                       && static_cast<unsigned char>(next[1]) / 0x20 == 4;  // 80 to 9f
     std::size_t const hidden = byte < 0x20 || byte == 0x7f        ? 1
                                : is_c1                            ? 2
                                : next.size() > 2 && is_turn(next) ? 3
