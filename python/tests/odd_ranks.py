@@ -197,6 +197,11 @@ def hooks(_):
     return found
 
 
+def words_of_whole(model):
+    """What is said where a state of the whole model is asked of a rank."""
+    return front_ranks.words_of(model.state_dict)
+
+
 def through_the_model(_):
     """What a trainer does with the model that it made: its parameters, state and attributes are those of this rank."""
 
@@ -222,9 +227,12 @@ def through_the_model(_):
     optimizer.step()
     model.zero_grad()
     expected = whole.state_dict()
+    gathered = pipe.whole_state_dict()
     return {
-        "off": max(float((value - expected[name]).abs().max()) for name, value in model.state_dict().items()),
-        "mine": sorted(model.state_dict()) == sorted(pipe.state_dict()) == sorted(name for name, _ in model.named_parameters()),
+        "off": max(float((value - expected[name]).abs().max()) for name, value in pipe.state_dict().items()),
+        "mine": sorted(pipe.state_dict()) == sorted(name for name, _ in model.named_parameters()),
+        "whole": words_of_whole(model),
+        "gathered": all(torch.equal(gathered[name], value) for name, value in expected.items()) if dist.get_rank() == 0 else not gathered,
         "zero": all(p.grad is None for p in pipe.parameters()),
         "names": sorted(pipe.state_dict()),
         "all_names": sorted(expected),

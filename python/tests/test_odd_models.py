@@ -27,7 +27,8 @@ def test_hooks_of_gradients_are_called():
 
 def test_a_model_has_the_parameters_of_its_rank():
     ranks = from_odd("through_the_model", 2)
-    assert all(rank["mine"] and rank["zero"] and rank["off"] <= 1e-14 for rank in ranks)
+    assert all(rank["mine"] and rank["zero"] and rank["gathered"] and rank["off"] <= 1e-14 for rank in ranks)
+    assert all("this is no state of the whole model: pipe.whole_state_dict() gathers it" in rank["whole"] for rank in ranks)
     assert sorted(name for rank in ranks for name in rank["names"]) == ranks[0]["all_names"]
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.utils._pytree import tree_leaves
 
 from .measuring import Measured
 from .tracing import Trace
@@ -75,28 +74,6 @@ def message_seconds(nbytes: int, group: dist.ProcessGroup | None, device: torch.
 def transfer_seconds(nbytes: int, group: dist.ProcessGroup | None, device: torch.device) -> float:
     """What a message of so many bytes takes, on all ranks alike."""
     return everywhere(message_seconds(nbytes, group, device), max)
-
-
-def _sums(tensor: torch.Tensor) -> list[int]:
-    """Of all bytes, and of those of the first half."""
-    flat = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
-    return [int(part.sum(dtype=torch.long)) for part in (flat, flat[: len(flat) // 2])]
-
-
-def must_be_alike(given: Any, group: dist.ProcessGroup | None, what: str) -> None:
-    """Raises ValueError on all ranks of the group where one was given other tensors. What has no bytes is not looked at."""
-    mine = [
-        (tuple(x.shape), str(x.dtype), [] if hasattr(x, "to_local") or x.is_sparse else _sums(x))
-        for x in tree_leaves(given)
-        if isinstance(x, torch.Tensor)
-    ]
-    gathered = _all(mine, group)
-    other = next((rank for rank, theirs in enumerate(gathered) if theirs != gathered[0]), None)
-    if other is not None:
-        raise ValueError(
-            f"rank {other} of the pipeline was given another {what} than rank 0: each rank computes masks and the like from it "
-            "again, so give all ranks of a pipeline the same; other batches are for the ranks of data_group"
-        )
 
 
 def make_equal(module: nn.Module, group: dist.ProcessGroup | None, device: torch.device) -> None:

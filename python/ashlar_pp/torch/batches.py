@@ -53,7 +53,7 @@ def micro_batches_of(batch: Any, example: Any, count: int, what: str) -> list[An
         for part, piece in zip(parts, pieces):
             part.append(piece)
     for name, rows in same.items():
-        if not cut or (rows in cut and rows > 1):
+        if not cut or rows in cut:
             raise ValueError(
                 f"{what}{name} has {rows} rows, as the example, which is one micro-batch; a batch of {count} has {count * rows}"
             )

@@ -18,6 +18,8 @@ from torch.nn.utils.parametrize import is_parametrized
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_map_only
 
+from .unseen import UnseenValue, place_in_model, shown
+
 
 class Layer(nn.Module):
     """Stands in the skeleton where the module stood. Its attributes are the module's, also where the module is elsewhere.
@@ -35,16 +37,23 @@ class Layer(nn.Module):
         """In place."""
         self.is_here = True
         """Whether this rank has the parameters."""
+        self.written: set[str] = set()
+        """Attributes and buffers that a call changes, by their paths in the model."""
 
     def __getattr__(self, name: str) -> Any:
         try:
             return super().__getattr__(name)
         except AttributeError:
+            if not self.__dict__.get("is_here", True) and f"{self.name}.{name}" in self.written:
+                raise UnseenValue(
+                    f"the model reads {self.name}.{name} at {shown(place_in_model())}, which calls of that layer change: it is in "
+                    "another stage. Let the layer return it"
+                ) from None
             return getattr(self.__dict__["module"], name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """What a trainer sets, such as a probability of dropout, is the module's."""
-        if name in ("name", "training", "changes_inputs", "is_here") or "module" not in self.__dict__:
+        if name in ("name", "training", "changes_inputs", "is_here", "written") or "module" not in self.__dict__:
             super().__setattr__(name, value)
         else:
             setattr(self.module, name, value)
@@ -63,7 +72,12 @@ class Layer(nn.Module):
             yield from self.module.named_modules(known, prefix, remove_duplicate)
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        return self.module.state_dict(*args, **kwargs) if self.is_here else kwargs.get("destination", {})
+        if not self.is_here:
+            raise RuntimeError(
+                f"{self.name} is on another rank, so this is no state of the whole model: pipe.whole_state_dict() gathers it, "
+                "and pipe.state_dict() is that of this rank's layers"
+            )
+        return self.module.state_dict(*args, **kwargs)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.module)
@@ -259,7 +273,7 @@ class Skeleton:
             modules[parent]._modules[child] = made[id(module)]
             self.places[name] = made[id(module)]
         self.layers = list(made.values())
-        self.containers = {name: modules[name] for name in opened}
+        self.containers = {name: modules[name] for name in sorted(opened)}
 
     @contextlib.contextmanager
     def calling(self, run: Run) -> Iterator[None]:

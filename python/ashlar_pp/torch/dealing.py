@@ -28,14 +28,13 @@ class Dealt:
 
 
 def places_to_cut(trace: Trace) -> list[int]:
-    """Before which calls a stage may begin: something differentiable goes over, no random number is read twice, and no
-    activation checkpoint is in two stages."""
+    """Before which calls a stage may begin: something differentiable goes over, and no activation checkpoint is in two
+    stages."""
     found = []
     for cut in range(1, len(trace.calls)):
-        apart = any(min(by) < cut <= max(by) for by in trace.repeated.values() if by)
         before, after = trace.calls[cut - 1].checkpoint, trace.calls[cut].checkpoint
-        apart = apart or (before is not None and before == after)
-        if not trace.calls[cut].is_free and not apart and any(trace.values[k].is_differentiable() for k in trace.crossing(cut)):
+        together = before is not None and before == after
+        if not trace.calls[cut].is_free and not together and any(trace.values[k].is_differentiable() for k in trace.crossing(cut)):
             found.append(cut)
     return found
 

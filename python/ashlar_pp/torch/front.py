@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import math
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,20 +21,35 @@ from .. import _core, catalog
 from .._core import Schedule
 from . import guards
 from .adapting import dealt_as_taken
-from .agreeing import agree, everywhere, make_equal, must_be_alike, transfer_seconds
+from .agreeing import agree, everywhere, make_equal, transfer_seconds
 from .batches import inputs_of, micro_batches_of, rows_of
-from .cutting import Skeleton, all_visiting, find_layers, whole_name, without_training
-from .dealing import deal, deal_on
+from .cutting import Layer, Skeleton, all_visiting, find_layers, whole_name
+from .dealing import deal, deal_on, places_to_cut
 from .awaited import awaited_loss
 from .explaining import explained
+from .generators import Streams, kept_generators
 from .gradients import StepGradients
+from .modes import DIFFERENT_EXAMPLE, Meeting, Mode, Modes, must_be_alike, number_of, numbers_of, sum_of
+from .optimizers import OptimizerState, StateGuard, gathered_state, must_decide_together
 from .pipelines import stages_of
 from .planning import Plan, best_of, parsed_bytes, published, searched, splits
 from .pytorch_runtime import PytorchRuntime, installed_lanes, prepare
 from .refusing import check_model
 from .replaying import Clock, Replay, ReplayStage
-from .tracing import trace
+from .tracing import Trace, Tracer, measured, shared, traced
+from .unseen import UnseenValue
+from .untouched import State
 from .waiting import Waits, making
+
+
+@dataclass
+class _Running:
+    """What runs in one mode of the model."""
+
+    trace: Trace
+    plan: Plan
+    replays: dict[int, Replay]
+    runtime: PytorchRuntime
 
 
 class Pipeline:
@@ -67,6 +85,7 @@ class Pipeline:
         data_ranks: int = 1,
         sharding: str = "optimizer",
         device: torch.device | str | None = None,
+        seed: int | None = None,
         repeats: int = 3,
         budget: int = 1000,
     ) -> None:
@@ -79,12 +98,14 @@ class Pipeline:
         schedule: of the catalog by name, or one of your own, instead of a search. data_group: ranks with the same
         layers and other batches; gradients are their mean. wrap: fully_shard or the like, for the module of a stage;
         then data_ranks and sharding as in `pipeline`. device: where the layers of this rank will be (where the model is); a
-        model in the host's memory visits it layer by layer, and may be larger than what it holds. repeats: measurements of each layer. budget: of the search.
+        model in the host's memory visits it layer by layer, and may be larger than what it holds. seed: of all random
+        numbers (the first rank's torch.initial_seed()). repeats: measurements of each layer. budget: of the search.
 
         Raises ValueError for what cannot run, with the layer and the reason.
         """
         check_model(model)
         guards.must_have_no_parameters(loss_fn, besides=model.parameters())
+        must_decide_together(loss_fn, model)
         self.group, self.data_group = group, data_group
         count = dist.get_world_size(group)
         if devices is not None and devices != count:
@@ -95,17 +116,25 @@ class Pipeline:
         self._loss_fn, self._autocast = loss_fn, self._autocast_now()
         args, kwargs = self._moved(inputs_of(example))
         target = self._moved(target)
-        must_be_alike((args, kwargs, target), group, "example")
+        self._meeting = Meeting(group)
+        self._meeting.must_agree({DIFFERENT_EXAMPLE: sum_of((args, kwargs, target))})
         self._example, self._example_target = rows_of((args, kwargs)), rows_of(target)
-        self._is_first = True
         for ranks in (group, data_group) if data_group is not None else (group,):
             make_equal(model, ranks, self.device)
+        given = torch.initial_seed() if seed is None else seed
+        agreed = self._meeting.gather([given % (1 << 62)])[0][0]
+        self._streams = Streams(agreed, 0 if data_group is None else dist.get_rank(data_group), self.device)
         opened, found = find_layers(model, count, layers)
-        with all_visiting(model, opened, found, self.device):
-            expected = [self._example_loss(model, args, kwargs, target) for _ in range(2)]
-        self.skeleton = Skeleton(model, opened, found, self.device)
-        with self._context():
-            self.trace = trace(self.skeleton, args, kwargs, repeats)
+        with all_visiting(model, opened, found, self.device), kept_generators(self.device):
+            expected = self._example_losses(model, opened, found, args, kwargs, target)
+            self.skeleton = Skeleton(model, opened, found, self.device)
+            self._modes = Modes(self.skeleton)
+            self._mode = self._modes.now((args, kwargs))
+            before = self._state_of_layers()
+            with self._context():
+                tracer = Tracer(self.skeleton.layers, self._streams, measured(repeats))
+                self.trace, _ = traced(self.skeleton, args, kwargs, tracer)
+            before.restore()
         agree(self.trace)
         self._fuses = (wrap is not None and sharding in ("weights", "full")) or bool(self.trace.whole_layers())
         how: dict[str, Any] = {
@@ -126,6 +155,9 @@ class Pipeline:
         }
         self.plan = self._runnable()
         self._build(wrap, data_ranks, sharding)
+        self._steps = 0
+        self._by_mode = {self._mode: self._start(self.trace, self.plan)}
+        self._run_as(self._by_mode[self._mode])
         self._must_be(expected, (args, kwargs), target)
 
     def _planned(self, schedule: str | Schedule, count: int, how: Mapping[str, Any]) -> Plan:
@@ -149,28 +181,56 @@ class Pipeline:
             raise ValueError(f"the schedule {name} takes {max(plan.peak_memory())} bytes, more than memory={self.memory}")
         return plan
 
-    def _example_loss(self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any) -> float:
-        """Of the whole model, without random numbers. Raises ValueError for a loss that is none."""
-        with without_training(model), torch.no_grad(), self._context():
-            loss = self._loss(model(*args, **kwargs), target)
-        self._loss_type = loss.dtype
-        return loss.item()
+    def _example_losses(
+        self, model: nn.Module, opened: set[str], found: dict[str, nn.Module], args: Any, kwargs: Any, target: Any
+    ) -> list[float]:
+        """Two, of the whole model as it is set. Raises ValueError for a loss that is none, and for a model whose own forward
+        leaves something behind each time that it runs: every stage runs it."""
+        modules = dict(model.named_modules(remove_duplicate=False))
+        layers = State(found.items())
+        losses = []
+        for turn in range(2):
+            own = State(((name, modules[name]) for name in opened), beyond=(nn.Module,))
+            for name in opened:
+                own.look_at_globals(modules[name])
+            with torch.no_grad(), self._context(), self._streams.in_whole_model(found):
+                given_args, given_kwargs = tree_map_only(torch.Tensor, torch.clone, (args, kwargs))
+                loss = self._loss(model(*given_args, **given_kwargs), target)
+            self._loss_type = loss.dtype
+            losses.append(loss.item())
+            layers.restore()
+        if written := layers.changed_weights():
+            raise ValueError(f"a forward of the model writes to its weights ({written[0]}): a rank has only its own")
+        if changed := own.changed():
+            kind = "buffer '" if changed[0] in dict(model.named_buffers()) else "'"
+            raise ValueError(
+                f"the model's own forward changes the {kind}{changed[0]}', and every stage runs that forward: let a layer change it"
+            )
+        return losses
+
+    def _state_of_layers(self) -> State:
+        return State((layer.name, layer.module) for layer in self.skeleton.layers)
 
     def _must_be(self, expected: list[float], example: Any, target: Any) -> None:
         """Raises ValueError if the pipeline does not compute the example's loss: something leaves a layer in secret.
 
         expected: of two runs, which tell how far they may be apart.
         """
-        with without_training(self.skeleton.model), self._context(), torch.no_grad():
-            m = self.micro_batches
-            loss = self._run_pieces([example] * m, [target] * m, self._runtime.eval).item()
+        before = self._state_of_layers()
+        with self._context(), torch.no_grad(), kept_generators(self.device):
+            m, self._streams.step = self.micro_batches, 0
+            self._run_pieces([example] * m, [target] * m, self._runtime.eval)
+        before.restore()
+        last = self._last_rank()
+        told = [self._losses[0].item() if dist.get_rank(self.group) == last else None]
+        dist.broadcast_object_list(told, src=self._global_rank(last), group=self._meeting.group)
+        found: Any = told[0]
         if not math.isfinite(expected[0]):
             raise ValueError(f"the model's loss of the example is {expected[0]}: give an example with a finite one")
         noise = 1e-6 * abs(expected[0]) + 10 * abs(expected[0] - expected[1])
-        near = everywhere(abs(loss - expected[0]) <= noise, all)
-        if not near:
+        if not abs(found - expected[0]) <= noise:
             raise ValueError(
-                f"the pipeline's loss of the example is {loss}, and the model's {expected[0]}: it reads something from inside "
+                f"the pipeline's loss of the example is {found}, and the model's {expected[0]}: it reads something from inside "
                 "its layers that is not what they return, such as router logits, hidden states or attentions (switch that "
                 "off), or what a layer has changed in place"
             )
@@ -180,12 +240,15 @@ class Pipeline:
     def _build(self, wrap: Callable[[nn.Module], nn.Module] | None, data_ranks: int, sharding: str) -> None:
         """Keeps this rank's layers, frees the others, and makes the runtime."""
         cuts, rank = self.plan.dealt.cuts, dist.get_rank(self.group)
-        mine = stages_of(self.plan.schedule, rank)
-        self._replays = {
-            s: Replay(self.skeleton, self.trace, cuts[s], cuts[s + 1], self._stage_loss, self._context) for s in mine
-        }
+        replays = self._replays_of(self.trace, cuts)
+        self._stages_of: dict[int, list[int]] = {}
+        """By layer."""
+        for k, call in enumerate(self.trace.calls):
+            if not call.is_free:
+                self._stages_of.setdefault(id(call.layer), []).append(self.plan.dealt.stage_of(k))
+        self._must_keep_order(self.trace, self.plan)
         called = {id(call.layer) for call in self.trace.calls}
-        here = {id(layer) for replay in self._replays.values() for layer in replay.layers()}
+        here = {id(layer) for replay in replays.values() for layer in replay.layers()}
         free = {id(call.layer) for call in self.trace.calls if call.is_free}
         unused = {id(layer) for layer in self.skeleton.layers if id(layer) not in called and rank == 0}
         self._gradients = StepGradients(self.skeleton, self.plan.dealt, self.trace, self.group)
@@ -195,16 +258,37 @@ class Pipeline:
             else:
                 layer.forget()
         self.module = self.skeleton.part(layer for layer in self.skeleton.layers if id(layer) in here | free | unused)
-        parts = {}
-        for s, replay in self._replays.items():
-            part = self.skeleton.part(replay.layers())
-            part.__dict__["execute"] = replay
-            parts[s] = part if wrap is None else wrap(part)
+        self._inner = {s: self.skeleton.part(replay.layers()) for s, replay in replays.items()}
+        parts = {s: part if wrap is None else wrap(part) for s, part in self._inner.items()}
         sharded = any(isinstance(one, FSDPModule) for one in parts.values())
         if wrap is not None:
             self._gradients.refuse_shared_in_wrapped(sharded)
         self._parts, self._wrapped = parts, {"data_ranks": data_ranks, "sharding": sharding if sharded else "none"}
-        self._start()
+        first = self._gradients.first_names()
+        self._guard = StateGuard({p: first.get(p, name) for name, p in self.named_parameters()})
+        weakref.finalize(self, self._guard.close)
+
+    def _replays_of(self, trace: Trace, cuts: list[int]) -> dict[int, Replay]:
+        """Of this rank's stages."""
+        return {
+            s: Replay(self.skeleton, trace, cuts[s], cuts[s + 1], self._stage_loss, self._context, self._streams)
+            for s in stages_of(self.plan.schedule, dist.get_rank(self.group))
+        }
+
+    def _must_keep_order(self, trace: Trace, plan: Plan) -> None:
+        """Raises ValueError if a layer that counts calls, or the like, would come to them in another order or on several
+        stages."""
+        written = {id(call.layer): call for call in trace.calls if call.layer.written}
+        for key, call in written.items():
+            name = f"{call.layer.name} changes {min(call.layer.written)}"
+            if len(set(self._stages_of[key])) > 1:
+                raise ValueError(f"{name} in its forward and is called in several stages, each of which would have its own")
+        for line in plan.schedule.order if written else []:
+            last: dict[int, int] = {}
+            for one in line:
+                if one.kind == "forward" and one.micro_batch < last.get(one.stage, 0):
+                    raise ValueError(f"{name} in its forward, and the schedule's forwards are not in the order of the micro-batches")
+                last[one.stage] = one.micro_batch if one.kind == "forward" else last.get(one.stage, 0)
 
     def _lowered(self, plan: Plan) -> Any:
         return _core.lower(plan.schedule, lanes=installed_lanes(), **self._wrapped)
@@ -222,24 +306,70 @@ class Pipeline:
         """Why PyTorch cannot run the plan: it reduces the gradients of a sharded stage once, for example."""
         return self._lowered(plan).pytorch_obstacle()
 
-    def _start(self) -> None:
+    def _start(self, trace: Trace, plan: Plan) -> _Running:
         """The runtime for the plan's schedule."""
         self._clock = Clock(self.device)
-        count = self.plan.schedule.stages
+        count = plan.schedule.stages
+        replays = self._replays_of(trace, plan.dealt.cuts)
         stages = [
             ReplayStage(self._parts[s], replay, self._clock, s, count, self.device, self.group, self._loss_type)
-            for s, replay in self._replays.items()
+            for s, replay in replays.items()
         ]
-        program = self._lowered(self.plan)
+        program = self._lowered(plan)
         if obstacle := program.pytorch_obstacle():
             raise ValueError(f"PyTorch cannot run the schedule: {obstacle}")
         program.check()
         parts = dict(self._parts)
         guards.must_fit(parts, self._wrapped["sharding"])
         prepare(parts, program)
-        self._runtime = PytorchRuntime(
+        runtime = PytorchRuntime(
             list(stages), program, lambda loss, _: loss, scale_grads=False, data_group=self.data_group, waits=self.waits
         )
+        return _Running(trace, plan, replays, runtime)
+
+    def _run_as(self, running: _Running) -> None:
+        self._running = running
+        self.trace, self.plan, self._replays, self._runtime = running.trace, running.plan, running.replays, running.runtime
+        for s, replay in running.replays.items():
+            self._inner[s].__dict__["execute"] = replay
+
+    def _changed_mode(self, mode: Mode, given: Any, target: Any) -> None:
+        """Traces the model as it is set now: each rank runs its own layers. What goes over the cuts may be another.
+
+        Raises ValueError where layers would be called elsewhere than they are.
+        """
+        before = self._running
+        if mode not in self._by_mode:
+            stages = _StagesOfCalls(self._stages_of)
+            placement = self.plan.schedule.placement.routes[0]
+            compute = shared(self.trace, lambda at, layer: self._global_rank(placement[stages.of(at, layer)]), self._meeting.group)
+            layers, loss = self._state_of_layers(), torch.zeros(())
+            with kept_generators(self.device), self._context():
+                self._streams.step = self._streams.micro_batch = 0
+                trace, output = traced(self.skeleton, *given, Tracer(self.skeleton.layers, self._streams, compute))
+                with torch.no_grad():
+                    loss = self._loss(output, target)
+            layers.restore()
+            self._meeting.must_agree({"rank {other} follows other values between layers than rank 0": number_of(trace.summary())})
+            dealt = dataclasses.replace(self.plan.dealt, cuts=stages.cuts(trace, self.plan.schedule.stages))
+            plan = dataclasses.replace(self.plan, dealt=dealt)
+            self._must_keep_order(trace, plan)
+            running = self._start(trace, plan)
+            self._run_as(running)
+            try:
+                self._must_be([loss.item(), loss.item()], given, target)
+            except BaseException:
+                self._run_as(before)
+                raise
+            self._by_mode[mode] = running
+        self._run_as(self._by_mode[mode])
+        self._mode = mode
+
+    def _last_rank(self) -> int:
+        return int(self.plan.schedule.placement.routes[0][-1])
+
+    def _global_rank(self, rank: int) -> int:
+        return rank if self.group is None else dist.get_global_rank(self.group, rank)
 
     def _autocast_now(self) -> tuple[str, torch.dtype] | None:
         kind = self.device.type
@@ -277,32 +407,108 @@ class Pipeline:
         """Trains on a batch: gradients of its mean loss are added to the parameters' `.grad`. The mean loss, on all ranks.
 
         batch, target: as the example's, `micro_batches` times as long, on every rank of the group. An error leaves
-        gradients as they were. Raises ValueError for shapes that are not the example's, and in the first step where ranks
-        have other batches.
+        gradients, and what layers count, as they were. Raises ValueError on all ranks for shapes that are not the example's, and
+        where ranks have other batches or set the model otherwise.
         """
         if not torch.is_grad_enabled():
             raise ValueError("step() trains, and gradients are off: call evaluate()")
         self._clock.clear()
-        with self.waits.call("step()"), self._gradients.of_a_step(self.module):
-            return self._run(batch, target, inputs, self._runtime.step)
+        with self._gradients.of_a_step(self.module), self._undone():
+            return self._run(batch, target, inputs, trains=True)
 
     def evaluate(self, *batch: Any, target: Any = None, **inputs: Any) -> torch.Tensor:
         """The mean loss of a batch, without gradients, on all ranks."""
-        with self.waits.call("evaluate()"), torch.no_grad():
-            return self._run(batch, target, inputs, self._runtime.eval)
+        with torch.no_grad(), self._undone():
+            return self._run(batch, target, inputs, trains=False)
 
-    def _run(self, batch: Any, target: Any, inputs: dict[str, Any], run: Callable[..., Any]) -> torch.Tensor:
-        if self._autocast_now() != self._autocast:
-            raise ValueError(f"autocast is {self._autocast_now()}, and was {self._autocast} when the pipeline was made")
-        args, kwargs = inputs_of(batch[0] if len(batch) == 1 else batch)
-        given = (args, {**kwargs, **inputs})
-        m = self.micro_batches
-        if self._is_first:
-            must_be_alike((given, target), self.group, "batch")
-        pieces = micro_batches_of(given, self._example, m, "the batch")
-        targets = micro_batches_of(target, self._example_target, m, "the target")
-        self._is_first = False
-        return self._run_pieces(pieces, targets, run)
+    def trace_again(self, *batch: Any, target: Any = None, **inputs: Any) -> None:
+        """Follows the first micro-batch of a batch through the model as it is now. Every rank has to call this.
+
+        A change of train() and eval(), of a flag, or of an input that is no tensor is seen by itself.
+        """
+        pieces, targets = self._pieces(batch, target, inputs, trains=False)
+        self._by_mode.clear()
+        self._changed_mode(self._mode, self._moved(pieces[0]), self._moved(targets[0]))
+
+    @contextlib.contextmanager
+    def _undone(self) -> Iterator[None]:
+        """What layers count is as it was, where a step fails."""
+        written = {name.rpartition(".")[0] for layer in self.skeleton.layers for name in layer.written}
+        counting = [
+            (f"{layer.name}.{name}" if name else layer.name, one)
+            for layer in self.skeleton.layers
+            if layer.written and layer.is_here
+            for name, one in layer.module.named_modules()
+            if (f"{layer.name}.{name}" if name else layer.name) in written
+        ]
+        before = State(counting)
+        try:
+            yield
+        except BaseException:
+            before.restore()
+            raise
+
+    def _pieces(self, batch: Any, target: Any, inputs: dict[str, Any], trains: bool) -> tuple[list[Any], list[Any]]:
+        """The micro-batches, and their targets. Raises ValueError on all ranks where one would do something else."""
+        failed: Exception | None = None
+        given: Any = None
+        mode: Mode = ()
+        try:
+            if self._autocast_now() != self._autocast:
+                raise ValueError(f"autocast is {self._autocast_now()}, and was {self._autocast} when the pipeline was made")
+            args, kwargs = inputs_of(batch[0] if len(batch) == 1 else batch)
+            given, m = (args, {**kwargs, **inputs}), self.micro_batches
+            pieces = micro_batches_of(given, self._example, m, "the batch")
+            targets = micro_batches_of(target, self._example_target, m, "the target")
+            mode = self._modes.now(given)
+        except Exception as error:
+            failed = error
+        flags = self._gradients.flags() if trains else []
+        everyone = self._meeting.gather([int(failed is not None), *numbers_of(mode, trains, (given, target)), *flags])
+        if failed is not None:
+            raise failed
+        if (other := next((rank for rank, of in enumerate(everyone) if of[0]), None)) is not None:
+            raise ValueError(f"rank {other} of the pipeline refuses its batch, and says why: this rank was given another")
+        must_be_alike([of[1:3] for of in everyone])
+        self._gradients.must_be_alike([of[3:] for of in everyone])
+        if mode != self._mode:
+            self._changed_mode(mode, self._moved(pieces[0]), self._moved(targets[0]))
+        return pieces, targets
+
+    def _run(self, batch: Any, target: Any, inputs: dict[str, Any], trains: bool) -> torch.Tensor:
+        pieces, targets = self._pieces(batch, target, inputs, trains)
+        own = self._modes.own_attributes()
+        self._streams.step = self._steps
+        with kept_generators(self.device):
+            loss = self._run_pieces(pieces, targets, self._runtime.step if trains else self._runtime.eval)
+        changed = [name for name, now in self._modes.own_attributes().items() if now != own[name]]
+        self._must_have_run_alike(changed)
+        self._steps += trains
+        return loss
+
+    def _must_have_run_alike(self, changed: list[str]) -> None:
+        """Raises UnseenValue on all ranks if the model's own forward was not the same on all stages."""
+        stages = self.plan.schedule.stages
+        sums = [0] * (2 * stages)
+        for s, replay in self._replays.items():
+            for k in range(self.micro_batches):
+                for side in range(2):
+                    sums[2 * s + side] = (sums[2 * s + side] * 1_000_003 + replay.numbers[k][side]) % (1 << 61)
+        present = self._gradients.present()
+        found = self._meeting.add([*sums, *present, int(bool(changed))])
+        self._gradients.expect(found[2 * stages : -1])
+        if found[-1]:
+            raise UnseenValue(
+                f"the model's own forward changes attributes of '{changed[0]}', and every stage runs it: let a layer change them"
+                if changed
+                else "the model's own forward changes attributes on another rank, which says which"
+            )
+        for s in range(1, stages):
+            if found[2 * s] != found[2 * s - 1]:
+                raise UnseenValue(
+                    f"the model's own forward computes with other numbers on stage {s} than on stage {s - 1}: every stage runs it, "
+                    "and something there counts its calls, or draws from a generator of its own. Let a layer do that"
+                )
 
     def _run_pieces(self, pieces: list[Any], targets: list[Any], run: Callable[..., Any]) -> torch.Tensor:
         m = self.micro_batches
@@ -311,7 +517,7 @@ class Pipeline:
         for replay in self._replays.values():
             replay.inputs = pieces
         self._targets = [self._moved(one) for one in targets]
-        last = self.plan.schedule.placement.routes[0][-1]
+        last = self._last_rank()
         has_last = dist.get_rank(self.group) == last
         none = torch.autocast(self._autocast[0], enabled=False) if self._autocast else contextlib.nullcontext()
         with none:  # backwards run outside of it, as in a loop without a pipeline
@@ -319,7 +525,7 @@ class Pipeline:
         loss = torch.zeros((), dtype=torch.double, device=self.device)
         if has_last:
             loss = torch.stack([one.reshape(()) for one in self._losses]).double().mean()
-        source = last if self.group is None else dist.get_global_rank(self.group, last)
+        source = self._global_rank(last)
         awaited = functools.partial(awaited_loss, self.plan.schedule.stages - 1, source)
         self.waits.start(dist.broadcast, loss, src=source, group=self.group, awaited=awaited)
         return loss
@@ -356,6 +562,36 @@ class Pipeline:
         """This rank's part of the model's state, under the model's names: those of all ranks are the model's."""
         return self.module.state_dict()
 
+    @contextlib.contextmanager
+    def same_numbers(self, model: nn.Module, micro_batch: int, step: int | None = None) -> Iterator[None]:
+        """Inside, one forward of a model that is not in a pipeline, made like this one's, draws the random numbers that this
+        micro-batch drew in a step (the last one; they count from 0)."""
+        modules = dict(model.named_modules(remove_duplicate=False))
+        at = self._streams.step, self._streams.micro_batch
+        self._streams.step, self._streams.micro_batch = (self._steps - 1 if step is None else step), micro_batch
+        try:
+            with self._streams.in_whole_model({name: modules[name] for name in self.skeleton.places}):
+                yield
+        finally:
+            self._streams.step, self._streams.micro_batch = at
+
+    def whole_state_dict(self) -> dict[str, Any]:
+        """The whole model's state in the hosts' memory, on the first rank; nothing on others. Every rank has to call this."""
+        return gathered_state(self.module, self._meeting.group)
+
+    def save_pretrained(self, folder: str, **options: Any) -> None:
+        """The whole model, as `transformers` saves it. Every rank of the group has to call this; the first one writes."""
+        state = self.whole_state_dict()
+        if dist.get_rank(self.group) == 0:
+            model: Any = self.skeleton.model
+            model.save_pretrained(folder, state_dict=state, **options)
+        dist.barrier(group=self._meeting.group)
+
+    def optimizer_state(self, optimizer: torch.optim.Optimizer) -> OptimizerState:
+        """This rank's, by the names of the whole model, for `torch.distributed.checkpoint`: layers may be dealt otherwise
+        when it is loaded."""
+        return OptimizerState(self.module, optimizer, self._gradients.shared_names())
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """From a state of the whole model. Of parameters that are shared, one name is enough."""
         found = dict(state)
@@ -385,5 +621,40 @@ class Pipeline:
         self.plan = after if better else before
         self.plans = [self.plan]
         if better:
-            self._start()
+            self._must_keep_order(self.trace, self.plan)
+            self._by_mode = {self._mode: self._start(self.trace, self.plan)}
+        self._run_as(dataclasses.replace(self._by_mode[self._mode], plan=self.plan))
         return better
+
+
+class _StagesOfCalls:
+    """Which stage each call of a layer is in, where layers stay where they are."""
+
+    def __init__(self, of_layers: Mapping[int, list[int]]) -> None:
+        self._of_layers = of_layers
+        self._of_calls: dict[int, int] = {}
+        self._now = 0
+
+    def of(self, at: int, layer: Layer) -> int:
+        """Calls come in their order. A layer without parameters is where the model comes to it."""
+        able = [s for s in self._of_layers.get(id(layer), []) if s >= self._now]
+        if not able and any(True for _ in layer.module.parameters()):
+            raise ValueError(
+                f"{layer.name} is called now after layers of stage {self._now}, and was not when the pipeline was made: make it of "
+                "the model as it is trained"
+            )
+        self._now = min(able, default=self._now)
+        self._of_calls[at] = self._now
+        return self._now
+
+    def cuts(self, trace: Trace, stages: int) -> list[int]:
+        """Before which calls stages begin. Raises ValueError for one that would be empty, or get nothing to train on."""
+        found = [0]
+        for s in range(1, stages):
+            begins = next((at for at, stage in self._of_calls.items() if stage == s), None)
+            if begins is None:
+                raise ValueError(f"no layer of stage {s} is called now: make the pipeline of the model as it is trained")
+            if begins not in places_to_cut(trace):
+                raise ValueError(f"stage {s} cannot begin at {trace.calls[begins].layer.name} as the model is set now")
+            found.append(begins)
+        return [*found, len(trace.calls)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -43,22 +45,27 @@ class StepGradients:
         route = dealt.placement.routes[0]
         rank = dist.get_rank(group)
         self._names = [of for of in names.values() if len(of) > 1]
-        self._shared: list[tuple[nn.Parameter, dist.ProcessGroup]] = []
+        self._shared: list[_Shared] = []
         self._group = group
+        self._present: list[int] = []
         self._counted_elsewhere: set[int] = set()
         made: dict[tuple[int, ...], dist.ProcessGroup] = {}
         for key, p in parameters.items():
             holders = tuple(sorted({route[s] for s in stages[key]}))
-            if len(holders) < 2 or rank not in holders or not p.requires_grad:
+            if len(holders) < 2:
+                continue
+            if rank not in holders:
+                self._shared.append(_Shared(names[key][0], None, None))
                 continue
             if holders not in made:
                 ranks = [d if group is None else dist.get_global_rank(group, d) for d in holders]
                 meeting = dist.new_group(ranks, use_local_synchronization=True)
                 assert isinstance(meeting, dist.ProcessGroup), "this rank is one of them"
                 made[holders] = meeting
-            self._shared.append((p, made[holders]))
+            self._shared.append(_Shared(names[key][0], p, made[holders]))
             if rank != holders[0]:
                 self._counted_elsewhere.add(id(p))
+        self._first_names = {p: names[key][0] for key, p in parameters.items()}
         self._several_stages = [names[key] for key in parameters if len(stages[key]) > 1]
 
     def shared_names(self) -> list[list[str]]:
@@ -108,8 +115,58 @@ class StepGradients:
         torch.nn.utils.clip_grads_with_norm_(module.parameters(), max_norm, total)
         return total
 
+    def first_names(self) -> dict[nn.Parameter, str]:
+        """The first name in the model of each parameter."""
+        return self._first_names
+
+    def flags(self) -> list[int]:
+        """Of each parameter that ranks share: 0 where it is not here, else whether it is trained, and has hooks."""
+        return [
+            0 if one.parameter is None else 1 + one.parameter.requires_grad + 2 * bool(_hooks_of(one.parameter))
+            for one in self._shared
+        ]
+
+    def must_be_alike(self, everyone: list[list[int]]) -> None:
+        """Raises ValueError on all ranks if the flags of one say what a sum over ranks would make wrong."""
+        for k, one in enumerate(self._shared):
+            found = {rank: flags[k] for rank, flags in enumerate(everyone) if flags[k] > 0}
+            if any(flag > 2 for flag in found.values()):
+                raise ValueError(
+                    f"{one.name} is in stages of several ranks and has hooks of its gradient, which would see the gradient of one "
+                    "rank alone: change gradients after step()"
+                )
+            if len(set(found.values())) > 1:
+                trained = [rank for rank, flag in found.items() if flag == 2]
+                raise ValueError(
+                    f"{one.name} is in stages of ranks {sorted(found)}, and requires a gradient on {trained} alone: set "
+                    "requires_grad on all of them alike"
+                )
+
+    def present(self) -> list[int]:
+        """Whether this rank has a gradient of each parameter that ranks share."""
+        return [int(one.parameter is not None and one.parameter.grad is not None) for one in self._shared]
+
+    def expect(self, present: list[int]) -> None:
+        """present: of all ranks, added up. What has a gradient nowhere gets none, as without a pipeline."""
+        self._present = present
+
     def _finish(self) -> None:
-        for p, group in self._shared:
-            if p.grad is None:
-                p.grad = torch.zeros_like(p)
-            dist.all_reduce(p.grad, group=group)
+        for one, count in zip(self._shared, self._present):
+            p = one.parameter
+            if p is not None and count > 0:
+                if p.grad is None:
+                    p.grad = torch.zeros_like(p)
+                dist.all_reduce(p.grad, group=one.group)
+
+
+@dataclass
+class _Shared:
+    """A parameter in stages of several ranks: with the group of these, where this rank is one of them."""
+
+    name: str
+    parameter: nn.Parameter | None
+    group: dist.ProcessGroup | None
+
+
+def _hooks_of(p: nn.Parameter) -> Any:
+    return p._backward_hooks or p._post_accumulate_grad_hooks

@@ -15,6 +15,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from .cutting import Layer
 from .split import input_gradients
+from .untouched import State
 
 
 @dataclass
@@ -35,25 +36,13 @@ class Measured:
         return self.forward + self.backward_input + self.backward_weight
 
 
-def random_state() -> tuple[Any, ...]:
-    """Of every generator in use, to compare."""
-    states = [torch.get_rng_state()]
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        states.append(torch.cuda.get_rng_state())
-    return tuple(tuple(one.tolist()) for one in states)
-
-
 def changes_inputs(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a call changes tensors that it is given. All is as it was before."""
+    """Whether a call changes tensors that it is given, which are as they were after."""
     given = tree_map_only(torch.Tensor, lambda x: x.detach().clone(), (args, kwargs))
     tensors = [x for x in tree_leaves(given) if isinstance(x, torch.Tensor)]
-    buffers = [(b, b.detach().clone()) for b in layer.module.buffers()]
     before = [x._version for x in tensors]
-    devices = [x.device for x in tensors[:1] if x.device.type == "cuda"]
-    with torch.no_grad(), torch.random.fork_rng(devices=devices):
+    with torch.no_grad():
         layer.module(*given[0], **given[1])
-    for b, known in buffers:
-        b.detach().copy_(known)
     return [x._version for x in tensors] != before
 
 
@@ -123,9 +112,9 @@ def _now(device: torch.device) -> float:
 
 
 def measure(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: int) -> Measured:
-    """What the passes of a call take: a warm-up, and the median of so many.
+    """What the passes of a call take: a warm-up, and the median of so many. Gradients are as they were before.
 
-    All is as it was before: gradients, buffers, random numbers, and arguments that are no tensors.
+    Raises ValueError for a backward that adds up gradients of weights by itself.
     """
     module = layer.module
     parameters = [p for p in module.parameters() if p.requires_grad]
@@ -133,17 +122,13 @@ def measure(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any], repeats
     hooks = [p._post_accumulate_grad_hooks for p in parameters]
     for p in parameters:
         p._post_accumulate_grad_hooks = None  # they are of gradients of a step
-    buffers = [(b, b.detach().clone()) for b in module.buffers()]
     device = next((x.device for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)), torch.device("cpu"))
     result = Measured()
     counted = (0, 0, False)
     times: dict[str, list[float]] = {"forward": [], "backward_input": [], "backward_weight": []}
-    devices = [device] if device.type == "cuda" else []
+    is_whole = _has_odd_backward(layer, parameters, args, kwargs)
     for turn in range(repeats + 1):
-        with torch.random.fork_rng(devices=devices):
-            counted = _passes(layer, parameters, args, kwargs, device, times if turn else None)
-        for b, before in buffers:
-            b.detach().copy_(before)
+        counted = _passes(layer, parameters, args, kwargs, device, times if turn else None, is_whole)
     for p, before, of in zip(parameters, gradients, hooks):
         p.grad, p._post_accumulate_grad_hooks = before, of
     result.kept, result.kept_for_weights, result.is_whole = counted
@@ -175,6 +160,49 @@ def _is_whole(outputs: Iterable[torch.Tensor]) -> bool:
     return False
 
 
+def _sums_of(parameters: list[nn.Parameter]) -> dict[tuple[int, str], torch.Tensor]:
+    """Tensors that hang on parameters, such as main_grad."""
+    return {
+        (k, name): tensor
+        for k, p in enumerate(parameters)
+        for name, tensor in vars(p).items()
+        if isinstance(tensor, torch.Tensor) and tensor.grad_fn is None and not isinstance(tensor, nn.Parameter)
+    }
+
+
+def _has_odd_backward(layer: Layer, parameters: list[nn.Parameter], args: Any, kwargs: Any) -> bool:
+    """Whether the backward changes more than gradients, and so must run once: it then cannot be split.
+
+    Raises ValueError where it adds up gradients by itself, which no step of a pipeline could undo, sum or scale.
+    """
+    args, kwargs = _copied((args, kwargs))
+    with torch.enable_grad():
+        outputs = [y for y in {id(y): y for y in _differentiable(layer.compute(args, kwargs))}.values() if y.grad_fn is not None]
+        if not outputs or _is_whole(outputs):
+            return bool(outputs)
+        before = {key: (sum_, sum_.detach().clone()) for key, sum_ in _sums_of(parameters).items()}
+        state = State([(layer.name, layer.module)])
+        for p in parameters:
+            p.grad = None
+        leaves = [*_differentiable((args, kwargs)), *parameters]
+        torch.autograd.grad(outputs, leaves, [torch.ones_like(y) for y in outputs], allow_unused=True)
+    after = _sums_of(parameters)
+    for (k, name), found in after.items():
+        known, numbers = before.get((k, name), (None, None))
+        if found is not known or numbers is None or not torch.equal(found.detach(), numbers):
+            of = next(n for n, p in layer.module.named_parameters() if p is parameters[k])
+            raise ValueError(
+                f"the backward of {layer.name} adds to {of}.{name} by itself (fused accumulation of gradients): a step could not "
+                "undo, sum or scale that. Switch it off, so that autograd fills .grad"
+            )
+    if any(p.grad is not None for p in parameters):
+        raise ValueError(
+            f"the backward of {layer.name} writes to .grad of its weights by itself, which a split backward would do twice: "
+            "return the gradients from the backward"
+        )
+    return bool(state.restore())
+
+
 def _passes(
     layer: Layer,
     parameters: list[nn.Parameter],
@@ -182,6 +210,7 @@ def _passes(
     kwargs: Any,
     device: torch.device,
     times: dict[str, list[float]] | None,
+    is_whole: bool,
 ) -> tuple[int, int, bool]:
     """Runs each pass once. The bytes that autograd keeps after the forward and after the input pass, and `is_whole`."""
     args, kwargs = _copied((args, kwargs))
@@ -197,7 +226,7 @@ def _passes(
         outputs = [y for y in {id(y): y for y in _differentiable(output)}.values() if y.grad_fn is not None]
         del output
         given = [torch.ones_like(y) for y in outputs]
-        is_whole = _is_whole(outputs)
+        is_whole = is_whole or _is_whole(outputs)
         started = _now(device)
         if outputs and (is_whole or not inputs):
             torch.autograd.backward(outputs, given)

@@ -10,6 +10,7 @@ from torch import nn
 from torch.utils._pytree import tree_map_only
 
 from .first_step import FirstStep
+from .generators import kept_states
 from .guards import must_know_parameters
 from .inputs import must_have_rows_of
 from .split import input_gradients
@@ -90,20 +91,26 @@ class StagePasses:
         """The output of micro-batch k, detached. `again`: it will be recomputed, and keeps its inputs only."""
         state = self._states.pop(k, None)
         if again:
-            self._checkpoints[k] = (inputs, state, given, torch.random.get_rng_state())
+            self._checkpoints[k] = (inputs, state, given, kept_states(self._device()))
         with torch.set_grad_enabled(trains and not again):
             return self._run(k, inputs, state, given)
 
     def recompute(self, k: int) -> None:
-        inputs, state, given, random = self._checkpoints.pop(k)
+        inputs, state, given, as_then = self._checkpoints.pop(k)
         hands_on = self._states.pop(k + 1, None)  # the forward has done so
-        with torch.random.fork_rng(devices=[]):
-            torch.random.set_rng_state(random)
+        as_now = kept_states(self._device())
+        as_then()
+        try:
             self._run(k, inputs, state, given)
+        finally:
+            as_now()
         if hands_on is not None:
             self._states[k + 1] = hands_on
         else:
             self._states.pop(k + 1, None)
+
+    def _device(self) -> torch.device | None:
+        return next((p.device for p in self.module.parameters()), None)
 
     def _run(self, k: int, inputs: tuple[Any, ...], state: torch.Tensor | None, given: MicroBatch) -> Any:
         keeps = torch.is_grad_enabled()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -11,10 +12,12 @@ import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.pipelining import PipelineStage
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from .cutting import Layer, Skeleton
+from .generators import Streams, torch_states
 from .tracing import Trace
+from .unseen import Between, Unseen, UnseenValue
 
 
 class _StageEnds(BaseException):
@@ -48,17 +51,21 @@ class Replay:
         end: int,
         loss_of: Callable[[Any, int], torch.Tensor],
         context: Callable[[], AbstractContextManager[Any]],
+        streams: Streams,
     ) -> None:
         self.skeleton, self.trace, self.first, self.end = skeleton, trace, first, end
         self.is_last = end == len(trace.calls)
         self.incoming = trace.crossing(first) if first > 0 else []
         self.outgoing = [] if self.is_last else trace.crossing(end)
-        self.loss_of, self.context = loss_of, context
+        self.loss_of, self.context, self.streams = loss_of, context, streams
         self.inputs: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
         """Of each micro-batch."""
         self.micro_batch = 0
+        self.numbers: dict[int, tuple[int, int]] = {}
+        """By micro-batch, sums of what operations between layers were given: up to the first call, and up to the end."""
         self._position = 0
         self._values: dict[int, torch.Tensor] = {}
+        self._between = Between()
 
     def layers(self) -> list[Layer]:
         calls = self.trace.calls[self.first : self.end]
@@ -76,19 +83,38 @@ class Replay:
             if x.requires_grad:
                 x.register_hook(torch.Tensor.contiguous)  # it is sent
         self._values, self._position = dict(zip(self.incoming, received)), 0
+        self._between, self._at_first = Between(), 0
         args, kwargs = self.inputs[self.micro_batch]
+        if self.trace.changes_inputs:
+            args, kwargs = tree_map_only(torch.Tensor, torch.clone, (args, kwargs))
         try:
             try:
                 with self.context():
-                    output = self.skeleton(self._call, args, kwargs)
+                    self.streams.micro_batch = self.micro_batch
+                    self.streams.after_call(-1)
+                    with self._unchanged(args, kwargs), self._between:
+                        output = self.skeleton(self._call, args, kwargs)
                     if self._position != self.end:
                         raise self._other_way("its end")
+                    self._between.ledger.must_be_seen(output, "the model's output")
                     return self.loss_of(output, self.micro_batch)
             except _StageEnds:
                 pass  # its traceback goes, and with it what the model had begun, such as an activation checkpoint
             return self._outputs()
         finally:
+            self.numbers[self.micro_batch] = (self._at_first, self._between.numbers)
             self._values = {}
+
+    @contextlib.contextmanager
+    def _unchanged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[None]:
+        """Raises UnseenValue if a batch of which other stages read the same tensors is changed."""
+        given = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
+        versions = [x._version for x in given]
+        try:
+            yield
+        finally:
+            if not self.trace.changes_inputs and [x._version for x in given] != versions:
+                raise UnseenValue("the model's own forward changes the batch in place, and did not when it was traced")
 
     def again(self, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call in a backward, by an activation checkpoint that the model makes between its layers."""
@@ -97,7 +123,17 @@ class Replay:
                 f"an activation checkpoint of the model's own forward calls {layer.name}, which is in another stage: "
                 "put the checkpoint into the layers"
             )
-        return layer.compute(args, kwargs)
+        able = [k for k in range(self.first, self.end) if self.trace.calls[k].layer is layer]
+        self.streams.of_layer(able[0])
+        before = torch_states(self.skeleton.device)
+        output = layer.compute(args, kwargs)
+        if len(able) > 1 and torch_states(self.skeleton.device) != before:
+            raise RuntimeError(
+                f"{layer.name} draws random numbers and is called several times in activation checkpoints of the model's own "
+                "forward, which would draw others when they compute it again: put the checkpoints into the layers"
+            )
+        self.streams.after_call(able[0])
+        return output
 
     def _other_way(self, what: str) -> RuntimeError:
         expected = self.trace.calls[self._position].layer.name if self._position < len(self.trace.calls) else "its end"
@@ -107,14 +143,27 @@ class Replay:
         at = self._position
         if at >= len(self.trace.calls) or self.trace.calls[at].layer is not layer:
             raise self._other_way(layer.name)
+        if at == self.first:
+            self._at_first = self._between.numbers
         if at >= self.end:
             raise _StageEnds
         self._position += 1
         call = self.trace.calls[at]
-        if call.is_free:
-            return layer.compute(args, kwargs)
-        if at < self.first:
-            return call.output(self._received)
+        with self._between.paused():
+            if call.is_free:
+                self.streams.of_layer(at)
+                output = layer.compute(args, kwargs)
+            elif at < self.first:
+                output = call.output(self._received)
+            else:
+                output = self._computed(at, layer, args, kwargs)
+        self.streams.after_call(at)
+        return output
+
+    def _computed(self, at: int, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._between.ledger.must_be_seen((args, kwargs), layer.name)
+        call = self.trace.calls[at]
+        self.streams.of_layer(at)
         output = layer.compute(args, kwargs)
         leaves = tree_leaves(output)
         if len(leaves) != len(call.leaves):
@@ -133,15 +182,18 @@ class Replay:
         return output
 
     def _received(self, number: int) -> torch.Tensor:
-        """The value, or for one that nobody reads here a tensor of its shape."""
+        """The value, or for one that was not sent here something without numbers."""
         value = self.trace.values[number]
         if number in self._values:
             return self._values[number].clone() if value.is_changed else self._values[number]
-        make = torch.empty if value.is_differentiable() else torch.zeros  # of integers any may be an index
-        return make(value.shape, dtype=value.dtype, device=self._device())
-
-    def _device(self) -> torch.device | None:
-        return next((x.device for x in tree_leaves(self.inputs[self.micro_batch]) if isinstance(x, torch.Tensor)), None)
+        name = self.trace.calls[value.made_by].layer.name
+        made = Unseen(
+            torch.empty(value.shape, dtype=value.dtype, device="meta"),
+            self.skeleton.device,
+            self._between.ledger,
+            frozenset([name]),
+        )
+        return made.requires_grad_(torch.is_grad_enabled() and value.is_differentiable())
 
     def _outputs(self) -> Any:
         given = []
@@ -243,16 +295,22 @@ class ReplayStage(PipelineStage):
                 raise
             raise error.__cause__  # PyTorch's tells the arguments' shapes instead of what is wrong
 
-    def _timed_backward(self, letter: str, backward: Callable[[], Any]) -> None:
+    def _timed_backward(self, letter: str, micro_batch: int, backward: Callable[[], Any]) -> None:
+        self.replay.streams.micro_batch = micro_batch
+        before = torch_states(self.device)
         with self.replay.skeleton.calling(self.replay.again):
             self.clock.run(letter, self.stage_index, backward)
+        if torch_states(self.device) != before:
+            raise UnseenValue(
+                f"a backward of stage {self.stage_index} draws random numbers, which would depend on the schedule: draw them in the forward"
+            )
 
     def backward_one_chunk(
         self, bwd_chunk_id: int, loss: Any = None, full_backward: bool = True, *args: Any, **kwargs: Any
     ) -> None:
         backward = super().backward_one_chunk
         self._timed_backward(
-            "B" if full_backward else "I", lambda: backward(bwd_chunk_id, loss, full_backward, *args, **kwargs)
+            "B" if full_backward else "I", bwd_chunk_id, lambda: backward(bwd_chunk_id, loss, full_backward, *args, **kwargs)
         )
         if not hasattr(self, "_get_grad_send_meta") and bwd_chunk_id in self.bwd_cache:
             # Earlier versions of torch send a gradient of everything that was received, whole numbers included.
@@ -272,4 +330,4 @@ class ReplayStage(PipelineStage):
 
     def backward_weight_one_chunk(self, bwd_chunk_id: int, *args: Any, **kwargs: Any) -> None:
         backward = super().backward_weight_one_chunk
-        self._timed_backward("W", lambda: backward(bwd_chunk_id, *args, **kwargs))
+        self._timed_backward("W", bwd_chunk_id, lambda: backward(bwd_chunk_id, *args, **kwargs))

@@ -11,13 +11,17 @@ from types import FrameType
 from typing import Any
 
 import torch
+import torch.distributed as dist
 import torch.utils.checkpoint
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
-from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 
 from .batches import holds_tensors
 from .cutting import Layer, Skeleton, visiting
-from .measuring import Measured, changes_inputs, measure, random_state
+from .generators import Streams
+from .measuring import Measured, changes_inputs, measure
+from .unseen import Between
+from .untouched import State
 
 
 @dataclass
@@ -62,8 +66,8 @@ class Trace:
 
     calls: list[Call]
     values: list[Value]
-    repeated: dict[int, set[int]]
-    """Random numbers that the skeleton draws itself, and the calls that read them."""
+    changes_inputs: bool = False
+    """The model's own forward changes the batch in place, so every stage gets a copy."""
 
     def whole_layers(self) -> list[str]:
         """Layers whose backwards cannot be split."""
@@ -72,6 +76,12 @@ class Trace:
     def crossing(self, cut: int) -> list[int]:
         """The values that go over a cut before this call: made before, read at or after it."""
         return [k for k, v in enumerate(self.values) if v.made_by < cut and any(reader >= cut for reader in v.read_by)]
+
+    def summary(self) -> str:
+        """What ranks have to agree on."""
+        calls = [(call.layer.name, call.is_free, [number for number, _ in call.leaves], call.checkpoint) for call in self.calls]
+        values = [(tuple(v.shape), str(v.dtype), v.made_by, sorted(set(v.read_by)), v.is_changed) for v in self.values]
+        return repr((calls, values))
 
     def widest(self) -> int:
         """The most bytes that go over a cut."""
@@ -97,18 +107,24 @@ class _Made(TorchDispatchMode):
         return [one for made in self.tensors.values() if (one := made()) is not None]
 
 
-class _Tracer(TorchDispatchMode):
+Compute = Callable[["Tracer", int, Call, tuple[Any, ...], dict[str, Any]], tuple[Any, list[int | None] | None]]
+"""What a call of a layer gives, which has this number. Where another rank has called it, also which values its leaves are
+that were there before."""
+
+
+class Tracer(TorchDispatchMode):
     """Follows values through the skeleton's own operations. It does not look into layers."""
 
-    def __init__(self, layers: list[Layer], repeats: int) -> None:
+    def __init__(self, layers: list[Layer], streams: Streams, compute: Compute) -> None:
         super().__init__()
-        self.trace = Trace([], [], {})
+        self.trace = Trace([], [])
         self._parameters = {id(p): layer.name for layer in layers for p in layer.module.parameters()}
-        self.repeats = repeats
+        self.streams, self._compute = streams, compute
+        self.between = Between()
         self._made: dict[int, torch.Tensor] = {}
         self._inside: dict[int, tuple[weakref.ref[torch.Tensor], str]] = {}  # what layers have made, and who
-        self._sources: dict[int, frozenset[int]] = {}  # by id of a tensor; negative ones are random numbers
-        self._same_storage: dict[int, list[int]] = {}
+        self._sources: dict[int, frozenset[int]] = {}  # by id of a tensor
+        self._written: dict[int, frozenset[int]] = {}  # by memory
         self._kept: list[torch.Tensor] = []  # an id is of one tensor only as long as that lives
         self._checkpoints: list[FrameType] = []
 
@@ -121,7 +137,7 @@ class _Tracer(TorchDispatchMode):
                         f"the model computes with a parameter of {self._parameters[id(one)]} outside of that layer: "
                         "only the layer's stage has it, so let the layer compute with it"
                     )
-                found |= self._sources.get(id(one), frozenset())
+                found |= self._sources.get(id(one), frozenset()) | self._written.get(_storage(one), frozenset())
                 made, name = self._inside.get(id(one), (None, ""))
                 if made is not None and made() is one and id(one) not in self._sources:
                     raise ValueError(
@@ -133,30 +149,22 @@ class _Tracer(TorchDispatchMode):
     def follow(self, tensor: torch.Tensor, sources: frozenset[int]) -> None:
         if id(tensor) not in self._sources:
             self._kept.append(tensor)
-            self._same_storage.setdefault(_storage(tensor), []).append(id(tensor))
         self._sources[id(tensor)] = self._sources.get(id(tensor), frozenset()) | sources
 
     def read(self, tree: Any, by: int) -> frozenset[int]:
         sources = self.sources(tree)
         for one in sources:
-            if one < 0:
-                self.trace.repeated[one].add(by)
-            else:
-                self.trace.values[one].read_by.append(by)
+            self.trace.values[one].read_by.append(by)
         return sources
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         sources = self.sources((args, kwargs))
-        if torch.Tag.nondeterministic_seeded in func.tags:
-            number = -1 - len(self.trace.repeated)
-            self.trace.repeated[number] = set()
-            sources |= {number}
         if not sources:
             return result
         if torch.Tag.data_dependent_output in func.tags:
-            names = ", ".join(sorted({self.trace.calls[self.trace.values[s].made_by].layer.name for s in sources if s >= 0}))
-            raise ValueError(f"the model decides by what {names or 'its random numbers'} gives ({func}): it cannot be cut there")
+            names = ", ".join(sorted({self.trace.calls[self.trace.values[s].made_by].layer.name for s in sources}))
+            raise ValueError(f"the model decides by what {names} gives ({func}): it cannot be cut there")
         for one in tree_leaves(result):
             if isinstance(one, torch.Tensor):
                 self.follow(one, sources)
@@ -165,8 +173,7 @@ class _Tracer(TorchDispatchMode):
                 if isinstance(given, torch.Tensor) and argument.alias_info is not None and argument.alias_info.is_write:
                     self.follow(given, sources)
                     storage = _storage(given)
-                    for alias in self._same_storage[storage]:
-                        self._sources[alias] |= sources
+                    self._written[storage] = self._written.get(storage, frozenset()) | sources
                     for number, made in self._made.items():
                         self.trace.values[number].is_changed |= _storage(made) == storage
         return result
@@ -174,7 +181,7 @@ class _Tracer(TorchDispatchMode):
     def _checkpoint(self, layer: Layer) -> int | None:
         """The number of the outermost activation checkpoint that this call of a layer is in."""
         outermost, frame = None, sys._getframe()
-        while frame.f_back is not None and frame.f_code is not trace.__code__:
+        while frame.f_back is not None and frame.f_code is not traced.__code__:
             if frame.f_code.co_name == "checkpoint" and frame.f_code.co_filename == torch.utils.checkpoint.__file__:
                 outermost = frame
                 if frame.f_locals.get("use_reentrant"):
@@ -191,29 +198,16 @@ class _Tracer(TorchDispatchMode):
 
     def call(self, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         at = len(self.trace.calls)
-        read = self.read((args, kwargs), at)
-        with visiting(layer.module, layer.skeleton.device):
-            return self._called(at, layer, args, kwargs)
-
-    def _called(self, at: int, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        has_parameters = any(True for _ in layer.module.parameters())
+        self.read((args, kwargs), at)
         call = Call(layer, is_free=False, checkpoint=self._checkpoint(layer))
         self.trace.calls.append(call)
-        with _disable_current_modes():
-            layer.changes_inputs |= changes_inputs(layer, args, kwargs)
-        if not has_parameters:  # its operations are followed like the skeleton's: it may only ask for a shape
-            before = random_state()
-            output = layer.compute(args, kwargs)
-            call.is_free = before == random_state() and not self.sources(output)
-        if not call.is_free:
-            with _disable_current_modes():
-                call.measured = measure(layer, args, kwargs, self.repeats)
-                with contextlib.nullcontext() if call.measured.is_whole else _Made() as made:
-                    output = layer.compute(args, kwargs)
-            if made is not None:
-                self._inside.update((id(one), (made.tensors[id(one)], layer.name)) for one in made.alive())
+        self.streams.of_layer(at)
+        where = visiting(layer.module, layer.skeleton.device) if layer.is_here else contextlib.nullcontext()
+        with self.between.paused(), where:
+            output, known = self._called(at, call, args, kwargs)
+        self.streams.after_call(at)
         leaves, call.spec = tree_flatten(output)
-        for one in leaves:
+        for k, one in enumerate(leaves):
             if not call.is_free and not isinstance(one, torch.Tensor) and holds_tensors(one):
                 raise ValueError(
                     f"{layer.name} returns a {type(one).__name__} with tensors inside, which would not go to other stages: "
@@ -222,14 +216,48 @@ class _Tracer(TorchDispatchMode):
             if not isinstance(one, torch.Tensor) or call.is_free:
                 call.leaves.append((None, one if not isinstance(one, torch.Tensor) else None))
                 continue
-            call.leaves.append((self._value(one, at), None))
+            number = known[k] if known is not None else None
+            if number is not None:
+                leaves[k] = self._made[number]
+            elif id(one) in self._sources and self._known(one) is None:
+                with _disable_current_modes():  # handed on: a value of its own from here
+                    leaves[k] = one.view_as(one)
+            call.leaves.append((self._value(leaves[k], at), None))
+        return tree_unflatten(leaves, call.spec)
+
+    def _called(self, at: int, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[int | None] | None]:
+        layer = call.layer
+        if not any(True for _ in layer.module.parameters()):
+            # Its operations are followed like the skeleton's: it may only ask for a shape.
+            with _disable_current_modes():
+                state = State([(layer.name, layer.module)])
+            output = layer.compute(args, kwargs)
+            call.is_free = not self.sources(output) and not state.restore()
+            if call.is_free:
+                return output, None
+        with _disable_current_modes():
+            return self._compute(self, at, call, args, kwargs)
+
+    def inside(self, call: Call, run: Callable[[], Any]) -> Any:
+        """What a call computes. Other tensors from inside must not be read, where they can be seen."""
+        if call.measured is not None and call.measured.is_whole:
+            return run()
+        with _Made() as made:
+            output = run()
+        self._inside.update((id(one), (made.tensors[id(one)], call.layer.name)) for one in made.alive())
         return output
+
+    def handed_on(self, output: Any) -> list[int | None]:
+        """Which values the leaves of an output are that were there before."""
+        return [self._known(one) if isinstance(one, torch.Tensor) else None for one in tree_leaves(output)]
+
+    def _known(self, tensor: torch.Tensor) -> int | None:
+        return next((one for one in self._sources.get(id(tensor), frozenset()) if self._made.get(one) is tensor), None)
 
     def _value(self, tensor: torch.Tensor, made_by: int) -> int:
         """The number of the value: that of a tensor that a layer handed on, or a new one."""
-        for one in self._sources.get(id(tensor), frozenset()):
-            if one >= 0 and self._made.get(one) is tensor:
-                return one
+        if (known := self._known(tensor)) is not None:
+            return known
         number = len(self.trace.values)
         self.trace.values.append(Value(tensor.shape, tensor.dtype, made_by))
         self._made[number] = tensor
@@ -244,22 +272,75 @@ def _storage(tensor: torch.Tensor) -> int:
         return id(tensor)
 
 
-def trace(skeleton: Skeleton, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: int) -> Trace:
-    """Runs the example and measures every layer on the way. Buffers are as they were.
+def measured(repeats: int) -> Compute:
+    """Measures each layer on the way, and leaves nothing behind but what one call of it does."""
+
+    def compute(tracer: Tracer, at: int, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, None]:
+        layer = call.layer
+        before = State([(layer.name, layer.module)])
+        layer.changes_inputs |= changes_inputs(layer, args, kwargs)
+        before.restore()
+        call.measured = measure(layer, args, kwargs, repeats)
+        before.restore()
+        tracer.streams.of_layer(at)
+        output = tracer.inside(call, lambda: layer.compute(args, kwargs))
+        layer.written.update(before.changed())
+        return output, None
+
+    return compute
+
+
+def shared(trace: Trace, owner_of: Callable[[int, Layer], int], group: dist.ProcessGroup) -> Compute:
+    """Each layer is called by the rank that has it, and all ranks of the group get what it gives.
+
+    trace: of another mode, which has measured the layers.
+    """
+    known: dict[int, list[Measured | None]] = {}
+    for call in trace.calls:
+        known.setdefault(id(call.layer), []).append(call.measured)
+
+    def compute(
+        tracer: Tracer, at: int, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, list[int | None]]:
+        layer, owner = call.layer, owner_of(at, call.layer)
+        of = known.get(id(layer), [])
+        call.measured = (of.pop(0) if len(of) > 1 else next(iter(of), None)) or Measured()
+        told: list[Any] = [None]
+        failed: Exception | None = None
+        if dist.get_rank() == owner:
+            try:
+                before = State([(layer.name, layer.module)])
+                tracer.streams.of_layer(at)
+                output = tracer.inside(call, lambda: layer.compute(args, kwargs))
+                layer.written.update(before.changed())
+                plain = tree_map_only(torch.Tensor, lambda x: x.detach().cpu(), output)
+                told = [("", plain, tracer.handed_on(output), layer.written)]
+            except Exception as error:
+                failed, told = error, [(f"{type(error).__name__}: {error}", None, [], set())]
+        dist.broadcast_object_list(told, src=owner, group=group)
+        if failed is not None:
+            raise failed
+        why, plain, handed, layer.written = told[0]
+        if why:
+            raise RuntimeError(f"{layer.name} failed on rank {owner}: {why}")
+        if dist.get_rank() == owner:
+            return output, handed
+        return tree_map_only(torch.Tensor, lambda x: x.to(layer.skeleton.device), plain), handed
+
+    return compute
+
+
+def traced(skeleton: Skeleton, args: tuple[Any, ...], kwargs: dict[str, Any], tracer: Tracer) -> tuple[Trace, Any]:
+    """Runs a micro-batch, and gives its trace and the model's output.
 
     Raises ValueError for what cannot be followed, with the layer.
     """
-    buffers = [(b, b.detach().clone()) for b in skeleton.buffers()]
-    own = [(of, name, b, b._version) for of in skeleton.containers.values() for name, b in of._buffers.items() if b is not None]
-    tracer = _Tracer(skeleton.layers, repeats)
-    with torch.no_grad(), tracer:
+    args, kwargs = tree_map_only(torch.Tensor, torch.clone, (args, kwargs))
+    given = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
+    versions = [x._version for x in given]
+    tracer.streams.after_call(-1)
+    with torch.no_grad(), tracer, tracer.between:
         output = skeleton(tracer.call, args, kwargs)
     tracer.read(output, len(tracer.trace.calls))
-    for of, name, b, version in own:
-        if of._buffers[name] is not b or b._version != version:
-            raise ValueError(
-                f"the model's own forward changes the buffer '{name}', and every stage runs that forward: let a layer change it"
-            )
-    for b, before in buffers:
-        b.detach().copy_(before)
-    return tracer.trace
+    tracer.trace.changes_inputs = [x._version for x in given] != versions
+    return tracer.trace, output

@@ -1,0 +1,110 @@
+"""The random numbers of a step: from one seed, the same for every schedule and every number of ranks.
+
+Each call of a layer draws from a stream of its own, and so does what the model's own forward draws between two calls.
+A stream is numbered by the seed, the step, the micro-batch and the call, so it does not matter which rank runs what, or when.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import random
+import struct
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+Restore = Callable[[], None]
+
+
+def kept_states(device: torch.device | None = None) -> Restore:
+    """What puts PyTorch's generators back to where they are now: that of the host, and that of the device."""
+    host = torch.get_rng_state()
+    on_device = torch.cuda.get_rng_state(device) if device is not None and device.type == "cuda" else None
+
+    def restore() -> None:
+        torch.set_rng_state(host)
+        if on_device is not None:
+            torch.cuda.set_rng_state(on_device, device)
+
+    return restore
+
+
+def torch_states(device: torch.device) -> tuple[bytes, ...]:
+    """Of PyTorch's generators, to compare."""
+    found = [torch.get_rng_state()]
+    if device.type == "cuda":
+        found.append(torch.cuda.get_rng_state(device))
+    return tuple(one.numpy().tobytes() for one in found)
+
+
+@contextlib.contextmanager
+def kept_generators(device: torch.device) -> Iterator[None]:
+    """The global generators of PyTorch, Python and NumPy are after it as they were before."""
+    restore, python = kept_states(device), random.getstate()
+    numpy = sys.modules.get("numpy")
+    of_numpy = None if numpy is None else numpy.random.get_state()
+    try:
+        yield
+    finally:
+        restore()
+        random.setstate(python)
+        if numpy is not None:
+            numpy.random.set_state(of_numpy)
+
+
+def _seed_all(number: int, device: torch.device) -> None:
+    torch.default_generator.manual_seed(number)
+    if device.type == "cuda":
+        torch.cuda.default_generators[device.index or 0].manual_seed(number)
+    random.seed(number)
+    if (numpy := sys.modules.get("numpy")) is not None:
+        numpy.random.seed(number & 0xFFFFFFFF)
+
+
+class Streams:
+    """Seeds the global generators for one micro-batch of one step. Copies of the pipeline, with other data, have others."""
+
+    def __init__(self, seed: int, copy: int, device: torch.device) -> None:
+        self.seed, self.step, self.micro_batch = seed, 0, 0
+        self._copy, self._device = copy, device
+
+    def _draw_from(self, kind: int, call: int) -> None:
+        path = struct.pack("<6q", self.seed, self._copy, self.step, self.micro_batch, kind, call)
+        number = int.from_bytes(hashlib.blake2b(path, digest_size=8).digest(), "little")
+        _seed_all(number >> 1, self._device)
+
+    def of_layer(self, call: int) -> None:
+        self._draw_from(0, call)
+
+    def after_call(self, call: int) -> None:
+        """What the model draws itself after a call; -1 is before the first."""
+        self._draw_from(1, call)
+
+    @contextlib.contextmanager
+    def in_whole_model(self, layers: Mapping[str, nn.Module]) -> Iterator[None]:
+        """Inside, one call of a model without a pipeline draws what the pipeline draws for this micro-batch.
+
+        layers: those of the pipeline, by name, in that model.
+        """
+        calls: list[int] = []  # under way, the innermost last
+        count = 0
+
+        def comes(*_: Any) -> None:
+            nonlocal count
+            calls.append(count)
+            count += 1
+            self.of_layer(calls[-1])
+
+        def goes(*_: Any) -> None:
+            self.after_call(calls.pop())
+
+        with contextlib.ExitStack() as stack, kept_generators(self._device):
+            for module in {id(one): one for one in layers.values()}.values():
+                stack.callback(module.register_forward_pre_hook(comes, prepend=True).remove)
+                stack.callback(module.register_forward_hook(goes, always_call=True).remove)
+            self.after_call(-1)
+            yield

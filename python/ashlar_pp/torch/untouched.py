@@ -1,0 +1,242 @@
+"""What can be seen of modules, to put back: calls that measure or trace leave nothing behind."""
+
+from __future__ import annotations
+
+import random
+import sys
+import types
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+_FOREIGN = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, dist.ProcessGroup)
+"""What is not looked into."""
+
+_PLAIN = (int, float, complex, str, bytes)
+
+_DEPTH = 8
+
+
+@dataclass
+class _Change:
+    path: str
+    is_replaced: Callable[[], bool]
+    """By anything else."""
+    is_other: Callable[[], bool]
+    """In its numbers or words."""
+    back: Callable[[], None]
+
+
+class State:
+    """The attributes, buffers, and everything that hangs on them, of modules now. Weights are not copied."""
+
+    def __init__(self, modules: Iterable[tuple[str, nn.Module]], beyond: tuple[type, ...] = ()) -> None:
+        """modules: with their names, and all below them. beyond: kinds of objects that are not looked into."""
+        self._beyond = (*_FOREIGN, *beyond)
+        self._seen: set[int] = set()
+        self._changes: list[_Change] = []
+        self._weights: list[tuple[str, Callable[[], bool]]] = []
+        self._globals: set[str] = set()
+        self._kept: list[Any] = []  # an id is of one object only as long as that lives
+        for name, module in modules:
+            if id(module) not in self._seen:
+                self._seen.add(id(module))
+                self._look_at_attributes(name, vars(module), _DEPTH)
+
+    def changed(self) -> list[str]:
+        """The paths of what has other numbers or words. Other objects of the same kind are not compared."""
+        return sorted({one.path for one in self._changes if one.is_other()})
+
+    def restore(self) -> list[str]:
+        """Puts everything back, and says what had changed."""
+        changed = self.changed()
+        with torch.no_grad():
+            for one in [one for one in self._changes if one.is_replaced()]:
+                one.back()
+        return changed
+
+    def changed_weights(self) -> list[str]:
+        """The paths of weights that were written to. These are not put back."""
+        return sorted(path for path, is_changed in self._weights if is_changed())
+
+    def _look(self, path: str, value: Any, depth: int) -> None:
+        if depth == 0 or value is None or isinstance(value, (*_PLAIN, *self._beyond)) or id(value) in self._seen:
+            return
+        self._seen.add(id(value))
+        self._kept.append(value)
+        if isinstance(value, torch.Tensor):
+            self._look_at_tensor(path, value, depth)
+        elif isinstance(value, nn.Module):
+            self._look_at_attributes(path, vars(value), _DEPTH)  # modules may be as deep as they like
+        elif isinstance(value, (dict, list, set, deque)):
+            self._look_at_attributes(path, value, depth)
+        elif isinstance(value, (tuple, frozenset)):
+            for k, one in enumerate(value):
+                self._look(f"{path}[{k}]", one, depth - 1)
+        elif (state := _generator_state(value)) is not None:
+            get, put = state
+            before = get()
+            self._add(path, lambda: not _is_equal(get(), before), lambda: put(before))
+        elif type(getattr(value, "__dict__", None)) is dict:
+            self._look_at_attributes(path, vars(value), depth)
+
+    def _look_at_tensor(self, path: str, tensor: torch.Tensor, depth: int) -> None:
+        if vars(tensor):
+            self._look_at_attributes(path, vars(tensor), depth)
+        if tensor.grad_fn is not None or tensor.is_meta or hasattr(tensor, "to_local"):
+            return
+        if isinstance(tensor, nn.Parameter):
+            version = tensor._version
+            self._weights.append((path, lambda: tensor._version != version))
+            return
+        before = tensor.detach().clone()
+
+        def back() -> None:
+            if tensor.shape != before.shape:
+                tensor.data = before
+            else:
+                tensor.detach().copy_(before)
+
+        self._add(path, lambda: not _has_same_numbers(tensor.detach(), before), back)
+
+    def _look_at_attributes(self, path: str, found: Any, depth: int) -> None:
+        before = found.copy()
+
+        def back() -> None:
+            found.clear()
+            (found.extend if isinstance(found, (list, deque)) else found.update)(before)
+
+        if not isinstance(found, dict):
+            for k, one in enumerate(before):
+                self._look(f"{path}[{k}]", one, depth - 1)
+            self._add(path, lambda: not _holds_same(found, before), back)
+            return
+        for key, of in before.items():
+            below = f"{path}.{key}" if path else str(key)
+            if key in ("_parameters", "_buffers"):
+                self._look_at_attributes(path, of, depth)
+            elif key == "_modules":
+                for name, child in of.items():
+                    self._look(f"{path}.{name}" if path else name, child, depth)
+            else:
+                self._look(below, of, depth - 1)
+                self._changes.append(_Change(below, _replaces(found, key, of), _differs(found, key, of), back))
+        self._add(path, lambda: found.keys() != before.keys(), back)
+
+    def look_at_globals(self, module: nn.Module) -> State:
+        """Also at global variables that the module's forward names, and the methods that it calls. Lists may grow: logs do."""
+        for function in _functions_of(type(module)):
+            of, module_name = function.__globals__, function.__module__
+            for name in function.__code__.co_names:
+                value = of.get(name)
+                path = f"{module_name}.{name}"
+                if name not in of or path in self._globals:
+                    continue
+                self._globals.add(path)
+                if isinstance(value, (int, float)):
+                    self._changes.append(_Change(path, _replaces(of, name, value), _differs(of, name, value), _put(of, name, value)))
+                elif isinstance(value, list):
+                    before = list(value)
+                    self._changes.append(_Change(path, _is_other_list(value, before), _is_not_grown(value, before), _put_list(value, before)))
+                elif isinstance(value, (dict, set, deque)) or _generator_state(value) is not None:
+                    self._look(path, value, 2)
+        return self
+
+    def _add(self, path: str, is_changed: Callable[[], bool], back: Callable[[], None]) -> None:
+        self._changes.append(_Change(path, is_changed, is_changed, back))
+
+
+def _functions_of(kind: type, depth: int = 3) -> list[types.FunctionType]:
+    """Its forward, and methods whose names that has."""
+    found: dict[str, types.FunctionType] = {}
+    names = {"forward"}
+    for _ in range(depth):
+        for name in names - found.keys():
+            if isinstance(function := getattr(kind, name, None), types.FunctionType):
+                found[name] = function
+        names = {name for function in found.values() for name in function.__code__.co_names}
+    return list(found.values())
+
+
+def _put(of: dict[str, Any], name: str, value: Any) -> Callable[[], None]:
+    return lambda: of.__setitem__(name, value)
+
+
+def _put_list(value: list[Any], before: list[Any]) -> Callable[[], None]:
+    return lambda: value.__setitem__(slice(None), before)
+
+
+def _is_other_list(value: list[Any], before: list[Any]) -> Callable[[], bool]:
+    return lambda: not _holds_same(value, before)
+
+
+def _is_not_grown(value: list[Any], before: list[Any]) -> Callable[[], bool]:
+    return lambda: not _holds_same(value[: len(before)], before)
+
+
+def _replaces(found: dict[Any, Any], key: Any, before: Any) -> Callable[[], bool]:
+    return lambda: found.get(key) is not before
+
+
+def _differs(found: dict[Any, Any], key: Any, before: Any) -> Callable[[], bool]:
+    """A tensor of the same numbers is none that matters."""
+    is_tensor = isinstance(before, torch.Tensor) and before.grad_fn is None and not before.is_meta
+    numbers = before.detach().clone() if is_tensor and not isinstance(before, nn.Parameter) else None
+
+    def is_other() -> bool:
+        now = found.get(key)
+        if now is before or key not in found:
+            return key not in found
+        if numbers is not None and isinstance(now, torch.Tensor):
+            return not _has_same_numbers(now.detach(), numbers)
+        return type(now) is not type(before) or (isinstance(now, _PLAIN) and not _is_same(now, before))
+
+    return is_other
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and isinstance(a, _PLAIN) and (a == b or a != a and b != b))
+
+
+def _holds_same(found: Any, before: Any) -> bool:
+    if isinstance(found, set):
+        return bool(found == before)
+    return len(found) == len(before) and all(map(_is_same, found, before))
+
+
+def _has_same_numbers(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if torch.equal(a, b):
+        return True
+    return a.is_floating_point() and torch.equal(a.isnan(), b.isnan()) and torch.equal(a.nan_to_num(), b.nan_to_num())
+
+
+def _is_equal(a: Any, b: Any) -> bool:
+    if isinstance(a, torch.Tensor):
+        return torch.equal(a, b)
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(_is_equal, a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_is_equal(a[key], b[key]) for key in a)
+    return bool((a == b) if not hasattr(a, "shape") else (a == b).all())
+
+
+def _generator_state(value: Any) -> tuple[Callable[[], Any], Callable[[Any], None]] | None:
+    """How the state of a generator of random numbers is read and set."""
+    if isinstance(value, torch.Generator):
+        return value.get_state, value.set_state
+    if isinstance(value, random.Random):
+        return value.getstate, value.setstate
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.random.RandomState):
+        return value.get_state, value.set_state
+    if numpy is not None and isinstance(value, numpy.random.Generator):
+        generator = value.bit_generator
+        return (lambda: generator.state), (lambda state: setattr(generator, "state", state))
+    return None
