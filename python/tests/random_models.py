@@ -168,7 +168,7 @@ class Model(nn.Module):
         chosen = random.Random(seed)
         self.flag, self.calls = chosen.choice([0.0, 0.2]), 0
         self.first = nn.Linear(WIDTH, WIDTH)
-        self.layers = nn.ModuleList(chosen.choice(LAYERS)() for _ in range(chosen.randint(4, 6)))
+        self.layers = nn.ModuleList(chosen.choice(LAYERS)() for _ in range(chosen.randint(5, 8)))
         self.drop = nn.Dropout(0.2)
         self.last = nn.Linear(WIDTH, WIDTH)
         self.head = nn.Linear(WIDTH, CLASSES)

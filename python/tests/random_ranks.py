@@ -66,7 +66,7 @@ def one(seed):
             model, {"x": x, "y": y, "aux": False}, micro_batches=MICRO_BATCHES, schedule=chosen.choice(SCHEDULES), repeats=1, budget=20
         )
     except (ValueError, RuntimeError) as error:
-        return {"refused": str(error), "at": "making"}
+        return {"refused": str(error), "at": "making" if isinstance(error, ValueError) else "step"}
     if not (torch.equal(states[0], torch.get_rng_state()) and states[1] == random.getstate()):
         return {"far": float("inf"), "why": f"making a pipeline draws random numbers {torch.equal(states[0], torch.get_rng_state())} {states[1] == random.getstate()}"}
     if any(name in before and not _is_equal(value, before[name]) for name, value in _seen(pipe.module).items()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -22,6 +22,18 @@ def everywhere(mine: Any, combine: Callable[[list[Any]], Any]) -> Any:
     result = [combine(gathered) if dist.get_rank() == 0 else None]
     dist.broadcast_object_list(result, src=0)
     return result[0]
+
+
+def made_groups(wanted: Iterable[tuple[int, ...]], backend: str | None = None) -> dict[tuple[int, ...], dist.ProcessGroup]:
+    """Groups of ranks that this rank is in. Every rank of the default group has to call this: PyTorch names groups by their
+    count, which has to be the same on all."""
+    lists: set[tuple[int, ...]] = set(everywhere(list(wanted), lambda all_ranks: sorted({one for of in all_ranks for one in of})))
+    found = {}
+    for ranks in sorted(lists):
+        made = dist.new_group(list(ranks), backend=backend)
+        if dist.get_rank() in ranks and isinstance(made, dist.ProcessGroup):
+            found[ranks] = made
+    return found
 
 
 def agree(trace: Trace) -> None:

@@ -21,7 +21,7 @@ from .. import _core, catalog
 from .._core import Schedule
 from . import guards
 from .adapting import dealt_as_taken
-from .agreeing import agree, everywhere, make_equal, transfer_seconds
+from .agreeing import agree, make_equal, transfer_seconds
 from .batches import inputs_of, micro_batches_of, rows_of
 from .cutting import Layer, Skeleton, all_visiting, find_layers, whole_name
 from .dealing import deal, deal_on, places_to_cut
@@ -232,7 +232,8 @@ class Pipeline:
             raise ValueError(
                 f"the pipeline's loss of the example is {found}, and the model's {expected[0]}: it reads something from inside "
                 "its layers that is not what they return, such as router logits, hidden states or attentions (switch that "
-                "off), or what a layer has changed in place"
+                "off), or what a layer has changed in place; or it counts or draws between its layers what is not PyTorch's, Python's "
+                "or NumPy's global generator"
             )
 
     # -- what runs it
@@ -463,14 +464,15 @@ class Pipeline:
             mode = self._modes.now(given)
         except Exception as error:
             failed = error
-        flags = self._gradients.flags() if trains else []
-        everyone = self._meeting.gather([int(failed is not None), *numbers_of(mode, trains, (given, target)), *flags])
+        mine = numbers_of(mode, trains, None if failed is not None else (given, target))
+        everyone = self._meeting.gather([int(failed is not None), *mine, *self._gradients.flags()])
         if failed is not None:
             raise failed
         if (other := next((rank for rank, of in enumerate(everyone) if of[0]), None)) is not None:
             raise ValueError(f"rank {other} of the pipeline refuses its batch, and says why: this rank was given another")
         must_be_alike([of[1:3] for of in everyone])
-        self._gradients.must_be_alike([of[3:] for of in everyone])
+        if trains:
+            self._gradients.must_be_alike([of[3:] for of in everyone])
         if mode != self._mode:
             self._changed_mode(mode, self._moved(pieces[0]), self._moved(targets[0]))
         return pieces, targets

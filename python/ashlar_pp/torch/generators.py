@@ -17,6 +17,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from .guards import is_compiled
+
+def _itself(hook: Any) -> Any:
+    return hook
+
+
 Restore = Callable[[], None]
 
 
@@ -104,7 +110,8 @@ class Streams:
 
         with contextlib.ExitStack() as stack, kept_generators(self._device):
             for module in {id(one): one for one in layers.values()}.values():
-                stack.callback(module.register_forward_pre_hook(comes, prepend=True).remove)
-                stack.callback(module.register_forward_hook(goes, always_call=True).remove)
+                plain = torch.compiler.disable if is_compiled(module) else _itself
+                stack.callback(module.register_forward_pre_hook(plain(comes), prepend=True).remove)
+                stack.callback(module.register_forward_hook(plain(goes), always_call=True).remove)
             self.after_call(-1)
             yield

@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from .agreeing import made_groups
 from .cutting import Skeleton
 from .dealing import Dealt
 from .tracing import Trace
@@ -49,22 +50,18 @@ class StepGradients:
         self._group = group
         self._present: list[int] = []
         self._counted_elsewhere: set[int] = set()
-        made: dict[tuple[int, ...], dist.ProcessGroup] = {}
-        for key, p in parameters.items():
-            holders = tuple(sorted({route[s] for s in stages[key]}))
-            if len(holders) < 2:
-                continue
-            if rank not in holders:
-                self._shared.append(_Shared(names[key][0], None, None))
-                continue
-            if holders not in made:
-                ranks = [d if group is None else dist.get_global_rank(group, d) for d in holders]
-                meeting = dist.new_group(ranks, use_local_synchronization=True)
-                assert isinstance(meeting, dist.ProcessGroup), "this rank is one of them"
-                made[holders] = meeting
-            self._shared.append(_Shared(names[key][0], p, made[holders]))
-            if rank != holders[0]:
-                self._counted_elsewhere.add(id(p))
+        holders_of = {key: sorted({route[s] for s in stages[key]}) for key in parameters}
+        ranks_of = {
+            key: tuple(d if group is None else dist.get_global_rank(group, d) for d in holders)
+            for key, holders in holders_of.items()
+            if len(holders) > 1
+        }
+        made = made_groups(ranks_of.values())
+        for key, ranks in ranks_of.items():
+            is_here = rank in holders_of[key]
+            self._shared.append(_Shared(names[key][0], parameters[key] if is_here else None, made.get(ranks)))
+            if is_here and rank != holders_of[key][0]:
+                self._counted_elsewhere.add(key)
         self._first_names = {p: names[key][0] for key, p in parameters.items()}
         self._several_stages = [names[key] for key in parameters if len(stages[key]) > 1]
 

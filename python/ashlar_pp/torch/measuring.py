@@ -170,6 +170,11 @@ def _sums_of(parameters: list[nn.Parameter]) -> dict[tuple[int, str], torch.Tens
     }
 
 
+def _is_unchanged(now: torch.Tensor, before: tuple[torch.Tensor, torch.Tensor] | None) -> bool:
+    """before: the tensor, and its numbers."""
+    return before is not None and now is before[0] and torch.equal(now.detach(), before[1])
+
+
 def _has_odd_backward(layer: Layer, parameters: list[nn.Parameter], args: Any, kwargs: Any) -> bool:
     """Whether the backward changes more than gradients, and so must run once: it then cannot be split.
 
@@ -186,21 +191,22 @@ def _has_odd_backward(layer: Layer, parameters: list[nn.Parameter], args: Any, k
             p.grad = None
         leaves = [*_differentiable((args, kwargs)), *parameters]
         torch.autograd.grad(outputs, leaves, [torch.ones_like(y) for y in outputs], allow_unused=True)
-    after = _sums_of(parameters)
-    for (k, name), found in after.items():
-        known, numbers = before.get((k, name), (None, None))
-        if found is not known or numbers is None or not torch.equal(found.detach(), numbers):
-            of = next(n for n, p in layer.module.named_parameters() if p is parameters[k])
-            raise ValueError(
-                f"the backward of {layer.name} adds to {of}.{name} by itself (fused accumulation of gradients): a step could not "
-                "undo, sum or scale that. Switch it off, so that autograd fills .grad"
-            )
+    own_sum = next(
+        ((k, name) for (k, name), found in _sums_of(parameters).items() if not _is_unchanged(found, before.get((k, name)))), None
+    )
+    changed = bool(state.restore())
+    if own_sum is not None:
+        of = next(n for n, p in layer.module.named_parameters() if p is parameters[own_sum[0]])
+        raise ValueError(
+            f"the backward of {layer.name} adds to {of}.{own_sum[1]} by itself (fused accumulation of gradients): a step could "
+            "not undo, sum or scale that. Switch it off, so that autograd fills .grad"
+        )
     if any(p.grad is not None for p in parameters):
         raise ValueError(
             f"the backward of {layer.name} writes to .grad of its weights by itself, which a split backward would do twice: "
             "return the gradients from the backward"
         )
-    return bool(state.restore())
+    return changed
 
 
 def _passes(

@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.utils._pytree import tree_flatten, tree_leaves
 
+from .agreeing import made_groups
 from .cutting import Skeleton
 
 Mode = tuple[Any, ...]
@@ -86,9 +87,7 @@ class Meeting:
 
     def __init__(self, group: dist.ProcessGroup | None) -> None:
         ranks = dist.get_process_group_ranks(group if group is not None else dist.group.WORLD)
-        made = dist.new_group(ranks, backend="gloo", use_local_synchronization=group is not None)
-        assert isinstance(made, dist.ProcessGroup), "this rank is one of them"
-        self.group, self._ranks = made, ranks
+        self.group, self._ranks = made_groups([tuple(ranks)], backend="gloo")[tuple(ranks)], ranks
 
     def gather(self, mine: Iterable[int]) -> list[list[int]]:
         """The numbers of all ranks."""

@@ -75,13 +75,23 @@ class OptimizerState:
                         return [begin + other + key[len(begin) + len(name) :] for other in names if other != name]
         return []
 
-    def state_dict(self) -> dict[str, Any]:
+    def _found(self) -> dict[str, Any]:
+        """As PyTorch has it, which makes a state where there is none yet, but not beside gradients."""
+        gradients = {p: p.grad for p in self._module.parameters()}
+        for p in gradients:
+            p.grad = None
         found = get_optimizer_state_dict(self._module, self._optimizer, options=self._options)
+        for p, gradient in gradients.items():
+            p.grad = gradient
+        return found
+
+    def state_dict(self) -> dict[str, Any]:
+        found = self._found()
         kept = {key: value for key, value in found.items() if not key.endswith(f".{_MARK}")}
         return kept | {other: value for key, value in kept.items() for other in self._others(key)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        mine = get_optimizer_state_dict(self._module, self._optimizer, options=self._options)
+        mine = self._found()
         known = {key: value for key, value in state.items() if key in mine}
         marks = {key: value for key, value in mine.items() if key.endswith(f".{_MARK}")}
         set_optimizer_state_dict(self._module, self._optimizer, known | marks, options=self._options)

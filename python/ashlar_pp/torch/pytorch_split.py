@@ -34,6 +34,7 @@ def split_as_ours(stage: PipelineStage) -> None:
 def _input_pass(stage: PipelineStage, given: dict[str, Any]) -> Any:
     """The gradients of the inputs, and the weight pass."""
     outputs, inputs, gradients = given["stage_output"], given["input_values"], given["output_grads"]
+    asked = [x for x in inputs if isinstance(x, torch.Tensor) and x.requires_grad]
     roots, known = [], []
     for i, output in enumerate(outputs):
         if isinstance(output, GradientEdge):
@@ -43,9 +44,8 @@ def _input_pass(stage: PipelineStage, given: dict[str, Any]) -> Any:
             # An edge, because the output gives up its graph, whose upper part is not needed any more.
             roots.append(get_gradient_edge(output))
             known.append(_gradient(output, None if gradients is None else gradients[i], gradients is None))
-            if not output._is_view():
+            if output.grad_fn is not None and not output._is_view():  # an input that is handed on stays one
                 output.detach_()
-    asked = [x for x in inputs if isinstance(x, torch.Tensor) and x.requires_grad]
     if not roots:
         return (None,) * len(inputs), lambda: None
     found, weight_pass = input_gradients(roots, known, asked, stage.submod.parameters())

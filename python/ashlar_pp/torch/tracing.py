@@ -107,9 +107,8 @@ class _Made(TorchDispatchMode):
         return [one for made in self.tensors.values() if (one := made()) is not None]
 
 
-Compute = Callable[["Tracer", int, Call, tuple[Any, ...], dict[str, Any]], tuple[Any, list[int | None] | None]]
-"""What a call of a layer gives, which has this number. Where another rank has called it, also which values its leaves are
-that were there before."""
+Compute = Callable[["Tracer", int, Call, tuple[Any, ...], dict[str, Any]], tuple[Any, list[int | None]]]
+"""What a call of a layer gives, which has this number, and which of its arguments the leaves of that are."""
 
 
 class Tracer(TorchDispatchMode):
@@ -204,7 +203,7 @@ class Tracer(TorchDispatchMode):
         self.streams.of_layer(at)
         where = visiting(layer.module, layer.skeleton.device) if layer.is_here else contextlib.nullcontext()
         with self.between.paused(), where:
-            output, known = self._called(at, call, args, kwargs)
+            output, handed = self._called(at, call, args, kwargs)
         self.streams.after_call(at)
         leaves, call.spec = tree_flatten(output)
         for k, one in enumerate(leaves):
@@ -216,16 +215,16 @@ class Tracer(TorchDispatchMode):
             if not isinstance(one, torch.Tensor) or call.is_free:
                 call.leaves.append((None, one if not isinstance(one, torch.Tensor) else None))
                 continue
-            number = known[k] if known is not None else None
-            if number is not None:
-                leaves[k] = self._made[number]
-            elif id(one) in self._sources and self._known(one) is None:
-                with _disable_current_modes():  # handed on: a value of its own from here
-                    leaves[k] = one.view_as(one)
+            if (position := handed[k]) is not None:
+                source = tree_leaves((args, kwargs))[position]
+                leaves[k] = source
+                if self._known(source) is None:
+                    with _disable_current_modes():  # a value of its own from here
+                        leaves[k] = source.view_as(source)
             call.leaves.append((self._value(leaves[k], at), None))
         return tree_unflatten(leaves, call.spec)
 
-    def _called(self, at: int, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[int | None] | None]:
+    def _called(self, at: int, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[int | None]]:
         layer = call.layer
         if not any(True for _ in layer.module.parameters()):
             # Its operations are followed like the skeleton's: it may only ask for a shape.
@@ -234,7 +233,7 @@ class Tracer(TorchDispatchMode):
             output = layer.compute(args, kwargs)
             call.is_free = not self.sources(output) and not state.restore()
             if call.is_free:
-                return output, None
+                return output, []
         with _disable_current_modes():
             return self._compute(self, at, call, args, kwargs)
 
@@ -246,10 +245,6 @@ class Tracer(TorchDispatchMode):
             output = run()
         self._inside.update((id(one), (made.tensors[id(one)], call.layer.name)) for one in made.alive())
         return output
-
-    def handed_on(self, output: Any) -> list[int | None]:
-        """Which values the leaves of an output are that were there before."""
-        return [self._known(one) if isinstance(one, torch.Tensor) else None for one in tree_leaves(output)]
 
     def _known(self, tensor: torch.Tensor) -> int | None:
         return next((one for one in self._sources.get(id(tensor), frozenset()) if self._made.get(one) is tensor), None)
@@ -272,10 +267,16 @@ def _storage(tensor: torch.Tensor) -> int:
         return id(tensor)
 
 
+def _handed_on(output: Any, given: Any) -> list[int | None]:
+    """Which leaves of what a layer was given the leaves of its output are."""
+    positions = {id(one): k for k, one in enumerate(tree_leaves(given)) if isinstance(one, torch.Tensor)}
+    return [positions.get(id(one)) for one in tree_leaves(output)]
+
+
 def measured(repeats: int) -> Compute:
     """Measures each layer on the way, and leaves nothing behind but what one call of it does."""
 
-    def compute(tracer: Tracer, at: int, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, None]:
+    def compute(tracer: Tracer, at: int, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[int | None]]:
         layer = call.layer
         before = State([(layer.name, layer.module)])
         layer.changes_inputs |= changes_inputs(layer, args, kwargs)
@@ -285,7 +286,7 @@ def measured(repeats: int) -> Compute:
         tracer.streams.of_layer(at)
         output = tracer.inside(call, lambda: layer.compute(args, kwargs))
         layer.written.update(before.changed())
-        return output, None
+        return output, _handed_on(output, (args, kwargs))
 
     return compute
 
@@ -314,7 +315,7 @@ def shared(trace: Trace, owner_of: Callable[[int, Layer], int], group: dist.Proc
                 output = tracer.inside(call, lambda: layer.compute(args, kwargs))
                 layer.written.update(before.changed())
                 plain = tree_map_only(torch.Tensor, lambda x: x.detach().cpu(), output)
-                told = [("", plain, tracer.handed_on(output), layer.written)]
+                told = [("", plain, _handed_on(output, (args, kwargs)), layer.written)]
             except Exception as error:
                 failed, told = error, [(f"{type(error).__name__}: {error}", None, [], set())]
         dist.broadcast_object_list(told, src=owner, group=group)

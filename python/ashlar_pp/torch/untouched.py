@@ -108,8 +108,11 @@ class State:
         before = found.copy()
 
         def back() -> None:
+            kept = {key: value for key, value in found.items() if _is_of_hooks(key)} if isinstance(found, dict) else {}
             found.clear()
             (found.extend if isinstance(found, (list, deque)) else found.update)(before)
+            if kept:
+                found.update(kept)
 
         if not isinstance(found, dict):
             for k, one in enumerate(before):
@@ -118,6 +121,8 @@ class State:
             return
         for key, of in before.items():
             below = f"{path}.{key}" if path else str(key)
+            if _is_of_hooks(key):
+                continue
             if key in ("_parameters", "_buffers"):
                 self._look_at_attributes(path, of, depth)
             elif key == "_modules":
@@ -149,6 +154,11 @@ class State:
 
     def _add(self, path: str, is_changed: Callable[[], bool], back: Callable[[], None]) -> None:
         self._changes.append(_Change(path, is_changed, is_changed, back))
+
+
+def _is_of_hooks(key: Any) -> bool:
+    """A module's dictionaries of hooks: whoever hangs a hook on it knows that from then on."""
+    return isinstance(key, str) and key.startswith("_") and "_hooks" in key
 
 
 def _functions_of(kind: type, depth: int = 3) -> list[types.FunctionType]:
