@@ -232,8 +232,7 @@ class Pipeline:
             raise ValueError(
                 f"the pipeline's loss of the example is {found}, and the model's {expected[0]}: it reads something from inside "
                 "its layers that is not what they return, such as router logits, hidden states or attentions (switch that "
-                "off), or what a layer has changed in place; or it counts or draws between its layers what is not PyTorch's, Python's "
-                "or NumPy's global generator"
+                "off), or what a layer has changed in place; or it counts between its layers, or draws from a generator of its own"
             )
 
     # -- what runs it
@@ -288,7 +287,7 @@ class Pipeline:
             last: dict[int, int] = {}
             for one in line:
                 if one.kind == "forward" and one.micro_batch < last.get(one.stage, 0):
-                    raise ValueError(f"{name} in its forward, and the schedule's forwards are not in the order of the micro-batches")
+                    raise ValueError(f"{name} in its forward, and the schedule's forwards do not come in the micro-batches' order")
                 last[one.stage] = one.micro_batch if one.kind == "forward" else last.get(one.stage, 0)
 
     def _lowered(self, plan: Plan) -> Any:

@@ -99,10 +99,12 @@ class OptimizerState:
 
 def gathered_state(module: nn.Module, group: dist.ProcessGroup) -> dict[str, Any]:
     """The states of all ranks of the group in one, on its first; nothing on others."""
-    mine = {
-        name: (value.full_tensor() if hasattr(value, "full_tensor") else value.detach()).cpu() if isinstance(value, torch.Tensor) else value
-        for name, value in module.state_dict().items()
-    }
+    def in_host(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        return (value.full_tensor() if hasattr(value, "full_tensor") else value.detach()).cpu()
+
+    mine = {name: in_host(value) for name, value in module.state_dict().items()}
     first = dist.get_process_group_ranks(group)[0]
     everyone: list[Any] | None = [None] * dist.get_world_size(group) if dist.get_rank() == first else None
     dist.gather_object(mine, everyone, dst=first, group=group)

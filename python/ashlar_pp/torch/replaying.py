@@ -302,7 +302,8 @@ class ReplayStage(PipelineStage):
             self.clock.run(letter, self.stage_index, backward)
         if torch_states(self.device) != before:
             raise UnseenValue(
-                f"a backward of stage {self.stage_index} draws random numbers, which would depend on the schedule: draw them in the forward"
+                f"a backward of stage {self.stage_index} draws random numbers, which would depend on the schedule: draw them in "
+                "the forward"
             )
 
     def backward_one_chunk(

@@ -80,7 +80,9 @@ class Unseen(torch.Tensor):
     """A tensor without numbers, which has the shape, type and device of one that another stage has."""
 
     @staticmethod
-    def __new__(cls, shapes: torch.Tensor, device: torch.device, ledger: Ledger, made_by: frozenset[str], place: Place | None = None) -> Unseen:
+    def __new__(
+        cls, shapes: torch.Tensor, device: torch.device, ledger: Ledger, made_by: frozenset[str], place: Place | None = None
+    ) -> Unseen:
         made: Unseen = torch.Tensor._make_wrapper_subclass(
             cls, shapes.shape, strides=shapes.stride(), storage_offset=shapes.storage_offset(), dtype=shapes.dtype, device=device
         )
@@ -122,8 +124,8 @@ class Unseen(torch.Tensor):
         made_by = frozenset().union(*(x.made_by for x in unseen))
         device = torch.device(kwargs["device"]) if kwargs.get("device") is not None else one.device
         try:
-            shaped = func(*tree_map_only(torch.Tensor, _shapes, args), **{**tree_map_only(torch.Tensor, _shapes, kwargs), **(
-                {"device": torch.device("meta")} if kwargs.get("device") is not None else {})})
+            on_meta = {"device": torch.device("meta")} if kwargs.get("device") is not None else {}
+            shaped = func(*tree_map_only(torch.Tensor, _shapes, args), **{**tree_map_only(torch.Tensor, _shapes, kwargs), **on_meta})
         except NotImplementedError as error:
             raise UnseenValue(one.told(f"goes into {func}, of which only numbers tell the shape,")) from error
         written = list(_written(func, args, kwargs))
@@ -202,13 +204,13 @@ class Between(TorchFunctionMode):
         kwargs = kwargs or {}
         if func in _HOOKS:
             raise UnseenValue(
-                f"the model's own forward calls {func.__name__} on a tensor between its layers, at {shown(place_in_model())}: every stage "
-                "runs that code, and has a part of the gradient only. Let a layer do it"
+                f"the model's own forward calls {func.__name__} on a tensor between its layers, at {shown(place_in_model())}: "
+                "every stage runs that code, and has a part of the gradient only. Let a layer do it"
             )
         if kwargs.get("generator") is not None:
             raise UnseenValue(
-                f"the model's own forward draws from a generator of its own at {shown(place_in_model())}: every stage runs that code, "
-                "and each would draw other numbers. Draw from the global generator, or in a layer"
+                f"the model's own forward draws from a generator of its own at {shown(place_in_model())}: every stage runs that "
+                "code, and each would draw other numbers. Draw from the global generator, or in a layer"
             )
         for x in (*args, *kwargs.values()):
             if isinstance(x, (int, float)):

@@ -144,10 +144,10 @@ class State:
                     continue
                 self._globals.add(path)
                 if isinstance(value, (int, float)):
-                    self._changes.append(_Change(path, _replaces(of, name, value), _differs(of, name, value), _put(of, name, value)))
+                    change = _Change(path, _replaces(of, name, value), _differs(of, name, value), _put(of, name, value))
+                    self._changes.append(change)
                 elif isinstance(value, list):
-                    before = list(value)
-                    self._changes.append(_Change(path, _is_other_list(value, before), _is_not_grown(value, before), _put_list(value, before)))
+                    self._changes.append(_change_of_list(path, value))
                 elif isinstance(value, (dict, set, deque)) or _generator_state(value) is not None:
                     self._look(path, value, 2)
         return self
@@ -177,16 +177,15 @@ def _put(of: dict[str, Any], name: str, value: Any) -> Callable[[], None]:
     return lambda: of.__setitem__(name, value)
 
 
-def _put_list(value: list[Any], before: list[Any]) -> Callable[[], None]:
-    return lambda: value.__setitem__(slice(None), before)
-
-
-def _is_other_list(value: list[Any], before: list[Any]) -> Callable[[], bool]:
-    return lambda: not _holds_same(value, before)
-
-
-def _is_not_grown(value: list[Any], before: list[Any]) -> Callable[[], bool]:
-    return lambda: not _holds_same(value[: len(before)], before)
+def _change_of_list(path: str, value: list[Any]) -> _Change:
+    """Of a log: it may grow."""
+    before = list(value)
+    return _Change(
+        path,
+        lambda: not _holds_same(value, before),
+        lambda: not _holds_same(value[: len(before)], before),
+        lambda: value.__setitem__(slice(None), before),
+    )
 
 
 def _replaces(found: dict[Any, Any], key: Any, before: Any) -> Callable[[], bool]:
