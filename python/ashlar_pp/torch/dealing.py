@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .. import _core
 from .._core import Costs, Placement, StageMemory
+from .cutting import Layer
 from .tracing import Trace
 
 TICK = 1e-6
@@ -148,3 +149,36 @@ def deal_on(
         _costs(trace, cuts, transfer, fused),
         _memory(trace, cuts, optimizer_copies, fused),
     )
+
+
+class StagesOfCalls:
+    """Which stage each call of a layer is in, where layers stay where they are."""
+
+    def __init__(self, of_layers: Mapping[int, list[int]]) -> None:
+        self._of_layers = of_layers
+        self._of_calls: dict[int, int] = {}
+        self._now = 0
+
+    def of(self, at: int, layer: Layer) -> int:
+        """Calls come in their order. A layer without parameters is where the model comes to it."""
+        able = [s for s in self._of_layers.get(id(layer), []) if s >= self._now]
+        if not able and any(True for _ in layer.module.parameters()):
+            raise ValueError(
+                f"{layer.name} is called now after layers of stage {self._now}, and was not when the pipeline was made: make it of "
+                "the model as it is trained"
+            )
+        self._now = min(able, default=self._now)
+        self._of_calls[at] = self._now
+        return self._now
+
+    def cuts(self, trace: Trace, stages: int) -> list[int]:
+        """Before which calls stages begin. Raises ValueError for one that would be empty, or get nothing to train on."""
+        found = [0]
+        for s in range(1, stages):
+            begins = next((at for at, stage in self._of_calls.items() if stage == s), None)
+            if begins is None:
+                raise ValueError(f"no layer of stage {s} is called now: make the pipeline of the model as it is trained")
+            if begins not in places_to_cut(trace):
+                raise ValueError(f"stage {s} cannot begin at {trace.calls[begins].layer.name} as the model is set now")
+            found.append(begins)
+        return [*found, len(trace.calls)]

@@ -1,0 +1,333 @@
+"""The steps of a pipeline: modes of the model, micro-batches, and what all ranks agree on before and after."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.utils._pytree import tree_map_only
+
+from .. import _core
+from . import guards
+from .awaited import awaited_loss
+from .batches import inputs_of, micro_batches_of
+from .cutting import Skeleton
+from .dealing import StagesOfCalls
+from .generators import Streams, kept_generators
+from .gradients import StepGradients
+from .modes import Meeting, Mode, Modes, must_be_alike, number_of, numbers_of
+from .pipelines import stages_of
+from .planning import Plan
+from .pytorch_runtime import PytorchRuntime, installed_lanes, prepare
+from .replaying import Clock, Replay, ReplayStage
+from .tracing import Trace, Tracer, shared, traced
+from .unseen import UnseenValue
+from .untouched import State
+from .waiting import Waits
+
+
+@dataclass
+class Running:
+    """What runs in one mode of the model."""
+
+    trace: Trace
+    plan: Plan
+    replays: dict[int, Replay]
+    runtime: PytorchRuntime
+
+
+class Steps:
+    """What runs a model that is cut and dealt. `Pipeline` makes it."""
+
+    waits: Waits
+    group: dist.ProcessGroup | None
+    data_group: dist.ProcessGroup | None
+    device: torch.device
+    micro_batches: int
+    skeleton: Skeleton
+    module: nn.Module
+    trace: Trace
+    plan: Plan
+    _loss_fn: Callable[[Any, Any], torch.Tensor] | None
+    _loss_type: torch.dtype
+    _autocast: tuple[str, torch.dtype] | None
+    _meeting: Meeting
+    _streams: Streams
+    _modes: Modes
+    _mode: Mode
+    _by_mode: dict[Mode, Running]
+    _example: Any
+    _example_target: Any
+    _gradients: StepGradients
+    _stages_of: dict[int, list[int]]
+    """By layer."""
+    _inner: dict[int, nn.Module]
+    """This rank's stages, not wrapped."""
+    _parts: dict[int, nn.Module]
+    """The same, wrapped."""
+    _wrapped: dict[str, Any]
+    _steps: int
+    """That have trained."""
+
+    def _state_of_layers(self) -> State:
+        return State((layer.name, layer.module) for layer in self.skeleton.layers)
+
+    def _must_be(self, expected: list[float], example: Any, target: Any) -> None:
+        """Raises ValueError if the pipeline does not compute the example's loss: something leaves a layer in secret.
+
+        expected: of two runs, which tell how far they may be apart.
+        """
+        before = self._state_of_layers()
+        with self._context(), torch.no_grad(), kept_generators(self.device):
+            m, self._streams.step = self.micro_batches, 0
+            self._run_pieces([example] * m, [target] * m, self._runtime.eval)
+        before.restore()
+        last = self._last_rank()
+        told = [self._losses[0].item() if dist.get_rank(self.group) == last else None]
+        dist.broadcast_object_list(told, src=self._global_rank(last), group=self._meeting.group)
+        found: Any = told[0]
+        if not math.isfinite(expected[0]):
+            raise ValueError(f"the model's loss of the example is {expected[0]}: give an example with a finite one")
+        noise = 1e-6 * abs(expected[0]) + 10 * abs(expected[0] - expected[1])
+        if not abs(found - expected[0]) <= noise:
+            raise ValueError(
+                f"the pipeline's loss of the example is {found}, and the model's {expected[0]}: it reads something from inside "
+                "its layers that is not what they return, such as router logits, hidden states or attentions (switch that "
+                "off), or what a layer has changed in place; or it counts between its layers, or draws from a generator of its own"
+            )
+
+    def _replays_of(self, trace: Trace, cuts: list[int]) -> dict[int, Replay]:
+        """Of this rank's stages."""
+        return {
+            s: Replay(self.skeleton, trace, cuts[s], cuts[s + 1], self._stage_loss, self._context, self._streams)
+            for s in stages_of(self.plan.schedule, dist.get_rank(self.group))
+        }
+
+    def _must_keep_order(self, trace: Trace, plan: Plan) -> None:
+        """Raises ValueError if a layer that counts calls, or the like, would come to them in another order or on several
+        stages."""
+        written = {id(call.layer): call for call in trace.calls if call.layer.written}
+        for key, call in written.items():
+            name = f"{call.layer.name} changes {min(call.layer.written)}"
+            if len(set(self._stages_of[key])) > 1:
+                raise ValueError(f"{name} in its forward and is called in several stages, each of which would have its own")
+        for line in plan.schedule.order if written else []:
+            last: dict[int, int] = {}
+            for one in line:
+                if one.kind == "forward" and one.micro_batch < last.get(one.stage, 0):
+                    raise ValueError(f"{name} in its forward, and the schedule's forwards do not come in the micro-batches' order")
+                last[one.stage] = one.micro_batch if one.kind == "forward" else last.get(one.stage, 0)
+
+    def _lowered(self, plan: Plan) -> Any:
+        return _core.lower(plan.schedule, lanes=installed_lanes(), **self._wrapped)
+
+    def _obstacle(self, plan: Plan) -> str:
+        """Why PyTorch cannot run the plan: it reduces the gradients of a sharded stage once, for example."""
+        return self._lowered(plan).pytorch_obstacle()
+
+    def _start(self, trace: Trace, plan: Plan) -> Running:
+        """The runtime for the plan's schedule."""
+        self._clock = Clock(self.device)
+        count = plan.schedule.stages
+        replays = self._replays_of(trace, plan.dealt.cuts)
+        stages = [
+            ReplayStage(self._parts[s], replay, self._clock, s, count, self.device, self.group, self._loss_type)
+            for s, replay in replays.items()
+        ]
+        program = self._lowered(plan)
+        if obstacle := program.pytorch_obstacle():
+            raise ValueError(f"PyTorch cannot run the schedule: {obstacle}")
+        program.check()
+        parts = dict(self._parts)
+        guards.must_fit(parts, self._wrapped["sharding"])
+        prepare(parts, program)
+        runtime = PytorchRuntime(
+            list(stages), program, lambda loss, _: loss, scale_grads=False, data_group=self.data_group, waits=self.waits
+        )
+        return Running(trace, plan, replays, runtime)
+
+    def _run_as(self, running: Running) -> None:
+        self._running = running
+        self.trace, self.plan, self._replays, self._runtime = running.trace, running.plan, running.replays, running.runtime
+        for s, replay in running.replays.items():
+            self._inner[s].__dict__["execute"] = replay
+
+    def _changed_mode(self, mode: Mode, given: Any, target: Any) -> None:
+        """Traces the model as it is set now: each rank runs its own layers. What goes over the cuts may be another.
+
+        Raises ValueError where layers would be called elsewhere than they are.
+        """
+        before = self._running
+        if mode not in self._by_mode:
+            stages = StagesOfCalls(self._stages_of)
+            placement = self.plan.schedule.placement.routes[0]
+            compute = shared(self.trace, lambda at, layer: self._global_rank(placement[stages.of(at, layer)]), self._meeting.group)
+            layers, loss = self._state_of_layers(), torch.zeros(())
+            with kept_generators(self.device), self._context():
+                self._streams.step = self._streams.micro_batch = 0
+                trace, output = traced(self.skeleton, *given, Tracer(self.skeleton.layers, self._streams, compute))
+                with torch.no_grad():
+                    loss = self._loss(output, target)
+            layers.restore()
+            self._meeting.must_agree({"rank {other} follows other values between layers than rank 0": number_of(trace.summary())})
+            dealt = dataclasses.replace(self.plan.dealt, cuts=stages.cuts(trace, self.plan.schedule.stages))
+            plan = dataclasses.replace(self.plan, dealt=dealt)
+            self._must_keep_order(trace, plan)
+            running = self._start(trace, plan)
+            self._run_as(running)
+            try:
+                self._must_be([loss.item(), loss.item()], given, target)
+            except BaseException:
+                self._run_as(before)
+                raise
+            self._by_mode[mode] = running
+        self._run_as(self._by_mode[mode])
+        self._mode = mode
+
+    def _last_rank(self) -> int:
+        return int(self.plan.schedule.placement.routes[0][-1])
+
+    def _global_rank(self, rank: int) -> int:
+        return rank if self.group is None else dist.get_global_rank(self.group, rank)
+
+    def _autocast_now(self) -> tuple[str, torch.dtype] | None:
+        kind = self.device.type
+        return (kind, torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else None
+
+    @contextlib.contextmanager
+    def _context(self) -> Iterator[None]:
+        """In which layers are called: in an evaluation, PyTorch's encoder would hand them nested tensors."""
+        before = torch.backends.mha.get_fastpath_enabled()
+        torch.backends.mha.set_fastpath_enabled(False)
+        kind = self._autocast
+        try:
+            with contextlib.nullcontext() if kind is None else torch.autocast(kind[0], dtype=kind[1]):
+                yield
+        finally:
+            torch.backends.mha.set_fastpath_enabled(before)
+
+    def _loss(self, output: Any, target: Any) -> torch.Tensor:
+        if self._loss_fn is not None:
+            loss: object = self._loss_fn(output, target)
+        else:
+            loss = output if isinstance(output, torch.Tensor) else getattr(output, "loss", None)
+        if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+            raise ValueError("without loss_fn, the model's output must have a `loss` of one number; its inputs may lack labels")
+        return loss
+
+    def _stage_loss(self, output: Any, micro_batch: int) -> torch.Tensor:
+        loss = self._loss(output, self._targets[micro_batch])
+        self._losses[micro_batch] = loss.detach()
+        return torch.stack([loss.reshape(()) / self.micro_batches])
+
+    @contextlib.contextmanager
+    def _undone(self) -> Iterator[None]:
+        """What layers count is as it was, where a step fails."""
+        written = {name.rpartition(".")[0] for layer in self.skeleton.layers for name in layer.written}
+        counting = [
+            (f"{layer.name}.{name}" if name else layer.name, one)
+            for layer in self.skeleton.layers
+            if layer.written and layer.is_here
+            for name, one in layer.module.named_modules()
+            if (f"{layer.name}.{name}" if name else layer.name) in written
+        ]
+        before = State(counting)
+        try:
+            yield
+        except BaseException:
+            before.restore()
+            raise
+
+    def _pieces(self, batch: Any, target: Any, inputs: dict[str, Any], trains: bool) -> tuple[list[Any], list[Any]]:
+        """The micro-batches, and their targets. Raises ValueError on all ranks where one would do something else."""
+        failed: Exception | None = None
+        given: Any = None
+        mode: Mode = ()
+        try:
+            if self._autocast_now() != self._autocast:
+                raise ValueError(f"autocast is {self._autocast_now()}, and was {self._autocast} when the pipeline was made")
+            args, kwargs = inputs_of(batch[0] if len(batch) == 1 else batch)
+            given, m = (args, {**kwargs, **inputs}), self.micro_batches
+            pieces = micro_batches_of(given, self._example, m, "the batch")
+            targets = micro_batches_of(target, self._example_target, m, "the target")
+            mode = self._modes.now(given)
+        except Exception as error:
+            failed = error
+        mine = numbers_of(mode, trains, None if failed is not None else (given, target))
+        everyone = self._meeting.gather([int(failed is not None), *mine, *self._gradients.flags()])
+        if failed is not None:
+            raise failed
+        if (other := next((rank for rank, of in enumerate(everyone) if of[0]), None)) is not None:
+            raise ValueError(f"rank {other} of the pipeline refuses its batch, and says why: this rank was given another")
+        must_be_alike([of[1:3] for of in everyone])
+        if trains:
+            self._gradients.must_be_alike([of[3:] for of in everyone])
+        if mode != self._mode:
+            self._changed_mode(mode, self._moved(pieces[0]), self._moved(targets[0]))
+        return pieces, targets
+
+    def _run(self, batch: Any, target: Any, inputs: dict[str, Any], trains: bool) -> torch.Tensor:
+        pieces, targets = self._pieces(batch, target, inputs, trains)
+        own = self._modes.own_attributes()
+        self._streams.step = self._steps
+        with kept_generators(self.device):
+            loss = self._run_pieces(pieces, targets, self._runtime.step if trains else self._runtime.eval)
+        changed = [name for name, now in self._modes.own_attributes().items() if now != own[name]]
+        self._must_have_run_alike(changed)
+        self._steps += trains
+        return loss
+
+    def _must_have_run_alike(self, changed: list[str]) -> None:
+        """Raises UnseenValue on all ranks if the model's own forward was not the same on all stages."""
+        stages = self.plan.schedule.stages
+        sums = [0] * (2 * stages)
+        for s, replay in self._replays.items():
+            for k in range(self.micro_batches):
+                for side in range(2):
+                    sums[2 * s + side] = (sums[2 * s + side] * 1_000_003 + replay.numbers[k][side]) % (1 << 61)
+        present = self._gradients.present()
+        found = self._meeting.add([*sums, *present, int(bool(changed))])
+        self._gradients.expect(found[2 * stages : -1])
+        if found[-1]:
+            raise UnseenValue(
+                f"the model's own forward changes attributes of '{changed[0]}', and every stage runs it: let a layer change them"
+                if changed
+                else "the model's own forward changes attributes on another rank, which says which"
+            )
+        for s in range(1, stages):
+            if found[2 * s] != found[2 * s - 1]:
+                raise UnseenValue(
+                    f"the model's own forward computes with other numbers on stage {s} than on stage {s - 1}: every stage runs it, "
+                    "and something there counts its calls, or draws from a generator of its own. Let a layer do that"
+                )
+
+    def _run_pieces(self, pieces: list[Any], targets: list[Any], run: Callable[..., Any]) -> torch.Tensor:
+        m = self.micro_batches
+        self._losses: list[Any] = [None] * m
+        pieces = [self._moved(piece) for piece in pieces]
+        for replay in self._replays.values():
+            replay.inputs = pieces
+        self._targets = [self._moved(one) for one in targets]
+        last = self._last_rank()
+        has_last = dist.get_rank(self.group) == last
+        none = torch.autocast(self._autocast[0], enabled=False) if self._autocast else contextlib.nullcontext()
+        with none:  # backwards run outside of it, as in a loop without a pipeline
+            run(target=torch.zeros(m) if has_last else None, return_outputs=False)
+        loss = torch.zeros((), dtype=torch.double, device=self.device)
+        if has_last:
+            loss = torch.stack([one.reshape(()) for one in self._losses]).double().mean()
+        source = self._global_rank(last)
+        awaited = functools.partial(awaited_loss, self.plan.schedule.stages - 1, source)
+        self.waits.start(dist.broadcast, loss, src=source, group=self.group, awaited=awaited)
+        return loss
+
+    def _moved(self, tree: Any) -> Any:
+        return tree_map_only(torch.Tensor, lambda x: x.to(self.device), tree)
