@@ -135,9 +135,9 @@ def _watch_outputs(stage: PipelineStage) -> None:
         setattr(stage, "_compute_outputs", inferred)
 
 
-def _outputs_of(stage: PipelineStage) -> Signature | None:
+def _outputs_of(stage: Any) -> Signature | None:
     """What PyTorch has told the next stage; None for distributed tensors, whose parts are sent."""
-    meta: Any = getattr(stage, "_stage_meta", None)
+    meta = getattr(stage, "_stage_meta", None)
     outputs = stage.get_outputs_meta() if meta is None else meta.outputs  # earlier versions of torch have the former
     return None if outputs is None or any(hasattr(t, "placements") for t in outputs) else signature_of(outputs)
 
