@@ -29,12 +29,13 @@ Restore = Callable[[], None]
 def kept_states(device: torch.device | None = None) -> Restore:
     """What puts PyTorch's generators back to where they are now: that of the host, and that of the device."""
     host = torch.get_rng_state()
-    on_device = torch.cuda.get_rng_state(device) if device is not None and device.type == "cuda" else None
+    if device is None or device.type != "cuda":
+        return lambda: torch.set_rng_state(host)
+    place, on_device = device, torch.cuda.get_rng_state(device)
 
     def restore() -> None:
         torch.set_rng_state(host)
-        if on_device is not None:
-            torch.cuda.set_rng_state(on_device, device)
+        torch.cuda.set_rng_state(on_device, place)
 
     return restore
 

@@ -42,7 +42,7 @@ class StateGuard:
         for group in optimizer.param_groups:
             for p in group["params"]:
                 known, name = self._names.get(id(p), (None, ""))
-                if known is p and (state := optimizer.state.get(p)):
+                if known is not None and known is p and (state := optimizer.state.get(known)):
                     yield name, state
 
     def _before(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:

@@ -173,7 +173,8 @@ class Steps:
             layers, loss = self._state_of_layers(), torch.zeros(())
             with kept_generators(self.device), self._context():
                 self._streams.step = self._streams.micro_batch = 0
-                trace, output = traced(self.skeleton, *given, Tracer(self.skeleton.layers, self._streams, compute))
+                args, kwargs = given
+                trace, output = traced(self.skeleton, args, kwargs, Tracer(self.skeleton.layers, self._streams, compute))
                 with torch.no_grad():
                     loss = self._loss(output, target)
             layers.restore()

@@ -97,7 +97,7 @@ class Unseen(torch.Tensor):
     place: Place | None
     """Where the model has computed it; None for what a layer gives."""
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return f"Unseen({tuple(self.shape)}, {self.dtype}, made by {', '.join(sorted(self.made_by))})"
 
     def told(self, what: str) -> str:
@@ -109,7 +109,9 @@ class Unseen(torch.Tensor):
         )
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         kwargs = kwargs or {}
         unseen = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Unseen)]
         one = unseen[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import sys
 import types
@@ -236,10 +237,14 @@ def _is_equal(a: Any, b: Any) -> bool:
     return bool((a == b) if not hasattr(a, "shape") else (a == b).all())
 
 
+def _set_state(generator: torch.Generator, state: torch.Tensor) -> None:
+    generator.set_state(state)
+
+
 def _generator_state(value: Any) -> tuple[Callable[[], Any], Callable[[Any], None]] | None:
     """How the state of a generator of random numbers is read and set."""
     if isinstance(value, torch.Generator):
-        return value.get_state, value.set_state
+        return value.get_state, functools.partial(_set_state, value)
     if isinstance(value, random.Random):
         return value.getstate, value.setstate
     numpy = sys.modules.get("numpy")
