@@ -49,7 +49,7 @@ TEST_CASE("predict: HSDP has shards over some ranks and copies over the others")
   CHECK(predicted_run(run + "--shard-ranks 64")["step_seconds"] == all["step_seconds"]);
   // A file says the same.
   std::string const shards = "data_parallel_replicate_degree = 8\ndata_parallel_shard_degree = ";
-  for (std::string const& degree : {"8", "-1"}) {
+  for (char const* const degree : {"8", "-1"}) {
     auto const read = predicted_run(on + "--batch 64 --micro-batch 1 " + titan_job(shards + degree));
     CHECK(read["step_seconds"] == inner["step_seconds"]);
     CHECK(read["peak_bytes"] == inner["peak_bytes"]);
