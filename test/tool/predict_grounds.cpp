@@ -1,4 +1,5 @@
-// What `ashlar predict` and `ashlar plan` refuse for want of hardware, and where an interval has ground.
+// `ashlar predict` and `ashlar plan` refuse formats that hardware lacks, and give intervals where there
+// is ground.
 #include "tool/predicting.hpp"
 #include "tool/refusals.hpp"
 #include "tool/run_tool.hpp"

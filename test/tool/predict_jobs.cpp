@@ -83,7 +83,7 @@ TEST_CASE("predict: HSDP has shards over some ranks and copies over the others")
   CHECK(mics["step_seconds"] < once["step_seconds"]);
   CHECK(mics["terms"]["data"].get<double>() > 0);
   CHECK(mics["step_seconds"] < each["step_seconds"]);
-  // Of an optimizer that instances share, too.
+  // Instances may share the optimizer alone, too.
   auto const optimizer =
                  predicted_run(on + "--model 8B --sequence 4096 --batch 64 --sharding optimizer"),
              instances = predicted_run(

@@ -18,8 +18,8 @@ bool holds_json(std::string const& text);
 // that an object has twice.
 json_text read_json_text(std::string const& path);
 
-// The same of what Python wrote, which has numbers that JSON has not: Infinity, -Infinity and NaN become
-// texts.
+// Reads what Python wrote, too: its numbers Infinity, -Infinity and NaN, which JSON does not have,
+// become texts.
 json_text read_python_json(std::string const& path);
 
 // The same of a text that was read already, from `path`.

@@ -20,8 +20,8 @@ void must_fit_in_memory(std::string const& what, double passes);
 // The same of this many other parts, which take so many bytes each.
 void must_fit_in_memory(std::string const& what, char const* parts, double count, double bytes_each);
 
-// The same of a schedule over these stages, with the messages at barriers of shards: of each two shards
-// of a layer, one for each micro-batch.
+// Counts a schedule over these stages with the messages at barriers of shards: one for each two shards
+// of a layer and each micro-batch.
 void must_fit_in_memory(std::string const& what, ashlar::stage_graph const& graph, double passes,
                         double micro_batches);
 inline void must_fit_in_memory(std::string const& what, ashlar::schedule const& s) {

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// What the values say nothing of; others may change what is predicted. In zero_optimization, likewise.
+// These keys change nothing that is predicted; others may. In zero_optimization, likewise.
 constexpr std::array silent_root_keys{"gradient_clipping",
                                       "steps_per_print",
                                       "wall_clock_breakdown",
@@ -158,7 +158,7 @@ class deepspeed_reader : json_reader {
     stage_ = stage;
     run_.options["sharding"] = word_for(sharding_choices, static_cast<ashlar::predict::sharding>(stage));
   }
-  // What leaves for the host.
+  // Reads which states leave for the host.
   void read_away(json const& zero) {
     if (flag(zero, "cpu_offload")) run_.options["offload-optimizer"] = "true";
     for (char const* away : {"offload_optimizer", "offload_param"}) {

@@ -34,7 +34,7 @@ inline constexpr std::array torchtitan_models{std::pair{"llama3-8b", "llama3 lla
 
 inline constexpr int largest_framework_size = 1'000'000'000;
 
-// What is said beside a file, and counts in its place.
+// Options that are given beside a file count in its place.
 struct beside_file {
   option_words given = {};
   described_model const* model = nullptr;  // that `given` names

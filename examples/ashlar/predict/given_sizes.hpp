@@ -1,4 +1,4 @@
-// What the command line gives beside a file of a framework.
+// The sizes that the command line gives beside a file of a framework.
 #pragma once
 
 #include "options/number_option.hpp"

@@ -1,4 +1,4 @@
-// What arguments of Megatron-LM that say no size mean for a prediction.
+// The meaning of Megatron-LM's arguments that say no size, for a prediction.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ bool says_nothing_to_predict(std::string_view name);
 // it is none of these.
 std::string why_not_predicted(std::string_view name);
 
-// The same of the program that takes the arguments, pretrain_t5.py; empty for those of decoders.
+// Why a program that takes the arguments, such as pretrain_t5.py, trains another model; empty for
+// decoders.
 std::string why_other_program(std::string_view program);
 
 }  // namespace tool

@@ -11,7 +11,7 @@ namespace tool {
 // `sequence`: tokens, as many positions as are learned where nothing else is said. Throws usage_error.
 described_model megatron_description(megatron_command& a, std::string const& path, long long sequence);
 
-// Of a run whose model is said elsewhere.
+// Passes over the model's sizes, which are given elsewhere.
 void ignore_description(megatron_command& a);
 
 }  // namespace tool

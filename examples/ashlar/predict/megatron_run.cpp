@@ -104,7 +104,7 @@ std::string megatron_sharding(megatron_command& a, std::string& note) {
   return "full";
 }
 
-// What schedule, and what of it differs from Megatron's usual one.
+// Reads the schedule, and where it differs from Megatron's usual one.
 void read_schedule_of(megatron_command& a, long long pipeline, option_words& o) {
   bool const in_pairs = a.has("overlap_moe_expert_parallel_comm"), delays = a.has("delay_wgrad_compute");
   if (in_pairs) o["schedule"] = "combined-1f1b";
@@ -146,7 +146,7 @@ framework_run read_megatron(std::string const& path, beside_file const& with) {
   else
     run.model = megatron_description(
         a, path, beside.has("sequence") ? beside.number("sequence") : a.number("seq_length", 0));
-  // What the command line gives, no one has to find in the file.
+  // A size that the command line gives need not be in the file.
   auto const size = [&](char const* option, char const* argument, long long otherwise) {
     a.ignore({argument});
     long long const found = beside.has(option) ? beside.number(option)

@@ -14,7 +14,7 @@ namespace tool {
 
 namespace {
 
-// What Megatron's own reader leaves as letters that there are not.
+// Megatron's own reader leaves these as letters that mean nothing: they are refused.
 void check_letters(megatron_command& a, std::string_view layout) {
   bool is_inside = false;
   for (std::size_t i = 0; i < layout.size(); ++i) {

@@ -17,7 +17,7 @@ struct megatron_stages {
 megatron_stages stages_of_megatron(megatron_command& a, long long layers, long long pipeline,
                                    long long chunks);
 
-// Of a run whose stages are said elsewhere.
+// Passes over the stages, which are given elsewhere.
 void ignore_stages(megatron_command& a);
 
 }  // namespace tool

@@ -41,7 +41,7 @@ bool says_a_size(std::vector<std::string> const& words) {
   });
 }
 
-// Of a file without a command that trains.
+// The words of a file without a command that trains.
 std::vector<std::vector<std::string>> all_words(shell_script const& script, std::string const& path) {
   std::vector<std::vector<std::string>> all;
   auto const add = [&](std::vector<std::string> const& words, int line, std::string const& when) {

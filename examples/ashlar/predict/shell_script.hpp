@@ -1,4 +1,5 @@
-// What a shell script would run, as far as its text says it: no command, condition or loop is evaluated.
+// The commands that a shell script would run, by its text alone: no command, condition or loop is
+// evaluated.
 #pragma once
 
 #include "predict/shell_tokens.hpp"
@@ -19,7 +20,8 @@ struct shell_command {
 };
 
 // Variables are set from top to bottom, and where the script does not set them, the environment does.
-// What a condition, a loop, a function, a command or an argument of the script decides is not known.
+// A value is not known if a condition, a loop, a function, a command or an argument of the script
+// decides it.
 class shell_script {
  public:
   // `path`: for messages. Throws usage_error for what grows beyond all scripts.
@@ -33,7 +35,7 @@ class shell_script {
   std::string why_unknown(std::string_view word) const;
   // Whether it may be nothing at all: a variable that is not set, an argument of the script.
   bool may_be_nothing(std::string_view word) const;
-  // What a condition or a loop may put in the word's place; nullptr: it is no such word.
+  // The words that a condition or a loop may put in its place; nullptr: it is no such word.
   std::vector<std::string> const* branch_words(std::string_view word) const;
   // The word as the script has it.
   std::string shown(std::string_view word) const;
@@ -55,7 +57,7 @@ class shell_script {
   void run(std::vector<shell_token> const& command, std::string const& when);
   void assign(shell_token const& token, std::string const& when);
   void forget_names(shell_token const& token, std::string_view verb);
-  // What stands in a word for something that is not known.
+  // A mark stands in a word for something that is not known.
   std::string mark(std::string_view text, std::string const& why, int line, bool may_be_nothing = false);
   values expanded(std::string_view raw, int line);
   unknown const* unknown_in(std::string_view word) const;

@@ -27,9 +27,9 @@ class shell_words {
   void unknown(std::string_view text, std::string const& why, bool may_be_nothing = false);
   void next();
   void dollar(std::string_view text);
-  // Of $NAME or ${NAME...}, `how` behind the name.
+  // Takes $NAME or ${NAME...}, `how` being the part behind the name.
   void value(std::string_view text, std::string const& name, std::string_view how);
-  // Of $((...)).
+  // Takes $((...)).
   void sum(std::string_view text);
 
   shell_script& of_;

@@ -18,7 +18,7 @@ namespace tool {
 
 namespace {
 
-// Of the sections that say what is computed, what says nothing of it.
+// These keys change nothing, although their sections say what is computed.
 constexpr std::array silent_names{"training.dataset",
                                   "training.data",
                                   "training.steps",

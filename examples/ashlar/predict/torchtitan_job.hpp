@@ -16,13 +16,13 @@ class torchtitan_job {
   // one with commas. Throws usage_error.
   explicit torchtitan_job(std::string const& path);
 
-  // Of the first of these names that is there.
+  // Each reads the first of these names that is there.
   using names = std::initializer_list<char const*>;
   std::string word(names any, std::string const& otherwise) const;
   long long number(names any, long long otherwise) const;
   bool flag(names any, bool otherwise) const;  // true or false
 
-  // What was not asked for: what says nothing of what is predicted, and what may change it.
+  // Keys that nobody asked for: those that change nothing, and those that may change what is predicted.
   std::string not_read() const;
   std::string not_known() const;
   [[noreturn]] void fail(std::string const& what) const;

@@ -153,7 +153,7 @@ class torchtitan_reader {
     bool const leaves_rest = shards < 1;
     if (leaves_rest) shards = std::max(1LL, devices_ / std::max(1LL, below * copies));
     data_ = beside_.has("data") ? beside_.number("data") : copies * shards;
-    // What the command line gives may be for other numbers of ranks.
+    // Sizes of the command line may be for other numbers of ranks.
     bool const is_asked_alike = !beside_.has("data") && !beside_.has("tensor")
                                 && !beside_.has("pipeline") && !beside_.has("context");
     if (is_asked_alike && copies * shards * below != devices_)
@@ -241,7 +241,7 @@ class torchtitan_reader {
           "selective_ac_option '{}': which single layers are run again, a file of --recompute "
           "says; op is read",
           option.substr(0, 64)));
-    // What `selective` runs again is between products, and is not counted.
+    // `selective` runs operations between products again, which are not counted.
     set("recompute", mode == "full" ? "full" : "none");
     std::string const optimizer = job_.word({"optimizer.name"}, "AdamW");
     if (in_small_letters(optimizer) != "adam" && in_small_letters(optimizer) != "adamw")

@@ -37,7 +37,7 @@ inline std::string printable(std::string_view raw) {
   return text;
 }
 
-// The same of a text of several lines.
+// Shows a text of several lines.
 inline std::string printable_lines(std::string_view raw) {
   std::string text;
   for (;;) {

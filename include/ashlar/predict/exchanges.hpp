@@ -19,7 +19,7 @@ double latency_seconds(double ranks, constants const& c);
 // `stride` apart.
 double ring_seconds(question const& q, double ranks, double stride);
 
-// Of gradients in 32 bits of a shard, summed over its copies.
+// The seconds of summing a shard's gradients, in 32 bits, over its copies.
 double copies_seconds(question const& q, parameter_counts const& held, constants const& c);
 
 // The bytes of an exchange between tensor ranks. Where these sit in several domains, it goes through one

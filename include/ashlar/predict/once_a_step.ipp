@@ -21,7 +21,7 @@ inline double data_seconds(question const& q, parameter_counts const& held, devi
   if (held.expert > 0 && groups > 1)
     moved +=
         held.expert * (groups - 1) / groups / group_rate(q, groups, 1.0 * q.expert * q.expert_tensor, c);
-  // Of each shard, the gradients are summed over the copies, both ways.
+  // The gradients of each shard are summed over the copies, both ways.
   if (others > 1)
     moved += 2 * (held.dense / ranks + held.expert / groups) * (others - 1) / others
              / group_rate(q, others, q.tensor * ranks, c);

@@ -56,7 +56,7 @@ struct question {
   int micro_batch = 1;
   int tensor = 1, pipeline = 1, chunks = 1, context = 1, expert = 1, expert_tensor = 1, data = 1;
   sharding shares = sharding::none;
-  // Of the data and context ranks, so many that are next to each other share, and each other group has a
+  // This many neighbours among the data and context ranks share, and each other group of them has a
   // copy: HSDP of PyTorch, MiCS of DeepSpeed, optimizer instances of Megatron-Core. 0: all share.
   int shard_ranks = 0;
   // Copies are summed once a step, as MiCS does it; else after each backward, as PyTorch's HSDP does.

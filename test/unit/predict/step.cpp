@@ -170,7 +170,7 @@ TEST_CASE("step: shards in a node are gathered faster, and their copies are summ
   q.shard_ranks = 0;
   q.weight_ranks = 8;
   CHECK(sharding_of() < all);
-  // Of an optimizer's shards, gradients are summed over copies, too, and less of the weights is
+  // With shards of the optimizer, gradients are summed over copies, too, and less of the weights is
   // gathered.
   q.weight_ranks = 0;
   q.shares = sharding::optimizer;
