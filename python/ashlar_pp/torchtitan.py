@@ -8,11 +8,11 @@ number of micro-batches; the flags pipeline_parallel_schedule and pipeline_paral
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -32,14 +32,15 @@ from .algebra import retime
 from .fusing import fuse_backwards, fuse_where_free
 from .searching import search
 from .torch import installed_dialect, stages_of
+from .torch.actions import WatchedActions
+from .torch.adapting import medians, ticks
+from .torch.agreeing import everywhere
+from .torch.awaited import awaited_first_step
 from .torch.first_step import FirstStep, watch_forwards
 from .torch.guards import gathered_groups
 from .torch.holding import must_be_laid_out, parameters_of
 from .torch.pytorch_split import split_as_ours
-
-TICK = 1e-6
-"""Seconds, of measured costs."""
-
+from .torch.waiting import Waits
 
 def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> Callable[..., Any]:
     """A ModelSpec's `pipelining_fn` that runs the schedule.
@@ -51,7 +52,8 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
     The result raises ValueError, naming the flag, where the configuration and the schedule do not fit, where a parameter
     of the model is not in exactly one stage, and for what silently loses gradients: with split backwards selective
     checkpointing, chunked losses and resharding after forwards. After the first step, a trainable parameter that the loss
-    may depend on and that has no gradient is a RuntimeError.
+    may depend on and that has no gradient is a RuntimeError. What goes wrong on one rank ends the step on all ranks, within
+    seconds or the group's time-out: the others raise a RuntimeError that says whose fault it is.
     """
     if adapt_after == 1 or adapt_after < 0:
         raise ValueError(f"adapt_after must be 0, or at least 2, as the first step does not count, not {adapt_after}")
@@ -108,6 +110,7 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
             PipelineStage(part, stage, schedule.stages, device, group=mesh.get_group("pp"), get_mesh=get_mesh)
             for stage, part in zip(mine, parts)
         ]
+        waits = Waits(mesh.get_group("pp"))
         first = FirstStep(dict(zip(mine, parts)))
         for stage in stages:
             split_as_ours(stage)
@@ -119,10 +122,10 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
             return loss
 
         runtime = _PipelineScheduleRuntime(stages, schedule.micro_batches, loss_fn=loss_alone, scale_grads=False)
-        _finish_first_step(runtime, first, mesh.get_group("pp"))
+        _watch_steps(runtime, WatchedActions(runtime, stages, waits), waits, first, mesh.get_group("pp"))
         _load(runtime, schedule)
         if adapt_after:
-            _Adapting(runtime, stages, schedule, adapt_after, mesh.get_group("pp"), not unsplit, options)
+            _Adapting(runtime, stages, schedule, adapt_after, not unsplit, options)
         logger.info(f"ashlar: {schedule}; stages {mine} are on this rank")
         return runtime, parts, 0 in mine, schedule.stages - 1 in mine
 
@@ -185,14 +188,20 @@ def _layout_of(schedule: Schedule, names: list[list[str]], model: nn.Module) -> 
     return layout
 
 
-def _finish_first_step(runtime: _PipelineScheduleRuntime, first: FirstStep, group: dist.ProcessGroup) -> None:
-    """After it each parameter has a gradient, or a reason why not."""
+def _watch_steps(
+    runtime: _PipelineScheduleRuntime, actions: WatchedActions, waits: Waits, first: FirstStep, group: dist.ProcessGroup
+) -> None:
+    """An error of one rank ends the step on all, which say whose it is. After the first step each parameter has a gradient,
+    or a reason why not."""
     own_step = runtime.step
 
     def step(*args: Any, **more: Any) -> Any:
-        result = own_step(*args, **more)
-        if not first.is_over:
-            first.finish(group)
+        with waits.call("step()" if runtime._has_backward else "eval()"):
+            waits.has_begun = True
+            actions.arm()
+            result = own_step(*args, **more)
+            if runtime._has_backward and not first.is_over:
+                first.finish(group, partial(waits.start, awaited=awaited_first_step))
         return result
 
     setattr(runtime, "step", step)
@@ -254,12 +263,11 @@ class _Adapting:
         stages: list[PipelineStage],
         schedule: Schedule,
         steps: int,
-        group: dist.ProcessGroup,
         may_split: bool,
         options: dict[str, Any],
     ) -> None:
         self._runtime, self._stages, self._schedule, self._left = runtime, stages, schedule, steps
-        self._group, self._may_split, self._options = group, may_split, options
+        self._may_split, self._options = may_split, options
         self._times: dict[tuple[str, int], list[float]] = defaultdict(list)
         self._warm = False
         self._plain = runtime.step
@@ -299,19 +307,11 @@ class _Adapting:
         return result
 
     def _costs(self) -> Costs:
-        """Medians over the ranks of the pipeline. The halves of a backward that is whole count alike, but on the
-        first stage."""
-        gathered: list[dict[tuple[str, int], list[float]]] = [{}] * dist.get_world_size(self._group)
-        dist.all_gather_object(gathered, dict(self._times), group=self._group)
-        ticks = {key: max(1, round(statistics.median(all_) / TICK)) for one in gathered for key, all_ in one.items()}
-
-        def passes(stage: int) -> tuple[int, int, int]:
-            forward, whole = ticks["F", stage], ticks.get(("B", stage), 0)
-            if ("W", stage) in ticks:
-                return forward, ticks.get(("I", stage), 0), ticks["W", stage]
-            return (forward, 0, whole) if stage == 0 else (forward, whole // 2, whole - whole // 2)
-
-        return Costs(per_stage=[passes(stage) for stage in range(self._schedule.stages)])
+        """Medians over all ranks, those of other replicas too: all of them run one schedule, or their collectives would not
+        come in one order. The halves of a backward that is whole count alike, but on the first stage."""
+        taken = everywhere(dict(self._times), medians)
+        stages = range(self._schedule.stages)
+        return Costs(per_stage=[ticks(taken, (1, int(stage > 0), 1), stage, False) for stage in stages])
 
     def _adapt(self) -> None:
         costs = self._costs()

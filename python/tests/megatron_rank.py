@@ -6,13 +6,14 @@ WORK: JSON with a list of runs: `schedule` (the JSON of a schedule; null: Megatr
 Megatron's own), and options of `run`. Rank 0 prints, as the last line, for each run the largest difference of
 gradients or weights to those of the first run, relative to the largest, and the largest difference of losses. Later
 runs are compared with the last one before them that has `compare_from_here`. Of a run that is `refused`, it prints why. What a CPU lacks is replaced. Weights
-depend on their names and layers alone.
+depend on their names and layers alone. Rank 1 ends as `end` says in its third micro-batch.
 """
 
 import contextlib
 import json
 import pathlib
 import sys
+import time
 import types
 import warnings
 import zlib
@@ -84,6 +85,14 @@ parallel_random._get_cuda_rng_state = lambda *_, **__: torch.get_rng_state()
 parallel_random._set_cuda_rng_state = lambda state, *_, **__: torch.set_rng_state(state)
 
 LENGTH, VOCABULARY, WIDTH, LAYERS = 8, 32, 16, 8
+failing = []  # what rank 1 does in its next micro-batches, the last one first
+
+
+def raise_an_error():
+    raise KeyError("no label")
+
+
+ENDS = {"raises": raise_an_error, "sleeps": lambda: time.sleep(1000)}
 EXPERTS = {
     "num_moe_experts": 2, "moe_router_topk": 1, "moe_aux_loss_coeff": 0.01, "moe_router_load_balancing_type": "aux_loss",
     "moe_router_pre_softmax": True, "add_bias_linear": False, "moe_token_dispatcher_type": "allgather",
@@ -142,6 +151,8 @@ def batches(count, seed):
 
 def forward_step(iterator, model):
     tokens, labels = next(iterator)
+    if failing and dist.get_rank() == 1:
+        failing.pop()()
     mask = torch.ones(1, 1, LENGTH, LENGTH, dtype=torch.bool).triu(1)
     output = model(tokens, torch.arange(LENGTH).expand(2, -1), mask, labels=labels)
     per_token = get_attr_wrapped_model(model, "config").calculate_per_token_loss
@@ -157,7 +168,7 @@ def forward_step(iterator, model):
 def run(
     *, schedule, ranks, chunks=1, micro_batches=4, steps=0, overlap=False, distributed=False, sync=False, deallocate=False,
     experts=False, layout=None, tied=False, delayed=False, mtp=0, layers=LAYERS, per_token=False, scale=0, clip=1.0,
-    gradients=False, pattern=None, by_hand="", wrap=False, frozen=(),
+    gradients=False, pattern=None, by_hand="", wrap=False, frozen=(), minutes=30,
 ):  # fmt: skip
     """Gradients of a step by name, or with steps > 0 the weights after so many of Adam, or with `gradients` what the
     last of these steps reduced; and losses.
@@ -189,7 +200,7 @@ def run(
     MTPLossLoggingHelper.tracker.clear()
     parallel_state.destroy_model_parallel()
     parallel_state.initialize_model_parallel(
-        1, ranks, chunks if several else None, create_gloo_process_groups=True,
+        1, ranks, chunks if several else None, create_gloo_process_groups=True, distributed_timeout_minutes=minutes,
         get_embedding_ranks=lambda group: embedding_ranks(group, config, tied),
     )  # fmt: skip
     parallel_random.model_parallel_cuda_manual_seed(1)
@@ -296,6 +307,8 @@ def main():
     dist.init_process_group("gloo")
     expected, answers = None, []
     for options in json.loads(pathlib.Path(sys.argv[1]).read_text()):
+        if end := options.pop("end", None):
+            failing[:] = [ENDS[end], *[lambda: None] * 2]
         if options.pop("compare_from_here", False):
             expected = None
         if options.pop("refused", False):

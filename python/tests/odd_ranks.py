@@ -1,5 +1,6 @@
 """What the processes of test_odd_models.py do: one function each, with a rank in a group."""
 
+import random
 import sys
 
 import front_ranks
@@ -294,6 +295,7 @@ def refused(_):
     return {
         "boxes": front_ranks.words_of(lambda: pipeline_of(lambda: nn.Sequential(Boxes(8, 8), Boxes(8, 8), Unboxes(8, 8)))),
         "buffer": front_ranks.words_of(lambda: pipeline_of(Counts)),
+        "generator": front_ranks.words_of(lambda: pipeline_of(ByChance)),
         "reentrant": front_ranks.words_of(lambda: pipeline_of(Reentrant)),
         "loss": front_ranks.words_of(lambda: pipeline_of(Stack, loss_fn=Scaled())),
         "no number": front_ranks.words_of(lambda: pipeline_of(Stack, loss_fn=lambda output, _: output.sum() * float("nan"))),
@@ -303,6 +305,26 @@ def refused(_):
         "other batch": front_ranks.words_of(lambda: plain.step(other_x, target=other_y)),
         "one target": front_ranks.words_of(lambda: plain.step(x, target=short_y)),
     }
+
+
+DICE = random.Random(7)
+
+
+def rolled(x):
+    return x * (1 + DICE.random())
+
+
+class ByChance(Stack):
+    """Draws in a function that the forward does not name."""
+
+    def __init__(self):
+        super().__init__()
+        self.steps = [rolled]
+
+    def forward(self, x):
+        for step in self.steps:
+            x = step(super().forward(x))
+        return x
 
 
 class Numbers(nn.Module):

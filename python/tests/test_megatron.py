@@ -17,7 +17,7 @@ pytest.importorskip("megatron.core")
 M = 4
 
 
-def differences(tmp_path, ranks, *runs):
+def run(tmp_path, ranks, *runs):
     work = tmp_path / "work.json"
     work.write_text(json.dumps(runs))
     script = pathlib.Path(__file__).with_name("megatron_rank.py")
@@ -30,7 +30,11 @@ def differences(tmp_path, ranks, *runs):
         str(script),
         str(work),
     ]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=900, cwd=tmp_path)
+    return subprocess.run(line, capture_output=True, text=True, timeout=900, cwd=tmp_path)
+
+
+def differences(tmp_path, ranks, *runs):
+    done = run(tmp_path, ranks, *runs)
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -173,6 +177,19 @@ def test_what_megatron_takes_from_the_last_rank_alone(tmp_path):
     on_first = ours(catalog.depth_first(2, M), layout="Ett|ttt|tttm|L", **more)
     runs += [own(compare_from_here=True, **more), ours(catalog.v_half(2, M), **more), on_first]
     are_equal(differences(tmp_path, 2, *runs))
+
+
+@pytest.mark.parametrize(
+    "end, why",
+    [
+        ("raises", r"rank 1 failed at 1F2: KeyError: 'no label' \(megatron_rank.py:\d+ in raise_an_error\)"),
+        ("sleeps", r"rank 1 hangs at 1F2, since .* s \(megatron_rank.py:\d+ in <lambda>\): it has not sent the gradient"),
+    ],
+)
+def test_one_rank_ends_all_and_all_say_why(tmp_path, end, why):
+    done = run(tmp_path, 2, ours(catalog.one_f_one_b(2, M), end=end, minutes=8 / 60))
+    assert done.returncode != 0
+    assert re.search(f"LostRank: {why}", done.stderr), done.stderr[-4000:]
 
 
 def test_what_cannot_run_is_refused(tmp_path):

@@ -40,6 +40,13 @@ def test_steps_of_random_models_are_the_models_own_or_refused():
     assert sum("far" in of[0] for of in found.values()) >= 12
 
 
+def test_on_four_ranks_too():
+    """Groups of some ranks alone, as of those that share weights, must not keep later ones from meeting."""
+    found = tried(range(6), 4)
+    assert wrong(found) == {}
+    assert sum("far" in of[0] for of in found.values()) >= 3
+
+
 if __name__ == "__main__":
     ranks, first, count = map(int, sys.argv[1:])
     all_found = {}

@@ -21,7 +21,7 @@ OPTIONS = [
 ]
 
 
-def run(folder, ranks, schedule=None, *options, adapt_after=0, chunked_loss=False, names=None, frozen=""):
+def run(folder, ranks, schedule=None, *options, adapt_after=0, chunked_loss=False, names=None, frozen="", fails=False):
     folder.mkdir()
     work = {
         "schedule": schedule and ashlar_pp.emit(schedule, "json"),
@@ -29,6 +29,7 @@ def run(folder, ranks, schedule=None, *options, adapt_after=0, chunked_loss=Fals
         "chunked_loss": chunked_loss,
         "names": names,
         "frozen": frozen,
+        "fails": fails,
     }
     (folder / "work.json").write_text(json.dumps(work))
     script = pathlib.Path(__file__).with_name("torchtitan_rank.py")
@@ -98,6 +99,14 @@ def test_stages_behind_a_frozen_one_are_trained(tmp_path, alone):
         most = expected[name].abs().max()
         assert float((g * (sums[1] / sums[0]) - expected[name]).abs().max() / most) < 1e-5, name
     assert any(abs(known[0] - loss) < 2e-4 for loss in losses[::STEPS])
+
+
+def test_an_error_of_one_rank_ends_all_which_say_whose_it_is(tmp_path):
+    one, none = "--parallelism.pipeline_parallel_microbatch_size=1", "activation-checkpoint:none"
+    done, _ = run(tmp_path / "run", 2, catalog.one_f_one_b(2, 4), one, none, fails=True)
+    assert done.returncode != 0
+    told = r"LostRank: rank 1 failed at the start of step\(\): KeyError: 'no norm' \(torchtitan_rank.py:\d+ in fail\)"
+    assert re.search(told, done.stderr + done.stdout), done.stderr[-4000:]
 
 
 def test_each_parameter_is_in_one_stage():

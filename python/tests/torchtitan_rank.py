@@ -3,7 +3,8 @@
 usage: torchtitan_rank.py WORK RESULT torchtitan's options…   (by torchrun, in a folder of one's own)
 
 WORK: JSON with `schedule` (the JSON of a schedule, or null), `adapt_after`, `chunked_loss`, `names` (of modules, by stage)
-and `frozen` (how the names of parameters begin that are frozen once the trainer is made). Weights depend on their
+`frozen` (how the names of parameters begin that are frozen once the trainer is made) and `fails` (whether the norm of
+rank 1 raises an error). Weights depend on their
 names alone, so that placements can be compared. Rank r writes what its last stage's losses and its gradients of the
 first step are to RESULT.r.
 """
@@ -55,6 +56,10 @@ class Trainer(trainer.Trainer):
 work, result = json.loads(pathlib.Path(sys.argv[1]).read_text()), sys.argv[2]
 
 
+def fail(*_):
+    raise KeyError("no norm")
+
+
 def main():
     sys.argv[1:] = sys.argv[3:]
     init_logger()
@@ -72,6 +77,8 @@ def main():
         asked.model_spec = dataclasses.replace(asked.model_spec, pipelining_fn=run)
     losses = []
     one = Trainer(asked)
+    if work["fails"] and torch.distributed.get_rank() == 1:
+        one.model_parts[0].norm.register_forward_pre_hook(fail)
     log = one.metrics_processor.log
     one.metrics_processor.log = lambda step, loss, *more, **named: (
         losses.append(loss),

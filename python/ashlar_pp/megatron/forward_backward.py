@@ -13,7 +13,9 @@ from megatron.core.pipeline_parallel import schedules as own
 from megatron.core.utils import get_model_config
 
 from .._core import Program, Schedule
+from ..torch.awaited import awaited_first_step
 from ..torch.first_step import FirstStep
+from ..torch.waiting import Waits
 from .embeddings import Alone, are_on_one_rank, hidden_states, must_be_equal, summed
 from .layers import must_be_the_model
 from .programs import forwards, lowered
@@ -29,11 +31,13 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
     of a chunk; or with `grad_sync_func`, where the program has them. Split backwards use `backward_dw()` of layers
     under delay_wgrad_compute; else autograd walks the graph in two parts. Raises ValueError, naming the option, for
     what is not supported, where a schedule cannot run, and where chunks are not those of its stages; RuntimeError after
-    the first step for a gradient that was lost; Violation for a program that is not proved.
+    the first step for a gradient that was lost, and where another rank fails or is lost, with its reason; Violation for a
+    program that is not proved.
     """
     training = lowered(schedule)
     evaluations: dict[int, Program] = {}
     first: Checks | None = None
+    waits: Waits | None = None
     splits = any(one.letter == "W" for line in schedule.order for one in line)
 
     def forward_backward_func(
@@ -53,58 +57,62 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
         pg_collection: Any = None,
         force_all_reduce: bool = False,
     ) -> list[Any]:
-        nonlocal first
+        nonlocal first, waits
         chunks, iterators = (list(one) if isinstance(one, (list, tuple)) else [one] for one in (model, data_iterator))
         config = get_model_config(chunks[0])
         groups = pg_collection or groups_of_parallel_state()
-        if forward_only and num_microbatches not in evaluations:
-            evaluations[num_microbatches] = lowered(forwards(schedule.placement, num_microbatches))
-        program = evaluations[num_microbatches] if forward_only else training
-        if groups.pp.size() != program.devices or num_microbatches != program.micro_batches:
-            raise ValueError(
-                f"the schedule is for {program.devices} ranks and {program.micro_batches} micro-batches, not for "
-                f"{groups.pp.size()} (--pipeline-model-parallel-size) and {num_microbatches} (--global-batch-size over "
-                "--micro-batch-size and the data-parallel size)"
+        waits = waits or Waits(groups.pp)
+        with waits.call("forward_backward_func()"):
+            if forward_only and num_microbatches not in evaluations:
+                evaluations[num_microbatches] = lowered(forwards(schedule.placement, num_microbatches))
+            program = evaluations[num_microbatches] if forward_only else training
+            if groups.pp.size() != program.devices or num_microbatches != program.micro_batches:
+                raise ValueError(
+                    f"the schedule is for {program.devices} ranks and {program.micro_batches} micro-batches, not for "
+                    f"{groups.pp.size()} (--pipeline-model-parallel-size) and {num_microbatches} (--global-batch-size over "
+                    "--micro-batch-size and the data-parallel size)"
+                )
+            must_support(config, adjust_tensor_shapes_fn, splits and not forward_only)
+            tied = any(getattr(unwrapped(chunk), "share_embeddings_and_output_weights", False) for chunk in chunks)
+            sums = are_on_one_rank(schedule, config, groups, tied)
+            by_stage = stages_with(chunks, program, groups)
+            if first is None or first.chunks != chunks:
+                if sums:
+                    must_be_equal(chunks)
+                first = Checks(program, by_stage, config, groups, splits)
+            (shape,) = own.get_tensor_shapes(
+                seq_length=seq_length,
+                micro_batch_size=micro_batch_size,
+                decoder_seq_length=decoder_seq_length,
+                config=config,
+                tp_group=groups.tp,
+                cp_group=groups.cp,
             )
-        must_support(config, adjust_tensor_shapes_fn, splits and not forward_only)
-        tied = any(getattr(unwrapped(chunk), "share_embeddings_and_output_weights", False) for chunk in chunks)
-        sums = are_on_one_rank(schedule, config, groups, tied)
-        by_stage = stages_with(chunks, program, groups)
-        if first is None or first.chunks != chunks:
-            if sums:
-                must_be_equal(chunks)
-            first = Checks(program, by_stage, config, groups, splits)
-        (shape,) = own.get_tensor_shapes(
-            seq_length=seq_length,
-            micro_batch_size=micro_batch_size,
-            decoder_seq_length=decoder_seq_length,
-            config=config,
-            tp_group=groups.tp,
-            cp_group=groups.cp,
-        )
-        step = Step(
-            program,
-            by_stage,
-            iterators,
-            config,
-            groups,
-            [(count * shape[0], *shape[1:]) for count in hidden_states(config, program.stages)],
-            forward_step_func,
-            forward_only,
-            collect_non_loss_data,
-            first_val_step,
-            first.of_gradients,
-        )
-        if config.timers is not None:
-            config.timers("forward-backward", log_level=1).start(barrier=config.barrier_with_L1_time)
-        step.run()
-        if not forward_only:
-            first.finish()
-        if config.finalize_model_grads_func is not None and not forward_only:
-            finalize(config, chunks, step.tokens, groups, schedule, sums, force_all_reduce)
-        if config.timers is not None:
-            config.timers("forward-backward").stop()
-        return step.losses()
+            step = Step(
+                program,
+                by_stage,
+                iterators,
+                config,
+                groups,
+                [(count * shape[0], *shape[1:]) for count in hidden_states(config, program.stages)],
+                forward_step_func,
+                forward_only,
+                collect_non_loss_data,
+                first_val_step,
+                first.of_gradients,
+                waits,
+            )
+            if config.timers is not None:
+                config.timers("forward-backward", log_level=1).start(barrier=config.barrier_with_L1_time)
+            waits.has_begun = True
+            step.run()
+            if not forward_only:
+                first.finish(waits)
+            if config.finalize_model_grads_func is not None and not forward_only:
+                finalize(config, chunks, step.tokens, groups, schedule, sums, force_all_reduce)
+            if config.timers is not None:
+                config.timers("forward-backward").stop()
+            return step.losses()
 
     return forward_backward_func
 
@@ -139,11 +147,11 @@ class Checks:
         main = getattr(p, "main_grad", None)
         return id(p) in self._arrived or p.grad is not None or (main is not None and bool(main.any()))
 
-    def finish(self) -> None:
+    def finish(self, waits: Waits) -> None:
         if self.of_gradients is not None:
             for hook in self._hooks:
                 hook.remove()
-            self.of_gradients.finish(self._group)
+            self.of_gradients.finish(self._group, functools.partial(waits.start, awaited=awaited_first_step))
             self.of_gradients = None
 
 

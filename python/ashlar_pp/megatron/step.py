@@ -6,6 +6,7 @@ import collections
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,7 +18,9 @@ from torch.autograd.variable import Variable
 from torch.distributed.pipelining._backward import stage_backward_input, stage_backward_weight
 
 from .._core import Program
+from ..torch.awaited import Awaited, awaited_of_receiver, awaited_of_sender
 from ..torch.first_step import FirstStep
+from ..torch.waiting import Waits
 from .places import standing_at
 from .supported import unwrapped
 
@@ -61,8 +64,9 @@ class Step:
         collect_non_loss_data: bool,
         first_val_step: bool | None,
         first: FirstStep | None,
+        waits: Waits,
     ) -> None:
-        self._first_step = first
+        self._first_step, self._waits = first, waits
         self._program, self._config, self._groups = program, config, groups
         self._rank, self._last = groups.pp.rank(), program.stages - 1
         stages = list(chunks)
@@ -81,8 +85,8 @@ class Step:
         self._device = torch.cuda.current_device()
         self.tokens = torch.zeros([], dtype=torch.int, device=self._device)
         self._values: dict[tuple[str, int, int], torch.Tensor] = {}
-        self._arriving: dict[tuple[str, int, int], Any] = {}
-        self._leaving: list[tuple[Any, torch.Tensor]] = []
+        self._arriving: dict[tuple[str, int, int], tuple[Any, Awaited]] = {}
+        self._leaving: list[tuple[Any, torch.Tensor, Awaited]] = []
         self._alive: dict[tuple[int, int], Any] = {}
         self._losses: dict[int, list[Any]] = {}
         self._left = {stage: program.micro_batches for stage in stages}  # backwards until the gradient is whole
@@ -108,9 +112,10 @@ class Step:
                 function(chunk.parameters())
         try:
             for instruction in self._program.stream(self._rank):
+                self._waits.move(str(instruction), instruction.stage, instruction.micro_batch)
                 self._do(instruction)
-            for work, _ in self._leaving:
-                work.wait()
+            for work, _, awaited in self._leaving:
+                self._waits.wait(work, awaited)
         finally:
             self._sync(True)
 
@@ -137,11 +142,15 @@ class Step:
             if i.code == "send":
                 value = self._values.pop(key).contiguous()
                 self._leaving = [one for one in self._leaving if not one[0].is_completed()]
-                self._leaving.append((dist.isend(value, peer, group=self._groups.pp, tag=tag), value))
+                awaited = partial(awaited_of_receiver, *key, i.to, peer)
+                work = self._waits.start(dist.isend, value, peer, group=self._groups.pp, tag=tag, awaited=awaited)
+                self._leaving.append((work, value, awaited))
             else:
                 shape = self._shapes[i.stage if key[0] == "F" else i.stage - 1]
                 buffer = torch.empty(shape, dtype=self._config.pipeline_dtype, device=self._device)
-                self._arriving[key] = dist.irecv(buffer, peer, group=self._groups.pp, tag=tag)
+                awaited = partial(awaited_of_sender, *key, peer, str(i))
+                work = self._waits.start(dist.irecv, buffer, peer, group=self._groups.pp, tag=tag, awaited=awaited)
+                self._arriving[key] = work, awaited
                 self._values[key] = buffer
         elif i.code == "all-reduce" and self._config.grad_sync_func is not None and not self._forward_only:
             given = self._config.grad_sync_func
@@ -149,8 +158,8 @@ class Step:
             function(self._chunks[i.group].parameters())
 
     def _take(self, key: tuple[str, int, int]) -> torch.Tensor:
-        if work := self._arriving.pop(key, None):
-            work.wait()
+        if key in self._arriving:
+            self._waits.wait(*self._arriving.pop(key))
         return self._values.pop(key)
 
     def _forward(self, stage: int, k: int) -> None:

@@ -14,7 +14,8 @@ from .replaying import Clock
 Times = dict[tuple[str, int], list[float]]
 
 
-def _medians(all_ranks: list[Times]) -> dict[tuple[str, int], float]:
+def medians(all_ranks: list[Times]) -> dict[tuple[str, int], float]:
+    """Of the seconds of all ranks, by letter of the pass and stage."""
     times: Times = {}
     for one in all_ranks:
         for key, seconds in one.items():
@@ -22,7 +23,7 @@ def _medians(all_ranks: list[Times]) -> dict[tuple[str, int], float]:
     return {key: statistics.median(seconds) for key, seconds in times.items()}
 
 
-def _ticks(taken: Mapping[tuple[str, int], float], known: tuple[int, int, int], stage: int, fused: bool) -> tuple[int, int, int]:
+def ticks(taken: Mapping[tuple[str, int], float], known: tuple[int, int, int], stage: int, fused: bool) -> tuple[int, int, int]:
     """Of the stage's forward, input and weight pass. A fused backward is divided as the known costs are."""
     _, inputs, weights = known
     whole = max(1, inputs + weights)
@@ -37,8 +38,8 @@ def _ticks(taken: Mapping[tuple[str, int], float], known: tuple[int, int, int], 
 
 def dealt_as_taken(dealt: Dealt, clock: Clock, fused: bool) -> Dealt:
     """The same stages with the medians of all ranks' last step, on all ranks alike. Raises ValueError before a step."""
-    taken = everywhere(clock.seconds(), _medians)
+    taken = everywhere(clock.seconds(), medians)
     if not any(letter in "BW" for letter, _ in taken):
         raise ValueError("adapt() needs the times of a step: call step() first")
-    each = [_ticks(taken, dealt.costs.per_stage[s], s, fused) for s in range(dealt.placement.stage_count)]
+    each = [ticks(taken, dealt.costs.per_stage[s], s, fused) for s in range(dealt.placement.stage_count)]
     return dataclasses.replace(dealt, costs=Costs(per_stage=each, transfer=dealt.costs.transfer))

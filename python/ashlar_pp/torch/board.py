@@ -78,15 +78,13 @@ class Board:
             if (ending := self._read(f"ending/{number}")) is not None:
                 self.endings[ending[0]] = ending[1]
 
-    def all_know(self) -> bool:
-        """Whether every rank knows of the failure, or has ended."""
-        return bool(self._do("add", "heard", 0) >= self.size or self._do("add", "endings", 0) >= self.size)
+    def all_end(self) -> bool:
+        """Whether every process has come to its end."""
+        return bool(self._do("add", "endings", 0) >= self.size)
 
     def _learn(self, failure: Told) -> Told:
         with self._lock:
-            is_new, self.failure = self.failure is None, self.failure or failure
-        if is_new:
-            self._do("add", "heard", 1)
+            self.failure = self.failure or failure
         return self.failure
 
     def questions(self) -> range:

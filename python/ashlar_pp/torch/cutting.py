@@ -314,16 +314,3 @@ class Skeleton:
                 parent, _, child = name.rpartition(".")
                 node(parent)._modules[child] = layer.module
         return root
-
-
-@contextlib.contextmanager
-def without_training(model: nn.Module) -> Iterator[None]:
-    """Modules as for evaluation inside, and as they were after."""
-    layers = [one.module for one in model.modules() if isinstance(one, Layer)]
-    before = [(module, module.training) for of in (model, *layers) for module in of.modules()]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, training in before:
-            module.training = training

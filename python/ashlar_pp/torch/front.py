@@ -25,6 +25,7 @@ from .dealing import deal, deal_on
 from .explaining import explained
 from .generators import Streams, kept_generators
 from .gradients import StepGradients
+from .holding import must_be_laid_out, parameters_of
 from .modes import DIFFERENT_EXAMPLE, Meeting, Modes, sum_of
 from .optimizers import OptimizerState, StateGuard, gathered_state, must_decide_together
 from .planning import Plan, best_of, parsed_bytes, published, searched, splits
@@ -209,6 +210,7 @@ class Pipeline(Steps):
             else:
                 layer.forget()
         self.module = self.skeleton.part(layer for layer in self.skeleton.layers if id(layer) in here | free | unused)
+        must_be_laid_out(parameters_of(self.module), self._gradients.layout(), self.group)
         self._inner = {s: self.skeleton.part(replay.layers()) for s, replay in replays.items()}
         parts = {s: part if wrap is None else wrap(part) for s, part in self._inner.items()}
         sharded = any(isinstance(one, FSDPModule) for one in parts.values())

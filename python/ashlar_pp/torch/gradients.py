@@ -15,6 +15,7 @@ from torch import nn
 from .agreeing import made_groups
 from .cutting import Skeleton
 from .dealing import Dealt
+from .holding import Layout, plain_name
 from .tracing import Trace
 
 
@@ -31,19 +32,22 @@ class StepGradients:
         names: dict[int, list[str]] = {}
         parameters: dict[int, nn.Parameter] = {}
         stages: dict[int, set[int]] = {}
+        route = dealt.placement.routes[0]
+        self._layout: dict[str, tuple[tuple[int, ...], set[int]]] = {}
         for name, layer in skeleton.places.items():
             of = {dealt.stage_of(k) for k, call in enumerate(trace.calls) if call.layer is layer}
             for inner, p in layer.module.named_parameters(remove_duplicate=False):
                 parameters[id(p)] = p
                 names.setdefault(id(p), []).append(f"{name}.{inner}")
                 stages.setdefault(id(p), set()).update(of)
+                self._layout[plain_name(f"{name}.{inner}")] = (tuple(p.shape), {route[s] for s in of} or {0})
         for container, module in skeleton.containers.items():
             for inner, own in module._parameters.items():
                 if own is not None:
                     parameters[id(own)] = own
                     names.setdefault(id(own), []).append(f"{container}.{inner}" if container else inner)
                     stages.setdefault(id(own), set()).update(range(dealt.placement.stage_count))
-        route = dealt.placement.routes[0]
+                    self._layout[plain_name(names[id(own)][-1])] = (tuple(own.shape), set(route))
         rank = dist.get_rank(group)
         self._names = [of for of in names.values() if len(of) > 1]
         self._shared: list[_Shared] = []
@@ -64,6 +68,10 @@ class StepGradients:
                 self._counted_elsewhere.add(key)
         self._first_names = {p: names[key][0] for key, p in parameters.items()}
         self._several_stages = [names[key] for key in parameters if len(stages[key]) > 1]
+
+    def layout(self) -> Layout:
+        """Which ranks of the group have which parameter; a layer that is not called is on the first."""
+        return self._layout
 
     def shared_names(self) -> list[list[str]]:
         """Of each parameter that has several, its names in the model."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -17,7 +16,8 @@ from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import _ComputationType, _PipelineScheduleRuntime
 
 from .._core import Program
-from .awaited import Awaited, awaited_first_step, awaited_of_receiver, awaited_of_sender, awaited_sum
+from .actions import WatchedActions, telling
+from .awaited import awaited_first_step, awaited_sum
 from .beginning import Beginning
 from .first_step import FirstStep, watch_forwards
 from .guards import is_compiled, is_sharded, must_know_parameters, must_train, splits_backwards
@@ -79,34 +79,6 @@ def _without_messages_to_itself(stage: PipelineStage) -> None:
         setattr(stage, "_get_init_p2p_neighbors_ops", others)
 
 
-class _Watched(list[Any]):
-    """Actions of a rank. Whoever goes through them after `arm` tells which one is under way, and None after the last."""
-
-    def arm(self, comes_to: Callable[[Any], None]) -> None:
-        self._comes_to: Callable[[Any], None] | None = comes_to
-
-    def __iter__(self) -> Iterator[Any]:
-        comes_to, self._comes_to = getattr(self, "_comes_to", None), None
-        for action in super().__iter__():
-            if comes_to is not None:
-                comes_to(action)
-            yield action
-        if comes_to is not None:
-            comes_to(None)
-
-
-def _watch_passes(stage: PipelineStage, waits: Waits) -> None:
-    """When a pass begins, all is there that it needs. What is wrong with one is told before PyTorch waits for messages."""
-    for name in ("forward_one_chunk", "backward_one_chunk", "backward_weight_one_chunk"):
-
-        def begun(*args: Any, run: Callable[..., Any] = getattr(stage, name), **kwargs: Any) -> Any:
-            waits.end()
-            with _telling(waits):
-                return run(*args, **kwargs)
-
-        setattr(stage, name, begun)
-
-
 def _watch_outputs(stage: PipelineStage) -> None:
     """What a stage gives must be what its receiver expects: gloo ends the process that gets a longer message, and a shorter
     one leaves numbers of before."""
@@ -140,15 +112,6 @@ def _outputs_of(stage: Any) -> Signature | None:
     meta = getattr(stage, "_stage_meta", None)
     outputs = stage.get_outputs_meta() if meta is None else meta.outputs  # earlier versions of torch have the former
     return None if outputs is None or any(hasattr(t, "placements") for t in outputs) else signature_of(outputs)
-
-
-@contextlib.contextmanager
-def _telling(waits: Waits) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        waits.tell(error)
-        raise
 
 
 class PytorchRuntime(_PipelineScheduleRuntime):
@@ -194,9 +157,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
             os.remove(path)
         for stage in stages:
             _watch_outputs(stage)
-            _watch_passes(stage, self.waits)
-        self._actions = _Watched(self.pipeline_order_with_comms[self.rank])
-        self.pipeline_order_with_comms[self.rank] = self._actions
+        self._actions = WatchedActions(self, stages, self.waits)
 
     def _checked(self, loss_fn: Callable[..., torch.Tensor] | None, stages: int) -> Callable[..., torch.Tensor] | None:
         """Looks at the graphs of the losses in the first step."""
@@ -207,7 +168,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
 
         def checked(output: Any, target: Any, **kwargs: Any) -> torch.Tensor:
             nonlocal looks_for_others
-            with _telling(self.waits):
+            with telling(self.waits):
                 if self._cuts_target:
                     must_have_rows_of(output, target)
                 loss = loss_fn(output, target, **kwargs)
@@ -288,7 +249,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
 
     def _watched_step(self, args: Any, kwargs: Any) -> Any:
         """PyTorch's own. Errors of the stages come without those that PyTorch puts around them."""
-        self._actions.arm(self._comes_to)
+        self._actions.arm()
         try:
             result = super().step(*args, **kwargs)
             self._beginning.finish()
@@ -308,37 +269,3 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         self.waits.move("the shapes of what stages give")
         super()._initialize_stages(args, kwargs, *more, **options)
         self._shapes = shapes
-
-    def _awaited_at(self, action: Any) -> Awaited | None:
-        """What an action waits for, of whom; None for one that waits for nobody."""
-        stage, k, kind = action.stage_index, action.microbatch_index, action.computation_type
-        at = str(action)
-        if kind in (_ComputationType.FORWARD, _ComputationType.RECV_F):
-            return self._message("F", stage - 1, stage, k, at)
-        if kind in (_ComputationType.FULL_BACKWARD, _ComputationType.BACKWARD_INPUT, _ComputationType.RECV_B):
-            return self._message("B", stage + 1, stage, k, at)
-        letter = kind.value[-1]
-        if kind.value.removeprefix("WAIT_") in ("SEND_F", "SEND_B"):
-            return self._message(letter, stage, stage + (1 if letter == "F" else -1), k, at)
-        return None
-
-    def _message(self, letter: str, stage: int, to: int, k: int, at: str) -> Awaited | None:
-        """Of the message from a stage to a stage, one of which is elsewhere."""
-        is_received = to in self._modules
-        other = stage if is_received else to
-        if not 0 <= other < self.program.stages or other in self._modules:
-            return None
-        rank = self.stage_index_to_group_rank[other]
-        if self._group is not None:
-            rank = dist.get_global_rank(self._group, rank)
-        if is_received:
-            return functools.partial(awaited_of_sender, letter, stage, k, rank, at)
-        return functools.partial(awaited_of_receiver, letter, stage, k, to, rank)
-
-    def _comes_to(self, action: Any) -> None:
-        awaited = None if action is None else self._awaited_at(action)
-        self.waits.move(str(action or ""), getattr(action, "stage_index", None), getattr(action, "microbatch_index", None))
-        if awaited is None:
-            self.waits.end()
-        else:
-            self.waits.begin(awaited)

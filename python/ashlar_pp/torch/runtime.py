@@ -93,17 +93,13 @@ class ProgramRuntime:
 
     def _groups_of_holders(self) -> dict[int, dist.ProcessGroup]:
         """Of each stage with several holders their group, one for all stages with the same."""
+        holders_of = {stage: tuple(self.program.holders(stage)) for stage in range(self.program.stages)}
         made: dict[tuple[int, ...], Any] = {}
-        found: dict[int, dist.ProcessGroup] = {}
-        for stage in range(self.program.stages):
-            holders = tuple(self.program.holders(stage))
-            if len(holders) == 1 or self.rank not in holders:
-                continue
-            if holders not in made:
-                ranks = [self.global_rank(device) for device in holders]
-                made[holders] = dist.new_group(ranks, use_local_synchronization=True)
-            found[stage] = made[holders]
-        return found
+        for holders in dict.fromkeys(of for of in holders_of.values() if len(of) > 1):
+            # PyTorch names groups by their count, so all ranks make as many: one that is in none, one of its own.
+            ranks = [self.global_rank(device) for device in (holders if self.rank in holders else (self.rank,))]
+            made[holders] = dist.new_group(ranks, use_local_synchronization=True)
+        return {stage: made[of] for stage, of in holders_of.items() if of in made and self.rank in of}
 
     def sum_groups(self, stage: int) -> list[dist.ProcessGroup]:
         return [g for g in (self._holders.get(stage), self.data_group) if g is not None]

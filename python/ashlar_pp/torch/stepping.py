@@ -34,6 +34,10 @@ from .untouched import State
 from .waiting import Waits
 
 
+_MODES = 4
+"""Modes that are kept: each has its own buffers for messages."""
+
+
 @dataclass
 class Running:
     """What runs in one mode of the model."""
@@ -42,6 +46,8 @@ class Running:
     plan: Plan
     replays: dict[int, Replay]
     runtime: PytorchRuntime
+    counting: list[tuple[str, nn.Module]]
+    """Modules of this rank whose calls change buffers or attributes, by name: an error puts these back."""
 
 
 class Steps:
@@ -152,7 +158,7 @@ class Steps:
         runtime = PytorchRuntime(
             list(stages), program, lambda loss, _: loss, scale_grads=False, data_group=self.data_group, waits=self.waits
         )
-        return Running(trace, plan, replays, runtime)
+        return Running(trace, plan, replays, runtime, self._counting())
 
     def _run_as(self, running: Running) -> None:
         self._running = running
@@ -190,6 +196,8 @@ class Steps:
                 self._run_as(before)
                 raise
             self._by_mode[mode] = running
+            while len(self._by_mode) > _MODES:
+                del self._by_mode[next(iter(self._by_mode))]
         self._run_as(self._by_mode[mode])
         self._mode = mode
 
@@ -229,18 +237,15 @@ class Steps:
         self._losses[micro_batch] = loss.detach()
         return torch.stack([loss.reshape(()) / self.micro_batches])
 
+    def _counting(self) -> list[tuple[str, nn.Module]]:
+        here = [layer for layer in self.skeleton.layers if layer.written and layer.is_here]
+        written = {path.rpartition(".")[0] for layer in here for path in layer.written}
+        return [found for layer in here for found in layer.module.named_modules(prefix=layer.name) if found[0] in written]
+
     @contextlib.contextmanager
     def _undone(self) -> Iterator[None]:
         """What layers count is as it was, where a step fails."""
-        written = {name.rpartition(".")[0] for layer in self.skeleton.layers for name in layer.written}
-        counting = [
-            (f"{layer.name}.{name}" if name else layer.name, one)
-            for layer in self.skeleton.layers
-            if layer.written and layer.is_here
-            for name, one in layer.module.named_modules()
-            if (f"{layer.name}.{name}" if name else layer.name) in written
-        ]
-        before = State(counting)
+        before = State(self._running.counting)
         try:
             yield
         except BaseException:

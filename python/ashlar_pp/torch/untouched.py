@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import random
 import sys
 import types
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,13 +136,12 @@ class State:
         self._add(path, lambda: found.keys() != before.keys(), back)
 
     def look_at_globals(self, module: nn.Module) -> State:
-        """Also at global variables that the module's forward names, and the methods that it calls. Lists may grow: logs do."""
-        for function in _functions_of(type(module)):
-            of, module_name = function.__globals__, function.__module__
-            for name in function.__code__.co_names:
-                value = of.get(name)
-                path = f"{module_name}.{name}"
-                if name not in of or path in self._globals:
+        """Also at global variables that the module's forward names, and the functions that it calls. Lists may grow: logs do.
+        Dictionaries and sets are looked at where its own methods name them: functions of libraries keep what they know there."""
+        methods = _methods_of(type(module))
+        for function in _reached_from([*methods, *_functions_in(vars(module))]):
+            for path, of, name, value in _variables_of(function):
+                if path in self._globals:
                     continue
                 self._globals.add(path)
                 if isinstance(value, (int, float)):
@@ -149,7 +149,7 @@ class State:
                     self._changes.append(change)
                 elif isinstance(value, list):
                     self._changes.append(_change_of_list(path, value))
-                elif isinstance(value, (dict, set, deque)) or _generator_state(value) is not None:
+                elif _generator_state(value) is not None or (function in methods and isinstance(value, (dict, set, deque))):
                     self._look(path, value, 2)
         return self
 
@@ -162,7 +162,7 @@ def _is_of_hooks(key: Any) -> bool:
     return isinstance(key, str) and key.startswith("_") and "_hooks" in key
 
 
-def _functions_of(kind: type, depth: int = 3) -> list[types.FunctionType]:
+def _methods_of(kind: type, depth: int = 3) -> list[types.FunctionType]:
     """Its forward, and methods whose names that has."""
     found: dict[str, types.FunctionType] = {}
     names = {"forward"}
@@ -170,8 +170,44 @@ def _functions_of(kind: type, depth: int = 3) -> list[types.FunctionType]:
         for name in names - found.keys():
             if isinstance(function := getattr(kind, name, None), types.FunctionType):
                 found[name] = function
-        names = {name for function in found.values() for name in function.__code__.co_names}
+        names = {name for function in found.values() for name in _names_in(function.__code__)}
     return list(found.values())
+
+
+def _reached_from(functions: list[types.FunctionType]) -> Iterator[types.FunctionType]:
+    """These, and those that they name in turn."""
+    left, seen = list(functions), set[int]()
+    while left:
+        function = left.pop()
+        if id(function.__code__) not in seen:
+            seen.add(id(function.__code__))
+            yield function
+            named = _functions_in([value for _, _, _, value in _variables_of(function)])
+            left += [one for one in named if one.__module__.partition(".")[0] not in ("torch", "numpy", "random")]
+
+
+def _variables_of(function: types.FunctionType) -> Iterator[tuple[str, dict[str, Any], str, Any]]:
+    """Global variables, and those of functions around it, that it names: the path, where it is, its name and its value."""
+    for name in _names_in(function.__code__) & function.__globals__.keys():
+        yield f"{function.__module__}.{name}", function.__globals__, name, function.__globals__[name]
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        with contextlib.suppress(ValueError):  # it is not filled yet
+            yield f"{function.__module__}.{function.__qualname__}.{name}", {name: cell.cell_contents}, name, cell.cell_contents
+
+
+def _names_in(code: types.CodeType) -> set[str]:
+    """Also in functions and comprehensions inside of it."""
+    return set(code.co_names).union(*(_names_in(one) for one in code.co_consts if isinstance(one, types.CodeType)))
+
+
+def _functions_in(found: Any, depth: int = 3) -> list[types.FunctionType]:
+    """In dictionaries, lists and tuples."""
+    if isinstance(found, types.FunctionType):
+        return [found]
+    if depth == 0 or not isinstance(found, (dict, list, tuple)):
+        return []
+    values = list(found.values()) if isinstance(found, dict) else list(found)
+    return [function for value in values for function in _functions_in(value, depth - 1)]
 
 
 def _put(of: dict[str, Any], name: str, value: Any) -> Callable[[], None]:

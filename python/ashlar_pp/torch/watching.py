@@ -27,8 +27,8 @@ GRACE = 10.0
 """Seconds beyond its deadline after which a rank that others wait for in vain is ended."""
 
 _LINGER = 3.0
-"""Seconds in which a process that ends after a failure waits for others to read of it: the store may be its own. Rank 0,
-which then has it, waits a third of that in any case."""
+"""Seconds in which a process that ends after a failure waits for the others' ends: the store may be its own, and torchrun
+stops all at the first end. Rank 0, which then has the store, waits a third of that in any case."""
 
 _PATIENCE = 2.0
 """Seconds after which it is believed that a wait is in vain because another rank has refused the call, or has ended."""
@@ -145,7 +145,7 @@ class Watch(threading.Thread):
         with contextlib.suppress(RuntimeError):
             self.board.end(self._calls)
             until = time.monotonic() + (_LINGER if self.board.failure is not None else _LINGER / 3 * (self.board.rank == 0))
-            while not self.board.all_know() and time.monotonic() < until:
+            while not self.board.all_end() and time.monotonic() < until:
                 time.sleep(0.1)
 
 

@@ -1,0 +1,107 @@
+"""What PyTorch's runtime is at, told to those who watch: which action is under way, and for whom it waits."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch.distributed as dist
+from torch.distributed.pipelining import PipelineStage
+from torch.distributed.pipelining.schedules import _ComputationType, _PipelineScheduleRuntime
+
+from .awaited import Awaited, awaited_of_receiver, awaited_of_sender
+from .waiting import Waits
+
+
+class _Watched(list[Any]):
+    """Actions of a rank. Whoever goes through them after `arm` tells which one is under way, and None after the last."""
+
+    def arm(self, comes_to: Callable[[Any], None]) -> None:
+        self._comes_to: Callable[[Any], None] | None = comes_to
+
+    def __iter__(self) -> Iterator[Any]:
+        comes_to, self._comes_to = getattr(self, "_comes_to", None), None
+        for action in super().__iter__():
+            if comes_to is not None:
+                comes_to(action)
+            yield action
+        if comes_to is not None:
+            comes_to(None)
+
+
+class WatchedActions:
+    """Of a runtime whose actions are loaded."""
+
+    def __init__(self, runtime: _PipelineScheduleRuntime, stages: Sequence[PipelineStage], waits: Waits) -> None:
+        self._runtime, self._waits = runtime, waits
+        self._here, self._count = {stage.stage_index for stage in stages}, stages[0].num_stages
+        self._group = stages[0].group
+        for stage in stages:
+            _watch_passes(stage, waits)
+
+    def arm(self) -> None:
+        """Before a step: its actions are told."""
+        actions = self._runtime.pipeline_order_with_comms[self._runtime.rank]
+        if not isinstance(actions, _Watched):
+            actions = self._runtime.pipeline_order_with_comms[self._runtime.rank] = _Watched(actions)
+        actions.arm(self._comes_to)
+
+    def _awaited_at(self, action: Any) -> Awaited | None:
+        """What an action waits for, of whom; None for one that waits for nobody."""
+        stage, k, kind = action.stage_index, action.microbatch_index, action.computation_type
+        at = str(action)
+        if kind in (_ComputationType.FORWARD, _ComputationType.RECV_F):
+            return self._message("F", stage - 1, stage, k, at)
+        if kind in (_ComputationType.FULL_BACKWARD, _ComputationType.BACKWARD_INPUT, _ComputationType.RECV_B):
+            return self._message("B", stage + 1, stage, k, at)
+        letter = kind.value[-1]
+        if kind.value.removeprefix("WAIT_") in ("SEND_F", "SEND_B"):
+            return self._message(letter, stage, stage + (1 if letter == "F" else -1), k, at)
+        return None
+
+    def _message(self, letter: str, stage: int, to: int, k: int, at: str) -> Awaited | None:
+        """Of the message from a stage to a stage, one of which is elsewhere."""
+        is_received = to in self._here
+        other = stage if is_received else to
+        if not 0 <= other < self._count or other in self._here:
+            return None
+        rank = self._runtime.stage_index_to_group_rank[other]
+        if self._group is not None:
+            rank = dist.get_global_rank(self._group, rank)
+        if is_received:
+            return functools.partial(awaited_of_sender, letter, stage, k, rank, at)
+        return functools.partial(awaited_of_receiver, letter, stage, k, to, rank)
+
+    def _comes_to(self, action: Any) -> None:
+        awaited = None if action is None else self._awaited_at(action)
+        self._waits.move(
+            str(action or ""), getattr(action, "stage_index", None), getattr(action, "microbatch_index", None)
+        )
+        if awaited is None:
+            self._waits.end()
+        else:
+            self._waits.begin(awaited)
+
+
+def _watch_passes(stage: PipelineStage, waits: Waits) -> None:
+    """When a pass begins, all is there that it needs. What is wrong with one is told before PyTorch waits for messages."""
+    for name in ("forward_one_chunk", "backward_one_chunk", "backward_weight_one_chunk"):
+
+        def begun(*args: Any, run: Callable[..., Any] = getattr(stage, name), **kwargs: Any) -> Any:
+            waits.end()
+            with telling(waits):
+                return run(*args, **kwargs)
+
+        setattr(stage, name, begun)
+
+
+@contextlib.contextmanager
+def telling(waits: Waits) -> Iterator[None]:
+    """What is wrong inside is told to all ranks, before PyTorch waits for messages."""
+    try:
+        yield
+    except Exception as error:
+        waits.tell(error)
+        raise
