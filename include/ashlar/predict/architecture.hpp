@@ -10,29 +10,29 @@ namespace ashlar::predict {
 // attention, whose state has a size of its own.
 enum class mixer_kind : unsigned char { none, attention, compressed, state_space };
 
-// What mixes the tokens of a layer: attention or a recurrence, with its sizes.
+// The part of a layer that mixes tokens, attention or a recurrence, with its sizes.
 struct mixer {
   mixer_kind kind = mixer_kind::none;
 
   double heads = 0, groups = 0, head = 0;  // queries; keys and values; size of a head
   double window = 0;                       // tokens that a query sees; 0: all before it
-  double chunk = 0;                        // tokens that see each other; 0: there are no chunks
-  bool has_gate = false;                   // a further matrix as large as that of the queries
+  double chunk = 0;                        // tokens that see each other; 0: no chunks
+  bool has_gate = false;                   // another matrix as large as that of the queries
 
-  double q_rank = 0;  // compressed; 0: queries are not
+  double q_rank = 0;  // compressed; 0: queries are not compressed
   double kv_rank = 0, nope = 0, rope = 0, value_head = 0;
 
   double inner = 0;  // channels of a state-space layer
   double keys = 0;   // groups x state, of keys as of queries
   double steps = 0;  // columns for step sizes and decays
-  double rank = 0;   // of Mamba-1, which makes keys and steps from its channels
+  double rank = 0;   // rank of Mamba-1, which makes keys and steps from its channels
 
   double beside = 0;  // parameters of norms, biases and convolutions
 
   friend constexpr bool operator==(mixer const&, mixer const&) = default;
 };
 
-// What follows the mixer in a layer.
+// The kind of part that follows the mixer in a layer.
 enum class feed_forward_kind : unsigned char { none, dense, experts };
 
 // The feed-forward part of a layer, with its sizes.
@@ -43,9 +43,10 @@ struct feed_forward {
 
   double width = 0;  // dense
   double experts = 0, chosen = 0, expert_width = 0;
-  double shared_width = 0;  // of the expert that all tokens take
+  double shared_width = 0;  // width of the expert that all tokens take
   double latent = 0;        // width that routed experts work on; 0: hidden
-  // Experts are in so many groups of as many, and those of a token in so many of them; 0: in any.
+  // Experts form this many equal groups, and a token's experts lie in `chosen_groups` of them; 0: in
+  // any.
   double groups = 0, chosen_groups = 0;
 
   double beside = 0;         // parameters of norms, biases and gates
@@ -62,12 +63,12 @@ struct layer {
   friend constexpr bool operator==(layer const&, layer const&) = default;
 };
 
-// Parts whose parameters stay as they are.
+// Parts whose parameters do not train.
 struct frozen_parts {
   bool embedding = false, head = false;
-  std::vector<bool> layers;  // by number; others are not
+  std::vector<bool> layers;  // by number; layers beyond the end train
 
-  // Whether the layer of this number, from 0, is among them.
+  // Whether this layer, counted from 0, is frozen.
   bool has_layer(int number) const {
     auto const n = static_cast<std::size_t>(number);
     return n < layers.size() && layers[n];
@@ -76,8 +77,8 @@ struct frozen_parts {
   friend bool operator==(frozen_parts const&, frozen_parts const&) = default;
 };
 
-// What a backward does in a layer: all, or gradients of inputs alone because its parameters are frozen;
-// or nothing, because those before it are, too.
+// The gradients that a backward takes in a layer: all; of inputs alone, because its parameters are
+// frozen; or none, because nothing before it trains either.
 enum class gradient_kind : unsigned char { all, inputs, none };
 
 // A decoder: its layers, embedding and head.
@@ -91,9 +92,9 @@ struct architecture {
   std::vector<layer> kinds;  // distinct ones
   std::vector<int> layers;   // the kind of each
 
-  layer predictor;       // of further tokens
-  int predictions = 0;   // of them
-  bool repeats = false;  // by one predictor, run again
+  layer predictor;       // predicts further tokens
+  int predictions = 0;   // number of further tokens
+  bool repeats = false;  // one predictor is run again for each
 
   frozen_parts frozen;
 
@@ -111,7 +112,7 @@ struct architecture {
   bool trains_embedding() const { return !frozen.embedding && !(is_tied && frozen.head); }
   bool trains_head() const { return !frozen.head && !(is_tied && frozen.embedding); }
   bool freezes_any() const { return !(frozen == frozen_parts{}); }
-  // The first layer that trains; 0: the embedding does; one behind the last: none of both.
+  // The first layer that trains; 0 if the embedding does, layer_count() if neither does.
   int first_trained() const;
   gradient_kind gradients_of(int layer, int first_trained) const;
 
@@ -119,24 +120,24 @@ struct architecture {
   bool has_state_space() const;
 };
 
-// Of one layer's parts, whole. Matrices are what products multiply by.
+// Parameters of one layer's parts, undivided. Matrices are the operands of products.
 double mixer_matrices(architecture const& a, mixer const& m);
 double dense_matrices(architecture const& a, feed_forward const& f, double width);
 double expert_parameters(architecture const& a, feed_forward const& f, double count);
 double beside_expert_matrices(architecture const& a, feed_forward const& f);
 
-// With this many of its routed experts.
+// Counts this many of its routed experts.
 double layer_matrices(architecture const& a, layer const& l, double experts);
 
-// Of the predictors of further tokens, which published counts leave out.
+// Parameters of the predictors of further tokens, which published counts leave out.
 double prediction_parameters(architecture const& a);
 
-// All, or those that a token meets. Exact: norms and biases count. They throw unpredictable for a layer
-// of a kind that there is not.
+// All parameters, or those that a token meets. Exact: norms and biases count. They throw unpredictable
+// for a layer of unknown kind.
 double parameters(architecture const& a);
 double active_parameters(architecture const& a);
 
-// That are not frozen. What stands beside the layers goes with the head.
+// Parameters that are not frozen. Those beside the layers train with the head.
 double trained_parameters(architecture const& a);
 
 }  // namespace ashlar::predict

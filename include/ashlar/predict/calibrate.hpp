@@ -8,17 +8,16 @@
 
 namespace ashlar::predict {
 
-// What calibrate() found.
+// The result of calibrate().
 struct calibration {
   constants fitted;
-  std::vector<double> before, after;  // predicted over measured, a run each
-  std::vector<double> left_out;  // the same by constants that a run had no part in; empty: too few runs
+  std::vector<double> before, after;  // predicted over measured, for each run
+  std::vector<double> left_out;  // likewise, by constants fitted without the run; empty: too few runs
 };
 
-// The shares of products, attention, memory and links, and of exchanges that nothing hides, by least
-// squares of the logarithms of predicted over measured, linear beyond 4 %, and drawn to `start` as the
-// fit of the tool's own constants is to round numbers. Throws unpredictable, also unless each run has
-// measured seconds above zero.
+// Fits the shares of products, attention, memory, links and exposed exchanges. Least squares of the
+// logarithms of predicted over measured, linear beyond 4 %, pulled to `start` as the tool's own fit is
+// to round numbers. Throws unpredictable, also unless each run has measured seconds above zero.
 calibration calibrate(std::vector<question> const& runs, std::vector<double> const& measured,
                       constants const& start);
 

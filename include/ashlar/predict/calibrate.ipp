@@ -14,10 +14,11 @@ namespace ashlar::predict {
 namespace calibrate_detail {
 
 inline constexpr double pull = 0.6, linear_beyond = 0.04, expected = 0.07;
-inline constexpr double few = 10;  // runs; of fewer, each has no more weight
+inline constexpr double few =
+    10;  // runs; in a smaller set each run weighs as much as in one of this size
 inline constexpr int folds = 5;
 
-// Shares, as logarithms.
+// Shares, fitted as logarithms.
 inline constexpr std::array free_constants{&constants::products_ampere_16,
                                            &constants::products_hopper_16,
                                            &constants::products_hopper_8,
@@ -63,7 +64,7 @@ class fitter {
     return step_of(runs_[run], stages_[run], c).seconds / measured_[run];
   }
 
-  // With the runs that use[run] names.
+  // Uses the runs with a nonzero use[run].
   constants fit(std::vector<char> const& use) const {
     point x = centre_;
     double best = loss(x, use);
@@ -108,7 +109,7 @@ class fitter {
     return sum;
   }
 
-  // Of Gauss and Newton: (J'J + pull^2) step = -J'r - pull^2 (x - centre). Never singular.
+  // A Gauss-Newton step: (J'J + pull^2) step = -J'r - pull^2 (x - centre). Never singular.
   point newton_step(point const& x, std::vector<char> const& use) const {
     constexpr double little = 1e-4;
     std::array<point, count> left{};
@@ -136,7 +137,7 @@ class fitter {
     return solve(left, right);
   }
 
-  // Positive definite: no rows need to be exchanged.
+  // The matrix is positive definite, so no rows need to be exchanged.
   static point solve(std::array<point, count> left, point right) {
     for (std::size_t i = 0; i < count; ++i)
       for (std::size_t row = i + 1; row < count; ++row) {

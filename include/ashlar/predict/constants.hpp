@@ -1,4 +1,4 @@
-// The constants that are fitted to measured runs, and by what names files call them.
+// The constants that are fitted to measured runs, with their names in files.
 #pragma once
 
 #include <ashlar/predict/unpredictable.hpp>
@@ -8,32 +8,32 @@
 
 namespace ashlar::predict {
 
-// Shares are of what the data sheet gives. 0 is no constant: values come from a file.
+// Shares are fractions of the data sheet's figure. 0 means not set: values come from a file.
 struct constants {
-  // Of the dense peak that large products reach, by family and bits.
+  // Share of the dense peak that large products reach, by family and bits.
   double products_ampere_16 = 0;
   double products_hopper_16 = 0, products_hopper_8 = 0;
   double products_hopper_32 = 0;  // of the TF32 peak
   double products_blackwell_16 = 0, products_blackwell_8 = 0, products_blackwell_4 = 0;
   double products_ultra_16 = 0, products_ultra_8 = 0, products_ultra_4 = 0;
-  // Of the 16-bit peak that the products of attention reach.
+  // Share of the 16-bit peak that the products of attention reach.
   double attention_ampere = 0;
   double attention_hopper = 0;         // cuDNN, FlashAttention 3
   double attention_hopper_flash = 0;   // FlashAttention 2
   double attention_hopper_triton = 0;  // Triton's FlashAttention of 2023
   double attention_blackwell = 0;
 
-  double memory = 0;      // share of the bandwidth, of kernels that do little else
+  double memory = 0;      // share of the bandwidth that memory-bound kernels reach
   double power = 0;       // exponent of the board's power over 700 W, for products on Hopper
   double wave = 0;        // waves of tiles lost at the end of a product
   double traffic = 0;     // share of moving a product's operands and results that is not hidden
-  double scan_bytes = 0;  // a channel and token of a state-space layer, both passes
-  double loss_bytes = 0;  // moved a logit by the loss, both passes
+  double scan_bytes = 0;  // bytes per channel and token of a state-space layer, both passes
+  double loss_bytes = 0;  // bytes moved per logit by the loss, both passes
 
   double link_inside = 0, link_outside = 0;  // shares of a link that exchanges reach
   double latency = 0;                        // seconds of an exchange, times 1 + log2 of the ranks
   double tensor_exposed_tuned = 0;           // share of tensor exchanges that is not hidden
-  double tensor_exposed = 0;                 // the same of programs that do not overlap them
+  double tensor_exposed = 0;                 // likewise in programs that do not overlap them
   double contention = 0;    // share of the shorter of a pass and its weight exchange that is lost
   double data_exposed = 0;  // share of gradient sums and weight gathers that no pass hides
   double straggler = 0;     // share lost for each doubling of the nodes
@@ -44,16 +44,16 @@ struct constants {
   double host_each_expert = 0;  // more for each expert held
   double host_update = 0;       // the optimizer's loops for a layer, plain programs
 
-  double kept_plain = 0;         // bytes a token and hidden element that a plain program keeps more
-  double logit_bytes = 0;        // held a logit while the loss is taken
-  double logit_bytes_plain = 0;  // the same, plain programs
+  double kept_plain = 0;         // bytes per token and hidden element that a plain program keeps more
+  double logit_bytes = 0;        // bytes held per logit while the loss is taken
+  double logit_bytes_plain = 0;  // likewise in plain programs
   double framework_bytes = 0;    // allocated beside all that
-  double outside_bytes = 0;      // of the device that the allocator cannot have
+  double outside_bytes = 0;      // bytes of the device that the allocator cannot have
 
   friend constexpr bool operator==(constants const&, constants const&) = default;
 };
 
-// A constant by the name that files call it.
+// A constant and its name in files.
 struct named_constant {
   char const* name;
   double constants::*value;
@@ -103,8 +103,8 @@ inline constexpr std::array<named_constant, 39> constant_names{{
     {"outside_bytes", &constants::outside_bytes, false},
 }};
 
-// Throws unpredictable{requirement::constants_are_positive} with the number of the first that is no
-// positive, finite one.
+// Throws unpredictable{requirement::constants_are_positive} with the number of the first constant that
+// is not positive and finite.
 inline void check(constants const& c) {
   for (std::size_t i = 0; i < constant_names.size(); ++i)
     if (double const value = c.*constant_names[i].value; !(value > 0 && value < 1e30))

@@ -19,9 +19,10 @@ namespace ashlar::predict {
 
 namespace dealing_detail {
 
-inline constexpr double most_executed = 3e4;  // passes, of all divisions that are tried
+inline constexpr double most_executed = 3e4;  // passes, over all divisions that are tried
 
-// Seconds of a step: `pipeline` x lost + once + update, where `lost` is what stragglers add.
+// Minimizes seconds of a step: `pipeline` x lost + once + update, where `lost` is the stragglers'
+// factor.
 class dealer {
  public:
   dealer(question const& q, constants const& c, double enough)
@@ -30,8 +31,8 @@ class dealer {
     for (int d = 0; d < q.pipeline; ++d) in_flight_.push_back(in_flight(q, d));
   }
 
-  // Exact, without virtual stages. The step is the largest of (n - 1) W + once over the stages, and the
-  // sum of all W. For a limit on the former, the least sum is a shortest path.
+  // Exact, for no virtual stages. The step is the largest of (n - 1) W + once over the stages, plus the
+  // sum of all W. Given a limit on the former, the least sum is a shortest path.
   dealing without_chunks() {
     std::vector<double> limits;
     for (segment const& s : known_.all()) limits.push_back(share_of(s));
@@ -58,8 +59,8 @@ class dealer {
     return best;
   }
 
-  // By moves of one part from a stage to another, which shift all between. First by the closed form;
-  // then, with the even rounds to choose from, by what uneven ones take.
+  // Moves one part from a stage to another, which shifts all between: first by the closed form, then,
+  // with the even rounds as further starts, by the executed time of uneven ones.
   dealing with_chunks() {
     std::vector<int> ends = ends_of(q_.dealt), others = ends;
     improve(ends, weigh(ends));
@@ -103,7 +104,7 @@ class dealer {
     double sum = nothing;
     std::vector<int> from;  // by stage and end: where the stage begins
   };
-  // Stages whose share is at most `limit`, and the least sum of their seconds.
+  // Finds stages whose share is at most `limit` with the least sum of seconds.
   path shortest(std::vector<double> const& shares, double limit) const {
     int const n = known_.parts();
     path found;
@@ -136,7 +137,7 @@ class dealer {
     return all;
   }
 
-  // Where each stage ends, of stages that have the chain in order.
+  // Where each stage ends. `all` have the chain in order.
   std::vector<int> ends_of(std::vector<stage> const& all) const {
     std::vector<int> ends;
     int end = 0;
@@ -150,7 +151,7 @@ class dealer {
     int const first = s == 0 ? 0 : ends[at(s) - 1];
     return first < ends[at(s)] ? known_.find(first, ends[at(s)]) : nullptr;
   }
-  // Empty where a stage would be left without a part.
+  // Empty if a stage would be left without a part.
   std::vector<int> moved_part(std::vector<int> const& ends, int from, int to) const {
     std::vector<int> made = ends;
     for (int s = from; s < to; ++s) --made[at(s)];
@@ -163,8 +164,8 @@ class dealer {
   struct outcome {
     double over = nothing;  // bytes beyond what devices have
     double seconds = nothing;
-    double squares = 0;  // of what devices do: of equal steps, the more even one
-    int device = 0;      // that takes longest, or has too much
+    double squares = 0;  // of the devices' loads: among equal steps, the more even one
+    int device = 0;      // the one that takes longest, or holds too much
 
     friend bool operator<(outcome const& a, outcome const& b) {
       if (a.over != b.over) return a.over < b.over;
@@ -173,7 +174,7 @@ class dealer {
     }
   };
   outcome improve(std::vector<int>& ends, outcome now) {
-    // Those of the device that takes longest first; where there are few, those of all stages.
+    // Tries stages of the slowest device first; with few stages, then all.
     bool const tries_all = stages_ <= 64;
     auto const improves = [&](int from) {
       for (int to = 0; to < stages_ && executed_ < most_executed; ++to) {
@@ -243,9 +244,9 @@ class dealer {
     return made;
   }
 
-  // In any order of its passes, device d works n W_d, and waits for the forward of d stages before its
-  // first pass and for their backwards after its last. Of the busiest, W is no less than the mean, nor,
-  // where layers are alike, than what whole layers come to beside the head.
+  // In any order of its passes, device d works n W_d, waits for the forward of d stages before its first
+  // pass, and for their backwards after its last. The busiest device's W is at least the mean and, where
+  // layers are alike, at least the load of whole layers beside the head.
   double bound() const {
     std::vector<double> const& least = known_.least();
     double all = 0, shortest_layer = nothing;
@@ -266,13 +267,13 @@ class dealer {
           if (each >= busiest && each < other && can_hold(each)) other = each;
       if (other < nothing) busiest = other;
     }
-    // In the mean over devices, each also has what comes once a step, as far as nothing can hide it.
+    // On average over devices, each also pays the once-a-step costs that nothing can hide.
     held_parameters held;
     for (int i = 0; i < known_.parts(); ++i) held.trained.add(known_.find(i, i + 1)->needs.held.trained);
     device_seconds const long_passes{.forward = 1e12, .backward = 1e12};
     once_a_step const once = once_on(q_, held.trained, long_passes, 1, c_);
     double const n = micro_batches(q_);
-    // Of the d stages, all but the first have a layer.
+    // All of the d stages but the first have a layer.
     double const waits = max_of(0.0, shortest_layer) * (p - 1.0) * (p - 2.0) / 2;
     double const mean = (n * all + waits) / p * lost_ + (once.data + once.optimizer) / p;
     return max_of(n * busiest * lost_, mean);

@@ -1,4 +1,4 @@
-// The pieces of a model that may be a stage, with what each takes and holds.
+// The pieces of a model that may be a stage, with their times and memory.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -21,7 +21,7 @@ struct segment {
   stage_passes passes;
   stage_needs needs;
   double seconds = 0;  // of a micro-batch, both ways
-  double bytes = 0;    // that its device holds beside activations
+  double bytes = 0;    // held by its device beside activations
 };
 
 // Every segment that may be a stage of a division no slower than `enough`.
@@ -59,10 +59,10 @@ class segments {
   // Embedding, layers, predictions, head.
   int parts() const { return q_.model.layer_count() + 2 + (has_predictions() ? 1 : 0); }
   int predictions_at() const { return has_predictions() ? parts() - 2 : -1; }
-  // Of each part, without what the host takes more.
+  // Seconds of each part, without the host's excess.
   std::vector<double> const& least() const { return least_; }
   std::vector<segment> const& all() const { return all_; }
-  // nullptr: it is too long.
+  // nullptr if it is too long.
   segment const* find(int first, int end) const {
     int const at = begin_[static_cast<std::size_t>(first)] + end - first - 1;
     return at < begin_[static_cast<std::size_t>(first) + 1] ? &all_[static_cast<std::size_t>(at)]

@@ -8,13 +8,13 @@
 
 namespace ashlar::predict {
 
-// As even as can be, with embedding and head as a layer each: the ends have the fewest layers. Of at
-// most two stages more than there are layers.
+// Divides as evenly as possible, with embedding and head as a layer each: the ends have the fewest
+// layers. Requires at most two stages more than layers.
 std::vector<stage> deal_evenly(question const& q);
 
-// Virtual stages of which all in a round, one of each device, have as many layers, and those of the
-// first rounds one more; but for the first stage and the last, which have at most one above that. All
-// ways.
+// Divides into virtual stages. All stages of a round, one per device, have equally many layers, and
+// those of the first rounds one more; the first and the last stage have at most one above that. Returns
+// all ways.
 std::vector<std::vector<stage>> deals_in_even_rounds(question const& q);
 
 }  // namespace ashlar::predict

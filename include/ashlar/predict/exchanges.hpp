@@ -1,4 +1,4 @@
-// Seconds of the exchanges of one layer and one pass, beside what hides them.
+// Seconds of the exchanges of one layer and one pass that other work does not hide.
 #pragma once
 
 #include <ashlar/predict/constants.hpp>
@@ -7,8 +7,8 @@
 
 namespace ashlar::predict {
 
-// Bytes a second of each device of a group whose ranks are `stride` devices apart: inside a domain, or
-// over the ports of all members that sit in one.
+// Bytes per second of each device of a group whose ranks are `stride` devices apart: within a domain, or
+// over the ports of all members in one domain.
 double group_rate(question const& q, double size, double stride, constants const& c);
 
 // latency x (1 + log2 ranks)
@@ -22,29 +22,29 @@ double ring_seconds(question const& q, double ranks, double stride);
 // The seconds of summing a shard's gradients, in 32 bits, over its copies.
 double copies_seconds(question const& q, parameter_counts const& held, constants const& c);
 
-// The bytes of an exchange between tensor ranks. Where these sit in several domains, it goes through one
-// and then over the ports: it is too small to be cut into pieces that overlap.
+// Seconds of the bytes of an exchange between tensor ranks. Across domains it goes through one and then
+// over the ports: it is too small to be cut into pieces that overlap.
 double tensor_bytes_seconds(question const& q, double bytes, constants const& c);
 
 // tensor: count x (bytes / rate + latency) x exposed
 double tensor_seconds(question const& q, layer_work const& w, constants const& c);
 
-// The share of tokens that have an expert in a given one of so many domains. Of k experts that may be
-// anywhere 1 - (1 - 1/D)^k; where they are in some groups alone, it is so of the domains that have such
-// a group.
+// The share of tokens that have an expert in a given one of `domains`. With k experts anywhere it is 1 -
+// (1 - 1/D)^k. With experts limited to some groups, this holds within the domains that have such a
+// group.
 double tokens_to_domain(feed_forward const& f, double domains);
 
 // expert: dispatch and combine. A token goes once to each other domain that has one of its k experts,
 // over the ports: (D - 1) tokens_to_domain / k of its copies. Inside the domain each copy moves. Then
-// the gathers between expert-tensor ranks. 8 bits of a dispatch have a scale of 32 for each 128 of them.
+// come the gathers between expert-tensor ranks. An 8-bit dispatch has a 32-bit scale per 128 values.
 double expert_seconds(question const& q, layer_work const& w, feed_forward const& f, constants const& c);
 
-// context: a ring of keys and values beside attention; what is longer than it is exposed, and each
+// context: a ring of keys and values beside attention. Exposed are the time beyond attention and each
 // step's latency.
 double context_seconds(question const& q, layer_work const& w, double attention, constants const& c);
 
-// transfer: between neighbouring stages, as it was measured, else inside the domain where that holds
-// more than one stage.
+// transfer: between neighbouring stages. As measured if given; else inside the domain if that holds more
+// than one stage.
 double transfer_seconds(question const& q, constants const& c);
 
 }  // namespace ashlar::predict

@@ -12,7 +12,7 @@ namespace ashlar::predict {
 
 namespace exchanges_detail {
 
-// Of a group whose ranks are `stride` apart, those in one domain.
+// Ranks in one domain, for a group whose ranks are `stride` apart.
 inline double ranks_in_domain(question const& q, double size, double stride) {
   return max_of(1.0, min_of(size, std::floor(stage_ranks_in_domain(q) / stride)));
 }
@@ -59,11 +59,11 @@ ASHLAR_INLINE double tensor_seconds(question const& q, layer_work const& w, cons
 ASHLAR_INLINE double tokens_to_domain(feed_forward const& f, double domains) {
   double has_no_group = 0;
   double const all = f.groups, some = f.chosen_groups, here = max_of(1.0, all / domains);
-  // Ways to choose them among the groups elsewhere, of all ways.
+  // The share of choices of groups that all lie elsewhere.
   if (all > 1 && some >= 1 && all - here >= some)
     has_no_group = min_of(1.0, std::exp(std::lgamma(all - here + 1) + std::lgamma(all - some + 1)
                                         - std::lgamma(all - here - some + 1) - std::lgamma(all + 1)));
-  // Of a token's experts, how many are in a domain that has one of its groups.
+  // A token's share of experts in a domain that has one of its groups.
   double const share = min_of(1.0, 1 / domains / max_of(1e-9, 1 - has_no_group));
   return (1 - has_no_group) * (1 - std::pow(1 - share, f.chosen));
 }

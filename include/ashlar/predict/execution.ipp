@@ -20,10 +20,10 @@ namespace ashlar::predict {
 
 namespace execution_detail {
 
-inline constexpr double most_ticks = 1e11;  // of a pass: those of all passes can be added
+inline constexpr double most_ticks = 1e11;  // of a pass, so that all passes can be added
 
-// Micro-batches that are executed; those of the second time differ by a multiple of twice the stages, so
-// that both end as the whole does.
+// Micro-batches that are executed. The second run has fewer by a multiple of twice the stages, so that
+// both end as the whole does.
 struct sample {
   int many = 0, few = 0;  // few 0: `many` are all
 };
@@ -39,8 +39,8 @@ inline sample sample_of(question const& q, bool is_whole) {
   return {static_cast<int>(many), static_cast<int>(many - apart)};
 }
 
-// The same for virtual stages: 12 groups of as many micro-batches as devices, and 8. The last may be
-// less.
+// A sample for virtual stages: 12 groups of as many micro-batches as devices, and 8. The last may be
+// smaller.
 inline sample sample_of_groups(question const& q) {
   int const all = micro_batches(q), group = q.pipeline;
   if (all <= 12LL * group) return {all, 0};
@@ -48,13 +48,13 @@ inline sample sample_of_groups(question const& q) {
   return {11 * group + last, 7 * group + last};
 }
 
-// Seconds that are a tick, so that the longest pass is not too long.
+// Seconds per tick, chosen so that the longest pass stays within most_ticks.
 inline double tick_of(question const& q, std::vector<stage_passes> const& passes) {
   double longest = 0;
   for (stage_passes const& s : passes) {
     for (double seconds : {s.forward.seconds(), s.backward.seconds(), s.weight_seconds(),
                            s.forward.attention, s.backward.attention})
-      if (!(seconds >= 0))  // also what is no number
+      if (!(seconds >= 0))  // NaN, too
         throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);
     longest = max_of(longest, max_of(s.forward.seconds(), s.backward.seconds()));
   }
@@ -72,7 +72,7 @@ inline pass_costs pass_costs_of(std::vector<stage_passes> const& passes, int chu
   };
   for (stage_passes const& s : passes)
     for (int chunk = 0; chunk < chunks; ++chunk) {
-      // Of chunk i, attention is 2 i + 1 of the squared number of chunks.
+      // Chunk i has 2 i + 1 of the c^2 equal parts of attention, for c chunks.
       double const share = 1.0 / chunks, more = (2.0 * chunk + 1) * share * share - share;
       each.push_back({.forward = ticks(s.forward.seconds() * share + s.forward.attention * more),
                       .backward_input = ticks(s.input_seconds() * share + s.backward.attention * more),
@@ -100,7 +100,7 @@ inline void must_train_alone(schedule const& s) {
   if (!trains) throw unpredictable(requirement::schedule_trains_alone, 0);
 }
 
-// So many of the first schedule, and so many times the difference of both on top.
+// The measure of the first schedule, plus `further` times the difference of both.
 template <class Measure>
 double extended(execution const& e, Measure measure) {
   double const many = measure(e.timed[0]);

@@ -1,4 +1,4 @@
-// Parameters that one device holds, before data ranks share them.
+// Parameters of one device, before data ranks shard them.
 #pragma once
 
 #include <ashlar/predict/question.hpp>
@@ -8,7 +8,7 @@
 
 namespace ashlar::predict {
 
-// Numbers of parameters, by the ranks that share them.
+// Numbers of parameters, by the ranks that shard them.
 struct parameter_counts {
   double dense = 0;   // summed over data x context ranks
   double expert = 0;  // summed over the ranks that hold the same experts
@@ -25,12 +25,12 @@ struct parameter_counts {
 struct held_parameters {
   parameter_counts all;
   parameter_counts trained;   // not frozen
-  parameter_counts backward;  // that a backward uses
+  parameter_counts backward;  // used by a backward
 };
 
 // The parameters of one stage on one of its tensor ranks.
 held_parameters held_by_stage(question const& q, stage const& s);
-// Of the stages with these numbers.
+// Sums over the stages with these numbers.
 held_parameters held_by_stages(question const& q, std::vector<stage> const& stages,
                                std::vector<int> const& numbers);
 

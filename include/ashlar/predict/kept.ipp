@@ -11,7 +11,7 @@ namespace ashlar::predict {
 
 namespace kept_detail {
 
-// What a layer keeps, a token.
+// Bytes per token that a layer keeps.
 class keeper {
  public:
   explicit keeper(question const& q)
@@ -21,17 +21,17 @@ class keeper {
         input_(is_low(q.format) ? 1 : value_),
         tensor_(q.tensor) {}
 
-  // Where the sequence is split, each token of a norm is on one tensor rank.
+  // With split sequences, each token of a norm is on one tensor rank.
   double split() const { return stack_.splits_sequences ? tensor_ : 1; }
 
-  // Where weights are frozen, inputs of products are not kept (`trains`).
+  // If weights are frozen, inputs of products are not kept (`trains`).
   double of(mixer const& m, recomputation again, bool trains) const {
     if (m.kind == mixer_kind::none) return 0;
     double kept = norm(again, trains);
     if (m.kind == mixer_kind::attention) {  // queries, keys, values, result, sum of each row
       double const gate = m.has_gate ? m.heads : 0;
       kept += value_ * (2 * m.heads + gate + 2 * m.groups) * m.head / tensor_ + 4 * m.heads / tensor_;
-      // Softmax, mask, and what dropout leaves (Korthikanti et al. 2022).
+      // Softmax, mask, and the output of dropout (Korthikanti et al. 2022).
       if (stack_.writes_scores && !has(again, recomputation::attention | recomputation::full))
         kept += 5 * m.heads / tensor_ * q_.sequence;
     } else if (m.kind == mixer_kind::compressed) {
@@ -50,7 +50,7 @@ class keeper {
     if (f.kind == feed_forward_kind::dense)
       return kept + (has(again, recomputation::dense) ? 0 : dense(f, f.width, trains) / tensor_);
     if (has(again, recomputation::experts)) return kept;
-    // Routed copies of the input, and what the experts keep of each.
+    // Routed copies of the input, and the values that experts keep of each.
     double const routed =
         dense(f, f.expert_width / q_.expert_tensor, trains && !has(again, recomputation::activation));
     double const shared =
@@ -59,12 +59,12 @@ class keeper {
            + 4 * f.experts / tensor_;
   }
 
-  // Parts of these.
+  // The share of these bytes that offloaded parts hold.
   double leaving(mixer const& m, recomputation again, bool trains, offloaded parts) const {
     if (m.kind == mixer_kind::none) return 0;
     double bytes = (has(parts, offloaded::attention_norm) ? norm_input() : 0)
                    + (has(parts, offloaded::norm_result) ? norm_result(again, trains) : 0);
-    double taken = 0, given = 0;  // a token, by attention
+    double taken = 0, given = 0;  // per token, by attention
     if (m.kind == mixer_kind::attention) {
       taken = (m.heads + 2 * m.groups) * m.head;
       given = m.heads * m.head;
@@ -99,7 +99,7 @@ class keeper {
   // Queries, keys and values of a head.
   static double made_by_projections(mixer const& m) { return 2 * (m.nope + m.rope) + m.value_head; }
 
-  // Routed, a token.
+  // Routed copies of a token.
   double copies(feed_forward const& f) const { return f.chosen / tensor_ * q_.expert_tensor; }
   double routed_input(feed_forward const& f) const {
     return input_ * (f.latent > 0 ? f.latent : q_.model.hidden);
@@ -109,8 +109,8 @@ class keeper {
     return (f.is_gated ? 2 : 1) * value_ * width;
   }
 
-  // Results of the first product and of the activation. A compiled sharded program makes the latter
-  // again; a plain one keeps SiLU too.
+  // Keeps the results of the first product and of the activation. A compiled sharded program recomputes
+  // the latter; a plain one keeps SiLU too.
   double dense(feed_forward const& f, double width, bool keeps_activation) const {
     double const first = first_product(f, width);
     if (!keeps_activation || (f.is_gated && stack_.is_sharded)) return first;
@@ -122,7 +122,7 @@ class keeper {
   double value_, input_, tensor_;
 };
 
-// Of one layer that runs so much again. `parts` leave.
+// Activations of one layer under this recomputation. `parts` are offloaded.
 inline kept_activations kept_of_layer(question const& q, layer const& l, recomputation again,
                                       gradient_kind takes, offloaded parts, bool gathered,
                                       constants const& c) {
@@ -135,7 +135,7 @@ inline kept_activations kept_of_layer(question const& q, layer const& l, recompu
     made.bytes = value_bytes(q) * q.model.hidden * tokens / keeper(q).split();
     made.leaving = has(parts, offloaded::all) ? made.bytes : 0;
   } else {
-    // Scores of one layer are next to nothing.
+    // Recomputed scores of one layer are negligible.
     recomputation const scores =
         has(again, recomputation::attention) ? recomputation::attention : recomputation::none;
     made.whole = kept_bytes(q, l, scores, trains, gathered, c) * tokens - made.bytes;
@@ -170,7 +170,7 @@ ASHLAR_INLINE double leaving_bytes(question const& q, layer const& l, recomputat
 ASHLAR_INLINE std::vector<kept_activations> kept_by_stage(question const& q,
                                                           std::vector<stage> const& stages,
                                                           bool gathered, constants const& c) {
-  // For each kind of layer: whether it runs again, whether parts leave, what gradients it takes.
+  // Each kind of layer has an entry for: recomputed or not, offloaded or not, kind of gradients.
   std::vector<kept_activations> of_kind;
   auto const of = [&](layer const& l, recomputation again, gradient_kind takes, offloaded parts) {
     return kept_detail::kept_of_layer(q, l, again, takes, parts, gathered, c);

@@ -1,4 +1,4 @@
-// Seconds of products, attention, scans and everything else that moves bytes, on one device.
+// Seconds of products, attention, scans and memory-bound kernels on one device.
 #pragma once
 
 #include <ashlar/predict/constants.hpp>
@@ -11,15 +11,15 @@ namespace ashlar::predict {
 // Seconds of a forward and of its backward.
 struct seconds_each_way {
   double forward = 0, backward = 0;
-  double weights = 0;  // of the backward: of weights' gradients
+  double weights = 0;  // the backward's share for gradients of weights
 };
 
-// Operations a second that large products reach: peak x share x (power / 700 W)^power, the last on
-// Hopper only, where boards of less power are published. A format that no published run shows takes the
-// share of the next that is shown.
+// Operations per second that large products reach: peak x share x (power / 700 W)^power, the last on
+// Hopper only, where boards of less power are published. A format without published runs takes the share
+// of the nearest one that has some.
 double product_rate(machine const& m, number_format f, constants const& c);
 
-// Bytes a second of kernels that do little else.
+// Bytes per second of memory-bound kernels.
 inline double memory_rate(machine const& m, constants const& c) { return m.memory_bandwidth * c.memory; }
 
 // products: count x (2 k (m n + 64 n [experts] + wave x 128 x 256 x units) / rate
@@ -28,18 +28,18 @@ inline double memory_rate(machine const& m, constants const& c) { return m.memor
 double product_seconds(machine const& m, double rate, product const& p, double out_bytes,
                        constants const& c);
 
-// A backward has two products for each: of the inputs' and of the weights' gradients.
+// A backward has two products for each: one for gradients of inputs, one for gradients of weights.
 seconds_each_way products_seconds(question const& q, std::vector<product> const& all,
                                   constants const& c);
 
-// attention: scores (1 + 128 / s) (4 head / (peak x attention) + 1 / exponentials), backward 10 head.
-// Of a causal mask half of the scores are counted, and tiles of 128 on the diagonal whole. Which share
-// of the peak is reached is the kernel's, on Hopper; elsewhere all fused kernels have one. Unfused, all
-// scores, and 11 and 14 bytes of each are moved (softmax, mask, dropout).
+// attention: scores (1 + 128 / s) (4 head / (peak x attention) + 1 / exponentials), backward 10 head. A
+// causal mask halves the counted scores, with whole tiles of 128 on the diagonal. On Hopper the share of
+// the peak depends on the kernel; elsewhere all fused kernels have one. Unfused, all scores count, and
+// 11 and 14 bytes of each are moved (softmax, mask, dropout).
 seconds_each_way attention_seconds(question const& q, layer_work const& w, constants const& c);
 
-// bytes: moved / memory, with 8 bytes (4-bit values: 10) of each element that is turned into a low
-// format: read for the largest, for the cast and for the transpose, written twice.
+// bytes: moved / memory, with 8 bytes (4-bit values: 10) per element cast to a low format: read for the
+// maximum, for the cast and for the transpose, written twice.
 seconds_each_way bytes_seconds(question const& q, layer_work const& w, constants const& c);
 
 // scan: scan_bytes x channels x tokens / memory, a third of it forward.

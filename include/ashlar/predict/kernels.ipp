@@ -35,7 +35,7 @@ inline double power_share(machine const& m, constants const& c) {
   return std::pow(m.power / full, c.power);
 }
 
-// FlashAttention 2 was written for Ampere: its products are not Hopper's asynchronous ones.
+// FlashAttention 2 was written for Ampere: it does not use Hopper's asynchronous products.
 inline double hopper_attention_share(question const& q, constants const& c) {
   stack const s = stack_of(q);
   switch (q.attention) {
@@ -67,8 +67,8 @@ inline number_format wide_format(question const& q) {
   return q.format == number_format::fp32 ? number_format::fp32 : number_format::bf16;
 }
 
-// Moved for each weight's gradient of a micro-batch: just written; added apart from the product; or
-// added to 32 bits in it.
+// Bytes moved for each weight's gradient of a micro-batch: just written; added apart from the product;
+// or added in 32 bits within it.
 inline double gradient_bytes(stack const& s) { return s.is_sharded ? 4 : s.is_plain ? 12 : 8; }
 
 }  // namespace kernels_detail

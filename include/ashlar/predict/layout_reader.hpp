@@ -1,4 +1,4 @@
-// Layouts as people write them: Megatron's letters, or layers of each stage.
+// Reads layouts as people write them: Megatron's letters, or numbers of layers per stage.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -18,7 +18,7 @@ inline constexpr int most_letters = 200'000;  // or stages
 inline constexpr int most_layers = 1'000'000;
 inline constexpr int most_parentheses = 64;
 
-// Where a text is read, and what ends that.
+// A text with a position, and the errors there.
 class text_reader {
  protected:
   explicit text_reader(std::string_view text) : text_(text) {}
@@ -28,7 +28,7 @@ class text_reader {
   }
   bool is_at_end() const { return at_ == text_.size(); }
   bool is_at(char c) const { return !is_at_end() && text_[at_] == c; }
-  // At least one digit; what is larger than `most` is `most`.
+  // Reads at least one digit. Numbers above `most` become `most`.
   int number(int most) {
     std::size_t const start = at_;
     int n = 0;
@@ -42,23 +42,23 @@ class text_reader {
   std::size_t at_ = 0;
 };
 
-// Megatron's letters, of which it writes out what is repeated.
+// Reads Megatron's letters and expands repetitions.
 class letters_reader : text_reader {
  public:
   // Refers to the text.
   explicit letters_reader(std::string_view text) : text_reader(text) {}
 
-  // E, t, m, L and | in their order. Throws unpredictable. Linear in what it returns.
+  // Returns E, t, m, L and | in their order. Throws unpredictable. Linear in the size of the result.
   std::vector<char> letters() {
     read(0);
     return std::move(out_);
   }
 
  private:
-  // As far as the end, or the parenthesis that closes this level.
+  // Reads to the end, or to the parenthesis that closes this level.
   void read(int depth) {
     if (depth > most_parentheses) fail();
-    std::size_t last = out_.size();  // where begins what a * repeats
+    std::size_t last = out_.size();  // start of the part that a * repeats
     bool repeats = false;
     while (at_ < text_.size()) {
       char const c = text_[at_];
@@ -115,13 +115,14 @@ inline bool is_list_of_counts(std::string_view text) {
   return !text.empty() && text.front() != 'x';
 }
 
-// Layers of each stage, with commas or blanks between; 8x14 is 8 of 14 stages.
+// Reads layers of each stage, separated by commas or blanks; 8x14 means 8 layers on each of 14 stages.
 class counts_reader : text_reader {
  public:
   // Refers to the text.
   explicit counts_reader(std::string_view text) : text_reader(text) {}
 
-  // The first has the embedding, the last the head. Throws unpredictable. Linear in what it returns.
+  // The first stage has the embedding, the last the head. Throws unpredictable. Linear in the size of
+  // the result.
   std::vector<stage> stages() {
     std::vector<stage> all;
     int first = 0;
@@ -148,7 +149,7 @@ class counts_reader : text_reader {
   void skip_blanks() {
     while (is_at(' ')) ++at_;
   }
-  // Past a comma or blanks, before another number.
+  // Skips a comma or blanks before another number.
   bool goes_on() {
     std::size_t const end = at_;
     skip_blanks();

@@ -1,4 +1,4 @@
-// What sizes of a layout may be: divisors, formats of products, sets of parts that are run again.
+// Candidate sizes of a layout: divisors, formats of products, sets of parts to recompute.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -24,7 +24,7 @@ inline std::vector<int> divisors_of(int n) {
   return all;
 }
 
-// The experts of every layer that has some; expert ranks divide them all.
+// The greatest common divisor of the layers' numbers of experts; expert ranks divide it.
 inline int common_experts(architecture const& a) {
   int common = 0;
   for (layer const& l : a.kinds)
@@ -33,7 +33,7 @@ inline int common_experts(architecture const& a) {
   return common == 0 ? 1 : common;
 }
 
-// The formats that devices have products of, from the widest on.
+// The formats in which the device has products, widest first.
 inline std::vector<number_format> formats_of(machine const& m) {
   using enum number_format;
   std::vector<number_format> all{has_products(m, bf16) ? bf16 : fp16};
@@ -42,7 +42,7 @@ inline std::vector<number_format> formats_of(machine const& m) {
   return all;
 }
 
-// Sets of parts that a model has, to be run again.
+// Sets of this model's parts that may be recomputed.
 inline std::vector<recomputation> part_sets_of(architecture const& a) {
   std::vector<recomputation> parts{recomputation::attention, recomputation::norms};
   bool compressed = false, dense = false, shared = false;
@@ -63,7 +63,7 @@ inline std::vector<recomputation> part_sets_of(architecture const& a) {
     std::size_t const so_far = sets.size();
     for (std::size_t i = 0; i < so_far; ++i) {
       recomputation const with = sets[i] | part;
-      // All experts have what these do.
+      // `experts` includes these two.
       bool const twice = has(with, recomputation::experts)
                          && has(with, recomputation::activation | recomputation::shared_expert);
       if (!twice) sets.push_back(with);

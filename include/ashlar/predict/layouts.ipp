@@ -85,7 +85,7 @@ class layout_search {
   static constexpr long long between_calls = 256;
   static constexpr std::size_t dealt_at_least = 16;
 
-  // Each chooses one size; what is not open stays as it is.
+  // Each try_ function chooses one size. Sizes that are not open stay.
   void try_pipelines() {
     for (int p : choices(open_.pipeline, q_.devices, q_.pipeline)) {
       q_.pipeline = p;
@@ -109,7 +109,7 @@ class layout_search {
   }
   void try_orders() {
     try_experts();
-    // Where a domain has more than a stage's tensor and context ranks, and these are not all ranks.
+    // True if a domain has more than a stage's tensor and context ranks, and these are not all ranks.
     bool const differs = q_.pipeline > 1 && q_.data > 1 && q_.tensor * q_.context < domain_of(q_);
     if (!open_.order || !differs) return;
     q_.pipeline_inside = !asked_.pipeline_inside;
@@ -151,7 +151,7 @@ class layout_search {
       }
     }
   }
-  // Any number that leaves each stage a layer, or an end of the model.
+  // Tries any number that leaves each stage a layer or an end of the model.
   void try_any_chunks() {
     int const parts = layers_ + 2, most = max_of(1, parts / q_.pipeline);
     for (int v = open_.chunks ? 1 : asked_.chunks; v <= (open_.chunks ? most : asked_.chunks); ++v) {
@@ -206,7 +206,7 @@ class layout_search {
     }
   }
 
-  // What does not fit may do so where it runs some of it again.
+  // A layout that does not fit may fit if it recomputes.
   void try_again(std::vector<stage> const& stages) {
     for (recomputation r : again_) {
       q_.again = r;
@@ -216,7 +216,7 @@ class layout_search {
     if (weigh(stages) == weight::too_large || !open_.parts) return;
     weigh_fewest_layers(stages, q_.again_in);
   }
-  // What does not fit may do so where it sends some of it to the host.
+  // A layout that does not fit may fit if it offloads to the host.
   void try_leaving(std::vector<stage> const& stages) {
     run_nothing_again();
     for (bool optimizer : {false, true}) {
@@ -228,7 +228,7 @@ class layout_search {
         if (deals()) keep_near(near_without_optimizer_);
       }
       if (asked_.leaves.parts != offloaded::none || has(q_.again, recomputation::full)) continue;
-      // More bytes take no less time, and more room elsewhere.
+      // More offloaded bytes never take less time, and free memory.
       std::vector<offloaded> const sets = offload_sets_of(q_, c_);
       std::size_t low = 0;
       for (std::size_t high = sets.size(); low < high;) {
@@ -244,7 +244,8 @@ class layout_search {
         weigh_fewest_layers(stages, q_.leaves.in);
     }
   }
-  // The fewest first layers of each stage with which it fits; with all it does.
+  // Finds the fewest first layers of each stage with which the layout fits. Requires that it fits with
+  // all.
   void weigh_fewest_layers(std::vector<stage> const& stages, chosen_layers& which) {
     int high = 0;
     for (stage const& s : stages) high = max_of(high, s.count);
@@ -265,7 +266,7 @@ class layout_search {
       return weight::unwanted;
     }
     ++found_.tried;
-    // What is dealt in the end is executed then.
+    // Layouts whose layers are divided again are executed only then.
     uneven_rounds const how = deals() ? uneven_rounds::by_closed_form : uneven_rounds::executed;
     step_terms const step = step_of(q_, stages, c_, how);
     double const seconds = step.seconds;
@@ -301,7 +302,7 @@ class layout_search {
       if (is_same(other, made)) return;
     insert(found_.best, made, kept_);
   }
-  // For deal(): fast, and too large as it is.
+  // Keeps fast layouts that are too large, for deal().
   void keep_near(std::vector<ranked_layout>& near) const {
     if (near.size() < dealt_at_least || last_seconds_ < near.back().seconds)
       insert(near, {q_, last_seconds_, 0, 0}, dealt_at_least);
@@ -313,7 +314,7 @@ class layout_search {
     best.insert(at, made);
     if (best.size() > most) best.pop_back();
   }
-  // Of layouts that differ in nothing but stages or what runs again, the first is enough: fewest chunks.
+  // Layouts that differ only in stages or recomputation count once. The first has the fewest chunks.
   static bool is_same(ranked_layout const& a, ranked_layout const& b) {
     question const &q = a.asked, &r = b.asked;
     return a.seconds == b.seconds && a.peak == b.peak && q.micro_batch == r.micro_batch
@@ -322,7 +323,7 @@ class layout_search {
            && q.pipeline_inside == r.pipeline_inside && q.format == r.format && q.leaves == r.leaves;
   }
 
-  // The best division of layers for what is kept, and for the fastest of what does not fit as it is.
+  // Finds the best division of layers for the layouts kept, and for the fastest that do not fit.
   void deal() {
     std::vector<ranked_layout> const kept = std::move(found_.best);
     found_.best = {};
@@ -353,7 +354,7 @@ class layout_search {
   }
 
   question const asked_;
-  question q_;  // as it is chosen so far
+  question q_;  // with the sizes chosen so far
   open_sizes open_;
   constants const& c_;
   std::size_t most_, kept_;
@@ -366,8 +367,8 @@ class layout_search {
   layouts_found found_;
   std::vector<ranked_layout> near_, near_without_optimizer_;
   layouts_for_pairs for_pairs_;
-  double last_seconds_ = 0;  // of what was weighed last
-  long long seen_ = 0;       // possible or not
+  double last_seconds_ = 0;  // of the layout weighed last
+  long long seen_ = 0;       // layouts, possible or not
   bool stopped_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Pipelines that schedules with pairs may make fast: those that exchange much between expert ranks.
+// Collects pipelines that pairs may make fast: those with large exchanges between expert ranks.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -12,11 +12,11 @@
 
 namespace ashlar::predict::layouts_detail {
 
-// The few that would take the least if passes hid as much of the exchange as they compute, each with
-// other ranks or micro-batches; the least first.
+// The few pipelines that would be fastest if passes hid as much of the exchange as they compute, each
+// with other ranks or micro-batches; fastest first.
 class layouts_for_pairs {
  public:
-  // Seconds of a step if pairs hid what they can.
+  // Seconds of a step if pairs hide all that they can.
   static double seconds_of(question const& q, step_terms const& step) {
     if (q.pipeline == 1 || q.expert == 1) return step.seconds;
     double hidden = 0;
@@ -28,12 +28,12 @@ class layouts_for_pairs {
     return step.seconds - hidden;
   }
 
-  // Whether one of so many seconds belongs to them.
+  // Whether a layout with this time belongs to them.
   bool have_room_for(double seconds) const {
     return all_.size() < most || seconds < all_.back().seconds;
   }
 
-  // Takes the place of one of the same ranks and micro-batches, if it is faster than that.
+  // Adds a layout. It replaces a slower one of the same ranks and micro-batches.
   void keep(ranked_layout layout, double seconds) {
     for (auto at = all_.begin(); at != all_.end(); ++at) {
       if (!are_alike(at->layout.asked, layout.asked)) continue;
@@ -47,7 +47,7 @@ class layouts_for_pairs {
     if (all_.size() > most) all_.pop_back();
   }
 
-  // Them, without their seconds.
+  // The layouts, without their seconds.
   std::vector<ranked_layout> layouts() const {
     std::vector<ranked_layout> found;
     for (entry const& each : all_) found.push_back(each.layout);

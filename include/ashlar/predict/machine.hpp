@@ -1,9 +1,9 @@
-// What a data sheet says of one device and its links.
+// The data sheet of one device and its links.
 #pragma once
 
 namespace ashlar::predict {
 
-// Generations of GPUs, by the names of their makers.
+// Generations of GPUs, by their makers' names.
 enum class generation : unsigned char {
   volta,
   ampere,
@@ -16,8 +16,8 @@ enum class generation : unsigned char {
   cdna4
 };
 
-// Generations whose kernels reach like shares of the peak. Runs of these four are published; other
-// generations take the shares of the one that is built most like them.
+// Families of generations whose kernels reach similar shares of the peak. Runs of these four are
+// published; other generations take the shares of the most similar one.
 enum class family : unsigned char { ampere, hopper, blackwell, blackwell_ultra };
 
 // The family whose fitted constants hold for the generation.
@@ -36,7 +36,7 @@ constexpr family family_of(generation g) {
   }
 }
 
-// Of the values that products take.
+// Formats of the operands of products.
 enum class number_format : unsigned char { bf16, fp16, fp32, fp8, mxfp8, nvfp4 };
 
 // Bits of an element, without its share of a scale.
@@ -57,14 +57,14 @@ constexpr int bits_of(number_format f) {
 // Whether elements have fewer than 16 bits.
 constexpr bool is_low(number_format f) { return bits_of(f) < 16; }
 
-// Dense operations a second; 0: the device has no such products.
+// Dense operations per second; 0: the device has no such products.
 struct peak_rates {
   double fp32 = 0, tf32 = 0, fp16 = 0, bf16 = 0, fp8 = 0, fp4 = 0;
 
   friend constexpr bool operator==(peak_rates const&, peak_rates const&) = default;
 };
 
-// A device's share of its host. Zeros: nothing is known of it, and nothing leaves for it.
+// A device's share of its host. Zeros: the host is unknown, and nothing is offloaded.
 struct host_side {
   double link = 0;  // bytes a second that copies reach, each way
   double memory_bytes = 0;
@@ -81,7 +81,7 @@ struct machine {
   peak_rates peak;
   double memory_bytes = 0;
   double memory_bandwidth = 0;  // bytes a second, as all bandwidths
-  double inside = 0;            // of one device in each direction, to devices of its domain
+  double inside = 0;            // of one device in each direction, within its domain
   double outside = 0;           // to other domains
   int domain = 8;               // devices that the fast link joins
   int per_node = 8;
@@ -89,7 +89,7 @@ struct machine {
   double exponentials = 0;  // a second
   double power = 0;         // watts
   host_side host = {};
-  // Published runs on such devices are known: errors of predictions are those of such.
+  // Published runs on such devices are known; errors of predictions come from those.
   bool is_measured = false;
 
   family like() const { return family_of(built); }
@@ -118,7 +118,7 @@ constexpr bool has_products(machine const& m, number_format f) {
   return false;
 }
 
-// Of products in this format; in the nearest wider one where the device has none.
+// Operations per second of products in this format, or in the nearest wider one that the device has.
 constexpr double peak(machine const& m, number_format f) {
   peak_rates const& p = m.peak;
   if (f == number_format::fp32) return p.tf32 > 0 ? p.tf32 : p.fp32;

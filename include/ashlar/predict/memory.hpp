@@ -1,4 +1,4 @@
-// Bytes that each device holds at its peak, by what they are for.
+// Bytes that each device holds at its peak, by purpose.
 #pragma once
 
 #include <ashlar/predict/constants.hpp>
@@ -19,7 +19,7 @@ struct memory_parts {
   double logits = 0;     // while the loss is taken
   double gathered = 0;   // weights and gradients of layers at work, fully sharded
   double framework = 0;  // workspaces
-  double host = 0;       // on the host, of what left
+  double host = 0;       // offloaded bytes, on the host
 
   // The sum of all parts on the device.
   double all() const {
@@ -29,50 +29,51 @@ struct memory_parts {
   friend constexpr bool operator==(memory_parts const&, memory_parts const&) = default;
 };
 
-// Micro-batches that each chunk of a device holds at once: one forward, one backward, or interleaved. Of
-// another schedule, execution::held says it.
+// Micro-batches that each chunk of a device holds at once, under one forward, one backward, plain or
+// interleaved. For another schedule see execution::held.
 std::vector<int> in_flight(question const& q, int device);
 
-// What a stage makes its device hold.
+// The memory that a stage needs on its device.
 struct stage_needs {
   held_parameters held;
-  double summed = 0;  // parameters that are trained, of the largest stage
+  double summed = 0;  // trained parameters of the largest stage
   double kept = 0;    // bytes from a micro-batch's forward to its backward
-  double left = 0;    // beside these, on the host
-  double moving = 0;  // of a layer whose copy goes out while the next one works, and comes in likewise
-  double whole = 0;   // of the largest part that is run again, which is whole at a time
+  double left = 0;    // likewise, offloaded to the host
+  double moving =
+      0;             // of a layer whose offloaded copy is on its way out or in while its neighbour works
+  double whole = 0;  // of the largest recomputed part, materialized at once
   double logits = 0;  // while the loss is taken
 
-  // Of another stage of the same device.
+  // Adds another stage of the same device.
   void add(stage_needs const& other);
 };
 
-// Of each stage. `gathered`: as of kept_bytes().
+// Needs of each stage. `gathered`: see kept_bytes().
 std::vector<stage_needs> needs_of(question const& q, std::vector<stage> const& stages, bool gathered,
                                   constants const& c);
 
-// Of a device that has `all` of one or more stages, and holds so many bytes of `activations` that are
-// kept. `copies` of a stage are on different devices of a pipeline, and share what data ranks do.
+// Memory of a device whose stages need `all` and keep `activations` bytes. The `copies` of a stage are
+// on different devices of a pipeline, and shard the state together with data ranks.
 memory_parts memory_of_device(question const& q, stage_needs const& all, double activations, int copies,
                               constants const& c);
 
-// One entry a device. A plain program without a pipeline keeps the gathered inputs of tensor ranks where
-// they fit, and gathers them again where they do not.
+// One entry per device. A plain program without a pipeline keeps the gathered inputs of tensor ranks if
+// they fit; otherwise it gathers them again.
 std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
                                     constants const& c, execution const& run);
 std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
                                     constants const& c);
 
-// The most on any device; and the most on any device's share of its host.
+// The largest memory of any device; and the largest on any device's share of its host.
 double peak_bytes(std::vector<memory_parts> const& devices);
 double peak_host_bytes(std::vector<memory_parts> const& devices);
 
-// What is left must hold the context, NCCL's buffers and fragments.
+// Whether `bytes` fit. The rest must hold the context, NCCL's buffers and fragments.
 inline bool fits(question const& q, double bytes, constants const& c) {
   return bytes + c.outside_bytes <= q.device.memory_bytes;
 }
 
-// The same of all devices and of their hosts.
+// Whether all devices and their hosts fit.
 bool fits(question const& q, std::vector<memory_parts> const& devices, constants const& c);
 
 }  // namespace ashlar::predict

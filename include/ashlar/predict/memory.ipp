@@ -14,30 +14,31 @@ namespace ashlar::predict {
 
 namespace memory_detail {
 
-// Weights held in 8 bits need a transposed copy on Hopper, none on Blackwell.
+// 8-bit weights need a transposed copy on Hopper, none on Blackwell.
 inline double parameter_bytes(question const& q, stack const& s, double value) {
   return q.format == number_format::fp8 && is_blackwell(q.device) && !s.is_sharded ? 1 : value;
 }
 
-// Sums in 32 bits; in the format of the values where products are in 8 or 4 bits, as in NVIDIA's
-// recipes; a plain program has both.
+// Sums are in 32 bits, but in the values' format if products are in 8 or 4 bits, as in NVIDIA's recipes.
+// A plain program has both.
 inline double gradient_bytes(question const& q, stack const& s, double value) {
   if (s.is_plain) return value < 4 ? 6 : 4;
   return is_low(q.format) && s.is_tuned ? 2 : 4;
 }
 
-// A logit: 16 bits and a softmax in 32 in place (Megatron), more copies (plain), fused (recipes of
-// FSDP).
+// Bytes per logit: 16 bits and a 32-bit softmax in place (Megatron), more copies (plain), fused (FSDP
+// recipes).
 inline double logit_bytes(question const& q, stack const& s, constants const& c) {
   if (s.is_plain) return c.logit_bytes_plain;
   return s.is_sharded && q.again == recomputation::none ? 4 : c.logit_bytes;
 }
 
-// A parameter that the host updates: its 32-bit weight, two moments and the gradient.
+// Bytes of a parameter that the host updates: its 32-bit weight, two moments and the gradient.
 inline constexpr double host_bytes = 16;
 
-// `copies` of a stage are on different devices of a pipeline, and share what data ranks do. Where
-// gradients are shared beside a pipeline, those of one stage are summed while those of another leave.
+// The `copies` of a stage are on different devices of a pipeline, and shard the state together with data
+// ranks. If gradients are sharded beside a pipeline, those of one stage are summed while those of
+// another leave.
 inline void add_parameters(question const& q, stage_needs const& needs, int copies, memory_parts& part) {
   stack const s = stack_of(q);
   held_parameters const& held = needs.held;
@@ -46,7 +47,7 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
                expert_ranks = expert_shard_ranks(q) * copies;
   if (!s.is_sharded) {
     bool const splits = q.shares != sharding::none;
-    double const moments = value < 4 ? 12 : 8;  // with 32-bit weights where the values have fewer
+    double const moments = value < 4 ? 12 : 8;  // with 32-bit weights unless values have 32 bits
     part.parameters = parameter_bytes(q, s, value) * held.all.both();
     part.gradients = gradient_bytes(q, s, value) * held.trained.both();
     if (s.sums_in_shards) {
@@ -69,11 +70,11 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
     part.optimizer = 0;
     part.host = host_bytes * updated;
   }
-  double largest = 0;  // layer
+  double largest = 0;  // largest layer
   for (layer const& l : q.model.kinds)
     largest = max_of(largest, layer_matrices(q.model, l, l.feed.experts));
   largest /= q.tensor;
-  // Weights and gradients of two layers.
+  // Weights and gradients of two layers are gathered.
   part.gathered = q.shares == sharding::gradients ? 2 * held.all.both() + 4 * largest : 8 * largest;
 }
 

@@ -1,4 +1,4 @@
-// Sets of parts of layers that may leave for the host.
+// Sets of parts of layers that may be offloaded to the host.
 #pragma once
 
 #include <ashlar/core/sort.hpp>
@@ -10,7 +10,7 @@
 
 namespace ashlar::predict::layouts_detail {
 
-// Of a token, from all layers.
+// Bytes per token that leave, over all layers.
 inline double leaving_bytes_of_model(question const& q, offloaded parts, constants const& c) {
   std::vector<double> of_kind;
   for (layer const& l : q.model.kinds) of_kind.push_back(leaving_bytes(q, l, q.again, true, parts, c));
@@ -19,8 +19,8 @@ inline double leaving_bytes_of_model(question const& q, offloaded parts, constan
   return bytes;
 }
 
-// Each set of parts that layers have, what sends the fewest bytes first. Of sets that send as much there
-// is one. What attention gives leaves only with what it takes, which its backward needs as well.
+// Returns each set of parts that layers have, fewest bytes first, one set for each number of bytes.
+// Attention's result leaves only with its inputs, which its backward needs as well.
 inline std::vector<offloaded> offload_sets_of(question const& q, constants const& c) {
   struct choice {
     offloaded parts = offloaded::none;
@@ -31,7 +31,7 @@ inline std::vector<offloaded> offload_sets_of(question const& q, constants const
     auto const parts = static_cast<offloaded>(bits);
     if (has(parts, offloaded::attention_result) && !has(parts, offloaded::attention)) continue;
     double const bytes = leaving_bytes_of_model(q, parts, c);
-    // Without the last of its parts it sends less, or that part is none of this model.
+    // Skips the set if its last part adds no bytes in this model.
     unsigned const without = bits & (bits - 1);
     if (bytes > 0 && bytes > leaving_bytes_of_model(q, static_cast<offloaded>(without), c))
       all.push_back({parts, bytes});

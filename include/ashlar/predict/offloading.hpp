@@ -1,22 +1,22 @@
-// What leaves for the memory of the host.
+// State and activations that a run offloads to the memory of the host.
 #pragma once
 
 #include <ashlar/predict/recomputation.hpp>
 
 namespace ashlar::predict {
 
-// Parts of what a layer keeps, each a bit; Megatron-Core's names of them beside it. They are copied to
-// the host after the forward, and back before the backward.
+// Parts of what a layer keeps, each a bit, with Megatron-Core's names. They are copied to the host after
+// the forward, and back before the backward.
 enum class offloaded : unsigned char {
   none = 0,
-  attention_norm = 1,    // attn_norm: what the norm before attention takes
-  norm_result = 2,       // qkv_linear: what that norm gives
+  attention_norm = 1,    // attn_norm: the input of the norm before attention
+  norm_result = 2,       // qkv_linear: the result of that norm
   attention = 4,         // core_attn: queries, keys, values
   attention_result = 8,  // attn_proj
-  feed_norm = 16,        // mlp_norm: what the norm before the feed-forward part takes
+  feed_norm = 16,        // mlp_norm: the input of the norm before the feed-forward part
   expert_input = 32,     // expert_fc1: the tokens of each expert
-  activation = 64,       // moe_act: what the activation of experts takes
-  all = 128              // all that the layer keeps
+  activation = 64,       // moe_act: the input of the experts' activation
+  all = 128              // everything that the layer keeps
 };
 
 // The union of both; and whether `part` is in `all`.
@@ -27,10 +27,10 @@ constexpr bool has(offloaded all, offloaded part) {
   return (static_cast<unsigned>(all) & static_cast<unsigned>(part)) != 0;
 }
 
-// What a run sends to its hosts.
+// The state and activations that a run offloads to its hosts.
 struct offloading {
   offloaded parts = offloaded::none;
-  chosen_layers in = {};   // whose parts leave
+  chosen_layers in = {};   // layers whose parts leave
   bool optimizer = false;  // its state and the 32-bit weights stay there, and are updated there
 
   bool is_any() const { return parts != offloaded::none || optimizer; }

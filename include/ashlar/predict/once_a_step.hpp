@@ -1,4 +1,4 @@
-// What a step has once, after its passes: sums of gradients, gathers of weights, the optimizer.
+// Costs once per step, after its passes: sums of gradients, gathers of weights, the optimizer.
 #pragma once
 
 #include <ashlar/predict/constants.hpp>
@@ -7,7 +7,7 @@
 
 namespace ashlar::predict {
 
-// Of the passes of one device.
+// Pass seconds of one device.
 struct device_seconds {
   double all = 0;                    // of all micro-batches
   double forward = 0, backward = 0;  // of one
@@ -18,8 +18,8 @@ struct once_a_step {
   double data = 0, optimizer = 0;  // seconds
 };
 
-// `held`: the parameters of one device that are trained. `beside`: the passes that hide the exchanges.
-// `copies` of a stage are on different devices of a pipeline.
+// `held`: the trained parameters of one device. `beside`: the passes that hide the exchanges. `copies`
+// of a stage are on different devices of a pipeline.
 once_a_step once_on(question const& q, parameter_counts const& held, device_seconds const& beside,
                     int copies, constants const& c);
 

@@ -21,7 +21,7 @@ inline double data_seconds(question const& q, parameter_counts const& held, devi
   if (held.expert > 0 && groups > 1)
     moved +=
         held.expert * (groups - 1) / groups / group_rate(q, groups, 1.0 * q.expert * q.expert_tensor, c);
-  // The gradients of each shard are summed over the copies, both ways.
+  // Copies of each shard sum its gradients, both ways.
   if (others > 1)
     moved += 2 * (held.dense / ranks + held.expert / groups) * (others - 1) / others
              / group_rate(q, others, q.tensor * ranks, c);
@@ -31,8 +31,8 @@ inline double data_seconds(question const& q, parameter_counts const& held, devi
   if (s.is_plain && is_shared) return (4 + 2) * moved;
   double const reduced = (!is_shared ? 8 : s.is_tuned ? 2 : 4) * moved;
   double const gathered = is_shared ? 2 * moved : 0;
-  // Where virtual stages are summed in shards, each group of micro-batches but the last is before the
-  // end.
+  // If virtual stages are summed in shards, each group of micro-batches but the last has its sums before
+  // the end.
   int const m = micro_batches(q),
             groups_before = s.sums_in_shards && q.chunks > 1 ? (m - 1) / q.pipeline : 0;
   double const before = groups_before * reduced;
@@ -54,7 +54,7 @@ ASHLAR_INLINE once_a_step once_on(question const& q, parameter_counts const& hel
   double const updated = q.shares == sharding::none
                              ? held.both()
                              : held.dense / sharing + held.expert / (expert_shard_ranks(q) * copies);
-  // Adam: the gradient, the 32-bit weight and two moments are read; those three and the weight written.
+  // Adam reads the gradient, the 32-bit weight and two moments; it writes those three and the weight.
   constexpr double moved = 30;
   once.optimizer = moved * updated / memory_rate(q.device, c);
   if (q.leaves.optimizer) {  // gradients in 32 bits go to the host, and weights in 16 come back

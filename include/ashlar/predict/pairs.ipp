@@ -15,7 +15,7 @@ namespace pairs_detail {
 
 inline constexpr double exchange_units = 20;  // multiprocessors
 
-// A layer, or the head as what follows no mixer.
+// The two parts of a layer, or the head as a second part without a mixer.
 struct halves {
   stage_passes mix, feed;
 };
@@ -39,20 +39,20 @@ inline std::vector<halves> halves_of_stage(question const& q, stage const& s, co
   return all;
 }
 
-// At most what can be added up, whatever the machine's figures are.
+// Rounds to ticks, capped so that sums cannot overflow.
 inline tick ticks_of(double seconds, double one_tick) {
   constexpr double most = 1e12;
   double const ticks = seconds / one_tick + 0.5;
   return ticks >= 1 ? static_cast<tick>(min_of(ticks, most)) : 0;
 }
 
-// Adds what takes time.
+// Writes the parts that take time.
 class part_writer {
  public:
   part_writer(std::vector<pass_part>& parts, double one_tick, double units)
       : parts_(parts), one_tick_(one_tick), lost_(exchange_units / units) {}
 
-  // `moves`: seconds of exchange during which it has fewer multiprocessors.
+  // `moves`: seconds of an exchange that occupies multiprocessors meanwhile.
   void compute(double seconds, double moves, bool of_weights = false) {
     add(part_resource::compute, seconds + lost_ * moves, of_weights);
   }
@@ -70,7 +70,7 @@ class part_writer {
 
 inline double computed(pass_terms const& p) { return p.on_device() - p.expert; }
 
-// Of a kind of backward, the share of all of it.
+// The share of the backward that this kind of pass does.
 inline double share_of(stage_passes const& p, pass_kind backward) {
   double const all = p.backward.on_device(), weights = all > 0 ? p.backward.weights / all : 0;
   return backward == pass_kind::backward         ? 1

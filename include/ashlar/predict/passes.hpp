@@ -1,4 +1,4 @@
-// Seconds of the forward and the backward of each virtual stage, by what takes them.
+// Seconds of the forward and the backward of each virtual stage, by cause.
 #pragma once
 
 #include <ashlar/predict/constants.hpp>
@@ -9,16 +9,16 @@
 
 namespace ashlar::predict {
 
-// Seconds of one pass, by what takes them.
+// Seconds of one pass, by cause.
 struct pass_terms {
   double products = 0, attention = 0, scan = 0, bytes = 0;  // on the device
   double tensor = 0, expert = 0, context = 0;               // exchanges, exposed
   double sharding = 0;  // weights and gradients of a fully sharded model, exposed
   double offload = 0;   // copies to the host or back, exposed
   double transfer = 0;  // to the next stage, exposed
-  double host = 0;      // that the host needs to launch it all
-  double weights = 0;   // of products: of weights' gradients
-  double measured = 0;  // in place of all but the transfer
+  double host = 0;      // the host's time to launch all of it
+  double weights = 0;   // the share of `products` for gradients of weights
+  double measured = 0;  // replaces all but the transfer
 
   // Seconds that the device takes if the host keeps up.
   double on_device() const {
@@ -27,7 +27,7 @@ struct pass_terms {
   double launched() const { return host > on_device() ? host : on_device(); }
   double seconds() const { return launched() + sharding + offload + transfer; }
 
-  // Without sharding, copies and transfer, which are those of a whole pass.
+  // Adds all terms but sharding, copies and transfer, which belong to a whole pass.
   void add(pass_terms const& other, double times = 1);
   void leave_out_weights();
 };
@@ -38,8 +38,8 @@ struct stage_passes {
 
   double seconds() const { return forward.seconds() + backward.seconds(); }
 
-  // Of a backward in two passes: of weights' gradients, a share by the device's time; of inputs'
-  // gradients the rest.
+  // A backward in two passes: gradients of weights take their share by the device's time, gradients of
+  // inputs the rest.
   double weight_seconds() const {
     double const all = backward.on_device();
     return all > 0 ? backward.launched() * backward.weights / all : 0;
@@ -47,11 +47,12 @@ struct stage_passes {
   double input_seconds() const { return backward.seconds() - weight_seconds(); }
 };
 
-// Of one layer, whose backward runs so much of its forward again and takes these gradients.
+// Passes of one layer under this recomputation and these gradients.
 stage_passes passes_of_layer(question const& q, layer const& l, recomputation again, gradient_kind takes,
                              constants const& c);
 
-// Of the head and the loss: the product in 16 bits, loss_bytes a logit, one exchange of the input.
+// Passes of the head and the loss: the product in 16 bits, loss_bytes per logit, one exchange of the
+// input.
 stage_passes passes_of_head(question const& q, constants const& c);
 
 // The passes of each virtual stage for one micro-batch.

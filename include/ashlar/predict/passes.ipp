@@ -96,8 +96,8 @@ ASHLAR_INLINE stage_passes passes_of_head(question const& q, constants const& c)
 
 namespace passes_detail {
 
-// sharding: weights (2 bytes) are gathered beside each pass, gradients (4 bytes) scattered beside the
-// backward, and those of a shard summed over its copies. The longer of pass and exchange counts, and
+// sharding: gathers weights (2 bytes) beside each pass, scatters gradients (4 bytes) beside the
+// backward, and sums those of a shard over its copies. The longer of pass and exchange counts, plus
 // `contention` of the shorter.
 inline void share_weights(question const& q, stage_passes& s, held_parameters const& held,
                           constants const& c) {
@@ -116,15 +116,15 @@ inline void share_weights(question const& q, stage_passes& s, held_parameters co
   s.backward.sharding = exposed(s.backward, gathered + 2 * seconds(held.trained, ranks) + summed);
 }
 
-// Copies to the host go beside the forward, copies back beside the backward: the layers' that came
-// before, and those that come next. They take none of the device's multiprocessors.
+// Copies to the host run beside the forward and copies back beside the backward, for neighbouring
+// layers. They occupy none of the device's multiprocessors.
 inline void send_to_host(question const& q, kept_activations const& kept, stage_passes& s) {
   double const copy = kept.leaving / q.device.host.link;
   for (pass_terms* p : {&s.forward, &s.backward})
     p->offload = max_of(0.0, copy - p->launched() - p->sharding);
 }
 
-// What is not measured of a backward, its division, is as counted.
+// Uses the measured times. A backward's division is as counted, unless it was measured.
 inline stage_passes as_measured(stage_passes const& counted, measured_stage const& m) {
   stage_passes s;
   s.forward.measured = m.forward;
@@ -154,7 +154,7 @@ inline void check_measured(question const& q, std::size_t stages) {
 ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector<stage> const& stages,
                                                   constants const& c) {
   int const first_trained = q.model.first_trained();
-  std::vector<stage_passes> of_kind;  // for each, whether it runs again and what gradients it takes
+  std::vector<stage_passes> of_kind;  // for each kind of layer, by recomputation and gradients
   for (layer const& l : q.model.kinds)
     for (recomputation again : {recomputation::none, q.again})
       for (gradient_kind takes : {gradient_kind::all, gradient_kind::inputs, gradient_kind::none})

@@ -17,7 +17,7 @@ inline constexpr double largest = 1e15;
 inline constexpr int most_predictions = 1000;
 
 inline bool is_size(double x, bool may_be_zero = false) {
-  return x <= largest && (may_be_zero ? x >= 0 : x > 0);  // false for what is no number
+  return x <= largest && (may_be_zero ? x >= 0 : x > 0);  // false for NaN
 }
 
 inline bool is_whole(architecture const& a, mixer const& m) {
@@ -163,7 +163,7 @@ ASHLAR_INLINE double attention_span(question const& q, mixer const& m) {
 
 namespace question_detail {
 
-// Operations a token of scores and their use.
+// Operations per token of scores and their use.
 inline double attention_operations(question const& q, mixer const& m) {
   if (m.kind == mixer_kind::attention) return 4 * attention_span(q, m) * m.heads * m.head;
   if (m.kind == mixer_kind::compressed)
@@ -184,7 +184,7 @@ ASHLAR_INLINE double step_operations(question const& q) {
     met += a.predictions * (block + a.table_parameters());
     attention += a.predictions * question_detail::attention_operations(q, l.mix);
   }
-  // Of what is frozen, gradients of weights are not taken, and of inputs where nothing before trains.
+  // Frozen parts take no gradients of weights, nor of inputs if nothing before them trains.
   int const first_trained = a.first_trained();
   double less = a.trains_head() ? 0 : 2 * a.table_parameters();
   for (int i = 0; i < a.layer_count() && a.freezes_any(); ++i) {

@@ -1,4 +1,4 @@
-// What a backward runs again, and in which layers.
+// The parts that a backward recomputes, and the layers in which it does.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace ashlar::predict {
 
-// Parts of a layer, each a bit; Megatron-LM's names of them beside it. What they keep is then made again
-// from their inputs.
+// Parts of a layer, each a bit, with Megatron-LM's names. Their activations are recomputed from their
+// inputs.
 enum class recomputation : unsigned char {
   none = 0,
   attention = 1,       // core_attn: scores and their use
@@ -32,12 +32,12 @@ constexpr bool has(recomputation all, recomputation part) {
 struct chosen_layers {
   static constexpr int all = -1;
 
-  int first = all;          // so many of each stage, from its first on
-  std::vector<bool> these;  // or those of the model that it is true for; empty: `first` says it
+  int first = all;          // this many of each stage, from its first on
+  std::vector<bool> these;  // or these of the model; empty: see `first`
 
   bool are_all() const { return first == all && these.empty(); }
 
-  // A layer of the model, in the stage that begins with that.
+  // Whether this layer of the model is chosen, in a stage that begins with `first_of_stage`.
   bool have(int layer, int first_of_stage) const {
     if (these.empty()) return first == all || layer - first_of_stage < first;
     auto const number = static_cast<std::size_t>(layer);

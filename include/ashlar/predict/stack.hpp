@@ -1,37 +1,36 @@
-// What the training program is taken to do, derived from the question alone.
+// The assumed behaviour of the training program, derived from the question alone.
 #pragma once
 
 #include <ashlar/predict/question.hpp>
 
 namespace ashlar::predict {
 
-// What the training program does.
+// The behaviour of the training program.
 struct stack {
-  // FSDP of PyTorch or Megatron: weights of data ranks are shared, or gradients without a pipeline.
+  // FSDP of PyTorch or Megatron: data ranks shard the weights, or the gradients without a pipeline.
   bool is_sharded = false;
-  // Megatron before the distributed optimizer (2021-22): unfused attention, sums in 16 bits without
-  // overlap.
+  // Megatron before the distributed optimizer (2021-22): unfused attention, 16-bit sums without overlap.
   bool is_classic = false;
-  // A small PyTorch program: products of cuBLAS, FlashAttention 2, little else fused, tensor exchanges
-  // in the way. Taken where the model is Llama's first form (gated, dense, heads not grouped) and
-  // nothing asks for Megatron-Core, on devices of its time.
+  // A small PyTorch program: products of cuBLAS, FlashAttention 2, little else fused, exposed tensor
+  // exchanges. Assumed if the model has Llama's first form (gated, dense, heads not grouped) and nothing
+  // asks for Megatron-Core, on devices of its time.
   bool is_plain = false;
   // Megatron-Core with Transformer Engine: fused kernels, tensor exchanges beside products.
   bool is_tuned = false;
   // Scores are written to memory, and kept from the forward to the backward.
   bool writes_scores = false;
-  // Gradients are shared beside a pipeline: those of a virtual stage are whole only while they are
+  // Gradients are sharded beside a pipeline: those of a virtual stage are whole only while they are
   // summed.
   bool sums_in_shards = false;
   // Each token of norms is on one tensor rank: always in Megatron-Core's recipes and beside FSDP, and in
   // older programs since full recomputation went out of use.
   bool splits_sequences = false;
-  // Gathers and scatters of tensor ranks go beside products. Megatron-Core can do that only where
+  // Gathers and scatters of tensor ranks run beside products. Megatron-Core can do that only if
   // sequences are split (--tp-comm-overlap, megatron/training/arguments.py).
   bool hides_exchanges = false;
 };
 
-// What programs do in such a run.
+// Returns the behaviour assumed for this run.
 stack stack_of(question const& q);
 
 // Whether the machine is of Blackwell's family.
@@ -39,7 +38,7 @@ inline bool is_blackwell(machine const& m) {
   return m.like() == family::blackwell || m.like() == family::blackwell_ultra;
 }
 
-// Runs whose errors are alike; each on one node or on several.
+// Runs with similar errors; each kind on one node or on several.
 enum class run_kind : unsigned char {
   sharded,
   classic,

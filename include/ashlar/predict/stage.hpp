@@ -1,4 +1,4 @@
-// Which part of a model a virtual stage has.
+// The part of a model that a virtual stage has.
 #pragma once
 
 namespace ashlar::predict {

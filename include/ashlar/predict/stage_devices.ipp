@@ -31,13 +31,13 @@ ASHLAR_INLINE void must_be_small(double micro_batches, double stages) {
 
 namespace stage_devices_detail {
 
-// Where it puts its stages, which must be consecutive layers.
+// The schedule's placement. Its stages must be consecutive layers.
 inline placement chain_placement(schedule const& s) {
   if (!is_chain(s.graph)) throw unpredictable(requirement::schedule_is_a_chain, 0);
   return s.where;
 }
 
-// A schedule's placement is that of as few micro-batches as it can have.
+// Builds the schedule with as few micro-batches as it can have; the placement is the same.
 inline placement published_placement(question const& q) {
   double const stages = 1.0 * q.pipeline * max_of(2, q.chunks);
   for (int m : {1, 2, q.pipeline, 2 * q.pipeline}) {

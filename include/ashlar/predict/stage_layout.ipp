@@ -14,12 +14,12 @@ namespace ashlar::predict {
 
 namespace stage_layout_detail {
 
-// Blocks (embedding, layers, norm, head, loss) by their products: a stage ends with the block that
-// passes its share.
+// A division of blocks (embedding, layers, norm, head, loss) by their products: a stage ends with the
+// block that passes its share.
 struct division {
   std::vector<int> layers;
   int head_at = 0;
-  int working = 0;  // stages that have something
+  int working = 0;  // stages with at least one block
 };
 
 inline division division_by_cost(question const& q, int count) {
@@ -41,7 +41,7 @@ inline division division_by_cost(question const& q, int count) {
   return d;
 }
 
-// As even as can be; the first stage gets none of the rest.
+// Divides as evenly as possible; the first stage gets none of the rest.
 inline std::vector<int> even_division(int layers, int count) {
   std::vector<int> sizes;
   for (int s = 0; s < count; ++s) sizes.push_back(layers / count);
@@ -53,7 +53,7 @@ inline void must(bool holds, requirement what, long long number = 0, long long l
   if (!holds) throw unpredictable(what, number, limit);
 }
 
-// The order of the letters without what is between stages.
+// Checks the order of the letters, without stage boundaries.
 inline void check_order(std::vector<char> const& letters) {
   char first = 0, last = 0;
   int embeddings = 0, losses = 0;
@@ -73,7 +73,7 @@ inline void check_order(std::vector<char> const& letters) {
   must(last == 'L', requirement::layout_ends_with_loss);
 }
 
-// Those of a layout, which must be of this model and pipeline.
+// Checks that a layout's stages match this model and pipeline.
 inline void check_own(question const& q, std::vector<stage> const& stages) {
   int const count = stage_count(q), layers = q.model.layer_count();
   auto const found = static_cast<long long>(stages.size());
@@ -118,7 +118,7 @@ ASHLAR_INLINE std::vector<stage> stages_of(question const& q) {
   if (q.has_own_stages()) {
     std::vector<stage> stages = q.dealt.empty() ? read_layout(q.layout) : q.dealt;
     bool const is_counted = q.dealt.empty() && layout_reader_detail::is_list_of_counts(q.layout);
-    if (is_counted) stages.back().predictions = q.model.predictions;  // which numbers do not say
+    if (is_counted) stages.back().predictions = q.model.predictions;  // numbers do not give these
     stage_layout_detail::check_own(q, stages);
     return stages;
   }
@@ -131,7 +131,7 @@ ASHLAR_INLINE std::vector<stage> stages_of(question const& q) {
   else
     d.layers = stage_layout_detail::even_division(layers + (counts_ends ? 2 : 0), count);
   if (counts_ends) {
-    // Where there are fewer layers than stages, some have none to give.
+    // With fewer layers than stages, some have none to give.
     auto from_front = d.layers.begin(), from_back = d.layers.end() - 1;
     while (*from_front == 0) ++from_front;
     --*from_front;

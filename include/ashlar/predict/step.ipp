@@ -31,11 +31,11 @@ inline device_seconds seconds_on(std::vector<int> const& stages,
   return d;
 }
 
-// A plain program sums the gradient and gathers the weights of each matrix and norm of a layer by
-// itself: of queries, keys and values, of results, of gates and values, of outputs, and two norms.
+// A plain program sums the gradient and gathers the weights of each matrix and norm of a layer
+// separately: queries, keys and values, results, gates and values, outputs, and two norms.
 inline constexpr double exchanges_of_a_layer = 2 * 6;
 
-// Seconds by which the host is ahead of the device after its passes, at which it does something else.
+// Seconds by which the host is ahead of the device after its passes.
 inline double queued(step_terms const& step) {
   double seconds = 0;
   for (std::size_t s = 0; s < step.of_stages.size(); ++s)
@@ -68,7 +68,7 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
     all_largest += devices[d].largest;
   }
   double const lost = c.straggler * std::log2(max_of(1.0, 1.0 * q.devices / q.per_node));
-  // Where passes are executed, the step ends for all devices at once; the busiest has the least bubble.
+  // If passes are executed, the step ends for all devices at once; the busiest has the least bubble.
   bool const has_uneven = how == uneven_rounds::executed && has_uneven_rounds(q, r.of_stages),
              ends_at_once = has_uneven || !r.run.is_empty();
   double const last_end = has_uneven         ? interleaved_seconds(q, r.of_stages)

@@ -119,7 +119,7 @@ class worker {
     w_.context_bytes = 2 * tokens_ * n * (wide + m.value_head) / tensor_;
   }
 
-  // And rotations.
+  // Adds rotations, too.
   void add_up_projections(mixer const& m) {
     double const n = m.heads, wide = m.nope + m.rope;
     add_product(tokens_, n * wide / tensor_, m.q_rank > 0 ? m.q_rank : hidden_);
@@ -148,9 +148,9 @@ class worker {
   // A norm alone, forward.
   void add_norm() { move(2 * rows() * hidden_, 0); }
 
-  // Reads and writes of each element of the hidden layer. One kernel each way; where it is not fused,
-  // SiLU, the product and the gradients of both halves are kernels of their own. Clamped gates with
-  // biases run as some twenty. Programs in 8 bits are compiled.
+  // Counts reads and writes of each element of the hidden layer. One kernel runs each way; unfused,
+  // SiLU, the product and the gradients of both halves are separate kernels. Clamped gates with biases
+  // run as some twenty. Programs in 8 bits are compiled.
   void add_activation(feed_forward const& f, double rows, double width) {
     double const elements = rows * width;
     if (f.is_clamped)
@@ -163,7 +163,7 @@ class worker {
       move(5 * elements, 12 * elements);
   }
 
-  // Over tensor ranks.
+  // Splits a dense part over tensor ranks.
   void add_split(feed_forward const& f, double whole_width) {
     double const width = whole_width / tensor_;
     add_product(tokens_, (f.is_gated ? 2 : 1) * width, hidden_);
@@ -172,7 +172,7 @@ class worker {
     w_.tensor_count += 2;
   }
 
-  // Balanced routing: as many copies of tokens come as go.
+  // Routing is balanced: a device receives as many copies of tokens as it sends.
   void add_experts(feed_forward const& f) {
     double const in = f.latent > 0 ? f.latent : hidden_;
     double const here = tokens_ / tensor_;  // tokens that this rank routes
@@ -192,7 +192,7 @@ class worker {
     move(permuted, permuted);
     if (f.shared_width > 0) add_split(f, f.shared_width);
     if (q_.expert > 1) w_.expert_bytes = 2 * copies * in;
-    // Shares are unequal: gathered at half the rate.
+    // Shares are unequal, so they are gathered at half the rate.
     if (q_.expert_tensor > 1) w_.gather_bytes = 2 * 2 * copies * in * (q_.expert_tensor - 1);
   }
 
