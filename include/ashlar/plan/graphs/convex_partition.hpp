@@ -1,5 +1,4 @@
-// All convex partitions of a small graph of operators, to find the stages whose busiest device has the
-// least to do.
+// All convex partitions of a small graph of operators, to minimize the load of the busiest device.
 #pragma once
 
 #include <ashlar/model/operator_partition.hpp>
@@ -18,14 +17,14 @@ class convex_partitioner {
  public:
   static constexpr std::int64_t most_choices = 500'000;  // of a stage's size and devices
 
-  // For a model, machine and batch that check() finds right. Refers to the model.
+  // Requires a model, machine and batch that pass check(). Refers to the model.
   convex_partitioner(operator_model const& model, operator_machine const& machine,
                      operator_batch const& batch);
 
-  // The stages whose busiest device and longest message take less than `time`, and least of all; none if
-  // there are no such stages within memory, or were not among most_choices.
+  // The stages whose busiest device and longest message take the least time below `time`; none if no
+  // such stages fit in memory, or none were among most_choices.
   std::vector<planned_stage> stages_below(tick time);
-  // Whether all were tried.
+  // Whether all choices were tried.
   bool is_complete() const { return choices_ <= most_choices; }
 
  private:
@@ -35,20 +34,20 @@ class convex_partitioner {
 
   void try_stages(int used);
 
-  // The fewest devices on which a stage is busy for less than the limit; 0: none.
+  // The fewest devices on which a stage is busy for less than the limit; 0 if there are none.
   int fewest(operator_cost const& sum, int size) const;
-  // Whether there are enough devices, if memory does not matter.
+  // Whether the devices suffice, ignoring memory.
   bool has_devices() const;
 
-  // Finds sizes and devices for the stages from `stage` down to the first; those after it have theirs,
-  // and take `time` or the longest message does.
+  // Finds sizes and devices for the stages from `stage` down to the first. Those after it are chosen;
+  // `time` is their busy time or longest message.
   bool choose(operator_partition const& cut, int stage, int left, tick time);
 
   operator_model const& model_;
   operator_machine machine_;
   operator_batch batch_;
   std::vector<int> sizes_, stage_of_;
-  std::vector<operator_cost> sum_, costs_;  // of stages as they are made, and by number in the graph
+  std::vector<operator_cost> sum_, costs_;  // of stages under construction, and by number in the graph
   std::vector<stage_choice> how_;
   std::vector<std::int64_t> held_;  // samples in flight
   tick limit_ = 0;

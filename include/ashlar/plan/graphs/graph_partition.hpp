@@ -1,6 +1,6 @@
-// Operators cut into stages of a graph, with devices and micro-batch sizes, so that the busiest device
-// has the least to do. Jeon et al., GraphPipe: Improving Performance and Scalability of DNN Training
-// with Graph Pipeline Parallelism (2024): binary search on the time, dynamic programme over series and
+// Cuts operators into stages of a graph, with devices and micro-batch sizes, to minimize the load of the
+// busiest device. Jeon et al., GraphPipe: Improving Performance and Scalability of DNN Training with
+// Graph Pipeline Parallelism (2024): binary search on the time, dynamic programme over series and
 // parallel parts that keeps the fewest samples in flight.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace ashlar {
 
-// A stage of a plan: its operators, and how it runs.
+// A stage of a plan: its operators, and the way it runs.
 struct planned_stage {
   std::vector<int> operators;  // ascending
   stage_choice how;
@@ -33,21 +33,21 @@ struct demand {
   std::int64_t operator[](std::size_t size) const { return of[size]; }
 };
 
-// Stages that end with all their operators' successors served: who they were, and what they demand.
+// Stages that together have all successors of their operators, with the samples in flight they demand.
 struct stage_state {
-  int position = 0;  // of the series: its parts from here on are in stages
+  int position = 0;  // parts of the series from here on are in stages
   demand asks = {};
   int plan = -1;
 };
 
 }  // namespace plan_detail
 
-// Which stages of a tree fit under a time, by a dynamic programme from the last stages to the first. A
-// stage is a run of whole parts of a series, or several whole branches of a parallel part; a parallel
-// part that is not whole in a stage has all its branches in stages of their own. What a longer run takes
-// is never less, so of all runs that end at one place the longest that fits is best, wherever the next
-// may begin; and of two sets of stages for the same operators and devices, that which asks for no more
-// in flight. So nothing is lost among such stages.
+// Finds the stages of a tree that fit under a time, by a dynamic programme from the last stages to the
+// first. A stage is a run of whole parts of a series, or several whole branches of a parallel part; a
+// parallel part that is not whole in a stage has all its branches in stages of their own. A longer run
+// never takes less, so of all runs that end at one place the longest that fits is best, wherever the
+// next begins; and of two sets of stages for the same operators and devices, the one with fewer samples
+// in flight. So the search is exact among such stages.
 class graph_partitioner {
   using demand = plan_detail::demand;
   using state = plan_detail::stage_state;
@@ -55,7 +55,8 @@ class graph_partitioner {
   using fronts = std::vector<front>;  // by devices used
 
  public:
-  static constexpr std::size_t most_branches = 8;  // of which any may share a stage; of more, neighbours
+  static constexpr std::size_t most_branches =
+      8;  // branches that may share a stage in any set; beyond, only neighbours may
 
   // Throws violation with check(), and rule::parameter_is_at_most for more than 2^15 samples a
   // micro-batch. Refers to the model.
@@ -64,20 +65,20 @@ class graph_partitioner {
 
   bool is_exact() const { return tree_.is_exact; }
 
-  // For each set of stages that none beats in both devices and what it asks for in flight: the stages,
-  // last ones first, each device of which computes for `time` ticks a step at most; and no message takes
-  // longer. None: there are no such stages.
+  // Returns every Pareto-optimal set of stages in devices and samples in flight, last stages first. Each
+  // device computes for at most `time` ticks a step, and no message takes longer. Empty if there are no
+  // such stages.
   std::vector<std::vector<planned_stage>> stages_within(tick time);
 
-  // One device does all, a sample at a time; and all messages after one another.
+  // Ticks if one device does everything, a sample at a time, with all messages one after another.
   tick most_time() const;
 
  private:
-  // A stage and the plan of what comes after it; or two plans side by side.
+  // A stage and the plan of the stages after it; or two plans side by side.
   struct plan {
     int part = -1;            // of the tree: a series, or a parallel part
-    int first = 0, last = 0;  // of its parts: a run
-    unsigned branches = 0;    // or a set
+    int first = 0, last = 0;  // the run of its parts
+    unsigned branches = 0;    // or the set of its parts
     stage_choice how = {};
     int next = -1, beside = -1;
   };
@@ -87,12 +88,12 @@ class graph_partitioner {
            && memory_of_stage(sum, how, in_flight, batch_.samples) <= machine_.memory;
   }
   static operator_cost difference(operator_cost a, operator_cost const& b);
-  // What a stage that holds so much asks of those before it.
+  // The demand of a stage on those before it.
   demand asked_by(std::int64_t in_flight, int micro_batch) const;
 
   void insert(front& all, int position, demand const& asks, plan const& made);
 
-  // All of a series in stages, before stages that ask for `asks`; by devices, 1 .. most.
+  // All of a series in stages, before stages that demand `asks`; by devices, 1 .. most.
   fronts stages_of(int series, demand const& asks, int most);
 
   void add_runs(fronts& all, int series, series_table const& t, state const& now, int used, int most);
@@ -100,14 +101,14 @@ class graph_partitioner {
   // All branches of a parallel part, each in stages of its own or some of them whole in one stage.
   fronts stages_of_branches(int parallel, demand const& asks, int most);
 
-  // The longest runs of branches from one on, in a stage.
+  // Adds the longest runs of branches that begin with `first`, each as a stage.
   void add_runs_of_branches(std::vector<fronts>& of, int parallel, std::size_t first, demand const& asks,
                             int most);
 
   // A set of branches in one stage.
   fronts together(int parallel, std::size_t set, demand const& asks, int most);
 
-  // Both side by side: what they ask for is the larger.
+  // Combines plans side by side. Their demand is the larger of both.
   void extend(fronts const& some, fronts const& more, fronts& into, int most);
 
   void collect(int number, std::vector<planned_stage>& into) const;

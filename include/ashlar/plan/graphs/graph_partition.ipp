@@ -154,12 +154,12 @@ ASHLAR_INLINE graph_partitioner::fronts graph_partitioner::stages_of_branches(in
   bool const any = count <= most_branches;
   std::vector<fronts> alone;
   for (int branch : branches) alone.push_back(stages_of(branch, asks, most));
-  // By set of branches that are in stages: any set, or the last ones.
+  // Indexed by the set of branches in stages: any set, or the last ones.
   std::size_t const ends = any ? std::size_t{1} << count : count + 1;
   std::vector<fronts> of(ends, fronts(static_cast<std::size_t>(most) + 1));
   of[0][0].push_back({});
   for (std::size_t set = 0; set + 1 < ends; ++set) {
-    // The next stages have the first branch that is not there yet.
+    // The next stages have the first branch that is not in stages yet.
     std::size_t first = 0;
     while (any ? (set >> first & 1) != 0 : first < set) ++first;
     extend(of[set], alone[first], of[any ? set | std::size_t{1} << first : set + 1], most);
@@ -195,7 +195,7 @@ ASHLAR_INLINE void graph_partitioner::add_runs_of_branches(std::vector<fronts>& 
         else
           high = middle - 1;
       }
-      if (low < 2) continue;  // one alone is a stage of its own
+      if (low < 2) continue;  // a single branch has its own stages
       fronts run(static_cast<std::size_t>(most) + 1);
       insert(nth(run, d), 0, asked_by(asks[x], sizes_[x]),
              {.part = parallel,

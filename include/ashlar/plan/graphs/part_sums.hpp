@@ -1,4 +1,4 @@
-// The sums over the parts of a tree of operators, and where a series may be cut.
+// Sums over the parts of a tree of operators, and the places where a series may be cut.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -9,14 +9,14 @@
 
 namespace ashlar {
 
-// Sums over the parts of a series, from the first on; where it may be cut.
+// Sums over the parts of a series, from the first on, and the places where it may be cut.
 struct series_table {
   std::vector<operator_cost> until;
-  std::vector<tick> message;  // before each part, the longest of an edge that crosses there
-  std::vector<int> next_cut;  // the first place from here on where it may be cut
+  std::vector<tick> message;  // the longest message of an edge that crosses before each part
+  std::vector<int> next_cut;  // the first place from here on where a cut is allowed
 };
 
-// Tables, so that the cost of any part is found in constant time.
+// Tables that give the cost of any part in constant time.
 class part_sums {
  public:
   constexpr part_sums() = default;
@@ -35,7 +35,7 @@ class part_sums {
     return message_time(c.output * samples_, bandwidth_);
   }
 
-  // Cuts where no edge takes longer.
+  // Allows cuts where no edge takes longer than `time`.
   void find_cuts(tick time);
 
  private:

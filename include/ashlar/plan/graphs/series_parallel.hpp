@@ -13,8 +13,8 @@ namespace ashlar {
 // One operator, parts one after another, or branches side by side.
 enum class part_kind : unsigned char { single, series, parallel };
 
-// One operator; parts one after another, of which each has operators or branches; or branches beside
-// each other, of which each is a series.
+// One operator; or parts one after another, each of operators or branches; or branches side by side,
+// each a series.
 struct graph_part {
   part_kind kind = part_kind::single;
   int single = -1;
@@ -22,10 +22,9 @@ struct graph_part {
   std::vector<int> members;  // all operators, ascending
 };
 
-// The parts of a graph: the whole is the series `root`. Every operator of a part of a series comes
-// before every one of the next, as paths go. `is_exact` if all these paths are there; else some parts
-// that are no such tree were cut in two by their levels, as if all of the first came before all of the
-// second.
+// The parts of a graph: the whole is the series `root`. Paths lead from every operator of a part of a
+// series to every one of the next if `is_exact`. Otherwise some parts that form no such tree were cut in
+// two by their levels, as if all of the first came before all of the second.
 struct part_tree {
   std::vector<graph_part> parts;
   int root = -1;
@@ -35,9 +34,9 @@ struct part_tree {
   graph_part const& of(int part) const { return nth(parts, part); }
 };
 
-// Finds the tree by the order that paths make (Valdes, Tarjan and Lawler, 1982, for orders): parts that
-// no path joins are parallel; parts of which each comes before the next are a series. O(n^2) for each
-// level of the tree.
+// Finds the tree from the order of paths (Valdes, Tarjan and Lawler, 1982, for orders): parts that no
+// path joins are parallel; parts that each come before the next are a series. O(n^2) for each level of
+// the tree.
 class tree_builder {
  public:
   // Refers to the graph.
@@ -55,7 +54,7 @@ class tree_builder {
     return static_cast<int>(tree_.parts.size()) - 1;
   }
 
-  // Groups of members that are joined by a chain of pairs, each of which is (or is not) in order.
+  // Groups of members that are connected by pairs in order (or by pairs not in order).
   std::vector<std::vector<int>> joined(std::vector<int> const& members, bool in_order) const;
   static void sort(std::vector<int>& list) {  // nearly sorted: by insertion
     for (std::size_t i = 1; i < list.size(); ++i)
@@ -64,11 +63,11 @@ class tree_builder {
 
   int as_series(std::vector<int> const& members);
 
-  // The parts of a series, one after another.
+  // Appends members to a series as parts, one after another.
   void append_to(int series, std::vector<int> const& members);
   void push(int part, int next) { nth(tree_.parts, part).parts.push_back(next); }
 
-  // The lower half of the levels, and the rest.
+  // Splits members into the lower half of the levels, and the rest.
   std::vector<std::vector<int>> halves(std::vector<int> const& members);
 
   stage_graph const& graph_;

@@ -11,10 +11,10 @@
 
 namespace ashlar {
 
-// What choose() found. Time and penalties are ticks.
+// The result of choose(). Time and penalties are ticks.
 struct choice {
   std::vector<int> of;     // the variant of each thing; empty if none fit
-  variant what = {};       // all together
+  variant what = {};       // the sum of all variants
   tick at_least = 0;       // no choice within the limit costs less
   byte_count missing = 0;  // bytes by which the smallest variants together pass the limit
 
@@ -23,14 +23,14 @@ struct choice {
   friend constexpr bool operator==(choice const&, choice const&) = default;
 };
 
-// The cheapest choice whose memory adds up to no more than the limit: the multiple-choice knapsack,
-// solved exactly unless it is very large. Partial choices of which no other takes neither more memory
-// nor more cost are completed thing by thing. Those are left out that cannot become better than a choice
-// found before, by the bound that charges `price` for each byte (Lagrange); the price is the one at
-// which the cheapest variants just fit. Of more than `most_labels` partial choices of the first i
-// things, those with the lowest bounds are kept, and what is left out counts in `at_least`. So n things
-// of v variants take O(n v most_labels log most_labels) at most. Of the pooled workspace of several
-// kernels: the integer programme of μ-cuDNN, section III.C, without a solver.
+// Finds the cheapest choice within a total memory: the multiple-choice knapsack, solved exactly unless
+// it is very large. Pareto-optimal partial choices of memory and cost are completed thing by thing. A
+// partial choice is dropped if the bound that charges `price` per byte (Lagrange) shows that it cannot
+// beat a known choice; the price is the one at which the cheapest variants just fit. Beyond
+// `most_labels` partial choices of the first i things, those with the lowest bounds are kept, and the
+// dropped ones count in `at_least`. So n things of v variants take O(n v most_labels log most_labels) at
+// most. For kernels with a pooled workspace this is the integer programme of μ-cuDNN, section III.C,
+// without a solver.
 class chooser {
  public:
   // Refers to the variants. `limit`: bytes of all chosen together.
@@ -47,24 +47,24 @@ class chooser {
     byte_count memory = 0;
     tick cost = 0;
     int before = -1, taken = -1;
-    double bound = 0;  // on the cost of any completion
+    double bound = 0;  // lower limit on the cost of any completion
   };
 
   variant const& at(std::size_t thing, int which) const { return nth(things_[thing], which); }
   static double priced(variant const& v, double byte, double ticks) {
     return static_cast<double>(v.memory) * byte + static_cast<double>(v.cost()) * ticks;
   }
-  // The variant of least memory * byte + cost * ticks; of equal ones that of least memory, then cost.
+  // The variant of least memory * byte + cost * ticks; ties go to less memory, then less cost.
   int cheapest_at(std::size_t thing, double byte, double ticks) const;
   byte_count take_at(double byte, double ticks);
 
-  // The lowest price at which what is taken fits, by halving; free memory if that fits.
+  // Finds the lowest price at which the chosen variants fit, by halving; 0 if free memory fits.
   void find_price();
 
-  // Spends what memory is left, one thing after the other: the choice that has to be improved on.
+  // Spends the remaining memory, one thing after the other. The search must beat this choice.
   void fill_up();
 
-  // The best that is found; lowers at_least_ by what is left out.
+  // Returns the best choice found; lowers at_least_ by the dropped ones.
   std::vector<int> complete();
   void leave_out(dynamic_array<label>& front);
 

@@ -60,7 +60,7 @@ ASHLAR_INLINE void chooser::find_price() {
     (take_at(middle, 1) > limit_ ? low : high) = middle;
   }
   used_ = take_at(price_ = high, 1);
-  // Where no finite price does, the smallest ones.
+  // If no finite price fits, the smallest variants are taken.
   if (used_ > limit_) used_ = take_at(1, 0);
 }
 
@@ -80,7 +80,7 @@ ASHLAR_INLINE void chooser::leave_out(dynamic_array<label>& front) {
   for (label const& l : front) bounds.push_back(l.bound);
   merge_sort(bounds, [](double a, double b) { return a < b; });
   double const most = bounds[most_labels];
-  auto ties = most_labels;  // of those that have just this bound, as many as there is room for
+  auto ties = most_labels;  // how many with exactly this bound there is room for
   for (label const& l : front) ties -= l.bound < most;
   dynamic_array<label> kept;
   for (label const& l : front)

@@ -14,8 +14,7 @@
 
 namespace ashlar::plan_detail {
 
-// Ticks of a pass of which `percent` is attention, for sequences of so many tokens and squares of them,
-// as shares of the whole one.
+// Ticks of a pass with `percent` of attention, scaled by these shares of tokens and of squared tokens.
 inline double part_of(tick pass, int percent, double tokens, double squares) {
   return static_cast<double>(pass) * ((100 - percent) * tokens + percent * squares) / 100;
 }
@@ -43,7 +42,7 @@ inline void must_have_tokens(std::vector<int> const& lengths) {
               .number = lengths[i]});
 }
 
-// The first of so many places that is at most a number, where numbers change: a tree of minima.
+// Finds the first place whose number is at most a limit, while numbers change: a tree of minima.
 class first_at_most {
  public:
   explicit first_at_most(std::size_t count) {
@@ -58,7 +57,7 @@ class first_at_most {
     for (i /= 2; i > 0; i /= 2) least_[i] = min_of(least_[2 * i], least_[2 * i + 1]);
   }
 
-  // Beyond the last if there is none.
+  // Returns an index beyond the last place if there is none.
   std::size_t find(std::int64_t most) const {
     if (least_[1] > most) return leaves_;
     std::size_t i = 1;
@@ -100,7 +99,7 @@ class sample_deal {
   static constexpr std::size_t nothing = ~std::size_t{0};
   static constexpr std::int64_t most_considered = 20'000'000;  // moves: some seconds
 
-  // The samples of a micro-batch stay in the order of their lengths, the longest first.
+  // Keeps the samples of a micro-batch in the order of their lengths, longest first.
   void add(int sample, std::size_t to) {
     std::vector<int>& own = dealt_[to];
     own.insert(first_below(own, nth(tokens_, sample)), sample);
@@ -108,7 +107,7 @@ class sample_deal {
     held_[to] += nth(tokens_, sample);
   }
 
-  // The first of so many tokens or fewer.
+  // The first of at most this many tokens.
   std::vector<int>::iterator first_below(std::vector<int>& own, std::int64_t tokens) const {
     return std::partition_point(own.begin(), own.end(),
                                 [&](int sample) { return nth(tokens_, sample) > tokens; });
@@ -118,9 +117,9 @@ class sample_deal {
     return held_[micro_batch] + more <= most_;
   }
 
-  // As long as micro-batches are empty, the next samples go there: none stays empty. Samples come by
-  // their tokens, the longest first, so a micro-batch that has room for one has room for the next, too,
-  // until it gets more.
+  // While micro-batches are empty, the next samples go there, so none stays empty. Samples come by their
+  // tokens, longest first, so a micro-batch with room for one has room for the next, too, until it gets
+  // more.
   bool deal_longest_first() {
     auto const is_later = [this](std::size_t a, std::size_t b) {
       return time_[a] != time_[b] ? time_[a] > time_[b] : a > b;
@@ -147,7 +146,8 @@ class sample_deal {
     return true;
   }
 
-  // To the first with room; then what is empty takes the shortest of those that have several.
+  // Deals to the first micro-batch with room. Then each empty one takes the shortest sample of one that
+  // has several.
   void deal_by_tokens() {
     for (std::size_t k = 0; k < dealt_.size(); ++k) {
       dealt_[k].clear();
@@ -185,8 +185,8 @@ class sample_deal {
     return most;
   }
 
-  // The move or exchange after which the longer of the two micro-batches is shortest. False if none
-  // makes the longest one shorter by a millionth.
+  // Makes the move or exchange after which the longer of the two micro-batches is shortest. False if
+  // none shortens the longest one by a millionth.
   bool shorten() {
     std::size_t const longest = longest_one();
     double best = time_[longest] * (1 - 1e-6);
@@ -211,7 +211,8 @@ class sample_deal {
       for (std::size_t i = 0; i < dealt_[longest].size(); ++i) {
         int const a = dealt_[longest][i];
         if (dealt_[longest].size() > 1) consider(i, nothing);
-        // In return, of those that both have room for, what brings the two nearest to each other.
+        // Swaps with a sample that fits both ways and brings the two micro-batches closest to each
+        // other.
         std::int64_t const own = nth(tokens_, a);
         auto const from = first_below(other, own + (most_ - held_[longest])),
                    end = first_below(other, own - (most_ - held_[k]) - 1);
@@ -237,7 +238,7 @@ class sample_deal {
     double sum = 0;
     for (double const w : weight_) sum += w;
     double most = max_of(sum / static_cast<double>(dealt_.size()), nth(weight_, by_weight_[0]));
-    if (by_weight_.size() > dealt_.size())  // of so many, two share a micro-batch
+    if (by_weight_.size() > dealt_.size())  // two of these share a micro-batch
       most = max_of(
           most, nth(weight_, by_weight_[dealt_.size() - 1]) + nth(weight_, by_weight_[dealt_.size()]));
     return most;

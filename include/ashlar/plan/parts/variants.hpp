@@ -1,4 +1,4 @@
-// The ways to do one thing: the time and memory that each takes, and its cost in quality.
+// The ways to do one thing, each with its time, memory and loss of quality.
 #pragma once
 
 #include <ashlar/core/cost.hpp>
@@ -9,9 +9,8 @@
 
 namespace ashlar {
 
-// One way: a kernel of several, a recompute instead of a stash, weights of fewer bits. The penalty is
-// what its loss of quality is worth, in ticks; 0 for ways that give the same result. Nothing is
-// negative.
+// One way: one of several kernels, a recompute instead of a stash, weights of fewer bits. The penalty
+// prices its loss of quality in ticks; 0 for ways that give the same result. Nothing is negative.
 struct variant {
   tick time = 0;
   byte_count memory = 0;
@@ -22,20 +21,20 @@ struct variant {
   friend constexpr bool operator==(variant const&, variant const&) = default;
 };
 
-// One after the other, each with memory of its own.
+// Runs both one after the other, each with memory of its own.
 inline variant side_by_side(variant const& a, variant const& b) {
   return {saturating_sum(a.time, b.time), saturating_sum(a.memory, b.memory),
           saturating_sum(a.penalty, b.penalty)};
 }
 
-// One after the other in the same memory.
+// Runs both one after the other in the same memory.
 inline variant in_turn(variant const& a, variant const& b) {
   return {saturating_sum(a.time, b.time), a.memory < b.memory ? b.memory : a.memory,
           saturating_sum(a.penalty, b.penalty)};
 }
 
-// The Pareto front of memory and cost, by increasing memory and so by decreasing cost; one of equal
-// entries. `of` gives the variant of an entry. O(n log n).
+// The Pareto front of memory and cost, by increasing memory and so by decreasing cost; equal entries
+// appear once. `of` gives the variant of an entry. O(n log n).
 template <class List, class Of>
 List pareto_front(List all, Of of) {
   merge_sort(all, [&](auto const& a, auto const& b) {
@@ -48,7 +47,7 @@ List pareto_front(List all, Of of) {
   return front;
 }
 
-// The cheapest entry of a front within so much memory; -1 if there is none.
+// Index of the cheapest entry of a front within `limit` memory; -1 if there is none.
 template <class List, class Of>
 int cheapest_within(List const& front, byte_count limit, Of of) {
   int found = -1;

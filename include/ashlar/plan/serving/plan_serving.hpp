@@ -1,5 +1,5 @@
-// Assigns layers to devices and bit widths so that both phases together take the least, under a limit
-// on each device's memory.
+// Assigns layers to devices and bit widths to minimize the time of both phases together, under a memory
+// limit on each device.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
@@ -11,20 +11,20 @@
 namespace ashlar {
 
 // The exact search. A partial plan of the first layers on the first devices matters by three numbers:
-// its sum of times and penalties, and its slowest device in each phase. One is left out if another with
-// as many layers and devices is no worse in any of them, or if with the bounds for what is missing it
-// passes `most`. The same holds layer by layer within a device, with the memory as a fourth number.
+// its sum of times and penalties, and its slowest device in each phase. A partial plan is dropped if
+// another with as many layers and devices is no worse in any of them, or if with the bounds for the rest
+// it exceeds `most`. Within a device this holds layer by layer, with the memory as a fourth number.
 class serving_search {
  public:
   // Refers to both.
   serving_search(serving_problem const& problem, serving_bounds const& bounds)
       : problem_(problem), bounds_(bounds), p_(problem.device_count()), count_(problem.layer_count()) {}
 
-  // The best plan whose objective is no more than `most`; none has no devices.
+  // The best plan whose objective is at most `most`; a plan without devices if there is none.
   serving_plan run(tick most);
 
  private:
-  // Of finished devices, or within one: then `slowest` are its own times.
+  // A partial plan of finished devices, or within one device: then `slowest` are its own times.
   struct label {
     tick sum = 0;
     phase_times slowest = {0, 0};
@@ -47,15 +47,15 @@ class serving_search {
     return rest.is_possible() && objective(l, rest) <= most_;
   }
 
-  // From plans of the devices before `device` to those that include it.
+  // Extends plans of the devices before `device` to those that include it.
   void advance(int device);
 
   // Puts layers from `from` on the device, one after the other. Choices within a device do not depend on
-  // how the devices before it were filled, so they are made once for all of those.
+  // the devices before it, so they are made once for all of those.
   void fill(int device, int from, dynamic_array<label> const& starts,
             std::vector<dynamic_array<label>>& next);
 
-  // What is before a device, and what comes after a layer on the same device or on the next.
+  // Combines a plan's part before a device with bounds after a layer, on the same device or on the next.
   static serving_bound together(serving_bound const& before, serving_bound const& here,
                                 serving_bound const& there);
 
@@ -65,7 +65,7 @@ class serving_search {
   serving_plan plan_of(label const& l) const;
 
   struct joined {
-    int before = -1;  // the devices before
+    int before = -1;  // the label of the devices before
     int stage = -1;   // the last choice on the last of them
   };
 
@@ -78,13 +78,13 @@ class serving_search {
   dynamic_array<joined> joined_;
 };
 
-// The device that is short, and of how much, if nothing fits.
+// The device that lacks memory, and how much, if nothing fits.
 serving_plan why_nothing_fits(serving_problem const& problem);
 
-// The plan of the least objective; if nothing fits, the reason. The search is repeated with a higher
-// `most` until it finds one: from the bound of the whole on, each time twice as far above it. Exact:
-// what a search leaves out passes `most` or is no better than what it keeps. (LLM-PQ states the same as
-// an integer programme, section 4.2.) Throws violation with check(problem).
+// The plan of the least objective; if nothing fits, the reason. Repeats the search with a higher `most`
+// until it finds a plan: from the bound of the whole on, each time twice as far above it. Exact: a
+// dropped plan exceeds `most` or is no better than a kept one. (LLM-PQ states this as an integer
+// programme, section 4.2.) Throws violation with check(problem).
 serving_plan plan_serving(serving_problem const& problem);
 
 }  // namespace ashlar

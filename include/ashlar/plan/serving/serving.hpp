@@ -1,4 +1,4 @@
-// Which device serves which layers, in how many bits: the question and the answer.
+// Assignments of layers to devices and bit widths for serving: the question and the answer.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
@@ -10,20 +10,20 @@
 
 namespace ashlar {
 
-// A layer (or a group of layers that stay together) on a device, in one of its bit widths: what a
-// micro-batch of each phase takes, weights with keys and values, and what the loss of quality is worth.
+// A layer (or a group of layers that stay together) on a device, in one of its bit widths: the time of a
+// micro-batch of each phase, weights with keys and values, and the price of the quality lost.
 struct layer_variant {
   phase_times times = {};
   byte_count memory = 0;
   tick penalty = 0;
 
-  // What it adds to an objective whatever the others do.
+  // Its share of an objective, apart from the slowest devices.
   variant sum() const { return {saturating_sum(times.prefill, times.decode), memory, penalty}; }
 
   friend constexpr bool operator==(layer_variant const&, layer_variant const&) = default;
 };
 
-// The question: what each layer takes on each device in each bit width, and what a device may hold.
+// The question: the layers' variants on each device in each bit width, and the devices' memory limits.
 struct serving_problem {
   std::vector<std::vector<std::vector<layer_variant>>> variants;  // by device, layer, bit width
   std::vector<byte_count> limit;                                  // by device
@@ -37,22 +37,22 @@ struct serving_problem {
   }
 };
 
-// Layers on devices in order, the first on the first device, the last on the last; a device between may
-// stay empty.
+// Puts layers on devices in order, the first on the first device, the last on the last. A device between
+// may stay empty.
 struct serving_plan {
   std::vector<int> device;  // by layer; empty if nothing fits
-  std::vector<int> width;   // by layer: which of its variants
+  std::vector<int> width;   // by layer: index of the variant
   tick objective = 0;       // two_phase_formula and all penalties
 
-  // Why nothing fits. In the fewest bits, and every device before it filled as far as layers fit, this
-  // device is this many bytes short of the rest; with them there is a plan.
+  // The reason why nothing fits. In the fewest bits, with every device before it filled with layers,
+  // this device lacks this many bytes for the rest; with them there is a plan.
   int short_device = -1;
   byte_count missing = 0;
 
   friend constexpr bool operator==(serving_plan const&, serving_plan const&) = default;
 };
 
-// What each device takes and holds under a plan.
+// The time and memory of each device under a plan.
 struct stage_load {
   phase_times times = {0, 0};
   byte_count memory = 0;
@@ -61,17 +61,17 @@ struct stage_load {
   friend constexpr bool operator==(stage_load const&, stage_load const&) = default;
 };
 
-// What each device of the plan has to do and to hold. Throws violation with check(problem, plan).
+// The load of each device of the plan. Throws violation with check(problem, plan).
 std::vector<stage_load> loads_of(serving_problem const& problem, serving_plan const& plan);
 
-// What a plan comes to by the formula. Throws as loads_of() does.
+// The plan's objective by the formula. Throws as loads_of() does.
 tick objective_of(serving_problem const& problem, serving_plan const& plan);
 
-// Every device has every layer in some width, there is a layer for the first and one for the last
-// device, nothing is negative, and all sums can be counted.
+// Requires every layer on every device in some width, a layer each for the first and the last device,
+// nothing negative, and sums without overflow.
 diagnosis check(serving_problem const& problem);
 
-// A device and a width of its own for each layer.
+// Requires a device and one of its widths for each layer.
 diagnosis check(serving_problem const& problem, serving_plan const& plan);
 
 }  // namespace ashlar

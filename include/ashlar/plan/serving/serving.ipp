@@ -46,12 +46,12 @@ ASHLAR_INLINE diagnosis check(serving_problem const& problem) {
             .which = parameter::layer_count,
             .given = count};
   if (diagnosis const d = check(problem.shape); !d.ok()) return d;
-  constexpr std::int64_t most_cells = 1 << 26;  // of runs of layers on a device
+  constexpr std::int64_t most_cells = 1 << 26;  // runs of layers on a device
   std::int64_t const most = most_cells / p / max_of(1, count);
   if (diagnosis const d = at_most(parameter::layer_count, count, most); !d.ok()) return d;
   if (static_cast<int>(problem.variants.size()) != p)
     return wrong_size(table::device_variants, problem.variants.size(), p);
-  // How often the objective counts a time, and a device a size, at most.
+  // The most often that the objective counts a time, and a device a size.
   tick const often = saturating_product(
       2 * tick{count}, saturating_sum(saturating_product(problem.shape.groups, problem.shape.tokens),
                                       problem.shape.prefills + tick{1}));

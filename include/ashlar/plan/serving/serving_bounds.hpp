@@ -1,5 +1,4 @@
-// Lower bounds for layers on a run of devices, which say where the search for a serving plan need not
-// look.
+// Lower bounds for layers on a run of devices. They prune the search for a serving plan.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
@@ -9,7 +8,7 @@
 
 namespace ashlar {
 
-// Bounds of three numbers, each as if the others did not matter.
+// Bounds of three numbers, each independent of the others.
 struct serving_bound {
   tick sum = max_tick;      // of all times and penalties
   tick prefill = max_tick;  // of the slowest device
@@ -20,18 +19,19 @@ struct serving_bound {
   friend constexpr bool operator==(serving_bound const&, serving_bound const&) = default;
 };
 
-// Layers before one on the devices before another, and layers from one on: exact for each of the three
-// numbers under the limits on memory, hence together a bound. O(devices * layers^2) choices.
+// Bounds for the layers before one on the devices before another, and for layers from one on. Each of
+// the three numbers is exact under the memory limits, so together they are a bound. O(devices *
+// layers^2) choices.
 class serving_bounds {
  public:
   // Finds the bounds for all runs of layers and devices.
   explicit serving_bounds(serving_problem const& problem);
 
-  // The first `layers` layers on the first `devices` devices.
+  // Bound for the first `layers` layers on the first `device_count` devices.
   serving_bound const& before(int device_count, int layers) const {
     return before_[cell(device_count, layers)];
   }
-  // The layers from `layer` on, on the devices from `device` on.
+  // Bound for the layers from `layer` on, on the devices from `device` on.
   serving_bound const& after(int device, int layer) const { return after_[cell(device, layer)]; }
 
  private:
@@ -40,8 +40,8 @@ class serving_bounds {
   }
   serving_bound stage(int device, int from, int to) const;
 
-  // Of layers from .. to - 1 alone on a device. Wider runs need more memory: the first that does not fit
-  // is the last.
+  // Bounds of layers from .. to - 1 alone on a device. Wider runs need more memory, so it stops at the
+  // first that does not fit.
   void fill_stages();
 
   static void improve(serving_bound& best, serving_bound const& rest, serving_bound const& more);

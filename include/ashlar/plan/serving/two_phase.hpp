@@ -11,7 +11,7 @@
 
 namespace ashlar {
 
-// What one device takes for a micro-batch of each phase.
+// The time of one device for a micro-batch of each phase.
 struct phase_times {
   tick prefill = 1;
   tick decode = 1;
@@ -19,14 +19,14 @@ struct phase_times {
   friend constexpr bool operator==(phase_times const&, phase_times const&) = default;
 };
 
-// A batch in `prefills` micro-batches while prompts are read, and in `groups` while tokens are decoded.
-// The prefill gives the first token, each of `tokens` rounds one more.
+// A batch is `prefills` micro-batches while prompts are read, and `groups` while tokens are decoded. The
+// prefill gives the first token, each of `tokens` rounds one more.
 struct two_phase {
   int prefills = 1;
   int groups = 1;
   int tokens = 1;
 
-  // Prefills and groups cover the same samples: they come in units of this many of each.
+  // Prefills and groups cover the same samples, so a batch has this many units of some of each.
   int units() const { return greatest_common_divisor(prefills, groups); }
   int prefills_of_unit() const { return prefills / units(); }
   int groups_of_unit() const { return groups / units(); }
@@ -38,7 +38,7 @@ struct two_phase {
     return (prefills_of_unit() + token * groups_of_unit() + group) * p + device;
   }
   bool is_prefill(int p, int stage) const { return stage < prefills_of_unit() * p; }
-  // Whether two of a unit have samples in common.
+  // Whether two of a unit share samples.
   bool share_samples(int prefill, int group) const {
     int const k = prefills_of_unit(), c = groups_of_unit();
     return prefill * c < (group + 1) * k && group * k < (prefill + 1) * c;
@@ -47,32 +47,31 @@ struct two_phase {
   friend constexpr bool operator==(two_phase const&, two_phase const&) = default;
 };
 
-// Prefills and groups are counted, of tokens there may be none.
+// Requires positive prefills and groups; tokens may be 0.
 diagnosis check(two_phase const& shape);
 
-// Who hands what to whom in a unit: a group's first token needs all prefills that it has samples in
-// common with, each further one the token before it from the last device.
+// The edges of a unit: a group's first token needs all prefills that share samples with it, each further
+// one needs the token before it from the last device.
 stage_graph two_phase_graph(two_phase const& shape, int p);
 
 // Each device first does all prefills, then round after round a token of each group; everything as early
-// as that allows, so that decoding begins on one device while others still prefill. A unit is a
-// micro-batch, and what a device does for a prefill or for a token of a group a stage of its own.
+// as that allows, so decoding begins on one device while others still prefill. A unit is a micro-batch,
+// and a device's work on a prefill or on a token of a group is a stage of its own.
+// Keys and values stay on their device and are no values of the program, like weights: a token returns
+// to a device only after the one before it.
 //
-// Keys and values stay on their device and are no values of the program, as weights are none: a token
-// comes round to a device only after the one before it.
-//
-// The times are of a device's stage, by device; `transfer` is the time of a message. Linear in passes.
-// (Zhao et al., LLM-PQ, 2024, section 4, whose formula for this is `two_phase_formula`.) Throws
+// `by_device` has the times of each device's stage; `transfer` is the time of a message. Linear in
+// passes. (Zhao et al., LLM-PQ, 2024, section 4, whose formula for this is `two_phase_formula`.) Throws
 // violation: check(shape), rule::counts_are_positive without devices, rule::no_duration_is_negative,
 // rule::parameter_is_at_most for more than most_passes.
 schedule two_phase_schedule(two_phase const& shape, std::vector<phase_times> const& by_device,
                             tick transfer = 0);
 
-// The times that LLM-PQ (equation 1) predicts: the sum over devices, and the slowest device once more
-// for each further micro-batch of the prefill, and each further group in each round but the first. A
-// slow device is busy for all groups in every round, so that for many tokens this is too low by about
-// one group's share: what a schedule takes is the makespan of `two_phase_schedule`. Sums that are too
-// large are max_tick. Throws violation: check(shape), rule::no_duration_is_negative.
+// The times that LLM-PQ (equation 1) predicts: the sum over devices, plus the slowest device once for
+// each further micro-batch of the prefill, and for each further group in each round but the first. A
+// slow device is busy for all groups in every round, so for many tokens this is too low by about one
+// group's share; the schedule's true time is the makespan of `two_phase_schedule`. Sums that overflow
+// are max_tick. Throws violation: check(shape), rule::no_duration_is_negative.
 struct two_phase_estimate {
   tick prefill = 0;
   tick decode = 0;
@@ -80,8 +79,7 @@ struct two_phase_estimate {
   friend constexpr bool operator==(two_phase_estimate const&, two_phase_estimate const&) = default;
 };
 
-// The time of both phases by a closed form, in ticks; `by_device`: of each device, in the order of the
-// ring.
+// The time of both phases by a closed form, in ticks. `by_device` follows the order of the ring.
 two_phase_estimate two_phase_formula(two_phase const& shape, std::vector<phase_times> const& by_device);
 
 }  // namespace ashlar

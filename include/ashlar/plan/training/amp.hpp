@@ -1,6 +1,6 @@
 // AMP's cost model of a plan, and its choice of stages. Li, Wang, Xie, Gonzalez, Stoica: AMP:
-// Automatically Finding Model Parallel Strategies with Heterogeneity Awareness (2022), section 3. Where
-// their code differs from the paper, it is here by name, so that their predictions can be reproduced.
+// Automatically Finding Model Parallel Strategies with Heterogeneity Awareness (2022), section 3.
+// Differences of their code from the paper have names here, so that their predictions can be reproduced.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -16,8 +16,8 @@ namespace ashlar {
 // One layer, split over the tensor ranks. Its backward takes twice its forward, so it has no
 // pass_seconds.
 struct amp_layer {
-  double forward = 0;         // seconds of a sample
-  double output = 0;          // units of data of a sample that a tensor rank hands on
+  double forward = 0;         // seconds per sample
+  double output = 0;          // units of data per sample that a tensor rank sends on
   double parameters = 0;      // units of data, of all tensor ranks
   bool is_embedding = false;  // several in one stage share their parameters
 };
@@ -30,22 +30,23 @@ struct amp_plan {
   std::vector<int> sizes;  // layers of each stage
 };
 
-// Where the authors' code differs from their paper.
+// Differences of the authors' code from their paper.
 enum class amp_bugs : unsigned char {
   none,
   published,  // a ring is as fast as its last link; the partition chooses a cut by its cost, but does
               // not add that cost to its total
 };
 
-// A backward takes twice a forward. Between stages a message takes the slowest of the tensor ranks'
-// links, on the mean of the data ranks; activations count once, their gradients not.
+// Costs of cuts and layers. A backward takes twice a forward. A message between stages takes the slowest
+// of the tensor ranks' links, on the mean of the data ranks; activations count once, their gradients do
+// not.
 cut_costs amp_cut_costs(node_cluster const& cluster, std::vector<amp_layer> const& layers,
                         amp_plan const& plan);
 
-// Parameters of a stage: embeddings of one stage count once.
+// Parameters of a stage. Several embeddings of one stage count once.
 double stage_parameters(std::vector<amp_layer> const& layers, int first, int size);
 
-// Seconds of the longest of the rings that sum gradients.
+// Seconds of the slowest ring that sums gradients.
 double amp_reduction_time(node_cluster const& cluster, std::vector<amp_layer> const& layers,
                           amp_plan const& plan, amp_bugs bugs);
 
@@ -61,7 +62,7 @@ inline double amp_step_time(node_cluster const& cluster, std::vector<amp_layer> 
 // of later cuts. Reached states only: at most O(p n^3) of them, each of n cuts.
 class amp_partition {
  public:
-  // Refers to it.
+  // Refers to the costs.
   amp_partition(cut_costs const& c, int stage_count)
       : c_(c), n_(static_cast<int>(c.layer.size())), stage_count_(stage_count) {
     for (double each : c.layer) until_.push_back(until_.back() + each);
@@ -72,9 +73,9 @@ class amp_partition {
 
  private:
   struct state {
-    double longest = 0;  // of the stages after: what this one is asked for
+    double longest = 0;  // longest stage after this one, an input of the state
     double value = 0;
-    int cut = 0;  // where its last stage begins
+    int cut = 0;  // start of its last stage
   };
 
   double sum(int from, int to) const { return nth(until_, to) - nth(until_, from); }

@@ -1,4 +1,4 @@
-// Which device does what when a model is split three ways, and over which links the parts meet.
+// The role of each device when a model is split three ways, and the links between the parts.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -8,8 +8,8 @@
 
 namespace ashlar {
 
-// tensor x data x pipeline devices, numbered with tensor fastest, then data, then pipeline, as Megatron
-// does.
+// tensor x data x pipeline devices, numbered with tensor fastest, then data, then pipeline, as in
+// Megatron.
 struct device_grid {
   int tensor = 1;
   int data = 1;
@@ -24,7 +24,7 @@ struct device_grid {
   friend constexpr bool operator==(device_grid const&, device_grid const&) = default;
 };
 
-// Of one node, in units of data a second.
+// Links of one node, in units of data per second.
 struct node_links {
   double between = 0;  // to other nodes
   double inside = 0;
@@ -32,7 +32,7 @@ struct node_links {
   friend constexpr bool operator==(node_links const&, node_links const&) = default;
 };
 
-// Nodes of equally many devices, numbered through.
+// Nodes of equally many devices. Devices are numbered through all nodes.
 struct node_cluster {
   std::vector<node_links> nodes;
   int node_size = 1;
@@ -49,13 +49,12 @@ struct node_cluster {
   friend constexpr bool operator==(node_cluster const&, node_cluster const&) = default;
 };
 
-// Seconds in which a unit of data goes from each device of a stage to its counterpart of the next, all
-// at once: the messages that leave one node share its link to the others. O(devices of a stage,
-// squared).
+// Seconds for a unit of data from each device of a stage to its counterpart of the next, all at once:
+// the messages that leave one node share its link to the others. O(devices of a stage, squared).
 double hop_time(node_cluster const& cluster, device_grid const& grid, int stage);
 
-// Seconds in which the data ranks of a stage sum a unit of data in rings, one for each tensor rank, at
-// the pace of the slowest link; the rings that leave a node share its link. 0 for a single rank.
+// Seconds for the data ranks of a stage to sum a unit of data in rings, one for each tensor rank, at the
+// pace of the slowest link; the rings that leave a node share its link. 0 for a single rank.
 double ring_sum_time(node_cluster const& cluster, device_grid const& grid, int stage);
 
 }  // namespace ashlar

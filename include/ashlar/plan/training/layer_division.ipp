@@ -10,7 +10,7 @@
 
 namespace ashlar::plan_detail {
 
-// Assigns layers one by one: each to the device of `eligible` that then has the least work, and there to
+// Assigns layers one by one: each to the device of `eligible` that then has the least load, and there to
 // the smallest stage (the first of several). layer[d] is the time of a layer on device d. O(layers x
 // devices).
 ASHLAR_INLINE void assign_layers(int layer_count, std::vector<double> const& layer,

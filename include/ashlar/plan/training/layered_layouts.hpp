@@ -1,4 +1,4 @@
-// The layers of a model dealt to the stages of a layout, in ways that a search can choose from.
+// Ways to divide the layers of a model over the stages of a layout, for a search to choose from.
 #pragma once
 
 #include <ashlar/core/ids.hpp>
@@ -10,16 +10,16 @@
 
 namespace ashlar {
 
-// What one layer takes, in any unit of memory.
+// The costs of one layer, in any unit of memory.
 struct layer_share {
   stage_cost cost;
-  byte_count resident = 0;  // all the time: weights, gradients, optimizer state
-  byte_count stash = 1;     // what a forward keeps
+  byte_count resident = 0;  // permanent: weights, gradients, optimizer state
+  byte_count stash = 1;     // kept by a forward
 
   friend constexpr bool operator==(layer_share const&, layer_share const&) = default;
 };
 
-// A chain of layers, of which each stage takes some that follow each other.
+// A chain of layers. Each stage takes consecutive ones.
 struct layer_chain {
   micro_batches m;
   std::vector<layer_share> layers;
@@ -31,41 +31,41 @@ struct layer_chain {
 // The layout with stages of this many layers each: their costs, their memory, the model's budgets.
 // Throws violation: rule::tables_agree unless there is a size for each stage, all layers are used, and
 // there is one budget or one for each device; rule::counts_are_positive for a negative size and without
-// micro-batches; rule::no_duration_is_negative and rule::sizes_fit for what a layer takes or a device
-// has.
+// micro-batches; rule::no_duration_is_negative and rule::sizes_fit for a layer's costs or a device's
+// budget.
 layout_choice with_layers(layer_chain const& model, layout_choice plain, std::vector<int> sizes,
                           layer_division division);
 
 namespace plan_detail {
 
-// What the busiest device has to do for a micro-batch.
+// The load of the busiest device for a micro-batch.
 tick busiest_of(search_problem const& problem);
 
 }  // namespace plan_detail
 
-// Ways to deal the layers to the stages of a layout, each another:
+// Returns distinct ways to divide the layers over the stages of a layout:
 //
 // * evenly, by count, which is the first;
-// * such that the busiest device has as little to do as moving single layers from the best partition
+// * with the least load of the busiest device that moving single layers from the best partition
 //   finds;
-// * by bound: from each of these, single layers move to neighbours as long as a lower bound gets lower;
-//   the better end of the two. What memory leaves no schedule for goes where there is room, and the ends
-//   of the pipeline get less where its filling is what takes long.
+// * by bound: from each of these, single layers move to neighbours while a lower bound falls; the
+//   better end of the two. Layers leave devices that lack memory for any schedule, and the ends of the
+//   pipeline get less if its fill takes long.
 //
-// and, where there are at most `most_divisions` in all, all others, each as `other`. A search is then
-// one of all divisions.
+// and, if there are at most `most_divisions` in all, all others, each as `other`. A search then covers
+// all divisions.
 //
-// Bounds are computed `most_bounds` times, and a few more; with 0 the last two are left out. Throws
+// Bounds are computed `most_bounds` times, and a few more; 0 omits the last two. Throws
 // violation{rule::parameter_is_at_least} unless there is a layer for each stage, and for costs that no
 // schedule may have. There is a budget for all devices or one for each.
 std::vector<layout_choice> divisions_of(layer_chain const& model, layout_choice const& plain,
                                         int most_bounds = 120, int most_divisions = 24);
 
-// Ways to deal so many layers to so many stages, one at least each; no more than INT64_MAX.
+// Number of ways to divide layers over stages with at least one each, capped at INT64_MAX.
 std::int64_t division_count(int layers, int stage_count);
 
-// All of them for each layout that layouts_for() has stages enough for, in all variants. Those that the
-// memory leaves no schedule for are not among them.
+// All divisions of each layout that plain_layouts() gives with few enough stages, in all variants. Those
+// without any schedule within memory are left out.
 std::vector<layout_choice> layouts_for(layer_chain const& model, devices p, variety const& how = {});
 
 }  // namespace ashlar

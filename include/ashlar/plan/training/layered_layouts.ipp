@@ -15,7 +15,7 @@
 
 namespace ashlar::plan_detail {
 
-// What is lacking in memory, then a time.
+// Missing memory, then a time.
 using division_value = std::pair<byte_count, tick>;
 
 }  // namespace ashlar::plan_detail
@@ -76,8 +76,8 @@ ASHLAR_INLINE layout_choice with_layers(layer_chain const& model, layout_choice 
 
 namespace ashlar::plan_detail {
 
-// Goes on from the first division that has a smaller value and differs in one layer, until there is none
-// or so many have been looked at. `reach`: how many stages further the layer may move.
+// Descends from a division to the first one that differs in one layer and has a smaller value, until
+// there is none or `most` have been tried. `reach`: how many stages a layer may move.
 ASHLAR_INLINE std::vector<int> descended(std::vector<int> sizes, int reach, int most,
                                          function_ref<division_value(std::vector<int> const&)> value) {
   int const count = static_cast<int>(sizes.size());
@@ -117,7 +117,7 @@ ASHLAR_INLINE tick busiest_of(search_problem const& problem) {
   return most;
 }
 
-// An estimate by which divisions are compared. First the memory that devices lack for any schedule; then
+// An estimate to compare divisions. First comes the memory that devices lack for any schedule; then
 // roughly the shortest time: the bound for a few micro-batches, plus the busiest device's work for the
 // others.
 ASHLAR_INLINE division_value estimate_of(search_problem problem) {
@@ -168,7 +168,7 @@ ASHLAR_INLINE std::vector<layout_choice> divisions_of(layer_chain const& model,
       });
   add(balanced, layer_division::balanced);
   if (most_bounds == 0) return found;
-  // Where memory binds, what is balanced by time may be far from what is good: go on from both.
+  // If memory binds, a division balanced by time may be far from a good one, so it descends from both.
   auto const estimate = [&](std::vector<int> const& sizes) {
     return plan_detail::estimate_of(problem_of(sizes));
   };
@@ -178,7 +178,7 @@ ASHLAR_INLINE std::vector<layout_choice> divisions_of(layer_chain const& model,
   bool const even_is_better = estimate(from_even) < estimate(from_balanced);
   add(even_is_better ? from_even : from_balanced, layer_division::by_bound);
   if (division_count(layer_count, stage_count) > most_divisions) return found;
-  // In the order of their last stages: the first has all that is left.
+  // In the order of their last stages; the first stage has the remaining layers.
   std::vector<int> sizes(static_cast<std::size_t>(stage_count), 1);
   sizes[0] = layer_count - stage_count + 1;
   for (;;) {
@@ -197,7 +197,7 @@ ASHLAR_INLINE std::vector<layout_choice> divisions_of(layer_chain const& model,
 ASHLAR_INLINE std::int64_t division_count(int layers, int stage_count) {
   if (stage_count < 1 || layers < stage_count) return 0;
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  std::int64_t count = 1;  // of layers - 1 places to cut, stages - 1
+  std::int64_t count = 1;  // ways to choose stages - 1 of layers - 1 cuts
   int const cuts = min_of(stage_count - 1, layers - stage_count);
   for (int i = 1; i <= cuts; ++i) {
     int const places = layers - 1 - cuts + i;

@@ -1,5 +1,5 @@
-// A model as a list of layers whose costs were measured on one of the tensor ranks: seconds and bytes of
-// stages that are cut from it.
+// A model as a list of layers with costs measured on one of the tensor ranks, and the seconds and bytes
+// of stages cut from it.
 #pragma once
 
 #include <ashlar/core/sequence_costs.hpp>
@@ -13,19 +13,19 @@
 
 namespace ashlar {
 
-// Of one sequence.
+// Costs of a layer for one sequence.
 struct listed_layer {
   pass_seconds passes = {};
   double parameters = 0;
   double kept = 0;    // bytes from the forward to the backward
-  double output = 0;  // bytes that the next layer gets; what is kept of a layer that is run again
+  double output = 0;  // bytes for the next layer; also those kept of a recomputed layer
 };
 
-// Layers as measured on `tensor` ranks.
+// Layers measured on `tensor` ranks.
 struct listed_model {
   int tensor = 1;  // ranks that each layer is split over
   std::vector<listed_layer> layers;
-  causal_share causal = {};  // of the passes of each; an input pass is half of a backward
+  causal_share causal = {};  // share of attention in each pass; an input pass is half of a backward
 
   double parameters() const;
   // Seconds of passes of one sequence, on all tensor ranks together.
@@ -38,15 +38,16 @@ inline pass_seconds layer_seconds(listed_layer const& each, training_layout cons
   return l.micro_batch * pass_seconds{each.passes.forward, each.passes.backward + again};
 }
 
-// Of that, causal attention.
+// The share of causal attention in layer_seconds().
 pass_seconds attention_seconds(listed_layer const& each, training_layout const& l, causal_share share);
 
-// Of stages of this many layers each.
+// Times of stages of this many layers each.
 std::vector<stage_seconds> stage_times(listed_model const& t, training_layout const& l,
                                        sharding_level level, std::vector<int> const& sizes,
                                        device_machine const& machine);
 
-// Of each stage on one device; with full recomputation the largest layer is whole at a time.
+// Memory of each stage on one device; with full recomputation the largest layer is materialized at a
+// time.
 memory_model stage_bytes(listed_model const& t, training_layout const& l, sharding_level level,
                          std::vector<int> const& sizes);
 

@@ -1,5 +1,5 @@
-// A plan for layers whose times were measured, on nodes of different devices: each stage as fast as its
-// slowest device, its messages over the links that they take.
+// Plans for layers with measured times, on nodes of different devices: each stage is as fast as its
+// slowest device, its messages use the actual links.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -17,25 +17,25 @@ namespace ashlar {
 struct measured_layer {
   double alone = 0;
   double split = 0;
-  double exchange = 0;  // of what the tensor ranks exchange, in units of data that a rank moves a sample
+  double exchange = 0;  // between tensor ranks, in units of data that a rank moves per sample
 };
 
-// Of a micro-batch. Compute is shared by the ranks, exchanges take what their link takes; what the
-// measured time of one sample has beyond that is taken to be launches and latencies, which do not grow
-// with the micro-batch.
+// Seconds of a micro-batch. Ranks divide the compute, exchanges take their link's time. The rest of the
+// measured time of one sample is taken for launches and latencies, which do not grow with the
+// micro-batch.
 inline double micro_batch_time(measured_layer const& l, double link, int tensor, int samples) {
   double const each = l.alone / tensor + l.exchange / link;
   return samples * each + max_of(0.0, l.split - each);
 }
 
-// On each node: which of the lists of measured layers holds there.
+// Measured layers by kind of node.
 struct measured_model {
   std::vector<std::vector<measured_layer>> kinds;
   std::vector<std::size_t> kind_of_node;
   std::vector<amp_layer> layers;  // outputs and parameters, in the links' units of data
 };
 
-// Times of each stage of the plan: a backward takes twice a forward.
+// Times of each stage of the plan. A backward takes twice a forward.
 std::vector<stage_seconds> stage_times(node_cluster const& cluster, measured_model const& model,
                                        amp_plan const& plan);
 

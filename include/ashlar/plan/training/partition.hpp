@@ -1,26 +1,26 @@
-// A chain of layers cut into stages, so that the step of a pipeline is shortest.
+// Cuts a chain of layers into stages with the shortest pipeline step.
 #pragma once
 
 #include <vector>
 
 namespace ashlar {
 
-// What cutting a chain costs, in any unit of time.
+// Costs of cutting a chain, in any unit of time.
 struct cut_costs {
-  std::vector<double> layer;   // of each layer and micro-batch
-  std::vector<double> volume;  // of what each layer hands to the next
+  std::vector<double> layer;   // by layer, per micro-batch
+  std::vector<double> volume;  // by layer, of its output to the next
   std::vector<double> link;    // by cut, first to last: time of a unit of volume
-  double repeats = 0;  // how often the longest stage counts beside the sum of all: micro-batches - 1
+  double repeats = 0;          // weight of the longest stage beside the sum of all: micro-batches - 1
 };
 
 // repeats * longest stage + the cuts + all layers, for stages of this many layers each: the fill of the
 // pipeline, then one micro-batch after another at the pace of the slowest stage. Linear. Throws
 // violation: rule::counts_are_positive for a stage without layers, rule::tables_agree for stages of
 // other layers, or costs that do not have every layer and cut, rule::figures_are_in_range for costs that
-// are negative or no numbers.
+// are negative or NaN.
 double pipeline_time(cut_costs const& c, std::vector<int> const& sizes);
 
-// Layers dealt out alike, the first stages one more where it does not come out even. `before` layers
+// Divides layers evenly, the first stages get one more if it does not come out even. `before` layers
 // stay with the first stage and `behind` with the last, beside their share. Throws violation:
 // rule::sizes_fit if one of these is negative, rule::parameter_is_at_least unless there is a layer for
 // each stage, rule::parameter_is_at_most for more stages than most_stages.
@@ -28,25 +28,25 @@ std::vector<int> uniform_partition(int layer_count, int stage_count, int before 
 
 namespace plan_detail {
 
-// One way to cut the first layers into so many stages, as the last of them sees it.
+// One way to cut the first layers into a number of stages, as seen by the last of them.
 struct cut_choice {
   double longest = 0, cuts = 0;
   int previous_end = 0;  // layers of the stages before the last
-  int previous = -1;     // their choice there
+  int previous = -1;     // index of their choice there
 };
 
-// Of stages times layers: what fits into memory.
+// The most stages times layers, for memory.
 inline constexpr int most_cells = 1 << 24;
 
-// Adds a choice to those that none beats in both; they descend in `cuts` as `longest` ascends.
+// Adds a choice to a Pareto front; entries descend in `cuts` as `longest` ascends.
 void add(std::vector<cut_choice>& front, cut_choice const& made);
 
 }  // namespace plan_detail
 
 // The sizes of the stages with the least pipeline_time; of several, any. A dynamic programme over
-// (stages, layers) that keeps, for each, the choices that none beats in both the longest stage and the
-// sum of the cuts: what follows can only add to the one and raise the other, so the best is among them.
-// O(p n^2) times the size of these fronts, which is a few where layers are alike. Throws violation:
+// (stages, layers) keeps, for each, the Pareto-optimal choices in the longest stage and the sum of the
+// cuts: later stages only add to the one and raise the other, so the best is among them. O(p n^2) times
+// the size of these fronts, which is small for similar layers. Throws violation:
 // rule::parameter_is_at_least unless there is a layer for each stage, rule::parameter_is_at_most for
 // more than most_cells of stages times layers, and for costs as pipeline_time() does.
 std::vector<int> best_partition(cut_costs const& c, int stage_count);

@@ -14,8 +14,8 @@
 
 namespace ashlar::plan_detail {
 
-// All costs are numbers, none of them negative, that add up; a cut after every layer that may be the
-// last of a stage has a volume and a link.
+// Requires costs that are numbers, not negative, with sums without overflow. A cut after every layer
+// that may end a stage has a volume and a link.
 ASHLAR_INLINE void must_be_costs(cut_costs const& c, std::size_t cut_count) {
   if (c.volume.size() + 1 < c.layer.size() || c.link.size() < cut_count)
     refuse({.broken = rule::tables_agree,

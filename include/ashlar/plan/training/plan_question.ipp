@@ -8,9 +8,9 @@
 
 namespace ashlar::plan_detail {
 
-// Counts of plans must not get lost in sums, products or doublings of an int.
+// Sums, products and doublings of plan counts must fit an int.
 inline constexpr int most_layers = 1 << 17, most_devices_of_kind = 1 << 20, most_sequences = 1 << 24,
-                     most_chunks = 1 << 10, most_kinds = 6;  // whose orders are 1956
+                     most_chunks = 1 << 10, most_kinds = 6;  // they have 1956 orders
 
 struct counted {
   parameter which;
@@ -60,7 +60,7 @@ ASHLAR_INLINE diagnosis check_kind(device_kind const& k) {
 ASHLAR_INLINE diagnosis check_model(transformer const& t) {
   if (diagnosis const d = check_counts({{parameter::layer_count, t.layers, 1, most_layers}}); !d.ok())
     return d;
-  if (t.heads >= static_cast<double>(most_layers))  // divided as an int
+  if (t.heads >= static_cast<double>(most_layers))  // it is divided as an int
     return {.broken = rule::figures_are_in_range, .which = parameter::model_size};
   return check_figures({{parameter::model_size, t.hidden},
                         {parameter::model_size, t.feed_forward},

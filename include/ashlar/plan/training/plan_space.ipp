@@ -23,7 +23,7 @@ ASHLAR_INLINE bool is_ascending(std::vector<int> const& kinds) {
   return true;
 }
 
-// The plan with such layers, unless it is there already since `from`.
+// Adds the plan with these layers, unless it was added since `from`.
 ASHLAR_INLINE void add_once(training_plan& plan, std::vector<int> const& layers, std::size_t from,
                             std::vector<training_plan>& made) {
   for (std::size_t i = from; i < made.size(); ++i)
@@ -32,9 +32,9 @@ ASHLAR_INLINE void add_once(training_plan& plan, std::vector<int> const& layers,
   made.push_back(plan);
 }
 
-// Divisions in which one kind has more or fewer layers than makes the busiest device's work least: by
-// 1, 2, 4 and so on in each of its stages. Of what memory allows, the most even in time is near one of
-// these, and they are the same whatever the memory.
+// Adds divisions that give one kind more or fewer layers than the balanced one: by 1, 2, 4 and so on in
+// each of its stages. The most even division within memory is near one of these, and they do not depend
+// on the memory.
 ASHLAR_INLINE void add_shifted(plan_question const& q, training_plan& plan,
                                std::vector<int> const& balanced, std::vector<double> const& layer,
                                double head, std::size_t from, std::vector<training_plan>& made) {
@@ -54,8 +54,8 @@ ASHLAR_INLINE void add_shifted(plan_question const& q, training_plan& plan,
   }
 }
 
-// The plan with its layers divided evenly, and once more as evenly as the devices and the head allow,
-// if that differs; with several kinds also with that shifted between them.
+// Adds the plan with its layers divided evenly, and once more as evenly as the devices and the head
+// allow, if that differs; with several kinds also with that division shifted between them.
 ASHLAR_INLINE void add_divided(plan_question const& q, training_plan plan,
                                std::vector<training_plan>& made) {
   placement const where = placement_of(plan);
@@ -81,7 +81,7 @@ ASHLAR_INLINE void add_divided(plan_question const& q, training_plan plan,
   if (plan.kinds.size() > 1) add_shifted(q, plan, balanced, layer, head, from, made);
 }
 
-// The schedules of one layout: every entry, with every number of chunks that it may have.
+// Adds the schedules of one layout: every entry, with every number of chunks that it may have.
 ASHLAR_INLINE void add_scheduled(plan_question const& q, training_plan plan,
                                  std::vector<catalog::entry const*> const& entries,
                                  std::vector<training_plan>& made) {
@@ -106,7 +106,7 @@ ASHLAR_INLINE void add_scheduled(plan_question const& q, training_plan plan,
   }
 }
 
-// The layouts of this many devices, of these kinds in this order. Tensor ranks are of one node.
+// Adds the layouts of this many devices, of these kinds in this order. Tensor ranks are within one node.
 ASHLAR_INLINE void add_laid_out(plan_question const& q, std::vector<int> const& kinds, int device_count,
                                 std::vector<catalog::entry const*> const& entries,
                                 std::vector<training_plan>& made) {
@@ -129,7 +129,7 @@ ASHLAR_INLINE void add_laid_out(plan_question const& q, std::vector<int> const& 
         for (recomputation again :
              {recomputation::none, recomputation::attention, recomputation::full}) {
           if (again == recomputation::attention && (!(q.widths.scores > 0) || !q.lists.empty()))
-            continue;  // nothing of it is kept
+            continue;  // no scores are kept
           for (sharding_level level : q.levels)
             if (level == sharding_level::none || d > 1)
               add_scheduled(q,

@@ -17,7 +17,7 @@
 
 namespace ashlar::plan_detail {
 
-// Schedules by shape: plans of one shape have the same passes.
+// Caches schedules by shape: plans of one shape have the same passes.
 class known_schedules {
  public:
   schedule const& of(training_plan const& plan);

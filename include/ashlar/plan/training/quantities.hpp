@@ -1,4 +1,4 @@
-// Whole ticks and bytes from floating-point numbers, which may be of any size.
+// Converts floating-point seconds and bytes of any size to whole ticks and bytes.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -8,8 +8,8 @@
 
 namespace ashlar {
 
-// Ticks are nanoseconds: a pass is at least one. Throws violation{rule::ticks_fit} for what is no
-// number, negative, or beyond the range of ticks.
+// Nanoseconds as ticks; a pass has at least one. Throws violation{rule::ticks_fit} for NaN, negative
+// numbers and overflow.
 inline tick nanoseconds(double seconds) {
   double const ticks = seconds * 1e9 + 0.5;
   if (!(seconds >= 0 && ticks < static_cast<double>(max_tick)))
@@ -17,7 +17,7 @@ inline tick nanoseconds(double seconds) {
   return max_of(tick{1}, static_cast<tick>(ticks));
 }
 
-// Rounded down. Throws violation{rule::sizes_fit} likewise.
+// Rounds down. Throws violation{rule::sizes_fit} likewise.
 inline byte_count whole_bytes(double bytes) {
   if (!(bytes >= 0 && bytes < static_cast<double>(max_tick)))
     refuse({.broken = rule::sizes_fit, .number = bytes < 0 ? -1 : max_tick});

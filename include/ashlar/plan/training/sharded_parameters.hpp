@@ -1,4 +1,4 @@
-// What data ranks keep and move if they shard parameters. Rajbhandari, Rasley, Ruwase, He: ZeRO: Memory
+// Memory and messages of data ranks that shard parameters. Rajbhandari, Rasley, Ruwase, He: ZeRO: Memory
 // Optimizations Toward Training Trillion Parameter Models (2020), sections 5 and 7.
 #pragma once
 
@@ -8,14 +8,13 @@
 
 namespace ashlar {
 
-// How parameters of one stage are kept: by this many data ranks, in shards down to a level. Of what is
-// in shards, gradients of one layer are whole at a time, and weights of two: that of the layer at work
-// and of the next.
+// How a stage's parameters are kept: sharded over this many data ranks, down to a level. Sharded
+// gradients are whole for one layer at a time, sharded weights for two: the layer at work and the next.
 struct parameter_sharing {
   sharding_level level = sharding_level::none;
   int data = 1;
 
-  // Whether data ranks share gradients.
+  // Whether data ranks shard gradients.
   bool has_gradients() const {
     return level == sharding_level::gradients || level == sharding_level::full;
   }
@@ -27,12 +26,12 @@ struct parameter_sharing {
 stage_memory kept_parameters(double parameters, double largest, parameter_bytes const& each,
                              parameter_sharing const& sharing);
 
-// Bytes a parameter that a rank moves once a step, after the last backward: in a ring to sum gradients;
-// or to scatter them and gather weights; or only the latter.
+// Bytes per parameter that a rank moves once a step, after the last backward: in a ring to sum
+// gradients; or to scatter them and gather weights; or only to gather weights.
 double reduced_bytes(parameter_sharing const& sharing, parameter_bytes const& each = {});
 
-// Bytes a parameter that a rank moves for every forward and for every backward of a micro-batch: weights
-// are gathered for both, gradients scattered after each backward.
+// Bytes per parameter that a rank moves for every forward and for every backward of a micro-batch:
+// weights are gathered for both, gradients scattered after each backward.
 inline double gathered_bytes(parameter_sharing const& sharing, parameter_bytes const& each = {}) {
   return sharing.has_weights() ? sharing.others() * each.weight : 0;
 }

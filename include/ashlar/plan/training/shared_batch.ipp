@@ -13,7 +13,7 @@
 
 namespace ashlar::plan_detail {
 
-// Looks for the shares, and remembers what each kind takes for each number of sequences.
+// Searches for the shares, and caches the step of each kind for each number of sequences.
 class batch_sharer {
  public:
   batch_sharer(plan_question const& q, std::vector<catalog::entry const*> const& entries,
@@ -42,7 +42,7 @@ class batch_sharer {
   static constexpr double never = std::numeric_limits<double>::infinity();
   static bool is_finite(double seconds) { return seconds < never; }
 
-  // In proportion to operations a second, each at least one sequence.
+  // In proportion to operations per second, with at least one sequence each.
   std::vector<int> by_speed() const {
     int left = q_.batch - static_cast<int>(q_.kinds.size());
     if (left < 0) return {};
@@ -62,7 +62,7 @@ class batch_sharer {
     return batches;
   }
 
-  // The move of so many sequences that helps most, if one does.
+  // Makes the move of `unit` sequences that helps most, if one does.
   bool is_improved(std::vector<int>& batches, int unit, double& best) {
     std::vector<int> const from = batches;
     double const before = best;
@@ -70,7 +70,7 @@ class batch_sharer {
       for (std::size_t taker = 0; taker < from.size(); ++taker) {
         if (giver == taker || from[giver] <= unit) continue;
         std::vector<int> next = from;
-        // To the next multiple, so that data ranks divide what there is.
+        // Moves to the next multiple, so that data ranks divide the batch.
         int const moved = from[giver] % unit == 0 ? unit : from[giver] % unit;
         next[giver] -= moved;
         next[taker] += moved;

@@ -14,11 +14,11 @@
 
 namespace ashlar::plan_detail {
 
-// Of a stage's seconds of a micro-batch, those of one of the q pieces of its sequences. A piece attends
-// to itself and to all before it; of everything else it takes an equal share. Weight passes of all
-// pieces are alike, since attention has no weights: half of a mean backward, unless attention leaves
-// less. Weights in shards are gathered, and gradients scattered, beside the passes of each piece: a pass
-// takes as long as the longer of both.
+// Seconds of one of the q pieces of a stage's sequences in a micro-batch. A piece attends to itself and
+// to all before it; of everything else it takes an equal share. Weight passes of all pieces are alike,
+// since attention has no weights: half of a mean backward, unless attention leaves less. Sharded weights
+// are gathered, and gradients scattered, beside the passes of each piece: a pass takes as long as the
+// longer of both.
 ASHLAR_INLINE stage_seconds of_piece(stage_seconds s, int piece, int q) {
   double const attends = (2.0 * piece + 1) / q / q, more = attends - 1.0 / q,
                shards = s.gather + s.scatter, mean = max_of(s.passes.backward / q, shards);
@@ -88,13 +88,13 @@ ASHLAR_INLINE double least_seconds(plan_question const& q, training_plan const& 
   for (int stage = 0; stage < where.stage_count(); ++stage) {
     plan_detail::stage_work const& s = nth(work, stage);
     double& sum = nth(busy, where.device_of(0, stage));
-    if (sum < 0) sum = until;  // its first
+    if (sum < 0) sum = until;  // starts with its first stage
     sum += s.passes + s.reduction;
     until += s.first;
   }
   double least = 0;
   for (double each : busy) least = max_of(least, each);
-  // Ticks are whole nanoseconds: a pass may be half of one shorter in a simulation.
+  // Ticks are whole nanoseconds: in a simulation a pass may be half of one shorter.
   return max_of(0.0, least - 1e-9 * (units + 1.0) * where.stage_count());
 }
 

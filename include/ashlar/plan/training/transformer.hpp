@@ -5,7 +5,7 @@
 
 namespace ashlar {
 
-// The sizes of a decoder whose layers are alike.
+// The sizes of a decoder with identical layers.
 struct transformer {
   int layers = 1;
   double hidden = 1;
@@ -16,22 +16,22 @@ struct transformer {
   double sequence = 1;  // tokens
   bool gated = false;   // a third matrix in the feed-forward part
   bool tied = false;    // the head has the embedding's weights
-  double experts = 0;   // of the feed-forward part, each of this size; 0: there is just that part
+  double experts = 0;   // of the feed-forward part, each of this size; 0: one part without experts
   double experts_per_token = 1;
   double value_bytes = 2;  // of weights, activations and messages
 
-  // Of queries, keys, values and output together.
+  // Parameters of queries, keys, values and output together.
   double attention_parameters() const {
     double const shared = key_value_heads > 0 && heads > 0 ? key_value_heads / heads : 1;
     return hidden * hidden * (2 + 2 * shared);
   }
   double expert_parameters() const { return (gated ? 3 : 2) * hidden * feed_forward; }
-  // With the router, which has a row for each expert.
+  // Includes the router, which has a row for each expert.
   double layer_parameters() const {
     if (!(experts > 0)) return attention_parameters() + expert_parameters();
     return attention_parameters() + experts * (expert_parameters() + hidden);
   }
-  // That a token meets.
+  // Parameters that a token meets.
   double active_layer_parameters() const {
     if (!(experts > 0)) return layer_parameters();
     return attention_parameters() + experts_per_token * expert_parameters() + experts * hidden;
@@ -50,8 +50,8 @@ struct transformer {
   friend constexpr bool operator==(transformer const&, transformer const&) = default;
 };
 
-// Floating-point operations of the model's own arithmetic in a step over this many sequences, whatever
-// is run again: batch x sequence x (6 parameters that a token meets + 12 layers x hidden x sequence).
+// Floating-point operations of the model's own arithmetic in a step over this many sequences, without
+// recomputation: batch x sequence x (6 parameters that a token meets + 12 layers x hidden x sequence).
 // (Chowdhery et al., PaLM, 2022, appendix B.)
 inline double model_flops(transformer const& t, double batch) {
   return batch * t.sequence * (6 * t.active_parameters() + 12 * t.layers * t.hidden * t.sequence);

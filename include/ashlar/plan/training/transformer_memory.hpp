@@ -5,35 +5,36 @@
 
 namespace ashlar {
 
-// What a backward runs again.
+// The parts that a backward recomputes.
 enum class recomputation : unsigned char {
   none,
-  attention,  // of the scores and what is made of them: the published "selective"
-  full,       // of whole layers; only their inputs are kept
+  attention,  // the scores and the values made of them: the published "selective"
+  full,       // whole layers; only their inputs are kept
 };
 
-// Layers as they are split over the tensor ranks.
+// Sizes of a layer that is split over tensor ranks.
 struct split_layer {
   double hidden = 0;
   double feed_forward = 0;
   double heads = 0;
   double sequence = 0;  // tokens
   int tensor = 1;
-  bool sequence_parallel = false;  // what every tensor rank would hold is split along the sequence
+  bool sequence_parallel =
+      false;  // values that every tensor rank would hold are split along the sequence
 };
 
-// Bytes a token: of what every tensor rank holds and of what they split, each as multiples of the hidden
-// size; of the hidden layer, as a multiple of the feed-forward size; and of the scores of attention, as
-// a multiple of heads x sequence. The defaults are the paper's: 16-bit values, masks of a byte, GeLU,
-// dropout.
+// Bytes per token: of values that every tensor rank holds and of split ones, each as multiples of the
+// hidden size; of the hidden layer, as a multiple of the feed-forward size; and of the scores of
+// attention, as a multiple of heads x sequence. The defaults are the paper's: 16-bit values, masks of a
+// byte, GeLU, dropout.
 struct kept_widths {
   double whole = 10;
   double split = 8;
   double feed_forward = 4;
   double scores = 5;
-  double input = 2;  // of a layer, which is all that is kept where layers are run again
+  double input = 2;  // of a layer; all that recomputed layers keep
 
-  // For values of this many bytes in place of 2; nothing else is kept.
+  // Widths for values of this many bytes instead of 2, without masks.
   kept_widths of_values(double bytes) const {
     double const f = bytes / 2;
     return {f * whole, f * split, f * feed_forward, f * scores, f * input};
@@ -44,8 +45,8 @@ struct kept_widths {
 double kept_bytes(split_layer const& l, double samples, recomputation again = recomputation::none,
                   kept_widths const& w = {});
 
-// Bytes a parameter that mixed-precision training with Adam keeps: 16-bit weights, 32-bit gradients, and
-// 32-bit weights and two moments. Weights of 32 bits need no others.
+// Bytes per parameter in mixed-precision training with Adam: 16-bit weights, 32-bit gradients, and
+// 32-bit weights and two moments. 32-bit weights need no copies.
 struct parameter_bytes {
   double weight = 2;
   double gradient = 4;
