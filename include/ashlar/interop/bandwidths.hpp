@@ -1,4 +1,4 @@
-// Links as they are measured or bought: bytes in a time that is not a whole number of ticks.
+// Converts the bandwidth of a link, any number of bytes per tick, to whole numbers.
 #pragma once
 
 #include <ashlar/core/machine.hpp>
@@ -8,8 +8,8 @@
 
 namespace ashlar {
 
-// The link that takes so many bytes (finite, less than 1e15) in a tick, within a thousandth for 1e-9
-// bytes and more. With 0, bytes take no time.
+// The link with this many bytes per tick (finite, less than 1e15), within a thousandth for 1e-9 bytes
+// and more. With 0, bytes take no time.
 inline link_speed link_speed_of(tick latency, double bytes_per_tick) {
   link_speed link{.latency = latency};
   if (!(bytes_per_tick > 0)) return link;

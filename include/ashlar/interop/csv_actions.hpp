@@ -1,4 +1,4 @@
-// What a cell of PyTorch's CSV may name, and PyTorch's dialects of the file.
+// The words of cells in PyTorch's CSV, and PyTorch's dialects of the file.
 #pragma once
 
 #include <ashlar/core/pass.hpp>
@@ -9,14 +9,14 @@
 
 namespace ashlar {
 
-// What a token does.
+// The action of a token.
 enum class csv_action : unsigned char {
   compute,
   unshard,  // gather the stage's weights
   reshard,  // release them
   reduce_grad,
   wait_reduce_grad,
-  send_f,  // named by the stage that made the value; receives by the stage that takes it
+  send_f,  // the stage that made the value sends; the stage that takes it receives
   recv_f,
   send_b,
   recv_b,
@@ -24,25 +24,25 @@ enum class csv_action : unsigned char {
   wait_send_b,
 };
 
-// Which words a file uses for which passes. `detect`: found from the words themselves.
+// The words that a file uses for passes. `detect`: derived from the words themselves.
 enum class csv_dialect : unsigned char {
   detect,
-  b_bw,         // B is the input gradient where there is a W, else the whole backward, as BW always is
-  i_b,          // I is the input gradient, B the whole backward
-  reduce_grad,  // the same, and each stage has its REDUCE_GRAD
-  waits,        // the same, and each send and each reduction has its wait
+  b_bw,  // B is the input gradient if there is a W, else the whole backward; BW is always the whole
+  i_b,   // I is the input gradient, B the whole backward
+  reduce_grad,  // as i_b, and each stage has its REDUCE_GRAD
+  waits,        // as reduce_grad, and each send and each reduction has its wait
 };
 
-// The name that `--dialect` takes.
+// The name of a dialect for `--dialect`.
 char const* name_of(csv_dialect d);
 
-// A word of PyTorch's files, and what it means.
+// A word of PyTorch's files, and its meaning.
 struct csv_word {
   char const* name;
   csv_action action;
   std::optional<pass_kind> kind;  // of compute; of the pass whose result travels or is summed; else none
   bool of_micro_batch = true;
-  char const* awaited = nullptr;  // of a wait: the word that starts what it waits for
+  char const* awaited = nullptr;  // the word that starts the awaited action, for a wait
 };
 
 // All words that a file may have.

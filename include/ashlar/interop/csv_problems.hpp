@@ -1,4 +1,4 @@
-// What is wrong with a CSV, and where.
+// The problems of a CSV, with their places.
 #pragma once
 
 #include <ashlar/core/rule.hpp>
@@ -17,7 +17,7 @@ struct csv_problem {
   int line = 0;
   int column = 0;
   std::string token;
-  std::string message;       // what must hold and does not
+  std::string message;       // the condition that does not hold
   rule broken = rule::none;  // none: a matter of format
 
   friend bool operator==(csv_problem const&, csv_problem const&) = default;
@@ -26,13 +26,13 @@ struct csv_problem {
 // One line for people: `line 2, column 5: '1Q0': ...`.
 std::string to_string(csv_problem const& p);
 
-// Takes the first few.
+// Collects the first few problems.
 class csv_problems {
  public:
   // Keeps the first `most` problems.
   explicit csv_problems(std::size_t most) : most_(std::max<std::size_t>(most, 1)) {}
 
-  // Adds a problem; with a rule, the message is its sentence and what is wrong instead.
+  // Adds a problem. With a rule, the message is the rule's sentence and the actual state.
   void add(csv_problem p, std::string message);
   void add(csv_problem p, rule broken, std::string const& but) {
     p.broken = broken;
@@ -40,7 +40,7 @@ class csv_problems {
   }
   bool full() const { return list_.size() >= most_; }
   bool none() const { return list_.empty(); }
-  // In the order of the file.
+  // Returns the problems in the order of the file.
   std::vector<csv_problem> take();
 
  private:

@@ -1,5 +1,5 @@
-// The program that a compute_comms CSV describes. The file names no buffers, so each value has a slot
-// of its own. Instructions then wait only for the values that they need, and for nothing else.
+// The program that a compute_comms CSV describes. The file names no buffers, so each value has a slot of
+// its own, and instructions wait only for the values that they need.
 #pragma once
 
 #include <ashlar/interop/csv_tokens.hpp>
@@ -15,10 +15,10 @@ struct csv_streams {
   std::vector<std::vector<int>> token_of;  // by device and instruction; -1: the file has none for it
 };
 
-// Writes the streams of a file whose names are right, in the order of its lines, be it right or wrong.
-// Waits are no instructions. A file with UNSHARD or RESHARD keeps weights and gradients in shards, of
-// the fewest ranks that have some. Gradients are cleared at the beginning of each line. A file of a
-// dialect without reductions has them done at the end of each line.
+// Writes the streams of a file with valid names, in the order of its lines, correct or not. Waits are no
+// instructions. A file with UNSHARD or RESHARD keeps weights and gradients sharded, over the fewest
+// ranks possible. Gradients are cleared at the beginning of each line. A dialect without reductions gets
+// them at the end of each line.
 class csv_program_writer {
  public:
   // Refers to the tokens.
@@ -30,8 +30,8 @@ class csv_program_writer {
 
  private:
   struct slot {
-    int device = -1;  // the last that used the value
-    int number = 0;   // there
+    int device = -1;  // the last device that used the value
+    int number = 0;   // its slot there
   };
 
   static program program_for(csv_tokens const& tokens, placement where, transfer_lanes lanes);
@@ -45,21 +45,21 @@ class csv_program_writer {
     share(opcode::all_reduce, made_.view().gradient_kind(stage), stage);
   }
 
-  // What is done about the weights or the gradient of a stage.
+  // Writes an operation on the weights or the gradient of a stage.
   void share(opcode code, slot_kind subject, int stage);
 
   void write(instruction i);
 
-  // One entry serves all devices: their streams are written one after the other.
+  // One entry serves all devices, because their streams are written one after the other.
   int slot_of(value_key const& v);
 
   csv_tokens const& tokens_;
   program made_;
   program_shape shape_;
-  std::vector<slot> slots_;  // by micro-batch (of the step: first), then stage and kind
+  std::vector<slot> slots_;  // by micro-batch (first those of the step), then stage and kind
   int device_ = 0;
-  int token_ = -1;                        // that is being written
-  std::vector<int>* token_of_ = nullptr;  // of the device
+  int token_ = -1;                        // the token being written
+  std::vector<int>* token_of_ = nullptr;  // token_of the device
 };
 
 }  // namespace ashlar

@@ -28,7 +28,7 @@ ASHLAR_INLINE csv_streams csv_program_writer::run() {
   for (auto const& line : tokens_.lines) {
     device_ = static_cast<int>(token_of.size());
     token_of_ = &token_of.emplace_back();
-    std::vector<int> trained;  // whose gradients the line sums up
+    std::vector<int> trained;  // stages whose gradients the line sums
     if (made_.mode == execution_mode::training) trained = stages_on(made_.where, device_);
     token_ = -1;
     for (int stage : trained) {

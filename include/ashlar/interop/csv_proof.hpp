@@ -1,4 +1,4 @@
-// The proofs of the program that a CSV describes, in the words of the file.
+// Proves the program that a CSV describes, and reports errors in the words of the file.
 #pragma once
 
 #include <ashlar/interop/csv_program.hpp>
@@ -20,7 +20,7 @@ class csv_proof {
   void run(csv_problems& problems) const;
 
  private:
-  // None, if the file has no token for it.
+  // Returns no site if the file has no token for it.
   site token_of(site at) const;
   std::string place_of(site at) const {
     if (site const t = token_of(at); t.device >= 0) return tokens_.place_of(t);
@@ -28,13 +28,13 @@ class csv_proof {
   }
   static bool is_missing(diagnosis const& d) { return d.first.device >= 0 && d.first.index < 0; }
 
-  // What is wrong, after "but".
+  // The error, to stand after "but".
   std::string reason(diagnosis const& d) const;
 
-  // Who comes too late with the value that is read.
+  // The instruction that writes the value too late.
   std::string writer_of(diagnosis const& d) const;
 
-  // Names the first instruction of the cycle that the file has as the culprit.
+  // Describes the cycle. `culprit` is its first instruction with a token in the file.
   std::string cycle(site& culprit) const;
 
   csv_tokens const& tokens_;

@@ -30,7 +30,7 @@ ASHLAR_INLINE std::string csv_name(opcode code, pass what, csv_dialect dialect) 
 ASHLAR_INLINE void csv_proof::run(csv_problems& problems) const {
   diagnosis d = check(streams_.value);
   if (d.ok()) return;
-  // A value that comes too late says more than the wrong order or the cycle that it may bring about.
+  // A late value explains more than the wrong order or the cycle that it causes.
   if (d.broken == rule::sends_and_receives_have_the_same_order || d.broken == rule::no_cycle_of_waits)
     if (diagnosis const late = check_memory_safe(streams_.value); !late.ok()) d = late;
   site culprit = token_of(d.first);
@@ -39,7 +39,7 @@ ASHLAR_INLINE void csv_proof::run(csv_problems& problems) const {
     but = cycle(culprit);
   else
     but = reason(d);
-  // A value that is not in its slot, where no other value ever is, is not there yet.
+  // No other value ever uses the slot, so the value is not there yet.
   if (d.broken == rule::slot_holds_what_is_read) d.broken = rule::no_pass_starts_before_its_input;
   csv_problem where{d.first.device + 1, 0, "", ""};
   if (is_missing(d)) where.token = csv_name(d.first.code, d.first.what, tokens_.dialect);
@@ -108,9 +108,9 @@ ASHLAR_INLINE std::string csv_proof::writer_of(diagnosis const& d) const {
 ASHLAR_INLINE std::string csv_proof::cycle(site& culprit) const {
   std::string but = "this";
   std::vector<site> const found = find_wait_cycle(streams_.value);
-  constexpr int most = 8;  // of a long cycle
+  constexpr int most = 8;  // names of a long cycle
   int named = 0;
-  for (std::size_t i = found.size(); i-- > 0;)  // what is stuck first may stand outside the cycle
+  for (std::size_t i = found.size(); i-- > 0;)  // the first stuck instruction may be outside the cycle
     if (site const t = token_of(found[i]); t.device >= 0) culprit = t;
   for (site const& at : found)
     if (site const t = token_of(at); t.device >= 0 && !(t == culprit) && named++ < most)

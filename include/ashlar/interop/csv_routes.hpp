@@ -1,4 +1,4 @@
-// From the passes of a CSV to placement and routes, and whether all passes are there.
+// Derives placement and routes from the passes of a CSV, and checks that all passes are present.
 #pragma once
 
 #include <ashlar/interop/csv_tokens.hpp>
@@ -17,7 +17,7 @@ struct csv_routes {
 
 namespace csv_detail {
 
-// Where each pass of a (micro-batch, stage) stands.
+// The place of a pass of a (micro-batch, stage).
 struct csv_entry {
   int device = -1;
   int index = 0;
@@ -25,18 +25,17 @@ struct csv_entry {
 };
 using csv_table = result_table<csv_entry>;
 
-// Tables have an entry for each stage of each micro-batch: a file that names a high number but has not
-// the passes for it must not make us build one. Every stage of every micro-batch has two passes at
-// least, or its forward alone.
+// Tables have an entry for each stage of each micro-batch, so a file with high numbers but few passes
+// must not get one. Every stage of every micro-batch has at least two passes, or its forward alone.
 bool numbers_are_plausible(csv_tokens const& tokens, csv_problems& problems);
 
 void enter(csv_tokens const& tokens, csv_table& table, csv_problems& problems);
 
 }  // namespace csv_detail
 
-// Groups the micro-batches by the devices of their stages. More routes than devices make no sense: each
-// route has a device of its own for the first stage, or shares it with another to no end. O(n
-// log(routes)) for n passes.
+// Groups the micro-batches by the devices of their stages. More routes than devices are redundant: each
+// route needs its own device for the first stage, or could share another route. O(n log(routes)) for n
+// passes.
 csv_routes find_csv_routes(csv_tokens const& tokens, csv_problems& problems);
 
 }  // namespace ashlar

@@ -35,8 +35,8 @@ ASHLAR_INLINE bool numbers_are_plausible(csv_tokens const& tokens, csv_problems&
   return false;
 }
 
-// How many micro-batches there are, the file does not say. The stage with the most forwards or backwards
-// tells it, as long as no more than one is lost or renamed.
+// The file does not give the number of micro-batches. The stage with the most forwards or backwards
+// determines it, provided that at most one is lost or renamed.
 ASHLAR_INLINE void find_unknown(csv_tokens const& tokens, csv_problems& problems) {
   std::vector<int> forwards(static_cast<std::size_t>(tokens.stage_count), 0), backwards = forwards;
   int most = 0;
@@ -101,7 +101,7 @@ ASHLAR_INLINE void find_missing(csv_tokens const& tokens, csv_table& table, csv_
         problems.add({device + 1, 0, to_string(pass{kind, stage, k}), ""}, rule::every_pass_is_present,
                      std::string("this one is missing") + note);
       };
-      // Of a stage that is nowhere, say on the line where its other micro-batches are.
+      // Reports a stage that is nowhere on the line of its other micro-batches.
       for (int other = 0; other < tokens.micro_batch_count && device < 0; ++other)
         device = table.at(other, stage, result::activation).device;
       if (device < 0) device = 0;
@@ -111,7 +111,7 @@ ASHLAR_INLINE void find_missing(csv_tokens const& tokens, csv_table& table, csv_
       if (input.device < 0 && weight.device >= 0) miss(pass_kind::backward_input, "");
       if (input.device >= 0 && input.kind == pass_kind::backward_input && weight.device < 0)
         miss(pass_kind::backward_weight, "");
-      // Unless it was reported when the later of the two came.
+      // Otherwise it was reported when the later of the two was read.
       if (input.device >= 0 && input.kind == pass_kind::backward && weight.device >= 0
           && problems.none()) {
         site const at{.device = weight.device, .index = weight.index};

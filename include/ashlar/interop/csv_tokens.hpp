@@ -1,4 +1,4 @@
-// The tokens of PyTorch's CSV, and what may be wrong with a single token.
+// The tokens of PyTorch's CSV, and the errors of single tokens.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
@@ -15,9 +15,9 @@
 
 namespace ashlar {
 
-// How a file is read.
+// Options for reading a file.
 struct csv_options {
-  std::size_t most_problems = 5;  // what is more is not looked for
+  std::size_t most_problems = 5;  // the search stops there
   csv_dialect dialect = csv_dialect::detect;
   transfer_lanes lanes =
       transfer_lanes::one;  // of a device, in the program of a file with communication
@@ -26,7 +26,7 @@ struct csv_options {
 // A cell of the file, or one half of a pair in a cell.
 struct csv_token {
   csv_word const* word = &csv_words[0];
-  pass what;  // of a compute what it is in any dialect; else stage and micro-batch, if it has one
+  pass what;  // a compute's pass, in any dialect; else stage and micro-batch, if it has one
   int column = 0;
   bool overlaps_next = false;  // shares its slot of time with the next token
 
@@ -35,9 +35,9 @@ struct csv_token {
   bool sends() const { return action() == csv_action::send_f || action() == csv_action::send_b; }
   bool receives() const { return action() == csv_action::recv_f || action() == csv_action::recv_b; }
   bool waits() const { return word->awaited != nullptr; }
-  // Of a wait: what it waits for.
+  // The start of a wait: the token that it waits for.
   csv_token awaited() const;
-  // Whether a value moves between stages, or its send is waited for; and the stage on the other side.
+  // Whether a value moves between stages, or its send is awaited; and the stage on the other side.
   bool moves() const { return word->of_micro_batch && !computes(); }
   int other_stage() const {
     bool const forward = what.kind == pass_kind::forward;
@@ -45,7 +45,7 @@ struct csv_token {
   }
 };
 
-// As it is written.
+// The token as written in the file.
 inline std::string to_string(csv_token const& t) {
   std::string const text = std::to_string(t.what.stage) + t.word->name;
   return t.word->of_micro_batch ? text + std::to_string(t.what.micro_batch) : text;
@@ -57,10 +57,10 @@ struct csv_tokens {
   csv_dialect dialect = csv_dialect::i_b;
   int stage_count = 0;  // one more than the highest of the passes
   int micro_batch_count = 0;
-  std::size_t count = 0;                            // of passes
-  std::size_t others = 0;                           // tokens that are no passes
+  std::size_t count = 0;                            // number of passes
+  std::size_t others = 0;                           // number of other tokens
   std::size_t idle_slots = 0;                       // empty cells, as PyTorch writes them
-  execution_mode mode = execution_mode::inference;  // training where some pass is no forward
+  execution_mode mode = execution_mode::inference;  // training if some pass is no forward
 
   // A token; and where it is, for a problem or in words.
   csv_token const& token(site const& s) const { return nth(nth(lines, s.device), s.index); }
@@ -79,13 +79,13 @@ struct csv_tokens {
 
 namespace csv_detail {
 
-// A number at the front of `rest`, which it leaves; -1 if there is none, -2 if it is too large, -3 if it
-// is written with needless zeros.
+// Reads a number at the front of `rest` and removes it; -1 if there is none, -2 if it is too large, -3
+// if it has needless zeros.
 int read_number(std::string_view& rest);
 
 }  // namespace csv_detail
 
-// The tokens of a file. What cannot be read goes to `problems`.
+// Reads the tokens of a file. Unreadable cells go to `problems`.
 csv_tokens read_csv_tokens(std::string_view text, csv_options const& options, csv_problems& problems);
 
 }  // namespace ashlar

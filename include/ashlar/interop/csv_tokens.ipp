@@ -49,7 +49,7 @@ ASHLAR_INLINE int read_number(std::string_view& rest) {
   return number;
 }
 
-// What is wrong with the token, or nothing and the token.
+// Returns the error of the token; or nothing, and sets `token`.
 ASHLAR_INLINE std::string read_token(std::string_view cell, csv_token& token) {
   std::string_view rest = cell;
   int const stage = read_number(rest);
@@ -72,8 +72,8 @@ ASHLAR_INLINE std::string read_token(std::string_view cell, csv_token& token) {
   return "";
 }
 
-// Quotes around a cell, then blanks around what it holds: Python's csv module takes the first away,
-// PyTorch's runtime the others. `column` moves along.
+// Removes quotes around a cell, then blanks around its content: Python's csv module strips the former,
+// PyTorch's runtime the latter. `column` moves along.
 ASHLAR_INLINE std::string_view unwrapped(std::string_view cell, int& column) {
   std::string_view inside = cell;
   if (inside.size() >= 2 && inside.front() == '"' && inside.back() == '"')
@@ -85,7 +85,7 @@ ASHLAR_INLINE std::string_view unwrapped(std::string_view cell, int& column) {
   return inside;
 }
 
-// One token, or the two of an overlapped pair. Columns are relative to the cell.
+// Reads one token, or the two of an overlapped pair. Columns are relative to the cell.
 ASHLAR_INLINE std::string read_cell(std::string_view cell, std::vector<csv_token>& tokens) {
   constexpr std::string_view overlap = ")OVERLAP_F_B";
   if (cell.find_first_of(" \t") != std::string_view::npos) return "tokens must not have blanks in them";
@@ -113,14 +113,15 @@ ASHLAR_INLINE std::string read_cell(std::string_view cell, std::vector<csv_token
   return "";
 }
 
-// For a message: without control characters, and not too long.
+// The cell for a message: without control characters, and shortened.
 ASHLAR_INLINE std::string printable(std::string_view cell) {
   std::string shown;
   for (char c : cell.substr(0, 40)) shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   return cell.size() > 40 ? shown + "..." : shown;
 }
 
-// The dialect from the words that only it has, unless it is given; then the passes in that dialect.
+// Finds the dialect from words that only it has, unless it is given; then sets the passes in that
+// dialect.
 ASHLAR_INLINE void resolve_dialect(csv_tokens& tokens, csv_dialect given, csv_problems& problems) {
   std::string_view const bw = "BW";
   csv_dialect found = csv_dialect::i_b;

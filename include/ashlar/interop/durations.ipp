@@ -22,7 +22,7 @@ inline bool is_unit(std::string_view text) {
   return std::find(std::begin(time_units), std::end(time_units), text) != std::end(time_units);
 }
 
-// Powers of ten of a nanosecond; 0 for plain numbers.
+// The unit's power of ten of a nanosecond; 0 for plain numbers.
 ASHLAR_INLINE int power_of(std::string const& unit) {
   auto const at = std::find(std::begin(time_units), std::end(time_units), unit);
   return at == std::end(time_units) ? 0 : 3 * static_cast<int>(at - std::begin(time_units));
@@ -39,13 +39,13 @@ ASHLAR_INLINE long long product(duration const& d, long long a, long long b) {
   return result;
 }
 
-// A number as programs print them: 1.4e-02 has the digits 0014, of which three are after the point.
+// A number as programs print it: 1.4e-02 has the digits 0014, three of them after the point.
 struct decimal {
   std::string digits = {};
   int decimals = 0;
 };
 
-// What follows the number; all of the text if it begins with none.
+// Returns the text after the number; all of it if it does not begin with one.
 ASHLAR_INLINE std::string_view read_decimal(std::string_view text, decimal& number) {
   std::string_view rest = text;
   auto const take_digits = [&] {
@@ -71,14 +71,14 @@ ASHLAR_INLINE std::string_view read_decimal(std::string_view text, decimal& numb
   std::string_view const power = take_digits();
   if (power.size() > 4 || !read_number(power, exponent)) return text;
   number.decimals += is_small ? exponent : -exponent;
-  if (number.decimals < 0) {  // as many digits as fit into no number are refused later
+  if (number.decimals < 0) {  // more digits than a number holds are refused later
     number.digits.append(static_cast<std::size_t>(std::min(-number.decimals, 40)), '0');
     number.decimals = 0;
   }
   return rest;
 }
 
-// To the nearest number with as many decimals as are counted; false if it is that number.
+// Rounds to most_decimals decimals; false if the number did not change.
 ASHLAR_INLINE bool round(decimal& number) {
   auto const extra = static_cast<std::size_t>(number.decimals - most_decimals);
   std::string& digits = number.digits;
@@ -95,7 +95,7 @@ ASHLAR_INLINE bool round(decimal& number) {
   return !is_exact;
 }
 
-// In lowest terms.
+// Returns the fraction in lowest terms.
 ASHLAR_INLINE fraction in_unit(duration const& d, std::string const& unit) {
   int exponent = power_of(d.unit) - power_of(unit) - d.decimals;
   fraction f{d.digits, 1};

@@ -1,4 +1,4 @@
-// Costs that were measured, as JSON.
+// Measured costs as JSON.
 #pragma once
 
 #include <ashlar/core/cost.hpp>
@@ -16,23 +16,23 @@ namespace ashlar {
 inline constexpr std::array<char const*, 4> measured_passes{"forward", "backward_input",
                                                             "backward_weight", "recompute"};
 
-// `about` says what was measured, and where.
+// Writes measured costs. `about` describes the measurement.
 nlohmann::ordered_json to_json(measured_costs const& measured, nlohmann::ordered_json about);
 
-// In ticks.
+// Costs in ticks.
 struct json_costs {
   costs cost = {};
-  part_costs parts = {};  // what the passes consist of, if the file says it
+  part_costs parts = {};  // parts of the passes, if the file gives them
   time_scale scale = {};
 };
 
-// Reads what to_json() writes, and the like with plain numbers for medians (docs/formats.md). The tick
-// is the longest power of ten of a nanosecond of which the shortest pass has a thousand at least, so
-// that rounding is less than what measuring leaves open. Throws input_error, with line, column and key,
-// for what is no such file.
+// Reads files by to_json(), also with plain numbers instead of medians (docs/formats.md). The tick is
+// the longest power of ten of a nanosecond with at least a thousand ticks in the shortest pass, so
+// rounding is below measurement error. Throws input_error, with line, column and key, for any other
+// file.
 json_costs read_json_costs(json_text const& source);
 
-// `path`, of the file or whatever the text shall be called, is for messages.
+// Reads a text. `path` is its name in messages.
 json_costs read_json_costs(std::string text, std::string path = {});
 
 }  // namespace ashlar

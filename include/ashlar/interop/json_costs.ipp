@@ -88,7 +88,7 @@ class costs_reader : json_reader {
     return links;
   }
 
-  // In nanoseconds: a number, or an object with the median.
+  // Nanoseconds from a number, or from an object with the median.
   double time(json const& object, char const* key, double least) const {
     json const& given = at(object, key);
     json const& value = given.is_object() ? at(given, "median") : given;
@@ -106,7 +106,7 @@ class costs_reader : json_reader {
     double const ns = time(stage, kind, 0);
     return ns == 0 ? 0 : std::max<tick>(1, ticks(ns));
   }
-  // visit(part, its key, the pass that it is of): of the forward, then of the backward.
+  // Calls visit(part, its key, its pass), for the forward, then for the backward.
   template <class Visit>
   void for_each_part(json const& stage, Visit visit) const {
     json const& parts = object(stage["parts"], "parts");
@@ -127,7 +127,7 @@ class costs_reader : json_reader {
       }
     }
   }
-  // A stage that says nothing of its parts only computes.
+  // A stage without parts only computes.
   stage_parts parts(json const& stage) const {
     if (!stage.contains("parts")) {
       stage_cost const c = passes(stage);

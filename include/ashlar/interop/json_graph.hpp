@@ -6,9 +6,9 @@
 
 namespace ashlar {
 
-// `edges`, a list of pairs, "micro_batch_sizes", one a stage, and "shards", lists of stages, with
-// "shard_gradients"; a chain where there are no edges.
-// Throws input_error for what is neither, and for what is no graph of this many stages.
+// Reads `edges`, a list of pairs, "micro_batch_sizes", one per stage, and "shards", lists of stages,
+// with "shard_gradients"; without edges it is a chain. Throws input_error for malformed values, and if
+// they form no graph of this many stages.
 stage_graph read_json_graph(json_text const& source, int stage_count, char const* edges = "stage_edges");
 
 }  // namespace ashlar

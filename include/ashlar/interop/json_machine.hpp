@@ -9,27 +9,27 @@
 
 namespace ashlar {
 
-// A data sheet as a file has it.
+// A data sheet from a file.
 struct json_machine {
   std::string name = {};                // empty: the file says none
-  std::vector<std::string> names = {};  // that people also write
+  std::vector<std::string> names = {};  // other common names
   predict::machine machine = {};
 };
 
-// A cluster of nodes that are alike.
+// A cluster of identical nodes.
 struct json_cluster {
   json_machine sheet = {};
   int nodes = 1;
 };
 
-// A data sheet: figures are numbers, or objects with a value and its source (docs/predict.md). Throws
-// input_error, with line, column and key, for what is none, and for keys that mean nothing in one.
+// Reads a data sheet. Figures are numbers, or objects with a value and its source (docs/predict.md).
+// Throws input_error, with line, column and key, if it is none, and for unknown keys.
 json_machine read_json_machine(json_text const& source);
 
-// The same with "nodes".
+// Reads a data sheet with "nodes".
 json_cluster read_json_cluster(json_text const& source);
 
-// `path`, of the file or whatever the text shall be called, is for messages.
+// These read a text. `path` is its name in messages.
 json_machine read_json_machine(std::string text, std::string path = {});
 json_cluster read_json_cluster(std::string text, std::string path = {});
 

@@ -81,7 +81,7 @@ class sheet_reader : json_reader {
     return static_cast<int>(whole(valued(root_, key), key, 1, input_limits::cluster_devices));
   }
 
-  // A misspelt key is an error, not ignored.
+  // Refuses unknown keys, so that a misspelt one is not ignored.
   void must_be_known(bool may_have_nodes) const {
     std::vector<std::string> known{"name",         "names",        "generation",  "devices_per_node",
                                    "peak_flops",   "memory_bytes", "link_inside", "memory_bandwidth",
@@ -99,7 +99,7 @@ class sheet_reader : json_reader {
         fail(value, "\"" + key.substr(0, 64) + "\" means nothing here" + did_you_mean(key, known));
   }
 
-  // A device's share of its host: all of them, or none.
+  // Keys of a device's share of its host. A file has all of them, or none.
   static constexpr std::array host_keys{"host_link", "host_memory_bytes", "host_memory_bandwidth"};
 
   json const& valued(json const& object, char const* key) const {

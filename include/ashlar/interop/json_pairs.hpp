@@ -1,4 +1,4 @@
-// How pairs of passes stand in JSON.
+// Costs of pairs of passes in JSON.
 #pragma once
 
 #include <ashlar/core/pair_costs.hpp>
@@ -14,8 +14,8 @@ namespace ashlar {
 inline constexpr char const* pair_keys[] = {"backward", "backward_input", "backward_weight"};
 static_assert(std::size(pair_keys) == std::size(pair_costs::backwards));
 
-// Ticks: a number of all pairs; or, for each kind of backward, a row for each forward's stage with the
-// time beside each backward's stage. Pairs must be given.
+// Writes ticks: one number for all pairs; or, for each kind of backward, a row for each forward's stage
+// with the time beside each backward's stage. Requires given pairs.
 inline nlohmann::ordered_json to_json(pair_costs const& pairs) {
   using nlohmann::ordered_json;
   if (pairs.stages() == 0) return pairs.longest();

@@ -1,4 +1,4 @@
-// Traces of PyTorch's profiler, as `export_chrome_trace` writes them: a file for each rank.
+// Reads traces of PyTorch's profiler, as `export_chrome_trace` writes them: a file for each rank.
 #pragma once
 
 #include <ashlar/interop/json_text.hpp>
@@ -11,20 +11,19 @@
 
 namespace ashlar {
 
-// Whether it is one: it has annotations like those of PyTorch's pipeline runtime, "PP:2F0".
+// Whether it is a profile: it has annotations like those of PyTorch's pipeline runtime, "PP:2F0".
 bool is_json_profile(json_text const& source);
 
-// The passes that are annotated. What ran in one are the kernels that were launched meanwhile, by any
-// thread; without kernels in the whole file, the operators; in both cases without communication. `rank`
-// is used where the file does not say whose it is. Throws input_error, with line, column and key, for
-// what is no such file. O(n log n).
+// The annotated passes. Kernels belong to the pass during which they were launched, by any thread;
+// without kernels in the whole file operators do; communication never does. `rank` is used if the file
+// gives none. Throws input_error, with line, column and key, for any other file. O(n log n).
 profiled_rank read_json_profile(json_text const& source, int rank = 0);
 
-// Those of a pipeline's ranks, or of some of them; texts without a rank get that of their place. Throws
-// input_error also if two are of one rank.
+// Reads several ranks of a pipeline. A text without a rank gets its index. Throws input_error also if
+// two are of one rank.
 std::vector<profiled_rank> read_json_profiles(std::vector<json_text> const& sources);
 
-// A file of costs, and what was guessed.
+// A file of costs, with warnings about guesses.
 struct json_profiled_costs {
   nlohmann::ordered_json costs = {};  // read_json_costs() reads it
   std::vector<std::string> warnings = {};

@@ -85,7 +85,7 @@ class profile_reader : json_reader {
   static constexpr int most_stages = 16 * static_cast<int>(input_limits::devices);
   static constexpr long long most_ns = 4'000'000'000'000'000'000;
   struct interval {
-    std::int64_t begun = 0;  // by the thread that annotates
+    std::int64_t begun = 0;  // on the annotating thread
     std::int64_t start = 0, end = 0;
   };
 
@@ -103,7 +103,7 @@ class profile_reader : json_reader {
     if (found == args->end() || !found->is_number_integer()) return std::nullopt;
     return found->get<std::int64_t>();
   }
-  // Whether it is communication, which waits for others.
+  // Whether it is communication, which waits for other ranks.
   static bool communicates(json const& event) {
     auto const name = event.find("name");
     if (name == event.end() || !name->is_string()) return false;
@@ -136,7 +136,7 @@ class profile_reader : json_reader {
       fail(event, "\"name\": there are no such stages or micro-batches");
   }
 
-  // The passes in their order, each with what began in it.
+  // The passes in their order, each with the intervals that began in it.
   std::vector<profiled_pass> placed(std::vector<interval> inside) {
     auto const earlier = [](auto const& a, auto const& b) { return a.begin < b.begin; };
     merge_sort(passes_, earlier);
@@ -166,7 +166,7 @@ class profile_reader : json_reader {
   std::int64_t base_ = 0;
   std::vector<profiled_pass> passes_ = {};
   std::vector<interval> operators_ = {};
-  std::map<std::int64_t, std::int64_t> launches_ = {};  // by correlation: when
+  std::map<std::int64_t, std::int64_t> launches_ = {};  // launch time by correlation
   std::vector<std::pair<std::int64_t, interval>> kernels_ = {};
 };
 

@@ -1,4 +1,4 @@
-// What readers of JSON ask of its values.
+// Checks of the values that readers of JSON expect.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
@@ -9,16 +9,16 @@
 
 namespace ashlar {
 
-// input_errors say where the value stands, its key and what must be there.
+// A reader whose input_errors give the value's place, its key and the expected value.
 class json_reader {
  public:
   // Refers to the text.
   explicit json_reader(json_text const& source) : source_(source) {}
 
-  // Throws input_error with the place of the value; and the value of a key, which must be there.
+  // Throws input_error with the place of the value; and returns the value of a key, which must exist.
   [[noreturn]] void fail(nlohmann::json const& value, std::string const& what) const;
   nlohmann::json const& at(nlohmann::json const& object, char const* key) const;
-  // What `make` makes of a value; of a rule that it breaks, the place and key, too.
+  // Calls `make`; adds the place and key to violations.
   template <class Make>
   auto made_of(nlohmann::json const& value, char const* key, Make make) const {
     try {
@@ -27,7 +27,7 @@ class json_reader {
       fail(value, "\"" + std::string(key) + "\": " + explain(v.why));
     }
   }
-  // Of a value that is known by its key.
+  // These convert the value of a key.
   double number(nlohmann::json const& value, char const* key, double least, double most) const;
   long long whole(nlohmann::json const& value, char const* key, long long least, long long most) const;
   std::string text(nlohmann::json const& value, char const* key) const;

@@ -29,7 +29,7 @@ ASHLAR_INLINE double json_reader::number(nlohmann::json const& value, char const
 
 ASHLAR_INLINE long long json_reader::whole(nlohmann::json const& value, char const* key, long long least,
                                            long long most) const {
-  // What is above the signed range counts as unsigned.
+  // Numbers above the signed range are stored as unsigned.
   bool const is_far = value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX;
   if (!value.is_number_integer() || is_far || value < least || value > most)
     fail(value, "\"" + std::string(key) + "\" must be a whole number from " + std::to_string(least)

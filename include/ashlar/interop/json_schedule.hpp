@@ -1,4 +1,4 @@
-// Schedules and building blocks of one's own, from JSON.
+// Reads your own schedules and building blocks from JSON.
 #pragma once
 
 #include <ashlar/block/block.hpp>
@@ -11,21 +11,20 @@
 
 namespace ashlar {
 
-// What a file holds. Of a block, the schedule is made by those who know how often it is repeated.
+// The content of a file. The caller repeats a block to make the schedule.
 struct json_schedule {
-  std::string name = {};                    // that the file gives it
-  std::optional<ashlar::block> block = {};  // if the file is of one
+  std::string name = {};                    // the file's name for it
+  std::optional<ashlar::block> block = {};  // if the file has one
   ashlar::schedule schedule = {};
   time_scale scale = {};     // of its costs
-  std::string rounded = {};  // the first time with more decimals than are counted; empty: none
+  std::string rounded = {};  // the first time with more than most_decimals decimals; empty: none
 };
 
-// Reads what to_json() writes, and blocks, which have `cells` (docs/formats.md). Throws input_error,
-// with line, column and key, for what is no such file. The schedule or block may be wrong: check()
-// tells.
+// Reads files by to_json(), and blocks, which have `cells` (docs/formats.md). Throws input_error, with
+// line, column and key, for any other file. The schedule or block may be invalid; see check().
 json_schedule read_json_schedule(json_text const& source);
 
-// `path`, of the file or whatever the text shall be called, is for messages.
+// Reads a text. `path` is its name in messages.
 json_schedule read_json_schedule(std::string text, std::string path = {});
 
 }  // namespace ashlar

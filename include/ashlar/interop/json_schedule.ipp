@@ -57,7 +57,7 @@ class schedule_reader : json_reader {
     return static_cast<int>(whole(given, "sequence_chunks", 1, input_limits::sequence_chunks));
   }
 
-  // Devices by stage, of one route or of several.
+  // Reads devices by stage, of one route or of several.
   placement read_placement() const {
     json const& given = list(at("placement"), "placement");
     std::vector<std::vector<int>> routes;
@@ -85,7 +85,7 @@ class schedule_reader : json_reader {
             .recompute = time_of("recompute", stage_cost::same_as_forward)};
   }
 
-  // By stage, and by what is distinguished of each where that is more than one.
+  // Reads costs by stage, or by each chunk or micro-batch of each stage if those are distinguished.
   std::vector<stage_cost> read_stage_costs(json const& given, int stage_count, int per_stage,
                                            char const* what) const {
     std::vector<stage_cost> each;
@@ -135,7 +135,7 @@ class schedule_reader : json_reader {
     return all;
   }
 
-  // The costs of each stage, and of each of its chunks or micro-batches where these are distinguished.
+  // The costs of each stage, and of each of its chunks or micro-batches if these are distinguished.
   pass_costs read_pass_costs(json const& given, int stage_count, int m) const {
     if (!given.contains("per_stage")) return read_stage_cost(given);
     bool const has_chunks = given.contains("sequence_chunks");
@@ -152,8 +152,8 @@ class schedule_reader : json_reader {
                                                 m);
   }
 
-  // A time of all pairs; or for each kind of backward a row for each forward's stage, with the time
-  // beside each backward's stage.
+  // Reads one time for all pairs; or for each kind of backward a row for each forward's stage, with the
+  // time beside each backward's stage.
   pair_costs read_pairs(json const& given, int stage_count) const {
     if (!given.is_object()) return times_.ticks(given, "overlapped", 0);
     std::size_t const count = list(json_reader::at(given, "backward"), "backward").size();
@@ -195,7 +195,7 @@ class schedule_reader : json_reader {
     return made;
   }
 
-  // What a file says of its size beside the lists that have it.
+  // Requires that a size in the file matches the lists that have it.
   void must_count(char const* key, int count) const {
     if (!file_.contains(key)) return;
     if (json const& given = file_[key]; given != count)
@@ -203,7 +203,7 @@ class schedule_reader : json_reader {
                       + std::to_string(count));
   }
 
-  // 2F0; of a building block also 2F, of its first micro-batch.
+  // Reads 2F0; in a building block also 2F, for its first micro-batch.
   pass read_pass_at(json const& place, std::string_view token, bool of_block) const {
     if (auto const what = read_pass(token, of_block)) return *what;
     fail(place,

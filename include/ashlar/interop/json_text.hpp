@@ -1,4 +1,4 @@
-// A text of JSON with what it holds, to say where in it something is.
+// A parsed JSON text that can tell the places of its values.
 #pragma once
 
 #include <ashlar/interop/input_error.hpp>
@@ -11,17 +11,16 @@ namespace ashlar {
 
 // A parsed text of JSON.
 struct json_text {
-  std::string
-      path;  // the file, or whatever messages shall call the text; empty: they say the place alone
+  std::string path;  // the file, or another name for messages; empty: messages give the place alone
   std::string text;
   nlohmann::json root;
 
-  // "'mine.json', line 3, column 7" of a value of `root`, this very one; of any other the path alone.
+  // "'mine.json', line 3, column 7" for a value within `root`, by address; for any other the path alone.
   std::string place_of(nlohmann::json const& value) const;
 };
 
-// Throws input_error, with line and column, for what is no JSON, a number too large to be one, and a key
-// that an object has twice.
+// Throws input_error, with line and column, if the text is no JSON, a number is out of range, or an
+// object has a key twice.
 json_text parse_json(std::string text, std::string path = {});
 
 }  // namespace ashlar

@@ -17,7 +17,7 @@ namespace ashlar::json_detail {
 
 using nlohmann::json;
 
-// Tells how far it has come: the parser does not.
+// Reports its position, which the parser does not.
 struct counting_iterator {
   using iterator_category = std::input_iterator_tag;
   using value_type = char;
@@ -49,7 +49,7 @@ ASHLAR_INLINE std::string place_of_offset(std::string_view text, std::size_t off
   return "line " + std::to_string(line) + ", column " + std::to_string(offset - start + 1);
 }
 
-// What the library says, without the name of its exception.
+// The library's message, without the name of its exception.
 ASHLAR_INLINE std::string words_of(json::exception const& e) {
   std::string_view words = e.what();
   if (auto const at = words.find("line "); at != std::string_view::npos)
@@ -58,7 +58,7 @@ ASHLAR_INLINE std::string words_of(json::exception const& e) {
   return std::string(words);
 }
 
-// Keys and indices that lead to a value, the last first; false if it is not there.
+// Finds the keys and indices that lead to a value, the last first; false if it is not there.
 ASHLAR_INLINE bool find_path(json const& root, json const& value, std::vector<std::string>& path) {
   if (&root == &value) return true;
   if (root.is_object()) {
@@ -77,7 +77,7 @@ ASHLAR_INLINE bool find_path(json const& root, json const& value, std::vector<st
   return false;
 }
 
-// Where the token begins that ends before `end`, or a delimiter or two before that.
+// The start of the token that ends before `end`, or a few delimiters before that.
 ASHLAR_INLINE std::size_t start_of_token(std::string_view text, std::size_t end) {
   constexpr std::string_view delimiters = " \t\r\n,:[]{}";
   while (end > 0 && delimiters.find(text[end - 1]) != std::string_view::npos) --end;
@@ -96,12 +96,13 @@ ASHLAR_INLINE std::size_t start_of_token(std::string_view text, std::size_t end)
   return start;
 }
 
-// Walks through a text once more, until it comes to the value at a path.
+// Walks through a text again, until it comes to the value at a path.
 class value_finder {
  public:
   explicit value_finder(std::vector<std::string> path) : path_(std::move(path)) {}
 
-  // What is found begins right before `at` if it is a list or an object, else as start_of_token() says.
+  // True at the value. It begins right before `at` if it is a list or an object, else see
+  // start_of_token().
   bool operator()(json::parse_event_t event, json const& parsed) {
     using what = json::parse_event_t;  // clang++ 14 has no `using enum` for it
     if (event == what::key) levels_.back().key = parsed.get<std::string>();
@@ -124,7 +125,7 @@ class value_finder {
     for (std::size_t i = 0; i < levels_.size(); ++i) {
       level const& l = levels_[i];
       std::size_t const at =
-          i + 1 < levels_.size() ? l.count - 1 : l.count;  // those within count already
+          i + 1 < levels_.size() ? l.count - 1 : l.count;  // levels above the last have counted it
       if ((l.list ? std::to_string(at) : l.key) != path_[path_.size() - 1 - i]) return false;
     }
     return true;
@@ -142,16 +143,16 @@ ASHLAR_INLINE std::string place_in(std::string const& path, std::string const& p
 }
 
 ASHLAR_INLINE json parse_strictly(std::string const& text, std::string const& path) {
-  // The parser would take it for the end of the text.
+  // The parser would end at a zero byte.
   if (auto const zero = text.find('\0'); zero != std::string::npos)
     throw input_error(place_in(path, place_of_offset(text, zero)) + ": a byte of zero is no JSON");
   char const* at = text.data();
-  auto const before = [&](std::size_t count) {  // what was read last
+  auto const before = [&](std::size_t count) {  // the place of the last bytes read
     auto const end = static_cast<std::size_t>(at - text.data());
     return place_in(path, place_of_offset(text, end - std::min(count, text.size())));
   };
-  std::vector<std::set<std::string, std::less<>>> keys;  // of each object that is open
-  constexpr int most_levels = 64;                        // of what is read, none has more than a few
+  std::vector<std::set<std::string, std::less<>>> keys;  // of each open object
+  constexpr int most_levels = 64;                        // files need only a few
   auto const refuse_twice = [&](int level, json::parse_event_t event, json& value) {
     if (level > most_levels)
       throw input_error(before(1) + ": lists and objects must not be within each other "
@@ -167,7 +168,7 @@ ASHLAR_INLINE json parse_strictly(std::string const& text, std::string const& pa
   try {
     return json::parse(counting_iterator{text.data(), &at},
                        counting_iterator{text.data() + text.size(), &at}, refuse_twice);
-  } catch (json::out_of_range const&) {  // of which it tells no place
+  } catch (json::out_of_range const&) {  // which has no place
     auto const end = static_cast<std::size_t>(at - text.data());
     throw input_error(place_in(path, place_of_offset(text, start_of_token(text, end)))
                       + ": the number is too large");

@@ -10,19 +10,19 @@
 
 namespace ashlar {
 
-// They are whole ticks where `costs` says how many make a unit (`ticks_per_unit`). Else they are as
-// read_duration() has them, in ticks so short that all are whole.
+// Reads times. They are whole ticks if `costs` has `ticks_per_unit`. Otherwise they are as in
+// read_duration(), with a tick so short that all are whole.
 class json_times : json_reader {
  public:
-  // Throws input_error for times of which some have units and some have none.
+  // Throws input_error if some times have units and others have none.
   explicit json_times(json_text const& source);
 
   time_scale const& scale() const { return scale_; }
-  // The first time, as it is written, that has more decimals than are counted; empty: none has.
+  // The first time with more than most_decimals decimals, as written; empty: none.
   std::string const& rounded() const { return rounded_; }
-  // How long a pass takes of which nothing is said.
+  // The default time of a pass.
   tick one() const { return in_ticks_ ? 1 : scale_.ticks_per_unit; }
-  // Throws input_error for what is no time from `least` to `most`.
+  // Throws input_error unless the value is a time from `least` to `most`.
   tick ticks(nlohmann::json const& value, char const* key, tick least, tick most = max_tick) const;
 
  private:
@@ -32,7 +32,7 @@ class json_times : json_reader {
     bool negative = false;
   };
 
-  // Errors of what `make` does have the place of the value.
+  // Calls `make`; its errors get the place of the value.
   template <class Make>
   auto placed(nlohmann::json const& value, Make make) const;
   signed_duration time(nlohmann::json const& value, char const* key) const;

@@ -17,7 +17,7 @@ auto json_times::placed(nlohmann::json const& value, Make make) const {
   }
 }
 
-// The unit is the one that is named, or the first that a time has.
+// The unit is the given one, or that of the first time with one.
 ASHLAR_INLINE json_times::json_times(json_text const& source) : json_reader(source) {
   nlohmann::json const& file = source.root;
   std::vector<duration> all;

@@ -1,4 +1,4 @@
-// Timelines in the Trace Event Format, as chrome_trace() (render/) and the trainers write them.
+// Reads timelines in the Trace Event Format, as written by chrome_trace() (render/) and the trainers.
 #pragma once
 
 #include <ashlar/core/pass.hpp>
@@ -11,7 +11,7 @@
 
 namespace ashlar {
 
-// Something that lasted, in nanoseconds since the timeline's first pass began.
+// An interval, in nanoseconds since the timeline's first pass began.
 struct trace_event {
   int device = 0, lane = 0;
   std::string name = {};
@@ -27,10 +27,10 @@ struct json_trace {
   int device_count = 0;
 };
 
-// Throws input_error, with line, column and key, for what is no such file, and for one without a pass.
+// Throws input_error, with line, column and key, if the file is no trace or has no pass.
 json_trace read_json_trace(json_text const& source);
 
-// `path`, of the file or whatever the text shall be called, is for messages.
+// Reads a text. `path` is its name in messages.
 json_trace read_json_trace(std::string text, std::string path = {});
 
 }  // namespace ashlar

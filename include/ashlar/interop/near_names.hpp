@@ -1,4 +1,4 @@
-// What someone may have meant by a name that is not known.
+// Suggests known names for an unknown one.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ std::size_t edits(std::string_view a, std::string_view b);
 // The text with A-Z as a-z.
 std::string in_small_letters(std::string_view text);
 
-// The name that is nearest to a wrong one, regardless of case, if any is near; else empty.
+// The name nearest to a wrong one, regardless of case, if any is near; else empty.
 std::string nearest_of(std::string_view wrong, std::vector<std::string> const& names);
 
 // "; did you mean 'H100'?", or nothing.

@@ -13,7 +13,7 @@
 
 namespace ashlar {
 
-// A whole text that is one finite number; false for all else, and for what the type does not hold.
+// Reads a text that is exactly one finite number; false for any other, and on overflow.
 template <class Number>
 bool read_number(std::string_view text, Number& value) {
   char const* const last = text.data() + text.size();
@@ -21,10 +21,10 @@ bool read_number(std::string_view text, Number& value) {
   return error == std::errc{} && end == last && value - value == Number{};
 }
 
-// In as few digits as tell it apart from all others; 1e+18, but 100000.
+// The shortest digits that identify the value; 1e+18, but 100000.
 std::string number_words(double value);
 
-// "from 1 to 1024"; of what is only so large that the type holds it, "at least 1 and below 2^61".
+// "from 1 to 1024"; or "at least 1 and below 2^61" if the type alone sets the limit.
 template <class Number>
 std::string range_words(Number least, Number most) {
   if constexpr (std::is_integral_v<Number>) {
@@ -37,7 +37,8 @@ std::string range_words(Number least, Number most) {
   }
 }
 
-// `given_by` is for the message: an option, or a line of a file. Throws input_error.
+// Reads a number within a range. `given_by` is for the message: an option, or a line of a file. Throws
+// input_error.
 template <class Number>
 Number number_within(std::string const& given_by, std::string_view text,
                      std::type_identity_t<Number> least, std::type_identity_t<Number> most) {

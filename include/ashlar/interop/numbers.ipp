@@ -7,7 +7,7 @@
 namespace ashlar {
 
 ASHLAR_INLINE std::string number_words(double value) {
-  constexpr double smallest = 1e-4, largest = 1e16;  // that are written without an exponent
+  constexpr double smallest = 1e-4, largest = 1e16;  // range written without an exponent
   double const size = value < 0 ? -value : value;
   bool const is_plain = size == 0 || (size >= smallest && size < largest);
   char text[32] = {};

@@ -1,4 +1,4 @@
-// Passes as files and traces name them.
+// Names of passes in files and traces.
 #pragma once
 
 #include <ashlar/core/pass.hpp>
@@ -8,7 +8,7 @@
 
 namespace ashlar {
 
-// 2F0; where `may_lack_number`, also 2F, of micro-batch 0.
+// Reads 2F0; with `may_lack_number`, also 2F for micro-batch 0.
 std::optional<pass> read_pass(std::string_view token, bool may_lack_number = false);
 
 }  // namespace ashlar

@@ -121,7 +121,7 @@ ASHLAR_INLINE std::string pytorch_deadlock(program const& p, transfer_lanes lane
 ASHLAR_INLINE std::string pytorch_comms_csv(program const& p, csv_dialect dialect) {
   bool const waits = dialect == csv_dialect::waits || dialect == csv_dialect::detect;
   bool const reduces = waits || dialect == csv_dialect::reduce_grad;
-  // A stage has one owner: nobody is left to sum its shards with.
+  // A stage has one owner, so no other rank is left to sum its shards with.
   bool const sharded = p.sharding != sharding_level::none;
   send_waits const sends(p);
   std::string text;

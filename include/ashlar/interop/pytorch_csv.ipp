@@ -14,7 +14,7 @@
 
 namespace ashlar::csv_detail {
 
-// Of a pass of the schedule, with the slot as its index: its token.
+// The token of a pass of the schedule. The index of `s` is the pass's slot.
 ASHLAR_INLINE site token_of(csv_tokens const& tokens, site s) {
   auto const& line = nth(tokens.lines, s.device);
   int slot = -1;
@@ -27,7 +27,7 @@ ASHLAR_INLINE site token_of(csv_tokens const& tokens, site s) {
   return s;
 }
 
-// Why the passes cannot be timed in their order.
+// Adds the reason why the passes cannot be timed in their order.
 ASHLAR_INLINE void add_untimed(csv_tokens const& tokens, diagnosis const& d, csv_problems& problems) {
   auto const has_place = [](site const& s) { return s.device >= 0 && s.index >= 0; };
   csv_problem at = has_place(d.first) ? tokens.at(token_of(tokens, d.first)) : csv_problem{};
@@ -50,7 +50,8 @@ ASHLAR_INLINE std::string pytorch_csv(schedule const& s, csv_dialect dialect) {
     time_slot const* before = nullptr;
     for (timed_pass const t : each_pass(order)) {
       pass const what = t.what;
-      // There is no word for a forward beside an input or a weight pass: they stand one after the other.
+      // There is no word for a forward beside an input or a weight pass, so these are written one after
+      // the other.
       bool const has_word = t.slot->is_pair() && t.slot->beside.kind == pass_kind::backward,
                  is_second = t.slot == before;
       if (before != nullptr) text += is_second && has_word ? ';' : ',';

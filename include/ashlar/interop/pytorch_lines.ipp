@@ -140,7 +140,7 @@ ASHLAR_INLINE std::string pytorch_lines::cycle(std::size_t line) const {
     seen[p.line][p.index] = true;
     p = blocker(p);
   }
-  constexpr int most = 8;  // of a long cycle
+  constexpr int most = 8;  // names of a long cycle
   place const first = p;
   std::string text = tokens_.place_of(p.line, at(p)) + " waits for ";
   p = blocker(p);

@@ -1,5 +1,4 @@
-// Where PyTorch waits for its sends. A wait holds up the whole rank, and the buffer is kept until the
-// wait.
+// Places PyTorch's waits for sends. A wait blocks the whole rank, and the buffer is kept until the wait.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -11,15 +10,14 @@
 namespace ashlar {
 
 // Places the wait for each send of a program without obstacle: after the first pass whose input shows
-// that the peer has already used what was sent, for it was itself sent after that. Such a wait is never
-// in vain. What no input tells is waited for at the end of the line.
+// that the peer has already used the sent value, because the peer sent the input after that. Such a wait
+// never blocks. Sends that no input covers are awaited at the end of the line.
 class send_waits {
  public:
   // Finds the waits of all sends. O(instructions).
   explicit send_waits(program const& p);
 
-  // The sends of a device in the order of their waits, each with the instruction that its wait is
-  // behind.
+  // The sends of a device in the order of their waits, each with the instruction before its wait.
   struct wait {
     int behind = 0;
     int send = 0;

@@ -23,7 +23,7 @@ ASHLAR_INLINE send_waits::send_waits(program const& p)
 
 ASHLAR_INLINE std::vector<send_waits::wait> send_waits::of_device(int device) const {
   std::vector<wait> waits;
-  // By peer: where it uses what was sent, and the send.
+  // By peer: the place where it uses the sent value, and the send.
   std::vector<std::set<std::pair<int, int>>> open(static_cast<std::size_t>(p_.device_count()));
   for (int i = begin_of(device); i < begin_of(device + 1); ++i) {
     instruction const& self = nth(p_.instructions, i);
