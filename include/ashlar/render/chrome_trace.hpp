@@ -12,7 +12,7 @@
 
 namespace ashlar {
 
-// Something that was measured.
+// A measured interval.
 struct trace_span {
   int device = 0;
   int lane = compute_lane;
@@ -27,7 +27,7 @@ namespace render_detail {
 // The format counts microseconds; the fraction keeps nanoseconds exact.
 std::string microseconds(std::int64_t ns);
 
-// Without a fraction where there is none.
+// Microseconds without a fraction if it is zero.
 inline std::string instant(std::int64_t ns) {
   std::string const text = microseconds(ns);
   return ns % 1000 == 0 ? text.substr(0, text.size() - 4) : text;
@@ -35,19 +35,19 @@ inline std::string instant(std::int64_t ns) {
 
 }  // namespace render_detail
 
-// A schedule's passes, a tick as this many nanoseconds; an arrow for each value that goes from device to
-// device; and a counter of the chunk activations that each device holds. Arrows begin and end a
+// Draws a schedule's passes, with a tick of `tick_ns` nanoseconds; an arrow for each value sent between
+// devices; and a counter of the chunk activations that each device holds. Arrows begin and end a
 // nanosecond inside their passes, so that a viewer binds them to these and not to the neighbours. Throws
 // violation: check_form(s), rule::ticks_fit unless a tick takes time and all times fit into nanoseconds.
 std::string chrome_trace(schedule const& s, double tick_ns = 1000);
 
-// Parts of passes, on a thread of each device for what computes and one for what exchanges. A tick is as
-// many nanoseconds. Throws violation: rule::ticks_fit as above, rule::tables_agree for parts of passes
-// that there are not.
+// Draws parts of passes, on one thread of each device for computing and one for exchanging. A tick is
+// `tick_ns` nanoseconds. Throws violation: rule::ticks_fit as above, rule::tables_agree for parts of
+// unknown passes.
 std::string chrome_trace(part_timeline const& t, double tick_ns = 1000);
 
-// What was measured, to the nanosecond, of a program with this many lanes a device, of which the last
-// two are those of copies if it `offloads`. Throws violation{rule::ticks_fit}.
+// Draws measured spans, exact to the nanosecond, of a program with this many lanes per device; the last
+// two are for copies if it `offloads`. Throws violation{rule::ticks_fit}.
 std::string chrome_trace(std::vector<trace_span> const& spans, int lane_count, bool offloads = false);
 
 }  // namespace ashlar

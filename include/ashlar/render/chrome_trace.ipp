@@ -28,8 +28,8 @@ class trace_writer {
   // `start` and `length` are numbers of microseconds; `arguments` the inside of a JSON object.
   void complete(std::string_view name, std::string_view category, int device, int lane,
                 std::string const& start, std::string const& length, std::string const& arguments = "");
-  // One end of an arrow: `phase` is s where it starts, f where it finishes; bound to the event that
-  // encloses `at`.
+  // One end of an arrow: `phase` is s at its start, f at its finish; bound to the event that encloses
+  // `at`.
   void flow(char const* phase, std::string_view name, std::size_t number, int device,
             std::string const& at);
   void counter(char const* name, int device, std::string const& at, int value) {
@@ -84,7 +84,7 @@ ASHLAR_INLINE std::string arguments_of(pass const& what) {
          + (is_part(what) ? ",\"part\":" : ",\"micro_batch\":") + std::to_string(what.micro_batch);
 }
 
-// Of ticks up to the furthest one. Throws violation{rule::ticks_fit}.
+// Converts ticks up to the furthest one to nanoseconds. Throws violation{rule::ticks_fit}.
 class nanoseconds {
  public:
   nanoseconds(double tick_ns, tick furthest) : tick_ns_(tick_ns) {

@@ -22,8 +22,8 @@ struct comparison_dot {
 
 namespace ashlar::render_detail {
 
-// An axis to the largest value that is no more than three times the middle one: what is farther stands
-// at the edge and does not set the scale.
+// Ends an axis at the largest value within three times the median. Values beyond stand at the edge and
+// do not set the scale.
 ASHLAR_INLINE double most_but_outliers(std::vector<double> values, double at_least) {
   if (values.empty()) return at_least;
   std::sort(values.begin(), values.end());

@@ -1,4 +1,4 @@
-// Curves over one axis in panels side by side, for what a training run measures.
+// Curves over one axis in panels side by side, for measurements of a training run.
 #pragma once
 
 #include <ashlar/render/palette.hpp>
@@ -9,7 +9,7 @@
 
 namespace ashlar {
 
-// Curves as points (x, y), by x, none of them below 0.
+// Curves of points (x, y), by x, none below 0.
 struct curve_panel {
   std::string name;
   std::vector<std::vector<std::pair<double, double>>> curves;
@@ -20,7 +20,7 @@ struct curve_names {
   std::string title, x, y;
 };
 
-// At most four panels in a row, all on the same axes, which begin at 0.
+// Draws at most four panels in a row, all on the same axes, which begin at 0.
 std::string svg(std::vector<curve_panel> const& panels, curve_names const& names,
                 picture_theme theme = picture_theme::follow_reader);
 

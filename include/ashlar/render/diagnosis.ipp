@@ -14,7 +14,7 @@
 
 namespace ashlar::render_detail {
 
-// What stands at a site: the pass, or what happens to its result.
+// The name of a site: the pass, or the operation on its result.
 ASHLAR_INLINE std::string name_of_site(site const& s) {
   switch (s.code) {
     case opcode::compute:
@@ -230,7 +230,7 @@ ASHLAR_INLINE std::string quantities(diagnosis const& d) {
   return "";
 }
 
-// Of a rule about a slot that there is, what it is for.
+// Kind of the slot named by the diagnosis.
 ASHLAR_INLINE std::string kind_of_slot(diagnosis const& d, program_view const& p) {
   bool const is_of_slot = d.broken == rule::slot_holds_what_is_read
                           || d.broken == rule::no_slot_is_overwritten_before_its_last_read
@@ -242,7 +242,7 @@ ASHLAR_INLINE std::string kind_of_slot(diagnosis const& d, program_view const& p
          + name_of(nth(slots, d.number));
 }
 
-// Which bound a parameter breaks, and the nearest values that do not.
+// The bound that a parameter breaks, and the nearest allowed values.
 ASHLAR_INLINE std::string bound_broken(diagnosis const& d) {
   bool const counts = d.which != parameter::memory_budget && d.which != parameter::device_speed
                       && d.which != parameter::block_interval;

@@ -1,4 +1,4 @@
-// What memory buys: overhead over limits on activations, for several placements of one model.
+// Overhead over limits on activations, for several placements of one model.
 #pragma once
 
 #include <ashlar/render/palette.hpp>
@@ -10,23 +10,22 @@
 
 namespace ashlar {
 
-// Memory is a share of what 1F1B holds, overhead is that of the span.
+// Memory is a share of 1F1B's, overhead is that of the span.
 struct frontier_dot {
   std::string name;
   double memory = 0, overhead = 0;
 };
 
-// One placement: what a search reaches within each limit, what no schedule can be below, and published
-// schedules.
+// One placement: the results of a search within each limit, the lower bounds, and published schedules.
 struct frontier_curve {
   std::string name;
   std::vector<std::pair<double, double>> reached, least;  // (memory, overhead), by memory
   std::vector<frontier_dot> published = {};
 };
 
-// A line through what is reached, a dashed one through the least; published schedules are hollow dots,
-// those of curves without a search in the colour of the text. Dots far beyond the limits and above all
-// lines are left out.
+// Draws a line through the reached points and a dashed one through the lower bounds. Published schedules
+// are hollow dots, those of curves without a search in the colour of the text. Dots far beyond the
+// limits and above all lines are left out.
 std::string svg(std::vector<frontier_curve> const& curves, std::string_view title,
                 picture_theme theme = picture_theme::follow_reader);
 

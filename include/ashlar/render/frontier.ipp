@@ -61,7 +61,7 @@ ASHLAR_INLINE std::string svg(std::vector<frontier_curve> const& curves, std::st
       canvas.line(756, y - 4, 780, y - 4, "line" + n);
     canvas.text(786, y, c.name);
   }
-  // Lowest first: a label moves up where it has no room.
+  // Lowest first: a label moves up if it has no room.
   merge_sort(dots, [](labelled const& a, labelled const& b) { return a.overhead < b.overhead; });
   dot_labels labels(chart);
   for (frontier_curve const& c : curves) {

@@ -1,4 +1,4 @@
-// Where the stages of a graph stand in a picture: in layers by their paths, in an order that avoids
+// The places of a graph's stages in a picture: in layers by their paths, in an order that avoids
 // crossings. Sugiyama, Tagawa and Toda, Methods for Visual Understanding of Hierarchical System
 // Structures (1981): layers, points where edges pass through them, and rows by the mean of neighbours.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace ashlar::render_detail {
 
-// Layers are numbered from the stages that nothing comes before; rows lie around 0.
+// Layers are numbered from the stages without predecessors; rows lie around 0.
 class graph_drawing {
  public:
   // A place in the picture.
@@ -25,7 +25,7 @@ class graph_drawing {
 
   // The place of a stage.
   point const& of(int stage) const { return nth(points_, stage); }
-  // In the order of the graph's edges: all points that one goes through, both ends too.
+  // All points on each edge, both ends included, in the order of the graph's edges.
   std::vector<std::vector<point>> edges() const;
   std::size_t layer_count() const { return layers_.size(); }
   std::size_t row_count() const;
@@ -35,10 +35,10 @@ class graph_drawing {
 
   void put(int number, int layer);
 
-  // A point in each layer between the two.
+  // Adds a point in each layer between the two.
   std::vector<int> edge_through(int stage, int after);
 
-  // Orders each layer by where its neighbours in the layer before (or after) stand.
+  // Orders each layer by the rows of its neighbours in the layer before (or after).
   void sweep(bool down);
 
   std::vector<point> points_;                // of the stages, then those on edges

@@ -1,5 +1,5 @@
-// A page to explore a schedule, or to compare two: zoom, pan, and see a pass's inputs and users under
-// the pointer. It is one self-contained file.
+// A page to explore a schedule, or to compare two: zoom, pan, and see a pass's inputs and users at the
+// pointer. It is one self-contained file.
 #pragma once
 
 #include <ashlar/render/svg_options.hpp>
@@ -10,7 +10,7 @@
 
 namespace ashlar {
 
-// How a page is made.
+// Options of a page.
 struct html_options {
   std::string_view title = "Pipeline schedule";
   std::string_view name = "schedule";
@@ -27,13 +27,13 @@ std::string html_page(std::string const& schedules, html_options const& options)
 
 }  // namespace render_detail
 
-// One schedule. Throws violation: check_form(s), rule::counts_are_positive for a unit of less than a
-// tick.
+// Shows one schedule. Throws violation: check_form(s), rule::counts_are_positive for a unit of less than
+// a tick.
 inline std::string html(schedule const& s, html_options const& options = {}) {
   return render_detail::html_page(render_detail::html_data(s, options.name), options);
 }
 
-// Two schedules to compare: one below the other, device by device, or laid over each other.
+// Compares two schedules: one below the other, device by device, or laid over each other.
 std::string html(schedule const& s, schedule const& other, html_options const& options = {});
 
 }  // namespace ashlar

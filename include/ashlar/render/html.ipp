@@ -35,7 +35,7 @@ std::string json_array(List const& list, Words words) {
   return "[" + text + "]";
 }
 
-// The page may fetch nothing: what it needs is inside.
+// The page may fetch nothing; it contains everything it needs.
 inline constexpr char const* html_policy =
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
     "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n";
@@ -56,7 +56,7 @@ ASHLAR_INLINE std::string html_colours(int shades) {
 
 ASHLAR_INLINE std::string html_data(schedule const& s, std::string_view name) {
   picture const drawn = picture_of(s);
-  // A row of the picture has a device's passes in order of their starts, the schedule in its own order.
+  // A row of the picture has a device's passes in order of their starts; the schedule has its own order.
   pass_table<picture_box> box(s.stage_count(), s.micro_batch_count(), s.work.view(), {});
   for (auto const& row : drawn.rows)
     for (picture_box const& b : row) box.at(b.what) = b;

@@ -1,4 +1,4 @@
-// Strings inside JSON.
+// Escapes strings for JSON.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace ashlar::render_detail {
 
-// What stands between the quotes; safe inside an HTML script element, too.
+// Returns the text between the quotes; safe inside an HTML script element, too.
 std::string escape_json(std::string_view raw);
 
 }  // namespace ashlar::render_detail

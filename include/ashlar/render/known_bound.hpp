@@ -1,4 +1,4 @@
-// The bound to show for a schedule, whatever kind of bound it has.
+// The bound to show for any schedule.
 #pragma once
 
 #include <ashlar/bounds/lower_bound.hpp>
@@ -9,8 +9,8 @@
 
 namespace ashlar {
 
-// As schedule_bound() has it; none either for a schedule that is not valid, or that starts before 0,
-// from where a makespan is counted.
+// Returns schedule_bound(); none for a schedule that is invalid, or that starts before 0, where a
+// makespan begins.
 inline std::optional<bound> known_bound(schedule const& s) {
   if (!check(s).ok()) return std::nullopt;
   for (auto const& order : s.order)

@@ -16,15 +16,15 @@ struct named_curve {
   std::vector<std::pair<double, double>> points;  // (x, y), by x
 };
 
-// Where it is logarithmic all values must be above zero; else it begins at zero. Values that are no such
-// numbers stand at the beginning and do not set the scale.
+// An axis. All values must be above zero if it is logarithmic; else it begins at zero. Other values
+// stand at the beginning and do not set the scale.
 struct curve_axis {
   std::string name;
   bool logarithmic = false;
   bool percent = false;
 };
 
-// A line with a dot at each point and, on the right, what they are; a dot tells its numbers.
+// Draws a line with a dot at each point, and the names on the right. A dot's tooltip has its numbers.
 std::string svg(std::vector<named_curve> const& curves, curve_axis const& x, curve_axis const& y,
                 std::string_view title, picture_theme theme = picture_theme::follow_reader);
 

@@ -1,5 +1,4 @@
-// What each pass of a schedule waits for, to draw arrows, flows and anything else that follows the
-// data.
+// The inputs that each pass of a schedule waits for, to draw arrows and flows along the data.
 #pragma once
 
 #include <ashlar/schedule/schedule.hpp>
@@ -15,12 +14,12 @@ struct needing_pass {
   int device = 0;
   tick start = 0;
   tick end = 0;
-  std::vector<std::size_t> needs;  // the passes that give its inputs, by their number
+  std::vector<std::size_t> needs;  // numbers of the passes that give its inputs
 };
 
 // The passes of the schedule, numbered device by device in their order, each with its inputs. An input
-// that no pass gives is left out; for what a collective sums stand the passes that gave it. Throws
-// violation{check_form(s)}. Linear.
+// that no pass gives is left out; the inputs of a collective's sum are replaced by the passes that gave
+// them. Throws violation{check_form(s)}. Linear.
 std::vector<needing_pass> needs_of(schedule const& s);
 
 }  // namespace ashlar

@@ -1,9 +1,9 @@
 // The colours of pictures: kinds by hue, chunks by shade.
 //
-// Chosen by search so that any two kinds, in whatever shades, stay apart in CIE Lab, with normal vision
-// as with red, green or blue cones missing (after Machado, Oliveira and Fernandes, 2009), and so that
-// black or white numbers on them have a contrast of at least 4.5 to 1. test/render/palette.cpp holds
-// both.
+// They were chosen by search so that any two kinds, in any shades, stay apart in CIE Lab, with normal
+// vision as with red, green or blue cones missing (after Machado, Oliveira and Fernandes, 2009), and so
+// that black or white numbers on them have a contrast of at least 4.5 to 1. test/render/palette.cpp
+// checks both.
 #pragma once
 
 #include <ashlar/core/pass.hpp>
@@ -13,12 +13,13 @@
 
 namespace ashlar {
 
-// Where a picture takes its light and dark from.
+// The source of a picture's light or dark theme.
 enum class picture_theme { follow_reader, light, dark };
 
 using rgb = std::array<int, 3>;  // 0 .. 255 each
 
-// The first of a device's chunks is dark, later ones are ever lighter; an only one is rather dark.
+// The colour of a box. The first of a device's chunks is dark, later ones are lighter; a single one is
+// rather dark.
 rgb colour_of_box(pass_kind kind, int shade, int shade_count);
 
 // Relative luminance of a colour, 0 to 1 (Web Content Accessibility Guidelines 2).
@@ -31,7 +32,7 @@ inline bool wants_white_ink(rgb colour) {
   return y * y < 1.05 * 0.05;
 }
 
-// `#1f77b4`, as SVG and CSS have it.
+// The colour as in SVG and CSS: `#1f77b4`.
 std::string hex(rgb colour);
 
 }  // namespace ashlar

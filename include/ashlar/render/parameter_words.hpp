@@ -1,11 +1,11 @@
-// What parameters are called.
+// Names of parameters.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
 
 namespace ashlar {
 
-// The parameter as a thing; in the plural if it is the number of these.
+// The parameter's name; plural if the parameter is a count.
 char const* name_of(parameter which);
 
 }  // namespace ashlar

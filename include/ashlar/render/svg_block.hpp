@@ -8,9 +8,9 @@
 
 namespace ashlar {
 
-// The cells at their offsets, each with its offset below its letter; below each device a bar a stage
-// from the start of its forward to the end of the pass that frees its activations, and beside it how
-// many activations the device holds at most when the block is repeated; the interval as brackets above.
+// Draws the cells at their offsets, each with its offset below its letter; below each device a bar per
+// stage from the start of its forward to the end of the pass that frees its activations, and beside it
+// the most activations that the device holds when the block is repeated; the interval as brackets above.
 // Throws violation as svg(schedule) does, of check_form(b).
 std::string svg(block const& b, svg_options const& options = {});
 

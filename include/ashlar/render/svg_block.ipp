@@ -13,7 +13,7 @@
 
 namespace ashlar::render_detail {
 
-// What keeps a stage's activations: from the start of its forward to the end of the pass that frees
+// The lifespan of a stage's activations: from the start of its forward to the end of the pass that frees
 // them.
 struct held_bar {
   picture_box forward;
@@ -24,7 +24,8 @@ struct held_bar {
 
 namespace ashlar::render_detail {
 
-// How the block comes again: brackets above the rows, and a dotted line through them at each return.
+// Draws the repetition of the block: brackets above the rows, and a dotted line through them at each
+// return.
 ASHLAR_INLINE void draw_interval(svg_canvas& canvas, svg_frame const& f, tick interval, double bottom) {
   double const width = static_cast<double>(interval) * f.pixels_a_tick;
   canvas.text(f.x(f.first), f.top - 17, "interval " + std::to_string(interval));
@@ -38,7 +39,8 @@ ASHLAR_INLINE void draw_interval(svg_canvas& canvas, svg_frame const& f, tick in
   }
 }
 
-// By device, in order of their starts; what nothing frees has no bar. O(n log n) in the cells.
+// By device, in order of their starts. Activations that nothing frees have no bar. O(n log n) in the
+// cells.
 ASHLAR_INLINE std::vector<std::vector<held_bar>> held_bars(block const& b, picture const& drawn) {
   result_table<tick> freed(b.where.stage_count(), b.micro_batch_count(), -1);
   for (cell const& c : b.cells)

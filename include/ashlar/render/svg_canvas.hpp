@@ -1,4 +1,4 @@
-// The parts of an SVG picture: boxes, text, lines, and the look of them all.
+// Draws the parts of an SVG picture: boxes, text, lines, and their style.
 #pragma once
 
 #include <ashlar/render/palette.hpp>
@@ -9,12 +9,12 @@
 
 namespace ashlar::render_detail {
 
-// For character data and attribute values alike. Control characters and bytes that are no UTF-8 have no
-// place in XML.
+// Escapes character data and attribute values. Replaces control characters and invalid UTF-8, which XML
+// does not allow.
 std::string escape_xml(std::string_view raw);
 
-// Hundredths of a pixel, so that a picture is the same on every machine: 1234 is written 12.34. What is
-// no number is 0, what no picture can be as large as is 1e15.
+// Hundredths of a pixel, so that a picture is the same on every machine: 1234 is written 12.34. NaN
+// becomes 0, and sizes are limited to 1e15.
 class pixels {
  public:
   // Rounds to hundredths.
@@ -37,32 +37,33 @@ inline std::string outline(double x, double y, double width, double height) {
 
 class svg_canvas {
  public:
-  // A box with a tooltip, where there is one. `look` is a class of the style sheet.
+  // Draws a box, with a tooltip unless `tip` is empty. `look` is a class of the style sheet.
   void box(double x, double y, double width, double height, std::string_view look,
            std::string_view tip = "");
-  // In a colour of its own.
+  // Draws a box in a colour of its own.
   void box(double x, double y, double width, double height, rgb colour, std::string_view tip);
   void line(double x1, double y1, double x2, double y2, std::string_view look) {
     path("M" + px(x1) + " " + px(y1) + "L" + px(x2) + " " + px(y2), look);
   }
-  // Nothing where there is no data.
+  // Draws a path; nothing if there is no data.
   void path(std::string_view data, std::string_view look) {
     if (data.empty()) return;
     body_ += "<path class=\"" + std::string(look) + "\" d=\"" + std::string(data) + "\"/>\n";
   }
-  // Looks: `e` ends at x, `m` has its middle there; without one it begins there.
+  // Looks: `e` ends at x, `m` has its middle there; without one the text begins there.
   void text(double x, double y, std::string_view words, std::string_view look = "");
 
-  // On top of what is there.
+  // Draws a layer on top.
   void add(svg_canvas const& layer) { body_ += layer.body_; }
 
-  // `more` is added to the style sheet, `definitions` are elements that looks refer to.
+  // Returns the picture. `more` is added to the style sheet, `definitions` are elements that looks refer
+  // to.
   std::string finish(double width, double height, std::string_view title,
                      picture_theme theme = picture_theme::follow_reader, std::string const& more = "",
                      std::string const& definitions = "") const;
 
  private:
-  // What depends on the background; the background itself is painted, so that a viewer's own does not
+  // Styles that depend on the background; the background itself is painted, so a viewer's own does not
   // matter.
   static constexpr char const* light =
       ".page{fill:#fff}text{fill:#1f2328}.idle{fill:#e9ecef}.rule,.grid{stroke:#6e7781}"

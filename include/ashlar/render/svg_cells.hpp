@@ -14,11 +14,12 @@ namespace ashlar::render_detail {
 
 inline std::string look_of(pass_kind kind, int shade) { return letter_of(kind) + std::to_string(shade); }
 
-// The style rules of all kinds of cells in the picture and of the numbers on them; where there are
-// hatches, numbers have an outline of the cell's colour.
+// The style rules of all kinds of cells in the picture and of their numbers. With hatches, numbers have
+// an outline of the cell's colour.
 std::string looks_of_cells(picture const& drawn);
 
-// Lines in another direction for each route but the first; from the fifth on closer ones.
+// The number of hatches: lines in another direction for each route but the first; from the fifth on
+// closer ones.
 inline constexpr int hatches = 8;
 
 inline std::string look_of_hatch(int hatch, bool white) {
@@ -27,8 +28,7 @@ inline std::string look_of_hatch(int hatch, bool white) {
 std::string looks_of_hatches(picture const& drawn);
 std::string hatch_patterns(picture const& drawn);
 
-// The largest letters in which the longest of a picture's labels fits its narrowest cell, else the
-// smallest.
+// The largest letters in which the picture's longest label fits its narrowest cell, else the smallest.
 struct letter_size {
   std::string_view look;
   double height;
@@ -39,11 +39,12 @@ struct letter_size {
 };
 letter_size size_for(std::size_t letters, double narrowest);
 
-// Draws in layers: boxes at once; hatches, outlines of pairs and labels at the end. Cells too narrow for
-// the picture's longest label have none, so that labels do not come and go with their length.
+// Draws in layers: boxes at once; hatches, outlines of pairs and labels at the end. If cells are too
+// narrow for the picture's longest label, they have none, so labels do not come and go with their
+// length.
 class svg_cells {
  public:
-  // Draws on the canvas. Refers to its arguments. `letters`: of the longest text in a box.
+  // Draws on the canvas. Refers to its arguments. `letters` is the length of the longest text in a box.
   svg_cells(svg_canvas& canvas, picture const& drawn, svg_frame const& f, std::size_t letters)
       : canvas_(canvas),
         drawn_(drawn),
@@ -52,7 +53,7 @@ class svg_cells {
         size_(size_for(letters, static_cast<double>(drawn.shortest) * f.pixels_a_tick)),
         hatched_(2 * (hatches + 1)) {}
 
-  // `upper` in the middle, or above `lower`.
+  // Draws `upper` in the middle, or above `lower`.
   void add(picture_box const& box, std::size_t device, std::string const& upper,
            std::string const& lower);
 

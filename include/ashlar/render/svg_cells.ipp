@@ -83,7 +83,7 @@ ASHLAR_INLINE void svg_cells::add(picture_box const& box, std::size_t device, st
   if (!size.fits(letters_, width)) return;
   std::string const ink = "m " + look;
   double const middle = x + width / 2;
-  double const below = lower.empty() ? 0.36 * size.height : -0.5;  // of the line through the middle
+  double const below = lower.empty() ? 0.36 * size.height : -0.5;  // offset from the middle line
   labels_.text(middle, y + height / 2 + below, upper, ink + std::string(size.look));
   if (!lower.empty()) labels_.text(middle, y + height - 3.5, lower, ink + " s");
 }

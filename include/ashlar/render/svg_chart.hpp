@@ -11,7 +11,7 @@
 
 namespace ashlar::render_detail {
 
-// A scale from data to pixels, linear or logarithmic; what lies outside is drawn at the edge.
+// A scale from data to pixels, linear or logarithmic. Values outside are drawn at the edge.
 struct chart_scale {
   double least = 0, most = 1;
   double from = 0, to = 1;  // pixels
@@ -19,12 +19,12 @@ struct chart_scale {
 
   double operator()(double value) const;
 
-  // Round values along the scale, at most a dozen: 1, 2 or 5 times a power of ten; powers of two where
-  // it is logarithmic.
+  // Round values along the scale, at most a dozen: 1, 2 or 5 times a power of ten; powers of two if it
+  // is logarithmic.
   std::vector<double> marks() const;
 };
 
-// A value as a label: percent, or as few digits as it takes; on a logarithmic scale 1/8 for 0.125.
+// A value as a label: percent, or the fewest digits; on a logarithmic scale 1/8 for 0.125.
 inline std::string chart_label(double value, bool percent, bool logarithmic) {
   if (percent) return px(100 * value) + " %";
   return logarithmic && value < 1 ? "1/" + px(1 / value) : px(value);
@@ -34,7 +34,7 @@ struct svg_chart {
   chart_scale x, y;
   bool x_percent = false, y_percent = false;
 
-  // The frame of `width` by `height` pixels at (left, top); y grows upwards.
+  // Sets the frame of `width` by `height` pixels at (left, top); y grows upwards.
   void place(double left, double top, double width, double height) {
     x.from = left, x.to = left + width;
     y.from = top + height, y.to = top;
@@ -52,13 +52,13 @@ struct svg_chart {
 };
 
 // Finds room for the labels of dots, clear of dots, curves and each other: on the right of the dot, on
-// its left, or higher and lower, the nearer the better. A line leads to those that are far away.
+// its left, or higher and lower, the nearer the better. A line leads to distant ones.
 class dot_labels {
  public:
   // Refers to the chart.
   explicit dot_labels(svg_chart const& chart) : chart_(chart) {}
 
-  // Before the labels: a dot, the points of a curve.
+  // Keeps labels clear of a dot, or of a curve's points. Call it before adding labels.
   void keep_clear(double x, double y) { points_.emplace_back(x, y); }
   void keep_clear(std::vector<std::pair<double, double>> const& curve);
 
@@ -80,8 +80,8 @@ class dot_labels {
   std::vector<std::pair<double, double>> points_;
 };
 
-// Looks `line0`, `dot0`, ... of `count` series, in the palette's hues; `with_thin`: also `open0`,
-// ..., dots that are not filled, and `least0`, ..., thin lines.
+// The style of looks `line0`, `dot0`, ... for `count` series, in the palette's hues; `with_thin` adds
+// `open0`, ..., hollow dots, and `least0`, ..., thin lines.
 std::string series_style(std::size_t count, bool with_thin = false);
 
 }  // namespace ashlar::render_detail

@@ -14,11 +14,11 @@ ASHLAR_INLINE double chart_scale::operator()(double value) const {
   double const v = value < least ? least : value > most ? most : value;
   double const share =
       logarithmic ? std::log(v / least) / std::log(most / least) : (v - least) / (most - least);
-  return share >= 0 ? from + share * (to - from) : from;  // what is no number is at the beginning
+  return share >= 0 ? from + share * (to - from) : from;  // NaN is at the beginning
 }
 
 ASHLAR_INLINE std::vector<double> chart_scale::marks() const {
-  constexpr std::size_t many = 64;  // where rounding leaves no step, there is an end
+  constexpr std::size_t many = 64;  // limit, because rounding may leave no step
   std::vector<double> all;
   if (logarithmic) {
     double factor = 2;

@@ -1,5 +1,4 @@
-// An overview of a schedule of thousands of passes: no numbers, and neighbours that look alike drawn as
-// one.
+// An overview of a schedule of thousands of passes: no numbers, and similar neighbours drawn as one.
 #pragma once
 
 #include <ashlar/render/svg_frame.hpp>
@@ -13,7 +12,7 @@ inline constexpr std::size_t crowded = 4000;  // passes
 
 std::size_t count_boxes(picture const& drawn);
 
-// A look is one path for all of its cells: thick lines, so that a cell takes a dozen letters.
+// Styles with one path for all cells of a look: thick lines, so that a cell takes a dozen letters.
 std::string looks_of_lines(picture const& drawn, svg_frame const& f);
 
 void draw_lines(svg_canvas& canvas, picture const& drawn, svg_frame const& f);

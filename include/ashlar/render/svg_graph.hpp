@@ -9,9 +9,9 @@
 
 namespace ashlar {
 
-// A box for each stage: its number, the size of its micro-batches where sizes differ, and its devices,
-// by route; the colour is that of the first. Titles of boxes say the same in words. Throws violation:
-// rule::tables_agree for a stage that has no place, rule::counts_are_positive for no stages.
+// Draws a box for each stage: its number, the size of its micro-batches if sizes differ, and its
+// devices, by route; the colour is that of the first. Tooltips say this in words. Throws violation:
+// rule::tables_agree for a stage without a place, rule::counts_are_positive for no stages.
 std::string svg(stage_graph const& graph, placement const& where, svg_options const& o = {});
 
 }  // namespace ashlar

@@ -13,7 +13,7 @@
 
 namespace ashlar::render_detail {
 
-// Devices next to each other in number are far apart in hue (turned by the golden angle).
+// Gives devices with neighbouring numbers distant hues (turned by the golden angle).
 ASHLAR_INLINE rgb colour_of_device(int device) {
   rgb colour{};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -42,7 +42,7 @@ ASHLAR_INLINE std::string svg(stage_graph const& graph, placement const& where, 
   svg_canvas canvas;
   canvas.text(left, 18, o.title);
   for (std::vector<graph_drawing::point> const& edge : layout.edges()) {
-    // Level through the layers between, bent from one to the next.
+    // The path is level through the layers between, and bends from one to the next.
     std::string path = "M" + px(x_of(edge[0]) + width) + " " + px(y_of(edge[0]));
     for (std::size_t i = 1; i < edge.size(); ++i) {
       double const from = x_of(edge[i - 1]) + width, to = x_of(edge[i]), bend = (from + to) / 2;

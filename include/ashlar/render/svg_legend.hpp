@@ -1,4 +1,4 @@
-// What the colours, shades, hatches and lines of an SVG picture mean.
+// The legend of an SVG picture: its colours, shades, hatches and lines.
 #pragma once
 
 #include <ashlar/core/function_ref.hpp>
@@ -11,7 +11,7 @@
 
 namespace ashlar::render_detail {
 
-// Samples with their words, in as many lines as it takes.
+// Draws samples with their words, in as many lines as they need.
 class svg_legend {
  public:
   // Draws on the canvas, from left to right, in lines that begin at `top` (pixels).
@@ -30,7 +30,7 @@ class svg_legend {
   double reached_ = 0;
 };
 
-// Returns where the legend ends; `right` grows to hold it.
+// Returns the lower end of the legend; `right` grows to hold it.
 double draw_legend(svg_canvas& canvas, picture const& drawn, svg_options const& options,
                    svg_frame const& f, double y, double& right);
 

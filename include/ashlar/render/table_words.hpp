@@ -1,4 +1,4 @@
-// How many entries a table has, and how many it needs, in words.
+// Describes the actual and the required number of entries of a table.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
@@ -7,7 +7,7 @@
 
 namespace ashlar::render_detail {
 
-// "costs of stages are 3, not 1 or 4"
+// Returns text like "costs of stages are 3, not 1 or 4".
 std::string size_of_table(diagnosis const& d);
 
 }  // namespace ashlar::render_detail

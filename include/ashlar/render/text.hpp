@@ -8,16 +8,16 @@
 
 namespace ashlar {
 
-// How a picture for a terminal is drawn.
+// Options of a picture for a terminal.
 struct text_options {
   bool colour = false;
-  int width = 100;  // columns of the terminal, at most 65536; 0: as wide as it takes
-  tick unit = 1;    // so many ticks are 1 on the ruler
+  int width = 100;  // columns of the terminal, at most 65536; 0: unlimited
+  tick unit = 1;    // ticks per 1 on the ruler
 };
 
 namespace render_detail {
 
-// How time becomes columns.
+// The mapping of time to columns.
 struct text_scale {
   double columns_a_tick = 1;
   bool numbers = true;  // whether boxes are wide enough for their micro-batch
@@ -28,9 +28,9 @@ struct text_scale {
   }
 };
 
-// The largest that fits: boxes with numbers, apart or touching, boxes with letters alone; else the
-// beginning of the former, or, where some pass is very much shorter than the others, the whole at any
-// scale.
+// The largest scale that fits: boxes with numbers, apart or touching, then boxes with letters alone.
+// Otherwise the first scale, cut at the end; or, if some pass is very short relative to the others, the
+// whole at any scale.
 text_scale scale_of(picture const& drawn, std::size_t label, std::size_t room);
 
 struct text_picture {
@@ -40,7 +40,7 @@ struct text_picture {
 
 text_picture draw_rows(picture const& drawn, text_scale const& scale, std::size_t room, bool colour);
 
-// Numbers of units above the columns, as close as they can be read.
+// Writes numbers of units above the columns, as close as they can be read.
 std::string ruler(picture const& drawn, text_scale const& scale, std::size_t margin, std::size_t room,
                   tick unit);
 
@@ -50,13 +50,13 @@ std::string text_of(picture const& drawn, text_options options);
 
 }  // namespace render_detail
 
-// A row a device, time to the right, a letter and the micro-batch in each box. What does not fit is cut
-// or scaled, and the last line says so. Throws violation{check_form(s)}.
+// Draws a row per device, time to the right, a letter and the micro-batch in each box. A picture that
+// does not fit is cut or scaled, and the last line says so. Throws violation{check_form(s)}.
 inline std::string text(schedule const& s, text_options options = {}) {
   return render_detail::text_of(picture_of(s), options);
 }
 
-// The block's cells at their offsets, its interval, and each stage's lifespan. Throws violation:
+// Draws the block's cells at their offsets, its interval, and each stage's lifespan. Throws violation:
 // check_form(b), and as lifespan() does.
 std::string text(block const& b, text_options options = {});
 

@@ -15,7 +15,7 @@ namespace ashlar::render_detail {
 ASHLAR_INLINE text_scale scale_of(picture const& drawn, std::size_t label, std::size_t room) {
   if (drawn.shortest == 0) return {};
   double shortest = static_cast<double>(drawn.shortest);
-  for (auto const& row : drawn.rows)  // in one line a pair has two halves
+  for (auto const& row : drawn.rows)  // a pair in one line has two halves
     for (picture_box const& box : row)
       if (box.part != cell_part::whole && box.end > box.start)
         shortest = min_of(shortest, static_cast<double>(box.end - box.start) / 2);
@@ -52,7 +52,7 @@ ASHLAR_INLINE char const* colour_of(pass_kind kind, bool light) {
   return "\x1b[30;48;5;250m";
 }
 
-// With two chunks a device the second is written in small letters; with more, boxes carry their stage.
+// With two chunks per device, the second has small letters; with more, boxes carry their stage.
 ASHLAR_INLINE std::string label_of(picture_box const& box, int chunk_count) {
   if (chunk_count > 2) return to_string(box.what);
   char const letter = letter_of(box.what.kind);
@@ -60,7 +60,7 @@ ASHLAR_INLINE std::string label_of(picture_box const& box, int chunk_count) {
   return static_cast<char>(small ? letter - 'A' + 'a' : letter) + number_of(box.what);
 }
 
-// `text` in exactly `columns`, the last kept free between boxes where there is room.
+// `text` in exactly `columns`. The last column stays free between boxes if there is room.
 ASHLAR_INLINE std::string box_text(std::string text, std::size_t columns, bool numbers) {
   if (!numbers || columns < text.size()) {
     std::size_t letter = 0;
@@ -147,7 +147,7 @@ ASHLAR_INLINE std::string text_of(picture const& drawn, text_options options) {
   for (auto const& row : drawn.rows)
     for (picture_box const& box : row) label = max_of(label, label_of(box, drawn.chunk_count).size());
   std::size_t const margin = std::to_string(drawn.rows.size() - 1).size() + 9;
-  constexpr int widest = 1 << 16;  // lines of a schedule of any length stay lines
+  constexpr int widest = 1 << 16;  // keeps lines readable for a schedule of any length
   auto const width = static_cast<std::size_t>(std::clamp(options.width, 0, widest));
   std::size_t const room = width == 0 ? 0 : max_of<std::size_t>(width > margin ? width - margin : 0, 10);
   text_scale const scale = scale_of(drawn, label, room);

@@ -8,7 +8,7 @@
 
 namespace ashlar {
 
-// A line a stage: its devices, by route, the size of its micro-batches where sizes differ, and the
+// Writes a line per stage: its devices, by route, the size of its micro-batches if sizes differ, and the
 // stages after it.
 std::string text(stage_graph const& graph, placement const& where);
 

@@ -1,4 +1,4 @@
-// The trade-off of utilisation, cost and time as two charts.
+// Draws the trade-off of utilisation, cost and time as two charts.
 #pragma once
 
 #include <ashlar/render/palette.hpp>
@@ -10,12 +10,12 @@
 
 namespace ashlar {
 
-// One schedule's points: utilisation over samples a device, and cost over training time.
+// One schedule's points: utilisation over samples per device, and cost over training time.
 struct tradeoff_curve {
   std::string name;
-  std::vector<std::pair<double, double>> utilisation;  // (samples a device, 0 .. 1)
+  std::vector<std::pair<double, double>> utilisation;  // (samples per device, 0 .. 1)
   std::vector<std::pair<double, double>> cost;         // (time, cost), best batch for each cluster
-  std::vector<int> clusters;                           // their devices, one a point of `cost`
+  std::vector<int> clusters;                           // number of devices at each point of `cost`
 };
 
 // Both charts as one SVG picture.

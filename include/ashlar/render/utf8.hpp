@@ -1,4 +1,4 @@
-// Names from outside, as text that JSON, XML and HTML may hold.
+// Makes names from outside valid in JSON, XML and HTML.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace ashlar::render_detail {
 
-// The same text; each byte that is no part of UTF-8 (RFC 3629: no surrogates, no overlong forms) becomes
-// U+FFFD, and so do U+FFFE and U+FFFF, which XML does not have.
+// Returns the text with U+FFFD for each byte that is no part of UTF-8 (RFC 3629: no surrogates, no
+// overlong forms), and for U+FFFE and U+FFFF, which XML does not have.
 std::string valid_utf8(std::string_view raw);
 
 }  // namespace ashlar::render_detail

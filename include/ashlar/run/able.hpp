@@ -1,4 +1,4 @@
-// Whether a worker and a device can do what a program asks for.
+// Checks that a worker and a device support a program.
 #pragma once
 
 #include <ashlar/core/refuse.hpp>
@@ -44,12 +44,12 @@ inline bool meets_others(instruction const& i) {
 // proved program has none.
 void check_names(program_view const& p);
 
-// Throws std::invalid_argument for the first message to or from a device that is on another lane than
-// those before it in that direction. Devices match messages between two of them by their order, which
-// lanes that run beside each other do not keep (transfer_lanes::one_a_kind, which is PyTorch's).
+// Throws std::invalid_argument for the first message between two devices on another lane than the
+// earlier ones in that direction. Devices match messages between two of them by their order, which
+// parallel lanes do not keep (transfer_lanes::one_a_kind, which is PyTorch's).
 void check_message_order(program_view const& p);
 
-// The same as check_names, and for the first that the worker has no verb for.
+// Checks names as check_names does, and throws for the first instruction without a verb of the worker.
 template <class Q>
 void check_worker(program_view const& p, worker_ref<Q> w) {
   check_names(p);
@@ -57,8 +57,8 @@ void check_worker(program_view const& p, worker_ref<Q> w) {
     if (!run_detail::has_verb(w, i)) run_detail::refuse(i, "the worker");
 }
 
-// The same for a worker and a device. Throws violation with check_progress if the device needs more than
-// the independent lanes that every proved program allows.
+// Checks a worker and a device. Throws violation with check_progress if the device needs more than the
+// independent lanes that every proved program allows.
 template <class D>
 void check_able(program_view const& p, worker_ref<typename D::queue> w) {
   require_device<D>();

@@ -1,4 +1,4 @@
-// What a backend and a worker have to offer. docs/backends.md explains the contract.
+// The interfaces of a backend and a worker. docs/backends.md explains the contract.
 #pragma once
 
 #include <ashlar/prove/progress.hpp>
@@ -9,28 +9,28 @@
 
 namespace ashlar {
 
-// A device. Its queues are the lanes of its stream: what is put on a queue is started in that order.
-// With a plan for wait_detail::last_of_a_lane it must also end in that order. With wait_detail::all it
-// may end in any order, except that what is put on a queue between two records is done in order. `send`
-// and `receive` are posted and return; they are done when an event that is recorded after them says so.
-// The k-th send to a device meets that device's k-th receive from here. `needs` says what a program must
-// be proved for: which parts of a device advance by themselves when it is driven as intended.
+// A device. Its queues are the lanes of its stream; operations on a queue start in order. With a plan
+// for wait_detail::last_of_a_lane they must also end in that order. With wait_detail::all they may end
+// in any order, except that operations between two records are done in order. `send` and `receive` are
+// posted and return; an event recorded after them reports their end. The k-th send to a device meets
+// that device's k-th receive from here. `needs` is the progress level that a program must be proved for:
+// the parts of a device that advance by themselves when it is driven as intended.
 template <class D>
 concept device_backend = requires(D& d, typename D::queue& q, typename D::event& e,
                                   transfer_call const& t, buffer bytes, int n) {
   requires std::same_as<decltype(D::needs), progress_level const>;
   { d.queue_of(n) } -> std::same_as<typename D::queue&>;  // of a lane
   { d.event_of(n) } -> std::same_as<typename D::event&>;  // below device_plan::events
-  d.record(q, e);  // e happens when what was put on q so far has been done, and waits before are over
-  d.wait(q, e);    // what is put on q from now on starts after e; run_lane: returns after e
+  d.record(q, e);  // e happens when the earlier operations on q are done and its waits are over
+  d.wait(q, e);    // later operations on q start after e; run_lane: returns after e
   { d.query(e) } -> std::convertible_to<bool>;  // has e happened? asked after it was recorded
   d.send(q, t);
   d.receive(q, t);
   d.clear(q, bytes);  // fills them with zeros
 };
 
-// A device whose groups can sum and gather, for programs with replicas or data-parallel ranks. Posted,
-// as transfers are. Members call for a group in the same order.
+// A device whose groups can sum and gather, for programs with replicas or data-parallel ranks. These are
+// posted like transfers. Members call for a group in the same order.
 template <class D>
 concept collective_backend = device_backend<D> && requires(D& d, typename D::queue& q,
                                                            collective_call const& c) {
@@ -39,8 +39,8 @@ concept collective_backend = device_backend<D> && requires(D& d, typename D::que
   d.reduce_scatter(q, c);  // adds to the shards
 };
 
-// A device that copies to and from the memory of its host, for programs that offload. Posted, as
-// transfers are.
+// A device that copies to and from the memory of its host, for programs that offload. These are posted
+// like transfers.
 template <class D>
 concept offloading_backend = device_backend<D> && requires(D& d, typename D::queue& q,
                                                            copy_call const& c) {
@@ -50,8 +50,8 @@ concept offloading_backend = device_backend<D> && requires(D& d, typename D::que
 
 namespace run_detail {
 
-// Whether a class has a member with a given name, of whatever type. If so, the name is ambiguous in a
-// class that inherits it twice.
+// Whether a class has a member with a given name, of any type. If so, the name is ambiguous in a class
+// that inherits it twice.
 #define ASHLAR_VERB(verb)                  \
   struct verb##_once {                     \
     int verb;                              \
@@ -107,10 +107,10 @@ concept can_shard = requires(W& w, int n) {
 
 }  // namespace run_detail
 
-// A model. `layout` is all that every worker has; a program that needs a verb that is not there is
-// refused when its plan is made. Verbs take the queue of the instruction's lane: they run on it, or
-// start what they do on it and return. Passes of different devices are called from different threads,
-// those of one device one after the other.
+// A model. Every worker has `layout`; a program that needs a missing verb is refused when its plan is
+// made. Verbs take the queue of the instruction's lane: they run on it, or start their work on it and
+// return. Passes of different devices are called from different threads, those of one device one after
+// the other.
 //
 //   forward, recompute, backward, backward_input, backward_weight (queue, frame)
 //   work (queue, frame): a part of a job that computes; `what` is {work, job, part}
@@ -128,7 +128,7 @@ concept worker = std::is_class_v<W> && requires(W const& w, value_key key) {
   { w.layout(key) } -> std::convertible_to<value_layout>;
 };
 
-// Says at compile time which verb is declared in a way that cannot be called.
+// Reports verbs at compile time that are declared but cannot be called.
 template <class W, class Q>
 constexpr void require_well_declared() {
   using namespace run_detail;
@@ -154,7 +154,7 @@ constexpr void require_well_declared() {
                 "a worker has both backward_input() and backward_weight(), or neither");
 }
 
-// The same for a device.
+// Reports functions of a device that are declared but cannot be called.
 template <class D>
 constexpr void require_device() {
   using namespace run_detail;

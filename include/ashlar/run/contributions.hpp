@@ -1,9 +1,9 @@
-// How the members of a group share the work of a sum between them.
+// Divides the work of a sum between the members of a group.
 //
 // Sums are in the order of members, as in a sequential run. Every member gets its part of the sum
-// (shard_of) from all others and adds up what came. For an all-reduce, it then hands its part to all.
-// These are two exchanges, each of which moves the value once. A bandwidth-optimal all-reduce moves as
-// much.
+// (shard_of) from all others and adds up the contributions. For an all-reduce, it then sends its part to
+// all. These are two exchanges, each of which moves the value once. A bandwidth-optimal all-reduce moves
+// as much.
 #pragma once
 
 #include <ashlar/run/able.hpp>
@@ -25,11 +25,11 @@ inline buffer part_of(collective_call const& c, int member) {
   return c.whole.subspan(part.begin, part.size);
 }
 
-// Where the contributions of others to this member's part of a sum are put. Only one collective is under
-// way at a time, so room for the largest is enough.
+// Buffers for the contributions of others to this member's part of a sum. Only one collective runs at a
+// time, so room for the largest is enough.
 class contributions {
  public:
-  // Bytes that a device needs for it.
+  // Bytes of scratch memory that a device needs.
   static std::size_t bytes(device_plan const& plan) {
     std::size_t most = 0;
     for (int i = 0; i < plan.size(); ++i) {
@@ -41,7 +41,7 @@ class contributions {
     return most;
   }
 
-  // In as many bytes, wherever the device computes.
+  // `scratch` has bytes() bytes, in the memory where the device computes.
   explicit contributions(std::byte* scratch) : scratch_(scratch) {}
 
   // A member's contribution to part_of(c, c.group.member).

@@ -1,4 +1,4 @@
-// One device's stream with everything looked up beforehand, so that a step allocates nothing.
+// One device's stream with all look-ups done, so that a step allocates nothing.
 #pragma once
 
 #include <ashlar/core/function_ref.hpp>
@@ -17,12 +17,12 @@ namespace ashlar {
 // Size, alignment and type of the values of a model: its worker's layout().
 using layout_function = function_ref<value_layout(value_key)>;
 
-// What an engine walks in a step of one device.
+// The plan that an engine executes in a step of one device.
 class device_plan {
  public:
-  // `layout` is the worker's; `memory` is as large and aligned as the table says, in whatever memory the
-  // device computes; so is `host_memory`, that a program needs which offloads, on the host. Throws
-  // std::length_error when a slot is too small for a value in it.
+  // `layout` is the worker's. `memory` has the table's size and alignment, where the device computes; so
+  // has `host_memory`, on the host, for programs that offload. Throws std::length_error if a slot is too
+  // small for a value in it.
   device_plan(program_view const& p, int rank, int device, layout_function layout,
               slot_table const& slots, std::byte* memory,
               wait_detail detail = wait_detail::last_of_a_lane, std::byte* host_memory = nullptr);
@@ -37,24 +37,24 @@ class device_plan {
   device_plan(device_plan&&) = default;      // and stay where they are
   device_plan& operator=(device_plan&&) = default;
 
-  // What all do but passes and transfers.
+  // The data of instructions other than passes, transfers and copies.
   struct group_step {
     collective_call collective;  // of an all_reduce, all_gather, reduce_scatter
-    parameter_frame parameters;  // of what reduces, clears, measures and optimizes
+    parameter_frame parameters;  // of instructions that reduce, clear, measure and optimize
   };
-  // An instruction and what it needs. Asking for what others need throws std::bad_variant_access.
+  // An instruction and its data. Access to the data of another kind throws std::bad_variant_access.
   struct step {
     instruction what;
-    bool is_second = false;  // of an overlapped pair, which its first runs
+    bool is_second = false;  // the second of an overlapped pair, which the first runs
     std::variant<ashlar::frame, transfer_call, group_step, copy_call> does = {};
 
-    // Of a compute.
+    // Requires a compute.
     ashlar::frame const& frame() const { return std::get<ashlar::frame>(does); }
-    // Of a send or receive.
+    // Requires a send or receive.
     transfer_call const& transfer() const { return std::get<transfer_call>(does); }
-    // Of an offload or reload.
+    // Requires an offload or reload.
     copy_call const& copy() const { return std::get<copy_call>(does); }
-    // Of all others.
+    // These require another instruction.
     collective_call const& collective() const { return std::get<group_step>(does).collective; }
     parameter_frame const& parameters() const { return std::get<group_step>(does).parameters; }
   };
@@ -67,7 +67,7 @@ class device_plan {
   int lane_count() const { return static_cast<int>(lanes_.size()); }
   // Indices of a lane's instructions, in order.
   std::vector<int> const& lane(int number) const { return nth(lanes_, number); }
-  // How many instructions of its lane stand before an instruction.
+  // The number of instructions before this one on its lane.
   int position(int index) const { return nth(position_, index); }
 
  private:

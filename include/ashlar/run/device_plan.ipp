@@ -20,7 +20,7 @@ struct device_plan::filler {
   std::byte* host_memory;
   int rank, device;
 
-  // Ports of an instruction: what it reads, what it writes, what it adds to.
+  // Ports of an instruction: those it reads, writes, and adds to.
   struct port_counts {
     std::size_t inputs = 0, outputs = 0, shared_gradients = 0;
   };
@@ -53,7 +53,7 @@ struct device_plan::filler {
         s.does = group_step{{.group = group_of(i), .whole = {}, .shard = {}, .site = site},
                             {.group = i.group, .site = site}};
       }
-      // Ports of a pass lie one after the other: what it reads, what it writes, what it adds to.
+      // Ports of a pass are consecutive: those it reads, writes, and adds to.
       port const* const first = plan.ports_.data() + plan.ports_.size();
       work_port const* const first_work = plan.work_ports_.data() + plan.work_ports_.size();
       port_counts count;
@@ -78,8 +78,7 @@ struct device_plan::filler {
     }
   }
 
-  // Values that are kept whole beside sharded ones are the same on all ranks, so each rank measures its
-  // part.
+  // Whole values beside sharded ones are equal on all ranks, so each rank measures its part.
   void add_measured(value_key const& v, buffer bytes, element_type element, port_counts& count) {
     if (p.sharding != sharding_level::none && v.kind == slot_kind::weight_gradient) {
       byte_range const part = shard_of(bytes.size(), rank, p.data_ranks, element);
@@ -142,7 +141,7 @@ struct device_plan::filler {
     if (buffer* const own = place_in(std::get<frame>(s.does), v.kind, reads)) *own = bytes;
   }
 
-  // An operand that a pass has because of work; what it reads comes in the order of the edges.
+  // Places an operand that a pass has because of work. Inputs come in the order of the edges.
   void place_work(step& s, value_key const& v, bool reads, buffer bytes, element_type element) {
     if (buffer* const own = place_in(std::get<frame>(s.does), v.kind, reads);
         own != nullptr && (!reads || v.kind == slot_kind::micro_gradient)) {

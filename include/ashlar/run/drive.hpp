@@ -9,12 +9,12 @@
 
 namespace ashlar {
 
-// The worker of a device's passes, whatever its class is.
+// The worker of a device's passes, of any class.
 template <class D>
 using worker_of = worker_ref<typename D::queue>;
 
-// Starts what an instruction does, on the queue of its lane. Missing verbs are refused before the first
-// step (check_able).
+// Starts an instruction on the queue of its lane. Missing verbs are refused before the first step
+// (check_able).
 template <class D>
 void post(device_plan const& plan, int index, worker_of<D> w, D& d) {
   device_plan::step const& s = plan.at(index);
@@ -56,12 +56,13 @@ void post(device_plan const& plan, int index, worker_of<D> w, D& d) {
     case opcode::reload:
       if constexpr (offloading_backend<D>) d.reload(q, s.copy());
       return;
-    case opcode::release:  // only to be waited for
+    case opcode::release:  // it only has an event to wait for
       return;
   }
 }
 
-// Whether `reduced` of the worker is called when the instruction is done: its gradient is complete then.
+// Whether the worker's `reduced` is called when the instruction is done, because its gradient is
+// complete then.
 template <class Q>
 bool is_notified(worker_ref<Q> w, device_plan::step const& s) {
   return w.is_notified() && sums_gradient(s.what);
@@ -81,7 +82,7 @@ void record(device_plan const& plan, int index, D& d) {
     d.record(d.queue_of(plan.at(index).what.lane), d.event_of(event));
 }
 
-// What is put on its queue from now on starts after the instructions that this one waits for.
+// Makes later operations on its queue start after the instructions that this one waits for.
 template <class D>
 void wait_before(device_plan const& plan, int index, D& d) {
   auto& q = d.queue_of(plan.at(index).what.lane);
@@ -99,21 +100,21 @@ void issue(device_plan const& plan, int index, worker_of<D> w, D& d) {
   record(plan, index, d);
 }
 
-// A lane of a step, on a thread of its own: for devices whose verbs and wait() return when the thing has
-// happened. Events must be unrecorded when a step begins.
+// Runs a lane of a step, on a thread of its own: for devices whose verbs and wait() return when the
+// operation is done. Events must be unrecorded when a step begins.
 template <class D>
 void run_lane(device_plan const& plan, int lane, worker_of<D> w, D& d) {
   for (int const index : plan.lane(lane)) issue<D>(plan, index, w, d);
 }
 
-// A step of a device, from one thread: for devices whose verbs return at once and whose queues wait by
-// themselves. Who drives several devices issues in the order of issue_order() instead.
+// Runs a step of a device from one thread: for devices whose verbs return at once and whose queues wait
+// by themselves. A driver of several devices issues in the order of issue_order() instead.
 template <class D>
 void issue_stream(device_plan const& plan, worker_of<D> w, D& d) {
   for (int index = 0; index < plan.size(); ++index) issue<D>(plan, index, w, d);
 }
 
-// All queues wait for the end of the step: what is issued next is another step.
+// Makes all queues wait for the end of the step. Later operations are another step.
 template <class D>
 void join(device_plan const& plan, D& d) {
   for (int lane = 0; lane < plan.lane_count(); ++lane)

@@ -1,4 +1,4 @@
-// What can go wrong between the devices of a run, whatever the backend.
+// Failures between the devices of a run, for all backends.
 #pragma once
 
 #include <stdexcept>
@@ -13,7 +13,7 @@ class refused : public std::invalid_argument {
 };
 
 // Nothing has moved for the deadline, or others have failed: a program waits for something that never
-// comes. The message says where the devices stand and, as far as the backend can tell, whom they wait
+// comes. The message gives the positions of the devices and, if the backend knows, the devices they wait
 // for.
 class stalled : public std::runtime_error {
  public:

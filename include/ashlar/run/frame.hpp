@@ -1,4 +1,4 @@
-// What the engine hands to workers and devices: memory, and what it is for.
+// The memory that the engine hands to workers and devices, with its purpose.
 #pragma once
 
 #include <ashlar/core/pass.hpp>
@@ -9,7 +9,7 @@
 
 namespace ashlar {
 
-// Memory of a device. Workers cast it to what they keep there.
+// Memory of a device. Workers cast it to their own types.
 using buffer = std::span<std::byte>;
 
 // A message at a stage, at its place among the stage's neighbours in the graph. If stages have
@@ -24,7 +24,7 @@ struct port {
   constexpr operator buffer() const { return bytes; }
 };
 
-// A value that work reads, or that is read from work.
+// A value that work reads, or that a pass reads from work.
 struct work_port {
   buffer bytes;
   pass from;  // that made it; of a pass of the pipeline it is the stage's stash, or its weight stash
@@ -33,7 +33,7 @@ struct work_port {
   constexpr operator buffer() const { return bytes; }
 };
 
-// Where an instruction runs.
+// The place where an instruction runs.
 struct work_site {
   int device = 0;
   int rank = 0;     // data-parallel
@@ -42,8 +42,8 @@ struct work_site {
   int index = 0;  // in the device's stream
 };
 
-// What one compute instruction works on. All buffers are slots of the program. They are allocated before
-// the first step, with the size and alignment that the worker's layout() gives for the values in them.
+// The data of one compute instruction. All buffers are slots of the program. They are allocated before
+// the first step, with the size and alignment that the worker's layout() gives for their values.
 struct frame {
   pass what;
   std::span<port const> inputs;   // forward: the activation of each previous stage, in graph order;
@@ -57,11 +57,12 @@ struct frame {
   buffer weight_stash = {};       // backward passes; scratch space in a fused one
   buffer weight_gradient = {};    // backward and backward_weight add to it; work takes it, or gives it
   buffer weight = {};             // all passes but work, if weights are sharded: the stage's, gathered
-  std::span<port const> shared_gradients = {};  // the same, of the groups that it has with other stages
+  std::span<port const> shared_gradients =
+      {};  // likewise, for the groups that the stage shares with others
   std::span<work_port const> work_inputs = {};  // any pass: what it reads of work, work: what it reads;
                                                 // in the order of the edges' `from`
   buffer work_output = {};                      // work: to write, if anybody reads it
-  buffer work_state = {};      // work: what the job keeps on this device, zeros before the first step
+  buffer work_state = {};      // work: the job's state on this device, zeros before the first step
   buffer micro_gradient = {};  // work: the copy of a micro-batch's gradient, written where it is taken
   buffer sequence_input = {};  // of a chunk of a sequence: forward and recompute read the state that the
                                // chunk before left, backward and backward_input the gradient that the
@@ -71,7 +72,7 @@ struct frame {
   work_site site = {};
 };
 
-// Where a frame has a value that the pass reads, writes or adds to. Null for values that come as
+// The member of a frame for a value that the pass reads, writes or adds to. Null for values that come as
 // messages.
 inline buffer* place_in(frame& f, slot_kind kind, bool reads) {
   switch (kind) {
@@ -99,7 +100,7 @@ inline buffer* place_in(frame& f, slot_kind kind, bool reads) {
   }
 }
 
-// What an instruction on the parameters of a group works on.
+// The data of an instruction on the parameters of a group.
 struct parameter_frame {
   int group = -1;
   buffer gradient = {};                  // complete: the group's, or this rank's shard of it
@@ -108,7 +109,7 @@ struct parameter_frame {
   work_site site = {};
 };
 
-// What a transfer carries. Both sides name it, so that a mismatch is found where it happens.
+// The content of a transfer. Both sides name it, so that a mismatch is found where it happens.
 struct message {
   pass what;   // that made the value
   int to = 0;  // the stage that it is for
@@ -125,24 +126,24 @@ struct transfer_call {
   work_site site = {};
 };
 
-// A copy between a slot of a device and one on its host. The buffers are as large as each other.
+// A copy between a slot of a device and one on its host. Both buffers have the same size.
 struct copy_call {
   buffer on_device;
   buffer on_host;
   work_site site = {};
 };
 
-// Who takes part in a collective.
+// The participants of a collective.
 enum class group_scope : unsigned char {
-  holders,  // of a parameter group, or the parts of a job, on all ranks
+  holders,  // all ranks' holders of a parameter group, or of the parts of a job
   holders_of_a_rank,
   ranks,  // the data-parallel ranks' copies of a device
 };
 
-// How a backend sums.
+// The order in which a backend sums.
 enum class numerics : unsigned char {
-  ordered,    // in the order of a group's members: the bits of the sequential reference
-  any_order,  // as a library likes, which may be faster in large groups
+  ordered,    // the order of a group's members: the bits of the sequential reference
+  any_order,  // the library's order, which may be faster in large groups
 };
 
 // The members of a collective.
@@ -154,10 +155,10 @@ struct collective_group {
   int size = 1;
 };
 
-// A collective of one member.
+// A collective as seen by one member.
 struct collective_call {
   collective_group group;
-  buffer whole;  // of an all_reduce what is summed in place
+  buffer whole;  // of an all_reduce, summed in place
   buffer shard;  // of an all_gather this rank's, read; of a reduce_scatter this rank's, added to
   element_type element = element_type::opaque;
   work_site site = {};

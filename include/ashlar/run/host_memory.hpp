@@ -1,4 +1,4 @@
-// Memory and sums for devices that compute where the caller does.
+// Memory and sums for devices that compute on the caller's host.
 #pragma once
 
 #include <ashlar/program/slot_layout.hpp>

@@ -1,4 +1,4 @@
-// What must be the same on all processes of a run.
+// The properties that all processes of a run must share.
 #pragma once
 
 #include <ashlar/run/device_plan.hpp>
@@ -8,8 +8,8 @@
 
 namespace ashlar {
 
-// What must be the same on all processes: the version of the library, the program, and the sizes of all
-// values in it.
+// The properties that all processes must share: the version of the library, the program, and the sizes
+// of all values in it.
 struct identity {
   char version[16] = {};
   std::uint64_t program = 0;  // hashes
@@ -19,14 +19,14 @@ struct identity {
   friend bool operator==(identity const&, identity const&) = default;
 };
 
-// `layout` is the worker's. O(instructions).
+// Computes the identity. `layout` is the worker's. O(instructions).
 identity identity_of(program_view const& p, layout_function layout);
 template <worker Worker>
 identity identity_of(program_view const& p, Worker const& w) {
   return identity_of(p, layout_function([&w](value_key key) -> value_layout { return w.layout(key); }));
 }
 
-// The identity in words, for the message about one that differs.
+// The identity in words, for an error message.
 std::string to_string(identity const& one);
 
 }  // namespace ashlar

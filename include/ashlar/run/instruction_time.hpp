@@ -1,11 +1,11 @@
-// When an instruction ran.
+// The time at which an instruction ran.
 #pragma once
 
 #include <cstdint>
 
 namespace ashlar {
 
-// In nanoseconds since the step began. A transfer begins when it is posted and ends when it is done.
+// Nanoseconds since the step began. A transfer begins when it is posted and ends when it is done.
 struct instruction_time {
   std::int64_t begin = 0;
   std::int64_t end = 0;

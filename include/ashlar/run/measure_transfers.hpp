@@ -1,4 +1,4 @@
-// Programs and a worker that measure what a backend's transfers and sums take.
+// Programs and a worker that measure a backend's transfers and sums.
 #pragma once
 
 #include <ashlar/catalog/one_f_one_b.hpp>
@@ -45,7 +45,7 @@ inline program sum_over(int ranks) {
          | lower({.data_ranks = ranks});
 }
 
-// Of one way: from the end of the first device's forward to the begin of its backward, halved.
+// Time of one way: from the end of the first device's forward to the begin of its backward, halved.
 // `times` are that device's.
 inline double one_way_ns(program_view const& p, std::vector<instruction_time> const& times) {
   double begin = 0, end = 0;
@@ -59,8 +59,7 @@ inline double one_way_ns(program_view const& p, std::vector<instruction_time> co
   return (end - begin) / 2;
 }
 
-// Of the sum, for one rank, whose times begin at `first`: it includes the wait for those that come
-// later.
+// Time of the sum for one rank, whose times begin at `first`. It includes the wait for later ranks.
 inline double sum_ns(program_view const& p, std::vector<instruction_time> const& times,
                      std::size_t first) {
   double longest = 0;
@@ -70,7 +69,7 @@ inline double sum_ns(program_view const& p, std::vector<instruction_time> const&
   return longest;
 }
 
-// The same of the rank that came last, for which nobody waited; `times` are those of all ranks.
+// Time of the sum for the last rank to arrive, which waits for nobody. `times` are those of all ranks.
 inline double sum_of_last_ns(program_view const& p, std::vector<instruction_time> const& times,
                              int ranks) {
   double least = std::numeric_limits<double>::max();
@@ -79,7 +78,7 @@ inline double sum_of_last_ns(program_view const& p, std::vector<instruction_time
   return least;
 }
 
-// Messages between two devices of this process. `options` make the runtime record its times.
+// Times of messages between two devices of this process. `options` make the runtime record its times.
 template <template <class> class Runtime, class Options>
 std::vector<double> transfers_ns(probe what, Options const& options) {
   std::vector<double> all;
@@ -92,7 +91,7 @@ std::vector<double> transfers_ns(probe what, Options const& options) {
   return all;
 }
 
-// Sums over this many devices of this process; none: there is but one.
+// Times of sums over this many devices of this process; empty for a single one.
 template <template <class> class Runtime, class Options>
 std::vector<double> sums_ns(probe what, int ranks, Options const& options) {
   std::vector<double> all;
@@ -107,8 +106,9 @@ std::vector<double> sums_ns(probe what, int ranks, Options const& options) {
   return all;
 }
 
-// What is measured takes the latency `steps` times, and its bytes pass `passes` times: from short
-// messages and long ones. measure(probe) has their times, or none where there is nothing to measure.
+// Latency and bandwidth of a link, from short messages and long ones. A measurement takes `steps`
+// latencies and moves its bytes `passes` times. measure(probe) returns times, none if nothing can be
+// measured.
 template <class Measure>
 std::optional<measured_link> link_of(Measure measure, int repeats, double steps = 1, double passes = 1) {
   constexpr std::size_t small = 64, large = std::size_t{1} << 20;  // bytes
@@ -121,7 +121,7 @@ std::optional<measured_link> link_of(Measure measure, int repeats, double steps 
       .bytes_per_second = longer > 0 ? 1e9 * static_cast<double>(large - small) * passes / longer : 0.0};
 }
 
-// The same of sums over this many ranks: each goes round a ring twice, a part of it at a time.
+// The link of sums over this many ranks: each goes round a ring twice, a part of it at a time.
 template <class Measure>
 std::optional<measured_link> ring_of(Measure measure, int repeats, int ranks) {
   double const steps = 2.0 * (ranks - 1);

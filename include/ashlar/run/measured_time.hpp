@@ -1,4 +1,4 @@
-// What repeated measurements of a time say: the middle, and how far they lie apart.
+// The median and spread of repeated measurements of a time.
 #pragma once
 
 #include <algorithm>
@@ -7,14 +7,14 @@
 
 namespace ashlar {
 
-// Times in nanoseconds. The median of a time stands for it: threads that share a core are interrupted
-// now and then, and a mean would count the interruptions.
+// Times in nanoseconds. The median represents a time: threads that share a core are interrupted now and
+// then, and a mean would count the interruptions.
 struct measured_time {
   double median = 0;
   double low = 0, high = 0;  // quartiles
   long long samples = 0;
 
-  // As long as another time says it to be.
+  // All times multiplied by a factor.
   measured_time scaled(double factor) const {
     return {median * factor, low * factor, high * factor, samples};
   }

@@ -1,4 +1,4 @@
-// Who takes part in a collective.
+// The members of a collective.
 #pragma once
 
 #include <ashlar/program/program.hpp>
@@ -14,8 +14,8 @@ constexpr int number_of(program_view const& p, int rank, int device) {
   return rank * p.device_count + device;
 }
 
-// The devices that sum together, in the order of their members: the holders of a group, or those of a
-// job's parts.
+// The devices that sum together, in the order of their members: the holders of a group, or of a job's
+// parts.
 inline std::vector<int> devices_of(program_view const& p, int group) {
   std::vector<int> all;
   if (int const job = group - group_of_job(p, 0); job >= 0)

@@ -1,4 +1,4 @@
-// What passes take on the devices that run them.
+// Measured times of passes on the devices that run them.
 #pragma once
 
 #include <ashlar/core/cost.hpp>
@@ -20,15 +20,15 @@ namespace ashlar {
 // Durations of passes, in nanoseconds, by stage and kind.
 class pass_times {
  public:
-  // `samples`: at index_of() a kind and stage, all its measured times.
+  // `samples` has all measured times of a kind and stage at index_of().
   explicit pass_times(std::vector<std::vector<double>> samples) : samples_(std::move(samples)) {}
 
-  // Where the samples of a kind of pass of a stage are.
+  // Index of the samples of a kind of pass of a stage.
   static std::size_t index_of(pass_kind kind, int stage) {
     return static_cast<std::size_t>(stage) * pass_kinds + static_cast<std::size_t>(kind);
   }
 
-  // Was any pass measured?
+  // Whether any pass was measured.
   bool any() const {
     return std::any_of(samples_.begin(), samples_.end(), [](auto const& one) { return !one.empty(); });
   }
@@ -36,7 +36,7 @@ class pass_times {
     return measured_time_of(samples_[index_of(kind, stage)]);
   }
 
-  // In ticks that are so long. A fused backward is given half to each part: only the sum counts.
+  // Costs in ticks of this length. A fused backward gives half to each part: only the sum counts.
   std::vector<stage_cost> costs(double tick_ns) const {
     std::vector<stage_cost> all(samples_.size() / pass_kinds);
     for (std::size_t stage = 0; stage < all.size(); ++stage) {
@@ -55,8 +55,8 @@ class pass_times {
   std::vector<std::vector<double>> samples_;
 };
 
-// A stage's forward, input, weight and recompute passes, as measured_costs has them. A fused backward
-// takes what it takes; how it is shared, `parts` say, of steps with split backwards.
+// A stage's forward, input, weight and recompute passes, as in measured_costs. A fused backward keeps
+// its time; `parts`, from steps with split backwards, give its division.
 inline std::array<measured_time, 4> stage_times(pass_times const& own, pass_times const& parts,
                                                 int stage) {
   using enum pass_kind;
@@ -66,14 +66,14 @@ inline std::array<measured_time, 4> stage_times(pass_times const& own, pass_time
   return {own.of(forward, stage), input.scaled(factor), weight.scaled(factor), own.of(recompute, stage)};
 }
 
-// Collects what passes take over any number of steps.
+// Collects the times of passes over any number of steps.
 class pass_timing {
  public:
-  // Without samples, for that many stages.
+  // Begins without samples, for this many stages.
   explicit pass_timing(int stage_count) : samples_(static_cast<std::size_t>(stage_count) * pass_kinds) {}
 
-  // A step of `program`: times of its instructions, rank after rank; of devices that is_here(rank,
-  // device) is true for. Without times, nothing was measured.
+  // Adds a step of `program`. `times` are those of its instructions, rank after rank, on devices with
+  // is_here(rank, device). Nothing was measured if they are empty.
   template <class IsHere>
   void add(program_view const& program, std::vector<instruction_time> const& times, IsHere is_here) {
     if (times.empty()) return;
@@ -90,7 +90,7 @@ class pass_timing {
       }
   }
 
-  // By pass_times::index_of().
+  // Samples at pass_times::index_of().
   std::vector<value_sample> const& samples() const { return samples_; }
   pass_times times() const {
     std::vector<std::vector<double>> all;

@@ -11,21 +11,21 @@
 
 namespace ashlar {
 
-// Something that happens to the instruction at an index.
+// Acts on the instruction at an index.
 using act_on = function_ref<void(int)>;
 
-// How far a polled step has come.
+// The progress of a polled step.
 class poll_cursor {
  public:
-  // At the beginning of the step. `window`: of so many passes that are up, the first that can start
-  // does; with more than one, the plan is for wait_detail::any_pass_order.
+  // Begins a step. `window`: the first ready pass among the next `window` passes starts; above 1, the
+  // plan must be for wait_detail::any_pass_order.
   explicit poll_cursor(device_plan const& plan, int window = 1)
       : next_(static_cast<std::size_t>(plan.lane_count()), 0),
         half_(next_.size(), 0),
         window_(window),
         ahead_(window > 1 ? plan.lane(compute_lane).size() : 0, 0) {}
 
-  // Before a step.
+  // Begins another step.
   void reset() {
     next_.assign(next_.size(), 0);
     half_.assign(half_.size(), 0);
@@ -84,8 +84,8 @@ class poll_cursor {
     return true;
   }
 
-  // On the lane of passes, whose instructions are over when they have been posted. The waits keep every
-  // order that matters.
+  // Advances the lane of passes, whose instructions are over when they have been posted. The waits keep
+  // every order that matters.
   template <class D>
   bool start_first_ready(device_plan const& plan, D& d, act_on post, act_on notify) {
     std::vector<int> const& lane = plan.lane(compute_lane);
@@ -110,7 +110,7 @@ class poll_cursor {
   std::vector<char> ahead_;  // by position on the lane of passes: started; empty without a window
 };
 
-// Posts everything that can be posted now, but returns after the first pass; says whether it posted
+// Posts everything that can be posted now, but returns after the first pass. Returns whether it posted
 // anything. Transfers go first. For devices whose verbs return at once, or as soon as the worker has
 // computed. The step has ended when cursor.is_at_end().
 template <class D>

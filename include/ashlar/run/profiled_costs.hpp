@@ -1,4 +1,4 @@
-// What passes and transfers took, by a framework's profiler.
+// Costs of passes and transfers from a framework's profiler.
 #pragma once
 
 #include <ashlar/run/measured_costs.hpp>
@@ -10,25 +10,25 @@
 namespace ashlar {
 
 struct profiled_costs {
-  measured_costs measured = {};  // a transfer is a link's latency: how long its message is, is not known
+  measured_costs measured =
+      {};  // a transfer is a link's latency, because its message's length is unknown
   std::vector<double> clocks_ahead_ns = {};  // by rank of the pipeline, relative to the first
-  std::vector<std::string> warnings = {};    // what was guessed, and what may be wrong, in sentences
+  std::vector<std::string> warnings = {};    // guesses and possible errors, in sentences
 };
 
-// Of the ranks of a pipeline, or some of them, in any order and with copies of data-parallel ranks;
-// stages are a chain.
-// * A pass takes what its rank took for it but for the wait for its input: leave_out_waits().
-// * A stage of which no rank was seen takes the mean of those that were seen.
-// * Of a stage that has fused backwards alone, each half takes one half; on the first stage, which has
-// no
-//   input to give a gradient to, the weight pass takes all. That sum is what the fused backward took.
-// * A transfer took the time from the end of the pass that it came from to the start of the one that had
-//   waited for it, by the clocks of clocks_of().
-// There must be a pass. O(n log n) and that of clocks_of().
+// Returns the costs of a pipeline from all or some of its ranks, in any order and with copies of
+// data-parallel ranks. Stages are a chain.
+// * A pass takes its rank's time without the wait for its input: leave_out_waits().
+// * A stage that no rank shows takes the mean of the others.
+// * Fused backwards of a stage that has no others are split in half; on the first stage, which has no
+//   input to give a gradient to, the weight pass takes all. The sum is the time of the fused backward.
+// * A transfer takes the time from the end of its sending pass to the start of the pass that waited for
+//   it, by the clocks of clocks_of().
+// Requires a pass. O(n log n), plus clocks_of().
 profiled_costs costs_of(std::vector<profiled_rank> ranks);
 
-// The step of median length of whole_steps(), by one clock: times begin with the step's first pass, and
-// `rank` counts from 0. Without whole steps, empty.
+// The step of median length among whole_steps(), by one clock: times begin with the step's first pass,
+// and `rank` counts from 0. Empty without whole steps.
 std::vector<profiled_rank> typical_step(std::vector<profiled_rank> ranks);
 
 }  // namespace ashlar

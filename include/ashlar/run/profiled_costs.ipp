@@ -22,14 +22,14 @@ namespace ashlar {
 
 namespace profile_detail {
 
-// A pass, where it ran, and when what was before it on its rank was done.
+// A pass, the rank where it ran, and the time when the pass before it on that rank was done.
 struct placed_pass {
   profiled_pass const* it = nullptr;
   int rank = 0;  // in the list of ranks
   std::int64_t ready = 0;
 };
 
-// What a pass needs of another stage, and what gave it.
+// The input that a pass needs of another stage, with the pass that gave it.
 struct arrival {
   placed_pass from = {}, to = {};
 
@@ -44,14 +44,15 @@ struct arrival {
   }
 };
 
-// Those between ranks, of whole steps.
+// Inputs between ranks, of whole steps.
 ASHLAR_INLINE std::vector<arrival> arrivals(std::vector<profiled_rank> const& ranks) {
   using key = std::tuple<int, int, int, bool>;  // step, stage, micro-batch, whether a gradient
   std::map<key, placed_pass> senders;
   std::vector<std::pair<key, placed_pass>> receivers;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     std::int64_t last = std::numeric_limits<std::int64_t>::min();
-    // Gradients of input passes without kernels, as on the first stage: there the weight passes wait.
+    // Input passes without kernels, as on the first stage, pass the wait for their gradients on to the
+    // weight passes.
     std::vector<key> passed_on;
     for (profiled_pass const& p : ranks[r].passes) {
       std::int64_t const ready = ranks[r].on_gpu ? last : std::max(last, p.begin);
@@ -97,7 +98,7 @@ ASHLAR_INLINE std::string in_us(double ns) {
   return text.insert(text.size() - 1, ".") + " us";
 }
 
-// "1, 2 and 5"
+// Lists numbers as "1, 2 and 5".
 ASHLAR_INLINE std::string listed(std::vector<int> const& numbers) {
   std::string text;
   for (std::size_t i = 0; i < numbers.size(); ++i)

@@ -13,22 +13,22 @@
 
 namespace ashlar {
 
-// A program that is proved before it runs, once. Every form that a user may have turns into one by
-// itself. A proved or frozen program is not proved again. Moving it keeps its views valid.
+// A program that is proved once, before it runs. Every form of a program converts to it. A proved or
+// frozen program is not proved again. Moving it keeps its views valid.
 class program_source {
  public:
-  // Keeps it, not yet proved.
+  // Keeps the program, not yet proved.
   program_source(program p) : program_source(std::move(p), true) {}
-  // Keeps it.
+  // Keeps the proved program.
   program_source(proved_program p) : program_source(std::move(p).take(), false) {}
   // Refers to the frozen program, which must outlive the runtime.
   template <program_extent Extent>
   program_source(frozen_program<Extent> const& p) : view_(p.view()), needs_proof_(false) {}
-  // For tests of what a backend does with a wrong program, and for who has proved it elsewhere. Refers
-  // to the program's memory.
+  // For tests of a backend with a wrong program, and for programs proved elsewhere. Refers to the
+  // program's memory.
   static program_source unproved(program_view const& p) { return program_source(p); }
 
-  // This, proved. Throws violation{check(p)} if the program is not right.
+  // Proves the program and returns it. Throws violation{check(p)} if it is not correct.
   program_source& prove() {
     if (needs_proof_)
       if (diagnosis const d = check(*program_); !d.ok()) throw violation{d};
@@ -44,14 +44,13 @@ class program_source {
         needs_proof_(needs_proof) {}
   explicit program_source(program_view const& p) : view_(p), needs_proof_(false) {}
 
-  std::unique_ptr<program const> program_;  // unless it is somebody else's
+  std::unique_ptr<program const> program_;  // empty if somebody else owns it
   program_view view_;
   bool needs_proof_;
 };
 
-// What a runtime asks of run_options::window. Throws std::invalid_argument for a window of no pass,
-// violation with check_window for a proved program whose passes must not run in every order that may
-// result.
+// Checks run_options::window for a runtime. Throws std::invalid_argument for a window below 1, violation
+// with check_window for a proved program whose passes must not run in every resulting order.
 inline void require_window(program_view const& p, int window) {
   if (window < 1)
     throw std::invalid_argument("a window has at least one pass, not " + std::to_string(window));

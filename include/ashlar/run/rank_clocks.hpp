@@ -1,30 +1,30 @@
-// How the clocks of ranks differ, from messages that passed between them.
+// The differences of ranks' clocks, from messages between them.
 #pragma once
 
 #include <vector>
 
 namespace ashlar {
 
-// Something that cannot have come before it was sent: by the ranks' own clocks, it seems to have taken
-// `delay`, which may be negative.
+// A message that cannot arrive before it was sent. By the ranks' own clocks it took `delay`, which may
+// be negative.
 struct clocked_message {
   int from = 0, to = 0;
   double delay = 0;
 };
 
 struct rank_clocks {
-  std::vector<double> ahead = {};  // by rank: what to subtract from its clock
-  double least_delay = 0;  // of a message that has a way back, or one clock, by the clocks set right
+  std::vector<double> ahead = {};  // by rank: subtract it from the rank's clock
+  double least_delay = 0;  // of a message with a way back, or within one clock, by the corrected clocks
   bool guessed = false;    // between some ranks, messages went one way only
 };
 
 // Clocks under which the quickest message takes as long as possible: with messages both ways between two
 // ranks, the quickest of each way take the same time, as NTP assumes. With more ranks, the cycle of
-// messages with the least mean delay decides first; its ranks count as one from then on, and the next
-// cycle is looked for. Where messages go one way only, the quickest is taken to take no time. A negative
-// least_delay says that no clocks fit. Clocks are relative to that of rank 0.
-// `shared`: by rank, the number of its clock, if some have one together; without it, each has its own.
-// O(r² e) for r ranks and e pairs of ranks, times the cycles that are tried for each.
+// messages with the least mean delay decides first; its ranks then count as one, and the next cycle is
+// found. If messages go one way only, the quickest is assumed to take no time. A negative least_delay
+// means that no clocks fit. Clocks are relative to that of rank 0.
+// `shared`: by rank, the number of its clock, if some share one; without it, each has its own. O(r² e)
+// for r ranks and e pairs of ranks, times the cycles that are tried for each.
 rank_clocks clocks_of(int ranks, std::vector<clocked_message> const& messages,
                       std::vector<int> const& shared = {});
 

@@ -20,8 +20,7 @@ struct cycle {
   double mean = 0;
 };
 
-// Groups of ranks whose clocks are known relative to each other, and the quickest message from each to
-// each.
+// Groups of ranks with known relative clocks, and the quickest message between each two.
 class clock_groups {
  public:
   clock_groups(int ranks, std::vector<clocked_message> const& messages, std::vector<int> const& shared) {
@@ -45,7 +44,7 @@ class clock_groups {
     return all;
   }
 
-  // Sets the clocks of whole groups: by group, what more to subtract.
+  // Sets the clocks of whole groups. `more` is subtracted, by group.
   void shift(std::vector<double> const& more) {
     for (std::size_t r = 0; r < group_.size(); ++r)
       ahead_[r] += more[static_cast<std::size_t>(group_[r])];
@@ -57,8 +56,7 @@ class clock_groups {
   }
 
   // The cycle of least mean delay, with clocks of groups under which no message takes less; none if
-  // there is no cycle. A cycle whose mean is less than that of the last one is found from it, until
-  // there is none.
+  // there is no cycle. Each cycle gives one with a lower mean, until there is none.
   std::optional<cycle> tightest(std::vector<double>& clocks) const {
     double bound = 1;
     for (clocked_message const& e : edges_) bound = std::max(bound, std::abs(e.delay) + 1);
@@ -84,8 +82,7 @@ class clock_groups {
     for (auto const& [pair, delay] : least) edges_.push_back({pair.first, pair.second, delay});
   }
 
-  // Bellman and Ford's: shortest distances where a message counts its delay less `mean`, or a cycle that
-  // is negative then.
+  // Bellman-Ford: shortest distances with the delay of a message reduced by `mean`, or a negative cycle.
   std::optional<cycle> cycle_below(double mean, std::vector<double>& distance) const {
     double const slack = 1e-9 * std::max(1.0, std::abs(mean));  // of rounding
     distance.assign(group_.size(), 0.0);

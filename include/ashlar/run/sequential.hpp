@@ -1,4 +1,4 @@
-// The reference: a program's passes one after another on the calling thread, without its slots,
+// The reference: runs a program's passes one after another on the calling thread, without its slots,
 // transfers and lanes.
 #pragma once
 
@@ -18,10 +18,10 @@
 
 namespace ashlar {
 
-// Every value has memory of its own. Only two things are taken from the program: which passes there are,
-// and the order in which each device adds micro-batches to its accumulators, scatter by scatter. Sums
-// over holders and data-parallel ranks are in their order. So the results are, bit for bit, those that
-// the program must give on any backend that sums in that order.
+// Every value has memory of its own. The program only provides the passes, and the order in which each
+// device adds micro-batches to its accumulators, scatter by scatter. Sums over holders and data-parallel
+// ranks are in their order. So the results are, bit for bit, those that the program must give on any
+// backend that sums in that order.
 class sequential {
  public:
   struct queue {};  // all is done when a verb returns
@@ -29,20 +29,20 @@ class sequential {
   // Throws violation with check(p) for a program that is not proved.
   template <worker Worker>
   sequential(proved_program p, Worker& w) : sequential(std::move(p), std::vector<Worker*>{&w}) {}
-  // The same for data-parallel ranks, a worker each. Throws std::invalid_argument unless there are as
-  // many as the program has ranks, and when they lack a verb that it needs.
+  // Takes data-parallel ranks, a worker each. Throws std::invalid_argument unless their number is the
+  // program's, and if they lack a verb that it needs.
   template <worker Worker>
   sequential(proved_program p, std::vector<Worker*> const& ranks)
       : sequential(std::move(p), worker_refs<queue>(ranks)) {}
   sequential(proved_program p, std::vector<worker_ref<queue>> ranks);
 
-  // One step. Needs memory for all values of all micro-batches at once. What work keeps stays for the
-  // next.
+  // Runs one step. Needs memory for all values of all micro-batches at once. The state of work stays for
+  // the next.
   void run();
 
  private:
-  // Of the value: kind, what it is of, micro-batch, stage that it is for. Of what is of the step: device
-  // and, of accumulators, the number of scatters that came before. And the rank.
+  // The key of a value: kind, the object it belongs to, micro-batch, target stage; for values of the
+  // step the device and, for accumulators, the number of earlier scatters; and the rank.
   using key = std::tuple<slot_kind, int, int, int, int, int, std::size_t>;
 
   parameter_groups const& groups() const { return program_->groups; }
@@ -58,16 +58,16 @@ class sequential {
   key accumulator(int device, int group, int part, std::size_t rank) const {
     return {slot_kind::weight_gradient, group, -1, -1, device, part, rank};
   }
-  // Of what a pass on a device reads or writes.
+  // The key of a value that a pass on a device reads or writes.
   key key_on(int device, value_key const& v);
 
-  // The whole weights of every holder, the same for all ranks; kept at rank 0.
+  // Gathers the whole weights of every holder, equal on all ranks; kept at rank 0.
   void gather_weights();
   buffer part_of(buffer whole, std::size_t rank, element_type element) const;
 
-  // Whole: holder by holder, the ranks in order. Sharded: of each holder, the parts in the order of its
-  // scatters, each in the order of the ranks; then holder by holder. The sum is the memory of the first
-  // holder, part and rank, and shards are cut out of it.
+  // Sums a group. Whole: holder by holder, the ranks in order. Sharded: of each holder, the parts in the
+  // order of its scatters, each in the order of the ranks; then holder by holder. The sum is the memory
+  // of the first holder, part and rank, and shards are cut out of it.
   void reduce(int group);
   element_type element_of(int group) const {
     value_layout const layout = workers_[0].layout({slot_kind::weight_gradient, group});
@@ -86,22 +86,21 @@ class sequential {
     return is_sharded(group) ? part_of(whole, rank, element_of(group)) : whole;
   }
 
-  // Values that are kept whole beside sharded ones are the same on all ranks, so each rank measures its
-  // part.
+  // Whole values beside sharded ones are equal on all ranks, so each rank measures its part.
   buffer measured(int group, std::size_t rank) const {
     buffer const gradient = gradient_of(group, rank);
     return is_sharded() && !is_sharded(group) ? part_of(gradient, rank, element_of(group)) : gradient;
   }
 
-  // The norm is summed as programs sum it: by rank, by device, by group.
+  // Sums the norm as programs do: by rank, by device, by group.
   void take_steps();
 
   bool advance(int device, std::size_t& next);
 
   bool try_compute(int device, instruction const& i);
 
-  // A part of collective work, if all that it sums is there: part by part, in each the ranks, or this
-  // rank alone.
+  // Computes a part of collective work, if all its inputs exist: part by part, in each the ranks, or
+  // this rank alone.
   bool try_sum(part_id part);
 
   // The memory of a value; zero when it is new.
@@ -111,7 +110,7 @@ class sequential {
   std::unique_ptr<program const> program_;  // stays where it is
   std::unique_ptr<program_shape> shape_;
   std::vector<worker_ref<queue>> workers_;                  // by rank
-  std::size_t rank_ = 0;                                    // whose passes run
+  std::size_t rank_ = 0;                                    // the rank whose passes run
   std::map<std::tuple<std::size_t, int, int>, int> parts_;  // by rank, device and group: scatters so far
   std::vector<buffer> gradients_;                           // by group, complete
   std::map<key, aligned_memory> memory_;

@@ -28,7 +28,7 @@ ASHLAR_INLINE void sequential::run() {
   });
   gather_weights();
   parts_.clear();
-  // Goes rank after rank, and device after device as far as the inputs reach, until all are through. A
+  // Goes rank after rank, and device after device while inputs are available, until all are through. A
   // proved program does not get stuck.
   auto const count = static_cast<std::size_t>(program_->device_count());
   std::vector<std::size_t> next(count * workers_.size(), 0);

@@ -8,7 +8,7 @@
 
 namespace ashlar {
 
-// A fair sample of however many values: each that came is as likely to be in it as any other.
+// A fair sample of any number of values: each value is equally likely to be in it.
 class value_sample {
  public:
   static constexpr std::size_t most = 4096;

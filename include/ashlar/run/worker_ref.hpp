@@ -1,4 +1,4 @@
-// A worker as an engine sees it: whatever its class is, so that the engine is compiled once.
+// A worker as an engine sees it, without its class, so that the engine is compiled once.
 #pragma once
 
 #include <ashlar/run/contract.hpp>
@@ -12,7 +12,7 @@ namespace ashlar {
 
 namespace run_detail {
 
-// The verbs of a class of workers on queues of type Q; null where it has none.
+// The verbs of a class of workers on queues of type Q; null for missing ones.
 template <class Q>
 struct verb_table {
   using pass_verb = void (*)(void*, Q&, frame const&);
@@ -74,9 +74,9 @@ Verb present(Verb verb) {
 
 }  // namespace run_detail
 
-// Refers to a worker, on queues of type Q. Which verbs it has is known at run time; to call one that it
-// lacks throws std::invalid_argument (check_able refuses programs that would). A worker whose verbs are
-// declared in a way that cannot be called does not compile (run/contract.hpp).
+// Refers to a worker, on queues of type Q. Its verbs are known at run time; calling a missing one throws
+// std::invalid_argument (check_able refuses programs that would). A worker whose verbs are declared in a
+// way that cannot be called does not compile (run/contract.hpp).
 template <class Q>
 class worker_ref {
  public:
@@ -90,7 +90,7 @@ class worker_ref {
 
   explicit operator bool() const { return worker_ != nullptr; }
 
-  // The worker's layout(); and which verbs it has.
+  // The worker's layout(); and its available verbs.
   value_layout layout(value_key key) const { return verbs_->layout(worker_, key); }
   bool can(pass_kind kind) const { return verb(kind) != nullptr; }
   bool can_measure() const { return verbs_->measure != nullptr; }
@@ -100,7 +100,7 @@ class worker_ref {
 
   // Calls the verb of a pass. Throws std::invalid_argument if the worker has none.
   void compute(Q& q, frame const& f) const { run_detail::present(verb(f.what.kind))(worker_, q, f); }
-  // Both at once, or one after the other.
+  // Runs both at once, or one after the other.
   void overlapped(Q& q, frame const& forward, frame const& backward) const {
     if (verbs_->overlapped != nullptr) return verbs_->overlapped(worker_, q, forward, backward);
     compute(q, forward);
@@ -128,7 +128,7 @@ class worker_ref {
   run_detail::verb_table<Q> const* verbs_ = nullptr;
 };
 
-// The same of several, one for each data-parallel rank; null for those that are elsewhere.
+// Refers to several workers, one for each data-parallel rank; null for ranks elsewhere.
 template <class Q, worker W>
 std::vector<worker_ref<Q>> worker_refs(std::vector<W*> const& ranks) {
   std::vector<worker_ref<Q>> all;
