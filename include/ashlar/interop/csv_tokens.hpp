@@ -60,7 +60,7 @@ struct csv_tokens {
   std::size_t count = 0;                            // number of passes
   std::size_t others = 0;                           // number of other tokens
   std::size_t idle_slots = 0;                       // empty cells, as PyTorch writes them
-  execution_mode mode = execution_mode::inference;  // training if some pass is no forward
+  execution_mode mode = execution_mode::inference;  // training if some pass is not a forward
 
   // A token; and where it is, for a problem or in words.
   csv_token const& token(site const& s) const { return nth(nth(lines, s.device), s.index); }

@@ -43,8 +43,8 @@ inline constexpr int most_decimals = 9;  // of a duration; further ones are roun
 // Describes the rounding of the first such time, as written.
 std::string rounding_words(std::string_view time);
 
-// Reads 3, 1.5, 1.4e-02 and 18.021643038418027ms. Throws input_error if the text is no time, or a plain
-// whole number not from `least` to `most`.
+// Reads 3, 1.5, 1.4e-02 and 18.021643038418027ms. Throws input_error if the text is not a time, or a
+// plain whole number not from `least` to `most`.
 duration read_duration(std::string const& given_by, std::string_view text, long long least,
                        long long most = max_tick);
 

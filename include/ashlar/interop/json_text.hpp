@@ -19,7 +19,7 @@ struct json_text {
   std::string place_of(nlohmann::json const& value) const;
 };
 
-// Throws input_error, with line and column, if the text is no JSON, a number is out of range, or an
+// Throws input_error, with line and column, if the text is not JSON, a number is out of range, or an
 // object has a key twice.
 json_text parse_json(std::string text, std::string path = {});
 

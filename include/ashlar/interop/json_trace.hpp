@@ -27,7 +27,7 @@ struct json_trace {
   int device_count = 0;
 };
 
-// Throws input_error, with line, column and key, if the file is no trace or has no pass.
+// Throws input_error, with line, column and key, if the file is not a trace or has no pass.
 json_trace read_json_trace(json_text const& source);
 
 // Reads a text. `path` is its name in messages.

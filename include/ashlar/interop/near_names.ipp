@@ -32,7 +32,7 @@ ASHLAR_INLINE std::string in_small_letters(std::string_view text) {
 ASHLAR_INLINE std::string nearest_of(std::string_view wrong, std::vector<std::string> const& names) {
   std::string const small = in_small_letters(wrong.substr(0, 64));
   std::string best;
-  std::size_t fewest = small.size() < 4 ? 2 : 3;  // more edits are no typing error
+  std::size_t fewest = small.size() < 4 ? 2 : 3;  // more edits are not a typing error
   for (std::string const& name : names) {
     std::size_t const n = edits(small, in_small_letters(name));
     if (n >= fewest) continue;

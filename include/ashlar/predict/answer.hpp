@@ -33,7 +33,7 @@ struct spreads {
 enum class interval_gap : unsigned char {
   none,  // there is one
   idle_stage,
-  features,  // what the run does: is_measured_alike()
+  features,  // see is_measured_alike()
   machine,
   sequence,
   devices,

@@ -14,8 +14,7 @@ namespace ashlar::predict {
 namespace calibrate_detail {
 
 inline constexpr double pull = 0.6, linear_beyond = 0.04, expected = 0.07;
-inline constexpr double few =
-    10;  // runs; in a smaller set each run weighs as much as in one of this size
+inline constexpr double few = 10;  // runs; each run of a smaller set weighs as much as in this one
 inline constexpr int folds = 5;
 
 // Shares, fitted as logarithms.

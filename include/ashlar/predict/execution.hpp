@@ -14,10 +14,9 @@ namespace ashlar::predict {
 // half as many; 4 and 2 if its order is searched for. Each further micro-batch takes as long as those
 // between, because devices repeat themselves in the middle of a step.
 struct execution {
-  std::vector<schedule>
-      timed;           // none: the step has a closed form; the second schedule has fewer micro-batches
-  double further = 0;  // how often the difference of the two is added
-  double tick = 0;     // seconds: a nanosecond, or more if passes take minutes
+  std::vector<schedule> timed;  // none: the step has a closed form; the second has fewer micro-batches
+  double further = 0;           // how often the difference of the two is added
+  double tick = 0;              // seconds: a nanosecond, or more if passes take minutes
 
   bool is_empty() const { return timed.empty(); }
 

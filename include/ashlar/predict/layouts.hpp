@@ -44,8 +44,7 @@ inline constexpr std::size_t left_out_count = static_cast<std::size_t>(left_out:
 
 // The result of best_layouts().
 struct layouts_found {
-  std::vector<ranked_layout>
-      best;  // layouts that fit, fastest first; among equals the one that holds less
+  std::vector<ranked_layout> best;  // those that fit, fastest first; of equals the one that holds less
   std::vector<ranked_layout> smallest;  // if none fits, the one that holds least
   // With `pairs`: pipelines that fit and would be fastest if passes hid as much of the experts' exchange
   // as they compute, each with other ranks or micro-batches.
@@ -53,9 +52,8 @@ struct layouts_found {
   long long tried = 0;  // layouts that devices, batch and model allow
   std::array<long long, left_out_count> counts{};
   std::array<long long, requirement_count> by_requirement{};
-  std::vector<question>
-      refused;           // if nothing was tried: a question that predict_run() refuses, with the reason
-  bool is_whole = true;  // false: the watch ended the search
+  std::vector<question> refused;  // if nothing was tried: one that predict_run() refuses, with reason
+  bool is_whole = true;           // false: the watch ended the search
 
   // Numbers of layouts that were left out.
   long long too_large() const { return count(left_out::too_large); }

@@ -39,9 +39,8 @@ struct stage_needs {
   double summed = 0;  // trained parameters of the largest stage
   double kept = 0;    // bytes from a micro-batch's forward to its backward
   double left = 0;    // likewise, offloaded to the host
-  double moving =
-      0;             // of a layer whose offloaded copy is on its way out or in while its neighbour works
-  double whole = 0;  // of the largest recomputed part, materialized at once
+  double moving = 0;  // of a layer whose copy moves out or in while its neighbour works
+  double whole = 0;   // of the largest recomputed part, materialized at once
   double logits = 0;  // while the loss is taken
 
   // Adds another stage of the same device.

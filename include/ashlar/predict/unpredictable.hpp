@@ -22,14 +22,14 @@ enum class requirement : unsigned char {
   shards_need_sharding,            // number: ranks that share; nothing is shared
   weights_divide_the_shards,       // number: ranks that have all weights; limit: those that share
   chunks_need_a_pipeline,          // number: chunks
-  model_is_whole,                  // a size of the model is no positive, finite number
+  model_is_whole,                  // a size of the model is not a positive, finite number
   machine_is_whole,                // likewise of the machine
   constants_are_positive,          // number: the constant that is not
   layout_is_read,                  // number: the letter, from 1, that is not understood
   layout_has_every_stage,          // number: its stages; limit: those of the run
   layout_has_every_layer,          // number: its layers; limit: of the model
-  layout_begins_with_embedding,    // its first letter is no E
-  layout_ends_with_loss,           // its last letter is no L
+  layout_begins_with_embedding,    // its first letter is not E
+  layout_ends_with_loss,           // its last letter is not L
   layout_has_one_embedding,        // number: embeddings
   layout_has_one_loss,             // number: losses
   layout_predicts_last,            // a layer stands behind one that predicts further tokens

@@ -17,8 +17,7 @@ struct time_unit {
 // The style and content of an SVG picture.
 struct svg_options {
   std::string_view title = "";
-  double widest =
-      4000;  // pixels of the time axis; long schedules are drawn narrower, then without numbers
+  double widest = 4000;  // pixels of the time axis; long schedules get narrow cells without numbers
   picture_theme theme = picture_theme::follow_reader;
   bool transfers = false;  // arrows from device to device (schedules)
   bool memory = false;     // the chunk activations that each device holds, below its row (schedules)

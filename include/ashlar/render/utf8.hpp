@@ -6,7 +6,7 @@
 
 namespace ashlar::render_detail {
 
-// Returns the text with U+FFFD for each byte that is no part of UTF-8 (RFC 3629: no surrogates, no
+// Returns the text with U+FFFD for each byte that is not part of UTF-8 (RFC 3629: no surrogates, no
 // overlong forms), and for U+FFFE and U+FFFF, which XML does not have.
 std::string valid_utf8(std::string_view raw);
 

@@ -17,7 +17,7 @@ using buffer = std::span<std::byte>;
 // larger one gets several messages of a neighbour, in the order of their micro-batches.
 struct port {
   buffer bytes;
-  int stage = -1;  // that made it; of an output the stage that it is for, -1: every next one
+  int stage = -1;  // its source; of an output its target stage, -1: every next one
   element_type element = element_type::opaque;
   int micro_batch = -1;  // of the pass that made it
 
@@ -27,7 +27,7 @@ struct port {
 // A value that work reads, or that a pass reads from work.
 struct work_port {
   buffer bytes;
-  pass from;  // that made it; of a pass of the pipeline it is the stage's stash, or its weight stash
+  pass from;  // its source; from a pass of the pipeline, `bytes` are the stage's stash or weight stash
   element_type element = element_type::opaque;
 
   constexpr operator buffer() const { return bytes; }
@@ -57,8 +57,7 @@ struct frame {
   buffer weight_stash = {};       // backward passes; scratch space in a fused one
   buffer weight_gradient = {};    // backward and backward_weight add to it; work takes it, or gives it
   buffer weight = {};             // all passes but work, if weights are sharded: the stage's, gathered
-  std::span<port const> shared_gradients =
-      {};  // likewise, for the groups that the stage shares with others
+  std::span<port const> shared_gradients = {};  // likewise, of the groups it has with other stages
   std::span<work_port const> work_inputs = {};  // any pass: what it reads of work, work: what it reads;
                                                 // in the order of the edges' `from`
   buffer work_output = {};                      // work: to write, if anybody reads it
@@ -111,8 +110,8 @@ struct parameter_frame {
 
 // The content of a transfer. Both sides name it, so that a mismatch is found where it happens.
 struct message {
-  pass what;   // that made the value
-  int to = 0;  // the stage that it is for
+  pass what;   // source of the value
+  int to = 0;  // target stage
 
   friend constexpr bool operator==(message const&, message const&) = default;
 };

@@ -10,8 +10,7 @@
 namespace ashlar {
 
 struct profiled_costs {
-  measured_costs measured =
-      {};  // a transfer is a link's latency, because its message's length is unknown
+  measured_costs measured = {};              // a transfer is a link's latency: its length is unknown
   std::vector<double> clocks_ahead_ns = {};  // by rank of the pipeline, relative to the first
   std::vector<std::string> warnings = {};    // guesses and possible errors, in sentences
 };

@@ -55,8 +55,7 @@ class graph_partitioner {
   using fronts = std::vector<front>;  // by devices used
 
  public:
-  static constexpr std::size_t most_branches =
-      8;  // branches that may share a stage in any set; beyond, only neighbours may
+  static constexpr std::size_t most_branches = 8;  // more branches share a stage only as neighbours
 
   // Throws violation with check(), and rule::parameter_is_at_most for more than 2^15 samples a
   // micro-batch. Refers to the model.

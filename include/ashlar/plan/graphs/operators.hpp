@@ -9,8 +9,8 @@
 
 namespace ashlar {
 
-// The time and memory of one operator; sums of them describe a stage. This is no stage_cost: ticks are
-// per sample, prefix sums are subtracted, and no stage of a planned graph recomputes.
+// The time and memory of one operator; sums of them describe a stage. This is not a stage_cost: ticks
+// are per sample, prefix sums are subtracted, and no stage of a planned graph recomputes.
 struct operator_cost {
   tick launch = 0;  // of a forward and of an input pass, regardless of size
   tick forward = 0, backward_input = 0, backward_weight = 0;  // ticks a sample

@@ -13,7 +13,7 @@
 namespace ashlar {
 
 // Seconds of a forward of one sample, on one device and on each of those that it is split over. Only
-// forwards were measured, so these are no pass_seconds.
+// forwards were measured, so these are not pass_seconds.
 struct measured_layer {
   double alone = 0;
   double split = 0;

@@ -42,10 +42,10 @@ struct plan_question {
   double budget(device_machine const& machine) const { return machine.memory * (1 - margin); }
 };
 
-// Whether it can be answered: rule::counts_are_positive, rule::parameter_is_at_most (of counts so large
-// that plans could not be listed), rule::figures_are_in_range, rule::tables_agree (a list of other
-// layers), rule::sizes_fit for a margin that is no share. Overflow of times and bytes is reported by the
-// functions that compute them.
+// Whether it can be answered: rule::parameter_is_at_least, rule::parameter_is_at_most (of counts so
+// large that plans could not be listed), rule::figures_are_in_range (also for the margin),
+// rule::tables_agree (a list of other layers), rule::sizes_fit for a causal share that is not a
+// percentage. Overflow of times and bytes is reported by the functions that compute them.
 diagnosis check(plan_question const& q);
 
 // One possible answer.

@@ -19,8 +19,7 @@ struct split_layer {
   double heads = 0;
   double sequence = 0;  // tokens
   int tensor = 1;
-  bool sequence_parallel =
-      false;  // values that every tensor rank would hold are split along the sequence
+  bool sequence_parallel = false;  // splits along the sequence what every tensor rank would hold
 };
 
 // Bytes per token: of values that every tensor rank holds and of split ones, each as multiples of the
