@@ -16,7 +16,7 @@ enum class csv_action : unsigned char {
   reshard,  // release them
   reduce_grad,
   wait_reduce_grad,
-  send_f,  // the stage that made the value sends; the stage that takes it receives
+  send_f,  // names the stage that made the value; a receive names the stage that takes it
   recv_f,
   send_b,
   recv_b,

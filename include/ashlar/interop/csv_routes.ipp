@@ -101,7 +101,7 @@ ASHLAR_INLINE void find_missing(csv_tokens const& tokens, csv_table& table, csv_
         problems.add({device + 1, 0, to_string(pass{kind, stage, k}), ""}, rule::every_pass_is_present,
                      std::string("this one is missing") + note);
       };
-      // Reports a stage that is nowhere on the line of its other micro-batches.
+      // If the stage is nowhere, the problem goes to the line of its other micro-batches.
       for (int other = 0; other < tokens.micro_batch_count && device < 0; ++other)
         device = table.at(other, stage, result::activation).device;
       if (device < 0) device = 0;
@@ -111,7 +111,7 @@ ASHLAR_INLINE void find_missing(csv_tokens const& tokens, csv_table& table, csv_
       if (input.device < 0 && weight.device >= 0) miss(pass_kind::backward_input, "");
       if (input.device >= 0 && input.kind == pass_kind::backward_input && weight.device < 0)
         miss(pass_kind::backward_weight, "");
-      // Otherwise it was reported when the later of the two was read.
+      // Skipped if it was reported when the later of the two was read.
       if (input.device >= 0 && input.kind == pass_kind::backward && weight.device >= 0
           && problems.none()) {
         site const at{.device = weight.device, .index = weight.index};

@@ -35,7 +35,7 @@ struct csv_token {
   bool sends() const { return action() == csv_action::send_f || action() == csv_action::send_b; }
   bool receives() const { return action() == csv_action::recv_f || action() == csv_action::recv_b; }
   bool waits() const { return word->awaited != nullptr; }
-  // The start of a wait: the token that it waits for.
+  // The token that a wait waits for.
   csv_token awaited() const;
   // Whether a value moves between stages, or its send is awaited; and the stage on the other side.
   bool moves() const { return word->of_micro_batch && !computes(); }

@@ -57,6 +57,7 @@ stage_graph two_phase_graph(two_phase const& shape, int p);
 // Each device first does all prefills, then round after round a token of each group; everything as early
 // as that allows, so decoding begins on one device while others still prefill. A unit is a micro-batch,
 // and a device's work on a prefill or on a token of a group is a stage of its own.
+//
 // Keys and values stay on their device and, like weights, are not values of the program: a token returns
 // to a device only after the one before it.
 //

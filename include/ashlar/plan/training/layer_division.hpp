@@ -15,7 +15,7 @@ std::vector<double> loads_of(std::vector<int> const& sizes, std::vector<double> 
 
 }  // namespace plan_detail
 
-// Minimizes the load of the busiest device. Layers are identical and take `layer` on each device; the
+// Minimizes the load of the busiest device. Layers are identical and take layer[d] on device d; the
 // last stage takes `head` more. Each layer goes to the device that then has the least load. Each stage
 // has at least one, and a device's stages are equally large, the first ones one more if it does not come
 // out even. Exact, because layers are identical. Throws violation{rule::parameter_is_at_least} unless
