@@ -28,7 +28,7 @@ inline double micro_batch_time(measured_layer const& l, double link, int tensor,
   return samples * each + max_of(0.0, l.split - each);
 }
 
-// Measured layers by kind of node.
+// Lists of measured layers, and the list that holds on each node.
 struct measured_model {
   std::vector<std::vector<measured_layer>> kinds;
   std::vector<std::size_t> kind_of_node;

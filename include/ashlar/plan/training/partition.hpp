@@ -20,7 +20,7 @@ struct cut_costs {
 // are negative or NaN.
 double pipeline_time(cut_costs const& c, std::vector<int> const& sizes);
 
-// Divides layers evenly, the first stages get one more if it does not come out even. `before` layers
+// Divides layers evenly; the first stages get one more if it does not come out even. `before` layers
 // stay with the first stage and `behind` with the last, beside their share. Throws violation:
 // rule::sizes_fit if one of these is negative, rule::parameter_is_at_least unless there is a layer for
 // each stage, rule::parameter_is_at_most for more stages than most_stages.
