@@ -153,6 +153,11 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
                                               --launcher ${launcher})
     set_tests_properties(tool/kill_trainings PROPERTIES LABELS tool TIMEOUT 600)
   endif()
+  if(NOT ASHLAR_SANITIZE)
+    add_test(NAME tool/verified COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/verified.py $<TARGET_FILE:ashlar_tool>
+                                        ${PROJECT_SOURCE_DIR}/python)
+    set_tests_properties(tool/verified PROPERTIES LABELS tool TIMEOUT 600)
+  endif()
   if(ASHLAR_ALL_TESTS)
     add_test(NAME tool/parameter_counts COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/parameter_counts.py
                                                 $<TARGET_FILE:ashlar_tool>)

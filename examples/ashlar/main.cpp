@@ -5,6 +5,7 @@
 #include "options/memory_cap.hpp"
 #include "report/build_words.hpp"
 #include "report/printed.hpp"
+#include <ashlar/interop/near_names.hpp>
 #include <ashlar/render/diagnosis.hpp>
 
 #include <fmt/core.h>
@@ -14,6 +15,7 @@
 #include <new>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -40,12 +42,32 @@ int print_error(std::string const& message, int code = tool::unusable) {
 
 // CLI11 alone would say that a subcommand is required.
 void must_be_a_subcommand(CLI::App& app, std::string const& word) {
+  std::vector<std::string> names;
   std::string known;
   for (CLI::App const* const command : app.get_subcommands({})) {
     if (word == command->get_name()) return;
+    names.push_back(command->get_name());
     known += " " + command->get_name();
   }
-  throw tool::usage_error("there is no subcommand '" + word.substr(0, 64) + "'; there are:" + known);
+  std::string const near = ashlar::did_you_mean(word, names);
+  throw tool::usage_error("there is no subcommand '" + word.substr(0, 64) + "'"
+                          + (near.empty() ? "; there are:" + known : near));
+}
+
+// For each word that looks like an option and is none, the option that may have been meant.
+std::string meant_options(CLI::App const& app) {
+  std::vector<std::string> names;
+  for (CLI::App const* const command : app.get_subcommands())
+    for (CLI::Option const* const option : command->get_options())
+      for (std::string const& name : option->get_lnames()) names.push_back(name);
+  std::string lines;
+  for (std::string const& word : app.remaining(true)) {
+    if (!word.starts_with("--")) continue;
+    std::string const name = word.substr(2, word.find('=') - 2);
+    if (std::string const near = ashlar::nearest_of(name, names); !near.empty())
+      lines += "ashlar: '--" + name.substr(0, 64) + "': did you mean '--" + near + "'?\n";
+  }
+  return lines;
 }
 
 // Help is written by way of std::cout, all else by way of stdout.
@@ -96,6 +118,7 @@ int run(int argc, char** argv) {
   } catch (CLI::ParseError const& e) {
     std::ostringstream wrong;
     int const code = app.exit(e, std::cout, wrong);
+    if (e.get_name() == "ExtrasError") wrong << meant_options(app);
     std::fputs(tool::printable_lines(wrong.str()).c_str(), stderr);
     if (code != 0) return tool::unusable;
     must_be_written();

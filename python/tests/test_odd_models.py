@@ -36,7 +36,7 @@ def test_what_would_be_trained_wrong_is_refused_by_name():
     words = {
         "boxes": "0 returns a Box with tensors inside",
         "buffer": "the model's own forward changes the buffer 'count'",
-        "generator": "the model's own forward changes the 'odd_ranks.DICE'",
+        "generator": "the model's own forward changes '__main__.DICE'",
         "reentrant": "the model calls layers.0.0 in a checkpoint with use_reentrant=True",
         "loss": "loss_fn has a parameter of its own",
         "no number": "the model's loss of the example is nan",

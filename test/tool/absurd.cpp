@@ -15,11 +15,13 @@ TEST_CASE("wrong usage") {
                {"check", "file"},
                {"show 1f1b --color sometimes", "sometimes"},
                {"show 1f1b --no-such-option", "--no-such-option"},
+               {"show 1f1b --micro-batch 4", "'--micro-batch': did you mean '--micro-batches'?"},
+               {"serach -p 4", "there is no subcommand 'serach'; did you mean 'search'?"},
                {"show 1f1b -p four", "four"},
                {"show 1f1b -p 4.5", "4.5"},
                {"show nothing-like-it", "there is no schedule 'nothing-like-it'; see `ashlar list`"},
                {"show v-hafl", "did you mean 'v-half'?"},
-               {"show 1F1B", "did you mean '1f1b'?"},
+               {"show interleavd", "did you mean 'interleaved'?"},
                {"show ''", "there is no schedule ''"}});
 }
 

@@ -3,7 +3,7 @@
 #include "options/placement_name.hpp"
 #include <ashlar/catalog/searched_entries.hpp>
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -24,6 +24,13 @@ std::string placement_of(ashlar::catalog::entry const& e) {
   }
 }
 
+std::string other_names_of(ashlar::catalog::entry const& e) {
+  std::vector<std::string_view> names;
+  for (ashlar::catalog::other_name const& other : ashlar::catalog::other_names)
+    if (std::string_view(other.entry) == e.name) names.emplace_back(other.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 int list() {
   std::vector<ashlar::catalog::entry const*> all(ashlar::catalog::all_entries.begin(),
                                                  ashlar::catalog::all_entries.end());
@@ -39,6 +46,10 @@ int list() {
   for (ashlar::catalog::entry const* e : all)
     fmt::print("{:{}}  {:{}}  {:{}}  {}\n", e->name, name, placement_of(*e), placement, e->summary,
                summary, e->source);
+  fmt::print("\nother names, in which case and hyphens do not matter:\n");
+  for (ashlar::catalog::entry const* e : all)
+    if (std::string const names = other_names_of(*e); !names.empty())
+      fmt::print("{:{}}  {}\n", e->name, name, names);
   return done;
 }
 

@@ -185,21 +185,22 @@ std::vector<entry const*> executed_entries(std::string const& names, bool& has_1
   }
   for (std::string_view rest = names;;) {
     auto const comma = rest.find(',');
-    std::string const name = in_small_letters(rest.substr(0, comma));
-    if (name == "1f1b") {
-      has_1f1b = true;
-    } else if (name == "depth-first" || name == "interleaved") {
-      interleaves = true;
-    } else if (entry const* const e = ashlar::catalog::find_any(name)) {
-      if (!is_of_layers(*e))
-        throw usage_error(fmt::format(
-            "--schedules: {} is not planned: its stages are not consecutive layers, but shards of one "
-            "layer among them, or stages beside each other",
-            e->name));
-      all.push_back(e);
-    } else {
+    std::string const name(rest.substr(0, comma));
+    entry const* const e = ashlar::catalog::find_any(name);
+    if (e == nullptr)
       throw usage_error(
           fmt::format("--schedules takes names that `ashlar list` has, not '{}'", name.substr(0, 64)));
+    if (std::string_view(e->name) == "1f1b") {
+      has_1f1b = true;
+    } else if (std::string_view(e->name) == "depth-first") {
+      interleaves = true;
+    } else if (is_of_layers(*e)) {
+      all.push_back(e);
+    } else {
+      throw usage_error(fmt::format(
+          "--schedules: {} is not planned: its stages are not consecutive layers, but shards of one "
+          "layer among them, or stages beside each other",
+          e->name));
     }
     if (comma == std::string_view::npos) return all;
     rest.remove_prefix(comma + 1);

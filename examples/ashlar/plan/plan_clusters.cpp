@@ -8,8 +8,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -20,46 +18,14 @@ namespace tool {
 
 namespace {
 
-struct device_preset {
-  char const* name;
-  double wide_flops;
-  ashlar::device_machine machine;
-};
-
-// Products of 32 bits (without TF32), dense ones of 16 bits, NVLink in one direction, a network port for
-// each device, memory: data sheets of SXM modules, and of nodes with a 200 or 400 Gb/s port a device.
-constexpr std::array device_presets{
-    device_preset{"A100", 19.5e12, {.flops = 312e12, .inside = 300e9, .between = 25e9, .memory = 80e9}},
-    device_preset{"H100", 67e12, {.flops = 989e12, .inside = 450e9, .between = 50e9, .memory = 80e9}},
-    device_preset{"H200", 67e12, {.flops = 989e12, .inside = 450e9, .between = 50e9, .memory = 141e9}},
-};
-
 // Fitted to eight published steps of Megatron on A100s (examples/studies/megatron).
 constexpr ashlar::step_constants megatron_constants{.products = 1.346, .exchange = 3.85};
 
 constexpr int most_cluster_devices = 16384;
 constexpr std::size_t most_kinds = 4;  // their orders are 64
 
-bool equal_names(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](unsigned char x, unsigned char y) { return std::toupper(x) == std::toupper(y); });
-}
-
-// One of the presets, or a data sheet. Throws usage_error where there is none.
-device_preset device_named(std::string_view name) {
-  for (device_preset const& device : device_presets)
-    if (equal_names(name, device.name)) return device;
-  machine_sheet const& sheet = sheet_named(name);
-  ashlar::predict::machine const& m = sheet.machine;
-  return {sheet.name.c_str(),
-          m.peak.fp32,
-          {.flops = m.peak.bf16 > 0 ? m.peak.bf16 : m.peak.fp16,
-           .inside = m.inside,
-           .between = m.outside,
-           .memory = m.memory_bytes}};
-}
-
-// Of one NODESxDEVICESxKIND, or DEVICESxKIND for one node; false if the text has another form.
+// Reads NODESxDEVICESxKIND, or DEVICESxKIND for one node; false if the text has another form. Throws
+// usage_error for a device without a data sheet.
 bool is_preset(std::string_view text, named_kind& found) {
   int nodes = 1, node_size = 0;
   std::size_t x = text.find('x');
@@ -71,15 +37,21 @@ bool is_preset(std::string_view text, named_kind& found) {
     kind.remove_prefix(x + 1);
   }
   if (kind.find_first_of("./") != std::string_view::npos) return false;
-  device_preset const device = device_named(kind);
+  machine_sheet const& sheet = sheet_named(kind);
+  ashlar::predict::machine const& m = sheet.machine;
   if (nodes < 1 || node_size < 1 || nodes > most_cluster_devices / node_size)
     throw usage_error(fmt::format("--cluster '{}' must be of 1 to {} devices", text.substr(0, 64),
                                   most_cluster_devices));
-  found = {device.name,
-           {device.machine, megatron_constants, nodes * node_size},
-           device.wide_flops,
-           sheet_named(kind).machine.peak.bf16 > 0};
-  found.kind.machine.node_size = node_size;
+  found = {sheet.name,
+           {{.flops = m.peak.bf16 > 0 ? m.peak.bf16 : m.peak.fp16,
+             .inside = m.inside,
+             .between = m.outside,
+             .memory = m.memory_bytes,
+             .node_size = node_size},
+            megatron_constants,
+            nodes * node_size},
+           m.peak.fp32,
+           m.peak.bf16 > 0};
   return true;
 }
 

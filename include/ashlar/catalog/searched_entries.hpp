@@ -4,6 +4,7 @@
 
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/catalog/entry.hpp>
+#include <ashlar/catalog/other_names.hpp>
 #include <ashlar/catalog/searched.hpp>
 #include <ashlar/catalog/vocabulary_entries.hpp>
 #include <ashlar/core/list_view.hpp>
@@ -43,13 +44,29 @@ inline constexpr auto all_entries = [] {
   return all;
 }();
 
-// As find(), in all lists, vocabulary_entries among them.
+// The entry of a name in any list, vocabulary_entries among them; else the one that the name means in
+// another spelling, or under another name: ZBH1, vpp, ScheduleLoopedBFS. Null if there is none.
 constexpr entry const* find_any(list_view<char> name) {
-  for (entry const* e : all_entries)
-    if (is_named(*e, name)) return e;
-  for (entry const& e : vocabulary_entries)
-    if (is_named(e, name)) return &e;
-  return nullptr;
+  auto const found = [](auto is_it) -> entry const* {
+    for (entry const* e : all_entries)
+      if (is_it(*e)) return e;
+    for (entry const& e : vocabulary_entries)
+      if (is_it(e)) return &e;
+    return nullptr;
+  };
+  auto const spelled = [&](list_view<char> other) -> entry const* {
+    for (other_name const& known : other_names)
+      if (is_same_name(characters(known.name), other))
+        return found([&](entry const& e) { return is_named(e, characters(known.entry)); });
+    return found([&](entry const& e) { return is_same_name(characters(e.name), other); });
+  };
+  if (entry const* const exact = found([&](entry const& e) { return is_named(e, name); })) return exact;
+  if (entry const* const meant = spelled(name)) return meant;
+  list_view<char> const prefix = characters("schedule");
+  if (name.size() <= prefix.size()
+      || !is_same_name({name.begin(), name.begin() + prefix.size()}, prefix))
+    return nullptr;
+  return spelled({name.begin() + prefix.size(), name.end()});
 }
 constexpr entry const* find_any(char const* name) { return find_any(characters(name)); }
 

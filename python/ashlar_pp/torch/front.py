@@ -184,9 +184,9 @@ class Pipeline(Steps):
         if written := layers.changed_weights():
             raise ValueError(f"a forward of the model writes to its weights ({written[0]}): a rank has only its own")
         if changed := own.changed():
-            kind = "buffer '" if changed[0] in dict(model.named_buffers()) else "'"
+            kind = "the buffer " if changed[0] in dict(model.named_buffers()) else ""
             raise ValueError(
-                f"the model's own forward changes the {kind}{changed[0]}', and every stage runs that forward: let a layer change it"
+                f"the model's own forward changes {kind}'{changed[0]}', and every stage runs that forward: let a layer change it"
             )
         return losses
 

@@ -24,6 +24,37 @@ TEST_CASE("all entries, by names of their own") {
   CHECK(catalog::find_any("zb-1") == nullptr);
 }
 
+TEST_CASE("names of other programs find the entry that they mean") {
+  auto const meant = [](char const* name) {
+    catalog::entry const* const e = catalog::find_any(name);
+    return std::string(e == nullptr ? "" : e->name);
+  };
+  for (char const* name :
+       {"interleaved", "interleaved-1f1b", "Interleaved1F1B", "vpp", "ScheduleInterleaved1F1B"})
+    CHECK(meant(name) == "depth-first");
+  for (char const* name : {"1F1B", "Schedule1F1B", "PipeDream_Flush"}) CHECK(meant(name) == "1f1b");
+  for (char const* name : {"ZBH1", "zb", "Zero Bubble"}) CHECK(meant(name) == "zb-h1");
+  for (char const* name : {"LoopedBFS", "looped", "BreadthFirst"}) CHECK(meant(name) == "breadth-first");
+  CHECK(meant("ScheduleZBVZeroBubble") == "zbv");
+  CHECK(meant("DualPipeV") == "dualpipev");
+  CHECK(meant("vocab_1") == "vocab-1");
+  for (char const* name : {"", "-", "schedule", "Schedule-", "1f1", "zbh"}) CHECK(meant(name).empty());
+}
+
+TEST_CASE("no other name is another's, and each means an entry") {
+  for (catalog::other_name const& each : catalog::other_names) {
+    CAPTURE(each.name);
+    CHECK(catalog::find_any(each.name) == catalog::find_any(each.entry));
+    CHECK(std::string(catalog::find_any(each.entry)->name) == each.entry);
+    int same = 0;
+    for (catalog::other_name const& other : catalog::other_names)
+      same += catalog::is_same_name(catalog::characters(each.name), catalog::characters(other.name));
+    for (catalog::entry const* e : catalog::all_entries)
+      same += catalog::is_same_name(catalog::characters(each.name), catalog::characters(e->name));
+    CHECK(same == 1);
+  }
+}
+
 TEST_CASE("what is searched is valid under its costs, and holds what its name says") {
   for (catalog::entry const& e : catalog::searched_entries) {
     CAPTURE(e.name);

@@ -1,0 +1,156 @@
+"""Lower bounds on the makespan of every schedule of the same passes on the same devices, within limits on activations.
+
+Micro-batches are alike and take one route. Then the i-th start of a kind of pass on a stage, in any schedule, obeys what the
+pass of micro-batch i would: sorted starts keep every dependency. So a table of (kind, stage, i) holds lower bounds on these
+starts, and one of tails, by the same argument in reversed time, on what comes after their ends. Three rules raise them:
+
+* a pass needs what comes before it, and the time of messages;
+* the i-th pass of a kind on a stage comes after the (i - 1)-th;
+* a forward needs room: before it, the device has begun as many forwards as its own stages must have by then, so it has ended as
+  many last backwards as these exceed the limit. The j-th end on a device is no earlier than the j-th smallest bound on one.
+
+Then no device ends earlier than with passes that may be interrupted: at any time the one with the longest tail runs, which is the
+best that there is (Jackson's rule, preemptive).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+
+from .schedule import Schedule
+
+ROUNDS = 64
+"""In which bounds rise. Each round's are true; more rounds could raise them further."""
+
+
+class NoBound(ValueError):
+    """These arguments are not about such a schedule."""
+
+
+def makespan_bound(s: Schedule, limits: Sequence[int]) -> int:
+    """limits: activations that each device may hold. O(rounds n log n) for n passes."""
+    if len({*s.route}) > 1:
+        raise NoBound("micro-batches take several routes")
+    kinds = {one.kind for one in s.passes()}
+    if "R" in kinds:
+        raise NoBound("forwards run again")
+    if not kinds & set("BIW"):
+        raise NoBound("it has forwards only")
+    devices = s.routes[s.route[0]]
+    split = "W" in kinds  # then every backward counts as two passes: whatever runs whole may be split
+    steps = ["F", "I", "W"] if split else ["F", "B"]
+    heads = _raised(s, devices, steps, limits)
+    tails = _tails(s, devices, steps, limits)
+    longest = 0
+    for device in set(devices):
+        jobs = [
+            (heads[step][stage][i], s.lengths[stage][step], tails[step][stage][s.micro_batches - 1 - i])
+            for step in steps
+            for stage in range(s.stages)
+            if devices[stage] == device
+            for i in range(s.micro_batches)
+        ]
+        longest = max(longest, preemptive(jobs))
+    return longest
+
+
+Table = dict[str, list[list[int]]]
+"""By step, stage and number."""
+
+
+def _raised(s: Schedule, devices: list[int], steps: list[str], limits: Sequence[int]) -> Table:
+    back = steps[1]
+
+    def needs(step: str, stage: int) -> list[tuple[str, int, int]]:
+        """Steps before it, with their stages and the time of a message."""
+        if step == "W":
+            return [("I", stage, 0)]
+        if step == "F":
+            return [("F", stage - 1, s.hop(stage - 1, stage, 0))] if stage > 0 else []
+        behind = [(back, stage + 1, s.hop(stage + 1, stage, 0))] if stage + 1 < s.stages else []
+        return [("F", stage, 0), *behind]
+
+    return _fixpoint(s, devices, steps, limits, needs, takes="F", gives=steps[-1], order=range(s.stages))
+
+
+def _tails(s: Schedule, devices: list[int], steps: list[str], limits: Sequence[int]) -> Table:
+    """In reversed time a last backward takes memory, and the forward gives it back."""
+    back = steps[1]
+
+    def needs(step: str, stage: int) -> list[tuple[str, int, int]]:
+        if step == "W":
+            return []
+        if step == "F":
+            after = [("F", stage + 1, s.hop(stage, stage + 1, 0))] if stage + 1 < s.stages else []
+            return [(back, stage, 0), *after]
+        after = [(back, stage - 1, s.hop(stage, stage - 1, 0))] if stage > 0 else []
+        return [*after, *([("W", stage, 0)] if "W" in steps else [])]
+
+    reverse = list(reversed(steps))
+    return _fixpoint(s, devices, reverse, limits, needs, takes=steps[-1], gives="F", order=range(s.stages), tells=back)
+
+
+def _fixpoint(
+    s: Schedule,
+    devices: list[int],
+    steps: list[str],
+    limits: Sequence[int],
+    needs: Callable[[str, int], list[tuple[str, int, int]]],
+    takes: str,
+    gives: str,
+    order: Sequence[int],
+    tells: str = "F",
+) -> Table:
+    """Bounds on starts. tells: the step whose order over the stages says what must have been taken before."""
+    m = s.micro_batches
+    at: Table = {step: [[0] * m for _ in order] for step in steps}
+    for _ in range(ROUNDS):
+        before = [row[:] for step in steps for row in at[step]]
+        ends = {
+            device: sorted(
+                at[gives][stage][i] + s.lengths[stage][gives] for stage in order if devices[stage] == device for i in range(m)
+            )
+            for device in set(devices)
+        }
+        for step in steps:
+            sweep = list(order) if step == "F" and tells == "F" else list(reversed(order)) if tells == "F" else list(order)
+            for stage in sweep:
+                for i in range(m):
+                    start = at[step][stage][i]
+                    if i > 0:
+                        start = max(start, at[step][stage][i - 1] + s.lengths[stage][step])
+                    for other, of, hop in needs(step, stage):
+                        start = max(start, at[other][of][i] + s.lengths[of][other] + hop)
+                    if step == takes:
+                        # Stages of this device whose i-th must have been taken as well: those before it on the way.
+                        others = sum(devices[one] == devices[stage] for one in order if one < stage) if takes != "W" else 0
+                        room = i + others * (i + 1) + 1 - limits[devices[stage]]
+                        if room > 0:
+                            start = max(start, ends[devices[stage]][room - 1])
+                    at[step][stage][i] = start
+        if before == [row for step in steps for row in at[step]]:
+            break
+    return at
+
+
+def preemptive(jobs: list[tuple[int, int, int]]) -> int:
+    """The least end of jobs (head, length, tail) on one machine that may interrupt them, each followed by its tail."""
+    left = sorted(jobs)
+    ready: list[tuple[int, int]] = []
+    now = end = at = 0
+    while ready or at < len(left):
+        if not ready:
+            now = max(now, left[at][0])
+        while at < len(left) and left[at][0] <= now:
+            heapq.heappush(ready, (-left[at][2], left[at][1]))
+            at += 1
+        tail, length = heapq.heappop(ready)
+        until = left[at][0] if at < len(left) else now + length
+        ran = min(length, until - now)
+        now += ran
+        if ran < length:
+            heapq.heappush(ready, (tail, length - ran))
+        else:
+            end = max(end, now - tail)
+    return end

@@ -1,0 +1,85 @@
+"""The claims of a file, each with what becomes of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from .bound import NoBound, makespan_bound
+from .schedule import Schedule, Unread, Wrong, faults, peaks, read
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    name: str
+    state: str
+    """shown, refuted or open."""
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.state}: {self.name}" + (f" ({self.why})" if self.why else "")
+
+
+def claims_of(document: Any) -> list[Claim]:
+    """What is claimed in the JSON of a schedule. Reads anything, and never fails."""
+    try:
+        s = read(document)
+    except Unread as error:
+        return [Claim("valid", "open", str(error))]
+    except (Wrong, KeyError, TypeError, IndexError, AttributeError) as error:
+        why = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+        return [Claim("valid", "refuted", why)]
+    if (fault := next(faults(s), None)) is not None:
+        return [Claim("valid", "refuted", fault)]
+    return [Claim("valid", "shown"), *_figures(s, document), *_bounds(s, document)]
+
+
+def _figures(s: Schedule, document: dict[str, Any]) -> list[Claim]:
+    ends = max((one.end for one in s.passes()), default=0)
+    spans = [line[-1].end - line[0].start if line else 0 for line in s.lines]
+    busy = [sum(one.end - one.start for one in line) for line in s.lines]
+    most = max(busy)
+    found: dict[str, Any] = {
+        "makespan": ends,
+        "span": max(spans),
+        "busy": busy,
+        "bubble_rate": 1 - most / ends if ends else 0.0,
+        "bubble_rate_span": 1 - most / max(spans) if max(spans) else 0.0,
+    }
+    kinds = {one.kind for one in s.passes()}
+    if "R" not in kinds and kinds & set("BW"):
+        found["peak_activations"] = peaks(s)
+    if kinds & set("BIW"):
+        found |= {"overhead": found["bubble_rate"], "overhead_span": found["bubble_rate_span"]} if "R" not in kinds else {}
+    for which in ("makespan", "span"):
+        least = document.get(f"{which}_bound")
+        if type(least) is int and least > 0:
+            found[f"{which}_gap"] = (found[which] - least) / least
+    claims = []
+    for name, value in found.items():
+        if name in document:
+            is_right = _is_near(document[name], value) if isinstance(value, float) else document[name] == value
+            claims.append(Claim(name, "shown" if is_right else "refuted", "" if is_right else f"it is {value}"))
+    return claims
+
+
+def _is_near(a: Any, b: float) -> bool:
+    return isinstance(a, (int, float)) and abs(a - b) < 1e-9
+
+
+def _bounds(s: Schedule, document: dict[str, Any]) -> list[Claim]:
+    if "makespan_bound" not in document:
+        return []
+    claimed, ends = document["makespan_bound"], max((one.end for one in s.passes()), default=0)
+    spans = [Claim("span_bound", "open", "the arguments here are about makespans")] if "span_bound" in document else []
+    name = f"no schedule ends before {claimed}"
+    if type(claimed) is not int or claimed > ends:
+        return [Claim(name, "refuted", f"this one ends at {ends}")]
+    try:
+        least = makespan_bound(s, peaks(s))
+    except NoBound as error:
+        return [Claim(name, "open", str(error)), *spans]
+    if least < claimed:
+        return [Claim(name, "open", f"the arguments here say {least}"), *spans]
+    optimal = [Claim("no schedule with this memory is shorter", "shown")] if claimed == ends else []
+    return [Claim(name, "shown"), *optimal, *spans]

@@ -1,0 +1,187 @@
+"""A schedule as its file says it: passes with starts, and what must hold of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_TOKEN = re.compile(r"(0|[1-9]\d*)([FBIWR])(0|[1-9]\d*)")
+_LENGTHS = ("forward", "backward_input", "backward_weight", "recompute")
+_READ = {
+    *("schedule", "devices", "stages", "micro_batches", "placement", "route", "costs", "orders", "starts", "makespan", "span"),
+    *("busy", "bubble_rate", "bubble_rate_span", "overhead", "overhead_span", "peak_activations"),
+    *("makespan_bound", "makespan_gap", "span_bound", "span_gap"),
+}
+
+
+class Unread(ValueError):
+    """The file says something that this package does not know: nothing in it is shown."""
+
+
+class Wrong(ValueError):
+    """The file is no schedule."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Pass:
+    kind: str
+    stage: int
+    micro_batch: int
+    device: int
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.stage}{self.kind}{self.micro_batch}"
+
+
+@dataclasses.dataclass
+class Schedule:
+    routes: list[list[int]]
+    """By route and stage, the device."""
+    route: list[int]
+    """By micro-batch."""
+    lengths: list[dict[str, int]]
+    """By stage and letter."""
+    transfer: int
+    lines: list[list[Pass]]
+    """By device, in order."""
+
+    @property
+    def stages(self) -> int:
+        return len(self.routes[0])
+
+    @property
+    def micro_batches(self) -> int:
+        return len(self.route)
+
+    def passes(self) -> Iterator[Pass]:
+        for line in self.lines:
+            yield from line
+
+    def device_of(self, stage: int, micro_batch: int) -> int:
+        return self.routes[self.route[micro_batch]][stage]
+
+    def hop(self, stage: int, to: int, micro_batch: int) -> int:
+        """Ticks of a message between two stages."""
+        return 0 if self.device_of(stage, micro_batch) == self.device_of(to, micro_batch) else self.transfer
+
+
+def read(document: Any) -> Schedule:
+    """Raises Unread for what is not known here, and Wrong for what is no schedule."""
+    if not isinstance(document, dict) or "orders" not in document or "starts" not in document:
+        raise Unread("the file has no orders with starts: `ashlar emit NAME --as json` writes them")
+    if more := sorted(document.keys() - _READ):
+        raise Unread(f"the file has {', '.join(more)}")
+    costs = document["costs"]
+    if more := sorted(costs.keys() - {"per_stage", "transfer", "ticks_per_unit", "time_unit"}):
+        raise Unread(f"its costs have {', '.join(more)}")
+    routes = [[_whole(d, "a device") for d in route] for route in document["placement"]]
+    stages = len(routes[0])
+    if not stages or any(len(route) != stages for route in routes):
+        raise Wrong("the routes have different numbers of stages")
+    if len(costs["per_stage"]) != stages:
+        raise Unread("its costs are not by stage: chunks of sequences, or micro-batches, differ")
+    lengths = []
+    for each in costs["per_stage"]:
+        f, i, w, r = (_whole(each[name], name) for name in _LENGTHS)
+        lengths.append({"F": f, "I": i, "W": w, "B": i + w, "R": r})
+    route = [_whole(r, "a route") for r in document["route"]]
+    if any(r >= len(routes) for r in route):
+        raise Wrong("a micro-batch takes a route that there is not")
+    for key, count in (("stages", stages), ("micro_batches", len(route)), ("devices", len(document["orders"]))):
+        if document.get(key, count) != count:
+            raise Wrong(f"{key} is {document[key]}, and there are {count}")
+    made = Schedule(routes, route, lengths, _whole(costs["transfer"], "a transfer"), [])
+    if len(document["orders"]) != len(document["starts"]):
+        raise Wrong("orders and starts are of different numbers of devices")
+    for device, (tokens, starts) in enumerate(zip(document["orders"], document["starts"])):
+        if len(tokens) != len(starts):
+            raise Wrong(f"device {device} has {len(tokens)} passes and {len(starts)} starts")
+        line = [_pass(made, device, token, _whole(at, "a start")) for token, at in zip(tokens, starts)]
+        for one, other in zip(line, line[1:]):
+            if one.start == other.start and one.end > one.start and other.end > other.start and "F" in (one.kind, other.kind):
+                raise Unread(f"{one} and {other} on device {device} run as a pair")
+        made.lines.append(line)
+    return made
+
+
+def _whole(value: Any, what: str) -> int:
+    if type(value) is not int or value < 0:
+        raise Wrong(f"{what} is {value!r}, no whole number from 0 on")
+    return value
+
+
+def _pass(of: Schedule, device: int, token: Any, start: int) -> Pass:
+    found = _TOKEN.fullmatch(token) if isinstance(token, str) else None
+    if found is None:
+        raise Wrong(f"{token!r} is no pass")
+    stage, kind, k = int(found[1]), found[2], int(found[3])
+    if stage >= of.stages or k >= of.micro_batches:
+        raise Wrong(f"{token} is of a stage or a micro-batch that there is not")
+    return Pass(kind, stage, k, device, start, start + of.lengths[stage][kind])
+
+
+def faults(s: Schedule) -> Iterator[str]:
+    """What keeps it from being valid, in words. O(n) for n passes."""
+    done: dict[tuple[str, int, int], Pass] = {}
+    for one in s.passes():
+        key = (one.kind, one.stage, one.micro_batch)
+        if key in done:
+            yield f"{one} is there twice"
+        done[key] = one
+        if one.device != s.device_of(one.stage, one.micro_batch):
+            yield f"{one} is on device {one.device}, and its stage on {s.device_of(one.stage, one.micro_batch)}"
+    for line in s.lines:
+        for before, after in zip(line, line[1:]):
+            if after.start < before.end:
+                yield f"{after} starts at {after.start}, before {before} ends at {before.end}"
+    trains = any(one.kind in "BIW" for one in s.passes())
+    for stage in range(s.stages):
+        for k in range(s.micro_batches):
+            yield from _faults_of(s, done, stage, k, trains)
+
+
+def _faults_of(s: Schedule, done: dict[tuple[str, int, int], Pass], stage: int, k: int, trains: bool) -> Iterator[str]:
+    """Of the passes of one stage on one micro-batch."""
+    has = {kind: done[kind, stage, k] for kind in "FBIWR" if (kind, stage, k) in done}
+    wanted = [{"F"}] if not trains else [{"F", "B"}, {"F", "I", "W"}]
+    if has.keys() - {"R"} not in wanted or ("R" in has and not trains):
+        yield f"stage {stage} has {', '.join(map(str, has.values())) or 'nothing'} of micro-batch {k}"
+        return
+    if stage > 0 and ("F", stage - 1, k) in done:
+        yield from _order(done["F", stage - 1, k], has["F"], s.hop(stage - 1, stage, k))
+    if not trains:
+        return
+    back = has.get("B") or has["I"]
+    yield from _order(has["F"], back, 0)
+    if (again := has.get("R")) is not None:
+        yield from _order(has["F"], again, 0)
+        yield from _order(again, back, 0)
+    if "W" in has:
+        yield from _order(has["I"], has["W"], 0)
+    if stage + 1 < s.stages:
+        behind = done.get(("B", stage + 1, k)) or done.get(("I", stage + 1, k))
+        if behind is not None:
+            yield from _order(behind, back, s.hop(stage + 1, stage, k))
+
+
+def _order(before: Pass, after: Pass, hop: int) -> Iterator[str]:
+    if after.start < before.end + hop:
+        yield f"{after} starts at {after.start}, and what it needs of {before} is there at {before.end + hop}"
+
+
+def peaks(s: Schedule) -> list[int]:
+    """By device, activations held at once: from the start of a forward to the end of its last backward."""
+    found = []
+    for line in s.lines:
+        events = [(one.start, 1) for one in line if one.kind == "F"]
+        events += [(one.end, -1) for one in line if one.kind in "BW"]
+        held = most = 0
+        for _, change in sorted(events):  # what ends at a time is gone before the next begins
+            held += change
+            most = max(most, held)
+        found.append(most)
+    return found

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""A verifier that shares nothing with the library judges what `ashlar` says of schedules, and is judged itself.
+
+usage: verified.py ASHLAR PYTHON_FOLDER
+
+* Of every schedule of `ashlar list`, in several sizes and costs, it refutes nothing, and shows nearly all.
+* Files of which one number or pass was changed are valid for both, or for neither; a figure that was changed is refuted.
+* Its bounds are never above the best of all schedules, which this program finds by trying them, in random tiny cases.
+"""
+import collections
+import copy
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ASHLAR = sys.argv[1]
+sys.path.insert(0, sys.argv[2])
+
+from ashlar_verify import claims_of  # noqa: E402
+from ashlar_verify.bound import makespan_bound  # noqa: E402
+from ashlar_verify.schedule import Pass, Schedule  # noqa: E402
+
+SIZES = [(2, 2), (2, 4), (3, 7), (4, 8)]
+COSTS = [[], ["--forward", "2", "--backward-input", "3", "--backward-weight", "1", "--transfer", "1"]]
+
+
+def emitted():
+    """The JSON of each schedule in each size that it is for."""
+    listed = subprocess.run([ASHLAR, "list"], capture_output=True, text=True, check=True).stdout
+    names = [line.split()[0] for line in listed.split("\n\n")[0].splitlines()[1:]]
+    for name in names:
+        for p, m in SIZES:
+            for costs in COSTS:
+                ran = subprocess.run(
+                    [ASHLAR, "emit", name, "-p", str(p), "-m", str(m), "--as", "json", *costs], capture_output=True, text=True
+                )
+                if ran.returncode == 0:
+                    yield f"{name} {p} {m}", json.loads(ran.stdout)
+
+
+def state_of(document, name):
+    return next((one.state for one in claims_of(document) if one.name == name), "open")
+
+
+def must_show(found):
+    states = collections.Counter()
+    for name, document in found:
+        for claim in claims_of(document):
+            assert claim.state != "refuted", (name, str(claim))
+            states[claim.name.rstrip("0123456789"), claim.state] += 1
+    for (claim, state), count in sorted(states.items()):
+        print(f"{count:5} {state}: {claim}")
+    assert states["valid", "shown"] > 6 * states["valid", "open"]
+    assert states["no schedule ends before ", "shown"] > 1.5 * states["no schedule ends before ", "open"]
+    assert states["no schedule with this memory is shorter", "shown"] > 100
+
+
+def changed(document, dice):
+    """One start, pass, device or cost of the file, or nothing but a figure of it."""
+    made = copy.deepcopy(document)
+    lines = [d for d, line in enumerate(made["orders"]) if line]
+    d = dice.choice(lines)
+    at = dice.randrange(len(made["orders"][d]))
+    kind = dice.randrange(7)
+    if kind == 0:
+        made["starts"][d][at] = max(0, made["starts"][d][at] + dice.choice([-2, -1, 1, 2]))
+    elif kind == 1:
+        made["orders"][d].pop(at)
+        made["starts"][d].pop(at)
+    elif kind == 2:
+        other = dice.randrange(len(made["orders"][d]))
+        line = made["orders"][d]
+        line[at], line[other] = line[other], line[at]
+    elif kind == 3:
+        token = made["orders"][d][at]
+        made["orders"][d][at] = token.replace(token[-1], str(dice.randrange(made["micro_batches"])), 1)
+    elif kind == 4:
+        made["costs"]["transfer"] += dice.choice([1, 2])
+    elif kind == 5:
+        each = dice.choice(made["costs"]["per_stage"])
+        each[dice.choice(["forward", "backward_input", "backward_weight"])] += dice.choice([1, 1, 2])
+    else:
+        route = dice.choice(made["placement"])
+        route[dice.randrange(len(route))] = dice.randrange(made["devices"])
+    return made
+
+
+def must_agree(found, dice, cases):
+    """With `ashlar check`, which reads starts as they are."""
+    valid = 0
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "changed.json")
+        for name, document in dice.choices(found, k=cases):
+            made = changed(document, dice)
+            file.write_text(json.dumps(made))
+            ran = subprocess.run([ASHLAR, "check", str(file)], capture_output=True, text=True)
+            state = state_of(made, "valid")
+            assert ran.returncode in (0, 1, 2), ran.stderr
+            assert state == "open" or (state == "shown") == (ran.returncode == 0), (name, state, ran.stdout, ran.stderr, json.dumps(made))
+            valid += state == "shown"
+    print(f"{cases} changed files: {valid} valid for both")
+    for name, document in dice.choices(found, k=cases):
+        if state_of(document, "valid") != "shown":
+            continue
+        made = copy.deepcopy(document)
+        figure = dice.choice(["makespan", "span", "busy", "bubble_rate", "peak_activations", "makespan_bound"])
+        if figure not in made or (figure == "peak_activations" and state_of(document, figure) != "shown"):
+            continue
+        if isinstance(made[figure], list):
+            made[figure][dice.randrange(len(made[figure]))] += 1
+        else:
+            made[figure] += max(1, made.get("makespan", 1))
+        assert any(claim.state == "refuted" for claim in claims_of(made)), (name, figure)
+
+
+def best(s, limits):
+    """The least makespan of all schedules of the passes, by trying every order of dispatching."""
+    devices = s.routes[0]
+    kinds = "FIW" if any(one.kind == "W" for one in s.passes()) else "FB"
+    back = kinds[1]
+    least = [sum(sum(of[kind] for kind in kinds) for of in s.lengths) * s.micro_batches + 4 * s.transfer * s.stages * s.micro_batches]
+    seen = {}
+
+    def go(ends, free, held):
+        """ends: of passes that are dispatched. free: when each device is. held: when room comes back, by device."""
+        if len(ends) == len(kinds) * s.stages * s.micro_batches:
+            least[0] = min(least[0], max(ends.values()))
+            return
+        key = tuple(sorted(ends.items()))
+        if key in seen:
+            return
+        seen[key] = True
+        for stage in range(s.stages):
+            d = devices[stage]
+            for kind in kinds:
+                for k in range(s.micro_batches):
+                    if (kind, stage, k) in ends:
+                        continue
+                    if k > 0 and (kind, stage, k - 1) not in ends:
+                        break  # micro-batches are alike
+                    needs = {
+                        "F": [("F", stage - 1, k)] if stage > 0 else [],
+                        "W": [("I", stage, k)],
+                        back: [("F", stage, k), *([(back, stage + 1, k)] if stage + 1 < s.stages else [])],
+                    }[kind]
+                    if any(one not in ends for one in needs):
+                        break
+                    start = max([free[d], *(ends[one] + s.hop(one[1], stage, 0) for one in needs)])
+                    given, taken = held[d]
+                    if kind == "F" and taken >= limits[d]:
+                        if len(given) <= taken - limits[d]:
+                            break
+                        start = max(start, sorted(given)[taken - limits[d]])
+                    end = start + s.lengths[stage][kind]
+                    if end >= least[0]:
+                        break
+                    now = list(held)
+                    now[d] = (given + (end,) if kind == kinds[-1] else given, taken + (kind == "F"))
+                    go({**ends, (kind, stage, k): end}, [end if e == d else t for e, t in enumerate(free)], now)
+                    break
+
+    count = max(devices) + 1
+    go({}, [0] * count, [((), 0)] * count)
+    return least[0]
+
+
+def must_be_below(dice, cases):
+    met = 0
+    for _ in range(cases):
+        stages, count = dice.choice([(2, 2), (2, 2), (3, 2), (3, 3)])
+        m = dice.randint(1, 3 if stages == 2 else 2)
+        split = dice.random() < 0.5 and stages * m <= 4
+        lengths = []
+        for _ in range(stages):
+            f, i, w = (dice.randint(0, 4) for _ in range(3))
+            lengths.append({"F": f, "I": i, "W": w, "B": i + w, "R": f})
+        devices = [dice.randrange(count) for _ in range(stages)]
+        kinds = "FIW" if split else "FB"
+        s = Schedule([devices], [0] * m, lengths, dice.randint(0, 3), [[Pass(kind, 0, 0, 0, 0, 0) for kind in kinds]])
+        limits = [max(1, devices.count(d)) + dice.randint(0, 2) for d in range(count)]
+        bound, reached = makespan_bound(s, limits), best(s, limits)
+        assert bound <= reached, (bound, reached, s, limits)
+        met += bound == reached
+    print(f"{cases} tiny cases: the bound is the best time in {met}")
+    assert met > cases / 2
+
+
+def main():
+    dice = random.Random(7)
+    found = list(emitted())
+    must_show(found)
+    must_agree([one for one in found if state_of(one[1], "valid") != "open"], dice, 150)
+    must_be_below(dice, 200)
+    assert state_of([], "valid") == "open" and state_of({"orders": 3, "starts": []}, "valid") == "refuted"
+
+
+if __name__ == "__main__":
+    main()
