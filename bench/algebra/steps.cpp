@@ -1,4 +1,4 @@
-// What does each step from a block to a proven program cost, and does it grow linearly?
+// Measures what each step from a block to a proven program costs, and whether it grows linearly.
 //
 // One family a (step, schedule), over growing numbers of devices and micro-batches; N is the number of
 // instructions of the program, which is proportional to the number of passes. `each` is the time for one

@@ -37,7 +37,7 @@ class array {
   cuda::device_memory memory_;
 };
 
-// A call among many on a stream, in ms: the median of some such rows.
+// Time of a call among many on a stream, in ms: the median of some such rows.
 template <class Call>
 double call_ms(cudaStream_t stream, int steps, Call const& call) {
   constexpr int in_a_row = 10;
@@ -55,7 +55,8 @@ double call_ms(cudaStream_t stream, int steps, Call const& call) {
   return median(times);
 }
 
-// Of the products that attention needs, each key with half of the queries: two forward, five backward.
+// Rate of the products that attention needs, each key with half of the queries: two forward, five
+// backward.
 double teraflops(attention_shape const& s, int products) {
   return static_cast<double>(products) * s.sequences * s.heads * s.context * s.context * s.head_width
          * 1e-12;

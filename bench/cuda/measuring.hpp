@@ -1,4 +1,4 @@
-// What the measurements share: schedules by name, and how steps are timed.
+// Shared by the measurements: schedules by name, and how steps are timed.
 #pragma once
 
 #include <ashlar/ashlar.hpp>

@@ -1,6 +1,6 @@
-// What the backend itself costs: per instruction on the host when a step is issued anew, and between
-// passes in a row when it is replayed. The worker does nothing, or starts a kernel that does nearly
-// nothing. `--devices 1,2,4,8 --micro-batches 64 --steps 20`
+// Measures the cost of the backend itself: per instruction on the host when a step is issued anew, and
+// between passes in a row when it is replayed. The worker does nothing, or starts a kernel that does
+// nearly nothing. `--devices 1,2,4,8 --micro-batches 64 --steps 20`
 #include "measuring.hpp"
 #include "small_kernel.hpp"
 
@@ -8,7 +8,7 @@ using namespace bench_cuda;
 
 namespace {
 
-// Messages of 4 KiB.
+// A worker with messages of 4 KiB.
 struct small_worker {
   bool starts_kernels;
 
@@ -45,8 +45,8 @@ double replayed_ms(Runtime& r, int steps) {
   return ms_since(begin) / steps;
 }
 
-// What the GPU alone takes from a kernel's begin to the next one's, in a graph that somebody made by
-// hand: kernels one after the other, or with a copy of 4 KiB between two of them, as between devices.
+// Time on the GPU alone from a kernel's begin to the next one's, in a graph made by hand: kernels one
+// after the other, or with a copy of 4 KiB between two of them, as between devices.
 double chain_us(bool copies, int steps) {
   constexpr int links = 256;
   cuda::device_memory const here(4096), there(4096);

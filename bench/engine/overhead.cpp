@@ -1,4 +1,4 @@
-// What does the engine itself cost? A step of a worker that does nothing, on threads.
+// Measures the cost of the engine itself: a step of a worker that does nothing, on threads.
 //
 // `each` is the time of a step divided by the instructions of all devices: waits, hand-overs and message
 // matching, and on a machine with fewer cores than lanes mostly the switches between threads.
@@ -18,7 +18,7 @@ namespace {
 
 using namespace ashlar;
 
-// Slots of one cache line, passes of no length.
+// A worker with slots of one cache line and passes of no length.
 struct idle_worker {
   value_layout layout(value_key) const { return {.bytes = 64, .element = element_type::f64}; }
   void forward(auto&, frame const&) {}

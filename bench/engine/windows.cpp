@@ -1,8 +1,8 @@
-// What is it worth to take the order of passes as a hint, where passes take longer than was planned?
+// Measures the gain of taking the order of passes as a hint, where passes take longer than was planned.
 //
 // Prints Markdown: the step with passes in order, and with windows of 2, 4 and 8 as a share of that, for
-// the same delays. Passes sleep: a millisecond each, and by chance some are late by up to so many more.
-// Steps of all windows take turns in one run, each with new delays; of each the median counts. 4
+// the same delays. Passes sleep: a millisecond each, and by chance some are late by up to the row's
+// delay. Steps of all windows take turns in one run, each with new delays; the median of each counts. 4
 // devices, 16 micro-batches, transfers on a lane for each direction of each peer, a slot for each value,
 // and, for comparison, as few slots as the planned order needs.
 //

@@ -1,11 +1,11 @@
-// How much of the time of transfers is hidden while passes compute, and what does the looking after them
-// cost?
+// Measures how much of the time of transfers is hidden while passes compute, and the cost of looking
+// after them.
 //
 // mpirun -n 2 bench_mpi_overlap [ms of a pass] [bytes of a message] [steps]. `eager-1f1b` on two
-// devices, whose transfers have a pass's time each. A step with messages of some bytes is the floor:
-// what it takes longer with large ones is not hidden. `blocking` is the time of the same messages with
-// nothing to do in between. Passes are busy, or sleep, as if they were computed elsewhere; they look at
-// nothing, or at the transfers ten times a pass.
+// devices, whose transfers have a pass's time each. A step with messages of some bytes is the floor: any
+// longer time with large ones is not hidden. `blocking` is the time of the same messages with nothing to
+// do in between. Passes are busy, or sleep, as if they were computed elsewhere; they look at nothing, or
+// at the transfers ten times a pass.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/mpi/runtime.hpp>
@@ -23,7 +23,7 @@ namespace {
 using namespace ashlar;
 using clock_type = std::chrono::steady_clock;
 
-// So many dependent multiplications.
+// Dependent multiplications.
 void multiply(long count) {
   double volatile start = 1.000001;
   double x = start;

@@ -1,5 +1,6 @@
-// What bits chosen product by product are worth: a small GPT is trained, its products are quantised
-// within a limit on their memory, and it is run on text that it has not seen. Times are processor times.
+// Measures the gain of choosing bits product by product: a small GPT is trained, its products are
+// quantised within a limit on their memory, and it is run on text that it has not seen. Times are
+// processor times.
 //
 //   bench_plan_bit_widths [TEXT [STEPS]]     a file or folder of text; 300 steps
 #include "gpt/bit_widths.hpp"
@@ -84,7 +85,7 @@ int main(int argc, char** argv) try {
     choice const chosen = choose(widths, uniform.what.memory);
     print("chosen, as many bytes", gpt::bits_of(chosen), chosen, w, unseen);
   }
-  // Between two uniform widths.
+  // Compare with two uniform widths.
   choice const low = gpt::uniform_width(widths, 0), middle = gpt::uniform_width(widths, 1),
                high = gpt::uniform_width(widths, 2);
   for (auto const& [name, limit] :

@@ -57,7 +57,7 @@ class measured_block {
     return most;
   }
 
-  // What the whole block gives.
+  // The result of the whole block.
   gpt::array<float> result(std::vector<std::vector<int>> const& parts) {
     std::copy_n(input_.data(), input_.size(), stream_.data());
     for (std::size_t i = 0; i < 2; ++i) {

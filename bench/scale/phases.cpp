@@ -1,4 +1,4 @@
-// What does a schedule of many passes take, from a name to a simulated step?
+// Measures the cost of a schedule of many passes, from a name to a simulated step.
 //
 // A row: passes, instructions, the processor's seconds of each phase, the most memory the process had,
 // and the bubble in percent: `bench_scale_phases 1f1b 1024 4096`. study.py runs many.

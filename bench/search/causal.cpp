@@ -1,10 +1,10 @@
-// What does it cost to take the chunks of a sequence for alike where causal attention makes later ones
-// longer?
+// Measures the cost of taking the chunks of a sequence for alike where causal attention makes later ones
+// longer.
 //
-// Prints Markdown: by how much of a forward is attention and into how many chunks sequences are cut, the
-// bubble (of the span, in percent) of seq1f1b, of the best order found for chunks alike, and of the best
-// found for what they take; and the least that the bound leaves. 8 devices in a chain, 16 sequences, the
-// memory of 1F1B. Attention takes twice as long backward, all of it in the input pass.
+// Prints Markdown: by the share of a forward that is attention and the number of chunks in a sequence,
+// the bubble (of the span, in percent) of seq1f1b, of the best order found for chunks alike, and of the
+// best found for their true times; and the least that the bound leaves. 8 devices in a chain, 16
+// sequences, the memory of 1F1B. Attention takes twice as long backward, all of it in the input pass.
 //
 // usage: bench_search_causal [passes of a search, 20000000] [seed, 1]
 #include <ashlar/catalog/entries.hpp>

@@ -1,4 +1,4 @@
-// How near to the best does the search come, and what does it take?
+// Measures how near to the best the search comes, and what it costs.
 //
 // Prints Markdown: the workloads of test/known_bubbles.hpp with what is proved, found with several
 // seeds, known to be reached and published; then how time, bubble and gap grow with devices and
@@ -65,7 +65,7 @@ several measure(known const& k, search_budget e, int seeds) {
   return all;
 }
 
-// Of the catalog's schedules that fit.
+// The best rate of the catalog's schedules that fit.
 double best_listed(known const& k) {
   double best = known_bubbles::nothing;
   for (published_schedule const& s : published_on(k.where(), micro_batches{k.m}, k.all_costs()))
@@ -110,7 +110,7 @@ void print_cases(search_budget e, int seeds) {
   std::printf("\nBetter than known: %d, equal: %d, missed: %d.\n", counts[0], counts[1], counts[2]);
 }
 
-// On a V under half of 1F1B's memory.
+// Prints results on a V under half of 1F1B's memory.
 void print_scaling(search_budget e) {
   std::puts(
       "\n| p | m | passes | s a million passes | bubble | bound | gap |\n"

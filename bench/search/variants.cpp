@@ -1,4 +1,4 @@
-// What does it buy to recompute, and to cut sequences, where memory is scarce?
+// Measures the gain of recomputing, and of cutting sequences, where memory is scarce.
 //
 // Prints Markdown: for each share of 1F1B's memory the least overhead of all layouts of a model (of the
 // span, in percent), the least that the bound leaves, and the layout; or the least share that leaves a

@@ -25,13 +25,13 @@ constexpr block mirror(block b) {
   return b;
 }
 
-// Every pass `by` ticks later. Throws violation as shifted() does.
+// Starts every pass `by` ticks later. Throws violation as shifted() does.
 constexpr block shift(block b, tick by) {
   for (cell& c : b.cells) c.offset = shifted(c.offset, by);
   return b;
 }
 
-// The same cells, repeated every `interval` ticks.
+// Repeats the same cells every `interval` ticks.
 constexpr block with_interval(block b, tick interval) {
   b.interval = interval;
   return b;
@@ -63,7 +63,7 @@ constexpr block unroll(block b, int times) {
   return b;
 }
 
-// The same stages fed as `graph` says instead of as a chain. Throws violation{rule::tables_agree}.
+// Feeds the same stages as `graph` says instead of as a chain. Throws violation{rule::tables_agree}.
 constexpr block with_graph(block b, stage_graph graph) {
   if (graph.count() != b.where.stage_count())
     refuse(wrong_size(table::stages_of_graph, graph.count(), b.where.stage_count()));
@@ -71,8 +71,8 @@ constexpr block with_graph(block b, stage_graph graph) {
   return b;
 }
 
-// Both blocks on the same devices: the micro-batches and routes of `a`, then those of `b`. Commutative
-// and associative up to the numbering of routes and micro-batches. Throws violation:
+// Puts both blocks on the same devices: the micro-batches and routes of `a`, then those of `b`.
+// Commutative and associative up to the numbering of routes and micro-batches. Throws violation:
 // rule::intervals_agree; rule::tables_agree for other numbers of stages or devices;
 // rule::parts_are_alike.
 constexpr block overlay(block a, block const& b) {
@@ -102,7 +102,7 @@ constexpr block delay(block b, pass what, tick by) {
   refuse({.broken = rule::every_pass_is_present, .first = {.what = what}});
 }
 
-// Only the starts `factor` times further apart: each pass keeps its length and gains (factor - 1)
+// Moves only the starts, `factor` times further apart: each pass keeps its length and gains (factor - 1)
 // lengths of free time after it, so that what is put there meets no other pass. Throws violation as
 // stretched() does.
 constexpr block spread(block b, tick factor) {
@@ -122,7 +122,7 @@ constexpr block scale(block b, tick factor) {
   return spread(std::move(b), factor);
 }
 
-// Every fused backward becomes a backward_input and, right after it, a backward_weight. Throws
+// Splits every fused backward into a backward_input and, right after it, a backward_weight. Throws
 // violation{check_form(b)}.
 constexpr block split_backward(block b) {
   must_have_form(b);

@@ -26,19 +26,19 @@ class pass_register {
     e = {.present = true, .fused = what.kind == pass_kind::backward, .end = end};
     return true;
   }
-  // Of a pass that could not be entered.
+  // The rule broken by a rejected pass.
   constexpr diagnosis clash(site const& where) const {
     return {.broken = has(where.what) ? rule::no_pass_is_doubled : rule::backward_is_fused_or_split,
             .first = where};
   }
 
-  // A pass that has been entered: its end in ticks.
+  // The end of a pass that has been entered, in ticks.
   struct entry {
     bool present = false;
     bool fused = false;
     tick end = 0;
 
-    // Of the pass that gave it, as this result.
+    // The kind of the pass that gave this result.
     constexpr pass_kind kind(result r) const {
       return r == result::activation        ? pass_kind::forward
              : r == result::recomputed      ? pass_kind::recompute
@@ -57,8 +57,8 @@ class pass_register {
     return e.present && e.fused == (what.kind == pass_kind::backward);
   }
 
-  // Every stage has its forward and, in training, its backward, whole or in both parts, for every
-  // micro-batch that it has passes for; else no backward.
+  // Checks that every stage has its forward and, in training, its backward, whole or in both parts, for
+  // every micro-batch that it has passes for; else no backward.
   constexpr diagnosis complete(stage_graph const& graph, int m, execution_mode mode) {
     int const stage_count = graph.count();
     for (int k = 0; k < m; ++k)
@@ -106,7 +106,7 @@ constexpr bool are_inputs_in_time(stage_graph const& graph, costs const& cost, p
   return in_time;
 }
 
-// The same as a diagnosis, of the first that is late.
+// The diagnosis of the first input that is late.
 template <class DeviceOf>
 constexpr diagnosis check_inputs(stage_graph const& graph, costs const& cost, site const& where,
                                  tick start, pass_register const& ends, DeviceOf device_of) {
@@ -127,8 +127,8 @@ constexpr diagnosis check_inputs(stage_graph const& graph, costs const& cost, si
   return found;
 }
 
-// Every stage has its passes; dependencies respect the offsets; nothing collides modulo the interval.
-// The rules, in the order in which they are looked at: counts_are_positive, tables_agree,
+// Checks that every stage has its passes; dependencies respect the offsets; nothing collides modulo the
+// interval. The rules, in the order in which they are looked at: counts_are_positive, tables_agree,
 // no_duration_is_negative, ticks_fit, every_pass_is_known, no_pass_is_doubled,
 // backward_is_fused_or_split, every_pass_is_present, no_pass_starts_before_its_input,
 // passes_do_not_collide. Linear in cells (O(n log n) for long intervals).

@@ -11,7 +11,7 @@
 
 namespace ashlar {
 
-// Whether what goes over the link, for this instruction, takes zero ticks or more:
+// Checks that a message over the link, for this instruction, takes zero ticks or more:
 // rule::no_duration_is_negative, rule::counts_are_positive for its period.
 constexpr diagnosis check(link_speed const& link, opcode over_it) {
   if (tick const least = min_of(link.latency, link.bandwidth); least < 0)
@@ -21,7 +21,7 @@ constexpr diagnosis check(link_speed const& link, opcode over_it) {
   return {};
 }
 
-// The same of the link to a host, which at least one device has: rule::counts_are_positive.
+// Checks the link to a host likewise. At least one device has it: rule::counts_are_positive.
 constexpr diagnosis check(host_link const& host) {
   if (host.shared_by < 1) return {.broken = rule::counts_are_positive, .number = host.shared_by};
   return check(host.speed, opcode::offload);
@@ -89,7 +89,7 @@ constexpr diagnosis check(execution_costs const& cost, int stage_count, int devi
   return {};
 }
 
-// The same, and messages of a size within the range of ticks.
+// Checks also that messages have a size within the range of ticks.
 constexpr diagnosis check(costs const& cost, int stage_count, int device_count, int m,
                           int sequence_chunks) {
   if (cost.message < 0 || cost.message >= max_tick)
@@ -102,7 +102,7 @@ constexpr diagnosis check(costs const& cost, int stage_count, int device_count, 
                transfer);
 }
 
-// Every micro-batch takes an existing route; those that belong together take the same one.
+// Checks that every micro-batch takes an existing route, and those that belong together the same one.
 constexpr diagnosis check_each_route(stage_graph const& graph, placement const& where,
                                      std::vector<int> const& route) {
   auto const q = static_cast<std::size_t>(graph.together());
@@ -112,7 +112,7 @@ constexpr diagnosis check_each_route(stage_graph const& graph, placement const& 
   return {};
 }
 
-// The same, and all that belong together are there.
+// Checks also that all that belong together are there.
 constexpr diagnosis check_routes(stage_graph const& graph, placement const& where,
                                  std::vector<int> const& route) {
   if (route.size() % static_cast<std::size_t>(graph.together()) != 0)
@@ -120,7 +120,7 @@ constexpr diagnosis check_routes(stage_graph const& graph, placement const& wher
   return check_each_route(graph, where, route);
 }
 
-// Of a block, which may have only some of the micro-batches that belong together: its graph, routes,
+// Checks a block, which may have only some of the micro-batches that belong together: its graph, routes,
 // interval and costs are right, and its cells are passes of stages and micro-batches that exist, at
 // offsets within the range of ticks. Whether it has the passes that it needs, in time, is for
 // check(block) to say. O(cells + stages).

@@ -1,4 +1,4 @@
-// From wished offsets to the nearest block whose passes do not collide.
+// Finds the block nearest to wished offsets whose passes do not collide.
 #pragma once
 
 #include <ashlar/block/algebra.hpp>
@@ -88,7 +88,7 @@ class offset_repair {
     }
   }
 
-  // Whatever its target, a cell without inputs may start at any time.
+  // A cell without inputs may start at any time, wherever its target is.
   constexpr bool has_earliest(std::size_t c) const { return !inputs_[c].empty(); }
   constexpr tick earliest(std::size_t c) const {
     tick t = -max_tick;
@@ -203,7 +203,7 @@ class offset_repair {
 // smallest possible if `most_steps` are enough to know that, which they mostly are for a dozen passes;
 // otherwise it is the smallest found. Among equals, the first in a fixed order is returned. Passes that
 // start before their inputs are moved, too. A block that is right stays as it is. O(n^2 + n *
-// most_steps) for n passes. Throws violation: what check(block) says, except for these two rules;
+// most_steps) for n passes. Throws violation as check(block) says, except for these two rules;
 // {rule::ticks_fit} for offsets and intervals near the limit; {rule::parameter_is_at_least, interval}
 // with the work of a device that is more than the interval: then, and only then, there is no such block.
 constexpr block without_collisions(block b, int most_steps = 4000) {

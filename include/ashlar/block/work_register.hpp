@@ -1,4 +1,4 @@
-// Whether work is where its table puts it and reads only what is there. Schedules and programs share
+// Checks that work is where its table puts it and reads only what is there. Schedules and programs share
 // this check.
 #pragma once
 
@@ -33,8 +33,8 @@ class work_register {
     return {};
   }
 
-  // Each part is there once (collectives follow by themselves), and edges lead from and to passes that
-  // are there, on the device of the work. `passes` is complete.
+  // Checks that each part is there once (collectives follow by themselves), and that edges lead from and
+  // to passes that are there, on the device of the work. `passes` is complete.
   constexpr diagnosis complete(stage_graph const& graph, placement const& where,
                                std::vector<int> const& route, pass_register const& passes,
                                bool collectives_follow) {
@@ -85,7 +85,7 @@ class work_register {
     return found;
   }
 
-  // Of a part that exists; 0 until it is entered.
+  // The end of a part that exists; 0 until it is entered.
   constexpr tick end_of(part_id part) const { return nth(entries_, work_.number(part)).end; }
 
  private:
@@ -99,13 +99,13 @@ class work_register {
   dynamic_array<entry> entries_;
 };
 
-// When every pass ends, of the pipeline and of work.
+// The end of every pass, of the pipeline and of work.
 struct pass_ends {
   // Empty. Refers to `parts`.
   constexpr pass_ends(int stage_count, int micro_batch_count, work_view const& parts)
       : passes(stage_count, micro_batch_count), work(parts) {}
 
-  // Of a pass that exists; 0 until it is entered.
+  // The end of a pass that exists; 0 until it is entered.
   constexpr tick of(pass const& what) const {
     return what.kind == pass_kind::work ? work.end_of(part_of(what))
                                         : passes(what.micro_batch, what.stage, result_of(what.kind)).end;

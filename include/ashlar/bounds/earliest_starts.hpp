@@ -21,10 +21,11 @@ constexpr tick after(tick start, tick length) { return start == any_time ? any_t
 
 // Lower bounds on starts, in two tables that sharpen each other:
 //
-// * of (step, stage, micro-batch). W.l.o.g. FIFO: relabel the i-th start as micro-batch i; sorted starts
-//   still satisfy dependencies;
-// * of the i-th time that a device takes a step, whatever stage it is for. A step on a stage has known
-//   predecessors of its own kind on its device, so its place among them is at least i. The i-th time
+// * by step, stage and micro-batch. W.l.o.g. FIFO: relabel the i-th start as micro-batch i; sorted
+//   starts still satisfy dependencies;
+// * by device and step: the i-th time that a device takes a step, for any stage. A step on a stage has
+//   known predecessors of its own kind on its device, so its place among them is at least i. The i-th
+//   time that a device takes memory comes after the (i - limit)-th time that it gave memory back.
 //   that a device takes memory comes after the (i - limit)-th time that it gave memory back.
 //
 // A start is no earlier than inputs, places and memory allow. Nor is it earlier than the device can
@@ -51,7 +52,7 @@ class earliest_starts {
   constexpr tick start(int k, int stage, int micro_batch) const {
     return starts_[index(k, stage, micro_batch)];
   }
-  // Of the device's n-th step k, for n = 0 .. count_on(device) - 1. Ascending.
+  // The starts of the device's n-th step k, for n = 0 .. count_on(device) - 1. Ascending.
   constexpr std::vector<tick> const& places(int k, int device) const {
     return places_[place_index(k, device)];
   }
@@ -96,7 +97,7 @@ class earliest_starts {
       t = later(t, after(end(k, before, j), nth(nth(f_.steps, k).hop, max_of(stage, before))));
     std::vector<tick> const& known = places_[place_index(k, d)];
     if (known.empty()) return t;
-    // Behind all that comes before it on its own stage and on those that it comes through.
+    // It comes after everything before it on its own stage and on those that it comes through.
     int const place = j + f_.chunks_before(k, stage) * (j + 1);
     return later(t, nth(known, place));
   }
@@ -190,7 +191,7 @@ class earliest_starts {
 
   constexpr tick place(int k, int d, int n) const { return nth(places_[place_index(k, d)], n); }
 
-  // Adds what has to be done more of a step.
+  // Adds the steps up to `count` that are not done yet.
   constexpr void take_up_to(int count, int k, int d, std::vector<tick> const& length,
                             busy_time& busy) const {
     auto const step = static_cast<std::size_t>(k);

@@ -15,7 +15,7 @@ namespace ashlar::bounding {
 // Steps follow each other on each stage; one takes memory, a later one gives it back. In reversed time
 // the same holds the other way round, so that a flow and its reverse are of one kind.
 struct flow {
-  // What every stage does once for each micro-batch, for example its forward.
+  // A step of every stage, once for each micro-batch, for example its forward.
   struct step {
     int direction = 0;           // +1: after this step of the stage before it, -1: of the stage after it
     std::vector<tick> length;    // by stage; of the shortest micro-batch
@@ -45,7 +45,8 @@ struct flow {
   constexpr int micro_batches_of(int stage) const { return nth(micro_batches, stage); }
   constexpr int direction(int k) const { return nth(steps, k).direction; }
   constexpr tick length(int k, int stage) const { return nth(nth(steps, k).length, stage); }
-  // What the step takes beyond that on all micro-batches, if they differ, and on a chunk of a sequence.
+  // The time of the step beyond that, on all micro-batches, if they differ, and on a chunk of a
+  // sequence.
   constexpr tick more(int k, int stage) const {
     std::vector<tick> const& all = nth(steps, k).more;
     return all.empty() ? 0 : nth(all, stage);
@@ -136,8 +137,7 @@ constexpr flow flow_of(workload const& w, counted_span counted) {
   return f;
 }
 
-// The same steps in reversed time: last step first, against the order of the stages.
-// reversed(reversed(f)) == f.
+// Reverses time: last step first, against the order of the stages. reversed(reversed(f)) == f.
 constexpr flow reversed(flow f) {
   for (std::size_t i = 0, j = f.steps.size(); i + 1 < j; ++i) std::swap(f.steps[i], f.steps[--j]);
   for (flow::step& s : f.steps) s.direction = -s.direction;

@@ -14,8 +14,8 @@
 
 namespace ashlar {
 
-// What must lie before, within and after the passes of a micro-batch on each stage, on one route. Of
-// those that differ, the shortest on each stage counts.
+// The time that must lie before, within and after the passes of a micro-batch on each stage, on one
+// route. Where micro-batches differ, the shortest on each stage counts.
 class graph_paths {
  public:
   // `splits`: by stage, whether its gradient of the input comes without that of the weights.
@@ -42,8 +42,8 @@ class graph_paths {
     }
   }
 
-  // Before the first forward can start, from when the last gradient of the input is there to the end,
-  // and from the start of a forward to the end of that gradient.
+  // The time before the first forward can start, from when the last gradient of the input is there to
+  // the end, and from the start of a forward to the end of that gradient.
   constexpr tick head(int stage) const { return nth(head_, stage); }
   constexpr tick tail(int stage) const { return nth(tail_, stage); }
   constexpr tick within(int stage) const { return nth(within_, stage); }
@@ -55,7 +55,7 @@ class graph_paths {
     bool const splits = nth(splits_, stage) != 0;
     return shortest(splits ? pass_kind::backward_input : pass_kind::backward, stage);
   }
-  // Of all micro-batches.
+  // The shortest of all micro-batches.
   constexpr tick shortest(pass_kind kind, int stage) const {
     tick least = s_.cost.of({kind, stage, 0}, device(stage));
     for (int k = 1; k < s_.cost.passes.period(); ++k)
@@ -77,8 +77,8 @@ class graph_paths {
   std::vector<tick> head_, tail_, within_;
 };
 
-// No valid schedule of the same passes on the same devices has a span or a makespan below these,
-// whatever memory it takes.
+// No valid schedule of the same passes on the same devices has a span or a makespan below these, with
+// any memory.
 struct path_bound {
   tick span = 0, makespan = 0;
   tick work = 0;  // of the busiest device
@@ -95,9 +95,9 @@ constexpr bool has_path_bound(schedule const& s) {
   return true;
 }
 
-// Of a schedule that has one. A device's work takes place between the earliest start of a stage there
-// and what must follow the last gradient that it gives; and some path is the longest. Linear in passes
-// and edges.
+// The bound of a schedule that has one. A device's work takes place between the earliest start of a
+// stage there and what must follow the last gradient that it gives; and some path is the longest. Linear
+// in passes and edges.
 constexpr path_bound graph_bound(schedule const& s) {
   constexpr tick none = -1;
   auto const count = static_cast<std::size_t>(s.stage_count());
@@ -123,7 +123,7 @@ constexpr path_bound graph_bound(schedule const& s) {
     for (int stage = 0; stage < s.stage_count(); ++stage) {
       auto const d = static_cast<std::size_t>(s.where.device_of(route, stage));
       lower_to(head[d], paths.head(stage));
-      // What a last pass without a gradient of the input gives, nothing waits for.
+      // Nothing waits for a last pass that gives no gradient of the input.
       bool const ends = nth(splits, stage) != 0 || s.graph.gives_gradient_early(stage);
       lower_to(tail[d], ends ? 0 : paths.tail(stage));
       b.span = bounding::later(b.span, paths.within(stage));

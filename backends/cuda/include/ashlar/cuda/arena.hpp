@@ -29,7 +29,7 @@ struct placed_slots {
   slot_table slots;
 };
 
-// 1.5 GiB, 20 MiB, 512 bytes.
+// For example 1.5 GiB, 20 MiB, 512 bytes.
 inline std::string bytes_in_words(std::size_t bytes) {
   std::array<char, 32> text{};
   double const b = static_cast<double>(bytes);
@@ -84,7 +84,7 @@ inline void require_room(program_view const& p, std::vector<placed_slots> const&
   }
 }
 
-// Of zeros.
+// Allocates zeros.
 inline device_memory make_arena(placed_slots const& d) {
   on_gpu const here(d.gpu);
   device_memory arena(d.slots.total);

@@ -1,4 +1,4 @@
-// Runs a program on GPUs, whatever the class of its workers is.
+// Runs a program on GPUs, for workers of any class.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -37,7 +37,7 @@ class engine {
         options_(std::move(options)) {
     start();
   }
-  // The devices of a process group.
+  // Runs the devices of a process group.
   engine(process_group& group, program_source p, workers ranks, run_options options)
       : program_(std::move(p.prove())),
         view_(program_.view()),
@@ -223,7 +223,7 @@ class engine {
     }
   }
 
-  // Ends what can be ended. Whatever has not ended soon keeps its memory.
+  // Ends what can be ended. Devices that have not ended soon keep their memory.
   void give_up() {
     transport_->abort();
     auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(2);

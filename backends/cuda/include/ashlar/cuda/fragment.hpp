@@ -29,7 +29,7 @@ ASHLAR_DEVICE int fragment_column(int i) { return lane() % 4 * 2 + i % 2 + i / 4
 
 namespace ashlar::cuda {
 
-// Two numbers, rounded.
+// Rounds two numbers.
 ASHLAR_DEVICE unsigned pair_of(float low, float high) {
   unsigned pair;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
@@ -48,7 +48,7 @@ ASHLAR_DEVICE fragment load_fragment(bf16 const* tile, int stride) {
   return f;
 }
 
-// The same for the transpose of that tile.
+// Loads a fragment of the transpose of that tile.
 ASHLAR_DEVICE fragment load_transposed_fragment(bf16 const* tile, int stride) {
   bf16 const* const row = tile + (lane() % 8 + lane() / 16 * 8) * stride + lane() / 8 % 2 * 8;
   fragment f;

@@ -61,7 +61,7 @@ class owner {
 using graph = handle_detail::owner<cudaGraph_t, cudaGraphDestroy>;
 using executable_graph = handle_detail::owner<cudaGraphExec_t, cudaGraphExecDestroy>;
 
-// On the current GPU. It does not wait for the default stream.
+// A stream of the current GPU. It does not wait for the default stream.
 struct stream : handle_detail::owner<cudaStream_t, cudaStreamDestroy> {
   using owner::owner;
   static stream make() {
@@ -84,7 +84,7 @@ inline bool have_ended_by(std::chrono::steady_clock::time_point end, std::vector
 
 enum class timing : bool { off, on };
 
-// Of the current GPU.
+// An event of the current GPU.
 struct event : handle_detail::owner<cudaEvent_t, cudaEventDestroy> {
   using owner::owner;
   static event make(timing t = timing::off) {
@@ -122,7 +122,7 @@ inline void upload(void* to, void const* from, std::size_t bytes) {
   ASHLAR_CUDA(cudaMemcpy, to, from, bytes, cudaMemcpyHostToDevice);
   ASHLAR_CUDA(cudaStreamSynchronize, nullptr);
 }
-// The same, with zeros.
+// Clears in the same way.
 inline void clear(void* memory, std::size_t bytes) {
   if (bytes == 0) return;
   ASHLAR_CUDA(cudaMemset, memory, 0, bytes);

@@ -1,4 +1,4 @@
-// The devices of this process, and how a step is put on their streams.
+// The devices of this process, and a step on their streams.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -34,7 +34,7 @@ struct member {
   std::optional<step_timer> times;
   event end;  // of a lane, where a step is joined
 
-  // Whatever may never end keeps what it uses.
+  // Leaves what may never end everything that it uses.
   void leave() {
     arena.leave();
     away.leave();

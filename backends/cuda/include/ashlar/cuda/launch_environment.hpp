@@ -1,4 +1,4 @@
-// Which of the job's processes this one is. Launchers say it in environment variables.
+// Finds out which of the job's processes this one is. Launchers say it in environment variables.
 #pragma once
 
 #include <charconv>
@@ -41,7 +41,7 @@ int number_in(Lookup const& lookup, std::string const& name, int least, int most
   return value;
 }
 
-// What one launcher calls them.
+// The variables of one launcher.
 struct names {
   char const *rank, *size, *local_rank;
 };

@@ -21,11 +21,11 @@
 
 namespace ashlar::cuda {
 
-// Each rendezvous is one group of NCCL calls (a sum is two). Whatever its lane, it starts on the GPU
-// after the rendezvous before it, so that NCCL's kernels run in one order on all GPUs.
+// Each rendezvous is one group of NCCL calls (a sum is two). On any lane, it starts on the GPU after the
+// rendezvous before it, so that NCCL's kernels run in one order on all GPUs.
 class nccl_transport : public transport {
  public:
-  // One plan for each of the group's local devices. Throws std::invalid_argument for elements that
+  // Takes one plan for each of the group's local devices. Throws std::invalid_argument for elements that
   // cannot be summed.
   nccl_transport(process_group& group, program_view const& p, std::vector<device_plan const*> plans,
                  numerics sums_as)

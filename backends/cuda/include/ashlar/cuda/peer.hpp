@@ -77,7 +77,7 @@ class peer_transport : public transport {
     follow(*to.on, *from.on);
   }
 
-  // What is put on `next` from now on starts after what was put on `before` so far.
+  // Starts later work on `next` after everything that is on `before` so far.
   static void follow(queue& next, queue& before) {
     ASHLAR_CUDA(cudaEventRecord, before.mark, before.stream);
     ASHLAR_CUDA(cudaStreamWaitEvent, next.stream, before.mark, 0);
@@ -90,7 +90,7 @@ class peer_transport : public transport {
       ASHLAR_CUDA(cudaStreamWaitEvent, members[m]->on->stream, leader.mark, 0);
   }
 
-  // On a stream of `by`.
+  // Copies on a stream of `by`.
   static void copy(queue const& by, buffer to, queue const& at, buffer from, queue const& there) {
     if (to.size() != from.size())
       throw std::length_error("the buffers of a collective have different sizes");

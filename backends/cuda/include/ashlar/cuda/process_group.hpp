@@ -65,7 +65,7 @@ struct local_device {
 };
 
 // The id that all processes make their communicator from. One process makes it, and the others receive
-// it over MPI, cuda::rendezvous, or whatever the launcher offers.
+// it over MPI, cuda::rendezvous, or by another way of the launcher.
 inline ncclUniqueId make_group_id() {
   ncclUniqueId id{};
   ASHLAR_CUDA(ncclGetUniqueId, &id);
@@ -102,7 +102,7 @@ class process_group {
 
   int size() const { return size_; }
   std::vector<local_device> const& devices() const { return devices_; }
-  // Of the i-th of this process's devices; to be used in calls().
+  // The communicator of the i-th of this process's devices; to be used in calls().
   ncclComm_t communicator_of(std::size_t i) const { return communicators_[i].get(); }
 
   // NCCL's calls in act() start together. Throws error when one fails, or if the communicators were
@@ -123,7 +123,7 @@ class process_group {
     watchdog_.guard(act, look, [this] { abort(); });
   }
 
-  // What NCCL has noticed since; empty if nothing.
+  // Errors that NCCL has noticed since; empty if none.
   std::string failure() const {
     std::lock_guard const lock(calling_);
     for (communicator const& c : communicators_) {

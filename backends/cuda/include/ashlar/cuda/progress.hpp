@@ -21,7 +21,7 @@ class progress_marks {
  public:
   static constexpr int none = -1;
 
-  // At most `most` of a plan's instructions on the lane of passes.
+  // Marks at most `most` of a plan's instructions on the lane of passes.
   progress_marks(device_plan const& plan, int gpu, int most = 16)
       : marked_(static_cast<std::size_t>(plan.size()), 0) {
     std::vector<int> const& passes = plan.lane(compute_lane);
@@ -48,7 +48,7 @@ class progress_marks {
     return std::atomic_ref<int>(*reinterpret_cast<int*>(reported_.data()))
         .load(std::memory_order_relaxed);
   }
-  // What the host is putting on the streams just now, or `none`. Set and read by different threads.
+  // The instruction that the host is issuing, or `none`. Set and read by different threads.
   void issues(int index) { std::atomic_ref<int>(issued_).store(index, std::memory_order_relaxed); }
   int issued() const { return std::atomic_ref<int>(issued_).load(std::memory_order_relaxed); }
   // The first marked instruction after last(); `none` if there are no more.

@@ -39,7 +39,7 @@ inline std::string within(std::chrono::milliseconds t) {
   return " within " + std::to_string(t.count()) + " ms";
 }
 
-// Tells them the reason, as far as they listen.
+// Sends them the reason; ignores those that do not listen.
 inline void send_failure(std::vector<tcp_socket> const& to, std::string const& text) {
   for (tcp_socket const& s : to)
     if (s)

@@ -34,7 +34,7 @@ class step_streams {
       if (m->times) m->times->starts(m->on->streams().front().get());
     }
     act();
-    // Joins every lane: what comes after the last event of a lane, such as a mark, must have ended, too.
+    // Joins every lane: anything after the last event of a lane, such as a mark, must have ended, too.
     for (auto& m : *members_) {
       on_gpu const there(m->gpu);
       for (stream const& s : m->on->streams()) {
@@ -44,7 +44,7 @@ class step_streams {
     }
   }
 
-  // The same into a graph. If something fails, the capture that was begun is ended.
+  // Captures a step in a graph. If something fails, the capture that was begun is ended.
   void capture(function_ref<void()> act) {
     on_gpu const here(gpu());
     ASHLAR_CUDA(cudaStreamBeginCapture, origin_.get(), cudaStreamCaptureModeThreadLocal);
@@ -71,7 +71,7 @@ class step_streams {
     ASHLAR_CUDA(cudaGraphLaunch, graph_.get(), origin_.get());
   }
 
-  // What comes next on the stream does not belong to the step.
+  // Marks the end of the step on the stream.
   void ends() {
     on_gpu const here(gpu());
     ASHLAR_CUDA(cudaEventRecord, ended_.get(), origin_.get());

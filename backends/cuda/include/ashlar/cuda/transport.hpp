@@ -12,7 +12,7 @@
 
 namespace ashlar::cuda {
 
-// What a device of this process posts: a transfer, or a collective.
+// A transfer or a collective that a device of this process posts.
 struct posted {
   opcode code = opcode::send;
   int number = 0;  // of the device, among those of all ranks
@@ -35,10 +35,10 @@ class transport {
     start(posted_);
     posted_.clear();
   }
-  // Before a step: forgets what a failed step has left.
+  // Forgets, before a step, what a failed step has left.
   virtual void step_begins() { posted_.clear(); }
 
-  // What has gone wrong meanwhile; empty if nothing has.
+  // Errors that have occurred meanwhile; empty if none.
   virtual std::string failure() { return {}; }
   // Ends everything that waits for others.
   virtual void abort() {}

@@ -27,9 +27,8 @@ class watchdog {
   }
 
   // Calls act(), while the thread calls look() every few milliseconds. If look() throws, the thread
-  // calls end(), which makes act() return; then this throws what look() threw, whatever act() returned
-  // or threw. When this returns, neither look() nor end() runs any more, so what end() ends can be given
-  // back.
+  // calls end(), which makes act() return; then this throws that exception, even if act() threw another.
+  // When this returns, neither look() nor end() runs any more, so what end() ends can be given back.
   void guard(std::function<void()> const& act, std::function<void()> const& look,
              std::function<void()> const& end) {
     task mine{&look, &end, nullptr};

@@ -20,7 +20,7 @@ namespace ashlar::host {
 // not depend on who that is.
 class collectives {
  public:
-  // Of the plans of all ranks and devices. Throws as add_elements() does.
+  // Joins the plans of all ranks and devices. Throws as add_elements() does.
   collectives(program_view const& p, std::vector<device_plan> const& plans)
       : ranks_(static_cast<std::size_t>(p.data_ranks)),
         count_(static_cast<std::size_t>(all_reduce_count(p))),

@@ -1,4 +1,4 @@
-// What a device does, for the message about a step in which nothing moves any more.
+// The state of a device, for the message about a step in which nothing moves any more.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

@@ -1,4 +1,4 @@
-// Runs a program on threads, whatever the class of its workers is.
+// Runs a program on threads, for workers of any class.
 #pragma once
 
 #include <ashlar/host/device_end.hpp>
@@ -31,7 +31,7 @@ struct run_options {
   std::uint32_t buffered_depth = 4;           // messages in flight between two devices, if buffered
   bool record = false;                        // keep the times of all instructions
   std::chrono::milliseconds deadline{30000};  // for something to move, unless a worker works
-  int window = 1;  // a device starts the first of its next so many passes that can start; 1: in order
+  int window = 1;  // a device starts the first ready one of its next `window` passes; 1: in order
   std::string offload_folder = {};  // whose disk takes what leaves, in files; empty: memory does
 };
 
@@ -155,7 +155,7 @@ class engine {
     begin_.notify_all();
   }
 
-  // A device's thread: a step whenever one begins.
+  // A device's thread: runs a step whenever one begins.
   void live(std::size_t at) {
     for (std::uint64_t seen = 0;;) {
       {

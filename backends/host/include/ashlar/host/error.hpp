@@ -1,4 +1,4 @@
-// What can go wrong in a step besides the worker.
+// Errors of a step besides those of the worker.
 #pragma once
 
 #include <ashlar/program/names.hpp>

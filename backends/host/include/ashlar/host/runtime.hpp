@@ -21,18 +21,19 @@ class runtime {
   runtime(program_source p, Worker& w, run_options options = {})
       : runtime(std::move(p), std::vector<Worker*>{&w}, options) {}
 
-  // The same for data-parallel ranks, a worker each. Throws std::invalid_argument unless there are as
-  // many as the program has ranks, and when the workers lack a verb that it needs (run/contract.hpp).
+  // Runs data-parallel ranks, a worker each. Throws std::invalid_argument unless there are as many as
+  // the program has ranks, and when the workers lack a verb that it needs (run/contract.hpp).
   runtime(program_source p, std::vector<Worker*> const& ranks, run_options options = {})
       : engine_(std::move(p), worker_refs<queue>(ranks), options) {}
 
-  // One step. Rethrows what the worker throws on any device, after all devices have stopped; throws
+  // Runs one step. Rethrows what the worker throws on any device, after all devices have stopped; throws
   // stalled when nothing has moved for the deadline and no device is inside the worker, and
   // mismatched_transfer when two devices disagree. After an exception the runtime is ready for the next
   // step. Passes are never interrupted: a step that fails lasts until those under way return.
   void run() { engine_.run(); }
 
-  // By instruction of the whole program, rank after rank, of the last step; empty unless options.record.
+  // Times of the last step, by instruction of the whole program, rank after rank; empty unless
+  // options.record.
   std::vector<instruction_time> const& times() const { return engine_.times(); }
   program_view const& view() const { return engine_.view(); }
   // Bytes of the slots of all devices and ranks, and of those that they offload to.

@@ -31,14 +31,14 @@ namespace ashlar::mpi {
 // Collectives start one after the other, as on a lane that ends in order.
 class device {
  public:
-  // Of the lanes, one is for collectives.
+  // One of the lanes is for collectives.
   static constexpr progress_level needs = progress_level::independent_lanes;
   struct queue {
     static constexpr int nothing = -1;
     device* of = nullptr;
     int last = nothing;  // what was posted and has not been recorded
 
-    // For workers that compute in tiles: moves on what is under way, between two tiles.
+    // Moves on what is under way, between two tiles of a worker that computes in tiles.
     void progress() const { of->turn_now(); }
   };
   struct event {
@@ -72,7 +72,7 @@ class device {
     for (persistent& r : requests_) MPI_Request_free(&r.handle);
   }
 
-  // Before a step.
+  // Prepares a step.
   void step_begins() {
     for (operation& o : operations_) o.state = operation::to_come;
     for (queue& q : queues_) q.last = queue::nothing;
@@ -88,7 +88,7 @@ class device {
     return pending_.test([this](int name) { finish(name); });
   }
 
-  // The same without the lock.
+  // Takes the lock and calls turn().
   void turn_now() {
     std::lock_guard const lock(*mutex_);
     turn();
@@ -112,7 +112,7 @@ class device {
     return all;
   }
 
-  // Of the last step, by instruction.
+  // Times of the last step, by instruction.
   std::vector<instruction_time> const& times() const { return times_; }
   void begins(int index) { nth(times_, index).begin = now(); }
   void ends(int index) { nth(times_, index).end = now(); }

@@ -1,4 +1,4 @@
-// Runs a device of a program in each process, whatever the class of its worker is.
+// Runs a device of a program in each process, for workers of any class.
 #pragma once
 
 #include <ashlar/mpi/device.hpp>
@@ -39,10 +39,10 @@ struct run_options {
   std::chrono::microseconds period{500};     // between two looks of the thread
   std::size_t piece = std::size_t{1} << 30;  // larger messages are sent in pieces
   std::chrono::milliseconds deadline{30000};
-  int window = 1;  // a process starts the first of its next so many passes that can start; 1: in order
+  int window = 1;  // starts the first ready one of the next `window` passes; 1: in order
 };
 
-// A step at a time, as runtime says.
+// Runs a step at a time, as runtime says.
 class engine {
  public:
   engine(MPI_Comm comm, program_source p, worker_ref<device::queue> w, run_options options)
@@ -113,7 +113,7 @@ class engine {
 
   int rank() const { return process_ / view_.device_count; }
   int device_number() const { return process_ % view_.device_count; }
-  // By instruction of this process's device, of the last step.
+  // Times of the last step, by instruction of this process's device.
   std::vector<instruction_time> const& times() const { return device_->times(); }
   program_view const& view() const { return view_; }
   std::size_t slot_bytes() const { return memory_->view().size(); }

@@ -1,4 +1,4 @@
-// What can go wrong between processes, besides the worker.
+// Errors between processes, besides those of the worker.
 #pragma once
 
 #include <ashlar/run/failures.hpp>

@@ -1,5 +1,5 @@
-// How processes add up their values: in the order of members (run/contributions.hpp), or in whatever
-// order the library uses. Then all members get the whole sum, even for a reduce-scatter, which adds its
+// How processes add up their values: in the order of members (run/contributions.hpp), or in the
+// library's own order. Then all members get the whole sum, even for a reduce-scatter, which adds its
 // part to the shard.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the others do when a process has waited for too long.
+// Asks the other processes when one has waited for too long.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -47,7 +47,7 @@ class watch {
       if (l.request != MPI_REQUEST_NULL) MPI_Request_free(&l.request);
   }
 
-  // Reads what has come, and answers questions with what this process does. At most once per
+  // Reads what has come, and answers questions with the status of this process. At most once per
   // millisecond.
   template <class Status>
   void look(Status mine) {
@@ -89,7 +89,7 @@ class watch {
       if (a.came) least = std::min(least, std::chrono::milliseconds(a.where.for_ms));
     return least;
   }
-  // What they do: `; process 1 (device 1) has waited …; process 2 (device 2) does not answer`.
+  // Their answers: `; process 1 (device 1) has waited …; process 2 (device 2) does not answer`.
   std::string account(program_view const& p) const {
     std::string text;
     for (int i = 0; i < static_cast<int>(answers_.size()); ++i) {

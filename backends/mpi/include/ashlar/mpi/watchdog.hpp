@@ -54,7 +54,7 @@ class watchdog {
     answer();
     if (!watch_.failure().empty()) throw peer_failed(watch_.failure() + "; " + own_status());
   }
-  // The same for a thread that cannot report the failures of others.
+  // Answers, for a thread that cannot report the failures of others.
   void answer() {
     watch_.look([this] { return where(); });
   }
@@ -76,7 +76,7 @@ class watchdog {
   void announce(std::string const& why) { watch_.announce(why); }
 
  private:
-  // Of the deadline, or of what a launcher grants to those that it ends.
+  // The time to answer, of the deadline or of what a launcher grants to those that it ends.
   std::chrono::milliseconds time_to_answer() const {
     return std::min(deadline_ / 4, std::chrono::milliseconds(termination_requested != 0 ? 300 : 1000));
   }
