@@ -16,8 +16,8 @@
 
 namespace ashlar {
 
-// What keeps every schedule from being shorter: the work of one device alone; that and dependencies; or
-// that and the limits on memory.
+// Why no schedule can be shorter: the work of one device alone; that and dependencies; or that and the
+// limits on memory.
 enum class binding_constraint : unsigned char { work, dependencies, memory };
 
 // No valid schedule has a span or a makespan below these, in ticks.
@@ -30,7 +30,7 @@ struct bound {
 
 namespace bounding {
 
-// From time 0 to the end of all that follows the jobs of some device.
+// The time from 0 to the end of all that follows the jobs of some device.
 constexpr tick longest_machine(flow const& f, flow const& turned, int origin) {
   earliest_starts const forth(f, origin), back(turned, origin);
   tick longest = 0;
@@ -118,8 +118,8 @@ constexpr bound workload_bound(workload const& w) {
 }
 
 // The bound for all schedules of the same passes on the same placement, with on every device at most
-// `limit` chunk activations (by default as many as the device of `s` that holds most). Of stages that
-// are no chain, graph_bound(), whatever the limit; none where there is neither.
+// `limit` chunk activations (by default as many as the device of `s` that holds most). For stages that
+// are no chain, graph_bound(), which has no limit; nothing where there is neither.
 constexpr std::optional<bound> schedule_bound(schedule const& s, int limit) {
   if (has_workload(s)) return workload_bound(workload_of(s, {limit}));
   if (!has_path_bound(s)) return std::nullopt;
@@ -133,7 +133,7 @@ constexpr std::optional<bound> schedule_bound(schedule const& s) {
   return schedule_bound(s, has_workload(s) ? peak_of_all(s) : 0);
 }
 
-// What holds the bound, as an adverbial.
+// The constraint that holds the bound, as an adverbial.
 constexpr char const* name_of(binding_constraint what) {
   switch (what) {
     case binding_constraint::work:
@@ -146,7 +146,7 @@ constexpr char const* name_of(binding_constraint what) {
   return "";
 }
 
-// By what share of the bound a time exceeds it; 0 is proved optimal.
+// The share of the bound by which a time exceeds it; 0 is proved optimal.
 template <class Time>
 constexpr double gap(Time reached, Time least) {
   return least == 0 ? 0.0 : static_cast<double>(reached - least) / static_cast<double>(least);

@@ -1,4 +1,4 @@
-// What every schedule of a model must do on given devices, whatever its order.
+// The passes that every schedule of a model must run on given devices, in any order.
 #pragma once
 
 #include <ashlar/block/check.hpp>
@@ -42,13 +42,13 @@ struct workload {
   constexpr bool recomputes(int stage) const {
     return mode == execution_mode::training && limit.memory.of(stage).recomputes();
   }
-  // Routes that are taken, and by how many.
+  // Routes that are taken, and the micro-batches on each.
   constexpr int route_count() const { return on_route.empty() ? 1 : static_cast<int>(on_route.size()); }
   constexpr int micro_batches_on(int route) const {
     return on_route.empty() ? micro_batch_count : nth(on_route, route);
   }
-  // Ticks of a stage's pass on its device, at least: of the shortest chunk or micro-batch. What the
-  // others take more, extra() says. What pairs with fused backwards save at most, with a forward of any
+  // Ticks of a stage's pass on its device, at least: of the shortest chunk or micro-batch. extra() has
+  // the excess of the others. The most that pairs with fused backwards save, with a forward of any
   // stage, is taken off the weight pass, for which nothing waits, then off the input pass; a forward is
   // no longer than a pair of it. So no pair takes less than its passes.
   constexpr tick length(pass_kind kind, int stage, int route = 0) const {
@@ -95,7 +95,7 @@ struct workload {
     int const device = where.device_of(route, stage);
     return overlaps ? 0 : cost.of({kind, stage, chunk}, device) - shortest(kind, stage, device);
   }
-  // Of a message between neighbours of the chain.
+  // The time of a message between neighbours of the chain.
   constexpr tick hop(int stage, int next, int route = 0) const {
     return cost.transfer(where.device_of(route, stage), where.device_of(route, next));
   }
@@ -128,8 +128,8 @@ struct counted_span {
   pass_kind to = pass_kind::backward_weight;
 };
 
-// A limit counted in activations, whatever unit it is in: no more fit on a device than if each held
-// only the least that it holds all the time between these passes.
+// A limit, in any unit, counted in activations: no more fit on a device than if each held only the least
+// that it holds all the time between these passes.
 constexpr int activations_on(workload const& w, int device, counted_span counted = {}) {
   byte_count least = 0;
   bool any = false;
@@ -225,11 +225,10 @@ constexpr bool has_workload(schedule const& s) {
   return true;
 }
 
-// The workload of a valid schedule that has one, else throws violation
-// {rule::bound_is_for_a_chain}. Where only some backwards are split or some stages
-// recompute, or sequences come in chunks, it asks for less than the schedule does: a fused backward is a
-// split one without a pause. What recomputes counts as a chunk activation from its forward on. Linear in
-// the passes.
+// The workload of a valid schedule that has one, else throws violation {rule::bound_is_for_a_chain}.
+// Where only some backwards are split or some stages recompute, or sequences come in chunks, it asks for
+// less than the schedule does: a fused backward is a split one without a pause. A recomputed activation
+// counts as a chunk activation from its forward on. Linear in the passes.
 constexpr workload workload_of(schedule const& s, std::vector<int> const& limits) {
   if (!has_workload(s)) refuse({.broken = rule::bound_is_for_a_chain});
   bool split = false, pairs = false, split_pairs = false;
@@ -265,7 +264,7 @@ constexpr workload workload_of(schedule const& s, std::vector<int> const& limits
                   .overlaps_split = split_pairs};
 }
 
-// Under what the device of the schedule that holds most holds, on every device.
+// The workload whose limit, on every device, is the highest peak among the devices of the schedule.
 constexpr workload workload_of(schedule const& s) { return workload_of(s, {peak_of_all(s)}); }
 
 }  // namespace ashlar

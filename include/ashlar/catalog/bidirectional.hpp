@@ -1,5 +1,5 @@
-// What Chimera and BitPipe have in common: a block of micro-batches that go down the devices is
-// overlaid with its mirror image, so that the two fill each other's gaps.
+// Shared by Chimera and BitPipe: a block of micro-batches that go down the devices is overlaid with its
+// mirror image, so that the two fill each other's gaps.
 #pragma once
 
 #include <ashlar/block/algebra.hpp>

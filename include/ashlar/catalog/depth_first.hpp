@@ -96,8 +96,8 @@ constexpr block interleaved_zb(devices p, chunks v, int group) {
                      });
 }
 
-// The forwards of a device before its first backward: (v - 1) g, so many for each device behind it, and
-// so many more.
+// The forwards of a device before its first backward: (v - 1) g, `each_hop` for each device behind it,
+// and `more`.
 struct interleaved_warm_up {
   int each_hop = 2;
   int more = 0;

@@ -53,7 +53,7 @@ constexpr pass_costs with_instants(pass_costs const& of, int count, int stage_co
 
 }  // namespace input_detail
 
-// The same schedule with the input layer in shards: stages 0 .. p-1, one on each device, before what was
+// Puts the input layer of the schedule in shards: stages 0 .. p-1, one on each device, before what was
 // stage 0; all others are numbered from p on. A shard looks up the rows of its tokens, which takes no
 // time, and what was stage 0 adds up what the shards have made. A forward of a shard stands where its
 // message comes in time, a backward where its gradient is there. Squeezed; as long as before, if

@@ -18,10 +18,10 @@ std::int64_t search_budget_of(schedule const& s);
 // unit of the costs. 1 where speeds or bandwidths round, and where a time is negative.
 tick common_tick(costs const& c);
 
-// In ticks `unit` times as long. Throws violation{rule::counts_are_positive} for none.
+// The costs in ticks `unit` times as long. Throws violation{rule::counts_are_positive} for none.
 costs in_units(costs c, tick unit);
 
-// A span that no schedule of this shape is below, where a closed form says so; else 0.
+// A lower bound on the span of all schedules of this shape, by a closed form; else 0.
 template <class ClosedForms>
 tick least_span(shape const& s, int limit, ClosedForms closed_forms) {
   interconnect links = s.cost.on.links;
@@ -33,7 +33,7 @@ tick least_span(shape const& s, int limit, ClosedForms closed_forms) {
       uniform_workload{s.p, s.m, s.cost.passes.of(0), links.inside.time_of(s.cost.message), limit});
 }
 
-// The shape's sizes, with so many chunks a device, and its costs.
+// Checks the shape's sizes, with `chunk_count` chunks a device, and its costs.
 diagnosis check_costs(shape const& s, int chunk_count);
 
 // The least span found under `limit` chunk activations a device, beginning with `start`; of those, the
@@ -41,12 +41,12 @@ diagnosis check_costs(shape const& s, int chunk_count);
 // makes the span shorter.
 schedule least_idle(schedule start, shape const& s, int limit, tick least);
 
-// With split backwards on the V-shaped placement. Qi et al., Zero Bubble Pipeline Parallelism (2023),
-// appendix: ZBV for 2p.
+// A schedule with split backwards on the V-shaped placement. Qi et al., Zero Bubble Pipeline Parallelism
+// (2023), appendix: ZBV for 2p.
 schedule zero_bubble_v(shape const& s, int limit);
 
-// With split backwards on a chain of devices. Qi et al., Zero Bubble Pipeline Parallelism (2023),
-// section 3: ZB-1p and ZB-2p for p and 2p.
+// A schedule with split backwards on a chain of devices. Qi et al., Zero Bubble Pipeline Parallelism
+// (2023), section 3: ZB-1p and ZB-2p for p and 2p.
 schedule zero_bubble(shape const& s, int limit);
 
 }  // namespace ashlar::catalog

@@ -34,7 +34,7 @@ inline constexpr std::array searched_entries{
           .is_searched = true},
 };
 
-// What any model of p devices, or of some stages a device, can be divided for: entries, then
+// The schedules for any model that divides into p devices or some stages a device: entries, then
 // searched_entries.
 inline constexpr auto all_entries = [] {
   std::array<entry const*, entries.size() + searched_entries.size()> all{};

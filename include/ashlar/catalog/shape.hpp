@@ -35,10 +35,10 @@ constexpr diagnosis all_of(std::initializer_list<diagnosis> all) {
   return {};
 }
 
-// So many times a stage runs a micro-batch, each in up to three passes.
+// The most pairs of a stage and a micro-batch, each of up to three passes.
 inline constexpr int most_runs = most_passes / 3;
 
-// What every entry asks for: no more stages and passes than there is memory for.
+// Checks what every entry requires: no more stages and passes than there is memory for.
 constexpr diagnosis check_shape(shape const& s) {
   if (diagnosis const d = all_of({at_least(parameter::device_count, s.p.value, 1),
                                   at_least(parameter::micro_batch_count, s.m.value, 1),
@@ -48,14 +48,15 @@ constexpr diagnosis check_shape(shape const& s) {
   return at_most(parameter::micro_batch_count, s.m.value, most_runs / s.p.value);
 }
 
-// The same with so many times as many stages or micro-batches as `given` says, at least one.
+// Checks also that `given` is at least 1, and that `given * times` times as many stages or
+// micro-batches stay within limits.
 constexpr diagnosis check_count(shape const& s, parameter which, int given, int times = 1) {
   if (diagnosis const d = check_shape(s); !d.ok()) return d;
   int const by_stages = most_stages / s.p.value, by_runs = most_runs / s.p.value / s.m.value;
   return all_of({at_least(which, given, 1), at_most(which, given, min_of(by_stages, by_runs) / times)});
 }
 
-// For schedules with several chunks on each device.
+// Checks schedules with several chunks on each device.
 constexpr diagnosis check_chunks(shape const& s) {
   return check_count(s, parameter::chunk_count, s.v.value);
 }

@@ -12,8 +12,7 @@
 
 namespace ashlar::catalog {
 
-// What a way is on a device: its stage, the first of its micro-batches, and how many of its passes are
-// written.
+// A way on a device: its stage, the first of its micro-batches, and how many of its passes are written.
 struct way {
   int stage = 0;
   int first = 0;
@@ -25,19 +24,19 @@ struct way {
 // for both ways, and leave it as they came.
 class two_way_order {
  public:
-  // Of a schedule of `count` micro-batches: passes of others are left out, also of pairs.
+  // Makes the order for `count` micro-batches: passes of others are left out, also of pairs.
   constexpr explicit two_way_order(int count) : count_(count) {
     order_.reserve(5 * static_cast<std::size_t>(count));
   }
 
-  // Each of these is of the next micro-batch of its way.
+  // Each adds a pass of the next micro-batch of its way.
   constexpr void forward(way& w) { add(next_forward(w)); }
-  // Of the input and the weights at once.
+  // Adds a backward of input and weights at once.
   constexpr void backward(way& w) { add(next_backward(pass_kind::backward, w)); }
-  // The backward of the input; that of the weights waits.
+  // Adds the backward of the input; that of the weights waits.
   constexpr void input(way& w) { add(next_input(w)); }
   constexpr void weight() { add(next_weight()); }
-  // Pairs: a forward, and one of these.
+  // Adds a pair: a forward, and one of these.
   constexpr void forward_and_backward(way& ahead, way& back) {
     pass const what = next_forward(ahead);
     add(what, next_backward(pass_kind::backward, back));

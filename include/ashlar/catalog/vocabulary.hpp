@@ -46,7 +46,7 @@ constexpr stage_graph vocabulary_graph(devices p,
   return chain_with_shards(stages{count}, count, gradients);
 }
 
-// What the passes of a block take: those of each stage of the chain, and those of each shard.
+// The durations of the passes of a block: those of each stage of the chain, and those of each shard.
 struct vocabulary_costs {
   stage_cost stage = {};
   stage_cost shard = {};
@@ -77,7 +77,7 @@ constexpr vocabulary_costs longest_passes(devices p, pass_costs const& cost) {
 
 namespace vocabulary_detail {
 
-// Without passes. Throws violation{rule::counts_are_positive} where no pass takes time.
+// A block without passes. Throws violation{rule::counts_are_positive} where no pass takes time.
 constexpr block empty_block(devices p, vocabulary_costs const& cost, shard_gradient gradients) {
   if (cost.turn() < 1) refuse({.broken = rule::counts_are_positive, .number = cost.turn()});
   block made{.graph = vocabulary_graph(p, gradients),
@@ -123,8 +123,8 @@ constexpr block vocabulary_one_f_one_b(devices p, shard_gradient gradients, voca
   return b;
 }
 
-// The block of so many micro-batches, in whose warm-up a device runs its forwards before it waits for
-// the first output layer. Squeezed. Throws as repeat() and longest_passes() do.
+// The schedule for m micro-batches, in whose warm-up a device runs its forwards before it waits for the
+// first output layer. Squeezed. Throws as repeat() and longest_passes() do.
 constexpr schedule vocabulary_one_f_one_b(devices p, micro_batches m, shard_gradient gradients,
                                           pass_costs const& cost = {}) {
   schedule s = repeat(vocabulary_one_f_one_b(p, gradients, longest_passes(p, cost)), m);

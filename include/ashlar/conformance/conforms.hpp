@@ -15,7 +15,7 @@
 
 namespace ashlar::conformance {
 
-// With numerics::any_order: how far from the reference, relative to the largest number of its kind.
+// The largest error with numerics::any_order, relative to the largest number of its kind.
 inline constexpr double any_order_bound = 1e-12;
 
 struct report {
@@ -35,13 +35,13 @@ void try_program(report& r, std::string const& name, function_ref<void(say_if)> 
 
 }  // namespace conformance_detail
 
-// `run(program, network)` runs one step. Its messages have at least `bytes` bytes.
+// Tests a backend: `run(program, network)` runs one step. Messages have at least `bytes` bytes.
 report conforms(std::vector<sample_program> const& samples,
                 function_ref<void(program const&, network&)> run, numerics level = numerics::ordered,
                 std::size_t bytes = 0);
 
-// The same for data-parallel ranks, two steps of each program: `run(program, workers)` runs one, with a
-// worker a rank.
+// Tests data-parallel ranks, two steps of each program: `run(program, workers)` runs one, with a worker
+// a rank.
 report ranks_conform(std::vector<sample_program> const& samples,
                      function_ref<void(program const&, std::vector<sharded_network*> const&)> run,
                      numerics level = numerics::ordered);

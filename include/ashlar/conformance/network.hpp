@@ -30,9 +30,9 @@ class network : public network_results {
  public:
   network(int stages, int micro_batches) : network(stages, micro_batches, 0) {}
 
-  // For a program whose stages may have parameters in common.
+  // Made for a program whose stages may have parameters in common.
   explicit network(program const& p);
-  // The work of the programs that it will run.
+  // Sets the work of the programs that it will run.
   void expect(work_graph const& work) {
     work_ = work;
     expect_parts(work_.view().parts.size());
@@ -46,12 +46,12 @@ class network : public network_results {
 
   matrix& weights(int stage) { return nth(weights_, stage); }
   matrix const& weights(int stage) const { return nth(weights_, stage); }
-  // Of any group, also of what stages have in common.
+  // Parameters of a group, of one stage or several.
   std::span<double> parameters(int group);
   std::span<double const> parameters(int group) const {
     return const_cast<network&>(*this).parameters(group);
   }
-  // The worker. Verbs do their work at once, whatever the queue.
+  // The worker. Verbs do their work at once, on any queue.
   value_layout layout(value_key key) const;
 
   void forward(auto&, frame const& f) {
@@ -128,17 +128,17 @@ class network : public network_results {
   // Throws std::runtime_error for a message whose values are not all the same.
   static void add(vector& sum, buffer message);
 
-  // Nothing, if there is no such value.
+  // Adds nothing, if there is no such value.
   static void add_part_of(vector& sum, buffer value, double part) {
     if (!value.empty())
       for (std::size_t i = 0; i < width; ++i) sum[i] += part * as<vector>(value)[i];
   }
-  // Whatever it is, by its first numbers.
+  // Adds work of any kind, by its first numbers.
   static void add_work(vector& sum, frame const& f) {
     for (work_port const& p : f.work_inputs) add_part_of(sum, p.bytes, 0.25);
   }
 
-  // Gathered, if the program shards them.
+  // The weights, gathered if the program shards them.
   matrix const& weights_for(frame const& f) {
     return f.weight.empty() ? weights(f.what.stage) : as<matrix>(f.weight);
   }

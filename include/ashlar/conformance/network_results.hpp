@@ -1,4 +1,4 @@
-// What a step of a network leaves behind.
+// The results of a step of a network.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -37,8 +37,9 @@ class network_results {
     return std::accumulate(by_replica.begin(), by_replica.end(), 0);
   }
 
-  // For workers of several processes: what this one knows of the step, and -infinity for the rest. The
-  // larger of each number over all processes is what all of them together know: adopt() it.
+  // The numbers of the step that this process knows, -infinity for the rest, for workers of several
+  // processes. The larger of each number over all processes is what all of them together know: adopt()
+  // it.
   std::vector<double> results() const;
   void adopt(std::span<double const> all);
 

@@ -14,7 +14,7 @@
 
 namespace ashlar::conformance::random_detail {
 
-// At random, every device does whatever it can do next. Stages are anywhere, some of them are
+// Every device runs, at random, any pass that it can run next. Stages are anywhere, some of them are
 // recomputed, and backwards are fused or split.
 ASHLAR_INLINE schedule in_random_order(dice& d, stage_graph graph, int p, int m) {
   int const stage_count = graph.count();

@@ -19,7 +19,7 @@ ASHLAR_INLINE random_work::random_work(schedule s, std::uint64_t seed, bool with
   auto const add = [&](std::size_t d, std::size_t index) {
     all_.push_back({s_.order[d][index], static_cast<int>(d), {}});
   };
-  // What takes no time comes after what it needs.
+  // Passes that take no time come after their inputs.
   bool const in_turns = s_.cost.passes.has_instants() && take_turns(s_, add).ok();
   if (!in_turns) all_.clear();
   for (std::size_t d = 0; d < s_.order.size() && !in_turns; ++d)

@@ -27,12 +27,13 @@ struct pass_progress {
   tick end = 0;
 };
 
-// What computes and what exchanges, and when each is free for its next part.
+// When the resources for computing and for exchanging are free for the next part.
 struct device_resources {
   tick free[2] = {0, 0};  // for what computes, for what exchanges
 
-  // Runs the next part of a pass as early as can be, for so many ticks, and says when it starts. Without
-  // time it needs no resource. `delays_weights`: what follows a part of weights does not wait for it.
+  // Runs the next part of a pass as early as can be, for `duration` ticks, and returns when it starts.
+  // Without time it needs no resource. `delays_weights`: the next part does not wait for a part of
+  // weights.
   constexpr tick run(pass_part const& part, tick duration, bool delays_weights, pass_progress& of) {
     if (duration <= 0) return of.ready;
     tick& resource = free[part.on == part_resource::exchange ? 1 : 0];
@@ -44,7 +45,7 @@ struct device_resources {
   }
 };
 
-// Of each part of a pair, in the order in which they run, whether it is the second pass's. Those of a
+// Whether each part of a pair, in the order in which they run, belongs to the second pass. Those of a
 // pass keep their order, so this says all.
 using braid_order = std::vector<char>;
 
@@ -78,7 +79,7 @@ constexpr shortest_braid find_shortest_braid(std::vector<pass_part> const& first
         numbered.push_back(i + 1);
       }
     }
-    // From the begin of a part to that of another.
+    // The time from the begin of a part to that of another.
     constexpr tick between(std::size_t from, std::size_t to) const { return begin[to] - begin[from]; }
   };
   struct point {
@@ -87,7 +88,7 @@ constexpr shortest_braid find_shortest_braid(std::vector<pass_part> const& first
   chain const a(first), b(second);
   std::size_t const rows = a.parts.size(), columns = b.parts.size(), width = columns + 1;
   must_be(at_most(parameter::braid_size, static_cast<std::int64_t>(rows * columns), most_braid_size));
-  // What both run from here, on the diagonal, and where that ends.
+  // Runs parts of both from here, on the diagonal, and returns where that ends.
   auto const go_on = [&](point from, auto ended) {
     point at = from;
     while (at.i < rows && at.j < columns && a.parts[at.i].on != b.parts[at.j].on) {
@@ -168,7 +169,7 @@ constexpr braid_order order_in_turn(std::vector<pass_part> const& forward,
   return order;
 }
 
-// When both have ended, each part run as early as this order allows. Linear.
+// The time when both have ended, each part run as early as this order allows. Linear.
 constexpr tick braid_in_turn(std::vector<pass_part> const& forward,
                              std::vector<pass_part> const& backward, bool delays_weights) {
   device_resources on;
@@ -192,7 +193,7 @@ constexpr braid_order order_of_pair(std::vector<pass_part> const& forward,
   return order_in_turn(forward, backward);
 }
 
-// What a forward and a backward take as a pair.
+// The time of a forward and a backward as a pair.
 constexpr tick braided(std::vector<pass_part> const& forward, std::vector<pass_part> const& backward,
                        braiding how) {
   if (how == braiding::best) return best_braid(forward, backward);

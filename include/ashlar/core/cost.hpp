@@ -67,7 +67,7 @@ constexpr costs joined(costs a, int of_a, costs const& b, int of_b) {
 }
 
 // Makes transfers, copies to hosts and sums over ranks take `factor` times as long, for the same bytes.
-// What bytes take rounds up only after that. Throws violation as stretched() does.
+// The time of bytes rounds up only after that. Throws violation as stretched() does.
 constexpr void stretch_transfers(machine& on, tick factor) {
   auto const stretch = [factor](link_speed& l) {
     l.latency = stretched(l.latency, factor);

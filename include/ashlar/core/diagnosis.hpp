@@ -1,4 +1,4 @@
-// What is wrong with a value: the rule it breaks and where. Plain data, so that it works in constant
+// The error in a value: the rule it breaks and where. Plain data, so that it works in constant
 // expressions and as template arguments; sentences are made from it at run time (render/diagnosis.hpp)
 // and types at compile time (valid.hpp).
 #pragma once
@@ -63,8 +63,8 @@ struct site {
 
 // The first broken rule and its witnesses. `first` is the culprit, `second` what it conflicts with (if
 // anything); `number` is the rule's own quantity: the offending count, slot, or ticks. For the rules
-// about a parameter: the bound or divisor, `which` parameter, and what was `given`. Of a table: how many
-// entries it has, `of` which table, and how many are `needed`.
+// about a parameter: the bound or divisor, `which` parameter, and what was `given`. For a table: how
+// many entries it has, `of` which table, and how many are `needed`.
 struct diagnosis {
   rule broken = rule::none;
   site first = {};

@@ -69,14 +69,14 @@ cases(Cases...) -> cases<Cases...>;
 
 }  // namespace either_detail
 
-// Of the first kind unless said otherwise.
+// One of several kinds; by default the first.
 template <class First, class... Rest>
 class either {
   static_assert((std::is_trivially_copyable_v<First> && ... && std::is_trivially_copyable_v<Rest>));
 
  public:
   constexpr either() : content_(First{}) {}
-  // Is then of that kind.
+  // The value is then of that kind.
   template <class Kind>
   requires(either_detail::index_of<Kind, First, Rest...>() >= 0) constexpr either(Kind kind)
       : content_(kind), index_(either_detail::index_of<Kind, First, Rest...>()) {}
@@ -98,8 +98,8 @@ class either {
     return is<Kind>() ? either_detail::address<Kind>(content_) : nullptr;
   }
 
-  // What the case for its kind returns, of the functions given. A kind without a case does not compile,
-  // and all cases return one type.
+  // Calls the case for its kind, of the functions given, and returns its result. A kind without a case
+  // does not compile, and all cases return one type.
   template <class... Cases>
   constexpr auto visit(Cases... each) const {
     return either_detail::visit_at(content_, index_, either_detail::cases{each...});

@@ -26,7 +26,7 @@ using chunks = strong_int<struct chunks_tag>;                // stages on one de
 using waves = strong_int<struct waves_tag>;                  // times a route goes down and up again
 using stages = strong_int<struct stages_tag>;                // pieces of the model
 
-// What does not fit into memory is refused before it is made.
+// Larger counts do not fit into memory and are refused.
 inline constexpr int most_stages = 1 << 24, most_passes = 1 << 28;
 
 // Ids, each from 0 to its count - 1.

@@ -1,4 +1,4 @@
-// What passes, messages and sums run on: devices, links and rings of data-parallel ranks.
+// The hardware of passes, messages and sums: devices, links and rings of data-parallel ranks.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -12,7 +12,7 @@
 
 namespace ashlar {
 
-// What costs are for, in percent.
+// The speed that costs are for, in percent.
 inline constexpr int full_speed = 100;
 
 // amount * time / of, rounded up, for an amount and a time of at least 0 and `of` of at least 1. Results
@@ -37,7 +37,7 @@ struct link_speed {
   byte_count bandwidth = 0;
   tick period = 1;
 
-  // The time that so many bytes take, without the latency.
+  // The time of the bytes, without the latency.
   constexpr tick byte_time(byte_count size) const {
     return bandwidth == 0 ? 0 : proportional(size, period, bandwidth);
   }
@@ -82,7 +82,7 @@ struct interconnect {
 
   friend constexpr bool operator==(interconnect const&, interconnect const&) = default;
 
-  // Of an exception, or of a wider level; a function of its own, so that compilers inline the rest.
+  // The link of an exception or a wider level; a function of its own, so that compilers inline the rest.
   constexpr link_speed const* unusual(int from, int to) const {
     for (link_exception const& e : exceptions)
       if (e.from == from && e.to == to) return &e.speed;
@@ -93,7 +93,7 @@ struct interconnect {
   }
 };
 
-// visit(link) of the speed of each kind of link. Of an interconnect, const or not.
+// Calls visit(link) with the speed of each kind of link. The interconnect may be const.
 template <class Links, class Visit>
 constexpr void for_each_link(Links& links, Visit&& visit) {
   visit(links.inside);
@@ -102,7 +102,7 @@ constexpr void for_each_link(Links& links, Visit&& visit) {
   for (auto& one : links.exceptions) visit(one.speed);
 }
 
-// Whatever goes from one device to another takes so many ticks longer. Throws
+// Makes transfers from one device to another take `by` ticks longer. Throws
 // violation{rule::no_duration_is_negative} for less than none.
 constexpr void delay_link(interconnect& links, int from, int to, tick by) {
   if (by < 0) refuse({.broken = rule::no_duration_is_negative, .number = by});
@@ -140,13 +140,13 @@ struct machine {
   // They sum gradients and gather weights step by step around it.
   link_speed collective = {};
 
-  // Of a pass on a device. Each kind of pass is rounded up by itself; a fused backward is the sum of its
-  // parts.
+  // The time of a pass on a device. Each kind of pass is rounded up by itself; a fused backward is the
+  // sum of its parts.
   constexpr tick time_of(stage_cost const& c, pass_kind kind, int device) const {
     auto const number = static_cast<std::size_t>(device);
     return number >= speeds.size() ? c.of(kind) : slowed(c, kind, speeds[number]);
   }
-  // Of what takes so long at full speed.
+  // The time of `time` ticks at full speed.
   constexpr tick time_of(tick time, int device) const {
     auto const number = static_cast<std::size_t>(device);
     return number >= speeds.size() ? time : at_speed(time, speeds[number]);
@@ -161,7 +161,7 @@ struct machine {
   }
 };
 
-// Device d becomes device_count - 1 - d, with its speed and its links. What is no device stays.
+// Renames device d to device_count - 1 - d, with its speed and its links. Other numbers stay.
 constexpr machine mirrored(machine on, int device_count) {
   reverse(on.speeds);
   for (link_exception& e : on.links.exceptions)

@@ -1,4 +1,4 @@
-// What an instruction of a device's stream does.
+// The instructions of a device's stream.
 #pragma once
 
 namespace ashlar {

@@ -22,9 +22,9 @@ class pair_costs {
                                             pass_kind::backward_weight};
 
   constexpr pair_costs(tick each = one_after_the_other) : each_(each) {}
-  // An entry for each of `backwards` of the first stage beside the forward of the first stage, then of
-  // the second stage beside it, and so on; then beside the forward of the second stage. With one stage
-  // they are of all. Throws violation: rule::counts_are_positive, rule::tables_agree.
+  // Takes an entry for each of `backwards` of the first stage beside the forward of the first stage,
+  // then of the second stage beside it, and so on; then beside the forward of the second stage. With one
+  // stage they are of all. Throws violation: rule::counts_are_positive, rule::tables_agree.
   static constexpr pair_costs by_stage(std::vector<tick> each, int stage_count) {
     if (stage_count < 1) refuse({.broken = rule::counts_are_positive, .number = stage_count});
     auto const size = static_cast<std::int64_t>(each.size());
@@ -36,11 +36,11 @@ class pair_costs {
     return made;
   }
 
-  // Else a pair takes as long as its passes one after the other.
+  // Whether there are times; else a pair takes as long as its passes one after the other.
   constexpr bool are_given() const { return each_ != one_after_the_other; }
   // How many stages have pairs of their own; 0: one number is of all.
   constexpr int stages() const { return stage_count_; }
-  // Of a pair, if they are given.
+  // The time of a pair, if they are given.
   constexpr tick of(int forward_stage, pass_kind backward, int backward_stage) const {
     if (stage_count_ == 0) return each_;
     int const kind = backward == pass_kind::backward ? 0 : backward == pass_kind::backward_input ? 1 : 2;
@@ -59,7 +59,7 @@ class pair_costs {
     return found;
   }
 
-  // change(tick) -> tick of each that is given.
+  // Calls change(tick) -> tick for each that is given.
   template <class Change>
   constexpr void change_each(Change&& change) {
     if (!are_given()) return;

@@ -1,4 +1,4 @@
-// From the parts of passes to what they take, alone and as pairs.
+// From the parts of passes to their times, alone and as pairs.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -14,7 +14,7 @@
 
 namespace ashlar {
 
-// What the stages' passes consist of; a single entry is of all stages.
+// The parts of the stages' passes; a single entry is of all stages.
 struct part_costs {
   std::vector<stage_parts> stages = {};
   braiding how = braiding::best;
@@ -22,7 +22,8 @@ struct part_costs {
   friend constexpr bool operator==(part_costs const&, part_costs const&) = default;
 };
 
-// There are stages, one or as many as given (0: as there are), and no part takes less than no time.
+// Checks that there are stages, one or as many as given (0: any number), and no part of negative
+// duration.
 constexpr diagnosis check(part_costs const& c, int stage_count = 0) {
   auto const count = static_cast<int>(c.stages.size());
   if (count == 0 || (count != 1 && stage_count != 0 && count != stage_count))
@@ -83,7 +84,7 @@ constexpr pass_costs costs_of(part_costs const& c) {
   return made;
 }
 
-// Whether passes, of so many stages, take the sums of these parts, whatever pairs take.
+// Whether the passes of `stage_count` stages take the sums of these parts. Pairs may take any time.
 constexpr bool are_sums_of(pass_costs const& passes, part_costs const& c, int stage_count) {
   if (!check(c, stage_count).ok()) return false;
   int const count = max_of(passes.stages(), static_cast<int>(c.stages.size()));
@@ -100,7 +101,7 @@ constexpr bool are_sums_of(pass_costs const& passes, part_costs const& c, int st
   return true;
 }
 
-// So many layers of the same parts, one after another; the backward goes through them from the last.
+// Repeats the parts of a layer `count` times; the backward goes through the layers from the last.
 constexpr stage_parts repeated(stage_parts const& layer, int count) {
   stage_parts all;
   for (int i = 0; i < count; ++i) {

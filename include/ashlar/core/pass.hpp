@@ -55,8 +55,8 @@ constexpr bool is_backward(pass_kind kind) {
   return kind >= pass_kind::backward && kind <= pass_kind::backward_weight;
 }
 
-// What a finished pass makes available, as a small index for tables. A fused backward and a
-// backward_input give the same thing, the gradient of the input, hence they share a result.
+// The result of a finished pass, as a small index for tables. A fused backward and a backward_input give
+// the same thing, the gradient of the input, hence they share a result.
 enum class result : unsigned char { activation, recomputed, input_gradient, weight_gradient, none };
 inline constexpr int results = 4;
 

@@ -15,7 +15,7 @@ namespace ashlar {
 
 // Ticks of each kind of pass of one stage; 0 for a pass that takes no time, as the weight pass of frozen
 // weights. A fused backward takes the sum of its two parts; a recompute takes as long as a forward
-// unless stated otherwise. What work takes, its job says (model/work.hpp).
+// unless stated otherwise. The time of work is in its job (model/work.hpp).
 struct stage_cost {
   tick forward = 1;
   tick backward_input = 1;
@@ -35,7 +35,7 @@ struct stage_cost {
                                                 : recompute;
   }
 
-  // No pass takes time: what a sum of costs begins with.
+  // Passes without time: the start of a sum of costs.
   static constexpr stage_cost nothing() { return {0, 0, 0, 0}; }
 
   // Adds the passes of another, as of the layers of one stage. No time passes max_tick.
@@ -46,7 +46,7 @@ struct stage_cost {
     backward_weight = saturating_sum(backward_weight, other.backward_weight);
   }
 
-  // change(tick&) of each time. A recompute that takes as long as a forward stays so.
+  // Calls change(tick&) for each time. A recompute that takes as long as a forward stays so.
   template <class Change>
   constexpr void change_each(Change&& change) {
     for (tick* each : {&forward, &backward_input, &backward_weight}) change(*each);
@@ -63,13 +63,14 @@ class pass_costs {
  public:
   static constexpr tick one_after_the_other = pair_costs::one_after_the_other;
 
-  // Of a forward and a backward that run as a pair.
+  // The times of a forward and a backward that run as a pair.
   pair_costs overlapped = {};
 
-  // All stages and micro-batches alike.
+  // All stages and micro-batches are alike.
   constexpr pass_costs() : each_(1) {}
   constexpr pass_costs(stage_cost alike) : each_(1, alike) {}
-  // One for each stage; a single one is of all stages. Throws violation{rule::tables_agree} for none.
+  // Takes one for each stage; a single one is of all stages. Throws violation{rule::tables_agree} for
+  // none.
   constexpr pass_costs(std::vector<stage_cost> by_stage)
       : pass_costs(static_cast<std::vector<stage_cost>&&>(by_stage), 1, table::stage_costs) {}
 
@@ -90,9 +91,9 @@ class pass_costs {
     made.by_micro_batch_ = true;
     return made;
   }
-  // The same for micro-batches of a few classes, of each of which a stage has an entry: class_of[k] is
-  // that of micro-batch k. Throws as by_stage_and_sequence_chunk(), and rule::tables_agree for a class
-  // without entries.
+  // Makes costs for micro-batches of a few classes; a stage has an entry for each class, and class_of[k]
+  // is the class of micro-batch k. Throws as by_stage_and_sequence_chunk(), and rule::tables_agree for a
+  // class without entries.
   static constexpr pass_costs by_class(std::vector<stage_cost> const& each, int class_count,
                                        std::vector<int> const& class_of) {
     static_cast<void>(pass_costs(each, class_count, table::micro_batch_costs));
@@ -113,8 +114,8 @@ class pass_costs {
     if (c.by_micro_batch_ && c.period_ != m) return joined(c, m, c, 0);
     return c;
   }
-  // If micro-batches differ in `a` or `b`: the costs of the first of_a micro-batches of `a`, then of the
-  // first of_b of `b`. Else `a`.
+  // The costs of the first of_a micro-batches of `a`, then of the first of_b of `b`, if micro-batches
+  // differ in `a` or `b`; else `a`.
   friend constexpr pass_costs joined(pass_costs const& a, int of_a, pass_costs const& b, int of_b) {
     if (!a.by_micro_batch_ && !b.by_micro_batch_) return a;
     int const rows = a.stages() > b.stages() ? a.stages() : b.stages();
@@ -132,13 +133,13 @@ class pass_costs {
     return each_.data()[stage * stride_ + (period_ == 1 ? 0 : micro_batch % period_)];
   }
 
-  // The same, to change it: where others are alike, theirs as well.
+  // Costs to be changed: where others are alike, theirs change as well.
   constexpr stage_cost& at(int stage, int micro_batch = 0) {
     return each_.data()[stage * stride_ + (period_ == 1 ? 0 : micro_batch % period_)];
   }
 
-  // How many stages have costs of their own, 0 if all are alike; how many sequence chunks, 1 if they are
-  // alike; how many micro-batches, 0 if they are alike.
+  // The number of stages that have costs of their own, 0 if all are alike; of sequence chunks, 1 if they
+  // are alike; of micro-batches, 0 if they are alike.
   constexpr int stages() const { return stride_ == 0 ? 0 : static_cast<int>(each_.size()) / period_; }
   constexpr int sequence_chunks() const { return by_micro_batch_ ? 1 : period_; }
   constexpr int micro_batches() const { return by_micro_batch_ ? period_ : 0; }
@@ -159,13 +160,13 @@ class pass_costs {
     return false;
   }
 
-  // visit(stage, micro_batch, cost) of all that differ.
+  // Calls visit(stage, micro_batch, cost) for all that differ.
   template <class Visit>
   constexpr void for_each(Visit&& visit) const {
     for (std::size_t i = 0; i < each_.size(); ++i)
       visit(static_cast<int>(i) / period_, static_cast<int>(i) % period_, each_[i]);
   }
-  // change(stage_cost&) for each of them.
+  // Calls change(stage_cost&) for each of them.
   template <class Change>
   constexpr void change_each(Change&& change) {
     for (stage_cost& c : each_) change(c);

@@ -1,4 +1,4 @@
-// What a pass consists of: parts that compute and parts that exchange.
+// The parts of a pass: some compute and some exchange.
 #pragma once
 
 #include <ashlar/core/pass.hpp>
@@ -10,8 +10,8 @@
 
 namespace ashlar {
 
-// What a part of a pass needs for itself: the device's arithmetic, or its exchange with the devices that
-// share the stage (experts' all-to-all, tensor parallelism's all-reduce).
+// The resource that a part of a pass needs for itself: the device's arithmetic, or its exchange with the
+// devices that share the stage (experts' all-to-all, tensor parallelism's all-reduce).
 enum class part_resource : unsigned char { compute, exchange };
 
 // A part of a pass and its ticks at full speed. Parts of a pass run one after another.
@@ -42,14 +42,14 @@ constexpr std::vector<pass_part> parts_of(stage_parts const& s, pass_kind kind) 
   return own;
 }
 
-// The sum of the durations: what a pass takes that runs alone.
+// The sum of the durations: the time of a pass that runs alone.
 constexpr tick duration_of(std::vector<pass_part> const& parts) {
   tick sum = 0;
   for (pass_part const& part : parts) sum = saturating_sum(sum, part.duration);
   return sum;
 }
 
-// What the passes of the stage take that run alone.
+// The times of the stage's passes when each runs alone.
 constexpr stage_cost cost_of(stage_parts const& s) {
   return {.forward = duration_of(s.forward),
           .backward_input = duration_of(parts_of(s, pass_kind::backward_input)),

@@ -5,7 +5,7 @@
 
 namespace ashlar {
 
-// What splitmix64 adds to its state before each number: 2^64 divided by the golden ratio.
+// The number that splitmix64 adds to its state each time: 2^64 divided by the golden ratio.
 inline constexpr std::uint64_t splitmix_step = 0x9e3779b97f4a7c15U;
 
 // A bijection whose every bit depends on all bits of the state. With the seed s, splitmix64's n-th

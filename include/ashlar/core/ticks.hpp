@@ -1,5 +1,5 @@
-// Time: an integer count of ticks, exact in constant expressions. A tick is whatever the costs are
-// measured in (unit passes, nanoseconds).
+// Time: an integer count of ticks, exact in constant expressions. A tick is the unit of the costs (unit
+// passes, nanoseconds).
 #pragma once
 
 #include <cstdint>

@@ -16,16 +16,16 @@ namespace ashlar {
 
 // Tries the bound of each device's steps first, and one more for a device that fails. A try takes the
 // parts one by one, none before those that it reads, and puts each where its room has least left, or
-// first in time. A try backward does the same from the end, none before those that read it: where long
-// parts read many short ones, they get the long gaps. The tries differ in the order of the parts and in
-// that choice; the first one that places all wins. Parts that are longer than every gap, and what waits
-// for them, are left out.
+// first in time. A try backward starts from the end, and takes none before those that read it: where
+// long parts read many short ones, they get the long gaps. The tries differ in the order of the parts
+// and in that choice; the first one that places all wins. Parts that are longer than every gap, and what
+// waits for them, are left out.
 class best_fit_packing {
  public:
   // Refers to all. `step` is `length` ticks long and starts at 0.
   best_fit_packing(schedule const& step, tick length, part_times& times, fill_options const& o);
 
-  // Places what fits into a gap; the steps that each device takes. Throws
+  // Places what fits into a gap; returns the steps that each device takes. Throws
   // violation{rule::no_pass_starts_before_its_input} for a pass that reads work for which it finds no
   // place before it, and violation{rule::memory_is_within_budget} with the least bytes that a place
   // would do for a part that breaks the limit wherever it is put.
@@ -68,18 +68,18 @@ class best_fit_packing {
 
   bool place(int number, dynamic_array<room>& rooms, bool is_best);
 
-  // The same from the end, on one device, the last number first.
+  // Works from the end, on one device, the last number first.
   int first_failure_backward(int device, bool is_best);
 
   // Its start, or never.
   tick place_backward(int number, tick latest, dynamic_array<room>& rooms, bool is_best);
 
-  // None before what it reads.
+  // The parts, none before what it reads.
   dynamic_array<int> ordered(int group, part_order by) const;
 
   void sort_by_rank(dynamic_array<int>& order, part_order by) const;
 
-  // How many parts one after the other come before each (ticks of those after it and itself).
+  // The parts in the longest chain before each (or ticks of it and the longest chain after it).
   dynamic_array<tick> ranks(part_order by) const;
 
   schedule const& step_;

@@ -152,7 +152,7 @@ ASHLAR_INLINE dynamic_array<int> best_fit_packing::ordered(int group, part_order
   for (int number = 0; number < times_.count(); ++number)
     if (is_of(number, group)) order.push_back(number);
   sort_by_rank(order, by);
-  // What the pipeline waits for comes first, and with it what that waits for.
+  // Parts that the pipeline waits for come first, with all that they wait for.
   merge_sort(order, [&](int a, int b) {
     return times_.is_needed_by_pipeline(a) && !times_.is_needed_by_pipeline(b);
   });

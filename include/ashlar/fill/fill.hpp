@@ -13,22 +13,22 @@
 
 namespace ashlar {
 
-// The step `count` times, one after another.
+// Repeats the step `count` times, one after another.
 schedule repeated(schedule const& step, int count);
 
-// The schedule with work at the starts that `times` has for it, beside the work that it has already.
+// Adds work to the schedule at the starts in `times`, beside the work that it has already.
 schedule with_parts(schedule s, work_graph const& work, part_times const& times);
 
-// What the filled schedule holds against the limit, if there is one; jobs of the step's own work hand on
-// nothing of any size. Of a valid schedule and limit.
+// Checks the memory of the filled schedule against the limit, if there is one; jobs of the step's own
+// work hand on nothing of any size. Schedule and limit are valid.
 diagnosis check_limit(schedule const& filled, int own_jobs, fill_options const& o);
 
-// Places what the policy finds a gap for; the steps that each device takes.
+// Places all work for which the policy finds a gap; returns the steps that each device takes.
 std::vector<int> steps_of(schedule const& step, tick length, part_times& times, fill_options const& o);
 
-// The step as many times as it takes to do all of the work once in its gaps; no pass of the step is
-// moved. Micro-batches that edges of the work name are those of the first step. Parts of one job on one
-// device keep their order. What is longer than every gap comes after the last step. Without work it is
+// Repeats the step as many times as it takes to do all of the work once in its gaps; no pass of the step
+// is moved. Micro-batches that edges of the work name are those of the first step. Parts of one job on
+// one device keep their order. Parts longer than every gap come after the last step. Without work it is
 // the step itself.
 //
 // Throws violation: what check(step) and check(result) find wrong (but for early work that
@@ -50,10 +50,10 @@ inline auto fill(work_graph work, fill_options o = {}) {
   });
 }
 
-// Busy share of a device in the steps that it takes. What has found no gap in them comes after them and
-// does not count. Throws violation: check_form(f.filled), rule::every_pass_is_known for a device that
-// there is not, rule::tables_agree unless each has its steps, rule::ticks_fit for a time of them that
-// cannot be counted.
+// Busy share of a device in the steps that it takes. Work that has found no gap in them comes after them
+// and does not count. Throws violation: check_form(f.filled), rule::every_pass_is_known for a device
+// that does not exist, rule::tables_agree unless each has its steps, rule::ticks_fit for a time of them
+// that cannot be counted.
 double utilisation(filling const& f, int device);
 
 }  // namespace ashlar

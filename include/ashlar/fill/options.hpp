@@ -29,14 +29,14 @@ struct fill_options {
   fill_policy policy = fill_policy::best_fit;
   fill_readiness ready = fill_readiness::inputs;
   int margin = 0;  // percent of its duration that a part leaves free after it in its gap
-  // For best_fit and exact: a device's step lasts from its first pass to that of the next step. Work may
-  // lie where the next step's first passes wait for others, also after the last step, if a step comes
-  // next.
+  // With best_fit and exact, a device's step lasts from its first pass to that of the next step. Work
+  // may lie where the next step's first passes wait for others, also after the last step, if a step
+  // comes next.
   bool interlocked = false;
   int period = 0;  // steps in which all work is done once; 0: as few as the policy finds
-  // What each device may hold, and the sizes of the jobs (one for each, or none of any size). A stash
-  // that work reads stays until it has been read; what work hands on stays until it has been read; its
-  // state is there all the time. Messages do not count. No budget: no limit.
+  // The memory limit of each device, and the sizes of the jobs (one for each, or none of any size). A
+  // stash that work reads stays until it has been read; so do the outputs of work; its state is there
+  // all the time. Messages do not count. No budget: no limit.
   memory_limit limit = {.memory = {}, .budget = {}};
   std::vector<job_bytes> work_bytes = {};
 };

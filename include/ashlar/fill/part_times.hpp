@@ -12,7 +12,7 @@
 
 namespace ashlar {
 
-// Parts by their number (work_view::number). Times are those of the first of the repeated steps.
+// Names parts by their number (work_view::number). Times are those of the first of the repeated steps.
 class part_times {
  public:
   static constexpr tick never = max_tick;
@@ -41,11 +41,11 @@ class part_times {
   // The part of the same job before it on its device, or nobody: they go in order, so that state is
   // summed in the order of the parts.
   int before(int number) const { return nth(before_, number); }
-  // When all that it reads of the pipeline is there.
+  // When all its inputs from the pipeline are there.
   tick released(int number) const { return nth(released_, number); }
-  // The same as published: by how many passes there have been (fill_readiness::published_counts).
+  // Its release as published: by the number of earlier passes (fill_readiness::published_counts).
   tick released_by_count(int number) const { return nth(counted_, number); }
-  // When what it gives to the pipeline has to be there.
+  // When its outputs to the pipeline have to be there.
   tick deadline(int number) const { return nth(deadlines_, number); }
 
   // Whether a pass of the pipeline reads its output, directly or through other parts.
@@ -56,7 +56,7 @@ class part_times {
   tick end(int number) const { return saturating_sum(start(number), duration(number)); }
   void place(int number, tick start) { nth(starts_, number) = start; }
 
-  // When the work that it reads or stands after is done, as far as that is placed: never otherwise.
+  // When the work that it reads or stands after is done; `never` if some is not placed.
   tick work_is_there(int number) const;
   tick ready(int number) const { return max_of(released(number), work_is_there(number)); }
 
@@ -73,8 +73,8 @@ class part_times {
 
   pass_times time_of(pass what, schedule const& step, result_table<pass_times> const& times) const;
 
-  // Of the n-th pass of that kind and of route 0 on the part's device, where the part is the n-th of its
-  // job there; never if there are not so many.
+  // The end of the n-th pass of that kind and of route 0 on the part's device, where the part is the
+  // n-th of its job there; never if there are fewer.
   tick end_by_count(schedule const& step, pass_kind kind, std::size_t number) const;
 
   work_view work_;
@@ -84,8 +84,8 @@ class part_times {
   dynamic_array<bool> needed_by_pipeline_;
 };
 
-// Places what has found no gap after `end` and all other parts of its device, in the order of the
-// parts.
+// Places parts that have found no gap after `end` and all other parts of their device, in the order of
+// the parts.
 void append_rest(part_times& times, int device_count, tick end);
 
 }  // namespace ashlar

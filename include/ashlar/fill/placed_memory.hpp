@@ -1,4 +1,4 @@
-// How much memory of a device the steps hold over time, together with the parts placed in them.
+// The memory of a device over time, held by steps and by the parts placed in them.
 #pragma once
 
 #include <ashlar/core/ticks.hpp>
@@ -10,9 +10,9 @@
 
 namespace ashlar {
 
-// Of one device and one try to place its parts, readers after what they read or before. A part holds
-// what it hands on, and keeps what it reads longer than the pipeline does: until the last reader that
-// has a place has ended.
+// The memory of one device in one try to place its parts, readers after what they read or before. A part
+// holds what it hands on, and keeps what it reads longer than the pipeline does: until the last reader
+// that has a place has ended.
 class placed_memory {
  public:
   // Refers to all. Without a budget everything fits.
@@ -21,7 +21,7 @@ class placed_memory {
 
   bool is_limited() const { return !options_.limit.budget.empty(); }
 
-  // For `count` steps of a device, without parts. O(count * passes).
+  // Begins with `count` steps of a device, without parts. O(count * passes).
   void begin(int device, int count);
 
   // The most that is held while the part lies from `start` to `end`, and until what it hands on is no
@@ -29,7 +29,7 @@ class placed_memory {
   byte_count peak_with(part_id part, tick start, tick end) const;
   bool fits(byte_count peak) const { return !is_limited() || peak <= options_.limit.budget_of(device_); }
 
-  // Places the part; the same peak.
+  // Places the part; returns that peak.
   byte_count hold(part_id part, tick start, tick end);
 
  private:
@@ -42,22 +42,22 @@ class placed_memory {
     byte_count bytes = 0;  // from then until the next level
   };
 
-  // `first`: whose values work reads.
+  // Adds a step. `first`: work reads its values.
   void add_step(tick shift, bool first);
 
-  // From `from` on; no level lies after it.
+  // Adds bytes from `from` on; no level lies after it.
   void set(tick from, byte_count more);
 
-  // The most there is then.
+  // Both return the peak then.
   byte_count add(byte_count bytes, tick from, tick to);
   byte_count most(tick from, tick to) const;
-  // A level begins there.
+  // Begins a level there.
   void cut(tick at);
 
   std::size_t index(pass what) const {
     return static_cast<std::size_t>(what.micro_batch) * stages_ + static_cast<std::size_t>(what.stage);
   }
-  // Of a sum, of what it sums here.
+  // For a sum, its summand here.
   value& value_of(pass what);
   tick end_of(pass what) const;
 

@@ -11,8 +11,7 @@
 
 namespace ashlar {
 
-// A piece of a gap. What a part leaves free it leaves free at the end of the gap, not before the next
-// part.
+// A piece of a gap. A part leaves its margin free at the end of the gap, not before the next part.
 struct room : idle_time {
   tick gap_end = 0;
 
@@ -29,7 +28,7 @@ struct room : idle_time {
   friend constexpr bool operator==(room const&, room const&) = default;
 };
 
-// Of a device, in `count` steps of `length` ticks, in order of time.
+// The rooms of a device, in `count` steps of `length` ticks, in order of time.
 dynamic_array<room> rooms_of(schedule const& step, int device, tick length, int count, bool interlocked);
 
 // Takes the time from `start` to `end` out of a room.
