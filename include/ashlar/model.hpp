@@ -1,4 +1,4 @@
-// What is scheduled where: the stage graph, placements, dependencies, speeds of devices, shared
+// The model and its devices: the stage graph, placements, dependencies, speeds of devices, shared
 // parameters, memory.
 #pragma once
 

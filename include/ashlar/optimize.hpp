@@ -1,4 +1,4 @@
-// What the search and the searched catalog entries share.
+// Shared by the search and the searched catalog entries.
 #pragma once
 
 #include <ashlar/optimize/delay_block.hpp>

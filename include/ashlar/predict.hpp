@@ -1,4 +1,4 @@
-// What a given training run takes: seconds of a step, bytes of each device.
+// The cost of a given training run: seconds of a step, bytes of each device.
 #pragma once
 
 #include <ashlar/predict/answer.hpp>

@@ -1,4 +1,4 @@
-// When what leaves for the host is copied out and back in.
+// When values are copied to the host and back in.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -15,15 +15,15 @@
 
 namespace ashlar {
 
-// What leaves for the host between its forward and its recompute or backward, and how long that takes.
-// (The idea, and what is worth it: Wan, Qi, Huang, Lin, PipeOffload, 2025.)
+// The values that leave for the host between forward and recompute or backward, and how long that takes.
+// (The idea, and its choice of values: Wan, Qi, Huang, Lin, PipeOffload, 2025.)
 struct offload_options {
   std::vector<pass> forwards = {};  // what these keep leaves: a stash, or a checkpoint
-  // Ticks of a copy of what a stage keeps, one way: one for all stages, or one each; none: no time. They
+  // Ticks to copy the values of a stage, one way: one for all stages, or one each; none: no time. They
   // decide only where copies stand.
   std::vector<tick> copy = {};
 
-  // Of this stage.
+  // The ticks of this stage.
   constexpr tick copy_of(int stage) const {
     if (copy.empty()) return 0;
     return copy[copy.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
@@ -48,9 +48,9 @@ struct absence {
   constexpr bool is_in_time() const { return back() <= needed; }
 };
 
-// Sets the times of the copies of one device, which has a lane for each direction. What is made first
-// leaves first, as soon as it can. What is needed first comes back first, as late as it can: it takes no
-// memory before. Sorts by need. O(n log n).
+// Sets the times of the copies of one device, which has a lane for each direction. The value made first
+// leaves first, as soon as it can. The value needed first comes back first, as late as it can: it takes
+// no memory before. Sorts by need. O(n log n).
 constexpr void place_copies(dynamic_array<absence>& all) {
   merge_sort(all, [](absence const& a, absence const& b) { return a.made < b.made; });
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -68,8 +68,8 @@ constexpr void place_copies(dynamic_array<absence>& all) {
 
 // Broken rules: rule::no_duration_is_negative, rule::ticks_fit, rule::tables_agree for copies;
 // rule::every_pass_is_known and rule::no_pass_is_doubled for what leaves;
-// rule::inference_goes_forward_only, and rule::what_leaves_comes_back for what work reads. Of a schedule
-// that check_form() is right about. O(n log n).
+// rule::inference_goes_forward_only, and rule::what_leaves_comes_back for what work reads. The schedule
+// passes check_form(). O(n log n).
 constexpr diagnosis check(offload_options const& o, schedule const& s) {
   for (tick copy : o.copy) {
     if (copy < 0)
@@ -116,7 +116,7 @@ struct host_copy {
 class host_copies {
  public:
   constexpr host_copies() = default;
-  // `ends` is what check_passes(s) fills; check(o, s) must be right.
+  // Takes `ends` as check_passes(s) fills it; check(o, s) must be right.
   constexpr host_copies(schedule const& s, pass_ends const& ends, offload_options const& o) {
     if (o.forwards.empty()) return;
     absent_ = std::vector<dynamic_array<absence>>(static_cast<std::size_t>(s.device_count()));
@@ -151,7 +151,7 @@ class host_copies {
     return true;
   }
 
-  // At other times of the same orders: a copy stands where it stood among the passes.
+  // Moves copies to other times of the same orders: a copy stands where it stood among the passes.
   constexpr void move_to(schedule const& from, schedule const& to, pass_ends const& ends) {
     for (std::size_t d = 0; d < absent_.size(); ++d) {
       std::vector<time_slot> const &old = from.order[d], &now = to.order[d];
@@ -171,7 +171,7 @@ class host_copies {
     }
   }
 
-  // Of one device.
+  // The copies of one device.
   constexpr dynamic_array<host_copy> of(int device) const {
     dynamic_array<host_copy> all;
     if (empty()) return all;
@@ -180,7 +180,7 @@ class host_copies {
       all.push_back({opcode::offload, a.forward, out, max_of(a.gone(), out)});
       all.push_back({opcode::reload, a.forward, in, max_of(a.back(), in)});
     }
-    // An offload before the reload of the same moment: it may be that of the same value.
+    // Puts an offload before the reload of the same moment: it may be that of the same value.
     merge_sort(all, [](host_copy const& a, host_copy const& b) {
       return a.start != b.start ? a.start < b.start : a.code < b.code;
     });

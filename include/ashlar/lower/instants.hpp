@@ -1,4 +1,4 @@
-// Passes that take no time, in ticks so fine that all do.
+// Passes that take no time, in ticks so fine that all passes take some.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -14,9 +14,9 @@
 
 namespace ashlar {
 
-// The same orders in ticks so fine that passes which take no time can take one, each after those that it
-// waits for: what starts and ends at one time is then distinguished by the orders. Of a valid schedule,
-// whose result is one. Throws violation{rule::ticks_fit} where so fine times are out of range.
+// Makes ticks so fine that passes which take no time can take one, each after those that it waits for:
+// the orders then distinguish passes of one start and end. Schedule and result are valid. Throws
+// violation{rule::ticks_fit} where times so fine are out of range.
 constexpr schedule without_instants(schedule s) {
   tick slowest = 1;  // what a tick becomes on the slowest device
   for (int const percent : s.cost.on.speeds) slowest = max_of(slowest, at_speed(1, percent));

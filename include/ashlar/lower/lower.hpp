@@ -31,7 +31,7 @@ namespace ashlar {
 // time.
 class lowering {
  public:
-  // `ends` is what check_passes(s) fills.
+  // Takes `ends` as check_passes(s) fills it.
   constexpr lowering(schedule const& s, lower_options const& options, pass_ends const& ends,
                      host_copies const& copies)
       : s_(s),
@@ -41,7 +41,7 @@ class lowering {
         sharing_(s, options, out_),
         late_(options.receives == receive_time::when_needed) {
     std::size_t const passes = pass_count(s);
-    // At most two transfers a pass and edge, five operands a pass on a chain.
+    // There are at most two transfers a pass and edge, five operands a pass on a chain.
     std::size_t const transfers = 4 * static_cast<std::size_t>(s.graph.link_count()) * s.route.size(),
                       others = 2 * static_cast<std::size_t>(s.stage_count());
     out_.reserve(passes + transfers + others, 5 * passes + transfers + others);
@@ -210,7 +210,7 @@ class lowering {
     return receive_times_.empty() ? nth(events_, event).time : nth(receive_times_, event);
   }
 
-  // What is sent at one moment must not make room for what is received at the same.
+  // A send of one moment must not make room for a receive of the same moment.
   constexpr void write_transfer(event const& e, int device, tick at) {
     bool const sends = e.source == device;
     int const peer = sends ? e.target : e.source;

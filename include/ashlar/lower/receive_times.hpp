@@ -1,4 +1,4 @@
-// When receives are issued: with the schedule's sends, or as late as holds up nothing.
+// When receives are issued: with the schedule's sends, or as late as possible without delaying anything.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -18,13 +18,13 @@ enum class receive_time : unsigned char {
   when_needed,  // as late as the pass that needs it, and all that shares a lane with it, allow
 };
 
-// By event of a valid schedule, in their order: when the receive of a transfer is issued so late that in
-// the schedule's own times nothing waits for it; of others their time. It then arrives when its pass
-// starts, unless a later transfer on a lane of the sender or the receiver, or between the same devices,
-// is to happen before. So every lane and every device keeps an order of which these times are a witness,
-// and the program is as free of deadlock as with receives when values are sent. A receive that falls
-// into a pass is issued before it, because a device issues nothing while it runs a pass. Linear in
-// passes, and in events times the logarithm of the passes of a device.
+// Times by event of a valid schedule, in their order: when the receive of a transfer is issued so late
+// that in the schedule's own times nothing waits for it; other events keep their time. It then arrives
+// when its pass starts, unless a later transfer on a lane of the sender or the receiver, or between the
+// same devices, is to happen before. So every lane and every device keeps an order of which these times
+// are a witness, and the program is as free of deadlock as with receives when values are sent. A receive
+// that falls into a pass is issued before it, because a device issues nothing while it runs a pass.
+// Linear in passes, and in events times the logarithm of the passes of a device.
 class receive_times {
  public:
   // The lanes are those of the program that is made.
@@ -47,7 +47,7 @@ class receive_times {
       }
   }
 
-  // Of all events. To be called once.
+  // The times of all events. To be called once.
   constexpr dynamic_array<tick> of(dynamic_array<event> const& events) {
     dynamic_array<tick> times(events.size(), 0);
     for (std::size_t i = events.size(); i-- > 0;) {
@@ -58,7 +58,7 @@ class receive_times {
   }
 
  private:
-  // What comes next on a lane of a device: when it is issued there, and when it happens.
+  // The next transfer on a lane of a device: when it is issued there, and when it happens.
   struct on_lane {
     tick issued = max_tick;
     tick happens = max_tick;
@@ -86,7 +86,7 @@ class receive_times {
     return at;
   }
 
-  // So late that it arrives when the first pass that needs it starts, and not within a pass.
+  // The time at which it arrives when the first pass that needs it starts, and not within a pass.
   constexpr tick before_its_pass(event const& e) const {
     tick needed = max_tick;
     int const k = e.what.micro_batch;

@@ -42,7 +42,7 @@ class stream_writer {
   constexpr program const& made() const { return made_; }
   constexpr program take() { return std::move(made_); }
 
-  // What is written from now on belongs to this device, until end_stream().
+  // Starts the stream of this device, up to end_stream().
   constexpr void begin_stream(int device) {
     device_ = device;
     pool_.clear();
@@ -75,7 +75,7 @@ class stream_writer {
 
  private:
   constexpr std::size_t part_count() const { return made_.work.view().parts.size(); }
-  // There are none without work.
+  // Zero without work.
   constexpr std::size_t micro_gradient_count() const {
     if (made_.work.empty()) return 0;
     return static_cast<std::size_t>(made_.stage_count()) * made_.route.size();

@@ -10,18 +10,18 @@
 
 namespace ashlar {
 
-// By what a device's transfers are ordered.
+// The order of a device's transfers.
 enum class transfer_order : unsigned char {
   finish_time,  // by the end of the producer in the schedule (transfer_events.hpp)
   asap,         // as frameworks list them: each right after its producer, passes taken by turns
 };
 
-// The same orders at times at which only one device runs. In sweep after sweep over the
-// devices, each runs its next pass if the inputs are there. A transfer at the end of its producer then
-// stands right after it on its device, and on the peer after whatever has been listed there. This is the
-// order that results from listing a pass, its send, and at once the receive, as `_add_send_recv` of
-// PyTorch's torch.distributed.pipelining does. The schedule must be valid. Linear in the passes, and in
-// sweeps times devices.
+// Keeps the orders, at times at which only one device runs. In sweep after sweep over the devices, each
+// runs its next pass if the inputs are there. A transfer at the end of its producer then stands right
+// after it on its device, and on the peer after everything listed there so far. This is the order that
+// results from listing a pass, its send, and at once the receive, as `_add_send_recv` of PyTorch's
+// torch.distributed.pipelining does. The schedule must be valid. Linear in the passes, and in sweeps
+// times devices.
 constexpr schedule one_by_one(schedule s) {
   s.cost = costs(stage_cost{});
   std::vector<std::vector<time_slot>> order = s.order;

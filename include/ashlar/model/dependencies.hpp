@@ -1,5 +1,5 @@
-// What a pass needs, and tables indexed by the results of passes. This is the one place that knows the
-// data flow of training.
+// The inputs of a pass, and tables indexed by the results of passes. This is the one place that knows
+// the data flow of training.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
@@ -12,8 +12,9 @@
 namespace ashlar {
 
 // Calls visit(result, stage, micro_batch) for each thing that the pass needs before it starts. A stage
-// without recompute passes has no `recomputed`; visitors skip results that no pass gives. What work
-// needs, for_each_work_input() says. Linear in the neighbours of the stage. The pass must exist.
+// without recompute passes has no `recomputed`; visitors skip results that no pass gives.
+// for_each_work_input() has the inputs of work. Linear in the neighbours of the stage. The pass must
+// exist.
 template <class Visit>
 constexpr void for_each_input(stage_graph const& graph, pass const& what, Visit&& visit) {
   if (what.kind == pass_kind::forward) {
@@ -68,13 +69,13 @@ constexpr bool precedes(stage_graph const& graph, pass a, pass b) {
 template <class Entry>
 class result_table {
  public:
-  // Entries are as Entry{} makes them, or `initial`.
+  // Makes entries as Entry{} or `initial`.
   constexpr result_table(int stage_count, int micro_batch_count)
       : micro_batches_(micro_batch_count), entries_(size(stage_count, micro_batch_count)) {}
   constexpr result_table(int stage_count, int micro_batch_count, Entry initial)
       : micro_batches_(micro_batch_count), entries_(size(stage_count, micro_batch_count), initial) {}
 
-  // The entry of a result that there is.
+  // The entry of a result that exists.
   constexpr Entry& at(int micro_batch, int stage, result r) {
     return entries_[index(micro_batch, stage, r)];
   }

@@ -54,7 +54,7 @@ constexpr std::vector<std::int64_t> in_flight(stage_graph const& graph, std::vec
   return units;
 }
 
-// The same for 1F1B: k is 1 for all stages.
+// Units in flight for 1F1B: k is 1 for all stages.
 constexpr std::vector<std::int64_t> in_flight(stage_graph const& graph) {
   return in_flight(graph, std::vector<int>(static_cast<std::size_t>(graph.count()), 1));
 }

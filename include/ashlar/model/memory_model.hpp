@@ -15,7 +15,7 @@
 
 namespace ashlar {
 
-// Sizes of one stage, in bytes or any other unit: what lies on each of its replicas all the time, and
+// Sizes of one stage, in bytes or any other unit: the memory of each replica that is always taken, and
 // the values that come and go with each micro-batch.
 struct stage_memory {
   static constexpr byte_count all = -1;
@@ -32,18 +32,19 @@ struct stage_memory {
   byte_count sequence_state = 0;     // what a chunk of a sequence leaves for the next one
   byte_count sequence_gradient = 0;  // of that, for the one before
 
-  // What lies on each replica all the time, max_tick at most.
+  // Memory of each replica that is always taken, max_tick at most.
   constexpr byte_count resident() const {
     return saturating_sum(saturating_sum(weights, weight_gradient), optimizer_state);
   }
   constexpr bool recomputes() const { return checkpoint != all; }
-  // What a forward keeps until its backward, or until its recompute, which takes the rest of the stash.
+  // Bytes that a forward keeps until its backward, or until its recompute, which takes the rest of the
+  // stash.
   constexpr byte_count kept_by_forward() const { return recomputes() ? checkpoint : stash; }
-  // What of the stash an input pass leaves for its weight pass.
+  // The part of the stash that an input pass leaves for its weight pass.
   constexpr byte_count left_by_input() const { return stash_left == all ? stash : stash_left; }
 
-  // What a pass takes at its start, and gives back at its end: in inference all that it took, in
-  // training what no later pass of its micro-batch needs. Messages do not count, and neither do the
+  // Bytes that a pass takes at its start, and gives back at its end: in inference all that it took, in
+  // training all that no later pass of its micro-batch needs. Messages do not count, and neither do the
   // values that sequence chunks hand over.
   constexpr byte_count taken_by(pass_kind kind) const {
     switch (kind) {
@@ -89,8 +90,8 @@ struct stage_memory {
   friend constexpr bool operator==(stage_memory const&, stage_memory const&) = default;
 };
 
-// Sizes of a job, in the unit of stage_memory: what each of its parts hands on, and what it keeps on
-// each of its devices.
+// Sizes of a job, in the unit of stage_memory: the output of each of its parts, and the state on each of
+// its devices.
 struct job_bytes {
   byte_count output = 0;
   byte_count state = 0;
@@ -98,7 +99,7 @@ struct job_bytes {
   friend constexpr bool operator==(job_bytes const&, job_bytes const&) = default;
 };
 
-// rule::sizes_fit for sizes that are negative or not below max_tick.
+// Checks rule::sizes_fit: sizes are not negative and below max_tick.
 constexpr diagnosis check_work_bytes(list_view<job_bytes> jobs) {
   for (job_bytes const& b : jobs)
     for (byte_count size : {b.output, b.state})
@@ -112,11 +113,11 @@ struct memory_model {
 
   std::vector<stage_memory> stages = std::vector<stage_memory>(1);  // one for all alike, or one each
   std::vector<stage_memory> shared = {};  // of parameters that several stages use: one for each group
-  // 0: micro-batches are alike. Else each of the above is a row of so many entries, one for each
-  // micro-batch, as of packed sequences; what lies there all the time is the same in all of them.
+  // 0: micro-batches are alike. Else each of the above is a row of this many entries, one for each
+  // micro-batch, as of packed sequences; memory that is always taken is the same in all of them.
   int micro_batches = 0;
 
-  // Of a stage that there is; after the last micro-batch comes the first again.
+  // Requires a stage that exists; micro-batches wrap around.
   constexpr stage_memory const& of(int stage, int micro_batch = 0) const {
     auto const row = static_cast<std::size_t>(period()), i = static_cast<std::size_t>(stage);
     std::size_t const first = stages.size() == row ? 0 : i * row;
@@ -131,7 +132,7 @@ struct memory_model {
     if (number < 0) return of(group);
     return number < static_cast<int>(shared.size()) ? nth(shared, number) : nothing;
   }
-  // What lies on a device all the time, for every stage that has a replica there, max_tick at most.
+  // Memory of a device that is always taken, for every stage with a replica there, max_tick at most.
   // O(stages * routes).
   constexpr byte_count resident_on(placement const& where, int device) const {
     byte_count sum = 0;
@@ -149,9 +150,9 @@ struct memory_model {
 };
 
 // Broken rules: rule::tables_agree unless there is one entry (or row) for all stages or one each;
-// rule::sizes_fit, with the stage, for sizes that are negative or not below max_tick, and for more of a
-// stash that stays than there is; rule::micro_batches_share_weights for micro-batches of
-// which only some recompute a stage, or that differ in what lies there all the time.
+// rule::sizes_fit, with the stage, for sizes that are negative or not below max_tick, and if more of a
+// stash stays than there is; rule::micro_batches_share_weights for micro-batches of which only some
+// recompute a stage, or that differ in the memory that is always taken.
 constexpr diagnosis check(memory_model const& memory, int stage_count) {
   if (memory.micro_batches < 0)
     return {.broken = rule::counts_are_positive, .number = memory.micro_batches};
@@ -181,7 +182,7 @@ constexpr diagnosis check(memory_model const& memory, int stage_count) {
   return {};
 }
 
-// The same, and rule::tables_agree unless all of so many micro-batches are told apart or none.
+// Checks also rule::tables_agree: sizes tell apart all micro-batches or none.
 constexpr diagnosis check(memory_model const& memory, int stage_count, int micro_batch_count) {
   if (diagnosis const d = check(memory, stage_count); !d.ok()) return d;
   if (memory.micro_batches != 0 && memory.micro_batches != micro_batch_count)
@@ -189,17 +190,17 @@ constexpr diagnosis check(memory_model const& memory, int stage_count, int micro
   return {};
 }
 
-// How much each device may hold: what lies there all the time together with what passes keep. Messages
-// do not count.
+// The memory limit of each device: the memory that is always taken together with what passes keep.
+// Messages do not count.
 struct memory_limit {
   memory_model memory = {};
   std::vector<byte_count> budget = {};  // one entry for all devices, or one each
 
-  // What this device may hold, of devices that there are.
+  // The budget of a device that exists.
   constexpr byte_count budget_of(int device) const {
     return budget[budget.size() == 1 ? 0 : static_cast<std::size_t>(device)];
   }
-  // What is left for what passes keep. A budget may be anything.
+  // The memory left for the values of passes. A budget may be any number.
   constexpr byte_count free_on(placement const& where, int device) const {
     return max_of(budget_of(device), -max_tick) - memory.resident_on(where, device);
   }
@@ -239,8 +240,8 @@ constexpr memory_model recomputing(memory_model memory, int stage_count,
   return memory;
 }
 
-// The least that a device can do with, for one micro-batch at a time (the q chunks of one sequence): the
-// largest, where they differ. It then holds every stage of the device until its backwards. Stages that
+// The smallest budget for a device that runs one micro-batch at a time (the q chunks of one sequence),
+// the largest if they differ. The device then holds every stage until its backwards. Stages that
 // recompute take all of their stash only at the recompute. O(stages * routes), for each micro-batch that
 // is told apart, and for each chunk before it in its sequence.
 constexpr byte_count smallest_budget(placement const& where, memory_model const& memory, int device,
@@ -250,7 +251,7 @@ constexpr byte_count smallest_budget(placement const& where, memory_model const&
   bool const trains = mode == execution_mode::training;
   int const told = memory.micro_batches == 0 ? sequence_chunks : memory.micro_batches;
   for (int route = 0; route < where.route_count(); ++route)
-    // The last chunk goes back first, so of alike ones it is the one at which most is held.
+    // The last chunk goes back first, so if chunks are alike, most is held at the last.
     for (int k = memory.micro_batches == 0 ? told - 1 : 0; k < told; ++k) {
       byte_count held =
           0;  // of the chunks up to k, when all have gone forward through the stages so far
@@ -268,7 +269,7 @@ constexpr byte_count smallest_budget(placement const& where, memory_model const&
   return saturating_sum(most, memory.resident_on(where, device));
 }
 
-// Those of check(memory_model), of so many micro-batches; rule::tables_agree unless there is one budget
+// Checks check(memory_model) for this many micro-batches; rule::tables_agree unless there is one budget
 // for all devices or one each; rule::parameter_is_at_least with the smallest budget of the first device
 // that has less. `least` gives the smallest budgets, a list by device, and is called only if the checks
 // before pass.
@@ -289,8 +290,8 @@ constexpr diagnosis check_budgets(memory_limit const& limit, placement const& wh
   return {};
 }
 
-// Whether each device has room for one micro-batch at a time (the chunks of one sequence): the rules of
-// check_budgets(), with smallest_budget() of each device, and its complexity for each of them.
+// Checks that each device has room for one micro-batch at a time (the chunks of one sequence): the rules
+// of check_budgets(), with smallest_budget() of each device, and its complexity for each of them.
 constexpr diagnosis check(memory_limit const& limit, placement const& where, int micro_batch_count,
                           int sequence_chunks = 1, execution_mode mode = execution_mode::training) {
   return check_budgets(limit, where, micro_batch_count, [&] {

@@ -15,7 +15,7 @@
 
 namespace ashlar {
 
-// What the data-parallel ranks keep in shards, one each, instead of whole (the stages of ZeRO).
+// The state that data-parallel ranks keep in shards, one each, instead of whole (the stages of ZeRO).
 // `gradients` and `weights` each include `optimizer`, and `full` includes both.
 enum class sharding_level : unsigned char {
   none,       // nothing: every rank has all weights, and gradients are all-reduced
@@ -112,7 +112,7 @@ class parameter_groups {
   // Parameter groups, without `everyone()`.
   constexpr int count() const { return group_stages_.size(); }
   constexpr int everyone() const { return count(); }
-  // As those of the view.
+  // These are those of the view.
   constexpr list_view<int> holders(int group) const { return view().holders(group); }
   constexpr list_view<int> stages(int group) const { return view().stages(group); }
   constexpr int member_of(int group, int device) const { return view().member_of(group, device); }
@@ -123,7 +123,7 @@ class parameter_groups {
     for_each_group_of(view(), stages_, stage, visit);
   }
 
-  // Whether these are groups of the stages of `where`. As long as the constructor takes.
+  // Whether these are groups of the stages of `where`. Takes as long as the constructor.
   constexpr bool belong_to(placement const& where) const {
     return stages_ == where.stage_count() && *this == parameter_groups(where, shared());
   }

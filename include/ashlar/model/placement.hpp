@@ -43,7 +43,7 @@ class placement {
 
   constexpr int device_count() const { return devices_; }
   constexpr int stage_count() const { return stages_; }
-  // 0 of a placement without stages.
+  // Zero for a placement without stages.
   constexpr int route_count() const {
     return stages_ == 0 ? 0 : static_cast<int>(table_.size()) / stages_;
   }
@@ -55,13 +55,13 @@ class placement {
   // Devices by route, then stage. Valid while the placement is.
   constexpr list_view<int> table() const { return view_of(table_); }
 
-  // Device d becomes p - 1 - d. mirror(mirror(x)) == x.
+  // Mirrors devices: d becomes p - 1 - d. mirror(mirror(x)) == x.
   friend constexpr placement mirror(placement p) {
     for (int& device : p.table_) device = p.devices_ - 1 - device;
     return p;
   }
 
-  // The routes of `a`, then those of `b`, over the same devices and stages. Throws
+  // Joins the routes of `a` and then those of `b`, over the same devices and stages. Throws
   // violation{rule::tables_agree} for others.
   friend constexpr placement overlay(placement a, placement const& b) {
     if (a.devices_ != b.devices_)
@@ -79,8 +79,8 @@ class placement {
   std::vector<int> table_;  // by route, then stage
 };
 
-// So many stages a device. Throws violation: rule::counts_are_positive, rule::parameter_is_at_most for
-// more than a placement can have.
+// The number of stages with `each` on a device. Throws violation: rule::counts_are_positive,
+// rule::parameter_is_at_most for more than a placement can have.
 constexpr stages stages_of(devices p, int each) {
   if (p.value < 1 || each < 1)
     refuse({.broken = rule::counts_are_positive, .number = p.value < 1 ? p.value : each});
@@ -98,19 +98,19 @@ constexpr placement make_placement(devices p, stages count, DeviceOf device_of) 
   return placement(p, {route});
 }
 
-// Stage s on device s.
+// Puts stage s on device s.
 constexpr placement linear(devices p) {
   return make_placement(p, stages_of(p, 1), [](int s) { return s; });
 }
 
-// v chunks a device, round and round: stage s on device s mod p (Narayanan et al., Megatron-LM, 2021).
-// Throws as stages_of() does.
+// Puts v chunks on a device, round and round: stage s on device s mod p (Narayanan et al., Megatron-LM,
+// 2021). Throws as stages_of() does.
 constexpr placement looped(devices p, chunks v) {
   return make_placement(p, stages_of(p, v.value), [=](int s) { return s % p.value; });
 }
 
-// w waves, each down the devices and up again: 2w chunks a device (Liu et al., Hanayo, 2023). Throws as
-// stages_of() does.
+// Goes down the devices and up again in w waves: 2w chunks a device (Liu et al., Hanayo, 2023). Throws
+// as stages_of() does.
 constexpr placement wave(devices p, waves w) {
   int const each = w.value < 1 || w.value > most_stages / 2 ? w.value : 2 * w.value;
   return make_placement(p, stages_of(p, each), [=](int s) {
@@ -119,15 +119,15 @@ constexpr placement wave(devices p, waves w) {
   });
 }
 
-// Down the devices and up again: stages i and 2p - 1 - i on device i (Qi et al., Controllable Memory,
-// 2024).
+// Goes down the devices and up again: stages i and 2p - 1 - i on device i (Qi et al., Controllable
+// Memory, 2024).
 constexpr placement v_shape(devices p) { return wave(p, waves{1}); }
 
 // How stages lie on devices. `given`: as no formula here says, such as on several routes.
 enum class placement_kind : unsigned char { linear, v, looped, wave, given };
 
-// The placement of that kind with so many stages on a device: 1 if it is linear, 2 if it is a V. Not for
-// `given`. Throws as looped() and wave() do.
+// The placement of that kind with `chunk_count` stages on a device: 1 if it is linear, 2 if it is a V.
+// Not for `given`. Throws as looped() and wave() do.
 constexpr placement lay_out(placement_kind kind, devices p, int chunk_count) {
   switch (kind) {
     case placement_kind::v:

@@ -24,11 +24,11 @@ struct stage_edge {
   friend constexpr bool operator==(stage_edge, stage_edge) = default;
 };
 
-// How many micro-batches of a neighbour one micro-batch of a stage meets, if they hold `other` and `own`
-// units: a larger one meets all those that it consists of.
+// The number of micro-batches of a neighbour that one micro-batch of a stage meets, if they hold `other`
+// and `own` units: a larger one meets all those that it consists of.
 constexpr int matching_micro_batches(int own, int other) { return own > other ? own / other : 1; }
 
-// Calls visit(micro_batch) for each of them, ascending: the neighbour's that this micro-batch meets.
+// Calls visit(micro_batch) for each micro-batch of the neighbour that this one meets, ascending.
 template <class Visit>
 constexpr void for_each_matching(int own, int other, int micro_batch, Visit&& visit) {
   if (other >= own) {
@@ -38,8 +38,8 @@ constexpr void for_each_matching(int own, int other, int micro_batch, Visit&& vi
   }
 }
 
-// What gives the gradient of the input of a layer that lies in shards on several devices: their
-// backwards, or already their forwards.
+// The passes that give the gradient of the input of a layer that lies in shards on several devices:
+// backwards, or already forwards.
 enum class shard_gradient : unsigned char { of_backward, of_forward };
 
 // Read-only access to the neighbours of stages; see stage_graph.
@@ -97,7 +97,7 @@ class stage_graph {
     set_edges({edges.data(), edges.data() + edges.size()});
   }
 
-  // Stage s feeds stage s + 1. Throws violation as the constructor does for the count. Linear.
+  // Feeds stage s + 1 from stage s. Throws violation as the constructor does for the count. Linear.
   friend constexpr stage_graph chain(stages count) {
     must_be_few(count.value);
     dynamic_array<stage_edge> edges;
@@ -118,16 +118,16 @@ class stage_graph {
   constexpr bool runs(int stage, int micro_batch) const {
     return largest_ == 1 || micro_batch % nth(sizes_, stage) == 0;
   }
-  // Whether a pass of the pipeline names a stage, and one of so many micro-batches that the stage runs.
+  // Whether a pass of the pipeline names a stage, and one of `micro_batch_count` that the stage runs.
   constexpr bool has(pass const& what, int micro_batch_count) const {
     return what.kind < pass_kind::work && what.stage >= 0 && what.stage < count_ && what.micro_batch >= 0
            && what.micro_batch < micro_batch_count && runs(what.stage, what.micro_batch);
   }
-  // How many micro-batches belong together, counted from a multiple of this number: the chunks of a
-  // sequence, or the largest size.
+  // The number of micro-batches that belong together, counted from a multiple of this number: the chunks
+  // of a sequence, or the largest size.
   constexpr int together() const { return largest_ == 1 ? sequence_chunks_ : largest_; }
 
-  // The same stages over sequences in q chunks. Throws violation: rule::counts_are_positive,
+  // Cuts sequences into q chunks. Throws violation: rule::counts_are_positive,
   // rule::micro_batch_sizes_divide for stages with sizes.
   friend constexpr stage_graph in_sequence_chunks(stage_graph graph, int q) {
     if (q < 1) refuse({.broken = rule::counts_are_positive, .number = q});
@@ -136,10 +136,10 @@ class stage_graph {
     return graph;
   }
 
-  // The same stages with micro-batches of this many units each. Throws violation: rule::tables_agree
-  // unless there is one size a stage, rule::counts_are_positive, rule::micro_batch_sizes_divide unless
-  // each size divides all larger ones, and for sequences in chunks, rule::shards_are_last_stages for
-  // sizes of a graph with shards. Linear.
+  // Gives the stages micro-batches of this many units each. Throws violation: rule::tables_agree unless
+  // there is one size a stage, rule::counts_are_positive, rule::micro_batch_sizes_divide unless each
+  // size divides all larger ones, and for sequences in chunks, rule::shards_are_last_stages for sizes of
+  // a graph with shards. Linear.
   friend constexpr stage_graph in_micro_batches(stage_graph graph, std::vector<int> sizes) {
     if (static_cast<int>(sizes.size()) != graph.count_)
       refuse(wrong_size(ashlar::table::micro_batch_sizes, sizes.size(), graph.count_));
@@ -167,9 +167,9 @@ class stage_graph {
     return graph;
   }
 
-  // The same stages, of which each list has the shards of one layer, in ascending order. Throws
-  // violation {rule::shards_are_last_stages} unless nothing follows them and each is listed once, and
-  // for stages with sizes.
+  // Makes each list of stages the shards of one layer, in ascending order. Throws violation
+  // {rule::shards_are_last_stages} unless nothing follows them and each is listed once, and for stages
+  // with sizes.
   friend constexpr stage_graph in_shards(stage_graph graph, std::vector<std::vector<int>> const& layers,
                                          shard_gradient gradients = shard_gradient::of_backward) {
     dynamic_array<int> layer_of(static_cast<std::size_t>(graph.count_), -1);
@@ -247,7 +247,7 @@ class stage_graph {
   friend constexpr bool operator==(stage_graph const&, stage_graph const&) = default;
 
  private:
-  // neighbours of stage s: ends[ends[s]] .. ends[ends[s + 1]], offsets first, then the neighbours
+  // The neighbours of stage s are ends[ends[s]] .. ends[ends[s + 1]], offsets first, then the neighbours
   // themselves.
   using table = std::vector<int>;
 
@@ -275,7 +275,8 @@ class stage_graph {
                 .first = {.what = {.stage = e.from}},
                 .second = {.what = {.stage = e.to}}});
     }
-    // Sorted by (from, to), so each stage meets its neighbours of either side in ascending order.
+    // They are sorted by (from, to), so each stage meets its neighbours of either side in ascending
+    // order.
     group(edges, &stage_edge::to, &stage_edge::from, before_);
     group(edges, &stage_edge::from, &stage_edge::to, after_);
   }
@@ -302,8 +303,8 @@ class stage_graph {
   shard_gradient gradients_ = shard_gradient::of_backward;
 };
 
-// Stage s feeds stage s + 1. Declared once more, because no argument of it leads to the friend in the
-// class.
+// Feeds stage s + 1 from stage s. Declared once more, because no argument of it leads to the friend in
+// the class.
 constexpr stage_graph chain(stages count);
 
 // Whether each stage feeds the next and no other, over whole sequences or chunks of them. Linear.

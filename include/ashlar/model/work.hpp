@@ -14,7 +14,7 @@
 
 namespace ashlar {
 
-// Which jobs there are and who reads what. Empty unless a schedule has work.
+// The jobs, and who reads what. Empty unless a schedule has work.
 class work_graph {
  public:
   constexpr work_graph() = default;
@@ -44,10 +44,10 @@ class work_graph {
 
   constexpr bool empty() const { return jobs_.empty(); }
   constexpr int job_count() const { return static_cast<int>(jobs_.size()); }
-  // Of a job that there is.
+  // Requires a job that exists.
   constexpr int part_count(int job) const { return view().part_count(job); }
 
-  // By (from, to). Valid while the graph is.
+  // The edges by (from, to). Valid while the graph is.
   constexpr list_view<work_edge> edges() const { return view_of(out_of_); }
   constexpr work_view view() const {
     return {view_of(jobs_), view_of(parts_), view_of(into_), view_of(out_of_)};
@@ -55,8 +55,8 @@ class work_graph {
 
   friend constexpr bool operator==(work_graph const&, work_graph const&) = default;
 
-  // The same jobs and edges, every pass of the pipeline that an edge names replaced by
-  // new_name(pass, whether it is read).
+  // Replaces every pass of the pipeline that an edge names by new_name(pass, whether it is read). Jobs
+  // and edges stay.
   template <class NewName>
   friend constexpr work_graph renamed(work_graph work, NewName new_name) {
     dynamic_array<work_edge> edges = static_cast<dynamic_array<work_edge>&&>(work.out_of_);
@@ -68,14 +68,14 @@ class work_graph {
     return work;
   }
 
-  // Device d becomes p - 1 - d.
+  // Mirrors devices: d becomes p - 1 - d.
   friend constexpr work_graph mirror(work_graph work, int device_count) {
     for (work_part& p : work.parts_) p.device = device_count - 1 - p.device;
     work.check_jobs();
     return work;
   }
 
-  // The jobs of `a`, then those of `b`, whose micro-batches are numbered from `first` on.
+  // Joins the jobs of `a` and then those of `b`, whose micro-batches are numbered from `first` on.
   friend constexpr work_graph overlay(work_graph a, work_graph const& b, int first) {
     int const jobs = a.job_count(), parts = static_cast<int>(a.parts_.size());
     for (work_view::job j : b.jobs_) {
@@ -99,7 +99,7 @@ class work_graph {
   }
 
  private:
-  // The same, of jobs with numbers that are larger by so much.
+  // Renumbers the jobs that a job names by an offset.
   static constexpr compute_job later(compute_job j, int more) {
     if (auto const* const shared = j.state.get_if<shared_state>())
       j.state = shared_state{shared->of + more};

@@ -1,4 +1,4 @@
-// What a job of work does with its parts.
+// The actions of a job of work and its parts.
 #pragma once
 
 #include <ashlar/core/either.hpp>
@@ -8,8 +8,7 @@
 
 namespace ashlar {
 
-// A part of a job, named by a part_id: where it runs, and its ticks there, whatever the speed of the
-// device.
+// A part of a job, named by a part_id: where it runs, and its ticks there, at any speed of the device.
 struct work_part {
   int device = 0;
   tick duration = 1;
@@ -34,12 +33,12 @@ struct shared_state {
 };
 using job_state = either<no_state, own_state, shared_state>;
 
-// What the parts of a job do with the gradient of a stage, which its passes add up in the stage's
+// How the parts of a job use the gradient of a stage, which its passes add up in the stage's
 // accumulator.
 struct no_gradient {
   friend constexpr bool operator==(no_gradient const&, no_gradient const&) = default;
 };
-// Part k takes what micro-batch k has added: it copies that and leaves zeros.
+// Part k takes the sum that micro-batch k has added: it copies that and leaves zeros.
 struct take_gradient {
   int stage = 0;
 

@@ -1,4 +1,4 @@
-// What a graph of work was made from.
+// The lists that a graph of work was made from.
 #pragma once
 
 #include <ashlar/model/work.hpp>
@@ -7,7 +7,7 @@
 
 namespace ashlar {
 
-// work_graph(jobs_of(w), edges_of(w)) == w. Linear in parts.
+// The jobs: work_graph(jobs_of(w), edges_of(w)) == w. Linear in parts.
 constexpr std::vector<work_job> jobs_of(work_graph const& work) {
   work_view const v = work.view();
   std::vector<work_job> all;
@@ -19,7 +19,7 @@ constexpr std::vector<work_job> jobs_of(work_graph const& work) {
   return all;
 }
 
-// By (from, to). Linear.
+// The edges by (from, to). Linear.
 constexpr std::vector<work_edge> edges_of(work_graph const& work) {
   list_view<work_edge> const all = work.edges();
   return {all.begin(), all.end()};

@@ -31,7 +31,7 @@ constexpr bool precedes(pass a, pass b) {
 
 // Read-only access to a work_graph. All but `knows` are for work that exists.
 struct work_view {
-  // What a job does, and where its parts begin in the list of all.
+  // The action of a job, and where its parts begin in the list of all.
   struct job {
     int first_part = 0;
     job_action does = {};
@@ -46,7 +46,7 @@ struct work_view {
 
   constexpr bool empty() const { return jobs.empty(); }
   constexpr int job_count() const { return static_cast<int>(jobs.size()); }
-  // The job of this number, and how many parts it has.
+  // The job of this number, and its number of parts.
   constexpr job const& of(int number) const { return nth(jobs, number); }
   constexpr int part_count(int number) const {
     int const end =
@@ -64,11 +64,11 @@ struct work_view {
   constexpr int state_of(int number) const {
     return state(number).visit([&](auto const&) { return number; }, [](shared_state s) { return s.of; });
   }
-  // Whether it is its own.
+  // Whether the state is its own.
   constexpr bool keeps_state(int number) const { return state(number).is<own_state>(); }
   // Whether a job has a state that is zeros again after each step.
   constexpr bool clears_state(int number) const { return state(number) == own_state{true}; }
-  // What a job does with the gradient of a stage.
+  // How a job uses the gradient of a stage.
   constexpr job_gradient gradient_of(int number) const {
     return of(number).does.visit([](compute_job const& j) { return j.gradient; },
                                  [](all_reduce_job) { return job_gradient(); });
@@ -117,7 +117,7 @@ struct work_view {
                                  [](all_reduce_job) { return job_state(); });
   }
 
-  // Of a list sorted by that end.
+  // Edges of a pass, in a list sorted by `end`.
   static constexpr list_view<work_edge> equal(list_view<work_edge> all, pass work_edge::*end,
                                               pass what) {
     auto const below = [&](auto goes_on) {

@@ -1,4 +1,4 @@
-// What a search may spend, and what it minimizes.
+// The budget and the objective of a search.
 #pragma once
 
 #include <ashlar/core/ticks.hpp>
@@ -7,13 +7,12 @@
 
 namespace ashlar {
 
-// What a search minimizes: the span, with the makespan to break ties; the makespan, with the span to
-// break ties; `both`: makespan + 3 span, of schedules whose passes start as soon as they can;
-// `program`: the makespan, and for schedules near the best the simulated makespan of the lowered
-// program.
+// The objective of a search: the span, with the makespan to break ties; the makespan, with the span to
+// break ties; `both`: makespan + 3 span, of schedules whose passes start as soon as they can; `program`:
+// the makespan, and for schedules near the best the simulated makespan of the lowered program.
 enum class objective : unsigned char { span, makespan, both, program };
 
-// What a search may spend and what it looks for.
+// The budget and the objective of a search.
 struct search_budget {
   std::int64_t passes = 0;  // to dispatch in all; the same number gives the same result everywhere. A
                             // million take a tenth of a second

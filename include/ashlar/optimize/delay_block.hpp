@@ -12,8 +12,7 @@
 namespace ashlar {
 
 // A micro-batch follows the chain of stages without waiting, but for these delays; the next one does the
-// same a period later. A leg is what a micro-batch passes before it meets a device again. All tables by
-// leg.
+// same a period later. A leg is the part of the chain before it meets a device again. All tables by leg.
 struct delay_block {
   tick period = 1;
   std::vector<tick> forward_hop, backward_hop;  // between the stages of a leg
@@ -50,24 +49,23 @@ struct offsets_of_stages {
   tick of(pass what) const;
 };
 
-// How many periods after the first a pass comes: its micro-batch, but the chunks of a sequence go
-// backward in reverse, from when the last of them has gone forward.
+// The number of periods after the first when a pass comes: its micro-batch, but the chunks of a sequence
+// go backward in reverse, from when the last of them has gone forward.
 int turn_of(pass what, int sequence_chunks);
 
-// Each micro-batch follows when the one before it is through. Chain of stages, one route; of sequences
-// in chunks, the next one's come before all of the last one's are through.
+// Each micro-batch follows when the one before it is through. For a chain of stages and one route; with
+// sequences in chunks, the next one's come before all of the last one's are through.
 delay_block one_at_a_time(schedule const& s);
 
-// The order of all passes of `s` (chain of stages, one route) as the block repeats; with tracks, every
-// so many micro-batches are alike, each of which has a block (the period is that of the first). O(n log
-// n).
+// The order of all passes of `s` (chain of stages, one route) as the block repeats. With several tracks,
+// micro-batches take turns, one block each (the period is that of the first). O(n log n).
 precedence_graph::device_orders orders_of_blocks(std::vector<delay_block> const& tracks,
                                                  schedule const& s, precedence_graph const& passes);
 
 // Work of the busiest device for one sequence: a micro-batch, or all chunks of it.
 tick work_of_sequence(schedule const& s);
 
-// For one micro-batch; for a chunk on average, rounded up.
+// Work for one micro-batch; for a chunk on average, rounded up.
 inline tick work_of_one(schedule const& s) {
   int const q = s.graph.sequence_chunks();
   return (work_of_sequence(s) + q - 1) / q;

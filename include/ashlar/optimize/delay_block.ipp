@@ -123,7 +123,7 @@ ASHLAR_INLINE precedence_graph::device_orders orders_of_blocks(std::vector<delay
 }
 
 ASHLAR_INLINE tick work_of_sequence(schedule const& s) {
-  // Of those that differ, the mean.
+  // Takes the mean of those that differ.
   int const q = s.graph.sequence_chunks(),
             count = s.cost.passes.micro_batches() == 0 ? q : s.micro_batch_count();
   tick most = 0;

@@ -23,24 +23,24 @@ std::vector<candidate> improve_orders(justifier& search, std::vector<schedule> c
                                       memory_limit const& limit, search_budget budget,
                                       bool prunes = false);
 
-// What a search does not see: overlapped pairs, work, recomputes (whose memory it would count too
-// early) and inference, which has nothing to reorder.
+// Whether a search can handle `s`. It does not see overlapped pairs, work, recomputes (whose memory it
+// would count too early) and inference, which has nothing to reorder.
 bool can_be_improved(schedule const& s);
 
 // The best schedule found within `limit`, one or none; no worse than those of `seeds` squeezed that are
 // within it. Just the first of them squeezed, if it is within the limit, without a budget, or where it
-// has no idle time, reaches the goal or is as good as what is found. None where nothing was found within
+// has no idle time, reaches the goal or is as good as what is found. None if nothing was found within
 // the limit. Throws as squeeze(), is_within() and the list scheduler do, and
 // violation{rule::counts_are_positive} without seeds.
 std::vector<schedule> improved_within(std::vector<schedule> const& seeds, memory_limit const& limit,
                                       search_budget budget);
 
-// The same. Throws violation{rule::memory_is_within_budget}, too, with the device of the first seed that
-// holds more than it may, where nothing was found.
+// Returns that schedule. If nothing was found, throws violation{rule::memory_is_within_budget}, too,
+// with the device of the first seed that holds more than it may.
 schedule improve(std::vector<schedule> const& seeds, memory_limit const& limit, search_budget budget);
 
-// The same passes in an order for which a search finds makespan + 3 span to be less, if it does, within
-// the memory of the device that holds most. Only where can_be_improved().
+// Reorders the passes if a search finds makespan + 3 span to be less, within the memory of the device
+// that holds most. Only where can_be_improved().
 schedule improve(schedule const& s, search_budget budget);
 
 }  // namespace ashlar

@@ -1,4 +1,4 @@
-// Moves of a pass within its device's order: which are allowed, and what they would bring.
+// Moves of a pass within its device's order: which are allowed, and their estimated result.
 //
 // Balas and Vazacopoulos, Guided local search with shifting bottleneck for job shop scheduling (1998).
 // Estimates: Dell'Amico and Trubian, Applying tabu search to the job-shop scheduling problem (1993).
@@ -13,8 +13,8 @@
 
 namespace ashlar {
 
-// Within the positions first .. last of a device's order, the first pass goes after the last one, or the
-// last pass goes before the first one.
+// A move within the positions first .. last of a device's order: the first pass goes after the last one,
+// or the last pass goes before the first one.
 struct insertion_move {
   std::size_t device = 0;
   std::size_t first = 0, last = 0;
@@ -29,15 +29,15 @@ class insertion_moves {
     for (int d = 0; d < s.device_count(); ++d) limit_.push_back(limit.free_on(s.where, d));
   }
 
-  // After graph.set().
+  // Resets after graph.set().
   void reset();
 
   // Whether the device keeps to its memory after a move, passes of a stage and kind in their order, and
   // the orders without a cycle. May also refuse a move that would make none.
   bool allows(insertion_move const& m);
 
-  // The longest path through the passes that a move concerns, after it, as far as it changes no other
-  // head or tail; exact for neighbours. O(length of the move).
+  // The longest path through the passes that a move concerns, after it, if it changes no other head or
+  // tail; exact for neighbours. O(length of the move).
   tick estimate(insertion_move const& m);
 
   void apply(insertion_move const& m);
@@ -46,10 +46,10 @@ class insertion_moves {
   std::int64_t visits() const { return visits_; }
 
  private:
-  // What a move makes of its part of the order.
+  // Sets moved_ to its part of the order after a move.
   void moved_order(insertion_move const& m);
 
-  // What is held before the positions first + 1 .. end.
+  // Computes the memory held before the positions first + 1 .. end.
   void hold(std::size_t device, std::size_t first, std::size_t end);
 
   disjunctive_graph* graph_;

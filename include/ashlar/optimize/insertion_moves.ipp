@@ -23,7 +23,7 @@ ASHLAR_INLINE bool insertion_moves::allows(insertion_move const& m) {
     if (order[i] != x && nth(graph_->passes().stream, order[i]) == nth(graph_->passes().stream, x))
       return false;
   int const over = order[m.is_later ? m.last : m.first];
-  // What lies on a path to a pass ends no later than that starts.
+  // A pass on a path to another one ends no later than that one starts.
   if (m.is_later) {
     for (disjunctive_graph::arc const& a : graph_->feeds_of(x))
       if (a.other == over || graph_->head_of(over) >= graph_->end_of(a.other)) return false;

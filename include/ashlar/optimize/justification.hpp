@@ -16,7 +16,7 @@
 
 namespace ashlar {
 
-// In the order of the objective; nvcc needs both comparisons by name.
+// Values in the order of the objective; nvcc needs both comparisons by name.
 struct objective_value {
   tick first = max_tick, then = max_tick;
 
@@ -76,17 +76,18 @@ class justifier {
 
   objective_value judge(list_scheduler::solution const& t) const;
 
-  // What had to wait for memory or inputs closes up with what follows. Returns the least objective value
-  // on the way, which reached() has; that of no schedule, objective_value{}, where the devices come to
-  // wait for each other at once. Orders whose first dispatch is above `cutoff` are not justified.
+  // Moves passes that had to wait for memory or inputs up to what follows. Returns the least objective
+  // value on the way, which reached() has; that of no schedule, objective_value{}, where the devices
+  // come to wait for each other at once. Orders whose first dispatch is above `cutoff` are not
+  // justified.
   objective_value justify(list_scheduler::device_orders const& orders, justification_options const& how,
                           tick cutoff = max_tick);
   list_scheduler::solution const& reached() const { return reached_; }
 
-  // A schedule of the same passes as it is, where that is better.
+  // Adopts a schedule of the same passes as it is, if better.
   void consider(schedule const& s);
 
-  // 0 .. below - 1, the same on every machine.
+  // Draws 0 .. below - 1, the same on every machine.
   std::size_t random(std::size_t below) {
     random_ = random_ * 6364136223846793005U + 1442695040888963407U;
     return static_cast<std::size_t>((random_ >> 33U) % below);
@@ -100,7 +101,7 @@ class justifier {
 
   void keep(list_scheduler::solution const& t, objective_value& least);
 
-  // By how much earlier than the last each device starts.
+  // How much earlier than the last each device starts.
   static std::vector<tick> skew(list_scheduler::solution const& t);
 
   schedule s_;
@@ -114,7 +115,7 @@ class justifier {
   bool found_ = false;
 };
 
-// Any window, any tolerance.
+// A random rule: any window, any tolerance.
 dispatch_rule any_dispatch_rule(justifier& search);
 
 justification_options any_justification(justifier& search, int rounds);

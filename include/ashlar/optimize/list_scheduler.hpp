@@ -33,7 +33,7 @@ class list_scheduler {
 
   precedence_graph const& passes() const { return graph_; }
 
-  // What a run gives.
+  // The result of a run.
   struct solution {
     device_orders orders;     // as run
     std::vector<tick> start;  // by pass
@@ -48,8 +48,8 @@ class list_scheduler {
     return walk(orders, rule, released, out, false);
   }
 
-  // The same in reversed time: `orders` is read from its end, backwards take memory and forwards give
-  // it back. `out` is in forward time again, its first pass at 0.
+  // Runs in reversed time: `orders` is read from its end, backwards take memory and forwards give it
+  // back. `out` is in forward time again, its first pass at 0.
   bool run_reversed(device_orders const& orders, dispatch_rule rule, std::vector<tick> const& released,
                     solution& out);
 
@@ -73,15 +73,15 @@ class list_scheduler {
     bool stale = true;
   };
 
-  // What the device holds more from the start of pass x, and less from its end.
+  // Memory that the device takes at the start of pass x, and gives back at its end.
   byte_count takes(std::size_t x) const { return (reversed_ ? graph_.gives : graph_.takes)[x]; }
   byte_count gives(std::size_t x) const { return (reversed_ ? graph_.takes : graph_.gives)[x]; }
 
   bool walk(device_orders const& orders, dispatch_rule rule, std::vector<tick> const& released,
             solution& out, bool reversed);
 
-  // Earliest-starting pass in the window that fits memory, even after those it overtakes, and delays
-  // none beyond tolerance. FIFO per (stage, kind).
+  // Chooses the earliest-starting pass in the window that fits memory, even after those it overtakes,
+  // and delays none beyond tolerance. FIFO per (stage, kind).
   void choose(device_state& at, dispatch_rule rule);
 
   precedence_graph graph_;

@@ -16,9 +16,9 @@
 
 namespace ashlar {
 
-// What repeats is the passes of a micro-batch, or of a sequence in chunks. A period's turns on a device,
-// which are its passes and the time left over, give every pass its moment modulo the period; it runs at
-// the first such moment when what it needs is there. A recompute comes right before its backward.
+// The passes of a micro-batch repeat, or of a sequence in chunks. A period's turns on a device, which
+// are its passes and the time left over, give every pass its moment modulo the period; it runs at the
+// first such moment when its inputs are there. A recompute comes right before its backward.
 class modulo_block {
  public:
   struct turns {
@@ -26,7 +26,7 @@ class modulo_block {
     tick first = 0;          // when the first turn begins
   };
 
-  // For schedules with has_delay_blocks(); `period` is at least least_period(). Throws as
+  // Made for schedules with has_delay_blocks(); `period` is at least least_period(). Throws as
   // precedence_graph does.
   modulo_block(schedule const& s, memory_limit const& limit, tick period);
 
@@ -34,7 +34,7 @@ class modulo_block {
   std::size_t pass_count() const { return passes_.what.size(); }
   std::vector<turns> const& devices() const { return devices_; }
 
-  // The order and the first moment of a device's turns; the order has what it had.
+  // Sets the order and the first moment of a device's turns; the order is a permutation of the old one.
   void set(std::size_t device, turns const& t) {
     devices_[device] = t;
     place_passes(device);
@@ -64,7 +64,8 @@ class modulo_block {
 
   void find_needs(schedule const& s);
 
-  // Forwards down the chain, backwards up again, the chunks of a sequence in turn and then in reverse.
+  // Orders forwards down the chain, backwards up again, the chunks of a sequence in turn and then in
+  // reverse.
   void find_sequence(int stage_count);
 
   void place_passes(std::size_t device);
@@ -73,7 +74,7 @@ class modulo_block {
 
   void run();
 
-  // Of the most that a device holds, what is above its room, in parts of its largest activation.
+  // The memory of a device above its room at the peak, in parts of its largest activation.
   tick excess(std::size_t d) const;
 
   tick period_;

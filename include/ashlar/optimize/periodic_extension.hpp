@@ -18,12 +18,12 @@ inline int round_of(schedule const& s) {
   return (s.device_count() + q - 1) / q * q;
 }
 
-// Whether there are so many micro-batches that those in the middle repeat themselves.
+// Whether there are enough micro-batches for those in the middle to repeat themselves.
 inline bool is_long(schedule const& s) { return s.micro_batch_count() > 4 * round_of(s); }
 
-// Of `known` micro-batches make `wanted`: the first `begin` stay, begin .. end - 1 are like
-// like .. like + count - 1, a period later each time, and those from `end` on are the last known ones.
-// All of whole sequences.
+// Makes `wanted` micro-batches of `known`: the first `begin` stay, begin .. end - 1 are like like ..
+// like + count - 1, a period later each time, and those from `end` on are the last known ones. All are
+// of whole sequences.
 struct extension_window {
   int known, wanted;
   int like, count;  // count >= 1, like + count < known
@@ -33,11 +33,11 @@ struct extension_window {
 // The starts of passes in the extended solution.
 class extended_starts {
  public:
-  // `start`: of the known ones. The period, and how far what is joined stands apart, is what the slowest
-  // of `references` takes (of any micro-batch).
+  // Takes `start` of the known ones. The slowest of `references` (of any micro-batch) sets the period,
+  // and the distance where parts are joined.
   extended_starts(result_table<tick> start, std::vector<pass> const& references, extension_window s);
 
-  // From one repetition to the next.
+  // The time from one repetition to the next.
   tick period() const { return period_; }
 
   tick of(pass what) const;

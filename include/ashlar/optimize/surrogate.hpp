@@ -12,10 +12,10 @@
 
 namespace ashlar {
 
-// From a candidate's schedule of 3p micro-batches (three rounds), extended periodically: all further
-// ones can follow each other as fast as the second p, or a half of these. The mean of the fastest and
-// the slowest counts, because what is fast in only one place may not last. For long schedules; O(p^2)
-// for each candidate instead of O(m p).
+// Extends a candidate's schedule of 3p micro-batches (three rounds) periodically: all further ones can
+// follow each other as fast as the second p, or a half of these. The mean of the fastest and the slowest
+// counts, because a pace in only one place may not last. For long schedules; O(p^2) for each candidate
+// instead of O(m p).
 class surrogate {
  public:
   surrogate(justifier& search, memory_limit const& limit, search_budget budget);
@@ -26,7 +26,7 @@ class surrogate {
   void extend(candidate const& k);
 
  private:
-  // What the micro-batches beyond 3p add; not less than their work.
+  // The time that micro-batches beyond 3p add; not less than their work.
   tick growth(result_table<tick> const& start, std::size_t i) const;
 
   justifier* search_;

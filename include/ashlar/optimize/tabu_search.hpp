@@ -30,15 +30,16 @@ class tabu_search {
   list_scheduler::device_orders const& best() const { return best_; }
 
  private:
-  // By trial on the workloads of test/known_bubbles.hpp; half or twice as much makes little difference.
+  // Set by trial on the workloads of test/known_bubbles.hpp; half or twice as much makes little
+  // difference.
   static constexpr int most_idle = 700, shortest_ban = 12, most_longer = 8;
   static constexpr std::size_t reach = 6, most_entries = 1U << 16U;
-  // Heads and tails that take as long as to dispatch one pass.
+  // Heads and tails computed in the time of dispatching one pass.
   static constexpr std::int64_t visits_of_dispatch = 5;
 
   // The budget is looked at as often as for dispatched schedules.
   bool is_over();
-  // What has been computed since charge(), in dispatched passes.
+  // Work since charge(), in dispatched passes.
   std::int64_t uncharged() const {
     return (graph_.visits() + moves_.visits()) / visits_of_dispatch - charged_;
   }
@@ -63,8 +64,8 @@ class tabu_search {
     std::int64_t const until = clock_ + shortest_ban + search_->random(tick{0}, tick{most_longer - 1});
     for_each_turned(m, [&](int x, int y) { entry(y, x) = until; });
   }
-  // Up to when x may not be put before y. Others may have the same entry: then a move too many is
-  // forbidden.
+  // The step up to which x may not be put before y. Others may have the same entry: then a move too many
+  // is forbidden.
   std::int64_t& entry(int x, int y);
 
   justifier* search_;
@@ -78,8 +79,8 @@ class tabu_search {
   std::int64_t clock_ = 0, charged_ = 0;
 };
 
-// Perturb, justify, tabu search, justify, accept if not worse, until the budget ends. Of a long
-// schedule, what is a 64th worse when first dispatched is dropped.
+// Perturbs, justifies, runs the tabu search, justifies, accepts if not worse, until the budget ends.
+// Drops orders of a long schedule that are a 64th worse when first dispatched.
 void iterated_tabu_search(justifier& search, memory_limit const& limit);
 
 }  // namespace ashlar
