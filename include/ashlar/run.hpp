@@ -1,6 +1,6 @@
-// What a backend and a worker offer, and the engine between them. The sequential reference, memory of
-// the host, and the identities that processes compare have includes of their own: run/sequential.hpp,
-// run/host_memory.hpp, run/identity.hpp; so has the program that a backend is given,
+// The interfaces of a backend and a worker, and the engine between them. The sequential reference,
+// memory of the host, and the identities that processes compare have includes of their own:
+// run/sequential.hpp, run/host_memory.hpp, run/identity.hpp; so has the program that a backend is given,
 // run/program_source.hpp.
 #pragma once
 

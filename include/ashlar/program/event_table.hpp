@@ -14,7 +14,7 @@ constexpr bool notifies_when_done(instruction const& i) {
   return sums_gradient(i) && i.lane != compute_lane;
 }
 
-// Which instructions of a device's stream have an event, and who waits for which. The waits are
+// The instructions of a device's stream that have an event, and who waits for which. The waits are
 // transitively reduced: nobody waits for what must have happened anyway. An overlapped pair counts as
 // one instruction, its first.
 class event_table {
@@ -33,8 +33,8 @@ class event_table {
     dynamic_array<unsigned char> mark(n, 0);
     dynamic_array<char> followed(n, 0);
     event_ = dynamic_array<int>(n, none);
-    // What a lane's next instruction says of one before it. A release does nothing: it is over when its
-    // waits are, and they hold up its lane.
+    // The state of an instruction that the next one on its lane implies. A release does nothing: it is
+    // over when its waits are, and they hold up its lane.
     auto const known_of = [&](int earlier) {
       bool const ends = in_order || (earlier != none && nth(stream, earlier).code == opcode::release);
       return ends ? reached : passed;

@@ -63,7 +63,7 @@ constexpr void add(hasher& h, work_edge const& e) {
 
 }  // namespace hash_detail
 
-// Of all that a backend sees of a program. Linear in its size.
+// A hash of all that a backend sees of a program. Linear in its size.
 constexpr std::uint64_t hash(program_view const& p) {
   hasher h;
   h.add_all(p.device_count, p.stage_count, p.micro_batch_count, p.lane_count, p.data_ranks, p.sharding,

@@ -1,4 +1,4 @@
-// What an instruction waits for on its own device: derived from slots, never written by hand.
+// The waits of an instruction on its own device: derived from slots, never written by hand.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>

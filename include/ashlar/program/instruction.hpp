@@ -14,8 +14,8 @@ enum class slot_kind : unsigned char {
   checkpoint,    // what a forward keeps for its recompute
   stash,         // what a forward or recompute keeps for the backward passes
   weight_stash,  // what a backward_input keeps for its backward_weight
-  // Of a stage that takes sequences in chunks: what the forward of a chunk needs of all chunks before it
-  // (the keys and values of attention, the state of a recurrence), left by the forward before it;
+  // The state of a sequence in chunks, left by the forward before: all that the forward of a chunk needs
+  // of the chunks before it (keys and values of attention, or a recurrence's state);
   sequence_state,
   sequence_gradient,  // and the gradient of that, left by the backward of the chunk for the one before
   work,               // what a part of work hands on
@@ -49,7 +49,7 @@ constexpr slot_kind on_device(slot_kind kind) {
   return kind == slot_kind::host_stash ? slot_kind::stash : kind;
 }
 
-// What an instruction reads or writes.
+// A value that an instruction reads or writes.
 struct value_key {
   slot_kind kind = slot_kind::activation;
   int of = -1;           // the stage that made it; the job; the parameter group; of a scalar its number
@@ -59,7 +59,7 @@ struct value_key {
   friend constexpr bool operator==(value_key const&, value_key const&) = default;
 };
 
-// What a part of work hands on, and whose that is.
+// The output of a part of work, and the part that it belongs to.
 constexpr value_key work_value(part_id part) { return {slot_kind::work, part.job, part.part}; }
 constexpr part_id part_of(value_key const& work) { return {work.of, work.micro_batch}; }
 

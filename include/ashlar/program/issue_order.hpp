@@ -13,8 +13,8 @@ namespace ashlar {
 
 // All instructions of a program, in an order in which they can be issued. Instructions that happen
 // together stand next to each other: a pass or an overlapped pair, a send and its receive (the send
-// first), the members of a collective between devices. What data-parallel ranks do together counts as an
-// instruction of each rank by itself.
+// first), the members of a collective between devices. A collective between data-parallel ranks counts
+// as an instruction of each rank by itself.
 struct rendezvous_list {
   std::vector<int> instructions;  // indices into program_view::instructions
   std::vector<int> begin = {0};   // by rendezvous, and the end
@@ -56,8 +56,7 @@ constexpr rendezvous_list rendezvous_order(program_view const& p) {
   return machine.take();
 }
 
-// The same, without the ends of the rendezvous. Whoever issues in this order needs only one thread, and
-// can capture what is issued.
+// The order alone, without the ends of the rendezvous. It can be issued by one thread, and captured.
 constexpr std::vector<int> issue_order(program_view const& p) {
   return rendezvous_order(p).instructions;
 }

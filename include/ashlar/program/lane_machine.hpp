@@ -13,10 +13,10 @@
 
 namespace ashlar {
 
-// Lanes advance whenever they can: what is up on a lane waits for what hazards.hpp says, a transfer for
-// its other half, an all-reduce for the holders of its group. Steps of different lanes commute, so one
-// run decides for all: if it ends, every run ends. If it gets stuck, the union of lane orders, waits and
-// rendezvous has a cycle.
+// Lanes advance whenever they can: the next instruction of a lane waits as hazards.hpp says, a transfer
+// for its other half, an all-reduce for the holders of its group. Steps of different lanes commute, so
+// one run decides for all: if it ends, every run ends. If it gets stuck, the union of lane orders, waits
+// and rendezvous has a cycle.
 //
 // `Machine` derives from this and says what it means that instructions happen:
 //   happens(last, together)  a pass or an overlapped pair, a send and its receive, the members of an
@@ -25,7 +25,7 @@ namespace ashlar {
 template <class Machine>
 class lane_machine {
  public:
-  // Of an instruction that is nowhere.
+  // The index of no instruction.
   static constexpr int none = -1;
 
   // `partner`, by instruction: the other half of a transfer. Each device has `lanes` that advance on
@@ -58,7 +58,7 @@ class lane_machine {
     return true;
   }
 
-  // After a run that got stuck: a cycle of instructions each of which waits for the next, the last for
+  // A cycle, after a run that got stuck, of instructions each of which waits for the next, the last for
   // the first. Empty if one waits for what is not there. Linear in instructions and waits.
   constexpr dynamic_array<site> cycle() {
     dynamic_array<site> chain;
@@ -87,7 +87,7 @@ class lane_machine {
             .number = static_cast<std::int64_t>(all.size())};
   }
 
-  // After a run that got stuck: the first lane's instruction that never starts, and what it waits for.
+  // The first lane's instruction that never starts, after a run that got stuck, and what it waits for.
   constexpr diagnosis wait(rule broken = rule::no_cycle_of_waits) {
     find_absent();
     diagnosis d{.broken = broken};
@@ -178,7 +178,7 @@ class lane_machine {
     return lane.up == i && lane.has_arrived;
   }
 
-  // What `i`, and what it runs overlapped with, still has to wait for.
+  // The instruction that `i`, or its overlapped partner, still has to wait for.
   constexpr int unmet(int i) {
     int const other = self().unmet_wait(i);
     return other == none && nth(steps_, i).overlaps_next ? self().unmet_wait(i + 1) : other;
@@ -215,7 +215,7 @@ class lane_machine {
       awake.push_back(nth(steps_, other).lane);
       return true;
     }
-    // What data-parallel ranks, which all run this program, do between them: what one does, all do.
+    // The data-parallel ranks all run this program: a collective between them happens on all.
     int const pair[] = {i, i + 1};
     bool const is_pair = nth(steps_, i).overlaps_next;
     self().happens(i, {pair, pair + (is_pair ? 2 : 1)});
@@ -232,8 +232,8 @@ class lane_machine {
     for (int w = self.first_waiter; w != none; w = nth(queues_, w).next_waiter) awake.push_back(w);
   }
 
-  // What keeps the stuck instruction `i`: an instruction before it on its lane, a wait, or the other
-  // side of its rendezvous, which has not come up on its lane.
+  // The cause that keeps `i` stuck: an instruction before it on its lane, a wait, or the other side of
+  // its rendezvous, which has not come up on its lane.
   constexpr int blocker(int i) {
     if (int const up = queue_of(i).up; up != i) return up;
     if (int const other = unmet(i); other != none) return other;

@@ -1,4 +1,4 @@
-// The short names of passes and instructions, and of what ranks share. Those of passes are PyTorch's:
+// The short names of passes and instructions, and of sharding levels. Those of passes are PyTorch's:
 // stage, kind, micro-batch, as in 2F0.
 #pragma once
 
@@ -91,7 +91,7 @@ inline std::string to_string(pass what) {
   return std::to_string(what.stage) + letter_of(what.kind) + std::to_string(what.micro_batch);
 }
 
-// What an instruction does, without its object.
+// The action of an instruction, without its object.
 constexpr char const* name_of(opcode code) {
   switch (code) {
     case opcode::compute:
@@ -140,7 +140,7 @@ inline std::string to_string(instruction const& i) {
   return name + " stage " + std::to_string(i.what.stage) + shared;
 }
 
-// What data-parallel ranks keep in shards.
+// The state that data-parallel ranks keep in shards.
 constexpr char const* name_of(sharding_level level) {
   switch (level) {
     case sharding_level::none:

@@ -1,5 +1,5 @@
-// What an instruction reads and writes. This is the only place that says so: lowering, proofs, imports
-// and the sequential reference all use it.
+// The operands of an instruction. This is the only place that says so: lowering, proofs, imports and the
+// sequential reference all use it.
 #pragma once
 
 #include <ashlar/model/dependencies.hpp>
@@ -9,9 +9,9 @@
 
 namespace ashlar {
 
-// What determines the operands of a program's instructions: its stages, where they live, who shares
-// parameters, and which passes there are. Refers to the program, whose instructions need not be written
-// yet.
+// The facts that determine the operands of a program's instructions: its stages, where they live, who
+// shares parameters, and which passes there are. Refers to the program, whose instructions need not be
+// written yet.
 class program_shape {
  public:
   // Begins without any passes.
@@ -48,8 +48,8 @@ class program_shape {
   constexpr bool is_offloaded(pass const& what) const {
     return some_leave_ && (passes_.at(what.micro_batch, what.stage, result::activation) & leaves) != 0;
   }
-  // What a forward keeps for the backward, or for its recompute; and how many instructions read that on
-  // the device once it is back.
+  // The value that a forward keeps for the backward, or for its recompute; and how many instructions
+  // read that on the device once it is back.
   constexpr value_key kept_by(pass const& forward) const {
     return {is_recomputed(forward) ? slot_kind::checkpoint : slot_kind::stash, forward.stage,
             forward.micro_batch};
@@ -128,21 +128,21 @@ class program_shape {
   bool some_leave_ = false;
 };
 
-// What an edge's reader reads.
+// The value that the reader of an edge reads.
 constexpr value_key value_for_work(pass const& from) {
   if (is_part(from)) return work_value(part_of(from));
   return {gives_input_gradient(from.kind) ? slot_kind::weight_stash : slot_kind::stash, from.stage,
           from.micro_batch};
 }
 
-// What a part of collective work sums: it takes the slot over.
+// The value that a part of collective work sums: it takes the slot over.
 constexpr value_key summed_value(work_view const& work, part_id sum) {
   return value_for_work(work.inputs(sum)[0].from);
 }
 
 namespace operands_detail {
 
-// What work uses of a stage's gradient.
+// Visits work's uses of a stage's gradient.
 template <class Visit>
 constexpr void visit_gradient(program_shape const& shape, part_id part, Visit& visit) {
   int const k = part.part;
@@ -163,7 +163,7 @@ constexpr void visit_gradient(program_shape const& shape, part_id part, Visit& v
       });
 }
 
-// What any pass reads of work, and what work itself reads, adds to and leaves.
+// Visits the values of work that a pass reads, and those that work itself reads, adds to and leaves.
 template <class Visit>
 constexpr void visit_work(program_shape const& shape, pass const& what, Visit& visit) {
   work_view const& work = shape.of().work;
@@ -177,11 +177,11 @@ constexpr void visit_work(program_shape const& shape, pass const& what, Visit& v
     visit(work_value(part), access::write, readers);
 }
 
-// What a pass on a chunk of a sequence reads from the chunk next to it on its stage, and what it leaves
-// for the other neighbour. A forward needs the state that the chunk before it left. So does its
-// recompute, which leaves none: the state stays until both have read it. The gradient of that state goes
-// back the same way. Everything else that a backward needs of earlier chunks is in its stash, where its
-// own forward (or recompute) has put it.
+// Visits the values that a pass on a chunk of a sequence reads from the chunk next to it on its stage,
+// and leaves for the other neighbour. A forward needs the state that the chunk before it left. So does
+// its recompute, which leaves none: the state stays until both have read it. The gradient of that state
+// goes back the same way. Everything else that a backward needs of earlier chunks is in its stash, where
+// its own forward (or recompute) has put it.
 template <class Visit>
 constexpr void visit_sequence(program_shape const& shape, pass const& what, Visit& visit) {
   int const q = shape.of().graph.sequence_chunks, stage = what.stage, k = what.micro_batch;

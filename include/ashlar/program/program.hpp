@@ -15,11 +15,11 @@
 
 namespace ashlar {
 
-// Of a device: one for all transfers; one per peer; two per peer, for sends and receives; or one for
-// activations and one for gradients.
+// The transfer lanes of a device: one for all transfers; one per peer; two per peer, for sends and
+// receives; or one for activations and one for gradients.
 enum class transfer_lanes : unsigned char { one, one_a_peer, one_a_direction, one_a_kind };
 
-// How many there are.
+// The number of these lanes.
 constexpr int transfer_lane_count(transfer_lanes lanes, int device_count) {
   switch (lanes) {
     case transfer_lanes::one:
@@ -34,7 +34,7 @@ constexpr int transfer_lane_count(transfer_lanes lanes, int device_count) {
   return 2;
 }
 
-// The one for half a transfer, from 0, of what a pass of that kind made.
+// The lane for half a transfer, from 0, of a value made by a pass of that kind.
 constexpr int transfer_lane_of(transfer_lanes lanes, int peer, opcode half, pass_kind made) {
   switch (lanes) {
     case transfer_lanes::one:
@@ -49,9 +49,9 @@ constexpr int transfer_lane_of(transfer_lanes lanes, int peer, opcode half, pass
   return made == pass_kind::forward ? 0 : 1;
 }
 
-// What runs: the streams of all devices one after the other, with their operands and slots, and what
-// these follow from. It owns nothing, so a backend sees no difference between a program made at run time
-// and one frozen into static memory.
+// The streams of all devices one after the other, with their operands and slots, and what these follow
+// from. It owns nothing, so a backend sees no difference between a program made at run time and one
+// frozen into static memory.
 struct program_view {
   int device_count = 0;
   int stage_count = 0;
@@ -83,7 +83,7 @@ struct program_view {
                                                                    : slot_kind::weight_gradient;
   }
   // Whether a collective on such values also goes over the data-parallel ranks. Each rank has all of an
-  // unsharded gradient, and so all of its norm. Of a sharded gradient, each rank has its own part.
+  // unsharded gradient, and so all of its norm, but only its own part of a sharded one.
   constexpr bool spans_ranks(instruction const& i) const {
     if (data_ranks == 1) return false;
     if (i.code != opcode::all_reduce) return true;
@@ -109,7 +109,7 @@ struct program_view {
 };
 
 // Calls visit(table) for each list of a view (a program_view, const or not), in an order that all share.
-// Whatever is about all tables of a program goes through here: its hash, its frozen form.
+// Code about all tables of a program goes through here: its hash, its frozen form.
 template <class View, class Visit>
 constexpr void for_each_table(View& p, Visit visit) {
   visit(p.graph.before);

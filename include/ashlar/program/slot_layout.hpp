@@ -9,18 +9,18 @@
 
 namespace ashlar {
 
-// What a buffer is made of; needed for sums.
+// The type of a buffer's elements; needed for sums.
 enum class element_type : unsigned char { opaque, f16, bf16, f32, f64 };
 
-// The same for elements of that type. Elements of two bytes are cut at the same places as those of four,
-// so a shard of weights that passes read in bf16 matches the shard of the gradient in f32.
+// The shard for elements of that type. Elements of two bytes are cut at the same places as those of
+// four, so a shard of weights that passes read in bf16 matches the shard of the gradient in f32.
 constexpr byte_range shard_of(std::size_t bytes, int rank, int ranks, element_type element) {
   if (element != element_type::bf16 && element != element_type::f16) return shard_of(bytes, rank, ranks);
   byte_range const twice = shard_of(2 * bytes, rank, ranks);
   return {twice.begin / 2, twice.size / 2};
 }
 
-// What a worker says of a value. The alignment is a power of two.
+// The layout of a value, given by a worker. The alignment is a power of two.
 struct value_layout {
   std::size_t bytes = 0;
   std::size_t alignment = 64;
@@ -28,7 +28,7 @@ struct value_layout {
 };
 
 // The layout of a value on a data-parallel rank: the worker's, but a gradient shard is the rank's part
-// of the whole gradient, a scalar a double, and what is on the host the same as on the device.
+// of the whole gradient, a scalar a double, and a value on the host as on the device.
 template <class Layout>
 constexpr value_layout layout_on(program_view const& p, int rank, value_key key, Layout layout) {
   if (key.kind == slot_kind::scalar) return {sizeof(double), 64, element_type::f64};
@@ -40,8 +40,8 @@ constexpr value_layout layout_on(program_view const& p, int rank, value_key key,
   return part;
 }
 
-// By slot: its size in bytes, and its offset in an allocation of `total` bytes that is aligned to
-// `alignment`; of slots on the host, in one of `host_total` bytes.
+// The size of each slot in bytes, and its offset in an allocation of `total` bytes that is aligned to
+// `alignment`; slots on the host lie in one of `host_total` bytes.
 struct slot_table {
   std::vector<std::int64_t> size;
   std::vector<std::size_t> offset;

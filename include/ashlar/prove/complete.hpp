@@ -19,8 +19,8 @@ namespace ashlar {
 
 namespace prove_detail {
 
-// Passes are on their devices, once each, with the backward fused or split. The same holds for the
-// parts of work.
+// Checks that passes are on their devices, once each, with the backward fused or split, and parts of
+// work, too.
 constexpr diagnosis computes_are_complete(program const& p, message_index const& index) {
   pass_register passes(p.stage_count(), p.micro_batch_count());
   work_register work(p.work.view());
@@ -63,8 +63,8 @@ constexpr bool is_served_by_another(program const& p, int route, int from, int t
   return false;
 }
 
-// Every edge between devices carries both its messages, every link among shards one, and nothing else
-// carries any.
+// Checks that every edge between devices carries both its messages, every link among shards one, and
+// nothing else carries any.
 constexpr diagnosis transfers_are_complete(program const& p, message_index& index) {
   for (std::size_t i = 0; i < p.instructions.size(); ++i) {
     instruction const& self = p.instructions[i];
@@ -122,7 +122,8 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
   return {};
 }
 
-// Each holder reduces each of its groups once, after the last weight pass of a stage that uses it.
+// Checks that each holder reduces each of its groups once, after the last weight pass of a stage that
+// uses it.
 constexpr diagnosis reductions_are_complete(program const& p, message_index const& index) {
   // By group: where it is reduced, on this device if that is in its stream.
   dynamic_array<int> reduced(static_cast<std::size_t>(p.groups.count()), -1);
@@ -162,7 +163,7 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
   return {};
 }
 
-// What work takes of a gradient: a micro-batch at a time, and nothing is reduced before it is given
+// Checks gradients that work takes: a micro-batch at a time, and nothing is reduced before it is given
 // back.
 constexpr diagnosis taken_gradients_are_complete(program const& p, message_index const& index) {
   if (diagnosis const d = check_taken_gradients(p.work.view(), p.sharding, p.groups); !d.ok()) return d;
@@ -182,7 +183,7 @@ constexpr diagnosis taken_gradients_are_complete(program const& p, message_index
   return {};
 }
 
-// What work keeps for a step is cleared after the last part that uses it.
+// Checks that state kept for a step is cleared after the last part that uses it.
 constexpr diagnosis states_are_cleared(program const& p, message_index const& index) {
   work_view const work = p.work.view();
   for (int d = 0; d < p.device_count() && !work.empty(); ++d) {
@@ -213,8 +214,8 @@ constexpr diagnosis states_are_cleared(program const& p, message_index const& in
   return {};
 }
 
-// What leaves for the host is what a forward of the device keeps and only passes read, and it comes back
-// once. (In which order, the slots say: memory_safe.hpp.)
+// Checks copies to the host: the value is one that a forward of the device keeps and only passes read,
+// and it comes back once. (memory_safe.hpp checks their order.)
 constexpr diagnosis copies_are_complete(program const& p, message_index const& index) {
   if (!p.offloads) return {};
   auto const m = static_cast<std::size_t>(p.micro_batch_count());

@@ -6,8 +6,8 @@
 
 namespace ashlar {
 
-// What check(p) says, and then whether the program reaches its end on a backend of this level. Linear
-// in instructions and waits.
+// Runs check(p), and then checks that the program reaches its end on a backend of this level. Linear in
+// instructions and waits.
 constexpr diagnosis check(program const& p, progress_level level) {
   diagnosis const d = check(p);
   return d.ok() ? prove_detail::check_progress_of_readable(p.view(), level) : d;

@@ -10,7 +10,7 @@
 
 namespace ashlar {
 
-// How much room a program takes: entries of all its tables, by their type.
+// The room that a program takes: entries of all its tables, by their type.
 struct program_extent {
   std::size_t numbers = 0;
   std::size_t instructions = 0;
@@ -48,7 +48,7 @@ constexpr std::size_t table_count() {
 }
 }  // namespace freeze_detail
 
-// What freeze is. There is no other way to one, so it is proved.
+// The type of freeze. Nothing else makes one, so it is proved.
 template <program_extent Extent>
 class frozen_program {
  public:
@@ -130,7 +130,7 @@ inline constexpr program_extent extent = [] {
 }();
 
 struct maker {
-  // Proved with its extent, and not once more.
+  // This is proved with its extent, and not once more.
   template <auto Make>
   static constexpr frozen_program<extent<Make>> frozen() {
     program const p = Make();

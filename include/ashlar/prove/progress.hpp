@@ -1,4 +1,4 @@
-// What a backend assumes about who moves a program on, and the proof that the program allows it.
+// The assumption of a backend about who moves a program on, and the proof that the program allows it.
 #pragma once
 
 #include <ashlar/program/issue_order.hpp>
@@ -10,11 +10,11 @@
 
 namespace ashlar {
 
-// What advances by itself. It takes its instructions in order and blocks at each until that has ended:
-// at a send until its receive has come, at a collective until all its members have.
+// The unit that advances by itself. It takes its instructions in order and blocks at each until that has
+// ended: at a send until its receive has come, at a collective until all its members have.
 enum class progress_level : unsigned char {
   independent_lanes,     // every lane of every device
-  one_order_per_device,  // every device, which takes its whole stream in order, whatever the lanes
+  one_order_per_device,  // every device, which takes its whole stream in order, over all lanes
   one_order,  // one thread for all devices, which takes an issue order; those that meet start together
 };
 
@@ -109,10 +109,11 @@ constexpr diagnosis check_issue_order(program_view const& p, list_view<int> orde
   return d.ok() ? prove_detail::check_readable_issue_order(p, order) : d;
 }
 
-// Whether the program reaches its end on a backend of this level. If not, two neighbours of a cycle
-// of waits and its length, or what waits for what is not there, or what check_tables says. For one_order
-// in issue_order(p), which is there for exactly those programs that reach their end with independent
-// lanes; those of one order per device do, too. Linear in instructions and waits.
+// Whether the program reaches its end on a backend of this level. If not, two neighbours of a cycle of
+// waits and its length, or an instruction that waits for nothing that exists, or the result of
+// check_tables. For one_order in issue_order(p), which is there for exactly those programs that reach
+// their end with independent lanes; those of one order per device do, too. Linear in instructions and
+// waits.
 constexpr diagnosis check_progress(program_view const& p, progress_level level) {
   diagnosis const d = check_tables(p);
   return d.ok() ? prove_detail::check_progress_of_readable(p, level) : d;

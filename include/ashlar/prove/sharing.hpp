@@ -1,5 +1,5 @@
-// What devices and data-parallel ranks share is complete: weights are there when a pass needs them,
-// gradients start from zero and are scattered whole, and the optimizer comes last.
+// Checks that values shared by devices and data-parallel ranks are complete: weights are there when a
+// pass needs them, gradients start from zero and are scattered whole, and the optimizer comes last.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
@@ -24,7 +24,7 @@ class sharing_walk {
         held_(held_groups(p.groups.view(), p.device_count())),
         groups_(static_cast<std::size_t>(p.groups.count())) {}
 
-  // For a well-formed program whose passes and reductions are complete. Linear in instructions and
+  // Walks a well-formed program whose passes and reductions are complete. Linear in instructions and
   // holders.
   constexpr diagnosis run() {
     for (int d = 0; d < p_.device_count() && found_.ok(); ++d) {

@@ -1,4 +1,4 @@
-// What every proof presupposes: a view whose tables can be read.
+// The condition of every proof: a view whose tables can be read.
 #pragma once
 
 #include <ashlar/core/list_view.hpp>
@@ -25,9 +25,9 @@ constexpr bool overlaps_well(program_view const& p, int i, int end) {
   return true;
 }
 
-// All but passes, transfers and copies are about parameters that the device holds, or about a scalar of
-// everyone, and are labelled with the first stage that uses them; or they sum the device's part of
-// collective work, or clear what a job keeps there.
+// Checks that all but passes, transfers and copies are about parameters that the device holds, or about
+// a scalar of everyone, and are labelled with the first stage that uses them; or they sum the device's
+// part of collective work, or clear what a job keeps there.
 constexpr bool names_a_group_rightly(program_view const& p, instruction const& i, int device) {
   if (i.code == opcode::compute || i.code == opcode::send || i.code == opcode::receive
       || copies_to_or_from_host(i))
@@ -79,9 +79,9 @@ constexpr bool are_begins(list_view<int> begin, int device_count, std::size_t si
   return true;
 }
 
-// What can be asked of a view, whatever its instructions, operands, slots and their begins hold: sizes
-// agree, every index stays inside, every enumerator is one. Peers, and the micro-batches of passes, may
-// be unknown. Linear in instructions and operands.
+// Checks that a view can be read, with any instructions, operands, slots and begins: sizes agree, every
+// index stays inside, every enumerator is one. Peers, and the micro-batches of passes, may be unknown.
+// Linear in instructions and operands.
 constexpr diagnosis check_tables(program_view const& p) {
   if (p.device_count < 1 || p.micro_batch_count < 1 || p.data_ranks < 1)
     return {.broken = rule::counts_are_positive};

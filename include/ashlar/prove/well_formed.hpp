@@ -1,4 +1,4 @@
-// What every level presupposes: a program whose tables can be read and belong together.
+// The condition of every level: a program whose tables can be read and belong together.
 #pragma once
 
 #include <ashlar/block/check.hpp>
@@ -10,8 +10,8 @@
 
 namespace ashlar {
 
-// check_tables, and that stages, routes and groups belong together: what the levels rely on when they
-// read a program, whatever its fields hold.
+// Runs check_tables, and checks that stages, routes and groups belong together: the levels rely on this
+// when they read a program with any fields.
 constexpr diagnosis check_well_formed(program const& p) {
   if (p.device_count() < 1 || p.route.empty()) return {.broken = rule::counts_are_positive};
   if (p.graph.count() != p.stage_count())

@@ -11,8 +11,8 @@
 
 namespace ashlar {
 
-// Which waits a runtime needs whose devices look at so many of their next passes; with 1, they keep
-// their order.
+// The waits of a runtime whose devices look at their next `window` passes; with 1, they keep their
+// order.
 constexpr wait_detail detail_of_window(int window) {
   return window > 1 ? wait_detail::any_pass_order : wait_detail::all;
 }
@@ -22,8 +22,8 @@ namespace prove_detail {
 // One device whose lane of passes starts any of its next `window` whose waits are over, and blocks until
 // that has ended. Its other lanes start in order, and end in any. A pair is one instruction, its first.
 //
-// For each instruction: what has ended, whatever the order, by the time that it can start. That is what
-// it waits for, what stands at least a window before it on the lane of passes, and all that these, and
+// Finds, for each instruction, all that has ended, in any order, by the time that it can start. These
+// are its waits, instructions at least a window before it on the lane of passes, and all that these, and
 // those before it on a lane that starts in order, waited for in turn. The set is closed and runs by
 // itself, so there is an order in which nothing else has ended by then.
 class window_walk {
@@ -94,8 +94,8 @@ class window_walk {
 
   constexpr void need(int earlier) { needs_.push_back(unit(earlier)); }
 
-  // For each instruction those that have to have ended: the neighbours of every order that matters, of
-  // which the rest follows.
+  // Collects for each instruction those that have to have ended: the neighbours of every order that
+  // matters, of which the rest follows.
   constexpr void collect_needs() {
     struct use {
       int index;
@@ -137,7 +137,7 @@ class window_walk {
     }
   }
 
-  // Something that `self` needs, and that may not have ended when it starts; none.
+  // An instruction that `self` needs, and that may not have ended when it starts; none.
   constexpr int first_unordered(int self) {
     int lowest = self;
     int const end = nth(begin_, last_part(self) + 1);
@@ -183,9 +183,9 @@ class window_walk {
 
 }  // namespace prove_detail
 
-// Whether a program that check() has nothing against is right in every order in which each device may
-// run its passes if it starts any of its next `window` whose waits are over, with the waits that
-// runtimes have (detail_of_window).
+// Checks that a program that passes check() is right in every order in which each device may run its
+// passes if it starts any of its next `window` whose waits are over, with the waits that runtimes have
+// (detail_of_window).
 //
 // Messages: lanes of transfers and collectives keep their order, which is the one that is proved.
 // Memory: any two instructions that use a slot, one of them to change it, run in the stream's order, so
@@ -206,7 +206,7 @@ constexpr diagnosis check_window(program_view const& p, int window) {
   return {};
 }
 
-// The same of any program: what check(p) says comes first.
+// Runs check(p) first.
 constexpr diagnosis check_window(program const& p, int window) {
   if (diagnosis const d = check(p); !d.ok()) return d;
   return check_window(p.view(), window);

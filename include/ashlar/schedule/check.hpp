@@ -1,4 +1,4 @@
-// Whether a schedule is right.
+// Checks that a schedule is right.
 #pragma once
 
 #include <ashlar/block/check.hpp>
@@ -13,12 +13,12 @@
 
 namespace ashlar {
 
-// Of a schedule whose passes have not been entered.
+// The ends in a schedule whose passes have not been entered.
 constexpr pass_ends no_ends(schedule const& s) {
   return {s.stage_count(), s.micro_batch_count(), s.work.view()};
 }
 
-// In the order of each device. Of a schedule whose passes are known.
+// Checks each device in its order. The schedule's passes are known.
 constexpr diagnosis check_taken_gradients(schedule const& s) {
   taken_gradients taken(s.work.view(), s.stage_count(), s.micro_batch_count());
   for (int d = 0; d < s.device_count() && !taken.empty(); ++d) {
@@ -35,7 +35,7 @@ constexpr diagnosis check_taken_gradients(schedule const& s) {
   return {};
 }
 
-// Of a pass that exists and could not be entered.
+// The rule broken by a pass that exists and could not be entered.
 constexpr diagnosis why_not_entered(schedule const& s, pass_ends const& ends, site const& where) {
   if (int const right = s.device_of(where.what); right != where.device)
     return {.broken = rule::pass_is_on_its_device,
@@ -44,10 +44,10 @@ constexpr diagnosis why_not_entered(schedule const& s, pass_ends const& ends, si
   return ends.passes.clash(where);
 }
 
-// Sizes and costs agree. Every pass is known, is there once, and is on the device of its route, at a
-// time within the range of ticks. Every (stage, micro-batch) has its forward and its backward, fused or
-// split. Every part of a compute job is there once, on its device. Nothing is said about times, so the
-// orders of an import can be checked, too. Fills `ends` with the end of every pass.
+// Checks that sizes and costs agree. Every pass is known, is there once, and is on the device of its
+// route, at a time within the range of ticks. Every (stage, micro-batch) has its forward and its
+// backward, fused or split. Every part of a compute job is there once, on its device. Nothing is said
+// about times, so the orders of an import can be checked, too. Fills `ends` with the end of every pass.
 constexpr diagnosis check_passes(schedule const& s, pass_ends& ends) {
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
   if (m < 1 || stage_count < 1) return {.broken = rule::counts_are_positive, .number = m};
@@ -95,7 +95,7 @@ constexpr diagnosis check_passes(schedule const& s) {
   return check_passes(s, ends);
 }
 
-// Whether a pass starts when all that it needs has arrived.
+// Checks that a pass starts when all that it needs has arrived.
 constexpr diagnosis check_start(schedule const& s, pass_ends const& ends, site const& where,
                                 tick start) {
   if (diagnosis const d = ends.work.check_inputs(where, start, ends.passes); !d.ok()) return d;
@@ -105,9 +105,9 @@ constexpr diagnosis check_start(schedule const& s, pass_ends const& ends, site c
                       [&](int stage) { return s.where.device_of(route, stage); });
 }
 
-// check_passes, and: passes of a device do not overlap, and nothing starts before its inputs have
-// arrived. If every pass takes time, there can be no cycle then; else the orders of what starts together
-// must have none. Fills `ends` with the end of every pass. Linear.
+// Runs check_passes, and checks that passes of a device do not overlap, and nothing starts before its
+// inputs have arrived. If every pass takes time, there can be no cycle then; else the orders of what
+// starts together must have none. Fills `ends` with the end of every pass. Linear.
 constexpr diagnosis check(schedule const& s, pass_ends& ends) {
   if (diagnosis const d = check_passes(s, ends); !d.ok()) return d;
   bool const has_work = !s.work.empty();

@@ -24,10 +24,9 @@ constexpr schedule schedule_from_orders(placement where, std::vector<int> route,
   return s;
 }
 
-// Puts into one slot what runs as a pair, where only the starts of passes are known: a forward and,
-// behind it, a backward (or one of its two passes) of one device that start together, if the first takes
-// time of its own. Whatever else starts together collides, and what goes with no costs is for checks to
-// refuse, too. Linear.
+// Puts pairs into one slot, where only the starts of passes are known: a forward and, behind it, a
+// backward (or one of its two passes) of one device that start together, if the first takes time of its
+// own. Other passes that start together collide; checks refuse those, and pairs without costs. Linear.
 constexpr void find_pairs(schedule& s) {
   bool const has_instants = s.cost.passes.has_instants();
   if (has_instants && !check_form(s).ok()) return;

@@ -12,9 +12,9 @@
 
 namespace ashlar {
 
-// What each pass takes at its start and gives back at its end, asked in the order of each device. A
-// stash (or weight stash) that work reads stays until the last reader has ended. The part of a stash
-// that goes with the input pass goes then. What work hands on stays from its start until the last reader
+// Memory that each pass takes at its start and gives back at its end, asked in the order of each device.
+// A stash (or weight stash) that work reads stays until the last reader has ended. The part of a stash
+// that goes with the input pass goes then. The output of work stays from its start until the last reader
 // has ended, even if it is summed over devices before that. Amortised O(log edges) per pass, after
 // O(stages * micro-batches) if there is work.
 class held_memory {
@@ -91,7 +91,7 @@ class held_memory {
     return 0;
   }
 
-  // Of a sum, of what it sums on that device. Null for passes that there are not.
+  // The value of a pass; for a sum, its summand on that device. Null for unknown passes.
   constexpr value* value_of(pass what) {
     if (what.kind == pass_kind::work) {
       if (!work_.knows(what)) return nullptr;

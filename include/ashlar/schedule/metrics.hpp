@@ -21,7 +21,7 @@ constexpr tick makespan(schedule const& s) {
   return end;
 }
 
-// The longest device time, max over devices of (last end - first start): what a step costs when
+// The longest device time, max over devices of (last end - first start): the cost of a step when
 // consecutive steps interlock without a barrier.
 constexpr tick span(schedule const& s) {
   tick longest = 0;
@@ -98,7 +98,7 @@ constexpr std::vector<int> recomputed_stages(schedule const& s) {
   return found;
 }
 
-// What jobs keep on a device from step to step.
+// State that jobs keep on a device from step to step.
 constexpr byte_count work_state_on(work_view const& work, list_view<job_bytes> bytes, int device) {
   byte_count sum = 0;
   for (int job = 0; job < work.job_count() && job < static_cast<int>(bytes.size()); ++job) {
@@ -109,8 +109,8 @@ constexpr byte_count work_state_on(work_view const& work, list_view<job_bytes> b
   return sum;
 }
 
-// The most that each device holds at once: what lies there all the time, and what passes and work keep.
-// `work_bytes`: one for each job, or none of any size.
+// The most that each device holds at once: the memory that is always taken, and the values of passes and
+// work. `work_bytes`: one for each job, or none of any size.
 constexpr std::vector<byte_count> peak_memory(schedule const& s, memory_model const& memory,
                                               list_view<job_bytes> work_bytes = {}) {
   std::vector<byte_count> peaks;
@@ -141,7 +141,7 @@ constexpr std::vector<int> peak_activations(schedule const& s) {
     for (byte_count peak : peak_memory(s, counted.memory)) peaks.push_back(static_cast<int>(peak));
     return peaks;
   }
-  // The same, in few steps: constant evaluation asks for it often.
+  // Counts in few steps: constant evaluation asks for it often.
   bool const trains = s.mode == execution_mode::training;
   for (auto const& order : s.order) {
     int held = 0, peak = 0;
@@ -155,7 +155,7 @@ constexpr std::vector<int> peak_activations(schedule const& s) {
   return peaks;
 }
 
-// Of the device that holds most.
+// The peak of the device that holds most.
 constexpr int peak_of_all(schedule const& s) {
   int most = 0;
   for (int peak : peak_activations(s)) most = max_of(most, peak);

@@ -17,9 +17,9 @@
 
 namespace ashlar {
 
-// The same passes on other devices. Each device takes the passes that fall to it in the order of their
+// Moves the passes to other devices. Each device takes the passes that fall to it in the order of their
 // starts, and the result is squeezed. Micro-batches (those that belong together) take the routes in
-// turn; pairs are undone. What a pass needs ends before it starts or, where that takes no time, comes
+// turn; pairs are undone. The inputs of a pass end before it starts or, where that takes no time, come
 // before it in `s`, so any placement of the stages will do. Costs are those on the new devices. O(n log
 // n). Throws violation: rule::tables_agree for another number of stages, speeds of another number of
 // devices, or work of other systems, which has devices of its own; check_slots(s); and as squeeze does.
@@ -33,7 +33,7 @@ constexpr schedule relocate(schedule s, placement where) {
   if (where.route_count() < 1) refuse({.broken = rule::counts_are_positive});
   int const q = s.graph.together(), routes = where.route_count();
   for (std::size_t k = 0; k < s.route.size(); ++k) s.route[k] = static_cast<int>(k) / q % routes;
-  // What a device takes, by start, end, and turn among all that start and end together.
+  // A pass that a device takes, by start, end, and turn among all that start and end together.
   struct moved {
     time_slot slot;
     tick end;

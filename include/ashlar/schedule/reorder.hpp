@@ -57,7 +57,7 @@ class gap_filler {
  private:
   static constexpr tick absent = -1, lifted = -2;
 
-  // What is known of a pass beside its start.
+  // The end of a pass, and the memory held meanwhile.
   struct companion {
     tick end = 0;
     int held = 0;  // by its device while it runs
@@ -112,7 +112,7 @@ class gap_filler {
     next_[device] = static_cast<std::size_t>(t - order.data());
   }
 
-  // All passes that start before `until`, of all devices in the order of their starts.
+  // Moves all passes that start before `until`, of all devices in the order of their starts.
   constexpr void fill(tick until) {
     while (due_.earliest() < until) {
       std::size_t const first = due_.winner();

@@ -20,7 +20,7 @@ namespace ashlar {
 // for the schedule's cost of the pass (for work, of that part of the job), or of the pair.
 struct time_slot {
   pass what;  // of a pair the forward
-  // Of a pair the other pass. As it is, or any other forward: there is none, and `what` is alone.
+  // The other pass of a pair. By default, as any other forward: none, and `what` is alone.
   pass beside;
   tick start = 0;
 
@@ -54,16 +54,16 @@ struct timed_pass {
 // forward first. Refers to the order.
 class each_pass {
  public:
-  // Over the passes, slot by slot.
+  // Goes over the passes, slot by slot.
   class iterator {
    public:
-    // At the first pass of a slot, or behind the last slot.
+    // Stands at the first pass of a slot, or behind the last slot.
     constexpr iterator(time_slot const* slot) : slot_(slot) {}
     // The pass that it is at.
     constexpr timed_pass operator*() const {
       return {slot_, is_second_ ? slot_->beside : slot_->what, slot_->start};
     }
-    // On to the other pass of the slot, or to the next slot.
+    // Goes on to the other pass of the slot, or to the next slot.
     constexpr iterator& operator++() {
       is_second_ = !is_second_ && slot_->is_pair();
       if (!is_second_) ++slot_;
@@ -87,7 +87,8 @@ class each_pass {
   time_slot const *first_, *last_;
 };
 
-// Which device runs which pass when. check() says whether it is valid; lower() makes a program of it.
+// A schedule: which device runs which pass when. check() says whether it is valid; lower() makes a
+// program of it.
 struct schedule {
   stage_graph graph;
   placement where;
@@ -109,7 +110,7 @@ struct schedule {
   constexpr int device_of(pass const& what) const {
     return where.device_of(nth(route, what.micro_batch), what.stage);
   }
-  // Of a slot, or of a pass in one, on this device.
+  // The end of a slot, or of a pass in one, on this device.
   constexpr tick end_of(time_slot const& t, int device) const {
     bool const is_usual = !t.is_pair() && t.what.kind != pass_kind::work;
     return t.start + (is_usual ? cost.of(t.what, device) : length_of_unusual(t, device));
@@ -119,21 +120,21 @@ struct schedule {
   friend constexpr bool operator==(schedule const&, schedule const&) = default;
 
  private:
-  // The same for work or a pair; a function of its own, so that compilers inline the rest.
+  // The time of work or a pair; a function of its own, so that compilers inline the rest.
   constexpr tick length_of_unusual(time_slot const& t, int device) const {
     if (t.what.kind == pass_kind::work) return work.view().duration(part_of(t.what));
     return cost.of_pair(t.what, t.beside, device);
   }
 };
 
-// The same order without pairs: of each the forward, then the other pass, at the same start.
+// Takes pairs apart: each forward, then the other pass, at the same start.
 constexpr std::vector<time_slot> without_pairs(std::vector<time_slot> const& order) {
   std::vector<time_slot> apart;
   for (timed_pass const t : each_pass(order)) apart.push_back({t.what, t.start});
   return apart;
 }
 
-// How many passes the devices run, those of pairs counted each. Linear in the slots.
+// The number of passes that the devices run, both of each pair. Linear in the slots.
 constexpr std::size_t pass_count(std::vector<time_slot> const& order) {
   std::size_t count = order.size();
   for (time_slot const& t : order) count += t.is_pair() ? 1 : 0;
@@ -145,7 +146,7 @@ constexpr std::size_t pass_count(schedule const& s) {
   return count;
 }
 
-// Its devices have no passes yet. Its stages form a chain.
+// A schedule whose devices have no passes yet. Its stages form a chain.
 constexpr schedule schedule_without_passes(placement where, std::vector<int> route, costs cost = {}) {
   return {.graph = chain(stages{where.stage_count()}),
           .where = where,

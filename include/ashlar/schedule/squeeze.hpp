@@ -129,7 +129,7 @@ class order_walk {
       awake.push_back(static_cast<std::size_t>(done.waiter));
   }
 
-  // From the pass's stage to another one's device, or back.
+  // The time of a message from the pass's stage to another one's device, or back.
   constexpr tick transfer(pass const& what, int stage) const {
     int const route = nth(s_.route, what.micro_batch);
     return s_.cost.transfer(s_.where.device_of(route, stage), s_.where.device_of(route, what.stage));
@@ -175,8 +175,8 @@ constexpr schedule squeeze(schedule s) {
   return s;
 }
 
-// The same orders under other costs, squeezed. retime(squeeze(s), s.cost) == squeeze(s).
-// Throws as squeeze does.
+// Keeps the orders, under other costs, and squeezes. retime(squeeze(s), s.cost) == squeeze(s). Throws as
+// squeeze does.
 constexpr schedule retime(schedule s, costs cost) {
   s.cost = std::move(cost);
   return squeeze(std::move(s));

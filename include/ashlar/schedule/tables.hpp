@@ -1,4 +1,4 @@
-// Whether the parts of a schedule go together, whatever its passes are.
+// Checks that the parts of a schedule go together, for any passes.
 #pragma once
 
 #include <ashlar/block/form.hpp>
@@ -9,9 +9,9 @@
 
 namespace ashlar {
 
-// There is an order for each device, a stage of the graph for each of the placement, an existing route
-// for each micro-batch, and costs for all of them, with sums within the range of ticks. Nothing is said
-// about passes. O(devices + stages + micro-batches).
+// Checks that there is an order for each device, a stage of the graph for each of the placement, an
+// existing route for each micro-batch, and costs for all of them, with sums within the range of ticks.
+// Nothing is said about passes. O(devices + stages + micro-batches).
 constexpr diagnosis check_tables(schedule const& s) {
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
   if (s.graph.count() != stage_count)
@@ -22,8 +22,9 @@ constexpr diagnosis check_tables(schedule const& s) {
   return check(s.cost, stage_count, s.device_count(), m, s.graph.sequence_chunks());
 }
 
-// There are as many stages on devices as in the graph, and every pass is one of a stage, micro-batch or
-// job that exists, at a start within the range of ticks, alone or a forward with a backward. O(passes).
+// Checks that there are as many stages on devices as in the graph, and every pass is one of a stage,
+// micro-batch or job that exists, at a start within the range of ticks, alone or a forward with a
+// backward. O(passes).
 constexpr diagnosis check_slots(schedule const& s) {
   if (s.graph.count() != s.stage_count())
     return wrong_size(table::stages_of_graph, s.graph.count(), s.stage_count());
@@ -42,7 +43,7 @@ constexpr diagnosis check_slots(schedule const& s) {
   return {};
 }
 
-// check_tables and check_slots: what each pass costs can be looked up. O(passes).
+// Runs check_tables and check_slots: then the cost of each pass can be looked up. O(passes).
 constexpr diagnosis check_form(schedule const& s) {
   if (diagnosis const d = check_tables(s); !d.ok()) return d;
   return check_slots(s);

@@ -12,9 +12,9 @@
 
 namespace ashlar {
 
-// In sweep after sweep over the devices, each runs its next pass, or pair, if the inputs are there.
-// Calls run(device, index) for each slot: no pass is run before what it waits for, whatever their times
-// say. Inputs that no pass of the schedule gives count as present. Says what check_slots(s) says, before
+// Runs, in sweep after sweep over the devices, the next pass or pair of each if the inputs are there.
+// Calls run(device, index) for each slot: no pass is run before what it waits for, at any starts. Inputs
+// that no pass of the schedule gives count as present. Returns what check_slots(s) finds wrong, before
 // any run, and where the orders wait for each other in a cycle (rule::order_has_no_cycle, with the first
 // pass that waits). Linear in the passes, and in sweeps times devices.
 template <class Run>

@@ -8,15 +8,15 @@
 
 namespace ashlar {
 
-// What braid() made: the schedule, what the objective counts of it, and the passes that it dispatched.
+// The result of braid(): the schedule, its objective value, and the passes that it dispatched.
 struct braided_schedule {
   schedule best = {};
   tick reached = 0;
   std::int64_t passes = 0;
 };
 
-// No schedule of the problem in which forwards may run with backwards, input or weight passes is below
-// it. The problem has a chain of stages and a solution.
+// A lower bound for all schedules of the problem in which forwards may run with backwards, input or
+// weight passes. The problem has a chain of stages and a solution.
 bound braided_bound(search_problem const& problem);
 
 // Makes neighbours pairs: a forward and a backward, an input or a weight pass, or both halves of a

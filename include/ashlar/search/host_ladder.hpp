@@ -13,11 +13,11 @@
 namespace ashlar {
 
 // The links beside a given one. Each is named by the ticks that the largest copy takes over it beside
-// the latency; the latency is the given link's. What is found for all that are no faster than the given
-// link is found for any faster one, too: so a search that tries just these finds nothing worse there.
+// the latency; the latency is the given link's. A result for all that are no faster than the given link
+// holds for any faster one, too: so a search that tries just these finds nothing worse there.
 class host_ladder {
  public:
-  // Of valid memory and a valid link.
+  // Memory and link are valid.
   host_ladder(memory_model const& memory, int stage_count, host_link const& host) : host_(host) {
     for (int stage = 0; stage < stage_count; ++stage)
       for (int k = 0; k < memory.period(); ++k) {
@@ -34,13 +34,13 @@ class host_ladder {
 
   // Ticks over the given link.
   tick given() const { return given_; }
-  // Over the slowest link that there is in a ladder.
+  // Ticks over the slowest link in a ladder.
   static constexpr tick slowest() { return tick{1} << 57; }
-  // Over the link over which the smallest copy takes so many ticks.
+  // Ticks over the link over which the smallest copy takes `ticks`.
   tick where_smallest_takes(tick ticks) const {
     return largest_ == 0 ? 0 : std::min(proportional(largest_, ticks, smallest_), slowest());
   }
-  // The link over which the largest copy takes so many.
+  // The link over which the largest copy takes `ticks`.
   host_link at(tick ticks) const {
     host_link link = host_;
     link.speed.bandwidth = ticks == 0 ? 0 : saturating_product(largest_, host_.shared_by);
@@ -48,8 +48,8 @@ class host_ladder {
     return link;
   }
 
-  // The numbers of at most so many binary digits before zeros, from the ticks of the given link on up to
-  // `last`.
+  // The numbers of at most `digits` binary digits before zeros, from the ticks of the given link on up
+  // to `last`.
   std::vector<tick> rungs(tick last, int digits) const {
     std::vector<tick> all;
     if (largest_ == 0) last = 0;
