@@ -1,4 +1,4 @@
-// What running a program would take: time by cause, critical path, bytes.
+// The cost of running a program: time by cause, critical path, bytes.
 #pragma once
 
 #include <ashlar/program.hpp>

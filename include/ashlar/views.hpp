@@ -61,8 +61,8 @@ inline auto all_passes(schedule const& s) {
          | ranges::views::for_each([&s](int d) { return passes_of(s, device_id{d}); });
 }
 
-// Filters for whatever has a pass as its member `what`: placed passes, timed passes, the cells of a
-// block.
+// Filters for everything that has a pass as its member `what`: placed passes, timed passes, the cells of
+// a block.
 inline auto of_kind(pass_kind kind) {
   return ranges::views::filter([kind](auto const& x) { return x.what.kind == kind; });
 }

@@ -41,13 +41,13 @@ class wait_table {
   dynamic_array<int> on_;
 };
 
-// Of one device's stream, by position in it. Linear in the operands times the lanes that share a slot
-// (two or three).
+// The waits of one device's stream, by position. Linear in the operands times the lanes that share a
+// slot (two or three).
 //
 // With wait_detail::any_pass_order, a pass also waits for the one before it of the same kind and stage,
 // so these keep the order of their micro-batches; and what may not go ahead waits for all passes before
 // it and is waited for by all after it. Every wait is for an instruction that stands earlier in the
-// stream, so these are fewer orders than the lane's own: whatever is free of cycles with the lane in
+// stream, so these are fewer orders than the lane's own: a program free of cycles with the lane in
 // order is so without. And any two instructions that use a slot, one of them not to read it, are in the
 // order of the stream: each reads what it would have read, and sums are added in the same order.
 constexpr wait_table waits(program_view const& p, int device,

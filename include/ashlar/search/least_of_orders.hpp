@@ -1,4 +1,4 @@
-// What no order of the micro-batches of a schedule is below.
+// A lower bound for all orders of the micro-batches of a schedule.
 #pragma once
 
 #include <ashlar/bounds/lower_bound.hpp>
@@ -12,9 +12,10 @@
 
 namespace ashlar::search_detail {
 
-// A time that no order of the micro-batches of a schedule is below. On one route, its bound: that counts
-// what differs as its shortest, and the rest as work. On several, that of micro-batches that are all as
-// the shortest, or the work of a device, each on the route on which it gives it least.
+// A lower bound for all orders of the micro-batches of a schedule. On one route, the schedule's bound:
+// that counts differing micro-batches as the shortest, and the rest as work. On several, the bound of
+// micro-batches that are all as the shortest, or the work of a device, each on the route on which it
+// gives it least.
 inline literal_optional<tick> least_of(schedule const& s, objective aim) {
   auto const of = [&](schedule const& asked) -> literal_optional<tick> {
     auto const least = schedule_bound(asked);

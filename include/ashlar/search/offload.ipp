@@ -14,7 +14,7 @@
 
 namespace ashlar::search_detail {
 
-// What a device holds over time, and what of it could leave.
+// The memory that a device holds over time, and the values that could leave.
 class device_stays {
  public:
   device_stays(schedule const& s, pass_ends const& ends, held_memory& held, memory_model const& memory,
@@ -42,7 +42,7 @@ class device_stays {
       return a.needed - a.made > b.needed - b.made;
     };
     std::stable_sort(candidates_.begin(), candidates_.end(), longer);
-    // Of those that live as long as each other every other one first: half of them are half at any time.
+    // Every other value of one lifespan comes first: half of them are half at any time.
     for (auto first = candidates_.begin(); first != candidates_.end();) {
       auto const last = std::upper_bound(first, candidates_.end(), *first, longer);
       std::vector<absence> turns;
@@ -82,7 +82,7 @@ class device_stays {
            && std::all_of(away_.begin(), away_.end(), [](absence const& a) { return a.is_in_time(); });
   }
 
-  // As many leave as may: first what helps where most is held.
+  // Lets as many leave as may: first those that help where most is held.
   void fill(std::size_t count) {
     while (away_.size() < count && relieve()) {
     }
@@ -129,7 +129,7 @@ class device_stays {
     if (bytes != 0) changes_.push_back({time, bytes});
   }
 
-  // If no pass waits then, and at `when` it is away.
+  // Adds it if no pass waits then, and at `when` it is away.
   bool try_add(absence const& a, tick const* when) {
     dynamic_array<absence> more = away_;
     more.push_back(a);
@@ -143,7 +143,7 @@ class device_stays {
     return true;
   }
 
-  // The first moment at which most is held. What goes makes room for what comes.
+  // The first moment at which most is held. Values that leave make room for those that come.
   static moment highest_of(std::vector<change>& changes, byte_count held) {
     std::sort(changes.begin(), changes.end(), [](change const& a, change const& b) {
       return a.time != b.time ? a.time < b.time : a.bytes < b.bytes;

@@ -17,7 +17,7 @@
 
 namespace ashlar::search_detail {
 
-// What each device would hold if nothing ever left.
+// The memory that each device would hold if nothing ever left.
 inline std::vector<byte_count> all_there_is(search_problem const& problem) {
   std::vector<byte_count> all;
   for (int d = 0; d < problem.where.device_count(); ++d) {
@@ -33,8 +33,8 @@ inline std::vector<byte_count> all_there_is(search_problem const& problem) {
   return all;
 }
 
-// Under limits from the given one up to `all`, evenly, the largest first: one for each stash that is too
-// many, and at most 12.
+// The problem under limits from the given one up to `all`, evenly, the largest first: one for each stash
+// that is too many, and at most 12.
 inline std::vector<search_problem> with_more_memory(search_problem const& problem,
                                                     std::vector<byte_count> const& all) {
   constexpr byte_count most = 12;
@@ -59,8 +59,9 @@ inline std::vector<search_problem> with_more_memory(search_problem const& proble
   return problems;
 }
 
-// Under the given limit and somewhat less, but until its backward a stash counts with a part alone: what
-// has left takes no memory then, and all of it from the backward on. So weight passes come early.
+// The problem under the given limit and somewhat less, but until its backward a stash counts with a part
+// alone: an offloaded stash takes no memory then, and all of it from the backward on. So weight passes
+// come early.
 inline std::vector<search_problem> with_less_in_flight(search_problem const& problem) {
   std::vector<search_problem> problems;
   for (stage_memory const& own : problem.limit.memory.stages)
@@ -81,7 +82,7 @@ inline std::vector<search_problem> with_less_in_flight(search_problem const& pro
   return problems;
 }
 
-// Whether devices run the same passes one after the other, at whatever times.
+// Whether devices run the same passes one after the other, at any times.
 inline bool is_same_order(schedule const& a, schedule const& b) {
   auto const same = [](time_slot const& left, time_slot const& right) {
     return left.what == right.what && left.is_pair() == right.is_pair();
@@ -93,8 +94,8 @@ inline bool is_same_order(schedule const& a, schedule const& b) {
 }
 
 // Moves passes about where these may wait for copies. Orders are timed and moved over links of the
-// ladder, the slowest first and each once, and whatever fits over one is an answer: it fits over the
-// given link, too. So a faster link has all answers of a slower one, and more.
+// ladder, the slowest first and each once, and an order that fits over one is an answer: it fits over
+// the given link, too. So a faster link has all answers of a slower one, and more.
 class paged_search {
  public:
   paged_search(memory_limit const& limit, host_link const& host, objective aim)
@@ -105,15 +106,15 @@ class paged_search {
     return aim_ == objective::both ? all + 3 * own : aim_ == objective::span ? own : all;
   }
 
-  // At numbers of two binary digits before zeros.
+  // Whether two binary digits are followed by zeros.
   static bool moves_at(tick ticks) {
     while (ticks > 3 && ticks % 2 == 0) ticks /= 2;
     return ticks <= 3;
   }
 
-  // From these orders, of which some are moved until the smallest copy takes `longest`; beyond that they
-  // are timed alone, if `always`. Moves are at most eight times `evaluations`, and most of them end
-  // early, in a cycle. offer(schedule, away) gets what is found.
+  // Starts from these orders, of which some are moved until the smallest copy takes `longest`; beyond
+  // that they are timed alone, if `always`. Moves are at most eight times `evaluations`, and most of
+  // them end early, in a cycle. offer(schedule, away) gets what is found.
   template <class Offer>
   void run(std::vector<schedule> orders, tick longest, bool always, std::int64_t evaluations,
            std::uint64_t seed, search_watch watch, Offer const& offer) {

@@ -1,4 +1,4 @@
-// Micro-batches in the places of a schedule, and what finding them may take.
+// Micro-batches in the places of a schedule, and the budget for finding them.
 #pragma once
 
 #include <ashlar/core/literal_optional.hpp>
@@ -11,7 +11,7 @@
 
 namespace ashlar {
 
-// What such a search may spend.
+// The budget of such a search.
 struct order_budget {
   std::int64_t evaluations = 2'000;  // schedules that are timed
   std::uint64_t seed = 1;

@@ -13,12 +13,12 @@
 
 namespace ashlar {
 
-// Each device has room for so many stashes. A forward takes a place, and a backward whose stash is away;
-// where none is free, the stash leaves whose backward comes last in the device's order (Belady, 1966). A
-// pass waits for its place and for its stash.
+// Each device has room for a number of stashes. A forward takes a place, and a backward whose stash is
+// away; where none is free, the stash leaves whose backward comes last in the device's order (Belady,
+// 1966). A pass waits for its place and for its stash.
 class paged_order {
  public:
-  // For schedules of the stages, costs and memory of `s`.
+  // Made for schedules of the stages, costs and memory of `s`.
   paged_order(schedule const& s, memory_limit const& limit, host_link const& host);
 
   // Whether it can be asked: no stage recomputes or keeps more from its input to its weight pass, there
@@ -42,9 +42,9 @@ class paged_order {
   bool is_possible_ = true;
 };
 
-// A better order under that rule, by moves of single passes: the shortest that so many of them find,
-// from the orders of `s` on, which gets it with its starts, and `away` what leaves. False if there is
-// none. `length(schedule)` is what shall be short. The result depends on the arguments alone.
+// Finds a better order under that rule by at most `moves` moves of single passes, from the orders of `s`
+// on, which gets it with its starts, and `away` the stashes that leave. False if there is none.
+// `length(schedule)` is minimised. The result depends on the arguments alone.
 bool improve_paged(paged_order const& paging, schedule& s, std::vector<pass>& away, std::int64_t moves,
                    std::uint64_t seed, function_ref<tick(schedule const&)> length);
 

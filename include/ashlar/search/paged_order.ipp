@@ -12,7 +12,7 @@
 
 namespace ashlar {
 
-// Of the forwards of an order, by stage and micro-batch.
+// Numbers of the forwards of an order, by stage and micro-batch.
 class paged_order::numbers {
  public:
   explicit numbers(schedule const& s)
@@ -62,9 +62,9 @@ inline bool paged_order::leave(schedule const& s, numbers const& number,
   return true;
 }
 
-// One way through the orders: whichever device can take its next pass does. What leaves does so right
-// after its forward, and what is needed first comes back first, as place_copies() has it. Each start is
-// made of sums, maxima and the least of free places, so no start is later if copies are shorter.
+// Goes once through the orders: any device that can take its next pass does. A stash leaves right after
+// its forward, and the one needed first comes back first, as place_copies() has it. Each start is made
+// of sums, maxima and the least of free places, so no start is later if copies are shorter.
 class paged_order::walk {
  public:
   walk(paged_order const& all, schedule& s, numbers const& number, std::vector<char> const& leaves)

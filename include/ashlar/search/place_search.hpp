@@ -1,4 +1,4 @@
-// A search for who takes which place of a schedule.
+// A search for the micro-batch of each place of a schedule.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -41,7 +41,7 @@ class place_search {
     found_.best = s;
   }
 
-  // At most so many evaluations as the budget says, each of O(passes).
+  // Runs at most as many evaluations as the budget says, each of O(passes).
   ordered_micro_batches run() {
     found_.order = given_;
     found_.reached = time_of(given_);
@@ -81,7 +81,7 @@ class place_search {
     class_count_ = static_cast<int>(first.size());
   }
 
-  // Of which no two are alike; max_tick for more.
+  // The number of orders that differ; max_tick for more.
   tick count_of_orders() const {
     std::vector<tick> left(static_cast<std::size_t>(class_count_), 0);
     tick count = 1, placed = 0;
@@ -110,7 +110,7 @@ class place_search {
 
   bool is_at_bound() const { return fits_ && found_.least && found_.reached == *found_.least; }
 
-  // Its time, max_tick for what does not fit. Keeps the best.
+  // The time of an order, max_tick if it does not fit. Keeps the best.
   tick try_order(std::vector<int> const& order) {
     ++found_.evaluations;
     if (!fits(order)) return max_tick;
@@ -123,7 +123,7 @@ class place_search {
     return time;
   }
 
-  // In lexicographic order of classes; of the members of a class, the first takes the first place.
+  // Goes in lexicographic order of classes; of the members of a class, the first takes the first place.
   void try_all() {
     std::vector<int> classes = class_;
     std::sort(classes.begin(), classes.end());
@@ -155,7 +155,7 @@ class place_search {
     std::vector<int> by_size = given_;
     std::stable_sort(by_size.begin(), by_size.end(),
                      [&](int a, int b) { return nth(work_, a) < nth(work_, b); });
-    // In turn from all routes: so each has its share, and neighbours in size stand side by side.
+    // Takes turns among all routes: so each has its share, and neighbours in size stand side by side.
     std::vector<int> turns, rank(given_.size());
     std::vector<int> seen(static_cast<std::size_t>(max_of(1, s_.where.route_count())), 0);
     for (std::size_t k = 0; k < given_.size(); ++k) rank[k] = nth(seen, s_.route[k])++;
@@ -183,7 +183,7 @@ class place_search {
     return static_cast<std::size_t>(mixed(state_) % n);
   }
 
-  // Two micro-batches of different classes change places, or one of them moves to the other's.
+  // Swaps two micro-batches of different classes, or moves one of them to the other's place.
   void move(std::vector<int>& order) {
     std::size_t const m = order.size(), i = below(m);
     std::size_t j = below(m);

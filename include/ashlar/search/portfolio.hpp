@@ -1,5 +1,5 @@
-// The same model cut, laid out and recomputed in several ways. Each is searched, to find which suits a
-// memory limit.
+// Several ways to cut, lay out and recompute one model. Each is searched, to find which suits a memory
+// limit.
 #pragma once
 
 #include <ashlar/core/ids.hpp>
@@ -44,16 +44,16 @@ struct layout_choice {
       {};  // which of those given stands in each place, if not all in theirs
 };
 
-// What else stages may do.
+// Other freedoms of stages.
 struct variety {
-  // What a stage that recomputes keeps of its activation, one share for all or one each; 100: of those
-  // that are not named below, none recomputes.
+  // Percent of its activation that a stage keeps if it recomputes, one share for all or one each; 100:
+  // none recomputes, unless named below.
   std::vector<int> kept_percent = {100};
   int most_sequence_chunks = 1;                   // that sequences are cut into; powers of two
   std::vector<std::vector<int>> recomputed = {};  // sets of stages to try, ascending; none: sets_for()
   causal_share causal = {};                       // for which later chunks of a sequence take longer
-  // What the chunks of a sequence take, if that is known: then they are cut so or not at all. In ticks
-  // of the layout, and messages as long as it says.
+  // The costs of the chunks of a sequence, if known: then they are cut so or not at all. In ticks of the
+  // layout, with messages of its length.
   literal_optional<costs> by_sequence_chunk = std::nullopt;
 
   // The share of this stage.
@@ -62,11 +62,11 @@ struct variety {
   }
 };
 
-// One share for all stages or one each, percentages all; micro-batches and chunks of their sequences are
-// at least 1 and at most most_passes together.
+// Checks that there is one share for all stages or one each, percentages all; micro-batches and chunks
+// of their sequences are at least 1 and at most most_passes together.
 diagnosis check(variety const& how, search_problem const& problem, int sequence_chunks);
 
-// `memory_percent`: of what 1F1B holds at most, p micro-batches of a p-th of the model. In chunk
+// Takes `memory_percent` of what 1F1B holds at most, p micro-batches of a p-th of the model. In chunk
 // activations. Throws violation: rule::counts_are_positive for less than a chunk, rule::sizes_fit for a
 // negative share, and as the placement does.
 layout_choice choose_layout(model_share const& model, placement_kind shape, int chunk_count,
@@ -75,17 +75,17 @@ layout_choice choose_layout(model_share const& model, placement_kind shape, int 
 // The stages that are among the first `count` chunks of their devices, on the first route.
 std::vector<int> first_chunks(placement const& where, int count);
 
-// The same layout within the same memory, with sequences cut into chunks, which take equal parts of the
-// memory of the whole, and of its time where nothing else is said, and with some stages recomputed. A
-// message takes as long as that of a whole sequence. Throws violation: check(how, problem, chunks),
+// Cuts the sequences of a layout into chunks, which take equal parts of the memory of the whole, and of
+// its time where nothing else is said, and recomputes some stages, within the same memory. A message
+// takes as long as that of a whole sequence. Throws violation: check(how, problem, chunks),
 // rule::every_pass_is_known for a stage out of range.
 layout_choice vary(layout_choice c, std::vector<int> const& recomputed, int sequence_chunks,
                    variety const& how);
 
-// As few of the first chunks of each device as leave room for what it holds at the pace of 1F1B, all of
-// them where none do: of a stage, so many micro-batches as there are devices from it to the end of the
-// chain; of sequences in q chunks, q - 1 chunks more. Devices of which some have more to hold or less
-// room then recompute different numbers of chunks.
+// The fewest first chunks of each device that leave room, if recomputed, for what it holds at the pace
+// of 1F1B, all of them where none do. A stage then holds a micro-batch for each device from it to the
+// end of the chain; with sequences in q chunks, q - 1 chunks more. Devices of which some have more to
+// hold or less room then recompute different numbers of chunks.
 std::vector<int> chunks_without_room(layout_choice const& plain, int sequence_chunks,
                                      variety const& how);
 
@@ -99,10 +99,10 @@ std::vector<std::vector<int>> sets_for(layout_choice const& plain, int sequence_
 // rule::every_pass_is_known for a stage out of range, check(how, problem, most_sequence_chunks).
 std::vector<layout_choice> variants_of(layout_choice const& plain, variety const& how);
 
-// One chunk a device; two and four, looped and in waves.
+// One chunk a device, and two and four, looped and in waves.
 std::vector<layout_choice> plain_layouts(model_share const& model, int memory_percent);
 
-// Each of them in all variants. Those that the memory leaves no schedule for are not among them.
+// All variants of each of them, without those that the memory leaves no schedule for.
 std::vector<layout_choice> layouts_for(model_share const& model, int memory_percent,
                                        variety const& how = {});
 

@@ -15,7 +15,7 @@ namespace ashlar {
 
 namespace search_detail {
 
-// Of a device, whatever its layout says.
+// The chunks of a device, for any layout.
 inline int chunks_of(layout_choice const& c) {
   return max_of(1, min_of(c.chunk_count, c.problem.where.stage_count()));
 }
@@ -179,7 +179,7 @@ ASHLAR_INLINE std::vector<layout_choice> layouts_for(model_share const& model, i
   std::vector<layout_choice> found;
   for (layout_choice const& plain : plain_layouts(model, memory_percent))
     for (layout_choice& c : variants_of(plain, how)) {
-      // Where memory counts in parts of chunk activations, what is left of a whole one counts, too.
+      // The rest of a whole chunk activation counts, too, where memory counts in parts of these.
       c.problem.limit.budget = {
           saturating_product(saturating_product(memory_percent, plain.problem.where.stage_count()),
                              c.memory_unit)

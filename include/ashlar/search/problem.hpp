@@ -20,10 +20,10 @@ struct search_problem {
   costs cost;  // of sequences in chunks: of a chunk, as are activations
   memory_limit limit;
   int sequence_chunks = 1;
-  // For objective::program; by default the links of `cost`, whose latency holds their lanes.
+  // Used by objective::program; by default the links of `cost`, whose latency holds their lanes.
   literal_optional<simulation_options> machine = std::nullopt;
-  // Without one, a chain. With sizes, `m` counts the smallest micro-batches, and costs and memory are of
-  // each stage's own. Sequences are whole.
+  // A chain if there is none. With sizes, `m` counts the smallest micro-batches, and costs and memory
+  // are of each stage's own. Sequences are whole.
   literal_optional<stage_graph> graph = std::nullopt;
 };
 
@@ -38,23 +38,23 @@ inline bool is_of_a_chain(search_problem const& problem) {
   return !problem.graph || *problem.graph == chain(stages{problem.where.stage_count()});
 }
 
-// Passes of a schedule of the problem: what an evaluation of a whole one dispatches. Throws violation:
+// Passes of a schedule of the problem, which one evaluation dispatches. Throws violation:
 // check(limit.memory), and as graph_of(). O(stages).
 std::int64_t pass_count(search_problem const& problem);
 
 // The stages whose memory says that they recompute, ascending.
 std::vector<int> recomputed_stages(search_problem const& problem);
 
-// What a search of a graph begins with: one of the largest micro-batches after the other.
+// The first schedule of a search of a graph: one of the largest micro-batches after the other.
 schedule first_of_graph(search_problem const& problem);
 
-// 1F1B over the graph.
+// Makes 1F1B over the graph.
 inline schedule one_f_one_b_of(search_problem const& problem) {
   return graph_seeds(graph_of(problem), problem.where, problem.m, problem.cost)[1];
 }
 
-// The least that each device is to have: of a chain the least that any schedule takes; of a graph what
-// first_of_graph() holds. The graph has as many stages as the placement.
+// The least memory that each device needs: for a chain the least of any schedule; for a graph that of
+// first_of_graph(). The graph has as many stages as the placement.
 std::vector<byte_count> smallest_budgets(search_problem const& problem);
 
 // Whether the problem has a solution at all: rule::parameter_is_at_least names the smallest limit of a
@@ -68,11 +68,11 @@ diagnosis check(search_problem const& problem);
 // recomputes no stage that the problem does not, or not always (rule::every_pass_is_known).
 diagnosis check_start(search_problem const& problem, schedule const& s);
 
-// No schedule is below it; of a graph, whatever memory it takes. The problem must have a solution.
+// A lower bound for all schedules; for a graph, with any memory. The problem must have a solution.
 bound problem_bound(search_problem const& problem);
 
-// All schedules to begin with: one micro-batch after the other, then what is published and no search
-// itself; of a graph, kFkB.
+// All schedules to begin with: one micro-batch after the other, then the published ones that no search
+// finds; for a graph, kFkB.
 std::vector<schedule> seeds_of(search_problem const& problem);
 
 }  // namespace ashlar

@@ -10,7 +10,7 @@
 
 namespace ashlar {
 
-// What search() found. Times are ticks.
+// The result of search(). Times are ticks.
 struct search_result {
   schedule best = {};
   tick reached = 0;              // what the objective counts
@@ -31,8 +31,8 @@ simulation_options machine_of(search_problem const& problem);
 
 }  // namespace search_detail
 
-// What a search begins with; made once, it serves several searches of the same problem. Throws
-// violation{check(problem)}. O(passes) times the seeds and as problem_bound().
+// The schedules that a search begins with; made once, they serve several searches of the same problem.
+// Throws violation{check(problem)}. O(passes) times the seeds and as problem_bound().
 struct search_start {
   std::vector<schedule> seeds;
   bound least;
@@ -40,7 +40,7 @@ struct search_start {
   // Makes the published schedules for the problem's placement, under its costs, and the bound.
   explicit search_start(search_problem const& problem);
 
-  // A schedule to begin with, too, for the same problem: its order is put under the problem's costs, its
+  // Adds a schedule to begin with, for the same problem: its order is put under the problem's costs, its
   // backwards are split, its pairs undone, and what the problem recomputes is recomputed. Throws
   // violation{check_start(problem, s)}. O(passes).
   void add(search_problem const& problem, schedule s);

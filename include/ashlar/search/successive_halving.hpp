@@ -57,24 +57,24 @@ class seeded_search {
   yield now_, other_;  // of the method used last, and of the other one
 };
 
-// How many searches share a budget of `passes`, for a schedule of `size` passes: 1, 2 or 4, such that
-// each has a budget with which it comes near to the best alone. For long schedules a few million passes
-// are enough, because the cost of finding what repeats does not grow with their length.
+// The number of searches that share a budget of `passes`, for a schedule of `size` passes: 1, 2 or 4,
+// such that each has a budget with which it comes near to the best alone. For long schedules a few
+// million passes are enough, because the cost of finding what repeats does not grow with their length.
 std::size_t search_count(std::int64_t passes, std::int64_t size, bool is_long);
 
-// Independent seeds from one (splitmix64).
+// Makes independent seeds from one (splitmix64).
 std::uint64_t seed_of(std::uint64_t seed, std::uint64_t which);
 
-// What successive_halving() found.
+// The result of successive_halving().
 struct halving_result {
   seeded_search first;      // the best
   std::int64_t passes = 0;  // dispatched by all
 };
 
-// Half of the budget is divided equally among search_count() searches. Four rounds follow: the best
-// n / 2^k survive round k and are cloned to n again, and all resume with an eighth of the budget. A
-// short search comes first; if it reaches the goal, there is no other. The result does not depend on
-// `for_each_task`. Throws as justifier does.
+// Divides half of the budget equally among search_count() searches. Four rounds follow: the best n / 2^k
+// survive round k and are cloned to n again, and all resume with an eighth of the budget. A short search
+// comes first; if it reaches the goal, there is no other. The result does not depend on `for_each_task`.
+// Throws as justifier does.
 halving_result successive_halving(schedule const& s, std::vector<schedule> const& seeds,
                                   memory_limit const& limit, search_budget budget, search_watch watch,
                                   task_runner for_each_task);

@@ -22,7 +22,7 @@ struct path_step {
 
 namespace simulate_detail {
 
-// Of a timeline that check() is right about.
+// The path of a timeline that passes check().
 constexpr std::vector<path_step> path_of(timeline const& line) {
   std::vector<path_step> path;
   int at = -1;

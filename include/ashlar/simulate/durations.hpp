@@ -1,4 +1,4 @@
-// How long an instruction takes, whatever it waits for.
+// How long an instruction takes, without its waits.
 #pragma once
 
 #include <ashlar/program/program.hpp>
@@ -26,7 +26,7 @@ constexpr byte_count message_size(simulation_options const& o, instruction const
                    graph);
 }
 
-// Of a send on this device.
+// The time of a send on this device.
 constexpr transfer_time time_of_transfer(simulation_options const& o, instruction const& i, int device,
                                          stage_graph const& graph) {
   link_speed const& link = o.cost.on.links.link(device, i.peer);
@@ -35,7 +35,7 @@ constexpr transfer_time time_of_transfer(simulation_options const& o, instructio
   return {all, o.latency_holds_lane ? all : moving};
 }
 
-// Of an offload or a reload on this device: the bytes of what is in its slots go over the link to the
+// The time of an offload or a reload on this device: the bytes in its slots go over the link to the
 // host.
 constexpr tick time_of_copy(simulation_options const& o, program_view const& p, instruction const& i,
                             int device) {
@@ -46,7 +46,7 @@ constexpr tick time_of_copy(simulation_options const& o, program_view const& p, 
       o.size_of({.kind = kind, .of = i.what.stage, .micro_batch = i.what.micro_batch}, p.stage_count));
 }
 
-// What the data-parallel ranks, and the holders of a group, do together.
+// Times of collectives between data-parallel ranks, and between the holders of a group.
 class shared_durations {
  public:
   // Refers to both.

@@ -22,7 +22,7 @@ struct memory_sample {
   friend constexpr bool operator==(memory_sample const&, memory_sample const&) = default;
 };
 
-// What one device holds during a step, in the unit of the memory model.
+// The memory of one device during a step, in the unit of the memory model.
 struct device_memory {
   byte_count resident = 0;  // weights and optimizer state, or this rank's shards of them, weight
                             // gradients and what work keeps: there all the time
@@ -190,7 +190,7 @@ class memory_walk {
 
 namespace simulate_detail {
 
-// Of what can be timed, and of its times.
+// Program and times pass their checks.
 constexpr std::vector<device_memory> memory_of(program const& p, timeline const& line,
                                                simulation_options const& o) {
   std::vector<device_memory> all;
@@ -201,9 +201,9 @@ constexpr std::vector<device_memory> memory_of(program const& p, timeline const&
 
 }  // namespace simulate_detail
 
-// By device. Messages that a buffered transfer keeps under way lie outside the program's slots and are
-// not counted. O(n log n) in the operands. Throws violation: check_can_be_timed(p, o), check(line, p),
-// rule::sizes_fit.
+// The memory of each device. Messages that a buffered transfer keeps under way lie outside the program's
+// slots and are not counted. O(n log n) in the operands. Throws violation: check_can_be_timed(p, o),
+// check(line, p), rule::sizes_fit.
 constexpr std::vector<device_memory> memory_over_time(program const& p, timeline const& line,
                                                       simulation_options const& o) {
   if (diagnosis const d = check_can_be_timed(p, o); !d.ok()) refuse(d);

@@ -25,13 +25,13 @@ enum class transfer_mode : unsigned char {
   buffered,    // a send starts when it is up; its receive is over once the message is there
 };
 
-// What a transfer waits for on its device.
+// The waits of a transfer on its device.
 enum class issue_mode : unsigned char {
   by_slots,   // a transfer waits for what its slots say, as the engine does
   in_stream,  // and also for every compute that stands before it in its device's stream
 };
 
-// What the simulation assumes. Times are ticks, sizes the unit of the memory model.
+// The assumptions of a simulation. Times are ticks, sizes the unit of the memory model.
 struct simulation_options {
   execution_costs cost = {};
   memory_model memory = {};                // also the sizes of messages
@@ -87,7 +87,7 @@ struct simulation_options {
         return m.weight_stash;
     }
   }
-  // The same for stages with micro-batches of different sizes. The tables hold the sizes for a stage's
+  // The size for stages with micro-batches of different sizes. The tables hold the sizes for a stage's
   // own micro-batch; a gradient has as many units as the pass that makes it.
   constexpr byte_count size_of(value_key const& v, stage_graph const& graph) const {
     byte_count const size = size_of(v, graph.count());
@@ -97,8 +97,8 @@ struct simulation_options {
   }
 };
 
-// What a schedule for the same machine knows. Of messages it knows one size: the largest, so that slots
-// are free by the time that a message may begin.
+// The costs of a schedule for the same machine. It knows one size of messages: the largest, so that
+// slots are free by the time that a message may begin.
 constexpr costs schedule_costs(simulation_options const& o) {
   byte_count message = 0;
   for (stage_memory const& held : o.memory.stages)
@@ -106,8 +106,8 @@ constexpr costs schedule_costs(simulation_options const& o) {
   return {o.cost.passes, o.cost.on, message};
 }
 
-// All-gather or reduce-scatter of `size` bytes over `ranks` ranks in a ring: ranks - 1 steps, each with
-// a latency and size / ranks bytes.
+// The time of an all-gather or reduce-scatter of `size` bytes over `ranks` ranks in a ring: ranks - 1
+// steps, each with a latency and size / ranks bytes.
 constexpr tick half_ring_time(link_speed const& l, byte_count size, tick ranks) {
   if (ranks < 2) return 0;
   tick const latency = saturating_product(ranks - 1, l.latency);
@@ -116,9 +116,9 @@ constexpr tick half_ring_time(link_speed const& l, byte_count size, tick ranks) 
                                               saturating_product(ranks, l.bandwidth)));
 }
 
-// All-reduce of `size` bytes on each of `ranks` ranks in a ring: ranks - 1 steps to sum and as many to
-// spread, each with a latency and size / ranks bytes: 2 (n - 1) latency + 2 (n - 1) / n size /
-// bandwidth, rounded up once. (Thakur, Rabenseifner, Gropp, 2005.)
+// The time of an all-reduce of `size` bytes on each of `ranks` ranks in a ring: ranks - 1 steps to sum
+// and as many to spread, each with a latency and size / ranks bytes: 2 (n - 1) latency + 2 (n - 1) / n
+// size / bandwidth, rounded up once. (Thakur, Rabenseifner, Gropp, 2005.)
 constexpr tick ring_time(link_speed const& l, byte_count size, tick ranks) {
   if (ranks < 2) return 0;
   tick const steps = 2 * (ranks - 1);

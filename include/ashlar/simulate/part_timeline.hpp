@@ -42,7 +42,7 @@ struct timed_part {
   friend constexpr bool operator==(timed_part const&, timed_part const&) = default;
 };
 
-// What a device runs, and how long it computes and exchanges.
+// The passes and parts of a device, and how long it computes and exchanges.
 struct device_parts {
   std::vector<pass_of_parts> passes = {};  // in the order of the device, of a pair the forward first
   std::vector<timed_part> parts = {};      // on one resource, one after another
@@ -142,7 +142,7 @@ class part_machine {
     line_.makespan = max_of(line_.makespan, own.end);
   }
 
-  // When the last input is there.
+  // The time when the last input is there.
   constexpr tick arrival(pass const& what) {
     tick last = 0;
     auto const wait = [&](tick end, tick delay) {
@@ -167,7 +167,7 @@ class part_machine {
     return parts_of(c_.stages[stage_of(what)], what.kind);
   }
 
-  // Found once for two stages and a kind of backward.
+  // The braid, found once for two stages and a kind of backward.
   constexpr braid_order const& order_of(time_slot const& t, std::vector<pass_part> const& ahead,
                                         std::vector<pass_part> const& back) {
     std::size_t const kind = t.beside.kind == pass_kind::backward         ? 0
@@ -193,13 +193,13 @@ class part_machine {
 // Runs the parts of all passes as early as can be. A device computes and exchanges at the same time, one
 // part each, in the order of its passes and, of a pair, of its braid. A pass begins when its inputs are
 // there and its first part's resource is free, while the pass before it may still exchange; it ends with
-// its last part, that of a pair with its own. Where pairs delay weights (braiding::in_turn_delayed),
-// what follows a part of weights does not wait for it in a backward alone, either. Messages, work and
-// speeds are the schedule's; what passes take is not. Work computes. On a slow device, each part is
+// its last part, that of a pair with its own. Where pairs delay weights (braiding::in_turn_delayed), the
+// parts after a part of weights do not wait for it in a backward alone, either. Messages, work and
+// speeds are the schedule's; the times of passes are not. Work computes. On a slow device, each part is
 // rounded up.
 //
-// Without speeds, never longer than retime(s, costs) for costs whose passes are costs_of(c), since those
-// times meet everything that is waited for here; and the same for a schedule without pairs in which
+// Without speeds, it is never longer than retime(s, costs) for costs whose passes are costs_of(c), since
+// those times meet everything that is waited for here; and as long for a schedule without pairs in which
 // nothing exchanges.
 //
 // Throws violation as squeeze does; rule::tables_agree for parts of no stages, or of another number than

@@ -1,4 +1,4 @@
-// program -> simulation: what running it would take, in time and memory.
+// program -> simulation: the time and memory of running it.
 #pragma once
 
 #include <ashlar/core/pipe.hpp>
@@ -15,7 +15,7 @@
 
 namespace ashlar {
 
-// What simulate() returns. Times are ticks.
+// The result of simulate(). Times are ticks.
 struct simulation {
   timeline line;                      // start and end of every instruction
   std::vector<device_usage> usage;    // by device
@@ -27,7 +27,7 @@ struct simulation {
   friend constexpr bool operator==(simulation const&, simulation const&) = default;
 };
 
-// Only the times. Linear in instructions and waits; throws as timed_machine does.
+// Returns only the times. Linear in instructions and waits; throws as timed_machine does.
 constexpr timeline time_program(program const& p, simulation_options const& o) {
   return timed_machine(p, o).run();
 }

@@ -27,8 +27,8 @@ struct timeline {
   friend constexpr bool operator==(timeline const&, timeline const&) = default;
 };
 
-// Every instruction ends within the makespan and not before it starts, right after one that there is.
-// Linear.
+// Checks that every instruction ends within the makespan and not before it starts, right after an
+// existing one. Linear.
 constexpr diagnosis check(timeline const& line) {
   if (line.makespan < 0 || line.makespan >= max_tick)
     return {.broken = rule::ticks_fit, .number = line.makespan};
@@ -41,7 +41,7 @@ constexpr diagnosis check(timeline const& line) {
   return {};
 }
 
-// Of the instructions of a program. Linear.
+// Checks also that they fit the program. Linear.
 constexpr diagnosis check(timeline const& line, program const& p) {
   if (diagnosis const d = check_well_formed(p); !d.ok()) return d;
   if (line.timed.size() != p.instructions.size())

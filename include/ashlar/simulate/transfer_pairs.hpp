@@ -1,5 +1,5 @@
-// What a program must satisfy before its instructions can be timed: its passes are known, and its
-// transfers come in pairs.
+// The conditions for timing the instructions of a program: its passes are known, and its transfers come
+// in pairs.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -13,8 +13,8 @@
 
 namespace ashlar {
 
-// Says what check_well_formed and check(options) say, and rule::every_pass_is_known for an instruction
-// on an unknown stage, micro-batch, part of work or peer. Linear.
+// Returns what check_well_formed and check(options) find wrong, and rule::every_pass_is_known for an
+// instruction on an unknown stage, micro-batch, part of work or peer. Linear.
 constexpr diagnosis check_can_be_timed(program const& p, simulation_options const& o) {
   if (diagnosis const d = check_well_formed(p); !d.ok()) return d;
   if (diagnosis const d =
@@ -42,7 +42,7 @@ constexpr diagnosis check_can_be_timed(program const& p, simulation_options cons
   return {};
 }
 
-// By instruction: the other half of a transfer, -1 for all else. Throws violation:
+// The other half of each transfer, by instruction, -1 for all else. Throws violation:
 // rule::every_send_has_its_receive, rule::every_receive_has_its_send, rule::no_transfer_is_doubled,
 // rule::transfers_lead_to_another_device. Linear.
 constexpr std::vector<int> transfer_pairs(program const& p) {

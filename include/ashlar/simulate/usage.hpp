@@ -12,7 +12,7 @@ namespace ashlar {
 
 // Ticks of a device's compute lane; the five sum to the makespan.
 //
-// An idle tick is `exposed` when what the next pass of the device needs had already been made somewhere:
+// An idle tick is `exposed` when the inputs of the device's next pass had already been made somewhere:
 // it waits for a latency, for bytes, for a lane, a partner or a buffer. Reductions that hold the lane or
 // run after its last pass are exposed too. Every other idle tick is `warm_up` before the start of the
 // device's first backward (where there is none, of its first pass), `cool_down` after that and after the
@@ -31,7 +31,7 @@ struct device_usage {
 
 namespace simulate_detail {
 
-// Of a timeline that check() is right about.
+// The usage of a timeline that passes check().
 constexpr std::vector<device_usage> usage_of(program const& p, timeline const& line) {
   std::vector<device_usage> all;
   for (int d = 0; d < p.device_count(); ++d) {
@@ -89,7 +89,7 @@ constexpr std::vector<device_usage> usage_of(program const& p, timeline const& l
 
 }  // namespace simulate_detail
 
-// By device. Throws violation with check(line, p). Linear.
+// The usage of each device. Throws violation with check(line, p). Linear.
 constexpr std::vector<device_usage> usage_of(program const& p, timeline const& line) {
   if (diagnosis const d = check(line, p); !d.ok()) refuse(d);
   return simulate_detail::usage_of(p, line);

@@ -1,4 +1,4 @@
-// Schedules side by side: the same model on the same devices, whatever each schedule makes of it.
+// Schedules side by side: the same model on the same devices, in stages of each schedule's own.
 #pragma once
 
 #include <ashlar/bounds/workload.hpp>
@@ -21,8 +21,8 @@ struct compared_link {
   friend bool operator==(compared_link const&, compared_link const&) = default;
 };
 
-// What one schedule makes of a model. Ticks are those of the model that is compared; stages of another
-// size take their share of it.
+// The results of one schedule for a model. Ticks are those of the model that is compared; stages of
+// another size take their share of it.
 struct comparison {
   placement where = {};
   int device_count = 0;
@@ -44,7 +44,7 @@ struct comparison {
   bool trains = true;
   bool has_task = false;
   workload task = {};  // what a bound is for, if there is one
-  tick unit = 1;       // so many ticks of the task are one of the above
+  tick unit = 1;       // ticks of the task in one of the above
 };
 
 // A model in consecutive pieces of equal size. `cost` has the ticks of a micro-batch on a piece, one
@@ -59,8 +59,8 @@ struct divided_model {
                              // pieces as `cost` is; pairs follow from these
 };
 
-// No schedule of the same stages on the same devices, with the memory of the one that is compared, takes
-// fewer ticks. Apart from `compare` because it takes longer.
+// A lower bound for all schedules of the same stages on the same devices, with the memory of the one
+// that is compared. Apart from `compare` because it takes longer.
 struct compared_bound {
   double makespan = 0, span = 0;
 };
@@ -82,25 +82,26 @@ struct stage_costs {
   part_costs parts = {};  // if they are known: of the stages
 };
 
-// Costs of whole sequences are for all; those of chunks for as many chunks, and for whole sequences.
+// Checks that costs of whole sequences are for all; those of chunks for as many chunks, and for whole
+// sequences.
 diagnosis check_sequence_chunk_count(costs const& cost, int sequence_chunks);
 
-// The most of each device. Stages that recompute keep a part of their activations until then.
+// The peak of each device. Stages that recompute keep a part of their activations until then.
 std::vector<double> peaks_of(schedule const& s, int parts, int kept_percent);
 
 }  // namespace study_detail
 
-// A schedule of one's own, put under the model's costs in its order. Throws violation as retime does,
-// rule::tables_agree for costs of another number of chunks than sequences are in, and what is wrong with
-// the model: rule::bound_is_for_a_chain for stages that are not consecutive pieces of it, such as the
-// shards of a layer; as check(costs) says it, rule::counts_are_positive, rule::parameter_is_at_most for
-// more than most_stages pieces, rule::sizes_fit for what is kept, unless that is a percentage.
+// Compares a schedule of one's own, put under the model's costs in its order. Throws violation as retime
+// does, rule::tables_agree for costs of another number of chunks than sequences are in, and for errors
+// in the model: rule::bound_is_for_a_chain for stages that are not consecutive pieces of it, such as the
+// shards of a layer; as check(costs) does, rule::counts_are_positive, rule::parameter_is_at_most for
+// more than most_stages pieces, rule::sizes_fit for a kept share that is no percentage.
 comparison compare(schedule const& s, divided_model const& model);
 
-// An entry made for the model, whatever the costs of `s` are. Throws violation as entry::make does, and
-// as above.
+// Compares an entry made for the model; the costs of `s` are not used. Throws violation as entry::make
+// does, and as above.
 comparison compare(catalog::entry const& e, catalog::shape s, divided_model const& model);
-// A model of as many pieces as devices, of one of which `s.cost` is.
+// Takes a model of as many pieces as devices, `s.cost` being the costs of one.
 inline comparison compare(catalog::entry const& e, catalog::shape const& s) {
   return compare(e, s, {.cost = s.cost, .piece_count = s.p.value});
 }

@@ -61,7 +61,7 @@ ASHLAR_INLINE diagnosis check_sequence_chunk_count(costs const& cost, int parts,
   return {};
 }
 
-// Of stages with so many slivers of the pieces, of which each is cut into `slivers`. Slivers of one
+// The parts of stages that take `in_stage` slivers each, of pieces cut into `slivers`. Slivers of one
 // piece stay together: their parts take longer, they do not come more often. Throws
 // violation{rule::parameter_is_at_most} for stages of more parts than are braided.
 ASHLAR_INLINE part_costs parts_of_stages(part_costs const& pieces, int stage_count, int slivers,
@@ -88,9 +88,9 @@ ASHLAR_INLINE part_costs parts_of_stages(part_costs const& pieces, int stage_cou
   return made;
 }
 
-// For stages that share the model equally and take each micro-batch in so many `parts`, which may be
-// chunks of its sequence: time is in units so small that all take whole ones. A cut may go through a
-// piece.
+// The costs of stages that share the model equally and take each micro-batch in several `parts`, which
+// may be chunks of its sequence: time is in units so small that all take whole ones. A cut may go
+// through a piece.
 ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_count, int parts,
                                           int sequence_chunks, int device_count) {
   if (diagnosis const d = check_sequence_chunk_count(model.cost, parts, sequence_chunks); !d.ok())
@@ -111,7 +111,7 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_
   int const q = cost.passes.sequence_chunks();  // distinguished; 1: costs are of whole sequences
   bool const alike = cost.passes.stages() == 0;
   int const piece_count = alike ? model.piece_count : cost.passes.stages();
-  // Each piece in so many slivers that a stage has whole ones.
+  // Cuts each piece into slivers, such that a stage has whole ones.
   int const common = std::gcd(stage_count, piece_count);
   int const slivers = stage_count / common, in_stage = piece_count / common;
   bool const has_parts = !model.parts.stages.empty();
@@ -166,7 +166,7 @@ inline void must_be_a_chain(schedule const& s) {
   if (!is_chain(s.graph)) refuse({.broken = rule::bound_is_for_a_chain});
 }
 
-// `s` has the costs given.
+// Requires `s` to have the costs given.
 ASHLAR_INLINE comparison compare_made(schedule const& s, stage_costs const& given, int parts,
                                       int kept_percent) {
   auto const in_ticks = [&](tick t) { return static_cast<double>(t) / static_cast<double>(given.unit); };

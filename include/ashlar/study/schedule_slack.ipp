@@ -20,7 +20,7 @@ namespace ashlar::study_detail {
 // Passes and pairs as nodes in an order that goes forward only, and what each waits for.
 class delayed_paths {
  public:
-  // Of a squeezed schedule. Refers to it.
+  // Requires a squeezed schedule, and refers to it.
   explicit delayed_paths(schedule const& s)
       : s_(s), node_(s.stage_count(), s.micro_batch_count(), s.work.view(), nobody) {
     number_passes();
@@ -122,7 +122,7 @@ class delayed_paths {
     });
   }
 
-  // Depth-first, without recursion. The order of a schedule that could be squeezed has no cycle.
+  // Sorts depth-first, without recursion. The order of a schedule that could be squeezed has no cycle.
   void sort() {
     dynamic_array<std::size_t> next(length_.size(), 0);
     dynamic_array<char> is_done(length_.size(), 0);
@@ -166,7 +166,7 @@ class delayed_paths {
     return all;
   }
 
-  // How late one transfer may be alone, of the one on each link that tolerates least: its link
+  // Finds how late one transfer may be alone, for the one on each link that tolerates least: its link
   // tolerates no more.
   void add_floats(tick whole) {
     longest(nobody, 0);

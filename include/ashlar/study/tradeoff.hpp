@@ -1,4 +1,4 @@
-// What a schedule costs at cluster scale: a small batch per device leaves it idle, a large one wastes
+// The cost of a schedule at cluster scale: a small batch per device leaves it idle, a large one wastes
 // samples.
 //
 // Source: Lamy-Poirier, Breadth-First Pipeline Parallelism (2022), sections 3 and 5.
@@ -21,8 +21,8 @@ struct layered_model {
   int micro_batch = 1;  // samples
 };
 
-// How a pipeline of p devices runs it: an entry of the catalog or a schedule of one's own, which is of p
-// devices, so many loops and micro-batches.
+// How a pipeline of p devices runs it: an entry of the catalog or a schedule of one's own, for p
+// devices, this many loops and micro-batches.
 struct pipeline_choice {
   catalog::entry const* entry = nullptr;
   devices p;
@@ -32,8 +32,8 @@ struct pipeline_choice {
   schedule const* own = nullptr;  // in place of an entry
 };
 
-// Counts are positive, nothing is negative or too long to be added up, and there is a schedule to take:
-// an entry, or one's own of these sizes.
+// Checks that counts are positive, nothing is negative or too long to be added up, and there is a
+// schedule to take: an entry, or one's own of these sizes.
 diagnosis check(layered_model const& model, pipeline_choice const& choice);
 
 // The passes of a step; where transfers block, they are part of them. Throws violation: check(),
@@ -46,21 +46,22 @@ inline tick reduction_time(layered_model const& model, schedule const& s) {
   return model.layers / s.stage_count() * model.reduction;
 }
 
-// Time of one step, in ticks: the schedule's makespan, and what the reductions add. A stage's gradient
-// is reduced once it is complete, one after another on each device, beside the passes unless transfers
-// block. Throws as step_schedule does.
+// Time of one step, in ticks: the schedule's makespan, and the time that reductions add. A stage's
+// gradient is reduced once it is complete, one after another on each device, beside the passes unless
+// transfers block. Throws as step_schedule does.
 tick step_time(layered_model const& model, pipeline_choice const& choice);
 
-// No schedule of the same passes on the same devices, with the memory of this one, makes a shorter step:
-// after its last pass stands a reduction or, where transfers block, those of all stages of a device.
-// None unless stages form a chain, and for a schedule that breaks a rule. Throws as step_schedule does.
+// A lower bound on the step for all schedules of the same passes on the same devices, with the memory of
+// this one: after its last pass stands a reduction or, where transfers block, those of all stages of a
+// device. None unless stages form a chain, and for a schedule that breaks a rule. Throws as
+// step_schedule does.
 std::optional<tick> least_step_time(layered_model const& model, pipeline_choice const& choice);
 
-// Share of a step in which a device computes: 1 without any bubble, 0 of no time. Of a schedule that
-// has all its passes, no more than 1. Throws as step_schedule does.
+// Share of a step in which a device computes: 1 without any bubble, 0 of no time. No more than 1 for a
+// schedule that has all its passes. Throws as step_schedule does.
 double utilisation(layered_model const& model, pipeline_choice const& choice);
 
-// The same, were the step of this many ticks.
+// Share of a step of `step` ticks.
 double utilisation_of(layered_model const& model, pipeline_choice const& choice, tick step);
 
 // Samples a device: the batch over all devices of the pipeline.

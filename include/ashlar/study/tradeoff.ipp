@@ -58,7 +58,7 @@ ASHLAR_INLINE schedule step_schedule(layered_model const& model, pipeline_choice
 
 namespace ashlar::study_detail {
 
-// Of a step_schedule.
+// Time of a step_schedule.
 ASHLAR_INLINE tick time_of_step(layered_model const& model, pipeline_choice const& choice,
                                 schedule const& s) {
   tick const end = makespan(s), reduction = reduction_time(model, s);
@@ -84,7 +84,7 @@ ASHLAR_INLINE tick time_of_step(layered_model const& model, pipeline_choice cons
   return last;
 }
 
-// Without a training nothing goes backwards.
+// Counts no backward without training.
 ASHLAR_INLINE double share_of_step(layered_model const& model, pipeline_choice const& choice,
                                    execution_mode mode, tick step) {
   if (step < 1) return 0;

@@ -16,7 +16,7 @@
 
 namespace ashlar {
 
-// Ticks of what balancing does for each micro-batch of a stage (count, add, show), and of an all-reduce.
+// Ticks of balancing for each micro-batch of a stage (count, add, show), and of an all-reduce.
 struct balancing_costs {
   tick count = 1;
   tick add = 1;
@@ -26,7 +26,7 @@ struct balancing_costs {
   friend constexpr bool operator==(balancing_costs const&, balancing_costs const&) = default;
 };
 
-// Of which tokens the counts are that a backward uses (Qiu et al., arXiv 2501.11873, section 3).
+// The tokens whose counts a backward uses (Qiu et al., arXiv 2501.11873, section 3).
 enum class balance_scope : unsigned char {
   synchronised,  // of its micro-batch on all data-parallel ranks
   running,       // of all micro-batches known by then, on all ranks
@@ -49,7 +49,7 @@ class writer {
         edges_(edges_of(s.work)),
         work_(s) {}
 
-  // Of a stage that there is. Breaks the rules of balance_experts() that are about single stages.
+  // Adds an existing stage. Breaks the rules of balance_experts() that are about single stages.
   constexpr diagnosis add_stage(int stage) {
     device_ = s_.where.device_of(0, stage);
     if (s_.graph.size_of(stage) > 1)
@@ -92,8 +92,8 @@ class writer {
     for (int k = 0; k < m_; ++k) nth(jobs_.back().parts, m_ + k).duration = ticks_.show;
   }
 
-  // What counts are of and who reads them, and when: known from the end of the forward on, used at the
-  // start of the backward.
+  // Reads which passes give counts and which read them, and when: known from the end of the forward on,
+  // used at the start of the backward.
   constexpr diagnosis read_passes(int stage) {
     known_.assign(static_cast<std::size_t>(m_), 0);
     used_ = known_;
@@ -117,7 +117,7 @@ class writer {
             .first = {.device = device_, .what = first_back.what},
             .number = stage};
   }
-  // What the backward of a micro-batch reads.
+  // The counts that the backward of a micro-batch reads.
   constexpr part_id shown_to(int k) const {
     if (running_) return {totals_, m_ + k};
     return {global_ ? sums_ : sums_ + k, 0};
@@ -145,7 +145,7 @@ class writer {
   std::vector<work_edge> edges_;
   timed_work work_;
 
-  // Of the stage at hand.
+  // State of the stage at hand.
   int device_ = 0;
   int counts_ = 0, total_ = 0, sums_ = 0, totals_ = 0;  // jobs
   std::vector<tick> known_, used_;                      // by micro-batch

@@ -13,13 +13,12 @@
 
 namespace ashlar {
 
-// For each micro-batch the share of all micro-batches whose forward on the stage, on whatever device,
-// has ended `delay` ticks before the stage's backward (fused or of the input) of this one starts. What
-// forwards count and an all-reduce of that duration sums has this coverage: 1 where all forwards come
-// first. 0 where there is no backward. Qiu et al., arXiv 2501.11873, call these micro-batches the
+// For each micro-batch the share of all micro-batches whose forward on the stage, on any device, has
+// ended `delay` ticks before the stage's backward (fused or of the input) of this one starts. Counts
+// made by forwards and summed by an all-reduce of that duration have this coverage: 1 where all forwards
+// come first. 0 where there is no backward. Qiu et al., arXiv 2501.11873, call these micro-batches the
 // buffer. O(m^2) for m micro-batches, after the passes of all devices. Throws violation: check_form(s),
-// rule::every_pass_is_known for a stage that there is not, rule::ticks_fit for a delay that is out of
-// range.
+// rule::every_pass_is_known for an unknown stage, rule::ticks_fit for a delay that is out of range.
 constexpr std::vector<double> coverage(schedule const& s, stage_id stage, tick delay = 0) {
   must_have_form(s);
   if (s.route.empty()) return {};
@@ -52,7 +51,7 @@ constexpr std::vector<double> coverage(schedule const& s, stage_id stage, tick d
   return shares;
 }
 
-// The same of one micro-batch. Throws also rule::every_pass_is_known for one that there is not.
+// The share of one micro-batch. Throws also rule::every_pass_is_known for an unknown one.
 constexpr double coverage(schedule const& s, stage_id stage, micro_batch_id micro_batch,
                           tick delay = 0) {
   std::vector<double> const shares = coverage(s, stage, delay);

@@ -1,4 +1,4 @@
-// What a schedule must satisfy for work on values of micro-batches.
+// The conditions for work on values of micro-batches.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
@@ -7,8 +7,8 @@
 
 namespace ashlar {
 
-// A valid schedule that trains, on one route. What else: rule::every_pass_is_present for inference,
-// rule::parameter_is_at_most for several routes. O(n) in passes.
+// Checks that a schedule is valid and trains, on one route. Fails with rule::every_pass_is_present for
+// inference, rule::parameter_is_at_most for several routes. O(n) in passes.
 constexpr diagnosis check_trains_on_one_route(schedule const& s) {
   if (diagnosis const d = check(s); !d.ok()) return d;
   if (s.mode == execution_mode::inference)

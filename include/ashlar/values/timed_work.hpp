@@ -11,7 +11,7 @@
 namespace ashlar {
 
 // Work for a time stands after the passes that have started before, and before those that start then;
-// among work of one time the rank decides, then the order of add(). Whatever work reads must be there by
+// among work of one time the rank decides, then the order of add(). All inputs of work must be there by
 // its time (for work: or be of that time and a lower rank), and who reads it must start then or later,
 // so that no cycle of waits can come about.
 class timed_work {
