@@ -21,9 +21,9 @@ struct modulo_cell {
   friend constexpr bool operator==(modulo_cell const&, modulo_cell const&) = default;
 };
 
-// For each device its cells by remainder, ties in the order of the block; those that take no time before
-// those that do, and after what they need. Linear in cells + interval for
-// intervals of the size of the block (unit costs), O(n log n) for longer ones (costs in nanoseconds).
+// The cells of each device by remainder, ties in the order of the block; those that take no time before
+// those that do, and after what they need. Linear in cells + interval for intervals of the size of the
+// block (unit costs), O(n log n) for longer ones (costs in nanoseconds).
 constexpr lists<modulo_cell> modulo_order(block const& b) {
   auto const n = b.cells.size();
   cell const* const cells = b.cells.data();

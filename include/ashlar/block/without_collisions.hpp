@@ -96,7 +96,7 @@ class offset_repair {
     return t;
   }
 
-  // Among the cells placed before the k-th of the order, one that is in the way at `start`; n_ if there
+  // A cell that is in the way at `start`, among those placed before the k-th of the order; n_ if there
   // is none.
   constexpr std::size_t blocker(std::size_t k, tick start) const {
     std::size_t const c = order_[k];

@@ -49,8 +49,8 @@ constexpr tick shortest_lifespan(workload const& w, int stage, int route = 0) {
   return forward + (others > again ? others : again) + backward;
 }
 
-// From the first forward of a micro-batch to its last input pass, of those that differ the longest. In
-// training also the first stage's device takes so long.
+// The time from the first forward of a micro-batch to its last input pass, the longest if they differ.
+// In training the first stage's device takes as long, too.
 constexpr tick longest_way(workload const& w) {
   tick most = 0;
   for (int k = 0; k < w.cost.passes.period(); ++k) {

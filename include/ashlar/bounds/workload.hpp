@@ -121,8 +121,9 @@ struct workload {
   }
 };
 
-// Between which passes of a micro-batch memory is counted: from the start of the forward or (for stages
-// without one, from the end of the forward) the recompute, to the end of the weight or the input pass.
+// The passes of a micro-batch between which memory is counted: from the start of the forward or (for
+// stages without one, from the end of the forward) the recompute, to the end of the weight or the input
+// pass.
 struct counted_span {
   pass_kind from = pass_kind::forward;
   pass_kind to = pass_kind::backward_weight;

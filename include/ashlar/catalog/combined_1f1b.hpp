@@ -15,8 +15,8 @@
 
 namespace ashlar::catalog {
 
-// As Megatron-Core has it: several chunks on each of several devices, or one device; the last group of
-// micro-batches, if smaller, still fills the devices.
+// Checks Megatron-Core's conditions: several chunks on each of several devices, or one device; the last
+// group of micro-batches, if smaller, still fills the devices.
 constexpr diagnosis check_combined(shape const& s) {
   if (diagnosis const d = check_groups(s); !d.ok()) return d;
   if (diagnosis const d = all_of({at_least(parameter::chunk_count, s.v.value, s.p.value == 1 ? 1 : 2),

@@ -42,7 +42,7 @@ struct entry {
   }
 };
 
-// For entry::parameters.
+// Makes entry::parameters.
 constexpr unsigned parameters_of(std::initializer_list<parameter> all) {
   unsigned bits = 0;
   for (parameter which : all) bits |= 1U << static_cast<unsigned>(which);

@@ -17,8 +17,8 @@ namespace ashlar::catalog {
 // Micro-batches of a group: as many as the shape says, else one for each device.
 constexpr int close_group_of(shape const& s) { return s.group == 0 ? s.p.value : s.group; }
 
-// At least half of the devices, or the micro-batches of a group wait for each other in a cycle; more
-// than p only hold more.
+// Checks that a group is at least half of the devices, or its micro-batches wait for each other in a
+// cycle; more than p only hold more.
 constexpr diagnosis check_close_groups(shape const& s) {
   if (diagnosis const d = check_chunks(s); !d.ok()) return d;
   return all_of({at_least(parameter::group_size, close_group_of(s), s.p.value / 2 + s.p.value % 2),

@@ -40,7 +40,7 @@ struct breaks {
 
 namespace valid_detail {
 
-// Through a variable: clang 14 takes no call that allocates as a template argument.
+// Goes through a variable: clang 14 takes no call that allocates as a template argument.
 template <auto Make>
 inline constexpr diagnosis found = [] { return check(Make()); }();
 

@@ -22,10 +22,12 @@ class dice {
 
 }  // namespace random_detail
 
-// For a chain, with sequences whole or in chunks. Every schedule of a chain on one route can result.
+// A schedule of a chain, with sequences whole or in chunks. Every schedule of a chain on one route can
+// result.
 schedule random_schedule(std::uint64_t seed, int sequence_chunks = 1);
 
-// For stages of any sort: sources, sinks and edges anywhere, micro-batches of 1, 2 and 4 units.
+// A schedule of stages of any sort: sources, sinks and edges anywhere, micro-batches of 1, 2 and 4
+// units.
 schedule random_graph_schedule(std::uint64_t seed);
 
 }  // namespace ashlar::conformance

@@ -29,10 +29,10 @@ class sharded_network : public network {
   // Whether other ranks have the rest of a group's gradient.
   bool is_sharded(std::size_t group) const { return sharded_ && group < stages_; }
 
-  // As network::results().
+  // Works as network::results().
   std::vector<double> results() const;
   void adopt(std::span<double const> all);
-  // Before a step whose results are to be gathered.
+  // Prepares a step whose results are to be gathered.
   void forget();
 
   // The worker. Sharded, only this rank's shard of the weights is ever looked at.

@@ -17,7 +17,7 @@ constexpr Number max_of(Number a, Number b) {
   return a < b ? b : a;
 }
 
-// For numbers that are not negative; for 0 and n it is n.
+// Takes numbers that are not negative; for 0 and n it is n.
 template <class Number>
 constexpr Number greatest_common_divisor(Number a, Number b) {
   while (b != 0) a = std::exchange(b, a % b);

@@ -5,8 +5,8 @@
 
 namespace ashlar {
 
-// For walks that jump about in tables larger than the caches, where they would wait at every step. Does
-// nothing in constant evaluation, or with compilers that have no such hint.
+// Helps walks that jump about in tables larger than the caches, where they would wait at every step.
+// Does nothing in constant evaluation, or with compilers that have no such hint.
 template <class T>
 constexpr void prefetch([[maybe_unused]] T const* place) {
 #if defined(__GNUC__)

@@ -9,7 +9,7 @@ namespace ashlar {
 
 namespace refuse_detail {
 
-// Not constexpr: in a constant expression compilers name these functions, and with them what is wrong.
+// This is not constexpr: in a constant expression compilers name these functions, and so the error.
 template <rule Broken>
 void breaks_rule() {}
 template <table Of>

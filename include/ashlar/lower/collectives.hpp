@@ -110,21 +110,21 @@ class collective_order_builder {
   constexpr void release(use const& w) {
     if (w.stage >= 0) after(opcode::release, w);
   }
-  // After the last pass of a use, and after the pass that it overlaps with.
+  // Writes it after the last pass of a use, and after the pass that it overlaps with.
   constexpr void after(opcode code, use const& u) {
     int const before = u.last + (overlaps_next(u.last) ? 2 : 1);
     tick const end = s_.end_of(at(u.last), device_);
     bool const early = before < size() && at(before).start < end;  // within a pair that is split
     add(before, early ? at(before).start : end, code, u.stage);
   }
-  // Before the pass at `needed`, after the last use of the buffer, not within a pair.
+  // Gathers before the pass at `needed`, after the last use of the buffer, not within a pair.
   constexpr void gather(int stage, int last_use, int needed) {
     int before = needed - prefetch_ > last_use + 1 ? needed - prefetch_ : last_use + 1;
     if (before > 0 && overlaps_next(before - 1)) before += last_use < before - 1 ? -1 : 1;
     add(before, at(before).start, opcode::all_gather, stage);
   }
 
-  // Before the first pass that adds to the buffer, not within a pair.
+  // Clears before the first pass that adds to the buffer, not within a pair.
   constexpr void clear(int stage, int first) {
     int const before = first > 0 && overlaps_next(first - 1) ? first - 1 : first;
     add(before, at(before).start, opcode::clear, stage);

@@ -81,7 +81,7 @@ class sharing_writer {
   }
 
  private:
-  // As stages_on() says, but only of stages that the device holds.
+  // The stages that stages_on() gives, but only those that the device holds.
   constexpr std::vector<int> chunks() const {
     std::vector<int> found;
     for (int route = 0; route < s_.where.route_count(); ++route)

@@ -74,7 +74,8 @@ class slot_pool {
 
   slot_reuse reuse_ = slot_reuse::when_free;
   std::vector<slot_kind> slots_;
-  // By kind. Not a std::array: nvcc's front end does not destroy its elements in constant evaluation.
+  // Slots by kind. Not a std::array: nvcc's front end does not destroy its elements in constant
+  // evaluation.
   std::vector<std::vector<int>> free_ = std::vector<std::vector<int>>(slot_kinds);
   dynamic_array<departure> leaving_;  // few: what has ended or is being sent, not what is held
 };

@@ -70,7 +70,8 @@ constexpr event_times times_of_events(schedule const& s, pass_ends const& ends) 
   return t;
 }
 
-// Those of all links between devices: gradients first, then activations, each by micro-batch and stage.
+// Adds those of all links between devices: gradients first, then activations, each by micro-batch and
+// stage.
 constexpr void add_transfers(schedule const& s, pass_ends const& ends, dynamic_array<event>& events) {
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
   auto const add = [&](int micro_batch, int from, int to, result r) {

@@ -8,8 +8,8 @@
 
 namespace ashlar {
 
-// By device: the parameter groups that it holds, ascending. Linear in devices and holders: the
-// alternative is to ask every device about every group.
+// The parameter groups that each device holds, ascending. Linear in devices and holders: the alternative
+// is to ask every device about every group.
 constexpr lists<int> held_groups(group_view const& groups, int device_count) {
   return {static_cast<std::size_t>(device_count), [&](auto add) {
             for (int group = 0; group < groups.count(); ++group)

@@ -47,7 +47,7 @@ class disjunctive_graph {
   std::int64_t visits() const { return visits_; }
 
   tick head_of(int x) const { return nth(end_, x) - length(x); }
-  // With the pass itself: when it ends, and how much time there is from its start.
+  // Both include the pass itself: when it ends, and how much time there is from its start.
   tick end_of(int x) const { return nth(end_, x); }
   tick rest_of(int x) const { return nth(rest_, x); }
   tick released(std::size_t device) const { return released_[device]; }
@@ -97,7 +97,7 @@ class disjunctive_graph {
     changed_[rank / word] |= std::uint64_t{1} << (rank % word);
   }
 
-  // Those that are marked, and what follows from them, in topological order.
+  // Updates those that are marked, and all that follow from them, in topological order.
   void update_ends();
   void update_rests();
 

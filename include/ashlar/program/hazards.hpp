@@ -22,10 +22,10 @@ constexpr bool may_go_ahead(instruction const& i) {
   return i.code == opcode::compute && i.what.kind < pass_kind::work;
 }
 
-// For each instruction of a stream, the earlier instructions of other lanes that it has to wait for:
-// those that made what it reads, and those that still use what it overwrites. (Its own lane runs in
-// order anyway.) For each lane that is at most one instruction, the last. The engine waits for exactly
-// these, and the proofs reason about exactly these.
+// The earlier instructions of other lanes that each instruction of a stream has to wait for: those that
+// made what it reads, and those that still use what it overwrites. (Its own lane runs in order anyway.)
+// For each lane that is at most one instruction, the last. The engine waits for exactly these, and the
+// proofs reason about exactly these.
 class wait_table {
  public:
   // The instructions that an instruction waits for, by index into the device's stream.

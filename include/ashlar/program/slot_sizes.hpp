@@ -9,8 +9,8 @@
 
 namespace ashlar {
 
-// For each slot of a device, the bytes of the largest value that is ever written into it.
-// bytes(value_key) is the size of a value. The program must be proved. Linear in its operands.
+// The bytes of the largest value ever written into each slot of a device. bytes(value_key) is the size
+// of a value. The program must be proved. Linear in its operands.
 template <class Bytes>
 constexpr std::vector<std::int64_t> slot_sizes(program_view const& p, int device, Bytes bytes) {
   program_shape shape(p);

@@ -15,8 +15,8 @@ class rendezvous_machine : public lane_machine<rendezvous_machine> {
   constexpr void happens(int, list_view<int>) {}
 };
 
-// For a complete program; `index` holds both halves of every transfer. If it gets stuck, two neighbours
-// of a cycle of waits and its length. Linear in instructions and waits.
+// Checks a complete program; `index` holds both halves of every transfer. If it gets stuck, names two
+// neighbours of a cycle of waits and its length. Linear in instructions and waits.
 constexpr diagnosis check_deadlock_free(program const& p, message_index const& index) {
   rendezvous_machine machine(p.view(), index.partners(), p.view().lane_count);
   return machine.run() ? diagnosis{} : machine.diagnose_cycle(rule::no_cycle_of_waits);

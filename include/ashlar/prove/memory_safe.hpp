@@ -21,7 +21,7 @@ class slot_walk {
     shape_.add_all();
   }
 
-  // For a complete program. Linear in operands.
+  // Checks a complete program. Linear in operands.
   constexpr diagnosis run() {
     for (int d = 0; d < p_.device_count(); ++d) {
       slots_ = view_.slots_of(d);

@@ -49,7 +49,8 @@ class message_index {
     }
     return nowhere;
   }
-  // By instruction: the other half of a transfer, `nowhere` for all else and where one half is missing.
+  // The other half of each transfer, by instruction, `nowhere` for all else and where one half is
+  // missing.
   constexpr std::vector<int> const& partners() const { return partners_; }
 
   // The device of an instruction.

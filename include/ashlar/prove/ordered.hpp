@@ -10,7 +10,7 @@
 
 namespace ashlar {
 
-// For a complete program. `index` holds both halves of every transfer. Linear in instructions.
+// Checks a complete program. `index` holds both halves of every transfer. Linear in instructions.
 constexpr diagnosis check_ordered(program const& p, message_index const& index) {
   auto const device_count = static_cast<std::size_t>(p.device_count());
   std::vector<int> sent(device_count, 0), received(device_count, 0);  // by one device, by peer

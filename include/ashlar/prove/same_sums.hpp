@@ -17,7 +17,7 @@ namespace ashlar {
 
 namespace prove_detail {
 
-// By group: the places in a device's stream of what changes the sum of its gradient, in order.
+// The places in a device's stream of changes to the sum of each group's gradient, in order.
 constexpr std::vector<std::vector<int>> steps_of_sums(program_view const& p, int device) {
   std::vector<std::vector<int>> all(static_cast<std::size_t>(p.groups.count()));
   list_view<instruction> const stream = p.stream(device);

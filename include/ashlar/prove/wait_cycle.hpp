@@ -10,8 +10,8 @@
 
 namespace ashlar {
 
-// For a program that is complete but not deadlock-free: the instructions of one cycle, each waiting for
-// the next. Empty for a program that has none.
+// The instructions of one cycle, each waiting for the next, in a program that is complete but not
+// deadlock-free. Empty for a program that has none.
 constexpr std::vector<site> find_wait_cycle(program const& p) {
   if (!check_well_formed(p).ok()) return {};
   message_index index(p);

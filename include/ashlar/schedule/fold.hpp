@@ -14,8 +14,8 @@
 
 namespace ashlar {
 
-// For each micro-batch of a schedule with two routes, the micro-batch of the same rank on the other
-// route; -1 if there is none.
+// The micro-batch of the same rank on the other route, for each micro-batch of a schedule with two
+// routes; -1 if there is none.
 constexpr std::vector<int> counterparts(schedule const& s) {
   std::vector<int> other(s.route.size(), -1);
   std::size_t up = 0;

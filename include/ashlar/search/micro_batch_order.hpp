@@ -1,4 +1,4 @@
-// In which order micro-batches of different lengths enter a schedule, and on which route each of them.
+// The order in which micro-batches of different lengths enter a schedule, and the route of each.
 #pragma once
 
 #include <ashlar/schedule/schedule.hpp>

@@ -17,7 +17,7 @@ namespace ashlar::cuda::rendezvous_detail {
 
 enum class frame_kind : std::uint32_t { hello, welcome, broadcast, contribution, collection, failure };
 
-// In the machine's own byte order: a machine with another order is taken for a stranger.
+// A frame has the machine's own byte order: one with another order is rejected.
 struct frame_head {
   std::uint64_t magic = 0x4173686c61722131;  // also tells a stranger
   frame_kind kind{};

@@ -47,7 +47,7 @@ class runtime {
   program_view const& view() const { return engine_.view(); }
   // Bytes of slots on this process's devices.
   std::size_t slot_bytes() const { return engine_.slot_bytes(); }
-  // And of those in pinned memory of the host, where they offload to.
+  // Bytes of those in pinned memory of the host, where they offload to.
   std::size_t host_slot_bytes() const { return engine_.host_slot_bytes(); }
   wait_counts waits() const { return engine_.waits(); }
 

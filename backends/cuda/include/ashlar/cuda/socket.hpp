@@ -108,7 +108,7 @@ inline bool wait_for(tcp_socket const& s, short what, socket_clock::time_point e
   }
 }
 
-// On all interfaces if `host` is null. Port 0: any that is free. Throws socket_error.
+// Listens on all interfaces if `host` is null. Port 0: any free one. Throws socket_error.
 inline tcp_socket listen_on(char const* host, int port) {
   auto const all = socket_detail::resolve(host, port);
   // IPv6 first: it takes both kinds.

@@ -15,7 +15,7 @@ namespace ashlar::cuda {
 // If a step is captured into a graph, each event becomes a node of it.
 class step_timer {
  public:
-  // On the current GPU.
+  // Makes events on the current GPU.
   explicit step_timer(std::size_t instructions) {
     for (std::size_t i = 0; i < instructions; ++i) {
       begin_.push_back(event::make(timing::on));
@@ -30,7 +30,7 @@ class step_timer {
   void begins(int index, cudaStream_t on) { record(nth(begin_, index), on); }
   void ends(int index, cudaStream_t on) { record(nth(end_, index), on); }
 
-  // After the step.
+  // Reads the times after the step.
   void read(instruction_time* into) const {
     cudaEvent_t const start = start_.get();
     for (std::size_t i = 0; i < begin_.size(); ++i)

@@ -23,8 +23,8 @@ enum class send_mode : unsigned char { rendezvous, buffered };
 // The k-th send of a step meets the k-th receive. Memory is allocated when the channel is made.
 class channel {
  public:
-  // From device `source` to `target`, `messages` a step. Buffered, `depth` > 0 places of `capacity`
-  // bytes each.
+  // Leads from device `source` to `target`, with `messages` a step. Buffered, it has `depth` > 0 places
+  // of `capacity` bytes each.
   channel(int source, int target, send_mode mode, std::uint32_t depth, std::size_t capacity,
           std::size_t messages)
       : source_(source), target_(target), capacity_(capacity), sends_(messages), receives_(messages) {
@@ -32,7 +32,7 @@ class channel {
       places_.assign(depth, std::vector<std::byte>(std::max<std::size_t>(capacity, 1)));
   }
 
-  // Before a step.
+  // Prepares a step.
   void reset() { sent_ = wanted_ = kept_ = taken_ = 0; }
 
   // Throws mismatched_transfer when a message meets a receive of another message or of another size;

@@ -77,7 +77,7 @@ class device {
         queues_(static_cast<std::size_t>(plan.lane_count())),
         events_(static_cast<std::size_t>(plan.events().count())) {}
 
-  // Before a step: forgets what a failed step has left on the queues.
+  // Forgets, before a step, what a failed step has left on the queues.
   void reset() {
     for (queue& q : queues_) q.last = queue::nothing;
   }

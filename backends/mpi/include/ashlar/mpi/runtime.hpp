@@ -34,17 +34,17 @@ class runtime {
   // processes may be gone, MPI should be ended by MPI_Abort, as launch() does.
   void run() { engine_.run(); }
 
-  // Between two steps: waits for `request`, which the caller has started on a communicator of its own
+  // Waits, between two steps, for `request`, which the caller has started on a communicator of its own
   // and in which all processes meet. The deadline and exceptions are those of run().
   void meet(MPI_Request& request) { engine_.meet(request); }
 
-  // Between two steps: act() keeps this process busy for a while, and the others wait as they do for a
-  // pass.
+  // Calls act(), between two steps, which keeps this process busy for a while; the others wait as they
+  // do for a pass.
   void work(function_ref<void()> act) { engine_.work(act); }
 
   int rank() const { return engine_.rank(); }
   int device_number() const { return engine_.device_number(); }
-  // By instruction of this process's device, of the last step.
+  // Times of the last step, by instruction of this process's device.
   std::vector<instruction_time> const& times() const { return engine_.times(); }
   program_view const& view() const { return engine_.view(); }
   // Bytes of the slots of this process's device, and of those that it offloads to.
