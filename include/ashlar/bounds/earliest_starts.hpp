@@ -26,7 +26,6 @@ constexpr tick after(tick start, tick length) { return start == any_time ? any_t
 // * by device and step: the i-th time that a device takes a step, for any stage. A step on a stage has
 //   known predecessors of its own kind on its device, so its place among them is at least i. The i-th
 //   time that a device takes memory comes after the (i - limit)-th time that it gave memory back.
-//   that a device takes memory comes after the (i - limit)-th time that it gave memory back.
 //
 // A start is no earlier than inputs, places and memory allow. Nor is it earlier than the device can
 // have done what must come before it: for any time h, everything of that which starts at h or later.
