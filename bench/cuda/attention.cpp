@@ -1,5 +1,5 @@
-// Attention of one block alone, forward and backward, by precision and context. Options and what they
-// are without them: --contexts 512,2048, --head-widths 64,128, --heads 16, --sequences 2, --steps 20.
+// Attention of one block alone, forward and backward, by precision and context. Options and their
+// defaults: --contexts 512,2048, --head-widths 64,128, --heads 16, --sequences 2, --steps 20.
 #include "measuring.hpp"
 
 #include <cuda_bf16.h>

@@ -57,7 +57,7 @@ double step_ms(Runtime& r, int steps) {
   return median(times);
 }
 
-// Memory of the GPU in use, in bytes, whoever has it.
+// Memory of the GPU in use, in bytes, by all processes.
 inline double used_bytes() {
   std::size_t left = 0, total = 0;
   ASHLAR_CUDA(cudaMemGetInfo, &left, &total);

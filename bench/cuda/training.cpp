@@ -1,7 +1,7 @@
-// The GPT on one GPU that virtual devices share: steps issued anew and replayed, what the schedule
-// predicts from pass times, and memory. Options and what they are without them: --precision float (or
-// bf16), --devices 1,2,4,8, --width 1024, --blocks 8, --heads 16, --context 512, --sequences 2,
-// --micro-batches 16, --steps 5.
+// The GPT on one GPU that virtual devices share: steps issued anew and replayed, the schedule's
+// prediction from pass times, and memory. Options and their defaults: --precision float (or bf16),
+// --devices 1,2,4,8, --width 1024, --blocks 8, --heads 16, --context 512, --sequences 2, --micro-batches
+// 16, --steps 5.
 #include "measuring.hpp"
 #include <ashlar/run/pass_times.hpp>
 
@@ -39,7 +39,7 @@ program training_program(schedule const& s) {
   return lower(s, options);
 }
 
-// A worker, and what memory it took.
+// A worker, and the memory that it took.
 template <class T>
 struct model {
   double before = used_bytes();

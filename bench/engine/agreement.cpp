@@ -1,9 +1,8 @@
-// How much longer does a step of a real model take on threads than its passes must?
+// Measures how much longer a step of a real model takes on threads than its passes must.
 //
 // bench_engine_agreement [steps] [devices ...]. `own` is a step replayed with the times that its own
-// passes took, waiting for inputs and free slots alone, transfers free: what is beyond is the engine's.
-// `work` is the sum of its passes over the processors that there are. Both are medians of the steps'
-// ratios.
+// passes took, waiting for inputs and free slots alone, transfers free: the excess is the engine's.
+// `work` is the sum of its passes over the available processors. Both are medians of the steps' ratios.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/lower/lower.hpp>

@@ -1,7 +1,7 @@
 // Measures how near to the best the search comes, and what it costs.
 //
-// Prints Markdown: the workloads of test/known_bubbles.hpp with what is proved, found with several
-// seeds, known to be reached and published; then how time, bubble and gap grow with devices and
+// Prints Markdown: the workloads of test/known_bubbles.hpp with rates that are proved, found with
+// several seeds, known to be reached and published; then how time, bubble and gap grow with devices and
 // micro-batches. Rates are 1 - busiest work / span, in percent.
 //
 // usage: bench_search_table [passes of a search, 60000000] [seeds, 3] [cases | scaling]

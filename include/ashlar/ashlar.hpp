@@ -1,9 +1,9 @@
-// From a building block to a proved program: the algebra, the published blocks, lowering, the proofs.
-// Everything else has an include of its own. What a terminal shows: render/text.hpp (pictures),
-// render/diagnosis.hpp (diagnoses as sentences), program/names.hpp (instructions by name). And
+// The way from a building block to a proved program: the algebra, the published blocks, lowering, the
+// proofs. Everything else has an include of its own. For terminals: render/text.hpp (pictures),
+// render/diagnosis.hpp (diagnoses as sentences), program/names.hpp (instructions by name). Others:
 // catalog.hpp (every published schedule by name), bounds.hpp, simulate.hpp, study.hpp, search.hpp,
-// run.hpp, render.hpp (all pictures), interop.hpp, views.hpp. So have the parts of model/ and program/
-// that serve these.
+// run.hpp, render.hpp (all pictures), interop.hpp, views.hpp, and the parts of model/ and program/ that
+// serve these.
 #pragma once
 
 #include <ashlar/block/algebra.hpp>

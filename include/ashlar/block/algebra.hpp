@@ -103,7 +103,7 @@ constexpr block delay(block b, pass what, tick by) {
 }
 
 // Moves only the starts, `factor` times further apart: each pass keeps its length and gains (factor - 1)
-// lengths of free time after it, so that what is put there meets no other pass. Throws violation as
+// lengths of free time after it, so that a pass put there meets no other. Throws violation as
 // stretched() does.
 constexpr block spread(block b, tick factor) {
   b.interval = stretched(b.interval, factor);

@@ -108,10 +108,10 @@ constexpr int activation_bound(block const& b, device_id device) {
 }
 
 // The most chunk activations that a device holds at once when the block is repeated for ever: the
-// largest number of live intervals over the phases of its forwards, because only a forward adds one. Of
-// those that live for a moment alone, all of one moment count.
-// Never above activation_bound(), and below it if the stages do not all reach their most in the same
-// phase. Quadratic in the device's stages. Throws as lifespan() does.
+// largest number of live intervals over the phases of its forwards, because only a forward adds one.
+// Activations that live for a moment alone all count at that moment. Never above activation_bound(), and
+// below it if the stages do not all reach their most in the same phase. Quadratic in the device's
+// stages. Throws as lifespan() does.
 constexpr int repeated_peak(block const& b, device_id device) {
   struct life {
     tick begin, end;

@@ -19,7 +19,7 @@ namespace ashlar {
 namespace block_detail {
 
 // Moves the cells of a block until none collides and none starts before its inputs: branch and bound
-// over the cells, inputs first and then by target. The change is the sum of what all cells move, in
+// over the cells, inputs first and then by target. The change is the sum of the moves of all cells, in
 // ticks.
 class offset_repair {
  public:
@@ -149,7 +149,7 @@ class offset_repair {
     return start + (step == 0 ? b_.interval : step);
   }
 
-  // How much the cells from the k-th on have to move for what is placed before them.
+  // How far the cells from the k-th on have to move because of those placed before.
   constexpr tick forced(std::size_t k) {
     soonest_.assign(n_, -max_tick);
     tick sum = 0;

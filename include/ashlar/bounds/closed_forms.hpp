@@ -33,8 +33,8 @@ constexpr tick busiest_work(workload const& w) {
   return most;
 }
 
-// How long a stage's activation is held at least, if nothing has to wait. What a stage recomputes, it
-// may recompute while the others are at work.
+// How long a stage's activation is held at least, if nothing has to wait. A stage may recompute while
+// the others are at work.
 constexpr tick shortest_lifespan(workload const& w, int stage, int route = 0) {
   tick const forward = w.length(pass_kind::forward, stage, route);
   if (w.mode == execution_mode::inference) return forward;

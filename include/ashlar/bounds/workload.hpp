@@ -61,7 +61,7 @@ struct workload {
     auto const pair = [&](int ahead, int i, int back) {
       return cost.of_pair({forward, ahead, 0}, {pair_costs::backwards[i], back, 0}, device);
     };
-    if (overlaps_split) {  // a forward runs with one other pass at most: off it comes what they save
+    if (overlaps_split) {  // a forward runs with one other pass at most: their saving comes off it
       tick least = shortest(kind, stage, device), saved = 0;
       for (int other = 0; other < rows(); ++other)
         for (int i = 0; i < kinds; ++i) {

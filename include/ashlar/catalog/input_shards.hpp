@@ -21,7 +21,7 @@
 
 namespace ashlar::catalog {
 
-// `count` stages that each feed what was stage 0; all that were there are numbered from `count` on.
+// Adds `count` stages that each feed what was stage 0; the others are numbered from `count` on.
 constexpr stage_graph with_input_shards(stage_graph const& of, int count) {
   std::vector<stage_edge> edges;
   for (int s = 0; s < count; ++s) edges.push_back({s, count});

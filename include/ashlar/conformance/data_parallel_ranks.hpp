@@ -1,4 +1,4 @@
-// The data-parallel ranks of a program, each with a worker of its own, and what they hold together.
+// The data-parallel ranks of a program, each with a worker of its own, and the state that they share.
 #pragma once
 
 #include <ashlar/conformance/sharded_network.hpp>

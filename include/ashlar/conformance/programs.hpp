@@ -13,14 +13,14 @@ struct sample_program {
   ashlar::program program;
 };
 
-// Every entry of the catalog in several sizes and with all kinds of transfer lanes, what no entry has
-// (replicas of a split backward, recomputation, stages that fork and join, parameters in common, work,
-// sequences in more than two chunks), and random orders of chains and of other graphs.
+// Makes every entry of the catalog in several sizes and with all kinds of transfer lanes, features that
+// no entry has (replicas of a split backward, recomputation, stages that fork and join, parameters in
+// common, work, sequences in more than two chunks), and random orders of chains and of other graphs.
 std::vector<sample_program> sample_programs();
 
-// Every entry of the catalog that trains, checkpoints and random orders, where what some or all forwards
-// keep goes to the host; each on one rank, and on two that share everything. For backends that are an
-// offloading_backend.
+// Makes every entry of the catalog that trains, checkpoints and random orders, where values of some or
+// all forwards go to the host; each on one rank, and on two that share everything. For backends that are
+// an offloading_backend.
 std::vector<sample_program> programs_that_offload();
 std::vector<sample_program> programs_of_ranks_that_offload();
 

@@ -15,8 +15,8 @@ template <class T>
 class lists {
  public:
   constexpr lists() = default;
-  // `visit(add)` calls add(number, element) for what list `number` gets next. It is called twice, to
-  // count and to fill, and has to say the same both times. Linear.
+  // Calls `visit(add)`, which calls add(number, element) for each element that list `number` gets next.
+  // It is called twice, to count and to fill, and has to say the same both times. Linear.
   template <class Visit>
   constexpr lists(std::size_t count, Visit visit) : begin_(count + 2, 0) {
     visit([&](auto number, T const&) { ++nth(begin_, number + 2); });

@@ -52,9 +52,10 @@ constexpr std::int64_t braid_sizes(part_costs const& c, std::vector<std::size_t>
   return static_cast<std::int64_t>(which.size()) * (forward + backward);
 }
 
-// A pass alone takes the sum of its parts, a forward and a backward (fused, input or weight) of any two
-// stages what their braid takes. Throws violation: check(c), rule::parameter_is_at_most for braids of
-// more than most_braid_size, or most_braid_sizes together. O(s^2) braids for s stages that differ.
+// The costs of stages from their parts. A pass alone takes the sum of its parts, a forward and a
+// backward (fused, input or weight) of any two stages take their braid's time. Throws violation:
+// check(c), rule::parameter_is_at_most for braids of more than most_braid_size, or most_braid_sizes
+// together. O(s^2) braids for s stages that differ.
 constexpr pass_costs costs_of(part_costs const& c) {
   if (diagnosis const d = check(c); !d.ok()) refuse(d);
   std::vector<stage_cost> each;

@@ -56,9 +56,9 @@ struct stage_cost {
   friend constexpr bool operator==(stage_cost const&, stage_cost const&) = default;
 };
 
-// The ticks of passes by stage, kind and micro-batch, at full speed. How they are distinguished is for
-// the constructors and factories to say; whoever reads asks of(stage, micro_batch) and need not know. A
-// table without entries, or that does not consist of whole rows, cannot be made.
+// The ticks of passes by stage, kind and micro-batch, at full speed. The constructors and factories
+// decide how they are distinguished; readers ask of(stage, micro_batch) and need not know. A table
+// without entries, or that does not consist of whole rows, cannot be made.
 class pass_costs {
  public:
   static constexpr tick one_after_the_other = pair_costs::one_after_the_other;

@@ -13,7 +13,7 @@ namespace ashlar {
 
 // The share of passes over a whole sequence that is causal attention, in percent: of a forward (and
 // recompute), and of an input pass. A chunk attends to itself and to all before it, so this part grows
-// by the same amount from each chunk to the next. Of everything else, each chunk takes an equal share.
+// by the same amount from each chunk to the next. Each chunk takes an equal share of everything else.
 // Attention has no weights, so weight passes have no such part.
 struct causal_share {
   int forward = 0;

@@ -34,7 +34,7 @@ constexpr void merge_sort(List& list, Before before) {
   }
 }
 
-// An element of another list, by its index, and what it is sorted by.
+// An element of another list, by its index, and its key.
 struct keyed_index {
   tick key = 0;
   std::size_t index = 0;

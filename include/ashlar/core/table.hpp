@@ -3,7 +3,7 @@
 
 namespace ashlar {
 
-// A table has one entry for each of some things. Its name says what is counted.
+// A table has one entry for each of some things. Its name says which are counted.
 enum class table : unsigned char {
   none,  // not one table: several values that do not go together
   stages_of_route,

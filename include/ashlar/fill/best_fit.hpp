@@ -25,7 +25,7 @@ class best_fit_packing {
   // Refers to all. `step` is `length` ticks long and starts at 0.
   best_fit_packing(schedule const& step, tick length, part_times& times, fill_options const& o);
 
-  // Places what fits into a gap; returns the steps that each device takes. Throws
+  // Places parts that fit into a gap; returns the steps that each device takes. Throws
   // violation{rule::no_pass_starts_before_its_input} for a pass that reads work for which it finds no
   // place before it, and violation{rule::memory_is_within_budget} with the least bytes that a place
   // would do for a part that breaks the limit wherever it is put.

@@ -7,8 +7,8 @@
 
 namespace ashlar {
 
-// Every part that starts before one of its inputs: for each, what check() would say of it. Throws
-// violation for what is wrong besides times. Linear.
+// Lists every part that starts before one of its inputs, each with the diagnosis of check(). Throws
+// violation for errors besides times. Linear.
 std::vector<diagnosis> early_work(schedule const& s);
 
 }  // namespace ashlar

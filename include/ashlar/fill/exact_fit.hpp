@@ -13,9 +13,9 @@
 namespace ashlar {
 
 // Dynamic programming over sets of parts, device by device. Parts of a device follow each other, so of
-// all orders of a set only the earliest end of its last part matters: what comes next waits for that,
-// for passes of the pipeline, and for parts that are in the set. Parts that are longer than every gap,
-// and what waits for them, are left out. O(2^n n (n + gaps)) for n parts of a device.
+// all orders of a set only the earliest end of its last part matters: the next part waits for that, for
+// passes of the pipeline, and for parts that are in the set. Parts that are longer than every gap, and
+// those that wait for them, are left out. O(2^n n (n + gaps)) for n parts of a device.
 class exact_fit {
  public:
   static constexpr int most_parts = 16;  // of a device
@@ -25,7 +25,8 @@ class exact_fit {
   // have no number of parts that would do.
   exact_fit(schedule const& step, tick length, part_times& times, fill_options const& o);
 
-  // Places what fits into a gap; the steps that each device takes. Throws as best_fit_packing does.
+  // Places parts that fit into a gap; returns the steps that each device takes. Throws as
+  // best_fit_packing does.
   std::vector<int> run();
 
  private:

@@ -17,14 +17,14 @@ namespace ashlar {
 
 // Goes through the gaps in order of time. In a gap it goes through the jobs in their order, places parts
 // of each as long as they are ready and fit, and does so again until nothing fits. After each step a
-// device tries what is left in all gaps that there are so far; if that does not hold all of it, it takes
-// one more step. If that takes nothing, the rest comes after it.
+// device tries the rest in all gaps so far; if those do not hold all of it, it takes one more step. If
+// that takes nothing, the rest comes after it.
 class first_fit_walk {
  public:
   // Refers to all. `step` is `length` ticks long and starts at 0.
   first_fit_walk(schedule const& step, tick length, part_times& times, fill_options const& o);
 
-  // Places what finds a gap; the steps that each device takes.
+  // Places parts that find a gap; returns the steps that each device takes.
   std::vector<int> run();
 
  private:

@@ -1,4 +1,4 @@
-// How work is filled in, and what comes out.
+// How work is filled in, and the result.
 #pragma once
 
 #include <ashlar/core/ticks.hpp>
@@ -17,11 +17,11 @@ enum class fill_policy : unsigned char {
 
 // When a part is ready, for first_fit.
 enum class fill_readiness : unsigned char {
-  inputs,  // when what it reads is there
+  inputs,  // when its inputs are there
   // As published. In the first step, part i of a job that reads passes of a kind is ready after i + 1
-  // passes of that kind and of route 0 on its device, whichever it reads. In later steps, and when the
-  // rest is tried in all gaps so far, it is ready anywhere, and so is what reads work once that is
-  // placed, be it later in time. So work may come before what it reads: early_work() finds it.
+  // passes of that kind and of route 0 on its device, even if it reads others. In later steps, and when
+  // the rest is tried in all gaps so far, it is ready anywhere, and so are readers of work once that is
+  // placed, be it later in time. So work may come before its inputs: early_work() finds it.
   published_counts,
 };
 

@@ -18,8 +18,8 @@ class part_times {
   static constexpr tick never = max_tick;
   static constexpr int nobody = -1;
 
-  // Calls visit(number) for the parts that it stands after: what it reads (of a sum, what that reads),
-  // and the one before it.
+  // Calls visit(number) for the parts that it stands after: its inputs (for a sum, the inputs of the
+  // sum), and the one before it.
   template <class Visit>
   void for_each_before(int number, Visit&& visit) const {
     if (before(number) != nobody) visit(before(number));
@@ -29,7 +29,7 @@ class part_times {
   }
 
   // Refers to the work. Throws violation{rule::every_pass_is_known} for an edge of a pass that is not in
-  // the step, and for a part on a device that there is not. O((passes + edges) log edges).
+  // the step, and for a part on an unknown device. O((passes + edges) log edges).
   part_times(schedule const& step, work_view const& work);
 
   work_view const& work() const { return work_; }

@@ -24,8 +24,8 @@ class placed_memory {
   // Begins with `count` steps of a device, without parts. O(count * passes).
   void begin(int device, int count);
 
-  // The most that is held while the part lies from `start` to `end`, and until what it hands on is no
-  // longer needed; 0 without a budget. O(levels * inputs).
+  // The most that is held while the part lies from `start` to `end`, and until its output is no longer
+  // needed; 0 without a budget. O(levels * inputs).
   byte_count peak_with(part_id part, tick start, tick end) const;
   bool fits(byte_count peak) const { return !is_limited() || peak <= options_.limit.budget_of(device_); }
 

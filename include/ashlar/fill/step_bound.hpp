@@ -15,11 +15,11 @@ namespace ashlar {
 dynamic_array<bool> find_long_parts(schedule const& step, tick length, part_times const& times,
                                     fill_options const& o);
 
-// When each part can start at the earliest, were it alone: after what it reads, and after the parts
-// that it stands behind.
+// When each part can start at the earliest, were it alone: after its inputs, and after the parts that it
+// stands behind.
 dynamic_array<tick> heads_of(part_times const& times);
 
-// At least 1 each: the steps that a device takes for its parts in the order of their heads, if it may
+// The steps, at least 1, that each device takes for its parts in the order of their heads, if it may
 // interrupt them wherever it does not idle (Jackson's rule). No order is faster. O(n log n + gaps).
 std::vector<int> step_bound(schedule const& step, tick length, part_times const& times,
                             fill_options const& o);

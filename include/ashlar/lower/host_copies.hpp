@@ -18,7 +18,7 @@ namespace ashlar {
 // The values that leave for the host between forward and recompute or backward, and how long that takes.
 // (The idea, and its choice of values: Wan, Qi, Huang, Lin, PipeOffload, 2025.)
 struct offload_options {
-  std::vector<pass> forwards = {};  // what these keep leaves: a stash, or a checkpoint
+  std::vector<pass> forwards = {};  // their values leave: a stash, or a checkpoint
   // Ticks to copy the values of a stage, one way: one for all stages, or one each; none: no time. They
   // decide only where copies stand.
   std::vector<tick> copy = {};
@@ -67,9 +67,9 @@ constexpr void place_copies(dynamic_array<absence>& all) {
 }
 
 // Broken rules: rule::no_duration_is_negative, rule::ticks_fit, rule::tables_agree for copies;
-// rule::every_pass_is_known and rule::no_pass_is_doubled for what leaves;
-// rule::inference_goes_forward_only, and rule::what_leaves_comes_back for what work reads. The schedule
-// passes check_form(). O(n log n).
+// rule::every_pass_is_known and rule::no_pass_is_doubled for offloaded values;
+// rule::inference_goes_forward_only, and rule::what_leaves_comes_back for values that work reads. The
+// schedule passes check_form(). O(n log n).
 constexpr diagnosis check(offload_options const& o, schedule const& s) {
   for (tick copy : o.copy) {
     if (copy < 0)

@@ -47,7 +47,7 @@ class sharing_writer {
     return sharded_ && collectives_.split[position] != 0;
   }
 
-  // Writes what stands before an event of that time, or before the pass at a position.
+  // Writes the steps before an event of that time, or before the pass at a position.
   constexpr void write_until(int position, tick time) {
     while (sharded_ && stands_before(position)
            && (collectives_.steps[next_].time < time
@@ -67,7 +67,7 @@ class sharing_writer {
       write_reduction(group);
   }
 
-  // Writes what comes after all passes.
+  // Writes the steps after all passes.
   constexpr void end_device() {
     write_ahead_of(static_cast<int>(pass_count(nth(s_.order, device_))));
     for (int group : late_) write_reduction(group);

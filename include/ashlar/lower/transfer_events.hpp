@@ -119,8 +119,8 @@ constexpr void add_sums(schedule const& s, parameter_groups const& groups, pass_
 
 // All events by time. Among equal times gradients come first, then activations, reductions and
 // collective work, each by micro-batch and stage (group, job). An activation goes to a device once, for
-// the first of the stages there that need it. `ends` is what check_passes(s) fills.
-// Linear for schedules of unit passes, O(n log n) for others.
+// the first of the stages there that need it. Takes `ends` as check_passes(s) fills it. Linear for
+// schedules of unit passes, O(n log n) for others.
 constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_groups const& groups,
                                                pass_ends const& ends) {
   lower_detail::event_times const t = lower_detail::times_of_events(s, ends);

@@ -65,7 +65,7 @@ inline std::string needed_in_words(program_view const& p, placed_slots const& d)
   return text + (by_size.empty() ? "" : ")");
 }
 
-// Throws out_of_memory unless all fit in what their GPUs have left.
+// Throws out_of_memory unless all fit in the free memory of their GPUs.
 inline void require_room(program_view const& p, std::vector<placed_slots> const& all) {
   std::map<int, std::pair<std::size_t, std::string>> by_gpu;
   for (placed_slots const& d : all) {

@@ -17,8 +17,7 @@
 namespace ashlar::cuda {
 
 // Driven in an issue order by one thread: nothing is waited for on the host, and an event is recorded
-// before anybody waits for it. What is sent, received, summed and gathered starts when the transport's
-// meet() is called.
+// before anybody waits for it. Transfers and collectives start when the transport's meet() is called.
 class device {
  public:
   // An issue order needs no more, and every program with independent lanes has one.

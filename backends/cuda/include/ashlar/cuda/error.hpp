@@ -36,7 +36,7 @@ inline std::string reason_of(ncclResult_t code) { return ncclGetErrorString(code
 // Throws error unless the call succeeded.
 inline void require(cudaError_t code, char const* call) {
   if (code == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());  // what is not sticky is reported once
+  static_cast<void>(cudaGetLastError());  // an error that is not sticky is reported once
   throw error(call, reason_of(code));
 }
 inline void require(ncclResult_t code, char const* call) {

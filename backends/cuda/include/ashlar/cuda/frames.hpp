@@ -1,5 +1,5 @@
-// The frames on a socket of the rendezvous: a head that says what follows and how many bytes it has,
-// then these bytes.
+// The frames on a socket of the rendezvous: a head that gives the kind and the number of bytes, then
+// these bytes.
 #pragma once
 
 #include <ashlar/cuda/socket.hpp>
@@ -55,7 +55,7 @@ class inbox {
 
   explicit inbox(std::size_t most) : most_(most) {}
 
-  // Takes what has arrived, without waiting, and not a byte beyond the frame.
+  // Takes the bytes that have arrived, without waiting, and none beyond the frame.
   state read(tcp_socket const& from) {
     while (state_ == state::open) {
       std::span<std::byte> const rest = missing();

@@ -1,4 +1,4 @@
-// How a program is run on GPUs, and what can go wrong besides the worker and the calls.
+// Options of running a program on GPUs, and errors besides those of the worker and the calls.
 #pragma once
 
 #include <ashlar/run/failures.hpp>
@@ -22,8 +22,9 @@ struct run_options {
   issue_mode mode = issue_mode::replay;
   bool record = false;  // keep the times of all instructions, each between two events
   numerics sums = numerics::ordered;
-  std::vector<int> gpus = {};  // of the devices, rank after rank, from the first again if there are more
-                               // devices; none: all that there are. Of a process group: what it says
+  std::vector<int> gpus =
+      {};  // of the devices, rank after rank, from the first again if there are more
+           // devices; none: all available ones. In a process group: those of the group
   std::chrono::milliseconds deadline{30000};  // for something to move
 };
 

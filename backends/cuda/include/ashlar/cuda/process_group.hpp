@@ -72,9 +72,9 @@ inline ncclUniqueId make_group_id() {
   return id;
 }
 
-// One communicator for all: transfers, and the exchanges of sums. NCCL runs what is on it in the order
-// of its calls, which is an order of the whole program; so no two kernels of NCCL compete for
-// multiprocessors that the other needs to end (docs/gpus.md).
+// One communicator for all: transfers, and the exchanges of sums. NCCL runs its calls in their order,
+// which is an order of the whole program; so no two kernels of NCCL compete for multiprocessors that the
+// other needs to end (docs/gpus.md).
 class process_group {
  public:
   // All processes call it with the same id and size, each with its own devices. Throws error when NCCL

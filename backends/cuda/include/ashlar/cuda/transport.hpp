@@ -29,7 +29,7 @@ class transport {
   virtual ~transport() = default;
 
   void post(posted p) { posted_.push_back(p); }
-  // Starts what the devices of this process have posted for one rendezvous.
+  // Starts the parts of one rendezvous that the devices of this process have posted.
   void meet() {
     if (posted_.empty()) return;
     start(posted_);

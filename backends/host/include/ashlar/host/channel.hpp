@@ -15,9 +15,8 @@
 
 namespace ashlar::host {
 
-// With rendezvous, a send lasts until its receive has come; whoever comes last copies, straight from
-// slot to slot. With buffers, a send lasts until there is a free place to copy to, or its receive has
-// come.
+// With rendezvous, a send lasts until its receive has come; the last to come copies, straight from slot
+// to slot. With buffers, a send lasts until there is a free place to copy to, or its receive has come.
 enum class send_mode : unsigned char { rendezvous, buffered };
 
 // The k-th send of a step meets the k-th receive. Memory is allocated when the channel is made.

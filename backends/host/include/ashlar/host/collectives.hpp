@@ -16,8 +16,8 @@
 
 namespace ashlar::host {
 
-// Whoever comes last to a collective does it for all, in the order of the members, so that the bits do
-// not depend on who that is.
+// The last member to come to a collective does it for all, in the order of the members, so that the bits
+// do not depend on who that is.
 class collectives {
  public:
   // Joins the plans of all ranks and devices. Throws as add_elements() does.

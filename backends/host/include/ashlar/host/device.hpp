@@ -59,8 +59,8 @@ struct queue {
   int last = nothing;
 };
 
-// A device of one rank. Passes run on the calling thread. What is posted is done by whoever comes last
-// to it, hence between two passes of some device.
+// A device of one rank. Passes run on the calling thread. A posted part is done by the last to come to
+// it, hence between two passes of some device.
 class device {
  public:
   static constexpr progress_level needs = progress_level::independent_lanes;

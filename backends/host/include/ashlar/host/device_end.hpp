@@ -1,4 +1,4 @@
-// A device of a rank, and what its thread does in a step.
+// A device of a rank, and its thread during a step.
 #pragma once
 
 #include <ashlar/host/device.hpp>

@@ -32,7 +32,7 @@ struct run_options {
   bool record = false;                        // keep the times of all instructions
   std::chrono::milliseconds deadline{30000};  // for something to move, unless a worker works
   int window = 1;  // a device starts the first ready one of its next `window` passes; 1: in order
-  std::string offload_folder = {};  // whose disk takes what leaves, in files; empty: memory does
+  std::string offload_folder = {};  // its disk takes offloaded values, in files; empty: memory does
 };
 
 // Runs one step at a time, as runtime says.

@@ -31,7 +31,7 @@ class progress {
   void begin(int index) {
     if (times_ != nullptr) times_[index].begin = now();
   }
-  // Called by whichever thread brings it about; wakes the device's own thread.
+  // Called by the thread that brings it about; wakes the device's own thread.
   void finish(int index) {
     finish_quietly(index);
     changed.raise();

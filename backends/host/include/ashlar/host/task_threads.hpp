@@ -21,8 +21,8 @@ class task_threads {
   explicit task_threads(int count = static_cast<int>(std::thread::hardware_concurrency()))
       : idle_(std::make_shared<std::atomic<int>>(count > 1 ? count - 1 : 0)) {}
 
-  // f(0) ... f(n - 1), in any order and several at a time. Returns when all are done; throws what the
-  // first of those that threw has thrown.
+  // Runs f(0) ... f(n - 1), in any order and several at a time. Returns when all are done; rethrows the
+  // exception of the first f(i) that threw.
   void operator()(std::size_t n, function_ref<void(std::size_t)> f) const {
     std::atomic<std::size_t> next{0};
     std::vector<std::exception_ptr> thrown(n);
@@ -44,7 +44,7 @@ class task_threads {
             work();
             ++*idle_;
           });
-        } catch (std::system_error const&) {  // the system has no more: those that there are do it
+        } catch (std::system_error const&) {  // the system has no more: existing ones do it
           break;
         }
       }

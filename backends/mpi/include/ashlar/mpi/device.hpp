@@ -47,7 +47,7 @@ class device {
   using clock = std::chrono::steady_clock;
 
   // The processes of `world` make theirs together. Messages of more than `piece` bytes are sent in
-  // pieces, since MPI counts in int. The mutex is held by whoever calls anything. Throws
+  // pieces, since MPI counts in int. The mutex is held by the caller of any function. Throws
   // std::invalid_argument for elements that cannot be summed.
   device(MPI_Comm world, program_view const& p, device_plan const& plan, int process, numerics level,
          std::size_t piece, std::mutex& mutex)

@@ -29,8 +29,8 @@ class runtime {
   runtime(MPI_Comm comm, program_source p, Worker& w, run_options options = {})
       : engine_(comm, std::move(p), w, options) {}
 
-  // One step of all processes. Throws what the worker throws; stalled, see above; and peer_failed when
-  // another process has failed. After an exception no step can be run any more, and since other
+  // Runs one step of all processes. Throws what the worker throws; stalled, see above; and peer_failed
+  // when another process has failed. After an exception no step can be run any more, and since other
   // processes may be gone, MPI should be ended by MPI_Abort, as launch() does.
   void run() { engine_.run(); }
 

@@ -10,13 +10,13 @@
 
 namespace ashlar::mpi {
 
-// Set when the launcher ends the job, as it does after a process has been killed: whoever waits in a
-// step for a process that does not answer then says so at once. If all answer, the step goes on; a
+// Set when the launcher ends the job, as it does after a process has been killed: a process that waits
+// in a step for one that does not answer then says so at once. If all answer, the step goes on; a
 // program may look at this between two steps.
 inline volatile std::sig_atomic_t termination_requested = 0;
 
-// main() of each process: begins MPI with threads, calls body() and returns what it returns. What it
-// throws is written to standard error with the process's number, and then all processes are ended.
+// Serves as main() of each process: begins MPI with threads, calls body() and returns its result. An
+// exception is written to standard error with the process's number, and then all processes are ended.
 // The first SIGTERM sets termination_requested, another one ends the process.
 template <class Body>
 int launch(int argc, char** argv, Body body) {

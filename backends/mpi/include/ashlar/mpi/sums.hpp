@@ -18,7 +18,7 @@
 
 namespace ashlar::mpi {
 
-// Adds up what has come to a member, in the order of the members.
+// Adds up the parts that have come to a member, in the order of the members.
 inline void add_up(device_plan::step const& s, contributions const& all) {
   collective_call const& c = s.collective();
   if (s.what.code == opcode::reduce_scatter) {

@@ -47,8 +47,8 @@ class watch {
       if (l.request != MPI_REQUEST_NULL) MPI_Request_free(&l.request);
   }
 
-  // Reads what has come, and answers questions with the status of this process. At most once per
-  // millisecond.
+  // Reads messages that have come, and answers questions with the status of this process. At most once
+  // per millisecond.
   template <class Status>
   void look(Status mine) {
     clock::time_point const now = clock::now();

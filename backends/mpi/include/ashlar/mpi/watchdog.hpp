@@ -49,7 +49,7 @@ class watchdog {
   }
   void moved() { since_ = clock::now(); }
 
-  // Answers what others have asked. Throws peer_failed when one says that it has failed.
+  // Answers the questions of others. Throws peer_failed when one says that it has failed.
   void look() {
     answer();
     if (!watch_.failure().empty()) throw peer_failed(watch_.failure() + "; " + own_status());
