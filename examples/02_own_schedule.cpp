@@ -2,10 +2,10 @@
 // the devices.
 //
 // Device i has stages i and 2p - 1 - i, so that a micro-batch goes down the devices and comes back. The
-// four legs of its way (forward down and up, backward down and up) each take so many ticks per hop. Slow
-// legs leave room for other micro-batches but keep activations alive for longer: this program tries all
-// legs of one, two and four ticks, and all waits at the turns, and says what is the least memory for
-// each bubble.
+// four legs of its way (forward down and up, backward down and up) each take a fixed number of ticks per
+// hop. Slow legs leave room for other micro-batches but keep activations alive for longer: this program
+// tries all legs of one, two and four ticks, and all waits at the turns, and says what is the least
+// memory for each bubble.
 #include <ashlar/ashlar.hpp>
 #include <ashlar/render/diagnosis.hpp>
 
@@ -55,7 +55,7 @@ int most(std::vector<int> const& peaks) { return *std::max_element(peaks.begin()
 }  // namespace
 
 int main() {
-  // What is wrong with the first idea, slowly away from the turns and fast towards them:
+  // Shows what is wrong with the first idea, slowly away from the turns and fast towards them:
   block const hasty = weights_in_first_gaps(own_block({{2, 1, 2, 1}, {0, 0, 0}}));
   std::printf("without waits %s\n", explain(check(hasty), hasty).c_str());
 

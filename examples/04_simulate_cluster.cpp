@@ -1,5 +1,5 @@
-// What a step would take on two nodes of four devices: fast links inside a node, slow ones between.
-// Where the time goes, and which chain of passes and transfers makes the step as long as it is.
+// Simulates a step on two nodes of four devices, with fast links inside a node and slow ones between. It
+// shows where the time goes, and which chain of passes and transfers makes the step as long as it is.
 #include <ashlar/ashlar.hpp>
 #include <ashlar/catalog.hpp>
 #include <ashlar/program/names.hpp>
@@ -46,7 +46,7 @@ int main() {
               "warm-up", "steady", "cool-down", "passes", "communication", "GB");
   for (char const* name : {"1f1b", "zb-h1", "depth-first", "v-half", "v-zb", "chimera"}) {
     catalog::entry const& e = *catalog::find(name);
-    // Whatever the number of chunks, a device computes as much.
+    // A device computes as much for any number of chunks.
     catalog::shape shape{.p = devices{8}, .m = micro_batches{16}};
     int const pieces = e.make(shape).stage_count() / 8;
     tick const part = 1200 / pieces;

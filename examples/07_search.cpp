@@ -19,8 +19,8 @@ namespace {
 constexpr devices p{4};
 constexpr std::int64_t MiB = 1 << 20;
 
-// What one of p equal parts of the model takes: time, and memory of one micro-batch and all the time.
-// The third device runs at 80 %.
+// The cost of one of p equal parts of the model: time, memory of one micro-batch, and memory held all
+// the time. The third device runs at 80 %.
 model_share measured() {
   model_share model{.p = p, .m = micro_batches{16}, .cost = costs({200, 260, 140}, 10)};
   model.cost.on.speeds = {100, 100, 80, 100};
@@ -54,7 +54,7 @@ void search_all(char const* what, variety const& how) {
               milliseconds(best.in_ticks(best.result.reached)),
               milliseconds(best.in_ticks(proved.least)), best.choice.chunk_count,
               recomputed_stages(best.choice.problem).size(), best.choice.sequence_chunks);
-  // What a search finds is a schedule like any other.
+  // A search returns a schedule like any other.
   if (check(best.result.best).ok() && check(lower(best.result.best)).ok()) return;
   std::puts("which is wrong");
 }
@@ -73,7 +73,7 @@ int main() {
   search_all("may recompute", {.kept_percent = {6}});
   search_all("and cut sequences", {.kept_percent = {6}, .most_sequence_chunks = 4});
 
-  // Less memory than one micro-batch takes is another case than little memory.
+  // The problem differs if there is less memory than one micro-batch takes.
   search_problem too_little = two_chunks;
   too_little.limit.budget = {weights_and_optimizer + 3000 * MiB};
   std::printf("\nwith 3000 MiB beside the weights: %s\n", explain(check(too_little)).c_str());

@@ -1,4 +1,4 @@
-// What activations are made of: float, or bf16 with float for sums, parameters and their gradients.
+// The type of activations: float, or bf16 with float for sums, parameters and their gradients.
 #pragma once
 
 #include <ashlar/program/slot_layout.hpp>

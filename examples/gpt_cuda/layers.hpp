@@ -18,7 +18,7 @@
 
 namespace gpt_cuda {
 
-// What a pass works with.
+// The context that a pass works in.
 template <class T>
 struct context {
   gpt::config const& model;
@@ -35,7 +35,7 @@ struct context {
   }
 };
 
-// y = x W + b, or y = x W + b + added.
+// Computes y = x W + b, or y = x W + b + added.
 template <class T>
 void linear(context<T> const& c, stage_weights<T> const& weights, gpt::linear<float const> const& layer,
             T const* x, T const* added, T* y) {
@@ -50,7 +50,7 @@ void linear(context<T> const& c, stage_weights<T> const& weights, gpt::linear<fl
              x, weights(layer.weight), weights(layer.bias), added, y);
 }
 
-// dx = dy W'
+// Computes dx = dy W'.
 template <class T>
 void linear_backward_input(context<T> const& c, stage_weights<T> const& weights,
                            gpt::linear<float const> const& layer, T const* dy, T* dx) {
@@ -65,7 +65,7 @@ void linear_backward_input(context<T> const& c, stage_weights<T> const& weights,
              dy, weights(layer.weight), nullptr, nullptr, dx);
 }
 
-// dW += x' dy, of rows x inputs and rows x outputs.
+// Adds x' dy to dW; x and dy are rows x inputs and rows x outputs.
 template <class T>
 void add_product_over_rows(context<T> const& c, int inputs, int outputs, T const* x, T const* dy,
                            float* gradient) {
@@ -97,7 +97,7 @@ void norm(context<T> const& c, stage_weights<T> const& weights,
              stash.mean, stash.inverse, c.stream);
 }
 
-// down = up + the gradient of x; up may be null.
+// Computes down = up + the gradient of x; up may be null.
 template <class T>
 void norm_backward_input(context<T> const& c, stage_weights<T> const& weights,
                          gpt::layer_norm<float const> const& layer, T const* x,
@@ -113,7 +113,7 @@ void norm_backward_weight(context<T> const& c, gpt::layer_norm<float> const& gra
                     gradient.gain.data, gradient.bias.data, c.stream);
 }
 
-// So many rows x width elements of a slot to another.
+// Copies rows x width elements from one slot to another.
 template <class T>
 void copy_stream(context<T> const& c, T const* from, T* to) {
   if (from == to) return;

@@ -33,8 +33,8 @@ struct factor {
   friend auto operator<=>(factor const&, factor const&) = default;
 };
 
-// out = left right, out being rows x cols and left rows x depth; or out += left right; and to every row
-// a bias is added, if there is one.
+// Computes out = left right, or out += left right; out is rows x cols, left rows x depth. A bias, if
+// there is one, is added to every row.
 struct product_shape {
   int rows = 0, cols = 0, depth = 0;
   factor left, right, out;
@@ -45,15 +45,15 @@ struct product_shape {
   friend auto operator<=>(product_shape const&, product_shape const&) = default;
 };
 
-// What is multiplied for one stream at a time. For the same shape the library is asked once which of its
-// algorithms to take; it answers by shape and GPU alone, and none that sums in an order of chance is
-// allowed: partial sums go through the workspace. So a product has the same bits on all devices of a
-// pipeline, and in every step.
+// Products for one stream at a time. The library is asked once for each shape which of its algorithms to
+// take. It answers by shape and GPU alone, and no algorithm that sums in an order of chance is allowed:
+// partial sums go through the workspace. So a product has the same bits on all devices of a pipeline,
+// and in every step.
 class products {
  public:
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
-  // On the current GPU. `workspace`: so many bytes, aligned to 256.
+  // Works on the current GPU. `workspace`: workspace_bytes bytes, aligned to 256.
   explicit products(void* workspace) : workspace_(workspace) {
     cublasLtHandle_t handle{};
     require(cublasLtCreate(&handle), "cublasLtCreate");
@@ -65,8 +65,8 @@ class products {
                 void const* added, void* out, cudaStream_t stream) {
     plan const& p = plan_of(shape, bias);
     float const one = 1, beta = added == nullptr ? 0.0F : 1.0F;
-    // Row by row a matrix is the transpose of what it is column by column: the library is asked for
-    // out' = right' left'.
+    // A row-major matrix is the transpose of a column-major one: the library is asked for out' = right'
+    // left'.
     require(cublasLtMatmul(handle_.get(), p.operation.get(), &one, right, p.right.get(), left,
                            p.left.get(), &beta, added == nullptr ? out : added, p.out.get(), out,
                            p.out.get(), &p.algorithm, workspace_, workspace_bytes, stream),
@@ -109,7 +109,7 @@ class products {
     return layout(made);
   }
 
-  // What all rows of a matrix are aligned to, whatever lies before it: the same for the same shape.
+  // The alignment of all rows of a matrix at any offset; it is the same for the same shape.
   static std::uint32_t alignment_of(factor const& f, cudaDataType_t type) {
     std::uint32_t const bytes =
         static_cast<std::uint32_t>(f.stride) * static_cast<std::uint32_t>(size_of(type));

@@ -1,4 +1,4 @@
-// Parameters between GPUs and the model on the host: checkpoints and comparisons are the host's.
+// Copies parameters between GPUs and the model on the host, which does checkpoints and comparisons.
 #pragma once
 
 #include "worker.hpp"
@@ -13,7 +13,7 @@
 
 namespace gpt_cuda {
 
-// The gradient of each group that is here, if it is kept, to all of its copies on the host.
+// Copies the gradient of each group that is here, if it is kept, to all of its copies on the host.
 template <class T>
 void copy_gradients_to_host(worker<T> const& from, gpt::model_parameters<float>& to) {
   for (int g = 0; g < from.shape().groups(); ++g) {
@@ -31,7 +31,7 @@ void copy_gradients_to_host(worker<T> const& from, gpt::model_parameters<float>&
   }
 }
 
-// The same, weights, moments and the number of steps.
+// Also copies weights, moments and the number of steps.
 template <class T>
 void copy_to_host(worker<T> const& from, gpt::model_parameters<float>& to) {
   copy_gradients_to_host(from, to);
@@ -47,7 +47,7 @@ void copy_to_host(worker<T> const& from, gpt::model_parameters<float>& to) {
   }
 }
 
-// The same back, to all copies on the GPUs.
+// Copies weights, moments and the number of steps back, to all copies on the GPUs.
 template <class T>
 void copy_from_host(gpt::model_parameters<float>& from, worker<T>& to) {
   for (int g = 0; g < from.shape().groups(); ++g) {

@@ -23,7 +23,7 @@
 
 namespace gpt_cuda {
 
-// Where a worker stands in a program.
+// The place of a worker in a program.
 struct site {
   int rank = 0;                                // data-parallel
   bool sharded = false;                        // does it keep up no more than its shard?
@@ -40,8 +40,8 @@ struct site {
   }
 };
 
-// Of a worker for a rank of a program: gpu_of(number) is the GPU of a device, by its number among those
-// of all ranks, rank after rank; -1 if it is of another process.
+// The site of a worker for a rank of a program. gpu_of(number) is the GPU of a device, by its number
+// among those of all ranks, rank after rank; -1 if it is of another process.
 template <class GpuOf>
 site site_in(ashlar::program const& p, int rank, GpuOf gpu_of) {
   site s{rank, p.sharding != ashlar::sharding_level::none, {}, {}};
@@ -53,7 +53,7 @@ site site_in(ashlar::program const& p, int rank, GpuOf gpu_of) {
   return s;
 }
 
-// Arrays of a group on the GPU of one of its holders, all in the layout of gpt::model_parameters<float>.
+// Arrays of a group on the GPU of one holder, all in the layout of gpt::model_parameters<float>.
 template <class T>
 struct parameter_copy {
   ashlar::cuda::device_memory memory;
@@ -83,13 +83,13 @@ struct parameter_copy {
   }
 };
 
-// Each holder of a group has a copy: all make the same steps. What reads and writes it from the host
-// waits for the GPU, and is for in between steps.
+// Each holder of a group has a copy: all make the same steps. Reads and writes from the host wait for
+// the GPU; they are for in between steps.
 template <class T>
 class parameters {
  public:
-  // The initial values of gpt::model_parameters<float>. Throws std::invalid_argument if there is no such
-  // model, ashlar::cuda::error if it does not fit on its GPUs.
+  // Starts with the values of gpt::model_parameters<float>. Throws std::invalid_argument if there is no
+  // such model, ashlar::cuda::error if it does not fit on its GPUs.
   parameters(gpt::config const& shape, std::uint64_t seed, site s, bool keeps_gradients)
       : shape_(shape), site_(std::move(s)) {
     gpt::require_valid(shape);
@@ -127,7 +127,7 @@ class parameters {
       if (holds(group, c)) return c;
     return -1;
   }
-  // Whose copy a device computes with; throws std::invalid_argument if it holds none.
+  // The copy that a device computes with; throws std::invalid_argument if it holds none.
   parameter_copy<T> const& on(int device, int group) const {
     auto const& holders = site_.holders.at(index(group));
     auto const at = std::ranges::find(holders, device);
@@ -139,7 +139,7 @@ class parameters {
   parameter_copy<T> const& copy_of(int group, int copy) const {
     return groups_.at(index(group)).copies.at(index(copy));
   }
-  // Elements of a group that this rank keeps up: of what is tied, and without sharding, all.
+  // The elements of a group that this rank keeps up: all if the group is tied or nothing is sharded.
   std::pair<std::size_t, std::size_t> part(int group) const {
     std::size_t const all = elements(group) * sizeof(float);
     if (!site_.sharded || group >= shape_.stages) return {0, elements(group)};
@@ -147,8 +147,8 @@ class parameters {
     return {mine.begin / sizeof(float), mine.size / sizeof(float)};
   }
 
-  // Of a copy that is here, in the layout of gpt::model_parameters<float>. The gradient is that of the
-  // last step, if it is kept.
+  // These read a copy that is here, in the layout of gpt::model_parameters<float>. The gradient is that
+  // of the last step, if it is kept.
   std::vector<float> weights(int group, int copy = 0) const {
     return read(group, copy_of(group, copy).weights);
   }
@@ -162,7 +162,7 @@ class parameters {
     return read(group, copy_of(group, copy).second);
   }
 
-  // For all copies that are here.
+  // These write to all copies that are here.
   void set_weights(int group, std::span<float const> values) {
     for (auto const& c : groups_.at(index(group)).copies) {
       write(group, c.weights, values);

@@ -1,4 +1,4 @@
-// What a device needs on its GPU besides slots and parameters.
+// Memory that a device needs on its GPU besides slots and parameters.
 #pragma once
 
 #include "kernels/adam.hpp"
@@ -16,7 +16,7 @@
 
 namespace gpt_cuda {
 
-// Of the compute lane of a device, whose passes run one after the other.
+// Scratch of a device's compute lane, whose passes run one after the other.
 template <class T>
 struct pass_scratch {
   std::byte* products;  // workspace
@@ -48,7 +48,7 @@ struct pass_scratch {
   }
 };
 
-// What the host writes before a step, or reads after it.
+// Memory that the host writes before a step, or reads after it.
 struct step_memory {
   gpt::token* inputs;     // of the step, micro-batch after micro-batch
   gpt::token* targets;    // likewise

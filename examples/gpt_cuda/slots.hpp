@@ -1,4 +1,4 @@
-// What the slots of a stage hold on a GPU.
+// The contents of a stage's slots on a GPU.
 #pragma once
 
 #include "element.hpp"
@@ -10,7 +10,7 @@
 
 namespace gpt_cuda {
 
-// Everything is carved out of bytes; each array starts a cache line.
+// Every array is carved out of bytes and starts a cache line.
 using carver = gpt::carver<std::byte>;
 
 template <class T>
@@ -18,7 +18,7 @@ T* take(carver& from, int rows, int cols) {
   return reinterpret_cast<T*>(from.take(rows, cols * static_cast<int>(sizeof(T))).data);
 }
 
-// Of a layer norm, whose input others keep.
+// Arrays of a layer norm; others keep its input.
 template <class T>
 struct norm_stash {
   float* mean = nullptr;     // by row
@@ -32,8 +32,8 @@ struct norm_stash {
         output(take<T>(from, shape.rows(), shape.width)) {}
 };
 
-// What the forward pass of a block keeps. Of attention that is the logarithm of the sum of exponentials
-// of each row of scores: the scores themselves cost more to keep than to make again.
+// Arrays that the forward pass of a block keeps. Attention keeps the logarithm of the sum of
+// exponentials of each row of scores: the scores themselves cost more to keep than to make again.
 template <class T>
 struct block_stash {
   T* before;  // rows x width: the residual stream
@@ -73,8 +73,8 @@ struct stage_stash {
   }
 };
 
-// What the input gradient of a block leaves for the weight gradient: the gradient of the output of every
-// layer with weights.
+// Arrays that the input gradient of a block leaves for the weight gradient: the gradient of the output
+// of every layer with weights.
 template <class T>
 struct block_gradients {
   T* after;    // rows x width: of the stream after the block
@@ -108,7 +108,7 @@ struct stage_gradients {
   stage_gradients(carver& from, gpt::stage_shape const& shape)
       : stage_gradients(from, shape, shape.blocks) {}
 
-  // Where the gradient of the stream before block i + 1 goes, if it has a place here.
+  // The place of the gradient of the stream before block i + 1, if it has one here.
   T* after(int i) const { return i < 0 ? first : blocks[i % blocks.size()].after; }
 };
 

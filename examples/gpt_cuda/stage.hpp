@@ -1,4 +1,4 @@
-// The passes of one stage on a stream; the same as those of gpt/stage.hpp.
+// The passes of one stage on a stream, as in gpt/stage.hpp.
 #pragma once
 
 #include "block.hpp"
@@ -16,14 +16,14 @@
 
 namespace gpt_cuda {
 
-// What a micro-batch is about, in the GPU's memory.
+// The tokens of a micro-batch, and its loss, in the GPU's memory.
 struct tokens_of {
   gpt::token const* inputs;
   gpt::token const* targets;
   double* loss;
 };
 
-// Logits of the last norm's output; loss and gradient of the logits at once.
+// Computes the logits from the last norm's output, and loss and gradient of the logits at once.
 template <class T>
 void head_forward(context<T> const& c, stage_weights<T> const& weights, stage_stash<T> const& stash,
                   tokens_of const& tokens) {
@@ -37,15 +37,16 @@ void head_forward(context<T> const& c, stage_weights<T> const& weights, stage_st
                             .right = {width, true},
                             .out = {gpt::vocabulary}};
   c.multiply(shape, stash.norm.output, weights.head(), nullptr, nullptr, logits);
-  // The gradient is that of the mean loss of the step, over all ranks: one part in the number of its
-  // tokens from every row.
+  // The gradient is that of the mean loss of the step, over all ranks: every row counts one part in the
+  // number of its tokens.
   float const scale =
       1 / (static_cast<float>(c.model.tokens()) * static_cast<float>(c.model.data_ranks));
   cross_entropy(c.rows(), gpt::vocabulary, logits, weights(weights.tensors.head.bias), tokens.targets,
                 scale, stash.logits, c.scratch().row_losses, tokens.loss, c.stream);
 }
 
-// From the input (unused by the first stage) to the output (null: nobody needs it); both rows x width.
+// Computes the output (null: nobody needs it) from the input (unused by the first stage); both rows x
+// width.
 template <class T>
 void stage_forward(context<T> const& c, gpt::stage_shape const& shape, stage_weights<T> const& weights,
                    stage_stash<T> const& stash, tokens_of const& tokens, T const* input, T* output) {
@@ -64,7 +65,7 @@ void stage_forward(context<T> const& c, gpt::stage_shape const& shape, stage_wei
   if (shape.last) head_forward(c, weights, stash, tokens);
 }
 
-// The gradient of the stage's output to `to`: the last stage's is its loss's, others' is `up`.
+// Writes the gradient of the stage's output to `to`: the last stage's is its loss's, others' is `up`.
 template <class T>
 void enter_backward(context<T> const& c, gpt::stage_shape const& shape, stage_weights<T> const& weights,
                     stage_stash<T> const& stash, stage_gradients<T> const& gradients, T const* up,
@@ -83,8 +84,8 @@ void enter_backward(context<T> const& c, gpt::stage_shape const& shape, stage_we
                          nullptr, to);
 }
 
-// The gradient of the input, that of the weights, or both, as gpt::stage_backward. `up` is the gradient
-// of the output (unused by the last stage), `down` that of the input (unused by the first).
+// Computes the gradient of the input, that of the weights, or both, as gpt::stage_backward. `up` is the
+// gradient of the output (unused by the last stage), `down` that of the input (unused by the first).
 template <class T>
 void stage_backward(context<T> const& c, gpt::stage_shape const& shape, gpt::backward_parts parts,
                     stage_weights<T> const& weights, stage_stash<T> const& stash,

@@ -8,7 +8,8 @@
 
 namespace gpt_cuda {
 
-// What changes from step to step lies in the GPU's memory: a step that is replayed finds it there.
+// These numbers change from step to step. They lie in the GPU's memory, where a replayed step finds
+// them.
 struct adam_numbers {
   float rate = 0;     // learning rate, corrected for the moments' start at zero
   float epsilon = 0;  // likewise
@@ -24,7 +25,7 @@ void adam_step(std::size_t count, adam_numbers const* numbers, double const* squ
                float const* gradient, float* weights, float* first, float* second, __nv_bfloat16* shadow,
                double* seen, cudaStream_t stream);
 
-// to = from, rounded
+// Rounds `from` into `to`.
 void round_to_bf16(std::size_t count, float const* from, __nv_bfloat16* to, cudaStream_t stream);
 
 }  // namespace gpt_cuda

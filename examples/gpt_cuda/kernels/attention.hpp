@@ -1,5 +1,4 @@
-// Causal attention that never writes down its scores. T is float or __nv_bfloat16; what is summed is
-// summed in float.
+// Causal attention that never writes down its scores. T is float or __nv_bfloat16; sums are in float.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -10,12 +9,12 @@
 
 namespace gpt_cuda {
 
-// Of sequences x context rows, each of heads x head_width channels.
+// Matrices have sequences x context rows, each of heads x head_width channels.
 struct attention_shape {
   int sequences = 1, heads = 1, context = 1, head_width = 1;
 };
 
-// What a block of threads keeps of a row has room for this many channels.
+// A block of threads has room for this many channels of a row.
 inline constexpr int widest_head = 128;
 
 // Throws std::invalid_argument if heads are too wide.
@@ -37,7 +36,8 @@ template <>
 void causal_attention(attention_shape const& shape, __nv_bfloat16 const* qkv, __nv_bfloat16* merged,
                       float* exponent, cudaStream_t stream);
 
-// dqkv from dmerged, and what causal_attention() left. along: scratch, as large as exponent.
+// Computes dqkv from dmerged and the results of causal_attention(). along: scratch, as large as
+// exponent.
 template <class T>
 void causal_attention_backward(attention_shape const& shape, T const* qkv, T const* merged,
                                float const* exponent, T const* dmerged, float* along, T* dqkv,

@@ -8,7 +8,7 @@ namespace {
 
 using namespace ashlar::cuda;
 
-// Whose gradient a block makes.
+// Tells whose gradient a block computes.
 enum class gradient_of : unsigned char { queries, keys_and_values };
 
 // Columns of scores that a warp has in registers at a time.
@@ -19,7 +19,7 @@ template <int D>
 inline constexpr std::size_t backward_bytes = swept_bytes<D> + 2 * 2 * sizeof(float) * swept_rows<D>;
 
 // With weights w = exp(scale q k - exponent), the gradient of a score is w (do v - do o) scale, and
-// those of q, k and v are sums of k, q and do over it. First of the queries, which leaves do o in
+// those of q, k and v are sums of k, q and do over it. The queries come first; they leave do o in
 // `along`.
 template <int D, gradient_of Of>
 ASHLAR_KERNEL_OF(fragments_threads, 2)
@@ -31,12 +31,12 @@ attention_backward_kernel(attention_shape shape, float scale, bf16 const* qkv, b
   int const tile_at = of_keys ? block_x() : blocks_x() - 1 - block_x();  // the longest rows first
   int const first = tile_at * block_rows, mine = first + warp() * fragment_size;
   bf16* const tiles = shared_memory<bf16>();
-  // Of a tile of queries: their exponents, then their do o.
+  // The lists hold, for a tile of queries, their exponents and then their do o.
   float* const lists = reinterpret_cast<float*>(tiles + 4 * swept_elements<D>);
 
   head_rows const queries = at.rows(qkv, 3, 0), keys = at.rows(qkv, 3, 1), values = at.rows(qkv, 3, 2);
   head_rows const douts = at.rows(dmerged, 1, 0);
-  // Scores are products of own rows and others, do v of those that are called `up`.
+  // Scores are products of own rows and others; do v is the product of the rows called `up`.
   head_rows const others = of_keys ? queries : keys, others_up = of_keys ? douts : values;
   own_factors<D> own, own_up;
   read_own<D>(own, of_keys ? keys : queries, mine);

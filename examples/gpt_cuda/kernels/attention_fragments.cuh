@@ -30,7 +30,7 @@ using ashlar::cuda::sum_fragment;
 inline constexpr int least_fragments_room = fragment_size;
 inline constexpr int fragments_threads = 4 * ashlar::cuda::warp_size;
 inline constexpr int block_rows = 4 * fragment_size;
-// Of a tile; two pairs of tiles shall fit into the shared memory that every kernel is given.
+// Rows of a tile; two pairs of tiles fit into the shared memory that every kernel is given.
 template <int D>
 inline constexpr int swept_rows = D > 64 ? 32 : 64;
 // Elements from a row to the next: eight rows of 16 bytes each are in banks of their own.
@@ -41,7 +41,7 @@ inline constexpr int swept_elements = swept_rows<D>* swept_stride<D>;
 template <int D>
 inline constexpr std::size_t swept_bytes = 2 * 2 * sizeof(bf16) * swept_elements<D>;
 
-// Rows 16 row and on, channels 16 channel and on, of a tile.
+// The part of a tile from row 16 row and channel 16 channel on.
 template <int D>
 ASHLAR_DEVICE bf16 const* tile_in(bf16 const* tile, int row, int channel) {
   return tile + (row * swept_stride<D> + channel) * fragment_size;
@@ -54,7 +54,7 @@ template <int Columns>
 using own_factors = fragment[static_cast<std::size_t>(Columns / fragment_size)];
 template <int Columns>
 using own_sums = sum_fragment[static_cast<std::size_t>(Columns / fragment_size)];
-// Of its rows, those that a lane has a part of: elements i of a fragment are of row `half_of(i)`.
+// A value for each row that a lane has a part of: elements i of a fragment are of row `half_of(i)`.
 using of_halves = float[2];
 ASHLAR_DEVICE constexpr int half_of(int i) { return i / 2 % 2; }
 
@@ -68,7 +68,7 @@ ASHLAR_DEVICE float largest_of_row(float value) {
   return fmaxf(value, ashlar::cuda::shuffle_xor(value, 2));
 }
 
-// The warp's rows, from `first` on; zeros for rows and channels that are not there.
+// Reads the warp's rows from `first` on; zeros for rows and channels that are not there.
 template <int D>
 ASHLAR_DEVICE void read_own(own_factors<D>& to, head_rows<bf16 const> const& from, int first) {
   bf16 const* const begin = from.from(first);
@@ -167,8 +167,8 @@ ASHLAR_DEVICE void add_weighted(own_sums<D>& sums, own_sums<Columns> const& weig
   }
 }
 
-// Scores of own rows, which begin at `own`, with rows from `begin` on: where the key is later than the
-// query there is none.
+// Scores of own rows, which begin at `own`, with rows from `begin` on; there is none where the key is
+// later than the query.
 template <bool OwnAreKeys, int Columns>
 ASHLAR_DEVICE void leave_out_later_keys(own_sums<Columns>& scores, int own, int begin) {
   int const last = begin + Columns - 1;

@@ -1,4 +1,4 @@
-// What kernels of attention have in common: which head of which sequence, and how wide it is.
+// Shared parts of the attention kernels: which head of which sequence, and how wide it is.
 #pragma once
 
 #include "attention.hpp"
@@ -13,8 +13,8 @@ inline float scale_of(attention_shape const& s) {
   return 1 / std::sqrt(static_cast<float>(s.head_width));
 }
 
-// act(std::integral_constant<int, D>), D: channels of a head, rounded up to what there are kernels for,
-// the powers of two from Least on.
+// Calls act(std::integral_constant<int, D>). D: channels of a head, rounded up to the next power of two
+// from Least on, for which there are kernels.
 template <int Least, class Act>
 void with_room_for(int head_width, Act act) {
   if constexpr (Least < widest_head)
@@ -22,7 +22,7 @@ void with_room_for(int head_width, Act act) {
   act(std::integral_constant<int, Least>{});
 }
 
-// A block of threads for this many rows of a head of a sequence.
+// A grid with one block of threads for each `rows` rows of a head of a sequence.
 inline ashlar::cuda::grid attention_grid(attention_shape const& s, int rows) {
   return {(s.context + rows - 1) / rows, s.heads, s.sequences};
 }
@@ -36,7 +36,7 @@ struct head_rows {
   ASHLAR_DEVICE T* from(int row) const { return first + static_cast<long long>(row) * pitch; }
 };
 
-// Where a head of a sequence lies in matrices of rows x parts x heads x head_width, and in arrays of
+// The place of a head of a sequence in matrices of rows x parts x heads x head_width, and in arrays of
 // sequences x heads x context.
 struct head_place {
   attention_shape shape;

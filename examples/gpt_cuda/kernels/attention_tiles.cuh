@@ -37,8 +37,8 @@ inline constexpr int own_floats = own_rows<D>* row_stride<D>;
 template <int D>
 inline constexpr int score_floats = own_rows<D>* score_stride;
 
-// What a block has of the context's rows, `first` and on, and this warp of them: `rows`, `mine` behind
-// that. Warps without rows have nothing to do; so many threads have.
+// The rows of the context that a block owns, from `first` on; this warp owns `rows` of them, `mine`
+// behind that. Warps without rows have nothing to do; `workers` threads have.
 template <int D>
 struct own_part {
   int first, mine, rows, workers;
@@ -62,7 +62,7 @@ ASHLAR_DEVICE void load_packs(float* to, float const* from, int pitch, int rows,
     for (int k = 0; k < N; ++k) to[row * row_stride<D> + channel + k] = values.value[k];
   }
 }
-// Rows of a head into shared memory, by this many threads; zeros where there are no more rows or
+// Copies rows of a head into shared memory with this many threads; zeros where there are no more rows or
 // channels.
 template <int D>
 ASHLAR_DEVICE void load_rows(float* to, float const* from, int pitch, int rows, int there, int width,
@@ -73,14 +73,14 @@ ASHLAR_DEVICE void load_rows(float* to, float const* from, int pitch, int rows, 
     load_packs<D, 1>(to, from, pitch, rows, there, width, workers);
 }
 
-// Of the own rows of a warp; their sums over tiles, by channel of this thread.
+// Values of a warp's own rows, and their sums over tiles by channel of this thread.
 template <int D>
 using row_floats = float[static_cast<std::size_t>(rows_of_warp<D>)];
 template <int D>
 using row_sums =
     float[static_cast<std::size_t>(rows_of_warp<D>)][static_cast<std::size_t>(channels_of_thread<D>)];
 
-// By own row of this warp: the product of the row at `own` and this thread's row of the tile.
+// For each own row of this warp: the product of the row at `own` and this thread's row of the tile.
 template <int D>
 ASHLAR_DEVICE void multiply_rows(float const* own, float const* tile, int width,
                                  row_floats<D>& products) {
@@ -111,7 +111,7 @@ ASHLAR_DEVICE void add_rows(float const* weights, float const* tile, row_sums<D>
   }
 }
 
-// Own row r of this warp, times `scale`, to `to`.
+// Writes own row r of this warp, times `scale`, to `to`.
 template <int D>
 ASHLAR_DEVICE void store_row(float* to, row_sums<D> const& sums, int r, float scale, int width) {
   for (int c = 0; c < channels_of_thread<D>; ++c)

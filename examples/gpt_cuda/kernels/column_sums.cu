@@ -21,7 +21,7 @@ constexpr int pieces_of(int rows) {
   return pieces < most ? pieces : most;
 }
 
-// What is summed up.
+// The summands of a bias gradient.
 template <class T>
 struct bias_term {
   static constexpr int sums = 1;
@@ -56,8 +56,8 @@ struct norm_term {
   }
 };
 
-// Block (x, y): piece y of the rows, of 32 N columns. Each warp has every eighth row; their sums meet in
-// shared memory, warps x columns floats. partial: sums x pieces x cols.
+// Block (x, y) sums piece y of the rows, for 32 N columns. Each warp has every eighth row; their sums
+// meet in shared memory, warps x columns floats. partial: sums x pieces x cols.
 template <class Term, int N>
 ASHLAR_KERNEL column_pieces(int rows, int cols, int rows_of_piece, Term term, float* partial,
                             int pieces) {
@@ -83,7 +83,7 @@ ASHLAR_KERNEL column_pieces(int rows, int cols, int rows_of_piece, Term term, fl
   }
 }
 
-// Block row y: the y-th sum.
+// Block row y adds up the y-th sum.
 ASHLAR_KERNEL add_pieces(int cols, int pieces, float const* partial, float* first, float* second) {
   int const column = ashlar::cuda::block_x() * ashlar::cuda::threads() + ashlar::cuda::thread();
   if (column >= cols) return;

@@ -13,8 +13,8 @@ template <class T>
 void embed(int rows, int width, int context, std::uint8_t const* input, T const* tokens,
            T const* positions, T* y, cudaStream_t stream);
 
-// Adds row i of dy to row input[i] of `tokens` and to row i modulo context of `positions`: every row's
-// parts in the order of i, whatever the GPU does first.
+// Adds row i of dy to row input[i] of `tokens` and to row i modulo context of `positions`. The parts of
+// a row are added in the order of i, in every run.
 template <class T>
 void embed_backward(int rows, int width, int context, std::uint8_t const* input, T const* dy,
                     float* tokens, float* positions, cudaStream_t stream);

@@ -45,8 +45,8 @@ ASHLAR_KERNEL layer_norm_kernel(int rows, int width, T const* x, T const* gain, 
   }
 }
 
-// The row is orthogonal to 1 and of fixed length whatever the input, so the parts of dy along 1 and
-// along the row itself go.
+// The row is orthogonal to 1 and of fixed length for any input, so the parts of dy along 1 and along the
+// row itself go.
 template <class T, int N>
 ASHLAR_KERNEL layer_norm_backward_kernel(int rows, int width, T const* x, float const* mean,
                                          float const* inverse, T const* gain, T const* dy, T const* up,

@@ -5,7 +5,7 @@
 
 namespace gpt_cuda {
 
-// Of kernels with a warp for each row.
+// Kernels with a warp for each row use blocks of this size.
 inline constexpr int rows_of_block = 8;
 inline constexpr int threads_of_rows = rows_of_block * ashlar::cuda::warp_size;
 
@@ -21,7 +21,7 @@ ASHLAR_DEVICE long long warp_row() {
   return static_cast<long long>(ashlar::cuda::block_x()) * rows_of_block + warp();
 }
 
-// The same bits in every thread: a sum of two does not depend on which comes first.
+// Every thread gets the same bits: a sum of two does not depend on which comes first.
 template <class T>
 ASHLAR_DEVICE T warp_sum(T value) {
   for (int mask = ashlar::cuda::warp_size / 2; mask > 0; mask /= 2)
