@@ -16,12 +16,12 @@ struct adam_options {
   double epsilon = 1e-8;
   double clip = 1.0;  // largest norm of the whole model's gradient; 0: no clipping
 
-  // What a gradient of that norm has to be scaled by for it to be at most `clip`.
+  // The factor that scales a gradient of that norm to at most `clip`.
   double scale_for(double norm) const { return clip > 0 && norm > clip ? clip / norm : 1; }
 };
 
-// One step (the `step`-th, from 1) on weights with the gradient times `scale`. All spans have the same
-// size and are aligned; the moments start at zero.
+// Makes one step (the `step`-th, from 1) on weights with the gradient times `scale`. All spans have the
+// same size and are aligned; the moments start at zero.
 template <class Scalar>
 void adam_step(adam_options const& options, int step, double scale, std::span<Scalar> weights,
                std::span<Scalar const> gradient, std::span<Scalar> first, std::span<Scalar> second) {

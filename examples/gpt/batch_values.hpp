@@ -1,5 +1,5 @@
-// What a worker does of the work that ashlar::clip_micro_batches() and ashlar::balance_experts() put
-// beside its passes.
+// A worker's part in the work that ashlar::clip_micro_batches() and ashlar::balance_experts() put beside
+// its passes.
 #pragma once
 
 #include "clipping.hpp"
@@ -21,7 +21,7 @@ namespace gpt {
 // The work of a program, which says of each job what it does.
 struct values_work {
   ashlar::work_graph graph = {};
-  // Of the gradient of a micro-batch's mean loss; none: the least norm of all micro-batches.
+  // Threshold for the gradient of a micro-batch's mean loss; none: the least norm of all micro-batches.
   std::optional<double> clip_threshold = {};
 };
 
@@ -39,7 +39,7 @@ class batch_values {
       threshold_ = *work.clip_threshold / (shape.micro_batches * shape.data_ranks);
   }
 
-  // Of a job's output or state. `gradient_bytes(stage)`: what the gradient of a stage takes.
+  // The layout of a job's output or state. `gradient_bytes(stage)`: bytes of a stage's gradient.
   ashlar::value_layout layout(ashlar::value_key key, auto const& gradient_bytes) const {
     ashlar::job_gradient const uses = gradient_of(key.of);
     auto const* const scaled = uses.get_if<ashlar::read_gradient>();
@@ -80,7 +80,7 @@ class batch_values {
   }
   static least_norm& least(ashlar::buffer state) { return *reinterpret_cast<least_norm*>(state.data()); }
 
-  // A squared norm, the least norm of each rank, or counts: what is summed is as large as the sum.
+  // A squared norm, the least norm of each rank, or counts: summands have the size of the sum.
   std::size_t doubles_of(int number) const {
     ashlar::job_gradient const uses = gradient_of(number);
     if (uses.is<ashlar::take_gradient>()) return 1;
@@ -91,7 +91,7 @@ class batch_values {
     return counts_;
   }
 
-  // The sum of the inputs, in what the job keeps if it does.
+  // Writes the sum of the inputs, to the job's state if it has one.
   static void add_up(ashlar::frame const& f) {
     std::span<double> const sum = numbers(f.work_state.empty() ? f.work_output : f.work_state);
     if (f.work_state.empty()) std::ranges::fill(sum, 0.0);

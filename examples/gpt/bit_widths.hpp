@@ -1,4 +1,4 @@
-// How many bits for which product: the measured loss of each width against its memory.
+// Chooses the bits of each product: the measured loss of each width against its memory.
 #pragma once
 
 #include "quantised.hpp"
@@ -19,8 +19,8 @@ inline constexpr std::array<int, 3> bit_widths{3, 4, 8};
 // Penalties are losses in these parts of a nat.
 inline constexpr double penalties_in_a_nat = 1e9;
 
-// Of each product of each block, a variant for each width: its bytes, and by how much the loss on
-// `tokens` grows if it alone has so few bits and all others have eight.
+// Returns, for each product of each block, a variant for each width: its bytes, and how much the loss on
+// `tokens` grows if it alone has that width and all others have eight bits.
 template <class Scalar>
 std::vector<std::vector<ashlar::variant>> measured_widths(config const& shape,
                                                           std::span<Scalar const> weights,

@@ -16,8 +16,8 @@
 
 namespace gpt {
 
-// What the forward pass keeps: the inputs of the linear layers, and what the input gradients need
-// besides weights.
+// Matrices that the forward pass keeps: the inputs of the linear layers, and what the input gradients
+// need besides weights.
 template <class Scalar>
 struct block_stash {
   layer_norm_stash<Scalar> norm1;
@@ -40,8 +40,8 @@ struct block_stash {
         experts(from, shape) {}
 };
 
-// What the input gradient leaves for the weight gradient: the gradient of the output of every layer with
-// weights.
+// Matrices that the input gradient leaves for the weight gradient: the gradient of the output of every
+// layer with weights.
 template <class Scalar>
 struct block_gradients {
   matrix<Scalar> norm1;
@@ -145,7 +145,7 @@ struct block {
     norm1.backward_input(stash.norm1, gradients.norm1, stream, scratch.row.data);
   }
 
-  // On the gradient.
+  // Call it on the gradient.
   void backward_weight(block_stash<value> const& stash, block_gradients<value> const& gradients) const {
     if (experts.experts.size() > 0) {
       experts.backward_weight(stash.norm2.output, stash.experts, gradients.experts);

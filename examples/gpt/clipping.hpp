@@ -11,14 +11,14 @@
 
 namespace gpt {
 
-// What a micro-batch's gradient of that norm is multiplied with before it is added. Without a threshold
-// the sum is to be multiplied with the least norm in the end.
+// The factor for a micro-batch's gradient of that norm before it is added. Without a threshold the sum
+// has to be multiplied by the least norm in the end.
 inline double clip_factor(double norm, std::optional<double> threshold) {
   if (threshold) return norm > *threshold ? *threshold / norm : 1;
   return norm > 0 ? 1 / norm : 0;
 }
 
-// The least of the norms so far. Zeros are one that has seen none.
+// The least of the norms so far. Zeros mean that it has seen none.
 struct least_norm {
   double seen = 0;
   double norm = 0;
@@ -29,7 +29,7 @@ struct least_norm {
   }
 };
 
-// Moves the gradient of a micro-batch out of the accumulator; its squared norm.
+// Moves the gradient of a micro-batch out of the accumulator; returns its squared norm.
 template <class Scalar>
 double take_gradient(std::span<Scalar> accumulator, std::span<Scalar> copy) {
   std::copy_n(accumulator.data(), accumulator.size(), copy.data());

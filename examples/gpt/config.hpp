@@ -11,7 +11,7 @@ namespace gpt {
 // Tokens are bytes, so that any text will do and there is nothing to learn before training starts.
 inline constexpr int vocabulary = 256;
 
-// Some of them.
+// A range of tokens.
 struct token_range {
   int first = 0;
   int count = vocabulary;
@@ -68,7 +68,7 @@ struct config {
   // Stages one after another, between the shards of the embedding and those of the head, or before those
   // that a prediction layer or the head has for itself.
   constexpr int chain() const { return stages - shards - input_shards - static_cast<int>(predicted); }
-  // The tokens of one of so many shards.
+  // The tokens of one of `of` shards.
   static constexpr token_range tokens_of(int shard, int of) {
     int const first = shard * vocabulary / of;
     return {first, (shard + 1) * vocabulary / of - first};
@@ -77,11 +77,11 @@ struct config {
   constexpr int groups() const { return stages + (tied ? 1 : 0); }
   // Channels between the two linear layers of the MLP.
   constexpr int hidden() const { return 4 * width; }
-  // Of one expert: a token then costs what it does in an MLP.
+  // Hidden channels of one expert: a token then costs what it does in an MLP.
   constexpr int expert_hidden() const { return (hidden() + chosen - 1) / chosen; }
   // Tokens of a micro-batch that go through routers.
   constexpr int routed_rows() const { return experts > 0 ? rows() : 0; }
-  // What the MLP keeps is of this many rows, of which experts need none.
+  // The MLP keeps this many rows; experts need none of them.
   constexpr int mlp_rows() const { return experts > 0 ? 0 : rows(); }
 
   friend constexpr bool operator==(config const&, config const&) = default;
@@ -170,7 +170,7 @@ double mean_loss(config const& shape, Losses const& losses) {
   return total / whole;
 }
 
-// What one stage holds: blocks [first_block, first_block + blocks), and the two ends of the model.
+// The contents of one stage: blocks [first_block, first_block + blocks), and the two ends of the model.
 struct stage_shape {
   config model;
   int stage = 0;
@@ -178,7 +178,7 @@ struct stage_shape {
   int blocks = 0;
   bool first = true;           // also the embedding
   bool last = true;            // also the final norm, the head and the loss; last of the trunk
-  int tokens = 0;              // of a step of one rank, whatever micro-batch `model` is for
+  int tokens = 0;              // of a step of one rank; the same for every micro-batch
   int shard = -1;              // of the head, by number; -1: a stage before them
   bool feeds_shards = false;   // also the final norm, for the shards of the head
   int input_shard = -1;        // of the embedding, by number; -1: a stage after them
@@ -215,8 +215,8 @@ struct stage_shape {
   }
 };
 
-// Of C stages of the chain, stage i has blocks [i n / C, (i + 1) n / C). With more stages than blocks,
-// some have none and pass through.
+// Splits the chain: of its C stages, stage i has blocks [i n / C, (i + 1) n / C). With more stages than
+// blocks, some have none and pass through.
 constexpr stage_shape shape_of(config const& model, int stage) {
   int const chain = model.chain(), i = stage - model.input_shards;
   stage_shape s{.model = model, .stage = stage, .first = false, .last = false, .tokens = model.tokens()};

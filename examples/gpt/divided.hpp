@@ -56,7 +56,7 @@ std::size_t workspace_of(config const& shape, block_half half, int sequences) {
 }
 
 // One half of a block on the residual stream, rows x width: parts[i] sequences at a time. A sequence
-// comes to the same bits in whatever part it is. Throws std::length_error if the workspace is too small.
+// gets the same bits in any part. Throws std::length_error if the workspace is too small.
 template <class Scalar>
 void forward_in_parts(config const& shape, block<Scalar const> const& weights, block_half half,
                       std::span<int const> parts, matrix<Scalar> const& stream,

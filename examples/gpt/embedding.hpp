@@ -1,5 +1,5 @@
 // Token and position embedding: row i of the output is the sum of a learned row for the token and one
-// for its place. Or a part of it: a shard of the tokens, or the places alone.
+// for its place. It may be a part: a shard of the tokens, or the places alone.
 #pragma once
 
 #include "config.hpp"
@@ -48,7 +48,8 @@ struct embedding {
     }
   }
 
-  // On the gradient. Row by row: a token that occurs twice gets its second part after its first, always.
+  // Call it on the gradient. It goes row by row: a token that occurs twice always gets its second
+  // part after its first.
   void backward_weight(std::span<token const> input, matrix<value const> const& dy) const {
     for (int i = 0; i < dy.rows; ++i) {
       value const* const up = dy.row(i);
@@ -69,7 +70,7 @@ struct embedding {
   }
 
  private:
-  // Of the token at this place; null if it is none of these.
+  // The row of the token at this place; null if it is not in `own`.
   Scalar* row_of(matrix<Scalar> const& of, std::span<token const> input, int i) const {
     int const wanted = input[static_cast<std::size_t>(i)];
     return own.has(wanted) ? of.row(wanted - own.first) : nullptr;

@@ -11,8 +11,8 @@
 
 namespace gpt {
 
-// Of doubles that are not negative: a number in fixed point with digits for all of them, the lowest
-// first. (Kulisch, Computer Arithmetic and Validity, 2008: the long accumulator.)
+// A sum of doubles that are not negative: a number in fixed point with digits for all of them, the
+// lowest first. (Kulisch, Computer Arithmetic and Validity, 2008: the long accumulator.)
 class exact_sum {
  public:
   // The digits, and after them whether anything was not finite.
@@ -32,14 +32,15 @@ class exact_sum {
     words_.back() |= other.words_.back();
     carry();
   }
-  // At most 2^31 values. Squares of floats are exact; those of doubles are rounded, each by itself.
+  // Takes at most 2^31 values. Squares of floats are exact; those of doubles are rounded, each by
+  // itself.
   template <class Scalar>
   void add_squares(std::span<Scalar const> values) {
     for (Scalar const x : values) place(static_cast<double>(x) * static_cast<double>(x));
     carry();
   }
 
-  // Not a number if any of what was added is not finite.
+  // Returns NaN if any summand is not finite.
   double value() const {
     if (words_.back() != 0) return std::numeric_limits<double>::quiet_NaN();
     double total = 0;

@@ -18,7 +18,8 @@
 
 namespace gpt {
 
-// What the forward pass keeps. Tokens that were sent to one expert stand together, in their order.
+// Matrices that the forward pass keeps. Tokens that were sent to one expert stand together, in their
+// order.
 template <class Scalar>
 struct experts_stash {
   matrix<Scalar> probabilities;  // rows x experts
@@ -43,7 +44,7 @@ struct experts_stash {
         made(from.take(shape.routed_rows() * shape.chosen, shape.width)) {}
 };
 
-// What the input gradient leaves for the weight gradient.
+// Matrices that the input gradient leaves for the weight gradient.
 template <class Scalar>
 struct experts_gradients {
   matrix<Scalar> logits;  // rows x experts
@@ -63,7 +64,7 @@ struct balancing {
   double weight = 0;               // of the gradient of a micro-batch's loss
   double* loss = nullptr;          // to write
 
-  // The counts and how many tokens they are of.
+  // The counts, and the number of tokens that they cover.
   expert_counts of(std::span<double> own, experts_stash<Scalar> const& stash, int chosen) const {
     std::copy_n(stash.counts.data, own.size(), own.data());
     std::span<double const> const used = counts.empty() ? own : counts;
@@ -94,7 +95,7 @@ struct expert_layer {
   expert_layer(carver<Scalar>& from, config const& shape)
       : router(from, shape.width, shape.experts), experts(from, shape, shape.experts) {}
 
-  // stream += the sum over a token's experts of gate * expert(x)
+  // Adds to the stream the sum over a token's experts of gate * expert(x).
   void join(matrix<value const> const& x, experts_stash<value> const& stash,
             matrix<value> const& stream) const {
     router.forward(x, stash.probabilities);
@@ -130,7 +131,7 @@ struct expert_layer {
       }
   }
 
-  // On the gradient.
+  // Call it on the gradient.
   void backward_weight(matrix<value const> const& x, experts_stash<value> const& stash,
                        experts_gradients<value> const& gradients) const {
     router.backward_weight(x, gradients.logits);
@@ -164,7 +165,7 @@ struct expert_layer {
     }
   }
 
-  // From the logits in `probabilities` to everything that says which token goes where.
+  // Computes, from the logits in `probabilities`, everything that says which token goes where.
   void route(matrix<value const> const& x, experts_stash<value> const& stash) const {
     std::size_t const chosen = static_cast<std::size_t>(stash.chosen.cols);
     std::array<int, config::most_chosen> best;
@@ -191,7 +192,7 @@ struct expert_layer {
           }
   }
 
-  // The gradients of what the experts made, and of the logits by way of the gates.
+  // Computes the gradients of the experts' outputs, and of the logits by way of the gates.
   static void back_through_gates(matrix<value const> const& output, experts_stash<value> const& stash,
                                  experts_gradients<value> const& gradients) {
     std::array<value, config::most_chosen> by_gate;

@@ -14,10 +14,10 @@
 
 namespace gpt {
 
-// What the weights of the head start from; small, so that training starts near even odds.
+// The deviation of the head's initial weights; small, so that training starts near even odds.
 inline double head_deviation(config const& shape) { return 0.2 / std::sqrt(shape.width); }
 
-// What stages have in common where the embedding and the head are tied.
+// Matrices that stages share where the embedding and the head are tied.
 template <class Scalar>
 struct tied_ends {
   matrix<Scalar> tokens = {};  // vocabulary x width: the embedding's tokens, and the head's weight
@@ -57,12 +57,12 @@ struct head {
     add_product(y, plain(x), transposed(weight));
   }
 
-  // dx = dy W
+  // Computes dx = dy W.
   void backward_input(matrix<value const> const& dy, matrix<value> const& dx) const {
     set_product(dx, plain(dy), plain(weight));
   }
 
-  // On the gradient: dW += dy' x, db += sum of the rows of dy.
+  // Call it on the gradient: dW += dy' x, db += sum of the rows of dy.
   void backward_weight(matrix<value const> const& x, matrix<value const> const& dy) const {
     add_product(weight, transposed(dy), plain(x));
     add_rows(dy, bias);

@@ -1,7 +1,7 @@
 // The head and the loss where the vocabulary is split over several devices. Yeung, Qi, Lin, Wan:
 // Balancing Pipeline Parallelism with Vocabulary Parallelism (2024), algorithms 1 and 2.
 //
-// Of each token a shard tells the others three numbers. All sums over shards are in the order of the
+// A shard tells the others three numbers for each token. All sums over shards are in the order of the
 // shards, so each of them comes to the same bits.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace gpt {
 
-// What a shard tells all others, each 1 x rows.
+// Numbers that a shard tells all others, each 1 x rows.
 template <class Scalar>
 struct shard_statistics {
   matrix<Scalar> top;     // the largest logit of the shard
@@ -45,7 +45,7 @@ struct early_gradient {
         target(from.take(shape.model.rows(), shape.model.width)) {}
 };
 
-// What backward_input leaves for backward_weight.
+// Matrices that backward_input leaves for backward_weight.
 template <class Scalar>
 struct shard_gradients {
   matrix<Scalar> logits;  // rows x tokens of the shard
@@ -54,7 +54,7 @@ struct shard_gradients {
       : logits(from.take(shape.model.rows(), shape.head_tokens().count)) {}
 };
 
-// What forward keeps, then the working memory of a fused backward.
+// Matrices that forward keeps, then the working memory of a fused backward.
 template <class Scalar>
 struct shard_stash {
   matrix<Scalar> input;         // rows x width
@@ -73,7 +73,7 @@ struct row_softmax {
   Scalar top = 0;   // the largest logit
   Scalar mass = 0;  // the sum of exp(logit - top)
 
-  // statistics(shard) has `top` and `mass`.
+  // Requires that statistics(shard) has `top` and `mass`.
   template <class Statistics>
   row_softmax(int shards, int row, Statistics const& statistics) {
     top = statistics(0).top.data[row];
@@ -82,7 +82,7 @@ struct row_softmax {
       mass += statistics(i).mass.data[row] * std::exp(statistics(i).top.data[row] - top);
   }
 
-  // What exp(logit - top_of_shard) is to be multiplied with to be the probability.
+  // The factor that makes exp(logit - top_of_shard) the probability.
   Scalar factor(Scalar top_of_shard) const { return std::exp(top_of_shard - top) / mass; }
 };
 
@@ -124,8 +124,8 @@ void shard_forward(stage_shape const& shape, head<Scalar const> const& weights,
   }
 }
 
-// `scale` times the gradient of the logits. statistics(shard) is what a shard told, this one too.
-// Returns the mean of -log p(target), in nats.
+// Computes `scale` times the gradient of the logits. statistics(shard) is what each shard told, this one
+// included. Returns the mean of -log p(target), in nats.
 template <class Scalar, class Statistics>
 double shard_cross_entropy(stage_shape const& shape, shard_stash<Scalar> const& stash,
                            Statistics const& statistics, std::span<token const> targets, Scalar scale,
@@ -148,7 +148,8 @@ double shard_cross_entropy(stage_shape const& shape, shard_stash<Scalar> const& 
   return total / gradient.rows;
 }
 
-// `scale` times the gradient of the shards' input (rows x width), from what they sent: early(shard).
+// Computes `scale` times the gradient of the shards' input (rows x width), from what they sent:
+// early(shard).
 template <class Scalar, class Early>
 void join_early(int shards, Early const& early, Scalar scale, matrix<Scalar> const& gradient) {
   for (int i = 0; i < gradient.rows; ++i) {
@@ -165,8 +166,8 @@ void join_early(int shards, Early const& early, Scalar scale, matrix<Scalar> con
   }
 }
 
-// The sum of what shards sent, in their order: each sent(shard) is rows x width. So is the gradient of
-// the shards' input if their backwards gave it.
+// The sum of what shards sent, in their order: each sent(shard) is rows x width. It is also the gradient
+// of the shards' input if their backwards gave it.
 template <class Scalar, class Sent>
 void join_late(int shards, Sent const& sent, matrix<Scalar> const& gradient) {
   std::copy_n(sent(0), gradient.size(), gradient.data);

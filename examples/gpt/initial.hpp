@@ -24,13 +24,12 @@ constexpr std::uint64_t seed_of(std::string_view name, std::uint64_t seed) {
   return hash;
 }
 
-// Standard normal numbers. The standard fixes what mt19937_64 gives but not what normal_distribution
-// makes of it.
+// Standard normal numbers. The standard fixes the output of mt19937_64 but not of normal_distribution.
 class normal_numbers {
  public:
   explicit normal_numbers(std::uint64_t seed) : bits_(seed) {}
 
-  // Passes over so many.
+  // Skips `count` numbers.
   void skip(std::size_t count) { bits_.discard(2 * count); }
 
   double operator()() {
@@ -39,7 +38,7 @@ class normal_numbers {
   }
 
  private:
-  // In [0, 1).
+  // Returns a number in [0, 1).
   double uniform() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
 
   std::mt19937_64 bits_;

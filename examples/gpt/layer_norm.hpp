@@ -1,4 +1,5 @@
-// Layer normalisation: every row to mean 0 and variance 1, then a gain and a bias per channel.
+// Layer normalisation: it brings every row to mean 0 and variance 1, then applies a gain and a bias per
+// channel.
 #pragma once
 
 #include "arithmetic.hpp"
@@ -10,7 +11,7 @@
 
 namespace gpt {
 
-// What the backward pass needs of the forward pass.
+// Matrices that the backward pass needs of the forward pass.
 template <class Scalar>
 struct layer_norm_stash {
   matrix<Scalar> standard;  // rows x width: the rows before gain and bias
@@ -51,7 +52,7 @@ struct layer_norm {
     }
   }
 
-  // stream += the gradient of the input. The row is orthogonal to 1 and of fixed length whatever the
+  // Adds the gradient of the input to `stream`. The row is orthogonal to 1 and of fixed length for any
   // input, so the parts of dy along 1 and along the row itself go. `scratch` holds one row.
   void backward_input(layer_norm_stash<value> const& stash, matrix<value const> const& dy,
                       matrix<value> const& stream, value* scratch) const {
@@ -69,7 +70,7 @@ struct layer_norm {
     }
   }
 
-  // On the gradient.
+  // Call it on the gradient.
   void backward_weight(layer_norm_stash<value> const& stash, matrix<value const> const& dy) const {
     for (int i = 0; i < dy.rows; ++i) {
       value const* const up = dy.row(i);

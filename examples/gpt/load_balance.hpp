@@ -35,13 +35,13 @@ void expert_probabilities(Scalar const* logits, int experts, Scalar* probabiliti
   for (int e = 0; e < experts; ++e) probabilities[e] /= total;
 }
 
-// How many tokens went to each expert, and how many there were in all.
+// The number of tokens that went to each expert, and the number of all tokens.
 struct expert_counts {
   std::span<double const> by_expert;
   double tokens = 0;
 };
 
-// Of a micro-batch's probabilities (tokens x experts).
+// The loss from a micro-batch's probabilities (tokens x experts).
 template <class Scalar>
 double load_balance_loss(matrix<Scalar> const& probabilities, expert_counts const& counts, int chosen) {
   double sum = 0;
@@ -52,7 +52,7 @@ double load_balance_loss(matrix<Scalar> const& probabilities, expert_counts cons
   return sum * probabilities.cols / (chosen * counts.tokens * probabilities.rows);
 }
 
-// Adds `weight` times its gradient by one token's logits; `tokens` of the micro-batch.
+// Adds `weight` times the loss's gradient by one token's logits; `tokens` of the micro-batch.
 template <class Scalar>
 void add_load_balance_gradient(Scalar const* probabilities, int tokens, expert_counts const& counts,
                                int chosen, double weight, Scalar* gradient) {

@@ -24,7 +24,7 @@
 
 namespace gpt {
 
-// Where a worker stands in a program, of which what is tied is the last group.
+// The place of a worker in a program, whose last group holds what is tied.
 struct worker_site {
   int rank = 0;                    // data-parallel
   bool sharded = false;            // does it keep no more than its shard of what a stage has for itself?
@@ -32,7 +32,7 @@ struct worker_site {
   std::vector<bool> held = {};     // by group: is it kept here? empty: all are
 };
 
-// Of a worker for the devices of a rank for which here(device) holds.
+// The site of a worker for those devices of a rank for which here(device) holds.
 template <class Here>
 worker_site site_in(ashlar::program const& p, int rank, Here here) {
   ashlar::list_view<int> const tied = p.groups.holders(p.groups.count() - 1);
@@ -47,8 +47,8 @@ inline worker_site site_in(ashlar::program const& p, int rank) {
   return site_in(p, rank, [](int) { return true; });
 }
 
-// The replicas of a stage share one memory of its parameters. A group is what a stage has for itself or,
-// after the stages, what is tied.
+// The replicas of a stage share one memory of its parameters. A group holds a stage's own parameters or,
+// after the stages, the tied ones.
 template <class Scalar>
 class model_parameters {
  public:
@@ -111,7 +111,7 @@ class model_parameters {
   }
   // The copy that a group's holder, by its number among them, computes with.
   int copy_for(int group, int holder) const { return copies(group) == 1 ? 0 : holder; }
-  // What the optimizer remembers of a group, in the same layout, and how many steps it has made.
+  // The optimizer's state of a group, in the same layout, and how many steps it has made.
   std::span<Scalar> first_moment(int group, int copy = 0) {
     return copy_of(group, copy).first_moment.span();
   }
@@ -120,7 +120,7 @@ class model_parameters {
   }
   int updates(int group) const { return groups_.at(index(group))->steps; }
   void set_updates(int group, int steps) { groups_.at(index(group))->steps = steps; }
-  // What of them this rank keeps: of what is tied, and without sharding, all.
+  // The part of them that this rank keeps: all if the group is tied or nothing is sharded.
   template <class Value>
   std::span<Value> part(int group, std::span<Value> all) const {
     if (!site_.sharded || group >= shape_.stages) return all;
@@ -144,9 +144,9 @@ class model_parameters {
       tied_ends_at(own.weights.data()).visit(shape_, show);
   }
 
-  // The squares of what this rank keeps of a group's gradient, each once over all ranks that share it:
-  // what is kept whole, though others are sharded, the first rank counts. Zero where the group is not
-  // kept.
+  // The sum of the squares of this rank's part of a group's gradient. Each square counts once over all
+  // ranks: if a group is kept whole though others are sharded, the first rank counts it. Zero where the
+  // group is not kept.
   exact_sum squares(int group) const {
     exact_sum sum;
     bool const counts = !site_.sharded || group < shape_.stages || site_.rank == 0;
@@ -154,12 +154,13 @@ class model_parameters {
     return sum;
   }
 
-  // One Adam step on one group, the same on each copy. Different groups may be updated at the same time.
+  // Makes one Adam step on one group, the same on each copy. Different groups may be updated at the same
+  // time.
   void update(int group, adam_options const& options, double scale) {
     int const step = ++groups_.at(index(group))->steps;
     for (int copy = 0; copy < copies(group); ++copy) update_copy(group, copy, options, step, scale);
   }
-  // The same on one copy, in the group's step with this number, which it does not count.
+  // Makes it on one copy, as step number `step` of the group, which it does not count.
   void update_copy(int group, int copy, adam_options const& options, int step, double scale) {
     std::lock_guard const lock(groups_.at(index(group))->writing);
     parameter_copy& c = copy_of(group, copy);
@@ -239,7 +240,7 @@ class model_parameters {
     return tied_ends<Value>::carved(from, shape_);
   }
 
-  // What the passes of a frame compute with: of a tied matrix the copy of their device.
+  // The parameters that the passes of a frame use: of a tied matrix, the copy of their device.
   stage_parameters<Scalar const> weights_for(ashlar::frame const& f) const {
     int const stage = f.what.stage;
     tied_ends<Scalar const> tied;

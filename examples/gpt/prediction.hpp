@@ -1,9 +1,9 @@
-// A prediction layer: what the token after the next one is, from the trunk's stream and the next token,
+// A prediction layer: it predicts the token after the next from the trunk's stream and the next token,
 // as DeepSeek-V3's multi-token prediction does (DeepSeek-AI, 2024, section 2.2). It shares embedding and
 // head with the model, which ties both. It is in the stage of the model's head, or in one of its own
 // after that.
 //
-//   x = [norm(stream), norm(embedding of the next token)] W + b;  block;  norm;  the model's head
+// x = [norm(stream), norm(embedding of the next token)] W + b;  block;  norm;  the model's head
 //
 // The last token of a sequence has no token after the next one: its row counts for nothing.
 #pragma once
@@ -26,7 +26,8 @@
 
 namespace gpt {
 
-// What the forward pass keeps, and the stream of the layer, which the backward pass makes its gradient.
+// Matrices that the forward pass keeps, and the layer's stream, which the backward pass turns into its
+// gradient.
 template <class Scalar>
 struct prediction_stash {
   layer_norm_stash<Scalar> stream_norm, token_norm;
@@ -46,7 +47,7 @@ struct prediction_stash {
         stream(from.take(shape.rows(), shape.width)) {}
 };
 
-// What the input gradient leaves for the weight gradient.
+// Matrices that the input gradient leaves for the weight gradient.
 template <class Scalar>
 struct prediction_gradients {
   matrix<Scalar> tokens;  // rows x width: of the next token's embedding
@@ -106,8 +107,8 @@ struct prediction_layer {
     return total / shape.sequences;
   }
 
-  // `scale`: what a row's loss counts in the loss of the step. The gradient of the trunk's stream is in
-  // the stash then: what adds it to another rounds the same wherever the layer is.
+  // `scale`: the weight of a row's loss in the loss of the step. The gradient of the trunk's stream is
+  // in the stash then: adding it to another rounds alike wherever the layer is.
   void backward_input(config const& shape, head<Scalar> const& both_ends,
                       prediction_stash<value> const& stash, prediction_gradients<value> const& gradients,
                       block_scratch<value> const& scratch, std::span<token const> next,
@@ -132,7 +133,7 @@ struct prediction_layer {
                                stash.stream, scratch.row.data);
   }
 
-  // On the gradient, of which `both_ends` is the part of the model's head.
+  // Call it on the gradient; `both_ends` is the part of the model's head.
   void backward_weight(head<Scalar> const& both_ends, prediction_stash<value> const& stash,
                        prediction_gradients<value> const& gradients, std::span<token const> next) const {
     int const width = stash.stream.cols, rows = stash.stream.rows;
@@ -148,7 +149,7 @@ struct prediction_layer {
     }
   }
 
-  // `blocks`: of the model.
+  // `blocks`: of the whole model.
   template <class F>
   void visit(int blocks, F&& f) const {
     stream_norm.visit("prediction.stream_norm", f);
@@ -159,7 +160,7 @@ struct prediction_layer {
   }
 
  private:
-  // act(first row, rows, tokens after the next) of each sequence.
+  // Calls act(first row, rows, tokens after the next) for each sequence.
   template <class Act>
   static void for_each_sequence(config const& shape, std::span<token const> next, Act act) {
     for (int s = 0; s < shape.sequences; ++s) {

@@ -46,7 +46,7 @@ class quantised_matrix {
       }
   }
 
-  // What it takes in place of the matrix.
+  // Bytes that it takes in place of the matrix.
   std::size_t bytes() const { return codes_.size() + groups_.size() * sizeof(group); }
 
   void expand(matrix<Scalar> const& m) const {
@@ -88,13 +88,13 @@ class quantised_matrix {
   std::vector<group> groups_;  // by column, then group
 };
 
-// The matrices of a block that are quantised, each in bits of its own.
+// The matrices of a block that are quantised, each with its own number of bits.
 template <class Scalar>
 std::vector<matrix<Scalar>> products_of(block<Scalar> const& b) {
   return {b.qkv.weight, b.projection.weight, b.up.weight, b.down.weight};
 }
 
-// What stays as it is.
+// The matrices that stay as they are.
 template <class Scalar>
 std::vector<matrix<Scalar>> others_of(block<Scalar> const& b) {
   return {b.norm1.gain, b.norm1.bias, b.norm2.gain, b.norm2.bias,
@@ -104,7 +104,7 @@ std::vector<matrix<Scalar>> others_of(block<Scalar> const& b) {
 template <class Scalar>
 class quantised_block {
  public:
-  // `bits` of each of products_of().
+  // `bits`: one number for each of products_of().
   quantised_block(block<Scalar const> const& weights, std::span<int const> bits) {
     std::size_t i = 0;
     for (matrix<Scalar const> const& m : products_of(weights)) products_.emplace_back(m, bits[i++]);
@@ -122,7 +122,7 @@ class quantised_block {
     }
   }
 
-  // Of each of the products.
+  // Bytes of each product.
   std::vector<std::size_t> bytes() const {
     std::vector<std::size_t> each;
     for (quantised_matrix<Scalar> const& m : products_) each.push_back(m.bytes());
@@ -170,7 +170,7 @@ class quantised_model {
     return cross_entropy(stash.probabilities, targets);
   }
 
-  // Of each product of each block.
+  // Bytes of each product of each block.
   std::vector<std::size_t> bytes() const {
     std::vector<std::size_t> all;
     for (quantised_block<Scalar> const& b : blocks_)

@@ -16,7 +16,7 @@
 
 namespace gpt {
 
-// A row-major tensor of a file. Of one that is read, the bytes begin `begin` bytes after the header.
+// A row-major tensor of a file. In a file that is read, its bytes begin `begin` bytes after the header.
 struct stored_tensor {
   std::string type;  // F32, F64
   std::vector<std::size_t> shape;
@@ -26,8 +26,8 @@ struct stored_tensor {
 };
 using stored_tensors = std::map<std::string, stored_tensor>;
 
-// What a file begins with, padded so that the tensors after it, which follow each other in the order
-// of `begin`, are aligned.
+// The beginning of a file, padded so that the tensors after it, which follow each other in the order of
+// `begin`, are aligned.
 inline std::string safetensors_header(stored_tensors const& tensors) {
   auto header = nlohmann::json::object();
   for (auto const& [name, t] : tensors)
@@ -40,8 +40,8 @@ inline std::string safetensors_header(stored_tensors const& tensors) {
   return length + text;
 }
 
-// The length that the first eight bytes tell, without them. Throws std::runtime_error for what no file
-// of `file_size` bytes has.
+// Returns the length that the first eight bytes tell, without them. Throws std::runtime_error if no file
+// of `file_size` bytes can have it.
 inline std::size_t safetensors_header_length(std::span<std::byte const, 8> first,
                                              std::uint64_t file_size) {
   std::uint64_t length = 0;
@@ -52,7 +52,8 @@ inline std::size_t safetensors_header_length(std::span<std::byte const, 8> first
   return length;
 }
 
-// A list of sizes. Throws std::runtime_error for what is none: -1 and 1e300 would become some size.
+// Reads a list of sizes. Throws std::runtime_error for numbers like -1 and 1e300, which would become
+// some size.
 inline std::vector<std::size_t> stored_sizes(nlohmann::json const& list) {
   for (auto const& size : list)
     if (!list.is_array() || !size.is_number_unsigned())
@@ -60,9 +61,9 @@ inline std::vector<std::size_t> stored_sizes(nlohmann::json const& list) {
   return list.get<std::vector<std::size_t>>();
 }
 
-// What the header, without its length, says about a file with `data_size` bytes after it. Throws
-// std::runtime_error, naming the tensor, for what is no such header, and unless the tensors fill the
-// file without gap and overlap.
+// Reads the header, without its length, of a file with `data_size` bytes after it. Throws
+// std::runtime_error, naming the tensor, if it is no such header, and unless the tensors fill the file
+// without gap and overlap.
 inline stored_tensors read_safetensors_header(std::string const& text, std::size_t data_size) {
   stored_tensors all;
   // The parser would take a byte of zero for the end.

@@ -1,4 +1,4 @@
-// The passes of the shards of the embedding and the head, and what all passes of a step have in common.
+// The passes of the shards of the embedding and the head, and the common parts of all passes of a step.
 #pragma once
 
 #include "batch.hpp"
@@ -27,7 +27,7 @@ class shard_worker : public model_parameters<Scalar> {
       : model_parameters<Scalar>(of, seed, std::move(site)),
         losses_(static_cast<std::size_t>(of.micro_batches), 0.0) {}
 
-  // The tokens of the next step. Throws std::invalid_argument unless there are as many as the shape
+  // Sets the tokens of the next step. Throws std::invalid_argument unless there are as many as the shape
   // says.
   void set_batch(gpt::batch tokens) {
     auto const expected = static_cast<std::size_t>(this->shape().tokens());
@@ -43,7 +43,7 @@ class shard_worker : public model_parameters<Scalar> {
   // Their mean over all tokens.
   double loss() const { return mean_loss(this->shape(), losses_); }
 
-  // Gradients are those of the loss times this. To be called on all workers.
+  // Multiplies the loss, and so its gradients. Call it on all workers.
   void set_loss_scale(double scale) { loss_scale_ = static_cast<Scalar>(scale); }
 
  protected:
@@ -79,7 +79,8 @@ class shard_worker : public model_parameters<Scalar> {
     weights_for(f).embedding.forward(tokens(batch_.inputs, f.what.micro_batch),
                                      stream_in(s, data(f.outputs[0])));
   }
-  // `gradient` of the output: in a backward of two parts the weight part finds it in the weight stash.
+  // `gradient`: that of the output; in a backward of two parts the weight part finds it in the weight
+  // stash.
   void run_input_shard_backward(ashlar::frame const& f, backward_parts parts, Scalar* gradient) {
     sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
     if (!parts.weight) std::copy_n(data(f.inputs[0]), s.input_size, gradient);
@@ -87,8 +88,7 @@ class shard_worker : public model_parameters<Scalar> {
       this->template parameters_of<Scalar>(s, data(f.weight_gradient), {})
           .embedding.backward_weight(tokens(batch_.inputs, f.what.micro_batch), stream_in(s, gradient));
   }
-  // What the shards of the embedding have made, added up in their order in the stash of the stage after
-  // them.
+  // The outputs of the embedding's shards, added up in their order in the stash of the stage after them.
   Scalar const* sum_of_shards(ashlar::frame const& f) const {
     sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
     auto const stash = laid_out<stage_stash<Scalar>>(s, f.stash, s.stash_size);
@@ -114,7 +114,7 @@ class shard_worker : public model_parameters<Scalar> {
       double const loss = shard_cross_entropy<Scalar>(s.shape, stash, told_by<shard_statistics>(f),
                                                       tokens(batch_.targets, f.what.micro_batch),
                                                       row_scale(), gradients.logits);
-      // All shards know it. The last one says it.
+      // All shards know the loss. The last one stores it.
       if (s.shape.shard == s.shape.model.shards - 1)
         losses_[static_cast<std::size_t>(f.what.micro_batch)] = loss;
       if (!f.outputs.empty())
@@ -152,7 +152,7 @@ class shard_worker : public model_parameters<Scalar> {
       return Layout<Scalar const>(from, shape);
     };
   }
-  // What a row counts in the gradient of the mean loss of the step, over all ranks.
+  // The weight of a row in the gradient of the mean loss of the step, over all ranks.
   Scalar row_scale() const {
     return loss_scale_
            / (static_cast<Scalar>(this->shape().tokens())

@@ -53,7 +53,7 @@ struct stage_parameters {
   }
 };
 
-// What backward_input leaves for backward_weight.
+// Matrices that backward_input leaves for backward_weight.
 template <class Scalar>
 struct stage_gradients {
   matrix<Scalar> embedding;  // where the embedding or its places are: rows x width
@@ -74,7 +74,7 @@ struct stage_gradients {
       : stage_gradients(from, shape, shape.blocks) {}
 };
 
-// What forward keeps until the weight gradient is done, then the scratch memory of all passes.
+// Matrices that forward keeps until the weight gradient is done, then the scratch memory of all passes.
 template <class Scalar>
 struct stage_stash {
   repeated<block_stash<Scalar>, Scalar, config> blocks;
@@ -112,9 +112,9 @@ struct stage_losses {
   double after_next = 0;  // of the prediction layer, if there is one
 };
 
-// From the input (rows x width; unused by the first stage; after shards of the embedding their sum, in
-// the stream) to the output (null where none goes on from it). Returns the losses of the micro-batch
-// that this stage has, else 0.
+// Computes the output (null where none goes on from it) from the input (rows x width; unused by the
+// first stage; after shards of the embedding their sum, in the stream). Returns the losses of the
+// micro-batch that this stage has, else 0.
 template <class Scalar>
 stage_losses stage_forward(stage_shape const& shape, stage_parameters<Scalar const> const& weights,
                            stage_stash<Scalar> const& stash, std::span<token const> inputs,
@@ -142,13 +142,13 @@ stage_losses stage_forward(stage_shape const& shape, stage_parameters<Scalar con
   return losses;
 }
 
-// How many tokens of a micro-batch each expert got.
+// The number of tokens of a micro-batch that each expert got.
 template <class Scalar>
 std::span<Scalar const> counts_of_block(stage_stash<Scalar> const& stash, int block) {
   return stash.blocks[block].experts.counts.flat();
 }
 
-// What the loss that spreads tokens over experts needs in a stage's backward.
+// Inputs and outputs of the loss that spreads tokens over experts, in a stage's backward.
 struct stage_balance {
   std::span<double const> counts = {};  // by block of the stage and expert; empty: a micro-batch's own
   std::span<double> losses = {};        // by block of the stage, to write; empty without experts
@@ -160,10 +160,10 @@ struct backward_parts {
   bool weight = false;
 };
 
-// The gradient of the input, that of the weights, or both. `up` are the gradients of the output, of each
-// stage after it (none before shards of the head, where it is in gradients.norm), `down` that of the
-// input (null at the first stage), `sum` the accumulated weight gradient (unused without the weight
-// part). `gradients` passes from the input part to the weight part; if it has room for one block
+// Computes the gradient of the input, that of the weights, or both. `up` are the gradients of the
+// output, of each stage after it (none before shards of the head, where it is in gradients.norm), `down`
+// that of the input (null at the first stage), `sum` the accumulated weight gradient (unused without the
+// weight part). `gradients` passes from the input part to the weight part; if it has room for one block
 // only, both parts must run together.
 template <class Scalar>
 void stage_backward(stage_shape const& shape, backward_parts parts,
@@ -184,7 +184,7 @@ void stage_backward(stage_shape const& shape, backward_parts parts,
     if (shape.is_prediction())
       std::copy_n(stash.prediction[0].stream.data, stash.prediction[0].stream.size(), down);
   }
-  // Before that of the head, as where it has a stage of its own.
+  // The prediction layer comes before the head, as where it has its own stage.
   if (parts.weight && shape.predicts())
     sum.prediction[0].backward_weight(sum.head, stash.prediction[0], gradients.prediction[0], targets);
   if (shape.is_prediction()) return;
@@ -192,8 +192,8 @@ void stage_backward(stage_shape const& shape, backward_parts parts,
   auto const experts = static_cast<std::size_t>(shape.model.experts);
   if (parts.input) {
     if (shape.last) {
-      // The gradient of the mean loss of the step, over all ranks: one part in the number of its tokens
-      // from every row, times the loss's scale.
+      // The gradient is that of the mean loss of the step, over all ranks: every row counts one part in
+      // the number of its tokens, times the loss's scale.
       cross_entropy_backward(
           stash.probabilities, targets,
           loss_scale / (static_cast<Scalar>(shape.tokens) * static_cast<Scalar>(shape.model.data_ranks)),

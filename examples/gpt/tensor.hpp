@@ -33,7 +33,7 @@ struct matrix {
     return {row(top) + left, height, breadth, stride};
   }
 
-  // All elements; only of a matrix without gaps between the rows.
+  // All elements; only for a matrix without gaps between the rows.
   constexpr std::span<Scalar> flat() const { return {data, size()}; }
 
   constexpr operator matrix<Scalar const>() const requires(!std::is_const_v<Scalar>) {
@@ -103,7 +103,7 @@ template <class Scalar>
 class array {
  public:
   array() = default;
-  // Of no elements, without memory.
+  // An empty array needs no memory.
   explicit array(std::size_t size)
       : data_(size == 0 ? nullptr
                         : static_cast<Scalar*>(

@@ -1,4 +1,4 @@
-// The model as a worker: what an engine calls to run the passes of a schedule.
+// The model as a worker, whose passes an engine calls to run a schedule.
 #pragma once
 
 #include "adam.hpp"
@@ -56,7 +56,7 @@ class worker : public shard_worker<Scalar> {
   // --- What the engine calls for a pass
   // -----------------------------------------------------------------------------------
 
-  // What a slot holds of a stage or group; 0 bytes where the stage has nothing to keep there.
+  // The value that a slot holds for a stage or group; 0 bytes where the stage has nothing to keep there.
   ashlar::value_layout layout(ashlar::value_key key) const {
     if (key.kind == ashlar::slot_kind::work || key.kind == ashlar::slot_kind::work_state)
       return values_.layout(key, [this](int stage) { return this->elements(stage) * sizeof(Scalar); });
@@ -148,7 +148,7 @@ class worker : public shard_worker<Scalar> {
   using sized_stage = typename shard_worker<Scalar>::sized_stage;
   using state = typename shard_worker<Scalar>::state;
 
-  // With what passes from the input part to the weight part in the weight stash.
+  // Runs a pass that hands on gradients from the input part to the weight part in the weight stash.
   void run_split(ashlar::frame const& f, backward_parts parts) {
     sized_stage const& s = at(f.what.stage).on(f.what.micro_batch);
     if (s.shape.is_input_shard()) return this->run_input_shard_backward(f, parts, data(f.weight_stash));
@@ -169,12 +169,12 @@ class worker : public shard_worker<Scalar> {
   using shard_worker<Scalar>::weights_for;
 
   std::size_t blocks() const { return static_cast<std::size_t>(this->shape().blocks); }
-  // By block and expert.
+  // A micro-batch's loads, by block and expert.
   std::span<double> loads_of(int micro_batch) {
     std::size_t const size = blocks() * static_cast<std::size_t>(this->shape().experts);
     return std::span(loads_).subspan(static_cast<std::size_t>(micro_batch) * size, size);
   }
-  // The counts of a stage's blocks, from its stash, among those of all blocks.
+  // Copies the counts of a stage's blocks from its stash to those of all blocks.
   void count(ashlar::buffer slot, int stage, std::span<double> counts) const {
     state const& s = at(stage);
     auto const stash = this->template laid_out<stage_stash<Scalar>>(s, slot, s.stash_size);
@@ -182,7 +182,7 @@ class worker : public shard_worker<Scalar> {
     for (int i = 0; i < s.shape.blocks; ++i)
       std::ranges::copy(counts_of_block(stash, i), counts.begin() + (s.shape.first_block + i) * experts);
   }
-  // What a backward has found of the batch's counts, and where its losses go.
+  // The counts of the batch that a backward has found, and the place of its losses.
   stage_balance balance_of(ashlar::frame const& f) {
     gpt::stage_shape const& shape = at(f.what.stage).shape;
     if (shape.model.experts == 0) return {};
@@ -237,15 +237,15 @@ class worker : public shard_worker<Scalar> {
   batch_values<Scalar> values_;
 };
 
-// How many data-parallel ranks have a part of the gradient that no other has: all of them, or the first,
-// which has all of it.
+// The number of data-parallel ranks that have a part of the gradient that no other has: all of them, or
+// the first, which has all of it.
 template <class Scalar>
 int counted_ranks(worker<Scalar> const& w) {
   return w.is_sharded() ? w.shape().data_ranks : 1;
 }
 
-// The Euclidean norm of the gradient of a model that data-parallel ranks train together, a worker each.
-// Its bits do not depend on how the model is divided.
+// The Euclidean norm of the gradient of a model that data-parallel ranks train together, with a worker
+// each. Its bits do not depend on how the model is divided.
 template <class Scalar>
 double gradient_norm(std::vector<worker<Scalar>*> const& ranks) {
   exact_sum total;
@@ -255,7 +255,7 @@ double gradient_norm(std::vector<worker<Scalar>*> const& ranks) {
   return std::sqrt(total.value());
 }
 
-// One Adam step of all ranks.
+// Makes one Adam step on all ranks.
 template <class Scalar>
 void update(std::vector<worker<Scalar>*> const& ranks, adam_options const& options) {
   double const scale = options.scale_for(gradient_norm(ranks));
