@@ -1,4 +1,4 @@
-// What all subcommands of the tool share: how they are registered, how they end.
+// Shared parts of the tool's subcommands: how they are registered, how they end.
 #pragma once
 
 #include <ashlar/interop/input_error.hpp>
@@ -23,7 +23,7 @@ struct run_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The same on all processes of a run: one of them reports it.
+// All processes of a run throw the same error; one of them reports it.
 struct agreed_error : std::runtime_error {
   explicit agreed_error(std::string const& what, exit_code ends_with = unusable)
       : std::runtime_error(what), code(ends_with) {}
@@ -38,10 +38,10 @@ struct reported_elsewhere {
 // The words that the tool was started with.
 inline std::vector<std::string> command_line;
 
-// What the chosen subcommand will do once the whole line is parsed; returns an exit_code.
+// The action of the chosen subcommand, once the whole line is parsed; returns an exit_code.
 using action = std::function<int()>;
 
-// Each adds its subcommand to the program, in a file of its own.
+// Each function adds its subcommand to the program; each is in a file of its own.
 void add_list(CLI::App& app, action& chosen);
 void add_show(CLI::App& app, action& chosen);
 void add_emit(CLI::App& app, action& chosen);
@@ -60,8 +60,8 @@ void add_profile(CLI::App& app, action& chosen);
 void add_trace_diff(CLI::App& app, action& chosen);
 void add_report(CLI::App& app, action& chosen);
 
-// What `check` says of a file with this text, under that name; `command` has none of its options.
-// Returns an exit_code; throws usage_error for a text that cannot be used.
+// Runs `check` on a file with this text, under that name; `command` has none of its options. Returns an
+// exit_code; throws usage_error for a text that cannot be used.
 int check_text(CLI::App const& command, std::string const& name, std::string const& text);
 
 }  // namespace tool

@@ -1,4 +1,4 @@
-// What is installed beside the tool, made from the options that it has.
+// Files that are installed beside the tool, made from its options.
 #pragma once
 
 #include <CLI/CLI.hpp>

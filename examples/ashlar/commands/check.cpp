@@ -60,12 +60,12 @@ void must_be_small(std::string const& file, ashlar::csv_tokens const& tokens) {
                      static_cast<double>(std::max(tokens.count, (tokens.count + tokens.others) / 4)));
 }
 
-// A file that has lost all its backwards looks the same: say what it was taken for.
+// A file that has lost all its backwards looks alike: say what it was taken for.
 char const* purpose(ashlar::execution_mode mode) {
   return mode == ashlar::execution_mode::training ? "" : " for inference, which has forwards only";
 }
 
-// A proved program that PyTorch has a reason not to run: a warning, or the end.
+// Reports why PyTorch cannot run a proved program: as a warning, or as the end.
 int print_problems(check_options const& o, std::string const& obstacle) {
   if (obstacle.empty()) return done;
   if (!o.for_pytorch) {
@@ -76,7 +76,7 @@ int print_problems(check_options const& o, std::string const& obstacle) {
   return invalid;
 }
 
-// With which of PyTorch's communicators a program gets stuck; `why` says why with given lanes.
+// Tells with which of PyTorch's communicators a program gets stuck; `why` says why with given lanes.
 template <class Why>
 void report_communicators(std::string const& file, Why why) {
   for (ashlar::pytorch_communicators const& c : ashlar::all_pytorch_communicators) {
@@ -114,7 +114,7 @@ void must_be_small(std::string const& file, ashlar::schedule const& s) {
   must_fit_in_memory(fmt::format("the lines of '{}'", file), passes);
 }
 
-// A schedule, with the costs that it has.
+// Checks a schedule with its costs.
 int check_schedule(check_options const& o, ashlar::schedule const& s, std::size_t idle_slots,
                    time_scale const& scale) {
   using namespace ashlar;
@@ -148,7 +148,7 @@ int check_schedule(check_options const& o, ashlar::schedule const& s, std::size_
   return done;
 }
 
-// Of the options that say what is checked, on a file.
+// Effects of the options that say what is checked, on a file.
 std::vector<effect> effects_on_file(std::string const& what, bool is_block, bool has_times,
                                     bool has_dialect) {
   std::vector<effect> all = effects_on(std::vector<ashlar::catalog::entry const*>(), what);
@@ -167,7 +167,7 @@ int check_named(CLI::App const& command, check_options o) {
   return check_schedule(o, chosen.schedule, 0, chosen.scale);
 }
 
-// Of a file, which messages call `o.file`.
+// Checks the text of a file, which messages call `o.file`.
 int check_words(CLI::App const& command, check_options o, std::string const& text) {
   using namespace ashlar;
   o.file = printable(o.file);

@@ -42,7 +42,8 @@ struct compare_options {
   std::string output = "-";
 };
 
-// A schedule that there is not for this size has the reason in place of its numbers.
+// A row of the table. A schedule that does not exist for this size has the reason in place of its
+// numbers.
 struct row {
   std::string name, source;
   ashlar::comparison numbers = {};
@@ -51,7 +52,7 @@ struct row {
   std::string remark = {};
 };
 
-// Without the links that so many devices do not have.
+// The model without the late links that `device_count` devices do not have.
 ashlar::divided_model model_of(compare_options const& o, int device_count) {
   must_be_taken(o.late, [&o](int from, int to) {
     return from != to && std::min(from, to) >= 0 && std::max(from, to) < o.shape.p;
@@ -73,14 +74,14 @@ std::string placement_word(ashlar::placement const& where) {
   return where.device_count() == 1 ? "one device" : placement_name(where);
 }
 
-// Why --speeds are not those of so many devices; empty if they are, or none are given.
+// Why --speeds do not suit `devices` devices; empty if they do, or none are given.
 std::string refused_speeds(compare_options const& o, int devices) {
   auto const given = static_cast<int>(o.shape.cost.speeds.size());
   if (given == 0 || given == devices) return {};
   return fmt::format("has {}, but --speeds are of {}", counted(devices, "device"), given);
 }
 
-// Why there are no numbers, or the numbers.
+// A row with the numbers, or with the reason why there are none.
 template <class Schedule>
 void compare_with(row& r, Schedule const& numbers) {
   try {
@@ -126,7 +127,7 @@ row row_of(chosen_schedule const& own, compare_options const& o) {
   return r;
 }
 
-// Of the parameters and costs on the schedules as a whole.
+// Effects of the parameters and costs on the schedules as a whole.
 std::vector<effect> effects_of(CLI::App const& command, compare_options const& o,
                                std::vector<chosen_schedule> const& own,
                                std::vector<ashlar::catalog::entry const*> const& known) {
@@ -148,8 +149,8 @@ std::vector<effect> effects_of(CLI::App const& command, compare_options const& o
   return all;
 }
 
-// One's own first. They stand beside all of the catalog unless some of that are named; sizes that are
-// not given are those of the first.
+// Your own schedules come first. They stand beside the whole catalog unless some of it is named; sizes
+// that are not given are those of the first.
 std::vector<row> rows_of(CLI::App const& command, compare_options& o) {
   auto [own, known] = find_all(o.names, o.shape.m);
   adopt_size(command, own, o.shape.p, o.shape.m);
@@ -182,7 +183,7 @@ std::string peaks_of(ashlar::comparison const& c) {
   return *least == *most ? percent(*most, 1) : percent(*least, 1) + "-" + percent(*most, 1);
 }
 
-// Of the link that tolerates least, and of the one that tolerates most.
+// The slacks of the link that tolerates least, and of the one that tolerates most.
 std::pair<double, double> slacks_of(ashlar::comparison const& c) {
   auto const [least, most] = std::minmax_element(
       c.links.begin(), c.links.end(), [](auto const& a, auto const& b) { return a.slack < b.slack; });

@@ -43,7 +43,7 @@ std::vector<effect> effects_of(emit_options const& o) {
   return all;
 }
 
-// Of costs on a file that has an order of passes without times.
+// Effects of costs on a file that has an order of passes without times.
 std::vector<effect> effects_on_order(emit_options const& o, std::string const& name) {
   bool const follows_costs =
       o.shape.improve > 0 || (!names_file(o.shape.name) && entry_named(o.shape.name).is_searched);

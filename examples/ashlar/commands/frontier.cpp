@@ -38,7 +38,8 @@ struct frontier_options {
   std::string output = "-";
 };
 
-// That leave a schedule of one of the variants, none of which has one within its limit.
+// The least activations that leave a schedule of one of the variants, none of which has one within its
+// limit.
 double least_activations(std::vector<ashlar::layout_choice> const& variants) {
   double least = 1e18;
   for (ashlar::layout_choice const& v : variants)
@@ -47,7 +48,7 @@ double least_activations(std::vector<ashlar::layout_choice> const& variants) {
   return least;
 }
 
-// What fits a smaller limit fits a larger one.
+// A schedule that fits a smaller limit fits a larger one.
 std::vector<frontier_row> searched_on(ashlar::layout_choice const& choice, frontier_options const& o,
                                       std::vector<ashlar::schedule> const& starts) {
   long long const from = read_memory("--from", o.from), to = read_memory("--to", o.to);
@@ -124,7 +125,7 @@ ashlar::catalog::shape shape_of(frontier_options const& o) {
           .m = ashlar::micro_batches{static_cast<int>(o.model.m)}};
 }
 
-// Those that hold the weights more than once, which no search here does.
+// Schedules that hold the weights more than once, which no search here does.
 std::vector<frontier_row> bidirectional_rows(frontier_options const& o,
                                              ashlar::divided_model const& model) {
   std::vector<frontier_row> rows;
@@ -156,7 +157,7 @@ std::vector<frontier_row> named_rows(frontier_options const& o, ashlar::divided_
   return rows;
 }
 
-// What a schedule beside the searches keeps, whatever its stages are.
+// The percentage that a schedule beside the searches keeps; it must not depend on the stage.
 int kept_by_all(ashlar::variety const& how) {
   if (how.kept_percent.size() > 1)
     throw usage_error(

@@ -1,4 +1,4 @@
-// ashlar list: what there is.
+// ashlar list: the schedules of the catalog.
 #include "command.hpp"
 #include "options/placement_name.hpp"
 #include <ashlar/catalog/searched_entries.hpp>
@@ -15,7 +15,7 @@ namespace tool {
 
 namespace {
 
-// Of a size that most schedules have.
+// The placement at a size that most schedules have.
 std::string placement_of(ashlar::catalog::entry const& e) {
   try {
     return placement_name(e.make({ashlar::devices{4}, ashlar::micro_batches{8}}).where);

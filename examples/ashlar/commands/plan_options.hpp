@@ -1,4 +1,4 @@
-// What `ashlar plan` is asked, and how it answers where `ashlar predict` has formulas.
+// The options of `ashlar plan`, and its answer where `ashlar predict` has formulas.
 #pragma once
 
 #include "files/files.hpp"
@@ -39,7 +39,7 @@ struct emitted_file {
 std::vector<emitted_file> emitted_files(std::vector<std::string> const& all);
 bool is_json(std::string const& path);
 
-// The command for models and devices that `ashlar predict` knows: its exit code.
+// Runs the command for models and devices that `ashlar predict` knows; returns its exit code.
 int plan_by_formulas(CLI::App const& command, plan_options const& o);
 
 }  // namespace tool

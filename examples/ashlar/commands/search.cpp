@@ -30,7 +30,7 @@ namespace tool {
 
 namespace {
 
-// The schedules of --start. The first says what is not given: sizes, placement, costs, limit.
+// The schedules of --start. The first supplies sizes, placement, costs and limit that are not given.
 std::vector<chosen_schedule> starts_of(CLI::App const& command, search_options& o) {
   auto [own, known] = find_all(o.starts, o.model.m);
   adopt_size(command, own, o.model.p, o.model.m);
@@ -67,7 +67,7 @@ std::vector<chosen_schedule> starts_of(CLI::App const& command, search_options& 
   return own;
 }
 
-// Of `starts`, each of which one choice at least can begin with.
+// Returns the schedules of `starts`; at least one layout can begin with each of them.
 std::vector<ashlar::schedule> schedules_of(std::vector<chosen_schedule> const& starts,
                                            std::vector<ashlar::layout_choice> const& choices) {
   std::vector<ashlar::schedule> all;
@@ -85,8 +85,8 @@ std::vector<ashlar::schedule> schedules_of(std::vector<chosen_schedule> const& s
   return all;
 }
 
-// Layouts where values may leave for hosts: those that are searched without that, and those that leave
-// no schedule without.
+// Searches layouts where values may leave for hosts: those that are searched without that, and those
+// that have no schedule without it.
 int search_with_hosts(search_options const& o, std::vector<chosen_schedule> const& starts,
                       choices const& known) {
   if (o.limit.bytes.empty()) throw usage_error("--host-bandwidth needs --limit-bytes");

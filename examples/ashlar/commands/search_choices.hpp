@@ -1,4 +1,5 @@
-// What `ashlar search` looks at: which layouts the limit leaves, and over which links they send.
+// The layouts that `ashlar search` looks at: which of them the limit leaves, and over which links they
+// send.
 #pragma once
 
 #include "commands/search_report.hpp"
@@ -9,7 +10,7 @@
 
 namespace tool {
 
-// Of --objective.
+// The objective that --objective names.
 ashlar::objective aim_of(search_options const& o);
 
 // All layouts, by whether the limit leaves a schedule.

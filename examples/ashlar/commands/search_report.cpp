@@ -1,4 +1,4 @@
-// What `ashlar search` says of what it has found, in words and as JSON.
+// The results of `ashlar search`, in words and as JSON.
 #include "commands/search_report.hpp"
 
 #include "files/files.hpp"
@@ -30,7 +30,7 @@ namespace tool {
 
 namespace {
 
-// Whether every division of the layers is among those of each placement, in every variant of it.
+// Whether every division of the layers was searched for each placement, in every variant of it.
 bool has_all_divisions(std::vector<ashlar::searched_layout> const& all,
                        std::vector<infeasible_layout> const& infeasible) {
   std::map<std::pair<std::vector<int>, int>, std::set<std::vector<int>>> of_placement;
@@ -52,7 +52,7 @@ bool has_all_divisions(std::vector<ashlar::searched_layout> const& all,
   return true;
 }
 
-// What else there is of what the question leaves open, and nobody looked at.
+// Other choices that the question leaves open, and nobody looked at.
 std::vector<std::string> not_searched(std::vector<ashlar::searched_layout> const& all,
                                       std::vector<infeasible_layout> const& infeasible,
                                       search_options const& o) {
@@ -65,7 +65,7 @@ std::vector<std::string> not_searched(std::vector<ashlar::searched_layout> const
   return others;
 }
 
-// What is proved of the best, and of which schedules: those that were searched, no others.
+// The proof of the best, and for which schedules it holds: those that were searched, no others.
 std::string words_of_proof(ashlar::proved_layouts const& proof,
                            std::vector<ashlar::searched_layout> const& all, std::string const& what,
                            std::vector<std::string> const& others) {
@@ -80,7 +80,7 @@ std::string words_of_proof(ashlar::proved_layouts const& proof,
                      percent(proved_gap(proof.gap, proof.is_optimal)), whose);
 }
 
-// No number where it is not the first chunks of each device that recompute.
+// There is no number unless the first chunks of each device are those that recompute.
 nlohmann::ordered_json recomputed_chunks(ashlar::layout_choice const& c) {
   if (c.recomputed_chunks == ashlar::layout_choice::other_stages) return nullptr;
   return c.recomputed_chunks;

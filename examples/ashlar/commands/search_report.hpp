@@ -1,4 +1,4 @@
-// What `ashlar search` is asked, and what it says of what it has found.
+// The options of `ashlar search`, and the report of its results.
 #pragma once
 
 #include "options/layer_options.hpp"
@@ -35,19 +35,19 @@ struct infeasible_layout {
   shortfall lacks;
 };
 
-// What was found on a layout where values may leave for the hosts of their devices.
+// The result for a layout where values may leave for the hosts of their devices.
 struct offloaded_layout {
   ashlar::layout_choice choice;
   ashlar::offloaded_schedule found;
 
-  // What was reached in ticks of what the costs are of, which all layouts share.
+  // The time reached, in ticks of the given costs, which all layouts share.
   double time() const { return static_cast<double>(found.reached) / static_cast<double>(choice.unit); }
 };
 std::string text_of(offloaded_layout const& best, search_options const& o);
-// The schedule as `ashlar emit --as json` writes it, what leaves of it, and figures.
+// The schedule as `ashlar emit --as json` writes it, the values that leave, and figures.
 std::string json_of(offloaded_layout const& best, search_options const& o);
 
-// A table of the layouts, what is proved of the best, and its picture where that is not too long.
+// A table of the layouts, the proof of the best, and its picture where that is not too long.
 std::string text_of(std::vector<ashlar::searched_layout> const& all,
                     std::vector<infeasible_layout> const& infeasible, search_options const& o);
 

@@ -47,7 +47,8 @@ struct show_options {
   int width = -1;
 };
 
-// How far the schedule is from what no schedule of the same passes can undercut. Whether it is there.
+// Prints how far the schedule is above a lower bound for all schedules of its passes. Returns whether it
+// reaches the bound.
 bool print_bound(ashlar::schedule const& s, time_scale const& scale) {
   using namespace ashlar;
   phase_line at;
@@ -69,7 +70,7 @@ bool print_bound(ashlar::schedule const& s, time_scale const& scale) {
   return makespan(s) == b.makespan && span(s) == b.span;
 }
 
-// Whether there is something to gain within the same memory, as far as a short search tells.
+// Prints what a short search gains within the same memory, if anything.
 void print_gain(ashlar::schedule const& s, time_scale const& scale) {
   using namespace ashlar;
   constexpr long long passes = 1'000'000, least_evaluations = 20;
@@ -137,7 +138,7 @@ void print_metrics(ashlar::schedule const& s, time_scale const& scale,
              copies > 0 ? fmt::format(", {} copies to and from hosts", copies) : "");
 }
 
-// On another placement, whatever block it was made from.
+// Moves a schedule to another placement, in place of the one that its block had.
 void move_to(chosen_schedule& chosen, ashlar::placement const& where) {
   if (where.stage_count() != chosen.schedule.stage_count())
     throw usage_error(fmt::format("--placement has {}, but {} has {}",

@@ -1,4 +1,4 @@
-// ashlar simulate: what running a schedule's program would take.
+// ashlar simulate: the time that a schedule's program would take to run.
 #include "command.hpp"
 #include "files/files.hpp"
 #include "options/byte_options.hpp"
@@ -62,7 +62,7 @@ bool is_taken(ashlar::program const& p, int from, int to) {
   return false;
 }
 
-// Gives the link as many bytes in a unit of time, if any are given.
+// Sets the link's bytes in a unit of time, if any are given.
 void set_bandwidth(ashlar::link_speed& link, long long in_unit, time_scale const& scale) {
   if (in_unit < 0) return;
   long long const common = std::gcd(in_unit, scale.ticks_per_unit);
@@ -83,7 +83,7 @@ simulated_schedule run(simulate_options const& o) {
   };
   ashlar::interconnect& links = how.cost.on.links;
   if (o.node_size > 0) links.node_size = o.node_size;
-  // What is between nodes is known of the schedule, or of what was measured.
+  // Links between nodes are known from the schedule, or from what was measured.
   bool const nodes = o.node_size > 0 && !o.shape.cost.measured;
   ashlar::tick const between = links.between.latency;
   links.inside.latency = time("--latency", links.inside.latency);

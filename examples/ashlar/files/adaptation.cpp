@@ -26,7 +26,7 @@ std::size_t bytes_on(ashlar::program_view const& p, int device, value_bytes cons
   return ashlar::slot_layout(p, 0, device, layout).total;
 }
 
-// What is wrong with it in place of the old one, or nothing.
+// The fault that forbids to use it in place of the old one, or an empty text.
 std::string fault_of(ashlar::program const& found, ashlar::program const& old,
                      value_bytes const& layout) {
   if (auto const d = ashlar::check(found); !d.ok()) return ashlar::explain(d);

@@ -1,4 +1,4 @@
-// Files that survive whatever happens after they have been written.
+// Files that survive a crash once they have been written.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace tool {
 // Writes a file and returns when it is on the disk. Throws usage_error, naming the file.
 void write_durably(std::string const& path, std::vector<std::span<std::byte const>> const& parts);
 
-// What has been made, renamed or removed in a folder is on the disk.
+// Returns when everything made, renamed or removed in a folder is on the disk.
 void sync_folder(std::string const& path);
 
 // Random access to a file. Throws usage_error, naming the file, where it cannot be read.

@@ -19,7 +19,7 @@ int stages_on(schedule const& s, int device) {
   return held;
 }
 
-// What no runtime of ours in PyTorch runs either.
+// The reason why our runtimes in PyTorch do not run it either; empty if there is none.
 std::string obstacle_everywhere(schedule const& s) {
   if (s.mode != execution_mode::training) return "it runs forwards alone";
   bool const is_chain =
@@ -28,7 +28,7 @@ std::string obstacle_everywhere(schedule const& s) {
   return s.work.view().job_count() > 0 ? "it has work of other systems" : "";
 }
 
-// What ashlar_pp.megatron refuses (python/ashlar_pp/megatron/programs.py).
+// The reason why ashlar_pp.megatron refuses it (python/ashlar_pp/megatron/programs.py).
 std::string obstacle_in_megatron(schedule const& s) {
   if (s.graph.sequence_chunks() > 1) return "its schedules do not cut sequences into chunks";
   if (s.where.route_count() > 1) return "it has one copy of each stage";

@@ -1,5 +1,4 @@
-// What PyTorch, torchtitan and Megatron-Core need to run a schedule: files and flags, or why they
-// cannot.
+// Files and flags that PyTorch, torchtitan and Megatron-Core need to run a schedule, or why they cannot.
 #pragma once
 
 #include <ashlar/schedule/schedule.hpp>
@@ -8,7 +7,7 @@
 
 namespace tool {
 
-// Several lines. `name`: of the schedule, as in "the file of NAME".
+// Returns several lines. `name`: of the schedule, as in "the file of NAME".
 std::string framework_runs(ashlar::schedule const& s, std::string const& name);
 
 }  // namespace tool

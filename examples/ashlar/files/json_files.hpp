@@ -14,7 +14,7 @@ using ashlar::json_text;
 // Whether a text begins as an object of JSON does.
 bool holds_json(std::string const& text);
 
-// Throws usage_error, with line and column, for what is no JSON, a number too large to be one, and a key
+// Throws usage_error, with line and column, for text that is no JSON, a number out of range, or a key
 // that an object has twice.
 json_text read_json_text(std::string const& path);
 
@@ -22,7 +22,7 @@ json_text read_json_text(std::string const& path);
 // become texts.
 json_text read_python_json(std::string const& path);
 
-// The same of a text that was read already, from `path`.
+// Parses a text that was read already, from `path`.
 json_text json_text_of(std::string text, std::string const& path);
 
 }  // namespace tool

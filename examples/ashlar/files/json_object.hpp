@@ -80,11 +80,11 @@ class json_object {
         read_.fail(value, fmt::format("\"{}\" means nothing here", key.substr(0, 64)));
   }
 
-  // Of the object as a whole.
+  // Throws an error about the object as a whole.
   [[noreturn]] void fail(std::string const& what) const { read_.fail(*object_, what); }
 
  private:
-  // Without an object: all that the file holds.
+  // Without an object, it is all that the file holds.
   json_object(std::shared_ptr<json_text const> source, nlohmann::json const* object)
       : source_(std::move(source)),
         object_(object == nullptr ? &source_->root : object),

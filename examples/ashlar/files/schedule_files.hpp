@@ -1,4 +1,4 @@
-// Schedules of one's own, from files.
+// Reads your own schedules from files.
 #pragma once
 
 #include "options/cost_options.hpp"
@@ -11,17 +11,18 @@ namespace tool {
 
 using schedule_file = ashlar::json_schedule;  // of a CSV, the schedule alone
 
-// A CSV of PyTorch's, with communication or without; JSON as `emit` and `search` write it; or JSON of a
-// building block, which is repeated for `micro_batches` (0: those of one block) and squeezed. Costs,
+// Reads a CSV of PyTorch's, with communication or without; JSON as `emit` and `search` write it; or JSON
+// of a building block, which is repeated for `micro_batches` (0: those of one block) and squeezed.
+// Costs,
 // if any are given, replace those of the file. The schedule is valid.
 // Throws usage_error for a file that cannot be used, and violation for what is no schedule.
 schedule_file read_schedule(std::string const& path, long long micro_batches, cost_options const& cost);
 
-// Squeezed under the costs, if any are given; if only --causal is, under those of the file, chunk by
+// Squeezes under the costs, if any are given; if only --causal is, under those of the file, chunk by
 // chunk. Throws usage_error unless costs are of all stages or of each.
 void put_under(cost_options const& cost, schedule_file& file);
 
-// The same of what was read already from `path`; the schedule may be wrong.
+// Reads a text that was loaded already from `path`; the schedule may be wrong.
 schedule_file read_unchecked(std::string const& text, std::string const& path, long long micro_batches,
                              cost_options const& cost);
 

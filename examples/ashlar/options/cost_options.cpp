@@ -93,7 +93,7 @@ ashlar::part_costs parts_of(cost_options const& o) {
 
 namespace {
 
-// Of the costs as they are given.
+// The scale of the costs as they are given.
 time_scale plain_scale_of(cost_options const& o) {
   if (o.measured) return o.measured->scale;
   std::vector<duration> all;

@@ -23,13 +23,13 @@ struct cost_options {
   std::string per_stage = {};                   // a file; empty: all stages alike
   std::string per_micro_batch = {};             // a file; empty: all micro-batches alike
   std::vector<stage_durations> each = {};       // what the file of either holds
-  // What the file of micro-batches says of their sizes, line by line: message, stash; empty: nothing.
+  // Sizes in the file of micro-batches, line by line: message, stash; empty: none.
   std::vector<std::vector<ashlar::byte_count>> sizes = {};
   std::vector<int> speeds = {};             // of each device, in percent; empty: all alike
   std::optional<costs_file> measured = {};  // of --costs
   std::vector<int> causal = {};             // of --causal: a percentage, or one of each pass
 
-  // Whether the command line says anything of costs.
+  // Whether the command line gives any costs.
   bool are_given() const {
     return !times.empty() || !stages_from().empty() || !per_micro_batch.empty() || !speeds.empty();
   }
@@ -41,28 +41,27 @@ struct cost_options {
 
 void add_cost_options(CLI::App& command, cost_options& options);
 
-// --costs alone, a part of the above.
+// Adds --costs alone, a part of the above.
 CLI::Option* add_costs_file(CLI::App& command, cost_options& options);
 
 // Throws usage_error for more numbers than there are shares.
 ashlar::causal_share causal_share_of(std::vector<int> const& causal);
 
-// What passes consist of, where the file of --costs says it; else nothing.
+// The parts of passes, if the file of --costs has them; else nothing.
 ashlar::part_costs parts_of(cost_options const& options);
 
-// In which ticks the costs are, if it is them that count. Where sequences are in chunks, costs are of
-// the mean chunk, and those of each chunk may need finer ticks. Throws usage_error for times that do not
-// go together.
+// The ticks of the costs, if these count. Where sequences are in chunks, costs are of the mean chunk,
+// and those of each chunk may need finer ticks. Throws usage_error for times that do not go together.
 time_scale scale_of(cost_options const& options, int sequence_chunks = 1);
 
 // "forward 12.5, backward 20 + 7.5, transfer 0.5 ms", for a title.
 std::string words_of(cost_options const& options);
 
-// Costs from a file with a line for each stage and sequence chunk, the chunks of a stage one after the
-// other, are of chunks that differ. No others change.
+// Turns costs from a file with a line for each stage and sequence chunk, a stage's chunks one after the
+// other, into costs of chunks. Others do not change.
 void split_by_sequence_chunk(ashlar::costs& cost, int stage_count, int sequence_chunks);
 
-// Of how many stages the costs are; 1 if all are alike.
+// The number of stages that the costs are of; 1 if all are alike.
 int stages_in(ashlar::costs const& cost);
 
 // Throws usage_error if --causal is given and the file has costs of each chunk, which leave nothing for
@@ -71,9 +70,9 @@ void must_leave_chunks_to_causal(cost_options const& options, int stage_count, i
 constexpr char const* chunks_have_costs =
     "--causal has no effect on costs that are given for each chunk";
 
-// Of m micro-batches on p devices. Throws usage_error for speeds of another number of devices, for a
-// file with costs of other micro-batches, or of micro-batches where sequences are in chunks, and as
-// scale_of().
+// The costs of m micro-batches on p devices. Throws usage_error for speeds of another number of devices,
+// for a file with costs of other micro-batches, or of micro-batches where sequences are in chunks, and
+// as scale_of().
 ashlar::costs costs_of(cost_options const& options, long long p, long long m, int sequence_chunks = 1);
 
 // The memory of a stage, with the messages and stashes of m micro-batches that --per-micro-batch gives.

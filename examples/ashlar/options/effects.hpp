@@ -1,4 +1,4 @@
-// Options that are given where they have no effect are refused: the table of which these are, and where.
+// Refuses options that are given where they have no effect: a table says which these are, and where.
 #pragma once
 
 #include <ashlar/catalog/entries.hpp>
@@ -13,8 +13,8 @@
 
 namespace tool {
 
-// What an option has an effect on, and whether that is there. `where` ends the sentence that it has
-// none: "on 1f1b: it is for hanayo", "without --sharding".
+// Says whether an option has an effect. `where` ends the sentence that it has none: "on 1f1b: it is for
+// hanayo", "without --sharding".
 struct effect {
   char const* option;
   bool is_there;
@@ -26,27 +26,27 @@ bool is_given(CLI::App const& command, char const* option);
 // Throws usage_error for the first option that the command line gives without effect.
 void must_have_effect(CLI::App const& command, std::vector<effect> const& all);
 
-// Of the parameters that schedules leave to the reader, on some of them, which `names` calls.
+// Effects of the parameters that schedules leave to the reader, on some of them, which `names` calls.
 std::vector<effect> effects_on(std::vector<ashlar::catalog::entry const*> const& entries,
                                std::string const& names);
 
-// Of costs, where schedules as a whole, called `names`, are in training, have overlapped pairs, and cut
-// sequences into chunks.
+// Effects of costs, where schedules as a whole, called `names`, are in training, have overlapped pairs,
+// and cut sequences into chunks.
 struct pass_traits {
   bool trains = false, overlaps = false, recomputes = false, cuts_sequences = false;
 };
 pass_traits traits_of(std::vector<ashlar::schedule const*> const& all);
 std::vector<effect> effects_on(pass_traits const& traits, std::string const& names);
 
-// Of what options say of a lowering, on this schedule.
+// Effects of the options for lowering on this schedule.
 std::vector<effect> effects_on(ashlar::lower_options const& lowering, ashlar::schedule const& s,
                                std::string const& name);
 
-// Of links, sums and sizes on a simulation.
+// Effects of links, sums and sizes on a simulation.
 std::vector<effect> effects_on(ashlar::simulation_options const& how, ashlar::program const& low,
                                std::string const& name);
 
-// Those with which costs are given.
+// The flags that give costs.
 std::vector<char const*> const& cost_flags();
 
 }  // namespace tool

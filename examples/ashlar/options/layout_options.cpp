@@ -46,12 +46,12 @@ void must_be_few(layout_options const& o, long long chunk_count) {
         counted(chunk_count, "chunk"), passes, most_passes));
 }
 
-// Under a limit that leaves a schedule, what else is wrong is costs.
+// Throws usage_error for wrong costs: the limit leaves a schedule already.
 void must_fit(ashlar::layout_choice const& choice) {
   if (auto const d = ashlar::check(choice.problem); !d.ok()) throw usage_error(ashlar::explain(d));
 }
 
-// Costs that are given for each chunk of a sequence; none where they are of whole ones.
+// Costs given for each chunk of a sequence; none where they are of whole sequences.
 std::optional<ashlar::costs> by_chunk_of(layout_options const& o, int stage_count) {
   if (!o.own_cost && o.cost.stages_from().empty()) return std::nullopt;
   ashlar::costs cost = costs_of(o);
@@ -75,7 +75,7 @@ void must_have_costs(layout_options const& o, ashlar::search_problem const& prob
                                   problem.where.stage_count()));
 }
 
-// "0-2,4": of stages that follow each other, the first and the last.
+// Reads "0-2,4": single stages, or the first and the last of a range.
 std::vector<int> read_stages(std::string const& option, std::string_view text) {
   std::vector<int> stages;
   read_list(option, text, [&](std::string_view entry) {
@@ -92,7 +92,7 @@ std::vector<int> read_stages(std::string const& option, std::string_view text) {
   return stages;
 }
 
-// Sets of stages, separated by '/': "none/0,1,4".
+// Reads sets of stages, separated by '/': "none/0,1,4".
 std::vector<std::vector<int>> read_sets(std::string const& text) {
   std::string const option = "--checkpoint-stages";
   std::vector<std::vector<int>> sets;
@@ -110,7 +110,7 @@ std::vector<std::vector<int>> read_sets(std::string const& text) {
   }
 }
 
-// A positive number, or a percentage with its sign; false for what is neither.
+// Reads a positive number, or a percentage with its sign; false if it is neither.
 bool read_share(std::string const& text, double& share) {
   char const* const last = text.data() + text.size();
   auto const [end, error] = std::from_chars(text.data(), last, share);
@@ -119,8 +119,8 @@ bool read_share(std::string const& text, double& share) {
   return error == std::errc{} && (end == last || percent) && share > 0;
 }
 
-// p micro-batches of the chunks of a device, or of a p-th of the layers, in the unit of the layout's
-// memory. Of a graph, what the device holds that holds most.
+// The memory of p micro-batches of a device's chunks, or of a p-th of the layers, in the unit of the
+// layout's memory. For a graph it is that of the fullest device.
 long long all_of_1f1b(ashlar::layout_choice const& c) {
   ashlar::search_problem const& problem = c.problem;
   if (!c.layers.empty()) {
@@ -132,7 +132,7 @@ long long all_of_1f1b(ashlar::layout_choice const& c) {
   return ashlar::peak_of_all(ashlar::one_f_one_b_of(problem)) * c.memory_unit;
 }
 
-// Of a placement that a formula makes, too, if it is that.
+// The shape of a placement, also if it is given as a list but a formula makes it.
 placement_kind shape_of(ashlar::placement const& where, int chunk_count) {
   ashlar::devices const p{where.device_count()};
   for (placement_kind const shape :
@@ -313,7 +313,7 @@ long long read_memory(char const* option, std::string const& text) {
 }
 
 long long part_of(long long memory, long long whole) {
-  // A thousandth of an activation more, so that 0.333333 is a third.
+  // It allows a thousandth of an activation more, so that 0.333333 is a third.
   return (memory * whole + whole_memory / 1000) / whole_memory;
 }
 

@@ -1,4 +1,4 @@
-// The options that say which model is laid out on which devices, and how: for what is searched.
+// The options that say which model is laid out on which devices, and how, for searches.
 #pragma once
 
 #include "options/cost_options.hpp"
@@ -38,10 +38,10 @@ void add_layout_options(CLI::App& command, layout_options& options);
 // another number given, and for several routes.
 void complete_placement(layout_options& options);
 
-// Of the costs that count.
+// The scale of the costs that count.
 time_scale scale_of(layout_options const& options);
 
-// The costs of the command line on its links, late ones with their delays. Throws usage_error as
+// The costs of the command line on its links, with the delays of late links. Throws usage_error as
 // costs_of(cost_options) does, and for a link that is not between two of the devices.
 ashlar::costs costs_of(layout_options const& options);
 
@@ -49,25 +49,25 @@ ashlar::costs costs_of(layout_options const& options);
 // passes and options that do not go together.
 std::vector<ashlar::layout_choice> layouts_of(layout_options const& options);
 
-// In how many ways one of them may be varied. Throws usage_error.
+// The ways in which one of them may be varied. Throws usage_error.
 ashlar::variety variety_of(layout_options const& options, ashlar::layout_choice const& plain);
 
-// A share of an activation, like 0.06 or 6%, in whole percents, rounded up. Throws usage_error, naming
-// the option, for what is none or not below 1.
+// Reads a share of an activation, like 0.06 or 6%, in whole percents, rounded up. Throws usage_error,
+// naming the option, if it is none or not below 1.
 int percent_kept(char const* option, std::string const& text);
 
 // Memory is counted in millionths of what 1F1B holds: p micro-batches of a p-th of the model.
 inline constexpr long long whole_memory = 1'000'000;
 
-// A number, or a percentage with its sign, in millionths. Throws usage_error, naming the option.
+// Reads a number, or a percentage with its sign, in millionths. Throws usage_error, naming the option.
 long long read_memory(char const* option, std::string const& text);
 
-// What a device of this layout may hold then, in the unit of its memory; chunk activations are rounded
-// down.
+// The memory that a device of this layout may hold then, in the unit of its memory; chunk activations
+// are rounded down.
 long long part_of(long long memory, long long whole);
 long long limit_of(ashlar::layout_choice const& choice, long long memory);
 
-// The share of 1F1B's activations that so much is, in the unit of the layout's memory.
+// The share of 1F1B's activations that `memory` is, in the unit of the layout's memory.
 double share_of(ashlar::layout_choice const& choice, double memory);
 
 }  // namespace tool

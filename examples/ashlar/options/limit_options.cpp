@@ -20,7 +20,7 @@ namespace tool {
 
 namespace {
 
-// What the stages of the layout take, one entry if they are alike.
+// The memory of the layout's stages, one entry if they are alike.
 ashlar::memory_model memory_of(ashlar::layout_choice const& c, limit_options const& o,
                                cost_options const& cost, bool divided) {
   if (!o.per_stage.empty() && cost.sizes.empty()) {
@@ -39,8 +39,8 @@ ashlar::memory_model memory_of(ashlar::layout_choice const& c, limit_options con
   return made;
 }
 
-// All devices' entries, if they are alike the one. Chunk activations may be parts of one where chunks
-// recompute or sequences are cut.
+// The entries of all devices; if they are alike, the one. Chunk activations may be parts of one where
+// chunks recompute or sequences are cut.
 std::vector<double> entries_of(ashlar::layout_choice const& c, limit_options const& o) {
   std::vector<double> all(o.bytes.begin(), o.bytes.end());
   if (o.bytes.empty())
@@ -151,7 +151,7 @@ std::optional<shortfall> shortfall_of(ashlar::layout_choice const& c, limit_opti
                                  activations(d.given), percent(share)),
                      share, activations(d.number), fmt::format("{:g}", activations(d.number))};
   }
-  // Of all devices, the one that needs most says how much would do for all.
+  // The device that needs most says how much would do for all.
   auto const in_bytes = [&](ashlar::byte_count memory) {
     return (memory + c.memory_unit - 1) / c.memory_unit;
   };

@@ -14,8 +14,8 @@
 
 namespace tool {
 
-// What is asked for: `bytes` if there are any, else `activations` if there are any, else `memory`. Lists
-// have one entry for all devices, or one each.
+// The limit: `bytes` if there are any, else `activations` if there are any, else `memory`. Lists have
+// one entry for all devices, or one each.
 struct limit_options {
   std::vector<ashlar::byte_count> bytes = {};
   std::vector<long long> activations = {};
@@ -27,8 +27,8 @@ struct limit_options {
 
 void add_limit_options(CLI::App& command, limit_options& options);
 
-// Which options go together depends on `placement`, too, and on whether stages have sizes from
-// elsewhere. Throws usage_error.
+// Checks which options go together; it depends on `placement`, too, and on whether stages have sizes
+// from elsewhere. Throws usage_error.
 void must_suit(limit_options const& options, std::string const& placement, bool are_sized);
 
 // A list of limits has one entry for all devices, or one each. Throws usage_error.
@@ -42,8 +42,8 @@ std::vector<ashlar::layout_choice> limited(ashlar::layout_choice choice, limit_o
                                            cost_options const& cost, ashlar::variety const& how,
                                            bool divided);
 
-// Why a limit that was put on leaves no schedule, and how much the smallest one for all devices is that
-// does: in a unit that all layouts share, in that of the limit, and in words.
+// Why a limit leaves no schedule, and the smallest limit for all devices that does: in a unit that all
+// layouts share, in that of the limit, and in words.
 struct shortfall {
   std::string why;
   double least = 0;

@@ -1,4 +1,4 @@
-// How much the tool takes on: whatever is larger is refused at once rather than tried for minutes.
+// Limits of the tool: it refuses larger questions at once rather than try for minutes.
 #pragma once
 
 #include <ashlar/interop/input_limits.hpp>

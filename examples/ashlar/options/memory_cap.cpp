@@ -18,8 +18,8 @@ constexpr double bytes_a_pass =
     512;  // measured with all that simulate tells: 450 for 1F1B, 370 for V-Half
 constexpr double bytes_a_message = 512;  // at a barrier: of its two instructions
 constexpr ashlar::byte_count bytes_of_program = 32 << 20, least_data = 64 << 20;
-// Of text: what is made of it is counted by itself. A CSV of a program has up to 64 characters for each
-// pass, so that what is written within a cap can be read within it.
+// Memory for a byte of text; what is made of it is counted by itself. A CSV of a program has up to 64
+// characters for each pass, so that a file written within a cap can be read within it.
 constexpr std::size_t bytes_a_byte = 8;
 
 ashlar::byte_count half_of_memory() {

@@ -1,4 +1,4 @@
-// How much memory the tool may take: what needs more is refused at once.
+// The memory that the tool may take: it refuses at once what needs more.
 #pragma once
 
 #include <ashlar/schedule/schedule.hpp>
@@ -17,7 +17,7 @@ void add_memory_cap(CLI::App& command);
 // and simulated within the cap. `what` makes them: "8 devices with 32 micro-batches".
 void must_fit_in_memory(std::string const& what, double passes);
 
-// The same of this many other parts, which take so many bytes each.
+// Does so for `count` other parts of `bytes_each` bytes.
 void must_fit_in_memory(std::string const& what, char const* parts, double count, double bytes_each);
 
 // Counts a schedule over these stages with the messages at barriers of shards: one for each two shards
@@ -31,7 +31,7 @@ inline void must_fit_in_memory(std::string const& what, ashlar::schedule const& 
 // Lets the system refuse what goes beyond the cap, too: std::bad_alloc is thrown then.
 void hold_memory_cap();
 
-// The largest file that is read: what is read takes more than its text.
+// The size of the largest file that is read; its contents take more memory than its text.
 std::size_t most_bytes_of_file();
 std::string words_of_cap();
 

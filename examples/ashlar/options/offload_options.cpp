@@ -22,7 +22,7 @@ constexpr std::array bandwidth_units{std::pair{"B/s", 1.0}, std::pair{"kB/s", 1e
                                      std::pair{"MB/s", 1e6}, std::pair{"GB/s", 1e9},
                                      std::pair{"TB/s", 1e12}};
 
-// Of a unit of time in which ticks may be given.
+// Seconds of a unit of time in which ticks may be given; 0: none.
 double seconds_of(std::string const& unit) {
   return unit == "s" ? 1 : unit == "ms" ? 1e-3 : unit == "us" ? 1e-6 : unit == "ns" ? 1e-9 : 0;
 }
@@ -86,7 +86,7 @@ ashlar::offload_options offload_of(host_options const& o, ashlar::schedule const
   if (o.percent == 0) return {};
   if (s.mode == ashlar::execution_mode::inference)
     throw usage_error("--offload has no effect without backward passes");
-  // Sizes say what a stage would keep for a recompute; whether there is one, the schedule says.
+  // Sizes say what a stage would keep for a recompute; the schedule says whether there is one.
   if (!recomputes(s))
     for (ashlar::stage_memory& each : memory.stages) each.checkpoint = ashlar::stage_memory::all;
   ashlar::offload_options found = offload_share(s, memory, host, o.percent).offload;

@@ -21,12 +21,12 @@ struct host_options {
   int shared_by = 1;           // devices
 };
 
-// --offload; and --host-bandwidth with --host-shared-by and --host-slack, which goes among `times`.
+// Adds --offload; and --host-bandwidth with --host-shared-by and --host-slack, which goes among `times`.
 void add_offload_option(CLI::App& command, host_options& options);
 void add_host_link_options(CLI::App& command, host_options& options,
                            std::map<std::string, duration>& times);
 
-// The link in bytes per tick of this scale. Throws usage_error for what is no bandwidth, or less than a
+// The link in bytes per tick of this scale. Throws usage_error if it is no bandwidth, or less than a
 // byte per tick.
 ashlar::host_link host_of(host_options const& options, ashlar::time_scale const& scale);
 
@@ -34,11 +34,12 @@ ashlar::host_link host_of(host_options const& options, ashlar::time_scale const&
 ashlar::host_link planned_host(ashlar::host_link host, std::map<std::string, duration> const& times,
                                ashlar::time_scale const& scale);
 
-// What leaves of a schedule: what lives longest first, no more than the link takes beside its passes.
+// The values of a schedule that leave: the longest-lived first, no more than the link takes beside its
+// passes.
 ashlar::offload_options offload_of(host_options const& options, ashlar::schedule const& s,
                                    ashlar::memory_model memory, ashlar::host_link const& host);
 
-// The same for a program whose values have no sizes yet: copies take no time.
+// Plans for a program whose values have no sizes yet: copies take no time.
 ashlar::offload_options offload_of(host_options const& options, ashlar::schedule const& s);
 
 }  // namespace tool

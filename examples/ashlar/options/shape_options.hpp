@@ -34,13 +34,13 @@ struct shape_options {
 
 void add_shape_options(CLI::App& command, shape_options& options);
 
-// Size, parameters and costs alone.
+// Adds size, parameters and costs alone.
 void add_size_options(CLI::App& command, shape_options& options);
 
-// Throws usage_error for a name that there is not.
+// Throws usage_error for an unknown name.
 ashlar::catalog::entry const& entry_named(std::string const& name);
 
-// What the entry is to be built for. Throws usage_error for sizes out of range.
+// The shape to build the entry for. Throws usage_error for sizes out of range.
 ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_options const& options);
 
 struct chosen_schedule {
@@ -50,10 +50,10 @@ struct chosen_schedule {
   time_scale scale = {};  // of its costs
 };
 
-// Whether a name is that of a file: what is in the catalog is its own, and all else may be one.
+// Whether a name is that of a file: names of the catalog are not, all others may be.
 bool names_file(std::string const& name);
 
-// A schedule of one's own, under the costs of its file or those given. Throws as read_schedule().
+// Reads your own schedule, under the costs of its file or those given. Throws as read_schedule().
 chosen_schedule choose_file(std::string const& path, long long micro_batches, cost_options const& cost);
 
 // Names and files, separately. Files are under their own costs. Throws as the above.
@@ -63,21 +63,21 @@ struct named_schedules {
 };
 named_schedules find_all(std::vector<std::string> const& names, long long micro_batches);
 
-// As many as a schedule counts, where they are its own: whole sequences.
+// The micro-batches of a schedule, where they are its own: whole sequences.
 long long micro_batches_of(ashlar::schedule const& s);
 
-// Makes -p and -m of `command` those of the first schedule of one's own, unless they are given.
+// Sets -p and -m of `command` to those of the first of your own schedules, unless they are given.
 void adopt_size(CLI::App const& command, std::vector<chosen_schedule> const& own, long long& p,
                 long long& m);
 
-// Why costs of each of m micro-batches (--per-micro-batch) are not of a schedule's passes; empty where
-// they are, or are not given.
+// Why costs of each of m micro-batches (--per-micro-batch) do not suit a schedule's passes; empty where
+// they do, or are not given.
 std::string refused_costs(ashlar::catalog::entry const& entry, ashlar::catalog::shape shape,
                           cost_options const& cost);
 std::string refused_costs(ashlar::schedule const& own, long long m, cost_options const& cost);
 
-// Of the catalog or of a file. Throws usage_error for an unknown name, sizes out of range, or costs that
-// do not fit.
+// Returns a schedule of the catalog or of a file. Throws usage_error for an unknown name, sizes out of
+// range, or costs that do not fit.
 chosen_schedule choose(shape_options const& options);
 
 // The building block. Throws usage_error if the schedule is not a repeated one.

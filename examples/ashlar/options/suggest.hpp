@@ -1,4 +1,4 @@
-// What someone may have meant.
+// Suggests a name for a misspelt one.
 #pragma once
 
 #include <ashlar/catalog/searched_entries.hpp>

@@ -15,7 +15,7 @@ namespace {
 
 using namespace ashlar;
 
-// The frameworks deal layers out alike.
+// Whether all stages have as many layers, as frameworks divide them.
 bool is_even(training_plan const& plan) {
   return std::all_of(plan.layers.begin(), plan.layers.end(),
                      [&](int n) { return n == plan.layers.front(); });
@@ -25,7 +25,7 @@ bool is_entry(training_plan const& plan, char const* name) {
   return std::string_view(plan.entry->name) == name;
 }
 
-// What both have the same options for.
+// Arguments that both frameworks share.
 std::string shared_arguments(plan_study const& s, training_plan const& plan) {
   training_layout const& l = plan.layout;
   transformer const& t = s.question.model;
@@ -41,7 +41,7 @@ std::string shared_arguments(plan_study const& s, training_plan const& plan) {
   return s.model.precision == "fp32" ? text : text + " --" + s.model.precision;
 }
 
-// What neither has.
+// The reason why neither framework runs it; empty if there is none.
 std::string shared_obstacle(plan_study const& s) {
   return s.model.lists.empty() ? "" : "its layers are measured ones, of no shape";
 }

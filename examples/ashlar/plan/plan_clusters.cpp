@@ -55,7 +55,7 @@ bool is_preset(std::string_view text, named_kind& found) {
   return true;
 }
 
-// Of several with + between.
+// Reads several of them with + between.
 bool is_preset(std::string const& name, named_cluster& found) {
   std::string_view rest = name;
   for (bool ends = false; !ends;) {
@@ -100,7 +100,7 @@ named_kind kind_of(json_object& file, int other_devices) {
   return made;
 }
 
-// What a report can print in a list.
+// Whether a report can print the name in a list.
 bool is_plain(std::string const& name) {
   return !name.empty() && name.size() <= 32 && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-'

@@ -1,4 +1,4 @@
-// What `ashlar plan` is asked about: files and names of models and clusters.
+// Models and clusters that `ashlar plan` is asked about: by name, or from files.
 #pragma once
 
 #include <ashlar/plan/training/plan_question.hpp>
@@ -18,9 +18,9 @@ struct named_model {
   double parameters() const { return lists.empty() ? model.parameters() : lists[0].parameters(); }
 };
 
-// A name (70B), or a file: an object of its own keys (docs/formats.md) or a Hugging Face config.json. A
-// `sequence` above 0 takes the place of the file's. `costs`, if given, is a file of --costs, whose
-// stages are the layers of a list: their times take the place of the list's. Throws usage_error.
+// Reads a name (70B), or a file: an object of its own keys (docs/formats.md) or a Hugging Face
+// config.json. A `sequence` above 0 replaces that of the file. `costs`, if given, is a file of --costs,
+// whose stages are the layers of a list: their times replace those of the list. Throws usage_error.
 named_model read_model(std::string const& name_or_file, int sequence, std::string const& costs = {});
 
 struct named_kind {
@@ -38,8 +38,8 @@ struct named_cluster {
   int device_count() const;
 };
 
-// NODESxDEVICESxKIND (64x8xH100), DEVICESxKIND for one node, several of them with + between, or a file.
-// Throws usage_error.
+// Reads NODESxDEVICESxKIND (64x8xH100), DEVICESxKIND for one node, several of them with + between, or a
+// file. Throws usage_error.
 named_cluster read_cluster(std::string const& name_or_file);
 
 }  // namespace tool

@@ -34,7 +34,7 @@ char const* words_of(layout_reason why) {
   return "";
 }
 
-// Where the time of a step goes.
+// Says where the time of a step goes.
 std::string parts_of(plan_study const& s, planned_step const& step) {
   plan_question no_sums = s.question;
   for (device_kind& each : no_sums.kinds) each.constants.exchange = 0;
@@ -48,14 +48,14 @@ std::string parts_of(plan_study const& s, planned_step const& step) {
       100 * work, 100 * (busy - work), 100 * (1 - busy), 100 * (1 - hidden / step.seconds));
 }
 
-// By what share one plan is worse than another, by what the question wants small.
+// The share by which one plan is worse than another in what the question minimises.
 double worse_by(plan_study const& s, planned_step const& step, planned_step const& than) {
   return objective_of(s.question, step.plan, step.seconds)
              / objective_of(s.question, than.plan, than.seconds)
          - 1;
 }
 
-// What the rules of the published sweeps would have tried, and why the answer is another.
+// The plan that the rules of the published sweeps would try, and why the answer is another.
 std::string rules_of(plan_study const& s, planned_step const& best) {
   planned_step const first = tried_first(s.question, s.answer);
   std::string text = "  the rules of published sweeps (Hagemann et al. 2023) ";
@@ -69,7 +69,7 @@ std::string rules_of(plan_study const& s, planned_step const& best) {
   return text + fmt::format(";\n    {}\n", parts_of(s, first));
 }
 
-// What keeps the step from being shorter.
+// Says what keeps the step from being shorter.
 std::string binding(plan_study const& s, planned_step const& best) {
   plan_question q = s.question;
   for (device_kind& each : q.kinds) each.machine.memory = 1e18;

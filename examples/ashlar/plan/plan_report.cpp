@@ -52,7 +52,7 @@ std::string cluster_of(plan_study const& s) {
   return text;
 }
 
-// "1.346 of their time", of each kind where they differ.
+// "1.346 of their time", for each kind where they differ.
 std::string factor_of(plan_study const& s, double step_constants::*factor, int digits) {
   std::string text, first;
   bool differs = false;
@@ -121,7 +121,7 @@ std::string best_table(plan_study const& s) {
   return text;
 }
 
-// What a training costs on the whole cluster and on parts of it.
+// A table of what a training costs on the whole cluster and on parts of it.
 std::string size_table(plan_study const& s) {
   std::vector<std::vector<std::string>> cells{
       {"devices", "step s", "utilisation %", "days", "device hours", "plan"}};
@@ -134,7 +134,7 @@ std::string size_table(plan_study const& s) {
                      s.tokens, table(cells));
 }
 
-// The best plan that each framework has the schedule and the division for.
+// Arguments for the best plan that each framework has the schedule and the division for.
 std::string arguments_of(plan_study const& s) {
   plan_question q = s.question;
   q.levels = {sharding_level::none, sharding_level::optimizer};

@@ -1,4 +1,4 @@
-// What `ashlar plan` prints.
+// The output of `ashlar plan`.
 #pragma once
 
 #include "plan/plan_files.hpp"
@@ -24,23 +24,23 @@ struct plan_study {
 
   bool has_kinds() const { return question.kinds.size() > 1; }
 
-  // Model operations of a step over those that the plan's devices could do in so many seconds; of a
-  // model of measured layers, the share of the time in which they compute.
+  // Model operations of a step over those that the plan's devices could do in `seconds`; for a model of
+  // measured layers, the share of the time in which they compute.
   double utilisation(ashlar::training_plan const& plan, double seconds) const;
   double days(double seconds) const;  // of a training with such steps
   double device_hours(ashlar::training_plan const& plan, double seconds) const;
 };
 
-// The best answer alone to another question of the study.
+// The best answer to another question of the study.
 ashlar::plan_answer best_of(plan_study const& study, ashlar::plan_question const& otherwise);
 
 // The question with links that take no time.
 ashlar::plan_question without_links(ashlar::plan_question question);
 
-// The best of the whole cluster, of half of it, a quarter and so on: where nothing fits it ends.
+// The best plans of the whole cluster, of half of it, a quarter and so on, until nothing fits.
 std::vector<ashlar::planned_step> best_by_size(plan_study const& study);
 
-// "tensor 2, data 16, ...", and of several kinds which it uses.
+// "tensor 2, data 16, ..."; with several kinds, also which it uses.
 std::string text_of_plan(plan_study const& study, ashlar::training_plan const& plan);
 std::string name_of(ashlar::training_plan const& plan);  // of its schedule
 char const* word_of(ashlar::recomputation again);
@@ -53,13 +53,13 @@ std::string kind_of_device(plan_study const& study, ashlar::training_plan const&
 std::string layers_of(ashlar::training_plan const& plan);
 
 // Pipelines of one kind each, with the batch shared by speed, or why there are none; empty for one kind
-// and where time is not what is made small.
+// and where the plan does not minimise time.
 std::string shares_of(plan_study const& study);
 
 // The kinds of the pipelines' devices, and how many layers they have: "4 A100 (8), 4 H100 (24)".
 std::string kinds_of(plan_study const& study, ashlar::training_plan const& plan);
 
-// What the fullest device of a plan holds, by what it is.
+// The bytes that the fullest device of a plan holds, by purpose.
 struct held_bytes {
   double weights = 0;  // with logits, and what is whole of a layer that is run again
   double gradients = 0, optimizer = 0, activations = 0;
@@ -70,29 +70,30 @@ std::string text_of_bytes(plan_study const& study, ashlar::planned_step const& s
 std::string text_of(plan_study const& study, bool explains);
 std::string json_of(plan_study const& study);
 
-// The first plan's schedule, timed; of trainings, what the best plan of each size of the cluster costs.
+// A picture of the first plan's schedule, timed; for trainings, of what the best plan of each size of
+// the cluster costs.
 std::string svg_of(plan_study const& study);
 
-// The text and that picture.
+// A page of the text and that picture.
 std::string html_of(plan_study const& study, bool explains);
 
-// What devices may hold: "67.1 GiB", or that of each kind.
+// Memory that devices may use: "67.1 GiB", or that of each kind.
 std::string text_of_budget(plan_study const& study);
 
-// Why the first plan is what it is, and what would change it.
+// Says why the first plan is what it is, and what would change it.
 std::string reasons_of(plan_study const& study);
 
 // Each term of the first plan's time and memory.
 std::string terms_of(plan_study const& study);
 
-// The first plan's order of passes: as JSON with its times in milliseconds, or as PyTorch CSV; what
-// PyTorch cannot run is said on standard error.
+// The first plan's order of passes: as JSON with its times in milliseconds, or as PyTorch CSV; standard
+// error says what PyTorch cannot run.
 std::string schedule_of(plan_study const& study, bool as_json);
-// Of its program: what its devices do, with transfers and what its data ranks share, as CSV for PyTorch.
-// Throws usage_error where PyTorch cannot run it.
+// The first plan's program: what its devices do, with transfers and what its data ranks share, as CSV
+// for PyTorch. Throws usage_error where PyTorch cannot run it.
 std::string program_of(plan_study const& study);
 
-// Which of the plans shown PyTorch, Megatron-LM and DeepSpeed can run, and why not the first.
+// Says which of the plans shown PyTorch, Megatron-LM and DeepSpeed can run, and why not the first.
 std::string runners_of(plan_study const& study);
 
 // Why a framework cannot run a plan; empty if it can.

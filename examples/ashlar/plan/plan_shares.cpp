@@ -1,4 +1,4 @@
-// What `ashlar plan` says of batches that kinds of devices share by speed.
+// The report of batches that kinds of devices share by speed.
 #include "plan/plan_report.hpp"
 #include "report/table.hpp"
 #include <ashlar/program/names.hpp>

@@ -18,7 +18,7 @@ namespace {
 
 using namespace ashlar;
 
-// Of passes: their products, and what tensor ranks exchange.
+// Terms of passes: their products, and what tensor ranks exchange.
 std::string pass_terms(plan_question const& q, training_plan const& plan, device_kind const& kind) {
   training_layout const& l = plan.layout;
   layer_products const p = products_of(q.model, l);
@@ -47,7 +47,7 @@ std::string pass_terms(plan_question const& q, training_plan const& plan, device
       cut);
 }
 
-// Of the head, on the device that has it.
+// Terms of the head, on the device that has it.
 std::string head_terms(plan_question const& q, training_plan const& plan) {
   stage_site const last = sites_of(q, plan).back();
   double const head = head_seconds(q.model, plan.layout, last.machine, last.constants).forward;
@@ -57,7 +57,7 @@ std::string head_terms(plan_question const& q, training_plan const& plan) {
       head / (last.constants.products / last.machine.flops), head * 1e3);
 }
 
-// Of what goes over links between stages and data ranks.
+// Terms of messages between stages and data ranks.
 std::string link_terms(plan_question const& q, training_plan const& plan, parameter_bytes const& each) {
   training_layout const& l = plan.layout;
   parameter_sharing const sharing{plan.sharding, l.data};
@@ -74,7 +74,7 @@ std::string link_terms(plan_question const& q, training_plan const& plan, parame
       gathered_bytes(sharing, each), scattered_bytes(sharing, each));
 }
 
-// Of memory: of a layer, and of what is there once.
+// Terms of memory: of a layer, and of what is there once.
 std::string memory_terms(plan_question const& q, training_plan const& plan,
                          parameter_bytes const& each) {
   training_layout const& l = plan.layout;
@@ -103,7 +103,7 @@ std::string memory_terms(plan_question const& q, training_plan const& plan,
 
 std::string milliseconds(double seconds) { return fmt::format("{:.3f}", seconds * 1e3); }
 
-// Of the first piece of a sequence, and of the last if that takes longer.
+// Milliseconds of the first piece of a sequence, and of the last if that takes longer.
 std::string milliseconds(double first, double last) {
   std::string const text = milliseconds(first);
   return milliseconds(last) == text ? text : text + "-" + milliseconds(last);

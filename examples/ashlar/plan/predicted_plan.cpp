@@ -27,7 +27,7 @@ using ashlar::predict::open_sizes;
 using ashlar::predict::question;
 using ashlar::predict::ranked_layout;
 
-// A model of the keys that `ashlar plan` has of its own, as general ones.
+// A model of the keys that only `ashlar plan` has, as general ones.
 described_model own_keys(std::string const& path, std::string& precision) {
   json_object file(path);
   nlohmann::json keys{{"num_hidden_layers", file.number("layers", 1, 1000)},
@@ -74,7 +74,7 @@ prediction asked_of(predicted_request const& r) {
     if (words.count("precision") == 0) words["precision"] = precision;
     words["model"] = "-";
   }
-  // What is left of the devices where sizes of a layout are fixed is not asked yet.
+  // Fixed sizes of the layout are left out here and set below.
   for (char const* size : {"tensor", "pipeline", "context", "data", "chunks", "expert", "expert-tensor"})
     words.erase(size);
   question_options const options = options_from(words);
@@ -173,7 +173,7 @@ void find_plans(predicted_request const& r, predicted_study& s) {
   for (ranked_layout const& each : s.found.smallest) s.smallest = plan_of(s.asked, each);
 }
 
-// What the study makes least: seconds, or seconds of devices.
+// The value that the study minimises: seconds, or device seconds.
 double objective_of(predicted_study const& s, predicted_plan const& p) {
   double const seconds = p.run.answer.step.seconds;
   return s.aim == plan_aim::cost ? seconds * p.run.asked.devices : seconds;
@@ -207,7 +207,7 @@ predicted_study study_of(predicted_request const& r) {
       throw usage_error(fmt::format("{} does not run this model: {}", title_of(*r.runs_in), why));
   s.tokens = r.tokens > 0 ? r.tokens : 20 * parameters(s.asked.asked.model);
   find_plans(r, s);
-  // As much of the cluster as makes device hours the fewest.
+  // Halves the cluster to make device hours the fewest.
   for (int nodes = s.asked.nodes / 2; r.aim == plan_aim::cost && nodes > 0; nodes /= 2) {
     predicted_study part = s;
     part.plans.clear();

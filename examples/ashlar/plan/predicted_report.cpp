@@ -1,4 +1,4 @@
-// What `ashlar plan` says of plans by predict's formulas.
+// The report of plans by predict's formulas.
 #include "command.hpp"
 #include "plan/predicted_plan.hpp"
 #include "predict/best_layouts.hpp"
@@ -40,7 +40,7 @@ std::vector<int> layers_of(predicted_plan const& p) {
   return counts;
 }
 
-// Of layers and of the optimizer.
+// Says what leaves of layers and of the optimizer.
 std::string offload_words(question const& q) {
   std::string const parts = offload_word(q);
   return !q.leaves.optimizer ? parts : parts == "none" ? "optimizer" : parts + ",optimizer";

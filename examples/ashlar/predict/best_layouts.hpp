@@ -10,16 +10,16 @@
 
 namespace tool {
 
-// What the options that are given do not name.
+// The sizes that the given options do not name.
 ashlar::predict::open_sizes sizes_left_open(option_words const& given);
 
-// Says on a terminal how far it is. A first interrupt (Ctrl-C) ends it with what was found so far.
-// Throws usage_error if no layout is possible, whatever is wanted.
+// Shows its progress on a terminal. A first interrupt (Ctrl-C) ends it with what was found so far.
+// Throws usage_error if no layout is possible, even without `wanted`.
 ashlar::predict::layouts_found search_layouts(
     prediction const& p, ashlar::predict::open_sizes const& open, std::size_t most,
     ashlar::predict::layout_filter wanted = ashlar::predict::any_layout);
 
-// How many layouts were tried, and why others are not among the best: a line each.
+// Says how many layouts were tried, and why others are not among the best: a line each.
 std::string words_of_counts(ashlar::predict::layouts_found const& found);
 
 // While it lives, a first interrupt does not end the program.

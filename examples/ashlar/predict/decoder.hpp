@@ -1,11 +1,11 @@
-// A decoder's layers, part by part, as its config.json says them: what the types are made of.
+// A decoder's layers, part by part, as its config.json says them; the types are made of these.
 #pragma once
 
 #include "predict/models.hpp"
 
 namespace tool {
 
-// Parameters of a norm are so many times its width.
+// A norm has this many times its width in parameters.
 inline constexpr double rms_norm = 1, layer_norm = 2;
 
 class decoder {
@@ -15,11 +15,11 @@ class decoder {
   using mixer = ashlar::predict::mixer;
   using keys = model_config::keys;
 
-  // `one_in`: layers of which one sees all, where a window is given.
+  // `one_in`: where a window is given, one in this many layers sees all.
   decoder(model_config const& config, architecture& made, double one_in)
       : c_(config), a_(made), one_in_(one_in) {}
 
-  // Dense ones.
+  // These are dense.
   void llama();
   void smollm3();
   void mistral();
@@ -46,7 +46,7 @@ class decoder {
   void starcoder2();
   void nemotron();
 
-  // With experts.
+  // These have experts.
   void mixtral();
   void qwen2_moe();
   void qwen3_moe();
@@ -59,7 +59,7 @@ class decoder {
   void llama4();
   void deepseek();
 
-  // With state-space layers or linear attention.
+  // These have state-space layers or linear attention.
   void qwen3_next();
   void nemotron_h();
   void mamba2();
@@ -73,7 +73,7 @@ class decoder {
   mixer heads_of(keys heads) const;
   mixer with_biases(mixer m, bool before, bool after) const;
   mixer attention(bool bias_before, bool bias_after) const;
-  // A norm of each head, of queries as of keys; all heads share it.
+  // Adds a norm of each head, for queries and keys; all heads share it.
   static mixer with_head_norms(mixer m);
   mixer mamba2_mixer(double heads, double inner, double groups, double state, bool bias) const;
   feed_forward gated(bool bias) const;
@@ -84,16 +84,16 @@ class decoder {
   // The shared expert has a size of its own, and a gate.
   feed_forward with_shared_gate() const;
   void add(mixer m, feed_forward f, double norms);
-  // Layers alike but for what their attention sees.
+  // Repeats layers that differ only in what their attention sees.
   void repeat(mixer const& m, feed_forward const& f, double norms);
-  // Some are dense.
+  // Some of these layers are dense.
   void mixed(mixer const& m, feed_forward const& routed, double norms, bool dense_bias = false);
   void repeat_with_wide_norms(bool has_experts);
-  // As each type says which layers have experts.
+  // Each type says which layers have experts.
   bool is_routed_at(int i) const;
-  // Which layers see a window, a chunk, or all: listed, or in the pattern of the type.
+  // Sets whether a layer sees a window, a chunk, or all: listed, or in the pattern of the type.
   mixer seen_by(mixer m, int i) const;
-  // Gated delta net.
+  // A gated delta net.
   mixer linear_mixer() const;
 
   model_config const& c_;
@@ -103,7 +103,7 @@ class decoder {
   int layers_ = 0;
 };
 
-// Where a token's experts are in some of their groups alone: n_group and topk_group.
+// Limits a token's experts to some of their groups: n_group and topk_group.
 void limit_to_groups(model_config const& c, ashlar::predict::feed_forward& f);
 
 }  // namespace tool

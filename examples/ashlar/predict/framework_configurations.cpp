@@ -50,7 +50,8 @@ std::string modules_of(recomputation again, char const* between) {
   return text;
 }
 
-// Transformer Engine's: of the package flash-attn, of cuDNN, or of single kernels. Empty: its choice.
+// Transformer Engine's names: of the package flash-attn, of cuDNN, or of single kernels. Empty: its
+// choice.
 char const* megatron_backend(attention_kernel kernel) {
   switch (kernel) {
     case attention_kernel::unfused:
@@ -153,7 +154,7 @@ std::string megatron_file(prediction const& p) {
   return text;
 }
 
-// The same as fields of Megatron-Bridge's ConfigContainer.
+// The run as fields of Megatron-Bridge's ConfigContainer.
 std::string bridge_file(prediction const& p) {
   constexpr std::array names{std::pair{"num-experts", "num_moe_experts"},
                              std::pair{"swiglu", "gated_linear_unit"}};
@@ -180,7 +181,7 @@ std::string bridge_file(prediction const& p) {
       key = "add_bias_linear";
       value = "false";
     }
-    // Follow from others, or are told by mixed_precision.
+    // These follow from others, or mixed_precision tells them.
     if (key == "group-query-attention" || key == "max-position-embeddings") continue;
     for (auto const& [from, to] : names)
       if (key == from) key = to;
@@ -236,7 +237,7 @@ std::string torchtitan_file(prediction const& p) {
       text += " " + part;
     }
   }
-  // A subcommand, which comes last.
+  // The subcommand comes last.
   return text
          + fmt::format(" \\\nactivation-checkpoint:{}\n",
                        q.again == recomputation::full ? "full" : "none");

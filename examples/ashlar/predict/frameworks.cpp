@@ -30,7 +30,7 @@ bool has_word(std::string_view list, std::string_view word) {
   return false;
 }
 
-// Of Megatron-Core's overlap_moe_expert_parallel_comm (transformer_config.py).
+// Obstacles of Megatron-Core's overlap_moe_expert_parallel_comm (transformer_config.py).
 std::string obstacle_of_pairs(question const& q) {
   if (q.expert == 1) return "its pairs of passes need expert ranks";
   if (has(q.again, recomputation::full)) return "beside pairs of passes it runs no whole layers again";
@@ -38,7 +38,8 @@ std::string obstacle_of_pairs(question const& q) {
   return q.model.predictions > 1 ? "its pairs of passes predict one further token at most" : "";
 }
 
-// Of Megatron-Core's fine_grained_activation_offloading and cpu_offloading (transformer_config.py).
+// Obstacles of Megatron-Core's fine_grained_activation_offloading and cpu_offloading
+// (transformer_config.py).
 std::string obstacle_of_parts(question const& q) {
   using ashlar::predict::offloaded;
   if (!has(q.leaves.parts, offloaded::all)) {
@@ -131,7 +132,7 @@ std::string torchtitan_model(prediction const& p) {
   return {};
 }
 
-// Of the kernel of attention, and of sequences that tensor ranks split or not.
+// Obstacles of attention kernels, and of sequences that tensor ranks split or not.
 std::string obstacle_of_kernels(framework const& f, question const& q) {
   using ashlar::predict::attention_kernel;
   bool const is_megatron = std::string_view(f.name).starts_with("megatron");

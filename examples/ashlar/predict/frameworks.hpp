@@ -1,4 +1,4 @@
-// What training programs run, and the files that tell them a run: in one table.
+// A table of the training programs, with what they run and the files that tell them a run.
 #pragma once
 
 #include "predict/report.hpp"
@@ -14,7 +14,7 @@ struct framework {
   char const* title;
   char const* version;  // that the rest of the line is of
   char const* source;   // where it says so
-  // What it has.
+  // Features of the framework.
   bool any_division = false;  // of the layers; false: as many to each stage
   bool virtual_stages = false, context = false, experts = false, expert_tensor = false;
   bool shares_optimizer = false;    // ZeRO-1
@@ -32,8 +32,8 @@ struct framework {
 std::vector<framework> const& frameworks();
 std::string title_of(framework const& f);
 
-// Why it does not run this; empty if it does: the layout, with the name of its schedule; the model;
-// both.
+// Why it does not run this; empty if it does. They look at the layout, with the name of its schedule; at
+// the model; at both.
 std::string obstacle_of_layout(framework const& f, ashlar::predict::question const& q,
                                std::string const& schedule);
 std::string obstacle_of_model(framework const& f, prediction const& p);
@@ -48,8 +48,8 @@ std::string configuration_of(framework const& f, prediction const& p);
 // The module and the function of torchtitan's that make the model, with a blank; empty: none does.
 std::string torchtitan_model(prediction const& p);
 
-// Megatron-LM's arguments that make a model, each with its value; a flag has none. What no arguments
-// make is said in `why`.
+// Megatron-LM's arguments that make a model, each with its value; a flag has none. `why` says what no
+// arguments make.
 struct argument {
   std::string name, value;
 };

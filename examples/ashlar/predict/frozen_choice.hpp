@@ -7,7 +7,7 @@
 
 namespace tool {
 
-// Of parts with commas: embedding, head, layers=0-15, layers=20; layers count from 0. Throws
+// Reads parts with commas: embedding, head, layers=0-15, layers=20; layers count from 0. Throws
 // usage_error.
 ashlar::predict::frozen_parts frozen_parts_of(std::string_view text,
                                               ashlar::predict::architecture const& model);

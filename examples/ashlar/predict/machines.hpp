@@ -12,10 +12,10 @@ namespace tool {
 
 using machine_sheet = ashlar::json_machine;
 
-// Of the program's own files.
+// The kinds in the program's own files.
 std::vector<machine_sheet> const& known_machines();
 
-// By any of its names, in any case. Throws usage_error where no such kind is known.
+// Finds a kind by any of its names, in any case. Throws usage_error if it is not known.
 machine_sheet const& sheet_named(std::string_view kind);
 
 struct machine_cluster {
@@ -26,11 +26,11 @@ struct machine_cluster {
   int device_count() const { return nodes * machine.per_node; }
 };
 
-// Whether devices and links have the figures of the kind that is called so.
+// Whether devices and links have the figures of the kind with this name.
 bool is_of_kind(ashlar::predict::machine const& m, std::string const& kind);
 
-// NODESxDEVICESxKIND, DEVICESxKIND for one node, or a file with "nodes" and the keys of a data sheet.
-// Throws usage_error.
+// Reads NODESxDEVICESxKIND, DEVICESxKIND for one node, or a file with "nodes" and the keys of a data
+// sheet. Throws usage_error.
 machine_cluster read_machine_cluster(std::string const& text);
 
 }  // namespace tool

@@ -1,4 +1,4 @@
-// What Megatron-LM's arguments say of norms, biases and positions, and the parameters of these.
+// Megatron-LM's arguments for norms, biases and positions, and the parameters of these.
 #pragma once
 
 #include <ashlar/predict/architecture.hpp>
@@ -20,9 +20,9 @@ struct megatron_norms {
   bool has_expert_bias = false;  // --moe-router-enable-expert-bias
   bool are_counted = true;       // false: a model without them, for which no arguments are needed
 
-  // In a model that has its matrices: sets what stands beside them.
+  // Sets what stands beside the matrices, in a model that has these.
   void count_in(ashlar::predict::architecture& a, double positions) const;
-  // Whether the model has as much beside its matrices.
+  // Whether the model has as many parameters beside its matrices.
   bool fits(ashlar::predict::architecture const& a, double positions) const;
   std::vector<argument> arguments() const;
 

@@ -12,7 +12,7 @@ namespace tool {
 
 namespace {
 
-// What says nothing of size and cost: what programs write beside the model, its tokens, how it is
+// Keys that say nothing of size and cost: what programs write beside the model, its tokens, how it is
 // initialised, dropout, scales, positions that take no parameters, and losses of routing.
 constexpr std::array silent_keys{"architectures",
                                  "model_type",
@@ -108,7 +108,7 @@ constexpr std::array silent_keys{"architectures",
                                  "note",
                                  "family"};
 
-// In any key.
+// Keys with these parts are silent, too.
 constexpr std::array silent_parts{
     "dropout",       "pdrop",           "token_id",    "token_index",
     "initializer",   "init_std",        "_eps",        "epsilon",
@@ -126,7 +126,7 @@ bool says_nothing(std::string_view key) {
   return false;
 }
 
-// As absent as null.
+// Whether the value is null, false or otherwise as good as absent.
 bool is_off(nlohmann::json const& value) {
   return value.is_null() || value == false || value == 0
          || ((value.is_array() || value.is_object() || value.is_string()) && value.empty());

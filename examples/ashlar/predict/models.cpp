@@ -51,8 +51,8 @@ ashlar::predict::mixer general_state_space(model_config const& c) {
           .steps = heads};
 }
 
-// Without a model_type: the keys of Llama, of experts and of hybrids that most files share. Norms and
-// biases are not counted, because nothing says which there are.
+// Reads a file without model_type: the keys of Llama, of experts and of hybrids that most files share.
+// Norms and biases are not counted, because nothing says which there are.
 architecture general_model(model_config const& c) {
   architecture a;
   a.hidden = c.size({"hidden_size"});
@@ -118,7 +118,7 @@ nlohmann::json const& defaults_of_types() {
   return all;
 }
 
-// Of a file with a decoder inside a larger model, the decoder.
+// The decoder of a file, also if it is inside a larger model.
 nlohmann::json const& decoder_of(nlohmann::json const& root, std::string& left_out) {
   for (char const* key : {"text_config", "llm_config", "language_config"}) {
     auto const at = root.find(key);
@@ -158,7 +158,7 @@ void read_frozen(model_config const& config, ashlar::predict::architecture& mode
   }
 }
 
-// Each key head is shared by as many query heads.
+// Requires that each key head is shared by as many query heads.
 void check_heads(model_config const& config, architecture const& model) {
   for (layer const& l : model.kinds)
     if (auto const& m = l.mix; m.kind == mixer_kind::attention && std::fmod(m.heads, m.groups) > 0)
@@ -205,7 +205,7 @@ described_model described_keys(nlohmann::json keys, std::string const& name) {
 described_model read_described_model(std::string const& name_or_file) {
   std::vector<std::string> names;
   std::string list;
-  // As `plan` calls them.
+  // `plan` has these names.
   std::string const name = name_or_file == "8B"     ? "llama3-8b"
                            : name_or_file == "70B"  ? "llama3-70b"
                            : name_or_file == "175B" ? "gpt3-175b"

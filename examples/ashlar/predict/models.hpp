@@ -1,4 +1,4 @@
-// Models of `ashlar predict`: by name, from a Hugging Face config.json, or of general keys.
+// Models of `ashlar predict`: by name, from a Hugging Face config.json, or from general keys.
 #pragma once
 
 #include "predict/model_config.hpp"
@@ -16,10 +16,10 @@ struct described_model {
   ashlar::predict::architecture shape;
 };
 
-// A name (llama3-70b), or a file. Throws usage_error.
+// Reads a name (llama3-70b), or a file. Throws usage_error.
 described_model read_described_model(std::string const& name_or_file);
 
-// Of general keys, from another file.
+// Reads general keys, from another file.
 described_model described_keys(nlohmann::json keys, std::string const& name);
 
 // The types that are read exactly, in alphabetical order.

@@ -1,4 +1,4 @@
-// What a run is asked to send to its hosts.
+// The parts that a run sends to its hosts.
 #pragma once
 
 #include <ashlar/predict/question.hpp>
@@ -7,7 +7,7 @@
 
 namespace tool {
 
-// Parts with commas, by Megatron-LM's names, or `full`; with :N behind them, of the first N layers of
+// Reads parts with commas, by Megatron-LM's names, or `full`; :N behind them means the first N layers of
 // each stage. Throws usage_error.
 void choose_offload(std::string const& parts, ashlar::predict::question& q);
 

@@ -1,4 +1,4 @@
-// ashlar predict: what a given run takes, and whether it fits.
+// ashlar predict: the time and memory of a given run, and whether it fits.
 #include "command.hpp"
 #include "files/files.hpp"
 #include "options/effects.hpp"
@@ -30,7 +30,7 @@ struct predict_options {
   std::string format = "text", output = "-";
 };
 
-// What a file says, and what the command line says instead.
+// Takes the run from a file; the command line overrules it.
 prediction prepare_run(CLI::App const& command, predict_options const& o, fitted_constants const& c) {
   int const files = !o.megatron.empty() + !o.torchtitan.empty() + !o.deepspeed.empty();
   if (files > 1) throw usage_error("--megatron, --torchtitan and --deepspeed do not go together");

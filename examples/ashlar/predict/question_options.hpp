@@ -22,13 +22,13 @@ struct question_options {
 // required.
 void add_question_options(CLI::App& command, question_options& o, bool has_files = false);
 
-// The same of words. Throws what CLI11 and they throw.
+// Reads the options from words. Throws what CLI11 and the options throw.
 question_options options_from(option_words const& words);
 
 // Reads the model and the cluster. Throws usage_error.
 prediction prepare(question_options const& o, fitted_constants const& constants);
 
-// The same of a model that was read already.
+// Takes a model that was read already.
 prediction prepare(question_options const& o, described_model model, fitted_constants const& constants);
 
 // Throws usage_error.

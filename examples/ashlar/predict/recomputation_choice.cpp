@@ -23,7 +23,7 @@ using ashlar::predict::mixer_kind;
 using ashlar::predict::question;
 using ashlar::predict::recomputation;
 
-// Whether a layer has such a part; what all have is never wrong.
+// Whether a layer has such a part; parts that every layer has are never wrong.
 bool has_part(layer const& l, recomputation part) {
   bool const routes = l.feed.kind == feed_forward_kind::experts;
   switch (part) {
@@ -41,7 +41,7 @@ bool has_part(layer const& l, recomputation part) {
   }
 }
 
-// Throws usage_error for what is no part, and for one that no layer has.
+// Throws usage_error if it is no part, or no layer has it.
 void add_part(std::string_view given, question& q) {
   std::string const name = in_small_letters(given);
   std::vector<std::string> names;
@@ -60,7 +60,7 @@ void add_part(std::string_view given, question& q) {
                                 did_you_mean(name, names), all));
 }
 
-// What the command line says, without a file.
+// Reads the parts on the command line, without a file.
 void read_parts(std::string_view text, question& q) {
   if (auto const colon = text.find(':'); colon != text.npos) {
     q.again_in.first =

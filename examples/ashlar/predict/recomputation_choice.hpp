@@ -1,4 +1,4 @@
-// What a run is asked to run again.
+// The parts that a run recomputes.
 #pragma once
 
 #include "predict/report.hpp"
@@ -7,9 +7,9 @@
 
 namespace tool {
 
-// Parts with commas, by Megatron-LM's names or as `none`, `attention` and `full`; with :N behind them,
-// in the first N layers of each stage. Or a file of JSON with "modules" and "layers": so many of each
-// stage, or a list of the model's. Throws usage_error.
+// Reads parts with commas, by Megatron-LM's names or as `none`, `attention` and `full`; :N behind them
+// means the first N layers of each stage. Also takes a file of JSON with "modules" and "layers": a
+// number for each stage, or a list of the model's. Throws usage_error.
 void choose_recomputation(std::string const& parts_or_file, prediction& p);
 
 }  // namespace tool

@@ -62,7 +62,7 @@ std::string kind_words(prediction const& p) {
                      p.answer.on_several_nodes ? "several nodes" : "one node");
 }
 
-// Why nothing shows how far off the step is.
+// Says why nothing shows how far off the step is.
 std::string gap_words(prediction const& p) {
   using ashlar::predict::interval_gap;
   ashlar::predict::measured_sizes const& l = p.constants.around.largest;
@@ -106,7 +106,7 @@ int peaks_around(prediction const& p) {
   return p.constants.around.peaks[static_cast<std::size_t>(p.answer.kind)].runs;
 }
 
-// Devices that hold the same share a line: "3-14".
+// A table in which devices with equal memory share a line: "3-14".
 std::string memory_table(prediction const& p) {
   std::vector<std::string> head{"device"};
   std::vector<memory_parts> const& all = p.answer.memory;
@@ -162,7 +162,7 @@ std::string terms_table(prediction const& p, bool explains) {
   return text;
 }
 
-// What was tried, and the best of it.
+// A table of the best layouts, and how many were tried.
 std::string layouts_table(tried_layouts const& l) {
   std::string text = fmt::format("{} layouts were tried; {} of them do not fit\n", l.tried, l.too_large);
   if (l.best.empty()) return text + "None fits; the smallest:\n\n";

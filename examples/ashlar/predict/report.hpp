@@ -1,4 +1,4 @@
-// What `ashlar predict` says, to people and to programs.
+// The report of `ashlar predict`, for people and for programs.
 #pragma once
 
 #include "predict/constants_file.hpp"
@@ -17,7 +17,7 @@ struct neighbour {
   double seconds = 0, peak = 0;
 };
 
-// What was tried where the question left sizes open.
+// The layouts tried where the question left sizes open.
 struct tried_layouts {
   long long tried = 0, too_large = 0;  // 0: nothing was left open
   std::vector<neighbour> best = {};    // the fastest first
@@ -52,18 +52,18 @@ std::string fit_word(prediction const& p);
 std::string text_of(prediction const& p, bool explains);
 std::string json_of(prediction const& p);
 
-// The order of passes, a tick a nanosecond; what has a closed form as the catalog has it. Throws
+// The order of passes, a tick a nanosecond; where there is a closed form, as the catalog has it. Throws
 // usage_error for passes that are too long.
 ashlar::schedule schedule_of(prediction const& p);
 
-// The passes of a step in their predicted times; the page has the text, too. Throw usage_error for what
-// is too much to be drawn.
+// The passes of a step in their predicted times; the page has the text, too. Both throw usage_error if
+// there is too much to draw.
 std::string svg_of(prediction const& p);
 std::string html_of(prediction const& p);
 std::string trace_of(prediction const& p);
 
-// Each term of a step with its name, its seconds and its formula: those of the passes, then what a step
-// has once. They add up to the step.
+// A term of a step with its name, its seconds and its formula. The terms of the passes come first, then
+// those that a step has once. They add up to the step.
 struct named_term {
   char const* name;
   double seconds;

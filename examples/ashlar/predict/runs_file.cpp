@@ -48,7 +48,7 @@ std::vector<std::string> csv_row(std::string_view text, std::size_t& at) {
   return cells;
 }
 
-// What is wrong with a row, without the many words of the parser's help.
+// Tells what is wrong with a row, without the long help of the parser.
 template <class Act>
 void in_line(std::string const& path, int line, Act act) {
   try {

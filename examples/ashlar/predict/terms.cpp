@@ -19,14 +19,14 @@ using ashlar::predict::question;
 using ashlar::predict::recomputation;
 using ashlar::predict::sharding;
 
-// The same program: what another would gain is no matter of sizes.
+// Whether both run the same program: a change of program is not a matter of sizes.
 bool is_same_program(question const& a, question const& b) {
   ashlar::predict::stack const s = stack_of(a), t = stack_of(b);
   return s.is_sharded == t.is_sharded && s.is_classic == t.is_classic && s.is_plain == t.is_plain
          && s.is_tuned == t.is_tuned;
 }
 
-// Divides what is left over data ranks; false where that is no whole number.
+// Spreads the remaining devices over data ranks; false if that is no whole number.
 bool spread_data(question& q) {
   long long const below = 1LL * q.tensor * q.pipeline * q.context;
   if (below > q.devices || q.devices % below != 0) return false;
@@ -34,7 +34,7 @@ bool spread_data(question& q) {
   return true;
 }
 
-// What is different of two questions, as options.
+// The differences of two questions, as options.
 std::string options_that_differ(question const& from, question const& to) {
   std::string all;
   auto const add = [&](char const* option, int a, int b) {
@@ -56,7 +56,7 @@ std::string options_that_differ(question const& from, question const& to) {
   return all;
 }
 
-// One change of each size by 2, of what is shared and of what is run again.
+// Changes each size once by 2, and once what is shared and what is run again.
 std::vector<question> changed_once(question const& q) {
   std::vector<question> all;
   auto const add = [&](auto change) {
@@ -91,7 +91,8 @@ std::vector<question> changed_once(question const& q) {
 
 }  // namespace
 
-// Of other stages, no layout is known, and nothing was measured; and searches take seconds.
+// Whether neighbours can be predicted: no layout is known and nothing was measured for other stages;
+// searches take seconds.
 bool has_neighbours(prediction const& p) {
   return !p.is_chosen && p.layout->empty() && p.asked.measured.empty()
          && !(p.asked.published != nullptr && p.asked.published->is_searched);

@@ -1,4 +1,4 @@
-// A bound beside what was reached.
+// Prints a bound beside what was reached.
 #pragma once
 
 #include "options/durations.hpp"
@@ -13,7 +13,7 @@
 
 namespace tool {
 
-// Of a makespan: "no less than 33, gap 0.00 %", or that there is no bound.
+// The words for a makespan: "no less than 33, gap 0.00 %", or that there is no bound.
 inline std::string bound_words(ashlar::tick makespan, std::optional<ashlar::bound> const& least,
                                time_scale const& scale) {
   if (!least) return "without a bound";

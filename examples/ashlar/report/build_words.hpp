@@ -1,4 +1,4 @@
-// What this tool is made of.
+// The versions that this tool is built from.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace tool {
 // The commit of the sources, "with changes" where they differ from it; empty where none is known.
 char const* commit();
 
-// Version and commit, compiler, backends: a line each, without an end of the last.
+// Version and commit, compiler, backends: a line each, without a newline after the last.
 std::string build_words();
 
 }  // namespace tool

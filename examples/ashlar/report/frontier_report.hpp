@@ -1,4 +1,4 @@
-// What `ashlar frontier` found, in words and pictures.
+// The report of `ashlar frontier`, in words and pictures.
 #pragma once
 
 #include <optional>

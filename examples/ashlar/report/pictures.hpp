@@ -23,13 +23,13 @@ struct picture_request {
 
 void add_picture_options(CLI::App& command, picture_request& request);
 
-// Of these options in that format.
+// Effects of these options in that format.
 std::vector<effect> effects_of(picture_request const& request, std::string const& format);
 
 // All throw usage_error for schedules too large to be drawn.
 std::string svg_of(chosen_schedule const& chosen, picture_request const& request);
 
-// Of a schedule that is none of the catalog's: neither a block nor another to compare with.
+// Pictures of a schedule outside the catalog: it has neither a block nor another to compare with.
 std::string svg_of(ashlar::schedule const& s, std::string const& name, time_scale const& scale,
                    picture_request const& request);
 std::string html_of(ashlar::schedule const& s, std::string const& name, time_scale const& scale,
@@ -39,7 +39,7 @@ std::string html_of(ashlar::schedule const& s, std::string const& name, time_sca
 std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
                     picture_request const& request);
 
-// A page of a text, and of a picture or what is said in its place.
+// A page of a text and a picture, or a text in place of the picture.
 std::string page_of(std::string const& title, std::string const& text, std::string const& picture);
 
 }  // namespace tool

@@ -7,14 +7,14 @@
 
 namespace tool {
 
-// By what share a time exceeds its bound, which it is never below.
+// The share by which a time exceeds its bound, which it is never below.
 template <class Time>
 double proved_gap(Time reached, Time least) {
   assert(least >= 0 && reached >= least);
   return ashlar::gap(reached, least);
 }
 
-// One that is known already, of a search that proved it.
+// A gap that is known already, of a search that proved it.
 inline double proved_gap(double gap, [[maybe_unused]] bool is_optimal) {
   assert(gap >= 0 && is_optimal == (gap == 0));
   return gap;
@@ -33,7 +33,7 @@ inline double proved_share(double share) {
   return share;
 }
 
-// What is held in memory.
+// Bytes held in memory.
 template <class Bytes>
 Bytes proved_bytes(Bytes bytes) {
   assert(bytes >= 0);

@@ -31,8 +31,8 @@ double seconds_since(clock::time_point then) {
   return std::chrono::duration<double>(clock::now() - then).count();
 }
 
-// What a search under way has come to: a line on standard error, if that is a terminal, and its speed.
-// Watches several searches that race, each from a thread of its own.
+// Shows the progress of a search and its speed: a line on standard error, if that is a terminal. Watches
+// several searches that race, each from a thread of its own.
 class observer {
  public:
   observer(ashlar::layout_choice const& choice, ashlar::bound const& least, ashlar::objective aim,
@@ -48,7 +48,7 @@ class observer {
     if (drawn_) std::fputs("\r\x1b[K", stderr);
   }
 
-  // False when time is over.
+  // Returns false when time is over.
   bool operator()(ashlar::list_scheduler::solution const& best, std::int64_t newly_spent) {
     if (seconds_ == 0 && !draws_) return true;
     spent_ += newly_spent;
@@ -99,7 +99,7 @@ ashlar::search_start start_of(ashlar::search_problem const& problem,
   return start;
 }
 
-// A search divides its budget in passes. A short one finds out how many there are in the time; where
+// Divides the budget of a search in passes. A short search finds out how many there are in the time; if
 // that was too few, another one with the next seed takes the rest.
 ashlar::search_result timed(ashlar::layout_choice const& choice, ashlar::search_budget e,
                             search_budget const& given, std::vector<ashlar::schedule> const& starts,

@@ -1,4 +1,4 @@
-// Searches that one can watch and that end when their time is over.
+// Searches that report their progress and end when their time is over.
 #pragma once
 
 #include "options/layout_options.hpp"
@@ -12,7 +12,7 @@
 
 namespace tool {
 
-// What may be spent: evaluations of a whole schedule or, where it is not 0, time.
+// The budget: evaluations of a whole schedule or, where it is not 0, time.
 struct search_budget {
   long long evaluations = 10'000;
   double seconds = 0;
@@ -25,11 +25,11 @@ struct search_budget {
   }
 };
 
-// --budget, --seed and --threads.
+// Adds --budget, --seed and --threads.
 void add_budget_options(CLI::App& command, search_budget& budget);
 
-// All within one budget, in the order given: each from what is published and from those of `starts` that
-// are for this very problem. The results are checked. Throws violation as search() does.
+// Searches all within one budget, in the order given: each from published schedules and from those of
+// `starts` that are for this very problem. The results are checked. Throws violation as search() does.
 std::vector<ashlar::searched_layout> search_layouts(std::vector<ashlar::layout_choice> const& choices,
                                                     ashlar::objective aim, search_budget const& budget,
                                                     std::vector<ashlar::schedule> const& starts = {});

@@ -1,4 +1,4 @@
-// What `ashlar simulate` says of a run, as text, JSON or a trace.
+// The report of `ashlar simulate`, as text, JSON or a trace.
 #pragma once
 
 #include "options/shape_options.hpp"
@@ -38,10 +38,10 @@ struct simulated_schedule {
 std::string text_of(simulated_schedule const& r);
 nlohmann::ordered_json json_of(simulated_schedule const& r);
 
-// In the time of its unit; without one a tick is a microsecond, as in the trace of a schedule. Throws
-// usage_error for times that are too long.
+// The trace in the time of its unit; without one a tick is a microsecond, as in the trace of a schedule.
+// Throws usage_error for times that are too long.
 std::string trace_of(simulated_schedule const& r);
-// The same of parts, which there are.
+// The trace of parts; requires that there are any.
 std::string trace_of_parts(simulated_schedule const& r);
 
 }  // namespace tool

@@ -1,4 +1,4 @@
-// What standard output is.
+// Properties of standard output.
 #pragma once
 
 #include <string>
@@ -6,14 +6,15 @@
 
 namespace tool {
 
-// `choice` is auto, always or never. By itself: on a terminal, unless NO_COLOR is set
+// `choice` is auto, always or never. Auto means colour on a terminal, unless NO_COLOR is set
 // (https://no-color.org).
 bool wants_colour(std::string const& choice);
 
 // Columns of the terminal; 100 where there is none.
 int terminal_width();
 
-// What a long command is at: a line on standard error, if that is a terminal, gone when it is over.
+// Shows the phase of a long command: a line on standard error, if that is a terminal, gone when it is
+// over.
 class phase_line {
  public:
   phase_line() = default;

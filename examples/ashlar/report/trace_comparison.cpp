@@ -36,7 +36,7 @@ std::map<pass_key, ashlar::trace_event const*> passes_of(trace_file const& file,
   return all;
 }
 
-// Throws usage_error for the first that `other` lacks.
+// Throws usage_error for the first pass that `other` lacks.
 void must_have(std::map<pass_key, ashlar::trace_event const*> const& some, trace_file const& file,
                std::map<pass_key, ashlar::trace_event const*> const& others, trace_file const& other) {
   for (auto const& [key, e] : some)
@@ -48,7 +48,7 @@ void must_have(std::map<pass_key, ashlar::trace_event const*> const& some, trace
 std::string ms(tick ns) { return fmt::format("{:.3f}", static_cast<double>(ns) * 1e-6); }
 std::string signed_ms(tick ns) { return fmt::format("{:+.3f}", static_cast<double>(ns) * 1e-6); }
 
-// What a pass adds to the difference, in words.
+// Says in words what a pass adds to the difference.
 std::string cause_of(ashlar::path_difference const& p) {
   std::string const name = to_string(p.what);
   bool const waits = std::abs(p.later) > std::abs(p.longer);

@@ -23,12 +23,12 @@ struct operating_point {
   double cost = 0;
   double time = 0;
 
-  // By what share the step is longer than it has to be, and so are cost and time.
+  // The share by which the step is longer than it has to be, and so are cost and time.
   double gap() const { return proved_gap(*most, utilisation); }
 };
 
-// Of the catalog, or of a file: a building block for any number of micro-batches, or a schedule for its
-// own.
+// A schedule of the catalog, or of a file: a building block for any number of micro-batches, or a
+// schedule for its own.
 struct studied_name {
   ashlar::catalog::entry const* entry = nullptr;
   std::optional<chosen_schedule> own = {};

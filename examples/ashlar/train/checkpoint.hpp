@@ -11,7 +11,7 @@
 
 namespace tool {
 
-// What must be the same for a training to go on.
+// Settings that must be equal for a training to go on.
 struct checkpoint_identity {
   int blocks = 0, width = 0, heads = 0, context = 0;
   bool tied = false;
@@ -34,8 +34,9 @@ struct checkpoint {
   std::vector<checkpoint_part> parts;
 };
 
-// `folder` itself, or the newest checkpoint in it. Throws usage_error, naming the file and what is wrong
-// with it: also for a folder whose name says another step than its manifest, or that has no manifest.
+// Reads `folder` itself, or the newest checkpoint in it. Throws usage_error, naming the file and what is
+// wrong with it: also for a folder whose name says another step than its manifest, or that has no
+// manifest.
 checkpoint read_checkpoint(std::string const& folder);
 
 // The newest folder in `folder` that is called a checkpoint; empty if there is none.
@@ -59,7 +60,7 @@ class checkpoint_folder {
   void begin(int step) const;
   // Writes the manifest, and gives the checkpoint its name, which it returns.
   std::string complete(checkpoint const& c) const;
-  // Of a checkpoint that was not completed.
+  // Removes a checkpoint that was not completed.
   void discard(int step) const;
 
  private:

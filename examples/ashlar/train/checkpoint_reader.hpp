@@ -13,8 +13,8 @@
 
 namespace tool {
 
-// The name under which some entries of a tensor are stored: that of the tensor, and which they are if
-// they are not all, as in head.weight[64:128].
+// The name under which some entries of a tensor are stored: the tensor's, with the entries if they are
+// not all, as in head.weight[64:128].
 std::string stored_name(std::string const& tensor, gpt::tensor_part const& part);
 
 // Refers to the checkpoint. All of this throws usage_error, naming the file, unless it is as it was
@@ -32,7 +32,7 @@ class checkpoint_reader {
     std::string name;
   };
 
-  // Of a tensor with so many entries, in order.
+  // The pieces of a tensor with `entries` entries, in order.
   std::vector<piece> pieces_of(std::string const& tensor, int entries) const;
   void read_stored(std::string const& name, std::span<std::byte> bytes) const;
 

@@ -23,7 +23,8 @@ namespace tool {
 
 namespace {
 
-// Of a file that another training is about to remove: its lock is nobody's concern any more.
+// Whether the file is still there. If another training is about to remove it, its lock no longer
+// matters.
 bool is_still_there(int descriptor, std::string const& path) {
   struct stat held {};
   struct stat named {};
@@ -42,7 +43,7 @@ std::string holder_in(int descriptor) {
   return count > 0 ? std::string(said.data(), static_cast<std::size_t>(count)) : "an unknown process";
 }
 
-// A folder that is read-only or full is found here, and not after hours.
+// Finds a folder that is read-only or full here, and not after hours.
 void must_be_writable(std::string const& folder) {
   std::vector<std::byte> const some(4096);
   std::string const probe = folder + "/.probe";

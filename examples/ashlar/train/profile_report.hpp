@@ -1,4 +1,4 @@
-// What a profile reports, and where it is written.
+// The report of a profile, and where it is written.
 #pragma once
 
 #include "train/train_team.hpp"
@@ -11,11 +11,11 @@
 
 namespace tool {
 
-// What is measured, on what.
+// Describes what is measured, on which hardware.
 nlohmann::ordered_json about_of(training const& t, processors computing, int processes);
 
-// Before anything is measured, after links are, and in the end: the file, and unless it goes to standard
-// output what is in it.
+// Report before anything is measured, after links are, and in the end: the file and, unless it goes to
+// standard output, its contents.
 void report_begin(training const& t, std::size_t parameters);
 void report_links(ashlar::measured_costs const& m, training const& t);
 void report_end(ashlar::measured_costs const& m, nlohmann::ordered_json const& about, training const& t,

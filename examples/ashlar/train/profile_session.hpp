@@ -54,7 +54,7 @@ class profile_session {
   static constexpr int warm_up_steps = 2;
   static constexpr int most_messages = 500;
 
-  // Of several steps of the program, the first ones not counted.
+  // Measures several steps of the program, the first ones not counted.
   ashlar::pass_times passes() {
     ashlar::pass_timing timing(t_.shape.stages);
     for (int i = 0; i < warm_up_steps + t_.options->repeats; ++i) {
@@ -67,7 +67,7 @@ class profile_session {
     return times_of_all(timing, all_);
   }
 
-  // Fused backwards of the program become two passes; false: there are none.
+  // Splits fused backwards of the program into two passes; false: there are none.
   bool split_backwards() {
     bool fused = false;
     for (auto& order : t_.schedule.order) {

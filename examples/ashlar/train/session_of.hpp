@@ -1,4 +1,4 @@
-// What a team does together: it trains, or measures what training takes.
+// The session of a team: it trains, or measures what training takes.
 #pragma once
 
 #include "train/profile_session.hpp"

@@ -1,4 +1,4 @@
-// A training's state to and from a checkpoint: each process writes and reads the stages of its devices.
+// Saves and loads a training's state: each process writes and reads the stages of its devices.
 #pragma once
 
 #include "command.hpp"
@@ -25,7 +25,7 @@
 
 namespace tool {
 
-// Weights and moments: visit(name of the tensor, which of its entries, values, shape of these).
+// Visits weights and moments: visit(name of the tensor, its entries, values, shape of these).
 template <class Scalar, class Visit>
 void for_each_stored(gpt::worker<Scalar>& w, int group, Visit visit) {
   w.visit(group, [&](auto const& what, auto const& weight, auto const&) {
@@ -48,9 +48,9 @@ class train_checkpoints {
   train_checkpoints(training const& t, team<Scalar>& all)
       : t_(&t), all_(&all), folder_(t.options->save) {}
 
-  // Before the first step: nobody else writes into the folder from here on, and it can be written to.
-  // Returns what to go on from, which is looked for after that: processes of a training that was killed
-  // may have gone on for a while.
+  // Claims the folder before the first step: nobody else writes into it from here on, and it can be
+  // written to. Returns the checkpoint to go on from. It is looked for after the claim: processes of a
+  // training that was killed may have gone on for a while.
   std::optional<checkpoint> claim() {
     if (!t_->options->save.empty())
       agreed([&] {
@@ -65,7 +65,7 @@ class train_checkpoints {
     return resumed;
   }
 
-  // Before the first step: the folder has room for a checkpoint.
+  // Checks before the first step that the folder has room for a checkpoint.
   void must_have_room() {
     if (t_->options->save.empty()) return;
     checkpoint c;
@@ -84,7 +84,7 @@ class train_checkpoints {
     });
   }
 
-  // Between two steps; `c` says all but the parts. Returns the folder.
+  // Saves between two steps; `c` says all but the parts. Returns the folder.
   std::string save(checkpoint c) {
     gather_shards();
     std::string made;
@@ -106,7 +106,7 @@ class train_checkpoints {
     return made;
   }
 
-  // What the groups that are held here were.
+  // Restores the groups that are held here.
   void load(checkpoint const& c) {
     agreed([&] {
       checkpoint_reader const from(c);
@@ -134,7 +134,8 @@ class train_checkpoints {
   }
   int first_holder(int group) const { return t_->program.groups.holders(group)[0]; }
 
-  // Of rank 0, the first holder of a group writes it. What lies in shards it is told by the others.
+  // Shards are gathered for rank 0, whose first holder of a group writes it. The others send it their
+  // shards.
   void gather_shards() {
     worker const& any = *all_->workers().front();
     if (!any.is_sharded()) return;
@@ -154,7 +155,7 @@ class train_checkpoints {
       }
   }
 
-  // What the devices that are here write: visit(file, bytes of each tensor, tensors).
+  // Visits the files that the devices here write: visit(file, bytes of each tensor, tensors).
   template <class Visit>
   void for_each_own_part(Visit visit) {
     for (int device = 0; device < t_->program.device_count(); ++device) {
@@ -187,7 +188,7 @@ class train_checkpoints {
     for (auto const& part : nlohmann::json::parse(text)) parts.push_back(part_from(part));
   }
 
-  // What act() returns on each process. Throws agreed_error with what it throws on the first.
+  // Returns the results of act() on each process. Throws agreed_error with what it throws on the first.
   template <class Act>
   std::vector<std::string> agreed(Act act) {
     std::string said, error, temporary;

@@ -27,7 +27,7 @@ namespace {
 
 std::string version_of(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
 
-// How many GPUs there are; throws usage_error, saying what is lacking, unless there is one.
+// Counts the GPUs; throws usage_error, saying what is lacking, unless there is one.
 int gpus_here() {
   int driver = 0, toolkit = 0, count = 0;
   ASHLAR_CUDA(cudaDriverGetVersion, &driver);
@@ -67,7 +67,7 @@ void introduce_gpus(training const& t, std::vector<int> const& gpus, train_job c
              t.options->no_graph ? "issued one instruction at a time" : "replayed from a graph");
 }
 
-// What may have been lacking before the first step.
+// Throws an error that says what was lacking before the first step.
 [[noreturn]] void say_what_is_lacking(ashlar::cuda::error const& e) {
   if (e.call() == "cudaMalloc")
     throw usage_error(
@@ -101,7 +101,8 @@ int train_with(training& t, std::vector<int> const& gpus, train_job* job) {
                                         : train_with<float>(t, gpus, job);
 }
 
-// What all processes can train, or the error with which they end: told by the first if all have it.
+// The training that all processes agree on, or the error with which they end: the first tells it if all
+// have it.
 training agreed_training(train_options const& o, std::vector<int>& gpus, train_job& job) {
   std::optional<training> t;
   std::exception_ptr error;
@@ -133,7 +134,8 @@ training agreed_training(train_options const& o, std::vector<int>& gpus, train_j
   return std::move(*t);
 }
 
-// Between steps some wait while others write, or compare with the host: longer than a step may stall.
+// Some processes wait between steps while others write, or compare with the host: longer than a step may
+// stall.
 std::unique_ptr<train_job> job_of(train_options const& o) {
   std::chrono::milliseconds const timeout = 10 * o.deadline_ms();
   if (auto job = job_over_mpi(timeout)) return job;

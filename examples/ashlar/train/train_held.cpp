@@ -9,7 +9,7 @@ namespace tool {
 
 namespace {
 
-// Of values, by stage and micro-batch.
+// Sizes of values, by stage and micro-batch.
 ashlar::memory_model sizes_of_values(training const& t, ashlar::layout_function layout) {
   using kind = ashlar::slot_kind;
   std::vector<bool> runs_again(static_cast<std::size_t>(t.shape.stages), false);

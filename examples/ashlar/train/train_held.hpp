@@ -1,4 +1,4 @@
-// What passes keep and send, where values leave for the hosts of devices: how much lies there at once.
+// The most that passes keep and send at once, where values leave for the hosts of devices.
 #pragma once
 
 #include "train/training.hpp"
@@ -9,18 +9,18 @@
 
 namespace tool {
 
-// Over all devices and ranks.
+// Sums over all devices and ranks.
 struct peak_sums {
   ashlar::byte_count on_devices = 0, on_hosts = 0;
 };
 
-// Nothing is measured where nobody knows the times.
+// Nothing is measured if the times are unknown.
 struct held_peaks {
   peak_sums measured = {}, proved = {};
   bool are_measured = false;
 };
 
-// By the times of a step, rank after rank; empty: unknown. `layout` is the worker's.
+// Peaks by the times of a step, rank after rank; empty: unknown. `layout` is the worker's.
 held_peaks peaks_of(training const& t, ashlar::layout_function layout,
                     std::vector<ashlar::instruction_time> const& times);
 

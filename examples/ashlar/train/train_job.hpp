@@ -21,12 +21,12 @@ class train_job {
   int size() const { return size_; }
   int local_rank() const { return local_rank_; }  // among the processes of one machine
 
-  // As team::unite().
+  // Does what team::unite() does.
   virtual void unite(std::span<std::byte> bytes) = 0;
   // All end in order.
   virtual void finish() {}
 
-  // What process 0 makes.
+  // Shares what process 0 makes.
   template <class Make>
   auto share(Make make) {
     std::invoke_result_t<Make> value{};
@@ -39,7 +39,7 @@ class train_job {
     unite(bytes);
     return value;
   }
-  // On how many processes something is so.
+  // The number of processes where `here` holds.
   int count_of(bool here) {
     std::vector<std::byte> flags(static_cast<std::size_t>(size()));
     flags[static_cast<std::size_t>(rank())] = std::byte{here};

@@ -36,7 +36,7 @@ namespace {
 using ashlar::mpi::communicator;
 using ashlar::mpi::require;
 
-// By process: the first that runs on the same machine.
+// For each process, the first that runs on the same machine.
 std::vector<int> nodes_of_processes(int process, int processes) {
   MPI_Comm node = MPI_COMM_NULL;
   require(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, process, MPI_INFO_NULL, &node));
@@ -93,7 +93,8 @@ class mpi_team : public team<Scalar> {
         std::make_unique<runtime>(MPI_COMM_WORLD, t_->program, *this->workers().front(), options());
   }
 
-  // Of processes that stand in blocks, as many on each machine; else each is a node of its own.
+  // Devices of a node if processes stand in blocks, as many on each machine; else each is a node of its
+  // own.
   int node_size() const override {
     int const size = static_cast<int>(std::count(nodes_.begin(), nodes_.end(), nodes_[0]));
     for (std::size_t i = 0; i < nodes_.size(); ++i)
@@ -153,7 +154,7 @@ class mpi_team : public team<Scalar> {
  private:
   using runtime = ashlar::mpi::runtime<typename team<Scalar>::worker>;
 
-  // All are here. What MPI makes of processes that are not has no deadline.
+  // Returns when all are here. MPI has no deadline for processes that are not.
   void meet() {
     MPI_Request request = MPI_REQUEST_NULL;
     require(MPI_Ibarrier(own_, &request));
@@ -170,7 +171,7 @@ class mpi_team : public team<Scalar> {
   std::unique_ptr<runtime> runtime_;
 };
 
-// On how many processes something is so.
+// The number of processes where `here` holds.
 int count_of(bool here, std::chrono::milliseconds deadline) {
   int count = here ? 1 : 0;
   MPI_Request request = MPI_REQUEST_NULL;
@@ -182,7 +183,7 @@ int count_of(bool here, std::chrono::milliseconds deadline) {
   return count;
 }
 
-// What is the same on all processes, or the error with which they end.
+// The training, which is the same on all processes, or the error with which they end.
 training agreed_training(train_options const& o, int process, int processes) {
   std::optional<training> t;
   std::exception_ptr error;

@@ -1,4 +1,4 @@
-// What all processes know of a step.
+// The numbers of a step that all processes know.
 #pragma once
 
 #include "train/train_signals.hpp"
@@ -21,7 +21,7 @@ struct step_numbers {
   bool is_finite() const { return std::isfinite(loss) && std::isfinite(norm); }
 };
 
-// Of the gradient of the last step.
+// The norm of the last step's gradient.
 template <class Scalar>
 double norm_of(team<Scalar>& all) {
   std::vector<gpt::exact_sum::words> parts(static_cast<std::size_t>(all.processes()));
@@ -32,7 +32,7 @@ double norm_of(team<Scalar>& all) {
   return std::sqrt(sum.value());
 }
 
-// After a step, or before the first.
+// Call it after a step, or before the first.
 template <class Scalar>
 step_numbers numbers_of(team<Scalar>& all, training const& t) {
   auto const micro_batches = static_cast<std::size_t>(t.shape.micro_batches);

@@ -50,7 +50,7 @@ struct train_options {
   double loss_scale = 0;          // at first; 0: none
   double clip_norm = 1;           // of the gradient at most; 0: as it is
 
-  // On GPUs, where it costs two events for each.
+  // Instructions are timed on GPUs, where it costs two events for each.
   bool times_instructions() const {
     return no_graph || !trace.empty() || repeats > 0 || (adapt > 0 && !shape.cost.measured);
   }
@@ -59,14 +59,14 @@ struct train_options {
   }
 };
 
-// What --prediction-stage says.
+// The word for --prediction-stage.
 inline char const* word_of(gpt::prediction_place place) {
   return place == gpt::prediction_place::with_head     ? "none"
          : place == gpt::prediction_place::behind_head ? "behind"
                                                        : "beside";
 }
 
-// What is trained, on what and how it is cut: for all that runs a training.
+// Add options for the model, its corpus and its cut, for all commands that run a training.
 void add_training_options(CLI::App& command, train_options& options);
 void add_backend_option(CLI::App& command, train_options& options,
                         std::vector<std::string> const& backends, char const* help);

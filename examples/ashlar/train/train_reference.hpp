@@ -1,4 +1,5 @@
-// The same step on one device of the host, one pass after another: bit by bit, or within a tolerance.
+// Repeats the step on one device of the host, one pass after another, and compares: bit by bit, or
+// within a tolerance.
 #pragma once
 
 #include "train/train_numbers.hpp"
@@ -36,7 +37,7 @@ class train_reference {
   // The training's program is another one from now on.
   void adopt() { passes_.reset(); }
 
-  // Before a step that difference() is asked about: a program's own step changes the weights.
+  // Call it before a step that difference() is asked about: a program's own step changes the weights.
   void take_weights() {
     make_workers();
     for (int rank = 0; rank < t_->shape.data_ranks; ++rank)
@@ -49,7 +50,7 @@ class train_reference {
         }
   }
 
-  // After a step on the batches from number `batch` on: what differs first, or nothing.
+  // The first difference after a step on the batches from number `batch` on, or an empty text.
   std::string difference(step_numbers const& numbers, std::uint64_t batch) {
     gradients found;
     std::string said = collect(found);
@@ -65,7 +66,8 @@ class train_reference {
     return all_->gather_texts(said)[0];
   }
 
-  // Where the first number of a step with the weights of now is not finite, for who leads.
+  // The place of the first number that is not finite, in a step with the weights of now; for the process
+  // that leads.
   std::optional<typename gpt::finite_watch<Scalar>::place> first_non_finite(std::uint64_t batch) {
     take_weights();
     set_batches(batch);
@@ -80,7 +82,7 @@ class train_reference {
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   int copies(int group) const { return all_->workers().front()->copies(group); }
 
-  // What a holder of a group has, `of(worker, copy)`, where it has it and then everywhere.
+  // The values of a group's holder: `of(worker, copy)` where it is, then everywhere.
   template <class Of>
   std::vector<Scalar> received(int rank, int group, int holder, Of of) {
     worker const& any = *all_->workers().front();
@@ -93,7 +95,7 @@ class train_reference {
     return values;
   }
 
-  // All gradients; says if holders of a group do not agree about it or its weights.
+  // Collects all gradients; says if holders of a group do not agree about it or its weights.
   std::string collect(gradients& found) {
     std::string said;
     for (int rank = 0; rank < t_->shape.data_ranks; ++rank) {

@@ -29,12 +29,12 @@ std::string words_of_tokens(gpt::config const& shape) {
   return words;
 }
 
-// By how much of the second the first differs from it: "3.1 % less".
+// Says by how much of the second the first differs from it: "3.1 % less".
 std::string difference(double value, double from) {
   return fmt::format("{:.1f} % {}", 100 * std::abs(value / from - 1), value < from ? "less" : "more");
 }
 
-// Of all devices, in ticks.
+// The work of all devices, in ticks.
 double work_of(ashlar::schedule const& s) {
   ashlar::tick work = 0;
   for (ashlar::tick const one : busy(s)) work += one;
@@ -53,8 +53,7 @@ std::string times_predicted_with(training const& t, train_report const& r) {
   return "the pass times of the first " + counted(static_cast<int>(r.predicted_from), "step");
 }
 
-// How near the prediction is; and apart from that how near the simulation is, had the prediction known
-// what passes would take.
+// Reports how far off the prediction is, and how far it would be had it known what passes would take.
 void report_prediction(training const& t, train_report const& r, double step_ms) {
   fmt::print("predicted with {}: {:.2f} ms{}, {}\n", times_predicted_with(t, r), r.predicted.ms,
              r.least_ms > 0 ? fmt::format(" (no less than {:.2f}, gap {} %)", r.least_ms,

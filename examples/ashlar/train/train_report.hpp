@@ -1,4 +1,4 @@
-// What a training reports.
+// The report of a training.
 #pragma once
 
 #include "files/adaptation.hpp"
@@ -44,16 +44,16 @@ struct train_report {
     mean_step_ms += (ms - mean_step_ms) / static_cast<double>(std::min(step_ms.size(), averaged_steps));
   }
   bool is_predicted() const { return predicted.ms > 0; }
-  // What the program will take on such a machine, of which a tick takes so long.
+  // Predicts the program's step on such a machine, with ticks of `tick_ns`.
   void predict(training const& t, ashlar::simulation_options const& machine, double tick_ns);
-  // What it should have taken, with the times that the passes of all these steps took.
+  // Simulates the step with the times that the passes of all these steps took.
   void simulate_measured(training const& t, ashlar::simulation_options const& machine, double tick_ns);
-  // Another program from now on.
+  // The program is another one from now on.
   void adapt();
 };
 
 void introduce(training const& t, std::size_t parameters);
-// After this many steps.
+// Reports the adaptation after this many steps.
 void report_adaptation(adaptation const& a, int steps, double tick_ns);
 struct train_end {
   bool early = false;

@@ -31,14 +31,15 @@ namespace tool {
 
 namespace {
 
-// In the folder of --save: how the training has ended. Hidden, so that no corpus has it.
+// The file in the folder of --save that says how the training has ended. Hidden, so that no corpus has
+// it.
 std::string ended_file(train_options const& o) { return o.save + "/.ended"; }
 
 volatile std::sig_atomic_t child_process = 0;
 volatile std::sig_atomic_t stop_signal = 0;
 
-// What to run: a launcher where the backend needs one, then this program with the line that it was
-// started with; later options overrule earlier ones. `from`: a checkpoint, or empty.
+// The command to run: a launcher where the backend needs one, then this program with its own arguments;
+// later options overrule earlier ones. `from`: a checkpoint, or empty.
 std::vector<std::string> line_of(train_options const& o, std::string const& from) {
   std::vector<std::string> line;
   if (o.backend == "mpi") {
@@ -53,7 +54,8 @@ std::vector<std::string> line_of(train_options const& o, std::string const& from
   }
   line.insert(line.end(), command_line.begin() + 1, command_line.end());
   line.insert(line.end(), {"--restart", "0"});
-  // The folder, not what is newest now: processes of a launcher that was killed may save once more.
+  // It resumes from the folder, not from the newest checkpoint now: processes of a launcher that was
+  // killed may save once more.
   if (!from.empty()) line.insert(line.end(), {"--resume", o.save});
   return line;
 }
@@ -103,7 +105,7 @@ int run_to_the_end(std::vector<std::string> line, train_options const& o) {
   return status;
 }
 
-// What the training itself says; nothing where it could not.
+// The exit code that the training itself left; nothing where it could not.
 std::optional<int> reported_code(train_options const& o) {
   int code = 0;
   std::ifstream file(ended_file(o));

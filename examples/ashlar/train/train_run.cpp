@@ -28,7 +28,8 @@ std::string trace_of(ashlar::program_view const& p, std::vector<ashlar::instruct
 
 namespace {
 
-// What ends a step inside the program decides there what becomes of it.
+// Requires an optimizer step that suits the options: a program that ends a step itself decides what
+// becomes of it.
 void require_optimizer_step(train_options const& o) {
   using enum ashlar::optimizer_step;
   ashlar::optimizer_step const step = o.lowering.rest.step;

@@ -148,7 +148,7 @@ class train_session {
     std::fflush(stdout);
   }
 
-  // A step of all ranks on a batch each, from number `batch` on.
+  // Makes a step of all ranks on a batch each, from number `batch` on.
   step_numbers step(std::span<gpt::token const> text, std::uint64_t batch, step_plan const& plan) {
     for (int rank = 0; rank < t_.shape.data_ranks; ++rank)
       if (all_.of(rank) != nullptr)
@@ -162,8 +162,8 @@ class train_session {
     ++updates_;
     all_.update(optimizer(), scale);
   }
-  // What the step's gradient is multiplied with; 0: the step is passed over. The next step's loss may
-  // have another scale.
+  // The factor for the step's gradient; 0: the step is passed over. The next step's loss may have
+  // another scale.
   double scale_of(step_numbers const& numbers) {
     if (o_.loss_scale == 0) return numbers.is_finite() ? optimizer().scale_for(numbers.norm) : 0;
     double const scale = loss_scale_.step(
@@ -186,13 +186,13 @@ class train_session {
     return times;
   }
 
-  // What is predicted with: --costs, or what passes took so far. Nothing where neither is known. All
+  // The costs to predict with: --costs, or what passes took so far. Nothing where neither is known. All
   // processes call these.
   std::optional<ashlar::simulation_options> machine() {
     if (auto const& given = o_.shape.cost.measured) return machine_of(given->cost);
     return machine_so_far();
   }
-  // What passes took so far; links and sums by --costs.
+  // The times of passes so far; links and sums by --costs.
   std::optional<ashlar::simulation_options> machine_so_far() {
     ashlar::pass_times const own = times_of_all(timing_, all_);
     if (!own.any()) return std::nullopt;
@@ -216,7 +216,7 @@ class train_session {
         stage.weights = stage.weight_gradient = bytes(kind::weight, g, k);
         if (shared) continue;
         stage.activation = bytes(kind::activation, g, k);
-        // Of its output, from a stage after it.
+        // The gradient of its output, from a stage after it.
         if (auto const after = t_.schedule.graph.successors(g); !after.empty())
           stage.gradient = bytes(kind::gradient, after[0], k);
       }
@@ -229,7 +229,8 @@ class train_session {
   void predict(std::optional<ashlar::simulation_options> const& with) {
     if (with) report_.predict(t_, *with, tick_ns());
   }
-  // Another program from the next step on, if one is found that takes less. All processes find the same.
+  // Takes another program from the next step on, if one is found that takes less. All processes find the
+  // same.
   void adapt(progress& bar) {
     std::optional<ashlar::simulation_options> const with = machine();
     if (!with) return;
@@ -248,7 +249,7 @@ class train_session {
     predict(with);
   }
 
-  // Of the step on the batches from number `batch` on.
+  // Compares the step on the batches from number `batch` on.
   bool verify(std::uint64_t batch, step_numbers const& numbers, progress& bar) {
     std::string const difference = reference_.difference(numbers, batch);
     if (difference.empty()) {
@@ -276,7 +277,7 @@ class train_session {
     return invalid;
   }
 
-  // Of the last step, over all ranks.
+  // The loss of the last step, over all ranks.
   double prediction_loss() {
     std::vector<double> all = all_.prediction_losses();
     all_.unite(all);

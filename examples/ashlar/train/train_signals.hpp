@@ -8,16 +8,16 @@
 
 namespace tool {
 
-// The first signal that came, or 0.
+// The first signal received, or 0.
 inline volatile std::sig_atomic_t interrupted = 0;
-// Whether this process says so; of several, one does.
+// Whether this process reports signals; of several, one does.
 inline volatile std::sig_atomic_t reports_signals = 1;
 // Whether there is a step that the first signal waits for.
 inline volatile std::sig_atomic_t is_stepping = 0;
-// What a backend wants to have set when the first SIGTERM comes.
+// A flag that a backend wants to have set when the first SIGTERM comes.
 inline std::sig_atomic_t volatile* also_set = nullptr;
 
-// What a shell says of a program that a signal ended.
+// The exit code that a shell reports for a program that a signal ended.
 inline int code_of_signal(int signal) { return 128 + signal; }
 
 inline void stop_on_signals() {

@@ -1,4 +1,4 @@
-// Who trains together: the workers of this process, and those of others.
+// The team that trains together: the workers of this process, and those of others.
 #pragma once
 
 #include "command.hpp"
@@ -25,25 +25,24 @@
 
 namespace tool {
 
-// What a step is to do besides the passes.
+// Tasks of a step besides the passes.
 struct step_plan {
   gpt::adam_options optimizer = {};  // for a backend whose step ends with it
   bool looked_at = false;            // is its gradient, and what the weights were, wanted on the host?
 };
 
-// Who computes: 16 cores.
+// The processors that compute: 16 cores.
 struct processors {
   int count = 0;
   char const* name = "core";
 };
 
-// What a backend that measures itself is asked for.
+// The links that a backend that measures itself is asked for.
 enum class link_class : unsigned char { inside, between };  // nodes
 using ashlar::measure::probe;
 
-// What differs from backend to backend. A process has a run of devices, numbered rank after rank, and a
-// worker for each data-parallel rank that has one of them. All processes call the same functions in the
-// same order.
+// The interface of a backend. A process has a run of devices, numbered rank after rank, and a worker for
+// each data-parallel rank that has one of them. All processes call the same functions in the same order.
 template <class Scalar>
 class team {
  public:
@@ -51,36 +50,36 @@ class team {
 
   virtual ~team() = default;
 
-  // One step of all.
+  // Runs one step of all.
   virtual void run(step_plan const& plan) = 0;
-  // Tells all what some know. A byte is zero where it is not known, else the same wherever it is.
+  // Tells all what some know. An unknown byte is zero; a known one is the same on all that know it.
   virtual void unite(std::span<std::byte> bytes) = 0;
   // act() takes this process a while, in which others wait for it.
   virtual void work(std::function<void()> const& act) = 0;
-  // Of the last step, by instruction of the whole program, rank after rank; zeros for those of other
-  // processes. Nothing where they are not measured.
+  // Times of the last step, by instruction of the whole program, rank after rank; zeros for those of
+  // other processes. Empty where they are not measured.
   virtual std::vector<ashlar::instruction_time> times() const = 0;
 
-  // Between two steps: the training's program is another one now, of the same groups on the same
+  // Tells, between two steps, that the training's program is another one, of the same groups on the same
   // devices.
   virtual void adopt() = 0;
-  // Of a value where the training computes.
+  // The layout of a value where the training computes.
   virtual ashlar::value_layout layout(ashlar::value_key key) const {
     return workers().front()->layout(key);
   }
-  // Devices of a node, as an interconnect has them.
+  // Devices of a node of the interconnect.
   virtual int node_size() const { return 0; }
-  // What messages between two devices take, and sums over all; nanoseconds, one for each repeat.
-  // Nothing where there are no such devices.
+  // Nanoseconds of messages between two devices, and of sums over all, one for each repeat. Empty where
+  // there are no such devices.
   virtual std::vector<double> time_transfers(link_class, probe) { return {}; }
   virtual std::vector<double> time_sums(probe) { return {}; }
 
-  // Where the workers' values are kept elsewhere while training runs: brings them here, and back there.
+  // Bring workers' values here, and back, where they are kept elsewhere while training runs.
   virtual void fetch() {}
   virtual void deliver() {}
-  // The tokens of the next step, for a rank that is here.
+  // Sets the tokens of the next step, for a rank that is here.
   virtual void set_batch(int rank, gpt::batch tokens) { of(rank)->set_batch(std::move(tokens)); }
-  // After a step, what is known here, elsewhere zeros: a rank's losses by micro-batch, ...
+  // After a step, these return what is known here, elsewhere zeros: a rank's losses by micro-batch, ...
   virtual std::vector<double> losses(int rank) const {
     if (of(rank) == nullptr) return std::vector<double>(micro_batches_, 0.0);
     std::span<double const> const all = of(rank)->losses();
@@ -116,7 +115,7 @@ class team {
         if (is_here(rank, program_->groups.holders(g)[0])) sum.add(of(rank)->squares(g));
     return sum;
   }
-  // Behind a step, with its gradient times `scale`; counts it where the program has done it.
+  // Updates behind a step, with its gradient times `scale`; counts it where the program has done it.
   virtual void update(gpt::adam_options const& options, double scale) {
     for_each_held([&](worker& w, int group) {
       if (program_->step == ashlar::optimizer_step::none)
@@ -148,7 +147,7 @@ class team {
   void set_loss_scale(double scale) {
     for (worker* w : workers()) w->set_loss_scale(scale);
   }
-  // By rank: those that are here.
+  // The workers that are here, by rank.
   std::vector<worker*> workers() const {
     std::vector<worker*> all;
     for (auto const& w : workers_)
@@ -171,7 +170,7 @@ class team {
   void unite(std::vector<T>& values) {
     unite(std::as_writable_bytes(std::span(values)));
   }
-  // What each process says, by process.
+  // Gathers a text of each process.
   std::vector<std::string> gather_texts(std::string const& mine) {
     std::vector<std::uint64_t> sizes(static_cast<std::size_t>(processes_), 0);
     sizes[static_cast<std::size_t>(process_)] = mine.size();
@@ -194,7 +193,7 @@ class team {
   }
 
  protected:
-  // `count` devices from number `first` on are here; process `process` of `processes`.
+  // This process, `process` of `processes`, has `count` devices from number `first` on.
   team(training const& t, int first, int count, int process, int processes)
       : program_(&t.program),
         micro_batches_(static_cast<std::size_t>(t.shape.micro_batches)),

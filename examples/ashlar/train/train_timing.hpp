@@ -1,4 +1,4 @@
-// What passes take on the devices of all processes.
+// The times of passes on the devices of all processes.
 #pragma once
 
 #include "train/train_team.hpp"
@@ -13,14 +13,14 @@
 
 namespace tool {
 
-// The step of `program` that `all` has just run. Each process keeps what its own devices took.
+// Adds the step of `program` that `all` has just run. Each process keeps the times of its own devices.
 template <class Scalar>
 void add_step(ashlar::pass_timing& timing, team<Scalar> const& all,
               ashlar::program_view const& program) {
   timing.add(program, all.times(), [&](int rank, int device) { return all.is_here(rank, device); });
 }
 
-// What all processes have together; all of them call it.
+// The times of all processes together; all of them call it.
 template <class Scalar>
 ashlar::pass_times times_of_all(ashlar::pass_timing const& timing, team<Scalar>& all) {
   auto const& samples = timing.samples();

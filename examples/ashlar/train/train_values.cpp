@@ -16,7 +16,7 @@ namespace tool {
 
 namespace {
 
-// Of the scopes that need work beside the passes.
+// The scope with this name, among those that need work beside the passes.
 ashlar::balance_scope scope_of(std::string const& name) {
   return name == "synchronised" ? ashlar::balance_scope::synchronised
          : name == "running"    ? ashlar::balance_scope::running

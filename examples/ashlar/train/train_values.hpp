@@ -1,5 +1,4 @@
-// What `ashlar train` does with values across micro-batches: experts' loads, gradients' norms, the
-// loss's scale.
+// Values across micro-batches in `ashlar train`: experts' loads, gradients' norms, the loss's scale.
 #pragma once
 
 #include "train/train_options.hpp"
@@ -21,16 +20,16 @@ void add_value_options(CLI::App& command, train_options& options);
 // Throws usage_error for options that do not go together.
 void require_value_options(train_options const& options);
 
-// With the work beside its passes that the options ask for. Throws usage_error, and ashlar::violation as
+// Adds the work beside its passes that the options ask for. Throws usage_error, and ashlar::violation as
 // balance_experts() and clip_micro_batches() do.
 ashlar::schedule with_values(ashlar::schedule s, train_options const& options, gpt::config const& shape);
 
-// How many tokens each expert gets, as a picture: a panel for each block, a curve for each expert.
+// A picture of how many tokens each expert gets: a panel for each block, a curve for each expert.
 class expert_loads {
  public:
   explicit expert_loads(gpt::config const& shape, int steps);
 
-  // After a step: by micro-batch, block and expert, of all ranks.
+  // Call it after a step: loads by micro-batch, block and expert, of all ranks.
   void add(std::span<double const> loads);
   std::string svg(std::string const& title) const;
 

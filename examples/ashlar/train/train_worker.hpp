@@ -25,8 +25,8 @@ class train_worker : public gpt::worker<Scalar> {
       : gpt::worker<Scalar>(of, seed, std::move(site), std::move(work)),
         first_here_(std::move(first_here)) {}
 
-  // Of the steps to come, if their program has the optimizer's. They do not count as updates until the
-  // caller says so: set_updates().
+  // Sets the optimizer of the steps to come, if their program has one. They do not count as updates
+  // until the caller says so: set_updates().
   void set_optimizer(gpt::adam_options const& options) { options_ = options; }
 
   ashlar::value_layout layout(ashlar::value_key key) const {
@@ -39,8 +39,8 @@ class train_worker : public gpt::worker<Scalar> {
       squares.add_squares(std::span<Scalar const>(this->data(p.bytes), p.bytes.size() / sizeof(Scalar)));
     number(f.scalar) = squares.value();
   }
-  // Replicas of a stage share its parameters, and one of them makes the step; of what is tied, each has
-  // a copy. A gradient that is known to have numbers that are not finite changes nothing.
+  // Makes the step. Replicas of a stage share its parameters, and one of them makes it; a tied group has
+  // a copy for each. A gradient that is known to have numbers that are not finite changes nothing.
   void optimize(auto&, ashlar::parameter_frame const& f) {
     int const holder = f.site.replica;
     bool const shared = this->copies(f.group) == 1;

@@ -104,7 +104,7 @@ gpt::config shape_of(train_options const& o, ashlar::schedule const& schedule) {
   return shape;
 }
 
-// What is tied lies on the devices of all stages that use it.
+// Tied parameters lie on the devices of all stages that use them.
 ashlar::lower_options lowering_for(train_options const& o, gpt::config const& shape,
                                    ashlar::stage_graph const& graph) {
   ashlar::lower_options lowering = lowering_of(o.lowering, graph);
@@ -141,7 +141,7 @@ void must_be_free(train_options const& o, std::optional<checkpoint> const& resum
       o.save));
 }
 
-// A schedule by its name is of a chain.
+// Puts a schedule by name, which is of a chain, over the heads.
 ashlar::schedule over_heads(train_options const& o, ashlar::schedule s) {
   if (names_file(o.shape.name)) return s;
   if (o.shape.name != "1f1b")

@@ -1,4 +1,4 @@
-// What a training is, before anything runs: the same on all processes that take part.
+// A training before anything runs: the same on all processes that take part.
 #pragma once
 
 #include "files/files.hpp"
@@ -28,7 +28,7 @@ struct training {
   checkpoint_identity identity;
 
   int devices() const { return program.device_count() * program.data_ranks; }
-  // What workers do of the work beside the passes.
+  // The workers' part in the work beside the passes.
   gpt::values_work values() const {
     std::optional<double> const clip = options->clip;
     return {program.work, clip && *clip > 0 ? clip : std::nullopt};
@@ -38,12 +38,12 @@ struct training {
   }
 };
 
-// Throws usage_error for what cannot be trained.
+// Throws usage_error if the options cannot be trained.
 training training_of(train_options const& options);
 
-// What the training goes on from. To be asked while nobody else writes into the folder of --save. Throws
-// usage_error for a checkpoint of another training, and where the folder has one that is not gone on
-// from.
+// The checkpoint that the training goes on from. Call it while nobody else writes into the folder of
+// --save. Throws usage_error for a checkpoint of another training, and where the folder has one that is
+// not gone on from.
 std::optional<checkpoint> resumed_of(training const& t);
 
 // A schedule's program for the training's backend.
@@ -52,7 +52,7 @@ ashlar::program program_of(train_options const& options, ashlar::schedule const&
 // Its passes and reductions, without the optimizer's step that it may end with.
 ashlar::program passes_of(training const& t);
 
-// How many processes a backend of processes needs. Throws usage_error as training_of() does.
+// The number of processes that a backend of processes needs. Throws usage_error as training_of() does.
 int processes_of(train_options const& options);
 
 // The n-th batch of all that the ranks draw, each another one in each step.
