@@ -31,8 +31,8 @@ inline layer_shape shape_of_layer(gpt::config const& shape, int layer) {
   return all[static_cast<std::size_t>(layer % layers_of_block)];
 }
 
-// Sums over tokens of the outer products of a layer's input, with a 1 after it for the bias, and of the
-// gradient of its output. Lower halves; the last element of `inputs` counts the tokens.
+// Sums over tokens of the outer products: of a layer's input, with a 1 after it for the bias, and of the
+// gradient of its output. Both are lower halves; the last element of `inputs` counts the tokens.
 template <class Scalar>
 struct layer_sums {
   gpt::matrix<Scalar> inputs;
@@ -62,7 +62,7 @@ struct stage_sums {
       : blocks(from, shape.model, shape.blocks) {}
 };
 
-// What the layers' weight gradients are made of: a row for each token.
+// Factors of the layers' weight gradients: a row for each token.
 template <class Scalar>
 std::array<gpt::matrix<Scalar>, layers_of_block> inputs_of(gpt::block_stash<Scalar> const& kept) {
   return {kept.norm1.output, kept.merged, kept.norm2.output, kept.hidden};
@@ -100,7 +100,7 @@ struct curvature_options {
   double damping = 1e-5;  // of the whole curvature, split between its factors (section 6.3)
 };
 
-// What is known of a layer: averages of its factors, and their damped inverses.
+// Curvature of a layer: averages of its factors, and their damped inverses.
 template <class Scalar>
 class layer_curvature {
  public:
@@ -109,7 +109,7 @@ class layer_curvature {
   // Moves the averages by the sums, and inverts them. The gradients in the sums are those of the mean
   // loss over `tokens`; the factor is that of the loss of one. Throws as invert() does.
   void refresh(layer_sums<Scalar> const& sums, int tokens, curvature_options const& o) {
-    // The average begins with the first, not with zeros.
+    // The average begins with the first sums, not with zeros.
     double const kept = std::min(1 - 1.0 / ++refreshes_, o.decay), all = tokens;
     double const rows = sums.inputs(sums.inputs.rows - 1, sums.inputs.cols - 1);
     inputs_.move(sums.inputs, kept, (1 - kept) / rows);
@@ -120,8 +120,8 @@ class layer_curvature {
     gradients_.invert(root / balance);
   }
 
-  // The gradient, that of the bias in the last row, between the inverses. Throws std::logic_error if
-  // there are none yet.
+  // Puts the gradient, with that of the bias in the last row, between the inverses. Throws
+  // std::logic_error if there are none yet.
   void precondition(gpt::matrix<Scalar> const& gradient, gpt::matrix<Scalar> const& result) const {
     if (refreshes_ == 0) throw std::logic_error("K-FAC has no curvature yet: no program summed it");
     gpt::array<Scalar> memory(gradient.size());

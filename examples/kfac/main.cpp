@@ -24,7 +24,8 @@ namespace {
 
 using namespace ashlar;
 
-// What two devices do for an update: two steps of 1F1B. Ticks are guesses; kfac::measure() finds them.
+// The plan of two devices for an update: two steps of 1F1B. Ticks are guesses; kfac::measure() finds
+// them.
 struct update_plan {
   gpt::config shape{.blocks = 4, .width = 32, .heads = 4, .context = 32, .sequences = 4, .stages = 2};
   schedule step = catalog::one_f_one_b(devices{2}) | repeat(micro_batches{4})

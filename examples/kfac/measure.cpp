@@ -40,7 +40,7 @@ struct contestant {
   double damping = 0;  // of K-FAC
 };
 
-// With the best of the settings that were tried for each (docs/fill.md says which).
+// Each has the best of the settings that were tried for it (docs/fill.md says which).
 contestant const contestants[] = {
     {"SGD", {.layers = method::sgd, .others = method::sgd, .rate = 0.6, .adam = {.clip = 0.3}}},
     {"Adam", {.layers = method::adam, .rate = 4e-3, .adam = {.rate = 8e-2, .clip = 0.1}}},
@@ -102,7 +102,7 @@ void compare_losses(gpt::config const& shape, program const& plain, program cons
   }
 }
 
-// Of a run: its time, and all compute by all time of all devices.
+// The time of a run, and the share of compute in the time of all devices.
 struct occupation {
   double milliseconds = 0;
   double busy = 0;
@@ -118,7 +118,7 @@ occupation last_run(runtime const& r, int devices) {
           static_cast<double>(busy) / (static_cast<double>(end) * devices)};
 }
 
-// Ticks of a microsecond.
+// A tick is a microsecond.
 struct durations {
   stage_cost passes;
   work_ticks parts;
@@ -150,8 +150,8 @@ durations durations_of(gpt::config const& shape, program const& p, gpt::corpus c
   return {{median(0), backward / 2, backward - backward / 2}, {median(2), median(3), median(4)}};
 }
 
-// Work as long as it is measured to be goes into as many steps as it needs. The run in the middle by its
-// time. Whatever else the machine does disturbs all programs alike: they take turns.
+// Fits work with its measured length into as many steps as it needs, and compares the median runs. Other
+// load on the machine disturbs all programs alike: they take turns.
 void compare_times(gpt::config shape, schedule const& guessed, filling const& first,
                    gpt::corpus const& text) {
   constexpr int runs = 61;

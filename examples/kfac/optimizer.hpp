@@ -26,19 +26,19 @@ struct optimizer_options {
   method others = method::adam;  // for all else: sgd or adam
   double rate = 1;               // of the layers; with sgd for all else, also of that
   double momentum = 0.9;         // of sgd and kfac
-  // Of kfac, rate² · gradient · direction: about twice the change of the predictions (as a divergence)
-  // that a step makes. A longer direction is shortened to it, before the momentum.
+  // Limit of kfac's rate² · gradient · direction: about twice the change of the predictions (as a
+  // divergence) that a step makes. A longer direction is shortened to it, before the momentum.
   double most_change = 3e-5;
   gpt::adam_options adam = {};  // its rate is that of all else, its clip also for sgd
   double schedule = 1;          // all rates are multiplied with it, also those of shortened steps
 };
 
-// Weight and bias of a layer are two tensors in turn.
+// Weight and bias of a layer alternate in the list of tensors.
 inline bool is_of_layer(gpt::tensor_description const& what) {
   return what.name.starts_with("block ") && what.name.find(".norm") == std::string::npos;
 }
 
-// weight -= rate · schedule · moment, after moment = momentum · moment + scale · direction
+// Computes moment = momentum · moment + scale · direction, then weight -= rate · schedule · moment.
 template <class Scalar>
 void descend(optimizer_options const& o, double scale, std::span<Scalar const> direction,
              std::span<Scalar> weight, std::span<Scalar> moment) {
@@ -48,15 +48,15 @@ void descend(optimizer_options const& o, double scale, std::span<Scalar const> d
   }
 }
 
-// A layer's gradient between its inverses, and what it is to change.
+// A layer's gradient between its inverses, and the weights that it changes.
 template <class Scalar>
 struct layer_step {
   std::span<Scalar> weight, weight_moment, bias, bias_moment;
   gpt::array<Scalar> direction;  // of the weight, then of the bias
 };
 
-// One step between two runs of a program. The step that kfac shortens is that of all layers together.
-// Throws std::logic_error if kfac has to step before anything has been inverted.
+// Makes one step between two runs of a program. The step that kfac shortens is that of all layers
+// together. Throws std::logic_error if kfac has to step before anything has been inverted.
 template <class Scalar>
 void update(worker<Scalar>& w, optimizer_options const& o) {
   double const clip = o.adam.scale_for(gpt::gradient_norm(std::vector<gpt::worker<Scalar>*>{&w}));

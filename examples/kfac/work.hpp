@@ -16,7 +16,7 @@
 
 namespace kfac {
 
-// What a job does for its stage.
+// The task of a job for its stage.
 enum class task : unsigned char { add_inputs, add_gradients, invert };
 inline constexpr int tasks = 3;
 
@@ -32,9 +32,9 @@ struct work_ticks {
 
 // Three jobs for each stage. Part m of the first two adds the curvature of what micro-batch m's forward,
 // or its backward, keeps to sums that are zeros again after the step; part k of the third inverts the
-// factors of the stage's layer k when all is summed. For a schedule with one route and without
-// recomputation. Filled into several steps, the first one's micro-batches stand for all. Throws
-// std::invalid_argument for a stage without blocks.
+// factors of the stage's layer k when all is summed. The schedule has one route and no recomputation.
+// Filled into several steps, the first one's micro-batches stand for all. Throws std::invalid_argument
+// for a stage without blocks.
 inline ashlar::work_graph work_for(ashlar::schedule const& step, gpt::config const& shape,
                                    work_ticks const& ticks = {}) {
   using namespace ashlar;
@@ -69,7 +69,7 @@ inline ashlar::work_graph work_for(ashlar::schedule const& step, gpt::config con
   return work_graph(jobs, edges);
 }
 
-// The same work for comparison: `count` of the steps, and all of it after the last.
+// Places this work differently, for comparison: `count` of the steps, and all of it after the last.
 inline ashlar::schedule work_at_end(ashlar::schedule const& step, ashlar::work_graph const& work,
                                     int count) {
   ashlar::part_times times(step, work.view());

@@ -16,8 +16,8 @@
 
 namespace kfac {
 
-// For one data-parallel rank. Runs programs with the work of work_for(), and without work. Inversions
-// allocate memory; passes and sums do not.
+// A worker for one data-parallel rank. Runs programs with the work of work_for(), and without work.
+// Inversions allocate memory; passes and sums do not.
 template <class Scalar>
 class worker : public gpt::worker<Scalar> {
  public:
@@ -58,13 +58,13 @@ class worker : public gpt::worker<Scalar> {
     }
   }
 
-  // Of a layer of the whole model.
+  // The curvature of a layer of the whole model.
   layer_curvature<Scalar> const& curvature(int layer) const {
     return curvature_[static_cast<std::size_t>(layer)];
   }
 
  protected:
-  // One of the stage's layers.
+  // Inverts the factors of one of the stage's layers.
   void invert(gpt::stage_shape const& shape, stage_sums<Scalar> const& sums, int layer) {
     auto const of_block = static_cast<std::size_t>(layer % layers_of_block);
     curvature_[static_cast<std::size_t>(shape.first_block * layers_of_block + layer)].refresh(

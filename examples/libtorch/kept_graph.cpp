@@ -44,8 +44,8 @@ std::vector<at::Tensor> run(edge_list const& from, std::vector<at::Tensor> const
   return torch::autograd::Engine::get_default_engine().execute(from, gradients, keep, false, false, to);
 }
 
-// What the hooks on this thread add to. On a GPU autograd calls them on a thread of its own, where there
-// is none; then the gradients are added when the pass is over.
+// The sums that the hooks on this thread add to. On a GPU autograd calls hooks on a thread of its own,
+// which has none; then the gradients are added when the pass is over.
 class open_sums {
  public:
   open_sums(parameter_list const& of, gradient_sums const& sums)
@@ -55,7 +55,7 @@ class open_sums {
   open_sums(open_sums const&) = delete;
   ~open_sums() { here = nullptr; }
 
-  // What a hook returns takes the place of the gradient, which is free then.
+  // The result of a hook takes the place of the gradient, which is free then.
   static at::Tensor arrived(parameter_list const* of, std::size_t p, at::Tensor const& gradient) {
     if (here == nullptr || here->of_ != of) return gradient;
     return here->add(p, gradient);
@@ -82,7 +82,7 @@ thread_local open_sums* open_sums::here = nullptr;
 
 }  // namespace
 
-// Which nodes are the trunk, and what hangs off it.
+// Says which nodes are the trunk, and what hangs off it.
 struct kept_graph::division {
   std::vector<node_pointer> order;
   std::unordered_set<Node*> parameters, trunk;
@@ -98,7 +98,7 @@ struct kept_graph::division {
       if (trunk.contains(node.get()) && has_branch(*node)) branched.push_back(node);
   }
 
-  // Cuts the trunk below its nodes with branches: those of no other use are gone.
+  // Cuts the trunk below its nodes with branches: nodes of no other use are freed.
   void cut(Edge const& input) const {
     for (node_pointer const& node : branched)
       for (Edge& e : node->next_edges())

@@ -1,5 +1,5 @@
-// Which operators do the passes run? A backward that is split must run what the fused one runs, each
-// once, and nothing of the forward again.
+// Compares the operators that the passes run. A backward that is split must run what the fused one runs,
+// each once, and nothing of the forward again.
 #include "kept_graph.hpp"
 #include "transformer.hpp"
 
@@ -20,8 +20,8 @@ using namespace libtorch;
 using counts = std::map<std::string, int>;
 counts seen;
 
-// What only looks at a tensor in another way, or makes room for one, is no work. A layer norm's backward
-// is one operator for three gradients: each that it is asked for counts.
+// An operator that only views a tensor in another way, or makes room for one, is no work. A layer norm's
+// backward is one operator for three gradients: each that it is asked for counts.
 std::unique_ptr<at::ObserverContext> count(at::RecordFunction const& f) {
   auto const schema = f.operator_schema();
   if (!schema || schema->returns().empty()) return nullptr;

@@ -1,6 +1,6 @@
-// What do Ashlar's passes cost beside loops that know neither programs nor slots? One device runs four
-// stages, so that nobody waits.
-//   overhead [width] [rounds]: fails above 5 %
+// Measures the cost of Ashlar's passes beside loops that know neither programs nor slots. One device
+// runs four stages, so that nobody waits.
+// overhead [width] [rounds]: fails above 5 %
 // A loop with autograd over the whole model, one that splits each stage's backward, and the engine with
 // either take turns. Compared are the medians of what one takes more than the other in the same round.
 #include "kept_graph.hpp"
@@ -28,7 +28,7 @@ namespace {
 using namespace libtorch;
 using model_of_stages = staged_model<torch::nn::Sequential>;
 
-// Gradients stay where they are and are cleared at first, as a program does it.
+// The loops leave gradients where they are and clear them first, as a program does.
 class loops {
  public:
   explicit loops(model_of_stages const& model) : model_(model) {
@@ -48,7 +48,7 @@ class loops {
     }
   }
 
-  // The same with an input and a weight pass for each stage.
+  // Runs an input and a weight pass for each stage instead.
   void split_step() const {
     clear();
     std::size_t const count = model_.stages.size();
@@ -81,7 +81,7 @@ class loops {
   std::vector<std::unique_ptr<parameter_list>> lists_;
 };
 
-// Stage after stage, there and back.
+// A program that runs stage after stage, there and back.
 ashlar::program on_one_device(transformer_config const& shape, bool split) {
   using namespace ashlar;
   int const last = shape.stages - 1;
@@ -93,7 +93,7 @@ ashlar::program on_one_device(transformer_config const& shape, bool split) {
          | lower();
 }
 
-// Below which lies such a share of the numbers.
+// The value below which `share` of the numbers lies.
 double quantile(std::vector<double> all, double share) {
   std::sort(all.begin(), all.end());
   return all[static_cast<std::size_t>(share * static_cast<double>(all.size() - 1))];
@@ -105,7 +105,8 @@ struct candidate {
   std::vector<double> milliseconds = {};
 };
 
-// After each step a pause: a system stops for a while whoever runs before all others and never rests.
+// Takes a pause after each step: a system stops for a while whoever runs before all others and never
+// rests.
 void take_turns(std::vector<candidate>& all, int rounds) {
   using clock = std::chrono::steady_clock;
   for (int round = 0; round <= rounds; ++round)
@@ -120,7 +121,7 @@ void take_turns(std::vector<candidate>& all, int rounds) {
     }
 }
 
-// By how many percent `a` takes longer than `b`: the median. Prints it.
+// Prints and returns the median of how many percent longer `a` takes than `b`.
 double compare(candidate const& a, candidate const& b) {
   std::vector<double> more;
   for (std::size_t i = 0; i < a.milliseconds.size(); ++i)

@@ -1,4 +1,4 @@
-// The same modules without a pipeline: what the gradients of a schedule are compared with.
+// The modules without a pipeline, to compare the gradients of a schedule with.
 #pragma once
 
 #include "stage_worker.hpp"
@@ -11,8 +11,8 @@
 
 namespace libtorch {
 
-// In which order a program adds up the gradients of a stage: for each device that holds the stage its
-// micro-batches in the order of its passes.
+// The order in which a program adds up the gradients of a stage: for each device that holds the stage,
+// its micro-batches in the order of its passes.
 inline std::vector<std::vector<int>> order_of_sums(ashlar::program_view const& p, int stage) {
   std::vector<std::vector<int>> order;
   for (int const device : p.groups.holders(stage)) {
@@ -26,7 +26,7 @@ inline std::vector<std::vector<int>> order_of_sums(ashlar::program_view const& p
   return order;
 }
 
-// One step: forward() through all modules and autograd over all of them, for one micro-batch after
+// Makes one step: forward() through all modules and autograd over all of them, for one micro-batch after
 // another. Sets the parameters' grad(). Returns the losses.
 template <class Module>
 std::vector<at::Tensor> plain_step(staged_model<Module> const& model, ashlar::program_view const& p) {

@@ -1,4 +1,4 @@
-// What a queue of a backend is to LibTorch while a pass runs.
+// Makes a backend's queue known to LibTorch while a pass runs.
 #pragma once
 
 namespace libtorch {

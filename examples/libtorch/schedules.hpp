@@ -27,7 +27,7 @@ inline std::vector<named_program> programs_for(int stages, int m) {
     devices const p{name == "v-half" ? stages / 2 : stages};
     all.push_back({std::string(name), lower(catalog::find(name)->make({p, micro_batches{m}}))});
   }
-  // What a search finds for passes that take 10, 12 and 8 ticks, with the memory of V-Half and one
+  // A search's result for passes that take 10, 12 and 8 ticks, with the memory of V-Half and one
   // activation more.
   devices const p{stages / 2};
   search_problem const problem{.where = v_shape(p),

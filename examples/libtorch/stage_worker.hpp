@@ -1,4 +1,4 @@
-// A worker whose stages are modules of LibTorch: what an engine of Ashlar calls to train them.
+// A worker whose stages are modules of LibTorch, for an engine of Ashlar to train.
 #pragma once
 
 #include "kept_graph.hpp"
@@ -24,9 +24,9 @@ namespace libtorch {
 
 // The model, cut into a chain of stages.
 //
-// `Module` is a module holder: torch::nn::Sequential, or that of a module of one's own which has
-// forward(Tensor). Modules must give the same result whenever they run (no dropout), because passes run
-// in the order of the schedule.
+// `Module` is a module holder: torch::nn::Sequential, or that of your own module with forward(Tensor).
+// Modules must give the same result whenever they run (no dropout), because passes run in the order of
+// the schedule.
 template <class Module>
 struct staged_model {
   std::vector<Module> stages;
@@ -49,10 +49,10 @@ struct staged_model {
 
 // Passes may run on several threads at once, as engines do; everything else only between steps.
 //
-// What a forward leaves for its backward is an autograd graph: it lies in a table, and the program's
-// slots hold pointers to it, so that all that is proved of stashes holds for graphs. Activations, the
-// gradients of activations and of parameters lie in slots as numbers. A program that recomputes drops
-// the graph after the forward and keeps a copy of the input.
+// A forward leaves an autograd graph for its backward: it lies in a table, and the program's slots hold
+// pointers to it, so that all that is proved of stashes holds for graphs. Activations, the gradients of
+// activations and of parameters lie in slots as numbers. A program that recomputes drops the graph after
+// the forward and keeps a copy of the input.
 template <class Module>
 class stage_worker {
  public:
@@ -73,7 +73,7 @@ class stage_worker {
     }
   }
 
-  // After a step: the loss of a micro-batch; undefined in a process without the last stage.
+  // The loss of a micro-batch, after a step; undefined in a process without the last stage.
   at::Tensor loss(int micro_batch) const { return losses_[static_cast<std::size_t>(micro_batch)]; }
   // Their sum, in order.
   double loss() const {
@@ -150,7 +150,7 @@ class stage_worker {
     graph_in(f.weight_stash).backward_weight(sums_of(f));
   }
 
-  // Two passes of one device at once: the backward on a thread of its own.
+  // Runs two passes of one device at once: the backward on a thread of its own.
   void overlapped(auto& q, ashlar::frame const& forward_frame, ashlar::frame const& backward_frame) {
     auto other = std::async(std::launch::async, [&] {
       if (backward_frame.what.kind == ashlar::pass_kind::backward_input)
@@ -200,12 +200,12 @@ class stage_worker {
     return c10::multiply_integers(model_.between[static_cast<std::size_t>(s)]);
   }
 
-  // A slot as a tensor where the stage computes.
+  // Returns a slot as a tensor where the stage computes.
   at::Tensor in_slot(ashlar::buffer slot, int s, std::vector<std::int64_t> const& shape) const {
     return torch::from_blob(slot.data(), shape,
                             at(s).parameters->all()[0].options().requires_grad(false));
   }
-  // A copy, as the graph keeps it longer than the slot does.
+  // Returns a copy, as the graph keeps it longer than the slot does.
   at::Tensor input_of(ashlar::buffer slot, int s) const {
     return in_slot(slot, s, model_.between[before(s)]).clone().requires_grad_();
   }
@@ -217,7 +217,7 @@ class stage_worker {
     *reinterpret_cast<kept_graph**>(slot.data()) = &graph;
   }
 
-  // What a stage gives: of the last one the loss.
+  // The output of a stage; of the last one the loss.
   at::Tensor outcome(ashlar::frame const& f, at::Tensor const& x) {
     at::Tensor const y = model_.stages[static_cast<std::size_t>(f.what.stage)]->forward(x);
     if (!is_last(f.what.stage)) return y;

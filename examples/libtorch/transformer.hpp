@@ -73,7 +73,8 @@ class BlockImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Block);
 
-// The same weights in every process and for every schedule. Changes the default type of tensors.
+// Stages with equal weights in every process and for every schedule. Changes the default type of
+// tensors.
 inline std::vector<torch::nn::Sequential> transformer_stages(transformer_config const& c,
                                                              at::ScalarType kind) {
   torch::manual_seed(1);
@@ -120,7 +121,7 @@ inline staged_model<torch::nn::Sequential> transformer(transformer_config const&
   return model;
 }
 
-// Those of the stages that this process has.
+// The parameters of the stages that this process has.
 template <class Module>
 std::vector<at::Tensor> parameters_of(std::vector<Module> const& stages) {
   std::vector<at::Tensor> all;

@@ -66,7 +66,7 @@ void run_part(program const& p, std::vector<Worker*> const& ranks, int steps) {
   }
 }
 
-// What work keeps from step to step makes the second step another one than the first.
+// Whether work keeps state from step to step, so that the second step differs from the first.
 bool keeps_state(program const& p) {
   for (int job = 0; job < p.work.job_count(); ++job)
     if (p.work.view().uses_state(job)) return true;
@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
     });
     return all;
   };
-  // Every other program: there are three of each schedule, with different lanes.
+  // Takes every other program: there are three of each schedule, with different lanes.
   auto samples = fitting(conformance::sample_programs());
   bool takes = false;
   std::erase_if(samples, [&](auto const&) { return std::exchange(takes, !takes); });

@@ -27,7 +27,7 @@ class mpi_device {
     operation* of = nullptr;  // null: of something that was done when it was recorded
   };
   using queue = event;  // what was posted last, and not yet recorded
-  // Process rank · devices + device of `world` is that device of that rank; all make theirs together.
+  // Makes process rank · devices + device of `world` that device of that rank; all make theirs together.
   mpi_device(MPI_Comm world, program_view const& p, device_plan const& plan, int me)
       : queues_(static_cast<std::size_t>(plan.lane_count())),
         events_(static_cast<std::size_t>(plan.events().count())),
@@ -107,7 +107,7 @@ class mpi_device {
     q.of = &posted_[static_cast<std::size_t>(at.index)];
     return &q.of->request;
   }
-  // Of doubles, in whatever order MPI likes.
+  // Sums doubles, in any order that MPI chooses.
   void sum(queue& q, collective_call const& c, MPI_Comm group) {
     auto const count = static_cast<int>(c.whole.size() / sizeof(double));
     MPI_Iallreduce(MPI_IN_PLACE, c.whole.data(), count, MPI_DOUBLE, MPI_SUM, group, next(q, c.site));

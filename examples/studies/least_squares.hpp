@@ -8,7 +8,7 @@ namespace ashlar {
 
 // The weights, none negative, with the least sum over the rows of (weights . row / measured - 1)^2:
 // relative errors count alike. Cyclic coordinate descent (Lawson and Hanson's problem; convex, so it
-// ends at the best), so many rounds of O(rows x weights). Rows are of equal length, measured times
+// ends at the best), `rounds` rounds of O(rows x weights). Rows are of equal length, measured times
 // positive.
 inline std::vector<double> fit_nonnegative(std::vector<std::vector<double>> const& rows,
                                            std::vector<double> const& measured, int rounds = 3000) {

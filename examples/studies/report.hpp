@@ -1,4 +1,4 @@
-// What a checking program says: the figures that differ, and how many of all.
+// The report of a checking program: the figures that differ, and how many of all.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ class report {
   void same(std::string const& what, T const& computed, U const& expected) {
     count(computed == expected, what, computed, expected);
   }
-  // At most so far from the expected figure, as a share of it or in its unit.
+  // Requires a distance of at most this from the expected figure, as a share of it or in its unit.
   void near(std::string const& what, double computed, double expected, double relative,
             double absolute = 0) {
     double const distance = std::abs(computed - expected);
@@ -30,7 +30,7 @@ class report {
   void holds(std::string const& what, bool does) { count(does, what, "not so", "so"); }
 
   std::size_t wrong() const { return wrong_; }
-  // The last line; the program's exit code.
+  // Prints the last line; returns the program's exit code.
   int finish() const {
     std::cout << ok_ << " ok, " << wrong_ << " wrong of " << ok_ + wrong_ << '\n';
     return wrong_ == 0 && ok_ > 0 ? 0 : 1;

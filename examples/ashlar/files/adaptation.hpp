@@ -27,7 +27,7 @@ using value_bytes = std::function<ashlar::value_layout(ashlar::value_key)>;
 
 // Searches an order for the passes of the training's schedule that takes less time on this machine. Its
 // program is proved, adds up every gradient in the same order, and needs no more memory on any device.
-// The same on all processes that ask the same.
+// All processes that ask alike get the same program.
 adaptation adapted(training const& t, ashlar::simulation_options const& machine,
                    value_bytes const& layout);
 

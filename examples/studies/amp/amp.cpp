@@ -24,7 +24,7 @@ namespace {
 using namespace amp;
 using systems::report;
 
-// A single micro-batch is not worth AMP's search: it deals the layers out alike.
+// A single micro-batch is not worth AMP's search: it divides the layers evenly.
 std::vector<int> published_sizes(setting const& s, cut_costs const& costs, amp_plan const& plan) {
   int const n = static_cast<int>(costs.layer.size()), p = plan.grid.pipeline;
   if (plan.micro_batches == 1) return uniform_partition(n, p, s.before(), s.behind());
@@ -56,14 +56,14 @@ void check_row(report& r, std::string const& what, setting const& s, json const&
   r.near(what + " longest stage", longest_stage(costs, plan.sizes), row.at("max_stage_s"), 0, 1e-6);
   r.near(what + " pipeline of AMP", theirs, row.at("amp_pipe_s"), 0, 1e-6);
   r.near(what + " best pipeline", best, row.at("exact_pipe_s"), 0, 1e-6);
-  // Several partitions may be as good.
+  // Several partitions may be equally good.
   r.near(what + " pipeline of the best stages",
          pipeline_time(costs, row.at("exact_stage_sizes").get<std::vector<int>>()),
          row.at("exact_pipe_s"), 0, 1e-6);
   r.holds(what + " is never worse than AMP's", best <= theirs * (1 + 1e-12));
 }
 
-// Of all settings together.
+// Counts over all settings.
 struct tally {
   int settings = 0, near_best = 0, failed = 0, flagged = 0, false_alarms = 0;
 };
@@ -111,7 +111,7 @@ std::vector<run> read_runs(report& r, std::string const& name, setting const& s,
   return all;
 }
 
-// What the file says of the runs.
+// Compares the runs with the file.
 void check_log(report& r, std::string const& name, json const& about, std::vector<run> const& all) {
   for (run const& each : all)
     for (json const& row : about.at("rows"))

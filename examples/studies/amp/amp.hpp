@@ -1,4 +1,4 @@
-// The settings of AMP: their models, clusters and devices; what a plan takes in each.
+// The settings of AMP: their models, clusters and devices, and the cost of a plan in each.
 #pragma once
 
 #include "../csv.hpp"
@@ -38,7 +38,7 @@ inline layer_times read_times(std::string const& path) {
   return all;
 }
 
-// Of the generative model only the first layer and the transformers are planned.
+// In the generative model only the first layer and the transformers are planned.
 inline bool is_planned(bool gan, int layer) {
   return !gan || layer == 0 || (layer >= 3 && layer < 15) || (layer >= 41 && layer < 53);
 }
@@ -73,7 +73,7 @@ class setting {
             .sizes = std::move(sizes)};
   }
 
-  // As AMP sees them: the mean of the nodes' devices.
+  // The layers as AMP sees them: the mean of the nodes' devices.
   std::vector<amp_layer> layers(int tensor) const {
     std::vector<amp_layer> made;
     for (std::size_t i = 0; i < forward(profiles_[0], tensor).size(); ++i) {
@@ -85,15 +85,15 @@ class setting {
     return made;
   }
 
-  // As a simulation sees them: of each node's own devices. Messages are of 16-bit values, half a unit
-  // each.
+  // The model as a simulation sees it, with each node's own devices. Messages are of 16-bit values, half
+  // a unit each.
   measured_model model(int tensor) const {
     measured_model m;
     for (std::size_t n = 0; n < profiles_.size(); ++n) {
       std::vector<measured_layer> list;
       for (std::size_t i = 0; i < forward(profiles_[n], tensor).size(); ++i) {
         amp_layer const l = about(i, 1);
-        // Two sums of the layer's output over the ranks, each of which moves 2 (t - 1) / t of it.
+        // A layer sums its output over the ranks twice; each sum moves 2 (t - 1) / t of it.
         double const exchange = is_transformer(i) ? 2 * 2.0 * (tensor - 1) / tensor * l.output / 2 : 0;
         list.push_back({forward(profiles_[n], 1)[i], forward(profiles_[n], tensor)[i], exchange});
       }
@@ -112,7 +112,7 @@ class setting {
                           message_mode::blocking);
   }
 
-  // Of the device that holds most, in 1F1B: weights, gradients and Adam; what layers keep; 16-bit logits
+  // Bytes of the fullest device in 1F1B: weights, gradients and Adam; what layers keep; 16-bit logits
   // and their 32-bit gradient after the head.
   double bytes(amp_plan const& plan) const {
     memory_model m;

@@ -57,7 +57,7 @@ trial read_trial(systems::csv_row const& row, json const& gold) {
 
 double round_to(double value, double unit) { return std::round(value / unit) * unit; }
 
-// "other" is neither of the two that count.
+// The status "other" is neither of the two that count.
 int count_of(std::vector<trial> const& all, std::string const& status) {
   return static_cast<int>(std::count_if(all.begin(), all.end(), [&](trial const& t) {
     return t.counts() ? t.row.at("status") == status : status == "other";
@@ -79,7 +79,7 @@ void check_models(report& r, json const& gold, std::vector<trial> const& all) {
   }
 }
 
-// Of sorted values, on the line between the two nearest.
+// The percentile of sorted values, on the line between the two nearest.
 double percentile(std::vector<double> const& sorted, double share) {
   double const place = share * static_cast<double>(sorted.size() - 1);
   auto const below = static_cast<std::size_t>(place);
@@ -116,7 +116,7 @@ std::vector<trial const*> in_order(std::vector<trial const*> sweep_trials, doubl
   return sweep_trials;
 }
 
-// What the file says of a sweep beside its recommendation.
+// Checks the file's figures of a sweep beside its recommendation.
 void check_facts(report& r, std::string const& name, json const& about,
                  std::vector<trial const*> const& trials, trial const& fastest) {
   int ran = 0, out = 0;

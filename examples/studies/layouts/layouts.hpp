@@ -1,4 +1,4 @@
-// Trials of layouts, and what is predicted of them.
+// Trials of layouts, and predictions for them.
 #pragma once
 
 #include "../csv.hpp"
@@ -40,17 +40,17 @@ std::string name_of(sweep const& key);
 
 double bytes_of(trial const& t);
 
-// Of those that ran.
+// The fastest trial of those that ran.
 trial const* fastest_of(std::vector<trial const*> const& trials);
 
-// The memory model's figures over all trials.
+// Checks the memory model's figures over all trials.
 void check_memory(systems::report& r, nlohmann::json const& gold, std::vector<trial> const& all);
 
 // Prints step times predicted with constants from two sweeps, for each sweep.
 void predict_others(trials_by_sweep const& sweeps);
 
-// Prints what the first few of the layouts that the rules recommend for a sweep come to if they are
-// ranked by times with constants from all other sweeps. They have run, in the order of the rules.
+// Prints the result of the first few layouts that the rules recommend for a sweep, if they are ranked by
+// times with constants from all other sweeps. They have run, in the order of the rules.
 void rank_first_few(trials_by_sweep const& sweeps, trials_by_sweep const& recommended);
 
 }  // namespace layouts

@@ -29,7 +29,7 @@ trial const* fastest_of(std::vector<trial const*> const& trials) {
 
 namespace {
 
-// What a step takes, linear in the constants to be found: seconds of products, of attention, of moving
+// The terms of a step, linear in the constants to be found: seconds of products, of attention, of moving
 // what is not fused, of keeping scores, of exchange between tensor ranks, of launches, of messages.
 std::vector<double> terms(trial const& t) {
   training_layout const& l = t.layout;

@@ -101,7 +101,7 @@ void check_plan(json const& row, std::size_t number, report& r) {
   }
 }
 
-// What a group of layers takes of each device, from the table of single layers; and its memory.
+// Checks the time of a group of layers on each device, from the table of single layers; and its memory.
 void check_inputs(json const& row, std::size_t number, latency_table const& table, report& r) {
   std::string const where = "plan " + std::to_string(number);
   int const group = row["group"];
@@ -152,8 +152,8 @@ void check_formula(json const& row, std::size_t number, report& r) {
               100 * (ms_of(formula.decode) / (simulated - ms_of(formula.prefill)) - 1));
 }
 
-// The files say neither batch nor lengths, so of keys and values no more can be said than that they are
-// those of a whole number of tokens; and of layers than that they are in the widths that there are.
+// The files give neither batch nor lengths. So the check is only that keys and values are those of a
+// whole number of tokens, and that layers are in the widths that exist.
 void check_memory(json const& row, json const& gold, report& r) {
   std::string const name = row["model"];
   model const m = bloom_of(name);

@@ -32,12 +32,12 @@ class latency_table {
   explicit latency_table(std::string const& folder);
 
   bool has(latency_key const& key, int batch) const;
-  // Between two batches on the line through both; beyond all, in proportion in the prefill, else on the
-  // line through the last two, or the same. Throws std::runtime_error for what is not in the table.
+  // Interpolates on the line between two batches. Beyond all, it is proportional in the prefill, else on
+  // the line through the last two, or the same. Throws std::runtime_error if the table lacks the key.
   double ms(latency_key const& key, int batch) const;
-  // Also of devices and widths that were not measured, by assumption: a P100 differs between widths as a
-  // V100 does, and an A100 from a V100 as their peaks do, of tensor cores in the prefill (312 to 125
-  // TFLOP/s) and of memory in decoding (1555 or, with 80 GB, 2039 to 900 GB/s).
+  // Also covers devices and widths that were not measured, by assumption: a P100 differs between widths
+  // as a V100 does, and an A100 from a V100 as their peaks do, of tensor cores in the prefill (312 to
+  // 125 TFLOP/s) and of memory in decoding (1555 or, with 80 GB, 2039 to 900 GB/s).
   double assumed_ms(latency_key const& key, int batch) const;
 
  private:
@@ -50,22 +50,22 @@ struct model {
   ashlar::byte_count vocabulary = 0;
 };
 
-// Those models of OPT whose number of layers tells them apart.
+// Whether the number of layers identifies a model of OPT.
 bool has_opt(int layers);
 model opt_of(int layers);
 model bloom_of(std::string const& name);
 
-// Weights of a layer in so many bits, 12 width^2, and one norm in 16.
+// Bytes of a layer with weights of `bits` bits, 12 width^2, and one norm in 16.
 ashlar::byte_count layer_bytes(model const& m, int bits);
 // Keys and values of a layer in 16 bits.
 ashlar::byte_count cache_bytes(model const& m, int batch, int tokens);
 // Embedding and head in 16 bits, and a norm.
 ashlar::byte_count ends_bytes(model const& m);
-// Whether all layers, each in 3, 4, 8 or 16 bits, can come to so many bytes.
+// Whether all layers, each in 3, 4, 8 or 16 bits, can add up to `bytes`.
 bool is_sum_of_layers(model const& m, ashlar::byte_count bytes);
 
-// Prints the predicted and the logged throughput of every plan that was measured, and how well the one
-// ranks the other.
+// Prints the predicted and the logged throughput of every measured plan, and how well the one ranks the
+// other.
 void compare_with_log(std::string const& folder, latency_table const& table, systems::report& r);
 
 }  // namespace llmpq

@@ -58,7 +58,7 @@ class router {
                                                   experts_};
     return gpt::load_balance_loss(probabilities, of(counts), chosen_);
   }
-  // By the logits, tokens x experts.
+  // The gradient by the logits, tokens x experts.
   numbers gradient(std::size_t rank, std::size_t m, numbers const& counts, double weight) const {
     numbers const& probabilities = at(rank, m).probabilities;
     numbers all(probabilities.size(), 0.0);
@@ -107,7 +107,7 @@ void check_losses(json const& gold, router const& of, systems::report& r) {
       variant("lbl_running_buffer", of.counted(0, m));
       whole += variant("lbl_global", of.counted(0, last));
     }
-  // Of equally many tokens each, so the whole batch has the mean of what its micro-batches have.
+  // All have equally many tokens, so the whole batch has the mean of its micro-batches.
   r.near("lbl_whole_batch", whole / static_cast<double>(of.ranks() * (last + 1)),
          gold.at("lbl_whole_batch"), precision);
 }

@@ -28,7 +28,7 @@ inline filling published(instance const& i) {
       {.policy = fill_policy::first_fit, .ready = fill_readiness::published_counts, .margin = margin});
 }
 
-// In percent. A job that is left when a step has taken nothing is appended whole, and counts whole,
+// Returns percent. A job that is left when a step has taken nothing is appended whole, and counts whole,
 // though pieces of it may have been placed before.
 inline double published_utilisation(instance const& i, filling const& f, int device) {
   auto const d = static_cast<std::size_t>(device);
@@ -49,7 +49,7 @@ struct best_fit_score {
   std::size_t impossible = 0;  // fewer steps than published work after its inputs can take
 };
 
-// What holds of best_fit.
+// Checks the properties of best_fit.
 inline void hold_best_fit(instance const& i, std::vector<int> const& published_steps,
                           std::string const& name, bool interlocked, report& r, best_fit_score& score) {
   fill_options o{.policy = fill_policy::best_fit, .margin = margin, .interlocked = interlocked};
@@ -85,7 +85,7 @@ inline void hold_best_fit(instance const& i, std::vector<int> const& published_s
   }
 }
 
-// Both ways.
+// Scores with interlocked steps and without.
 struct best_fit_scores {
   best_fit_score alone, interlocked;
 

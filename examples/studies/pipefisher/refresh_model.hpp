@@ -6,7 +6,7 @@
 
 namespace ashlar {
 
-// Of one stage and one micro-batch (inversion and preconditioning: of one stage), in any unit.
+// Times of one stage and one micro-batch (inversion and preconditioning: of one stage), in any unit.
 struct refresh_times {
   double forward = 0;
   double backward = 0;
@@ -22,8 +22,8 @@ struct refresh_model {
   double steps = 0;      // curvature and inversion by bubble: steps from refresh to refresh, not rounded
 };
 
-// One pipeline (GPipe, 1F1B) or the two of Chimera, each device with a stage of each. `recomputes`:
-// every backward runs its forward again.
+// Models one pipeline (GPipe, 1F1B) or the two of Chimera, each device with a stage of each.
+// `recomputes`: every backward runs its forward again.
 inline refresh_model model_refresh(refresh_times t, devices p, micro_batches m, bool is_chimera,
                                    bool recomputes) {
   double const depth = p.value, count = m.value;

@@ -34,7 +34,7 @@ struct configuration {
 };
 
 // Stages as their simulations have them: the first and the last one have a layer less, and the head.
-// Of the two larger models only the ranges of all stages are published.
+// For the two larger models only the ranges of all stages are published.
 configuration configuration_of(std::string const& model) {
   bool const small = model == "7B";
   configuration c{small ? 4 : 8, small ? 12 : 24, {}};
@@ -48,7 +48,7 @@ configuration configuration_of(std::string const& model) {
   return c;
 }
 
-// "0-1 3-4": by the sender of activations.
+// Reads "0-1 3-4": links, by the sender of activations.
 std::vector<int> links_of(std::string const& text) {
   std::vector<int> from;
   std::istringstream words(text);
@@ -61,7 +61,7 @@ void delay_both_ways(interconnect& links, int from, tick by) {
   delay_link(links, from + 1, from, by);
 }
 
-// The same orders, passes as much longer as makes a step without delays take `fastest` milliseconds.
+// Keeps the orders and stretches all passes so that a step without delays takes `fastest` milliseconds.
 schedule at_speed_of(schedule const& s, double fastest) {
   double const factor = fastest / ms_of(makespan(s));
   costs cost = s.cost;
@@ -72,8 +72,8 @@ schedule at_speed_of(schedule const& s, double fastest) {
   return retime(s, cost);
 }
 
-// 1F1B as Megatron runs it: who sends computes nothing until the message is there, so a delay is as good
-// as a longer pass of the sender: a forward at one end of the link, a backward at the other.
+// Simulates 1F1B as Megatron runs it: a sender computes nothing until the message is there, so a delay
+// acts like a longer pass of the sender: a forward at one end of the link, a backward at the other.
 double blocking_step(systems::csv_row const& row) {
   configuration const c = configuration_of(row.at("model"));
   schedule s =
@@ -89,9 +89,9 @@ double blocking_step(systems::csv_row const& row) {
   return ms_of(makespan(retime(s, costs(each))));
 }
 
-// Zero-bubble schedules with room for 2p activations, made for passes of equal length, whose messages go
-// by the host and wait for nobody: then any number is on its way, and each takes the delay and the time
-// of the copies.
+// Makes zero-bubble schedules with room for 2p activations, for passes of equal length, whose messages
+// go by the host and wait for nobody: then any number is on its way, and each takes the delay and the
+// time of the copies.
 schedule zero_bubble_of(systems::csv_row const& row) {
   configuration const c = configuration_of(row.at("model"));
   schedule const equal =
@@ -107,7 +107,7 @@ double hosted_step(systems::csv_row const& row, double copies_ms) {
   return ms_of(makespan(retime(s, cost)));
 }
 
-// What a message takes by the host: of a run in which all do and none is delayed.
+// The time of a message by the host, from a run in which all go there and none is delayed.
 double copies_of(systems::csv_row const& row) {
   schedule const s = zero_bubble_of(row);
   for (tick copies = 0;; ++copies) {
@@ -155,7 +155,7 @@ void check_steps(nlohmann::json const& gold, std::vector<systems::csv_row> const
     if (!blocks && !by_host) continue;
     double const measured = std::stod(row.at("median_ms")),
                  simulated = blocks ? blocking_step(row) : hosted_step(row, copies);
-    // One pipeline, of which a device is a stage: where there are more, their sums are in the step.
+    // Only one pipeline, with a stage on each device, is known: the steps of several include their sums.
     bool const known =
         names(gold.at(blocks ? "blocking" : "by_the_host").at("models"), row.at("model"))
         && (blocks || std::stoi(row.at("global_batch")) == configuration_of(row.at("model")).m);
@@ -180,7 +180,7 @@ void check_steps(nlohmann::json const& gold, std::vector<systems::csv_row> const
   }
 }
 
-// Adapted schedules hold up to all micro-batches on a device; so may ours, and then with room for 2p.
+// Adapted schedules hold up to all micro-batches on a device; so may ours. Then they have room for 2p.
 void check_orders(std::vector<systems::csv_row> const& steps,
                   std::vector<systems::csv_row> const& passes, systems::report& r) {
   std::map<std::string, std::vector<stage_cost>> times;

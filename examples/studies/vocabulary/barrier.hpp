@@ -1,4 +1,4 @@
-// What the barrier of a shared output layer takes as messages, and as an all-reduce.
+// The time of a shared output layer's barrier as messages, and as an all-reduce.
 #pragma once
 
 #include <ashlar/catalog/vocabulary.hpp>
@@ -14,8 +14,8 @@ namespace vocabulary_study {
 
 using namespace ashlar;
 
-// Ticks are nanoseconds. The study's passes, a vocabulary of 256 thousand, sequences of 2,048 tokens in
-// bf16 with 4,096 channels, nodes of eight devices.
+// The study has ticks of a nanosecond, its passes, a vocabulary of 256 thousand, sequences of 2,048
+// tokens in bf16 with 4,096 channels, and nodes of eight devices.
 struct barrier_model {
   int p = 8;
 
@@ -48,7 +48,7 @@ struct barrier_model {
   tick all_reduce() const { return ring_time(p > 8 ? between : inside, told * p, p); }
 };
 
-// The same passes. Work beside them hands on what a shard tells and sums it over the devices, and the
+// The passes stay. Work beside them hands on what a shard tells and sums it over the devices, and the
 // backward of a shard reads that sum instead of messages.
 inline schedule with_all_reduces(barrier_model const& model) {
   schedule s = model.with_messages();
