@@ -1,6 +1,6 @@
 // Numbers, times and passes in texts from outside.
 #include <ashlar/interop/durations.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "refused_text.hpp"
 #include <ashlar/interop/numbers.hpp>
 #include <ashlar/interop/pass_token.hpp>

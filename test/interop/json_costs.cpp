@@ -1,6 +1,6 @@
 // Measured costs out of JSON, and as JSON.
 #include <ashlar/interop/json_costs.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "refused_text.hpp"
 
 #include <doctest/doctest.h>

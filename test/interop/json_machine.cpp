@@ -1,6 +1,6 @@
 // Data sheets of machines out of JSON.
 #include <ashlar/interop/json_machine.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "refused_text.hpp"
 #include <ashlar/interop/near_names.hpp>
 

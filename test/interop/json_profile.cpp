@@ -1,6 +1,6 @@
 // Traces of PyTorch's profiler.
 #include <ashlar/interop/json_profile.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "refused_text.hpp"
 #include <ashlar/interop/json_costs.hpp>
 

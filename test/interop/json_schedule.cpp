@@ -1,6 +1,6 @@
 // Schedules and building blocks out of JSON.
 #include <ashlar/interop/json_schedule.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "refused_text.hpp"
 #include "shapes.hpp"
 #include <ashlar/block/check.hpp>

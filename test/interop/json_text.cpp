@@ -1,6 +1,6 @@
 // Texts of JSON, and where in them something is.
 #include <ashlar/interop/json_reader.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "refused_text.hpp"
 
 #include <doctest/doctest.h>

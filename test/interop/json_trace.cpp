@@ -1,6 +1,6 @@
 // Timelines out of JSON.
 #include <ashlar/interop/json_trace.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "refused_text.hpp"
 #include "shapes.hpp"
 #include <ashlar/render/chrome_trace.hpp>

@@ -1,5 +1,5 @@
 #include <ashlar/block/check.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 
 #include <doctest/doctest.h>
@@ -84,7 +84,7 @@ TEST_CASE("each pass of a block once") {
   b = catalog::one_f_one_b(devices{3});
   b.cells.push_back({{W, 1, 0}, 100});
   CHECK(broken(b) == rule::backward_is_fused_or_split);
-  // Of larger micro-batches there are fewer passes, and each of them has to be there.
+  // Larger micro-batches have fewer passes, and each of these has to be there.
   b = make_block(linear(devices{2}), {}, 20, {F, B}, [](pass_kind kind, int stage) {
     return kind == F ? tick{2 * stage} : tick{4 + 3 * (1 - stage)};
   });
@@ -103,7 +103,7 @@ TEST_CASE("each pass of a block once") {
   CHECK((broken(b) == rule::inference_goes_forward_only && check(b).first.what == pass{W, 1, 0}));
 }
 
-// Whatever the fields hold.
+// The fields may hold anything.
 TEST_CASE("times and kinds beyond all range") {
   constexpr tick least = std::numeric_limits<tick>::min(), most = std::numeric_limits<tick>::max();
   for (tick wrong : {least, -max_tick, max_tick, most}) {

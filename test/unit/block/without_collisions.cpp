@@ -1,5 +1,5 @@
 #include <ashlar/block/without_collisions.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include "violations.hpp"
 #include <ashlar/schedule/check.hpp>
@@ -20,7 +20,7 @@ constexpr tick moved(block const& from, block const& to) {
   return sum;
 }
 
-// All of one stage at once, where there is room for one after the other.
+// Puts all passes of a stage at once, where there is room for one after the other.
 constexpr block at_once(tick interval) {
   return make_block(linear(devices{1}), {}, interval, {F, I, W}, [](pass_kind, int) { return tick{0}; });
 }
@@ -65,7 +65,7 @@ TEST_CASE("without a search, a pass goes to the nearer of the free times before 
   CHECK((placed(12) == 11 && placed(14) == 15));
 }
 
-// What cells have to move for those before them leaves most ways out.
+// Cells that have to move for those before them rule out most ways.
 TEST_CASE("the steps that are taken by default are enough for nine passes") {
   block const wishes = make_block(
       linear(devices{3}), costs(stage_cost{1, 2, 1}), 4, {F, I, W}, [](pass_kind kind, int stage) {
@@ -76,8 +76,8 @@ TEST_CASE("the steps that are taken by default are enough for nine passes") {
 }
 
 TEST_CASE("down, up and down again, with an interval that leaves no idle time") {
-  // Wishes as one writes them: a tick a hop, forward and back. Two of 6,561 choices of one more or one
-  // less have no collisions.
+  // These are wishes as people write them: a tick a hop, forward and back. Two of 6,561 choices of one
+  // more or one less have no collisions.
   placement const zigzag(devices{2}, {{0, 1, 1, 0, 0, 1}});
   block const wishes = make_block(zigzag, {}, 9, {F, I, W}, [](pass_kind kind, int stage) {
     return kind == F ? tick{stage} : kind == I ? tick{11 - stage} : tick{12 - stage};
@@ -88,13 +88,13 @@ TEST_CASE("down, up and down again, with an interval that leaves no idle time") 
   CHECK(check(right | repeat(micro_batches{7})).ok());
 }
 
-// Lengths between which gaps are left that are too short: everything has to move, but there is room.
+// These lengths leave gaps that are too short: everything has to move, but there is room.
 TEST_CASE("no gap may be left") {
   block b = make_block(linear(devices{2}), costs(stage_cost{3, 5, 2}, 4), 10, {F, I, W},
                        [](pass_kind kind, int) { return tick{4 * static_cast<int>(kind)}; });
   block const right = without_collisions(b);
   CHECK(check(right).ok());
-  // In ticks a million times as short, too.
+  // It holds in ticks a million times as short, too.
   costs const fine(stage_cost{3'000'000, 5'000'001, 2'000'000}, 4'000'000);
   b.cost = fine;
   b.interval = 10'000'001;

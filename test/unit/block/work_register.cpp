@@ -1,5 +1,5 @@
 #include <ashlar/block/work_register.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include <ashlar/schedule/check.hpp>
 
@@ -9,7 +9,7 @@ using namespace shapes;
 
 namespace {
 
-// 1F1B on two devices, a part on device 0 that reads of one pass, or is read by it.
+// Judges 1F1B on two devices with a part on device 0 that reads one pass, or that one pass reads.
 constexpr diagnosis judge(pass what, bool reads, bool recomputed = false, int device = 0) {
   schedule s = one_f_one_b(2, 2);
   if (recomputed) s = recompute(s, {0});
@@ -33,7 +33,7 @@ TEST_CASE("what edges name") {
       CHECK((d.broken == rule::every_pass_is_known && d.first.what == unknown));
     }
   }
-  // What is run again keeps nothing, but can wait for work.
+  // A recomputed pass keeps nothing, but can wait for work.
   for (int k : {0, 1})
     CHECK(judge({F, 0, k}, true, true).broken == rule::work_reads_what_its_device_keeps);
   CHECK((judge({F, 0, 0}, false, true).ok() && judge({R, 0, 0}, true, true).ok()));

@@ -1,5 +1,5 @@
 #include <ashlar/bounds/closed_forms.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "workloads.hpp"
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ TEST_CASE("closed forms") {
   uniform_workload const u{devices{8}, micro_batches{64}, {20, 26, 14}, 1, 7};
   CHECK(linear_bound(u) == 64 * 60 + 15 * 46 + 14 + 28 - 7 * 60);
   CHECK(deferred_weights_bound(u) == 64 * 60 + 7 * 48 - 6 * 14);
-  // Of two micro-batches no more than one weight pass can be put off.
+  // With two micro-batches no more than one weight pass can be put off.
   CHECK(deferred_weights_bound({devices{4}, micro_batches{2}, {}}) == 2 * 3 + 3 * 2 - 1);
   CHECK(warm_up_bound({devices{2}, micro_batches{4}, {2, 3, 4}, 1, 3}) == 2 * 4 * 9 + 11 - 6);
   CHECK(warm_up_bound({devices{2}, micro_batches{4}, {2, 3, 4}, 1}) == 2 * 4 * 9);
@@ -34,8 +34,8 @@ TEST_CASE("activations times lifespans") {
   CHECK((busiest_work(w) == 5 * 12 && busiest_work(on_v(2, 3, 4)) == 18));
 }
 
-// A recompute adds to its device's work, and to the lifespan of its stage as far as the stages after it
-// do not take longer.
+// A recompute adds to its device's work, and to the lifespan of its stage unless the stages after it
+// take longer.
 TEST_CASE("recomputes in the closed forms") {
   workload w = on_chain(2, 3, 2, {5, 4, 3, 7}, 2);
   w.limit.memory.stages = {{.stash = 1}, {.checkpoint = 0, .stash = 1}};

@@ -1,5 +1,5 @@
 #include <ashlar/bounds/lower_bound.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include "violations.hpp"
 #include "workloads.hpp"
@@ -36,7 +36,8 @@ TEST_CASE("the smallest limit on memory") {
 }
 
 TEST_CASE("one micro-batch: the way down and up") {
-  // Down and up: 3 forwards and 3 fused backwards of 5 and 7 with 4 transfers; the last device has one.
+  // The way down and up has 3 forwards and 3 fused backwards of 5 and 7 with 4 transfers; the last
+  // device has one of each.
   bound const b = workload_bound(
       {.where = linear(devices{3}), .cost = costs(stage_cost{5, 4, 3}, 2), .splits_backward = false});
   CHECK((b.span == 3 * 12 + 4 * 2 && b.makespan == b.span));
@@ -71,7 +72,7 @@ TEST_CASE("a device alone works all the time") {
   CHECK(workload_bound(again).span == 8);
 }
 
-// With room for one: the next forward waits for the weight pass, or only for the input pass; what is
+// There is room for one: the next forward waits for the weight pass, or only for the input pass; what is
 // recomputed is held only then.
 TEST_CASE("activations count between two passes") {
   workload w = on_chain(2, 2, 1);
@@ -109,8 +110,8 @@ TEST_CASE("chunks of a sequence that differ") {
   CHECK(busiest_work(w) == 10);
 }
 
-// A search finds a span of 99: who has the long chunk of later sequences come after one pass more for
-// each sequence before asks for 103.
+// A search finds a span of 99. A bound that puts the long chunk of later sequences after one pass more
+// for each sequence before asks for 103.
 TEST_CASE("long chunks of later sequences") {
   workload w = on_chain(2, 8, 2);
   w.cost.on.links.inside.latency = 3;
@@ -120,7 +121,8 @@ TEST_CASE("long chunks of later sequences") {
   CHECK(workload_bound(w).span <= 99);
 }
 
-// A long and a short chunk on a device: who pairs the short ones with late starts asks for too much.
+// A device has a long and a short chunk: a bound that pairs the short ones with late starts asks for too
+// much.
 TEST_CASE("chunks of unlike length") {
   workload w{.where = placement(devices{1}, {{0, 0}}),
              .micro_batch_count = 3,
@@ -158,7 +160,7 @@ TEST_CASE("several routes") {
   CHECK((workload_of(half).on_route.empty() && workload_of(half).where == mirror(linear(devices{2}))));
 }
 
-// One each way over three devices takes 9 ticks, but both want the middle one at the same time.
+// One route each way over three devices takes 9 ticks, but both want the middle one at the same time.
 TEST_CASE("where routes meet") {
   CHECK(schedule_bound(two_ways(3) | repeat(micro_batches{2}))->makespan == 11);
   CHECK(schedule_bound(two_ways(2) | repeat(micro_batches{6}))->makespan == 6 * 3);
@@ -213,8 +215,8 @@ TEST_CASE("pairs that take less than their passes") {
   CHECK(bound_with(1) == std::pair<tick, tick>{0, 8 * 1});
 }
 
-// Of more devices than are looked at one by one, the busiest still is: in inference nothing of it is
-// seen from the first.
+// Only some of many devices are looked at one by one, but always the busiest: in inference the first
+// shows nothing of it.
 TEST_CASE("the busiest of many devices") {
   std::vector<stage_cost> each(20);
   each[11].forward = 10;
@@ -227,7 +229,7 @@ TEST_CASE("the busiest of many devices") {
   CHECK(b.makespan == 11 + 4 * 10 + 8);
 }
 
-// Would take minutes if every chunk were compared with every other.
+// This would take minutes if every chunk were compared with every other.
 TEST_CASE("many stages on one device") {
   constexpr int count = 20'000;
   std::vector<stage_cost> each(count);
@@ -256,8 +258,8 @@ TEST_CASE("what is no schedule has no workload") {
   CHECK(!has_workload(s));
 }
 
-// A stage's own activations count, not only those of its device: without its own step back that its step
-// forth waits for, 118.
+// A stage's own activations count, not only those of its device: without the step back of its own that
+// its step forth waits for, it would be 118.
 TEST_CASE("each stage of a device waits for memory of its own") {
   workload const w{.where = placement(devices{2}, {{1, 0, 1}}),
                    .micro_batch_count = 3,
@@ -266,7 +268,7 @@ TEST_CASE("each stage of a device waits for memory of its own") {
   CHECK(workload_bound(w).span == 119);
 }
 
-// Down 4 devices and up again, of which one is slow and one link is long.
+// Micro-batches go down 4 devices and up again; one device is slow and one link is long.
 TEST_CASE("devices and links that differ") {
   workload w = on_chain(4, 1, 1, {5, 4, 3}, 2);
   w.cost.on.speeds = {100, 100, 50, 100};

@@ -1,5 +1,5 @@
 #include <ashlar/catalog/heads.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "violations.hpp"
 #include <ashlar/catalog/graphs.hpp>
 #include <ashlar/check/check.hpp>
@@ -54,7 +54,7 @@ TEST_CASE("1F1B over a trunk and its heads waits for the depth alone") {
 }
 
 // A message of the trunk's last stage goes to each head, and each gives a gradient of that size back.
-// The heads send no activation, whatever their memory says of it.
+// The heads send no activation, even if their memory gives it a size.
 TEST_CASE("messages have the sizes of what makes them, edge by edge") {
   stage_graph const graph =
       catalog::chain_with_heads(stages{2}, 3, catalog::head_order::one_after_another);

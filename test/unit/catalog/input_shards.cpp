@@ -1,5 +1,5 @@
 #include <ashlar/catalog/input_shards.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "violations.hpp"
 #include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/catalog/vocabulary.hpp>

@@ -1,5 +1,5 @@
 #include <ashlar/catalog/searched_entries.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "violations.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/schedule/metrics.hpp>

@@ -1,5 +1,5 @@
 #include <ashlar/check/valid.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include <ashlar/lower/lower.hpp>
 
@@ -15,7 +15,7 @@ static_assert(valid<by_function>());
 static_assert(valid<[] { return one_f_one_b(3, 3); }>());
 static_assert(valid<[] { return one_f_one_b(2, 2) | lower(); }>());
 
-// What a broken rule is printed as.
+// A broken rule is printed as these types.
 using a_site =
     valid_detail::site_type<site{.device = 2, .index = 5, .code = opcode::send, .what = {F, 1, 3}}>;
 static_assert(

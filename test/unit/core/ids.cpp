@@ -1,5 +1,5 @@
 #include <ashlar/core/ids.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// What passes take that consist of parts, alone and as pairs.
+// The costs of passes that consist of parts, alone and as pairs.
 #include "part_lists.hpp"
 #include "violations.hpp"
 #include <ashlar/block/form.hpp>
@@ -124,7 +124,7 @@ TEST_CASE("braids of too many parts are refused, not tried") {
   CHECK(costs_of(c).overlapped.of(0, pass_kind::backward, 0) > 0);
 }
 
-// Named steps: g++ 12 does not evaluate a list in a list.
+// These steps have names because g++ 12 does not evaluate a list in a list.
 constexpr tick pair_of_small_experts() {
   part_costs c;
   c.stages.push_back(small_experts());

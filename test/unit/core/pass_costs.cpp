@@ -1,5 +1,5 @@
 #include <ashlar/core/pass_costs.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 
 #include "violations.hpp"
 
@@ -31,7 +31,7 @@ TEST_CASE("sums and changes of a stage's costs") {
   sum.add({10, 20, 30, 40});
   CHECK(sum == stage_cost{11, 22, 33, 41});
   stage_cost kept{1, 2, 3};
-  kept.add({4, 5, 6, 7});  // a sum's recompute is its own, whatever it begins with
+  kept.add({4, 5, 6, 7});  // a sum has its own recompute, even if its first cost had none
   CHECK(kept == stage_cost{5, 7, 9, 8});
   sum.add({max_tick, max_tick, max_tick, max_tick});
   CHECK(sum == stage_cost{max_tick, max_tick, max_tick, max_tick});
@@ -66,7 +66,7 @@ TEST_CASE("micro-batches have their own times") {
   auto const alike = pass_costs::by_stage_and_micro_batch({{1}, {2}}, 2);
   CHECK((alike.stages() == 0 && alike.of(7, 1).forward == 2));
   CHECK(alike != pass_costs::by_stage_and_sequence_chunk({{1}, {2}}, 2));
-  // One micro-batch alone: no other number of them.
+  // It stands for one micro-batch alone, for no other number of them.
   CHECK(pass_costs::by_stage_and_micro_batch({{1}}, 1).micro_batches() == 1);
 }
 

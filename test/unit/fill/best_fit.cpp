@@ -1,5 +1,5 @@
 #include <ashlar/fill/best_fit.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include "violations.hpp"
 #include <ashlar/fill/early_work.hpp>
@@ -10,7 +10,7 @@ using namespace shapes;
 
 namespace {
 
-// Of 12 ticks device 0 idles for 5 and for 1 (F F . . . . . B B . B B), device 2 for 2 at the beginning
+// In 12 ticks device 0 idles for 5 and for 1 (F F . . . . . B B . B B), device 2 for 2 at the beginning
 // and 4 at the end.
 TEST_CASE("parts go where least is left") {
   schedule const s = one_f_one_b(3, 2);
@@ -21,7 +21,8 @@ TEST_CASE("parts go where least is left") {
   CHECK(fill_steps(s, work, {.policy = fill_policy::first_fit}).steps[0] > 1);
   CHECK(fill_steps(s, work, {.margin = 1}).steps[0] == 1);  // 5 goes after all
   CHECK(makespan(fill(s, work, {.margin = 1})) > makespan(s));
-  // A part of 1 alone, too: after the first backward rather than in the longer time before it.
+  // A part of 1 alone goes there, too: after the first backward rather than in the longer time before
+  // it.
   CHECK(fill(s, work_graph({{.parts = {{0, 1}}}}, {})).order[0][3] == time_slot{{X, 0, 0}, 9});
 }
 
@@ -41,7 +42,7 @@ TEST_CASE("long parts that read many short ones get the long gaps") {
 TEST_CASE("interlocked steps share their gaps") {
   schedule const s = one_f_one_b(3, 2);
   work_graph const work({{.parts = {{2, 6}}}}, {{{F, 2, 0}, {X, 0, 0}}});
-  // Too long for the end of a step, not for that and the beginning of the next.
+  // It is too long for the end of a step, but not for that and the beginning of the next.
   filling const f = fill_steps(s, work, {.interlocked = true});
   CHECK((f.steps[2] == 1 && f.filled.order[2].back() == time_slot{{X, 0, 0}, 8}));
   CHECK((check(f.filled).ok() && makespan(s) == 12 && f.step == 12));
@@ -90,7 +91,7 @@ TEST_CASE("a period that is too short is refused, and so are margins below 0") {
 }
 
 TEST_CASE("work that is summed over devices") {
-  // Norms, their sum and its readers: no reader before both norms and the sum.
+  // The work is norms, their sum and its readers: no reader comes before both norms and the sum.
   for (fill_policy policy : {fill_policy::first_fit, fill_policy::best_fit}) {
     filling const f =
         fill_steps(one_f_one_b(2, 2), work_graph(norm_jobs(2), norm_edges(2)), {.policy = policy});

@@ -1,5 +1,5 @@
 #include <ashlar/fill/early_work.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include <ashlar/fill/fill.hpp>
 

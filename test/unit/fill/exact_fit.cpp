@@ -1,5 +1,5 @@
 #include <ashlar/fill/exact_fit.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include "violations.hpp"
 #include <ashlar/fill/fill.hpp>
@@ -13,7 +13,7 @@ using namespace shapes;
 namespace {
 
 TEST_CASE("the fewest steps") {
-  // Of 12 ticks device 0 idles for 5 and for 1. Longest first, 3 + 2 fill the gap and 2 + 2 + 1 the
+  // In 12 ticks device 0 idles for 5 and for 1. Longest first, 3 + 2 fill the gap and 2 + 2 + 1 the
   // next.
   schedule const s = one_f_one_b(3, 2);
   work_graph const work({{.parts = {{0, 2}}},
@@ -24,11 +24,11 @@ TEST_CASE("the fewest steps") {
                         {});
   filling const f = fill_steps(s, work, {.policy = fill_policy::exact});
   CHECK((f.steps[0] == 2 && check(f.filled).ok() && makespan(f.filled) == 24));
-  // What reads the second forward of the last device fits between this step and the next.
+  // A part that reads the second forward of the last device fits between this step and the next.
   work_graph const late({{.parts = {{2, 6}}}}, {{{F, 2, 1}, {X, 0, 0}}});
   filling const g = fill_steps(s, late, {.policy = fill_policy::exact, .interlocked = true});
   CHECK((g.steps[2] == 1 && g.filled.order[2].back() == time_slot{{X, 0, 0}, 8}));
-  // Before a pass that reads it.
+  // This part comes before a pass that reads it.
   work_graph const early({{.parts = {{0, 4}}}, {.parts = {{0, 3}}}}, {{{X, 1, 0}, {B, 0, 0}}});
   CHECK(fill(s, early, {.policy = fill_policy::exact}).order[0][2].what == pass{X, 1, 0});
 }

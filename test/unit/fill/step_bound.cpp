@@ -1,5 +1,5 @@
 #include <ashlar/fill/step_bound.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 
 #include <doctest/doctest.h>

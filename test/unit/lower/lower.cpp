@@ -1,5 +1,5 @@
 #include <ashlar/lower/lower.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "catalog_cases.hpp"
 #include "live_values.hpp"
 #include "mutate.hpp"

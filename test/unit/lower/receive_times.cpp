@@ -1,5 +1,5 @@
 #include <ashlar/lower/receive_times.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
@@ -19,7 +19,7 @@ namespace {
 constexpr transfer_lanes all_lanes[] = {transfer_lanes::one, transfer_lanes::one_a_peer,
                                         transfer_lanes::one_a_direction, transfer_lanes::one_a_kind};
 
-// How many instructions stand between receives and the passes that need them, in all.
+// Counts the instructions between receives and the passes that need them.
 int distance(program const& p) {
   int sum = 0;
   for (int d = 0; d < p.device_count(); ++d) {
@@ -78,7 +78,7 @@ concept shows_its_lanes = requires(Times t) {
   t.lane_of(0, 0, opcode::send, pass_kind::forward);
 };
 
-// Of a lane only the next event is known, so that nobody else may ask for it in between.
+// Only the next event of a lane is known, so that nobody else may ask for it in between.
 static_assert(!shows_its_lanes<receive_times>);
 
 }  // namespace

@@ -1,5 +1,5 @@
 #include <ashlar/lower/transfer_events.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include <ashlar/schedule/metrics.hpp>
 
@@ -21,7 +21,7 @@ TEST_CASE("in the order in which the producers end") {
 }
 
 TEST_CASE("ties have an order too") {
-  // Of one end time: gradients, then activations, then reductions.
+  // Events with one end time come in this order: gradients, activations, reductions.
   auto const e = events_in_order(catalog::zb_h1(devices{4}) | repeat(micro_batches{4}));
   auto const rank = [](event const& x) { return x.is_reduction() ? 2 : x.what.kind == F ? 1 : 0; };
   for (std::size_t i = 1; i < e.size(); ++i) {

@@ -1,5 +1,5 @@
 #include <ashlar/lower/transfer_order.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "depth_first.hpp"
 #include "shapes.hpp"
 #include "violations.hpp"

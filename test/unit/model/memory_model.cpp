@@ -1,5 +1,5 @@
 #include <ashlar/model/memory_model.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "limits.hpp"
 #include "shapes.hpp"
 #include "violations.hpp"
@@ -55,7 +55,7 @@ TEST_CASE("the first device that has too little, and the least that it needs") {
   CHECK(check(bytes, v, 1).ok());
   bytes.memory.stages[3].weight_stash = 5;  // beside all that is held by then
   CHECK((smallest_budget(v, bytes.memory, 2) == 17 && check(bytes, v, 1).first.device == 2));
-  // Of two routes the one that needs more.
+  // The larger need of two routes counts.
   CHECK(smallest_budget(overlay(linear(devices{2}), mirror(linear(devices{2}))),
                         limits::sized({3, 5}, {3, 5}), 0)
         == 5);
@@ -82,7 +82,7 @@ TEST_CASE("what lies there all the time leaves the rest of a budget") {
   limit.memory.stages[3].weights += 100;  // a vocabulary on device 0
   CHECK((limit.memory.resident_on(v, 0) == 170 && limit.memory.resident_on(v, 1) == 70));
   CHECK((limit.free_on(v, 0) == -70 && smallest_budget(v, limit.memory, 0) == 184));
-  // Replicas: both stages live on both devices, each once.
+  // Both stages live on both devices, each once.
   memory_model const each{.stages = {{.weights = 1}, {.weights = 10}}};
   placement const both = overlay(linear(devices{2}), mirror(linear(devices{2})));
   CHECK((each.resident_on(both, 0) == 11 && each.resident_on(overlay(both, both), 1) == 11));
@@ -202,7 +202,7 @@ TEST_CASE("what an input pass gives back can be used at once") {
   CHECK(with_all.run(with_all.passes().orders, {.window = 6}, {}, t));
   CHECK((is_within(timed(s, with_all.passes(), t), all) && t.makespan == 6));
 
-  // What an input pass adds for its weight pass counts from its start.
+  // The bytes that an input pass adds for its weight pass count from its start.
   memory_limit more = limits::sized({7}, {4}, {1});
   more.memory.stages[0].weight_stash = 2;
   CHECK((peak_memory(s, more.memory)[0] == 3 + 4 + 2 && !is_within(s, more)));

@@ -1,5 +1,5 @@
 #include <ashlar/model/work.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include "violations.hpp"
 
@@ -67,7 +67,7 @@ TEST_CASE("sums that cannot be") {
   with([](auto&, auto&) {});
   with([](auto& j, auto&) { j[1].parts[0].duration = 0; });
   CHECK_BREAKS(no_duration_is_negative, with([](auto& j, auto&) { j[1].parts[0].duration = -1; }));
-  // Of nothing, of two values, of what another reads too, of a stash, of a sum.
+  // The sums are of nothing, of two values, of what another reads too, of a stash, of a sum.
   CHECK_BREAKS(collective_work_sums_one_value, with([](auto&, auto& e) {
                  std::erase(e, work_edge{{X, 0, 1}, {X, 1, 1}});
                }));
@@ -88,8 +88,8 @@ TEST_CASE("sums that cannot be") {
                  for (int d = 0; d < 2; ++d)
                    for (int job = 0; job < 2; ++job) e.push_back({{X, job, d}, {X, job + 1, d}});
                }));
-  // State of a job that has none, of a sum, of itself, of a later job, of nobody; a gradient of no
-  // stage.
+  // The state is that of a job that has none, of a sum, of itself, of a later job, of nobody; the
+  // gradient is of no stage.
   auto const state_of = [&](std::size_t job, int owner) {
     with([&](auto& j, auto&) { j[job].does = compute_job{.state = shared_state{owner}}; });
   };
@@ -100,7 +100,7 @@ TEST_CASE("sums that cannot be") {
   CHECK_BREAKS(work_uses_what_exists, state_of(2, -2));
   CHECK_BREAKS(work_uses_what_exists,
                with([](auto& j, auto&) { j[0].does = compute_job{.gradient = take_gradient{-1}}; }));
-  // Two parts on a device.
+  // A device has two parts.
   CHECK_BREAKS(collective_work_sums_one_value, with([](auto& j, auto& e) {
                  j[0].parts.push_back({1, 1});
                  j[1].parts.push_back({1, 1});

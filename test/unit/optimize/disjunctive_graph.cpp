@@ -1,5 +1,5 @@
 #include <ashlar/optimize/disjunctive_graph.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "moved_passes.hpp"
 #include "random_cases.hpp"
 #include <ashlar/schedule/metrics.hpp>

@@ -1,5 +1,5 @@
 #include <ashlar/optimize/improve.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "limits.hpp"
 #include "shapes.hpp"
 #include "violations.hpp"
@@ -36,7 +36,7 @@ TEST_CASE("a small search improves a schedule, none changes it") {
   CHECK(improve({s}, chunk_activations(2), {}) == s);
 }
 
-// Whatever is searched and however long: no worse than the seed, within the limit, the same again.
+// Any search of any length is no worse than the seed, stays within the limit and gives the same again.
 TEST_CASE("improved schedules") {
   int better = 0, other = 0;
   for (char const* name : {"zb-h1", "zb-h2", "v-half", "v-min", "1f1b-v"})
@@ -80,7 +80,7 @@ TEST_CASE("several seeds: no worse than the best that keeps to the limit") {
   }
 }
 
-// V-ZB holds more than half of what it is given here: only what is searched fits.
+// V-ZB holds more than half of its limit here: only the search's result fits.
 TEST_CASE("a seed above the limit is only a start") {
   schedule const s = catalog::v_zb(devices{4}) | repeat(micro_batches{8}) | squeeze();
   REQUIRE(most_held(s) == 8);

@@ -1,5 +1,5 @@
 #include <ashlar/optimize/justification.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/optimize/iterated_local_search.hpp>

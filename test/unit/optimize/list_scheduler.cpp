@@ -1,5 +1,5 @@
 #include <ashlar/optimize/list_scheduler.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "random.hpp"
 #include "random_cases.hpp"
 #include "shapes.hpp"

@@ -1,5 +1,5 @@
 #include <ashlar/optimize/periodic_extension.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ TEST_CASE("a round is of whole sequences") {
   CHECK(round_of(s) == 8);
 }
 
-// Forwards of one stage, by micro-batch.
+// A table of one stage's forwards, by micro-batch.
 result_table<tick> starting_at(std::vector<tick> const& forward) {
   result_table<tick> start(1, static_cast<int>(forward.size()), 0);
   for (int i = 0; i < static_cast<int>(forward.size()); ++i)
@@ -38,19 +38,19 @@ std::vector<tick> extended_to(std::vector<tick> const& forward, extension_window
 TEST_CASE("some micro-batches as others, the rest moves along") {
   using ticks = std::vector<tick>;
   ticks const known{0, 1, 10, 14, 20, 50, 60};
-  // 10 and 14 again and again, 10 apart, and then what followed.
+  // 10 and 14 repeat, 10 apart, and then what followed comes.
   CHECK(extended_to(known, {.known = 7, .wanted = 11, .like = 2, .count = 2, .begin = 2, .end = 8})
         == ticks{0, 1, 10, 14, 20, 24, 30, 34, 40, 70, 80});
-  // To the end, from later on, and so much later.
+  // It copies to the end, from later on, and so much later.
   CHECK(extended_to(known, {.known = 7, .wanted = 7, .like = 2, .count = 2, .begin = 5, .end = 7})
         == ticks{0, 1, 10, 14, 20, 50, 56});
-  // Before where it comes from.
+  // It begins before the place that it copies from.
   CHECK(extended_to(known, {.known = 7, .wanted = 7, .like = 4, .count = 1, .begin = 0, .end = 4})
         == ticks{0, 30, 60, 90, 120, 150, 160});
-  // The same, two by two.
+  // It does so two by two.
   CHECK(extended_to(known, {.known = 7, .wanted = 7, .like = 4, .count = 2, .begin = 0, .end = 4})
         == ticks{0, 30, 40, 70, 80, 110, 120});
-  // Nothing.
+  // It copies nothing.
   CHECK(extended_to(known, {.known = 7, .wanted = 7, .like = 1, .count = 3, .begin = 3, .end = 3})
         == known);
 }
@@ -75,7 +75,7 @@ TEST_CASE("what is periodic stays as it is") {
   list_scheduler::solution t;
   CHECK(d.run(d.passes().orders, {}, {}, t));
   dynamic_array<pass> const& what = d.passes().what;
-  // 1F1B repeats every micro-batch: the same is found wherever one looks, until the last.
+  // 1F1B repeats every micro-batch: any place but the last shows the same.
   extension_window const again{.known = 8, .wanted = 8, .like = 2, .count = 1, .begin = 3, .end = 6};
   CHECK(starts_of(extended_starts(start_table(t, what, s), {{F, 0, 0}, {B, 1, 0}}, again), what)
         == t.start);

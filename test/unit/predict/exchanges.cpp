@@ -1,5 +1,5 @@
 #include <ashlar/predict/exchanges.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 
 #include "predicted_runs.hpp"
 #include <ashlar/predict/stack.hpp>
@@ -40,7 +40,7 @@ TEST_CASE("exchanges: Megatron-Core hides those of tensor ranks only where these
   CHECK(seconds(program_kind::tuned, sequence_split::on) == doctest::Approx(0.25 * off));
   CHECK(seconds(program_kind::plain, sequence_split::off) == off);
   CHECK(seconds(program_kind::plain, sequence_split::on) == off);
-  // As programs do it: older ones not where layers run again whole.
+  // Programs do it like this: older ones not where layers run again whole.
   for (recomputation again : {recomputation::none, recomputation::full}) {
     q.again = again;
     bool const is_whole = again == recomputation::full;
@@ -83,7 +83,7 @@ TEST_CASE("exchanges: to how many domains the tokens of experts go") {
   // A domain has a group, or half of one.
   CHECK(tokens_to_domain(f, 8) == doctest::Approx(0.5 * (1 - std::pow(3 / 4.0, 8))));
   CHECK(tokens_to_domain(f, 16) == doctest::Approx(0.5 * (1 - std::pow(7 / 8.0, 8))));
-  // Two groups: of the ways to choose four of eight, 15 have none of them, 40 one and 15 both.
+  // There are two groups: of the ways to choose four of eight, 15 have none of them, 40 one and 15 both.
   double const exact = (40 * (1 - std::pow(3 / 4.0, 8)) + 15 * (1 - std::pow(1 / 2.0, 8))) / 70;
   CHECK(tokens_to_domain(f, 4) == doctest::Approx(exact).epsilon(0.05));
   f.chosen_groups = 8;
@@ -101,10 +101,10 @@ TEST_CASE("exchanges: limits to groups and 8 bits of a dispatch make less of it"
     q.dispatches_8_bits = in_8_bits;
     return expert_seconds(q, work_of(q, q.model.kinds[1]), f, c) - 2 * latency_seconds(16, c);
   };
-  // Of two experts, either is in the other domain with a half; both in one group, half of all tokens go
+  // Either of two experts is in the other domain with a half; both in one group, half of all tokens go
   // there.
   CHECK(seconds(2, false) == doctest::Approx(seconds(0, false) * 0.5 / 0.75));
-  // Of 2 x 16 bits, 8 are left out, and a scale of 32 for each 128 values comes to it.
+  // 8 of 2 x 16 bits are left out, and a scale of 32 for each 128 values is added.
   CHECK(seconds(2, true) == doctest::Approx(seconds(2, false) * (3 + 1 / 32.0) / 4));
 }
 

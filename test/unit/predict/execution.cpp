@@ -1,5 +1,5 @@
 #include <ashlar/predict/execution.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 
 #include "predicted_runs.hpp"
 #include "random_cases.hpp"

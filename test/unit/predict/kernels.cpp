@@ -1,5 +1,5 @@
 #include <ashlar/predict/kernels.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 
 #include "predicted_runs.hpp"
 
@@ -57,7 +57,7 @@ TEST_CASE("kernels: attention by its kernel, where the machine tells them apart"
        {attention_kernel::flash_3, attention_kernel::cudnn, attention_kernel::sdpa,
         attention_kernel::fused, attention_kernel::automatic})
     CHECK(seconds(fast) == doctest::Approx(products / 0.64 + exponentials).epsilon(1e-3));
-  // What each program takes of its own.
+  // Each program has kernels of its own.
   q.program = program_kind::plain;
   CHECK(seconds(attention_kernel::automatic) == seconds(attention_kernel::flash_2));
   CHECK(seconds(attention_kernel::sdpa) < seconds(attention_kernel::automatic));
@@ -65,7 +65,7 @@ TEST_CASE("kernels: attention by its kernel, where the machine tells them apart"
   q.shares = sharding::full;
   CHECK(seconds(attention_kernel::automatic)
         == doctest::Approx(products / 0.16 + exponentials).epsilon(1e-3));
-  // Elsewhere one constant stands for all; and what was written for Hopper does not run.
+  // Elsewhere one constant stands for all, and kernels written for Hopper do not run.
   for (generation built : {generation::ampere, generation::blackwell}) {
     q.device.built = built;
     CHECK(seconds(attention_kernel::flash_2) == seconds(attention_kernel::cudnn));
@@ -81,7 +81,7 @@ TEST_CASE("kernels: a plain program rotates queries and keys in kernels of 32 bi
     l.feed.kind = feed_forward_kind::none;
     return work_of(q, l).forward_bytes;
   };
-  // 8 reads and writes of 16 bits more, of 16 heads of queries and 8 of keys.
+  // It moves 8 more reads and writes of 16 bits, of 16 heads of queries and 8 of keys.
   CHECK(moved(program_kind::plain) - moved(program_kind::tuned)
         == doctest::Approx(2 * 8 * 2048.0 * (16 + 8) * 64));
 }

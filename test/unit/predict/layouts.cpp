@@ -1,5 +1,5 @@
 #include <ashlar/predict/layouts.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 
 #include "predicted_runs.hpp"
 #include "random_cases.hpp"
@@ -23,7 +23,7 @@ question asked_of_16() {
   return q;
 }
 
-// Every size up to the devices, whatever divides what.
+// Tries every size up to the devices, even where sizes do not divide.
 std::optional<double> fastest_of_all(question q, constants const& c) {
   std::optional<double> fastest;
   for (q.tensor = 1; q.tensor <= q.devices; ++q.tensor)
@@ -94,7 +94,7 @@ TEST_CASE("layouts: a filter leaves the best of what it lets through") {
   CHECK((none.best.empty() && none.smallest.empty() && none.tried == 0));
 }
 
-// The fastest that fits, of every set of parts and of every number of first layers that leave.
+// The fastest that fits, among every set of parts and every number of first layers that leave.
 std::optional<double> fastest_that_sends(question q, constants const& c) {
   std::optional<double> fastest;
   for (bool optimizer : {false, true})
@@ -147,7 +147,7 @@ TEST_CASE("layouts: what does not fit sends to the host what takes least, if tha
           ++none;
           continue;
         }
-        // Of what leaves of the first layers, it tries the fewest alone, and parts before these.
+        // For values that leave in the first layers, it tries the fewest alone, and parts before these.
         CHECK(found.best[0].seconds <= *fastest * 1.05);
         CHECK(found.best[0].seconds >= *fastest * (1 - 1e-12));
         CHECK(found.best[0].asked.leaves.is_any() == !fits_as_it_is);
@@ -258,7 +258,7 @@ TEST_CASE("layouts: with more open, never slower, and each is as it is predicted
   }
 }
 
-// What is left out as slower is so whatever it runs again.
+// A layout that is left out as slower is slower with any recomputation.
 TEST_CASE("layouts: what is run again is what makes it fit") {
   question q = asked_of_16();
   q.tensor = 1;

@@ -1,5 +1,5 @@
 #include <ashlar/predict/pairs.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 
 #include "predicted_runs.hpp"
 #include <ashlar/catalog/entries.hpp>
@@ -115,7 +115,7 @@ TEST_CASE("pairs: schedules that have them hide exchanges, and terms still add u
     pass_terms const sums = sum_of_passes(with);
     CHECK(sums.seconds() == doctest::Approx(with.passes));
     CHECK(sums.expert > 0);
-    // Of the same order, alone.
+    // It compares with the same order, alone.
     question measured = q;
     for (stage_passes const& s : with.of_stages)
       measured.measured.push_back({.forward = s.forward.seconds(), .backward = s.backward.seconds()});

@@ -1,5 +1,5 @@
 #include <ashlar/predict/question.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 
 #include "predicted_runs.hpp"
 

@@ -1,5 +1,5 @@
 #include <ashlar/predict/step.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 
 #include "predicted_runs.hpp"
 #include "random_cases.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr double rounding = 1 + 1e-9;
 
-// Others have a closed form, and a small jump between the two.
+// Whether it is executed. Others have a closed form, and a small jump between the two.
 bool is_executed(question const& q, constants const& c) {
   return has_uneven_rounds(q, passes_of(q, stages_of(q), c));
 }
@@ -66,7 +66,7 @@ TEST_CASE("step: more of anything is never slower") {
          {&peak_rates::fp32, &peak_rates::tf32, &peak_rates::fp16, &peak_rates::bf16, &peak_rates::fp8})
       faster.device.peak.*rate *= factor;
     CHECK(is_no_slower(faster, c));
-    // Less of what is exposed, lost or launched.
+    // Less is exposed, lost or launched.
     for (double constants::*each :
          {&constants::tensor_exposed, &constants::tensor_exposed_tuned, &constants::data_exposed,
           &constants::contention, &constants::latency, &constants::host, &constants::host_expert,
@@ -90,7 +90,7 @@ TEST_CASE("step: a larger batch never takes less, and halves at most a constant 
     if (micro_batches(q) % 2 != 0) continue;
     q.batch /= 2;
     step_terms const half = step_of(q, stages_of(q), c);
-    // Where they are executed, half of them may leave a group that is not whole.
+    // If they are executed, half of them may leave a group that is not whole.
     bool const executed = is_executed(q, c);
     if (!executed || micro_batches(q) % q.pipeline == 0)
       CHECK(2 * half.seconds * rounding >= whole.seconds);
@@ -110,7 +110,7 @@ TEST_CASE("step: a pipeline of equal stages waits for (p - 1) passes each way") 
   CHECK(s.bubble == doctest::Approx(3.0 / 16 * s.passes).epsilon(0.05));
 }
 
-// Of more than twelve groups, those in the middle are not executed, and cost as much.
+// If there are more than twelve groups, those in the middle are not executed, and cost as much.
 TEST_CASE("step: uneven rounds of virtual stages take what their passes in order take") {
   question q = asked(dense_model(12));
   q.pipeline = 2;
@@ -159,7 +159,7 @@ TEST_CASE("step: shards in a node are gathered faster, and their copies are summ
   q.sums_copies_once = true;
   double const once = sharding_of();
   parameter_counts const held = held_by_stage(q, stages_of(q)[0]).trained;
-  // 32 bits of an eighth, over four copies and each device's half of its port, both ways.
+  // It moves 32 bits of an eighth, over four copies and each device's half of its port, both ways.
   double const sum = 2 * 4 * held.both() / 8 * 3 / 4 / (0.5 * 50e9);
   CHECK(once < all);
   CHECK(step_of(q, stages_of(q), c).data == doctest::Approx(sum));

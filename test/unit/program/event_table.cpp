@@ -1,5 +1,5 @@
 #include <ashlar/program/event_table.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "catalog_cases.hpp"
 #include "random_cases.hpp"
 #include "shapes.hpp"
@@ -39,7 +39,7 @@ TEST_CASE("a step ends with one instruction of a lane at most, also of a lane wi
   }
 }
 
-// Also of a stream that begins with a pair.
+// It holds also for a stream that begins with a pair.
 TEST_CASE("the first of a pair waits for both, and is awaited for both, whatever the order of passes") {
   program p = catalog::find("dualpipev")->make({devices{2}, micro_batches{4}}) | lower();
   auto const is_first = [](instruction const& i) { return i.overlaps_next; };
@@ -58,10 +58,10 @@ TEST_CASE("the first of a pair waits for both, and is awaited for both, whatever
 
 using order_relation = std::vector<std::vector<bool>>;  // [i][j]: j is done before i begins
 
-// Whether what has surely begun has surely ended: a release only waits.
+// Whether an instruction that has surely begun has surely ended: a release only waits.
 bool ends(instruction const& i, bool in_order) { return in_order || i.code == opcode::release; }
 
-// What edges(i) says, with the order of lanes.
+// The order that edges(i) and the order of lanes imply.
 template <class Edges>
 order_relation before(list_view<instruction> stream, bool in_order, Edges edges) {
   order_relation known(stream.size(), std::vector<bool>(stream.size(), false));
@@ -111,7 +111,7 @@ void events_of(program const& p) {
         for (int const j : all) {
           awaited[static_cast<std::size_t>(j)] = followed[static_cast<std::size_t>(j)] = 1;
           CHECK(events.event_of(j) >= 0);
-          // Without this one, it would not be known.
+          // The relation would not be known without this one.
           order_relation const less = pairs ? order_relation{} : before(stream, in_order, [&](int k) {
             std::vector<int> list = of_table(k);
             if (k == static_cast<int>(i)) std::erase(list, j);

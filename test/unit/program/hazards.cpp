@@ -1,5 +1,5 @@
 #include <ashlar/program/hazards.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "catalog_cases.hpp"
 #include "shapes.hpp"
 #include <ashlar/lower/lower.hpp>
@@ -56,8 +56,8 @@ bool conflict(program_view const& p, instruction const& a, instruction const& b)
   return false;
 }
 
-// What is left of the order of passes: of a kind and stage, around what keeps its place, and wherever
-// two share a slot that one of them changes.
+// This much is left of the order of passes: of a kind and stage, around what keeps its place, and
+// wherever two share a slot that one of them changes.
 TEST_CASE("passes in any order wait for what must come before them, and for nothing later") {
   for (catalog_case const& c : catalog_cases({2, 3}, {4})) {
     program const p = c.schedule() | lower();

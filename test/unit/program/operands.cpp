@@ -1,5 +1,5 @@
 #include <ashlar/program/operands.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include <ashlar/catalog/vocabulary.hpp>
 #include <ashlar/lower/lower.hpp>
@@ -18,7 +18,7 @@ struct operand_seen {
   friend bool operator==(operand_seen const&, operand_seen const&) = default;
 };
 
-// All of an instruction of device 0.
+// All operands of an instruction of device 0.
 std::vector<operand_seen> operands_of(program const& p, instruction const& i) {
   program_view const view = p.view();
   program_shape shape(view);
@@ -30,7 +30,7 @@ std::vector<operand_seen> operands_of(program const& p, instruction const& i) {
   return found;
 }
 
-// Of a pass, those that its sequence brings about: at most two.
+// The operands of a pass that its sequence brings about: at most two.
 struct sequence_operands {
   operand_seen seen[2];
   int count = 0;
@@ -82,7 +82,7 @@ TEST_CASE("what passes on the chunks of a sequence read and leave") {
   CHECK((of_sequence(p, {F, 0, 0}).writes(S, 0, 2) && of_sequence(p, {F, 0, 1}).writes(S, 1, 2)));
   CHECK(of_sequence(p, {R, 0, 0}).count == 0);
   CHECK((of_sequence(p, {R, 0, 1}).count == 1 && of_sequence(p, {R, 0, 1}).reads(S, 0)));
-  // Of a split backward it is the input pass.
+  // In a split backward it is the input pass.
   p = split_backward(chunks) | repeat(micro_batches{3}) | squeeze() | lower();
   CHECK((of_sequence(p, {I, 0, 1}).reads(G, 2) && of_sequence(p, {I, 0, 1}).writes(G, 1, 1)));
   CHECK(of_sequence(p, {W, 0, 1}).count == 0);
@@ -129,7 +129,7 @@ TEST_CASE("what is sent is read, and nothing else reads it there") {
         == all{{{slot_kind::activation, 0, 0}, access::read, 0}});
 }
 
-// In training alone: stages 0 and 1, and a shard of the output layer on each of two devices.
+// This is in training alone: stages 0 and 1, and a shard of the output layer on each of two devices.
 TEST_CASE("the forward of a shard may give the gradient of its input") {
   program p =
       catalog::vocabulary_one_f_one_b(devices{2}, micro_batches{2}, shard_gradient::of_forward, {})

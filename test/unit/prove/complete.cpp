@@ -1,5 +1,5 @@
 #include <ashlar/prove/complete.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "mutate.hpp"
 #include "shapes.hpp"
 #include <ashlar/catalog/entries.hpp>
@@ -55,8 +55,8 @@ TEST_CASE("every pass once, where it belongs") {
   CHECK(judge_complete(p).broken == rule::every_pass_is_known);
 }
 
-// Stages 1 and 2 of a V on two devices both live on device 1: what goes from one to the other is not
-// sent, and least of all by half.
+// Stages 1 and 2 of a V on two devices both live on device 1: values between them are not sent, and
+// least of all by half.
 TEST_CASE("no transfer to oneself") {
   program const good = catalog::find("dualpipev")->make({devices{2}, micro_batches{4}}) | lower();
   int const behind = find(good, 1, opcode::compute, {F, 1, 0}) + 1;
@@ -299,7 +299,7 @@ TEST_CASE("what leaves comes back, once") {
     p.offloads = false;
     CHECK(check(p).broken == rule::tables_agree);
   }
-  // Of several stages and micro-batches, each by itself.
+  // Values of several stages and micro-batches leave, each by itself.
   CHECK(judge_complete(lower(one_f_one_b(3, 3) | squeeze(),
                              {.offload = {.forwards = {{F, 0, 0}, {F, 1, 0}, {F, 0, 1}}}}))
             .ok());

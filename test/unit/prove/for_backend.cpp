@@ -1,5 +1,5 @@
 #include <ashlar/prove/for_backend.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "mutate.hpp"
 #include "shapes.hpp"
 #include <ashlar/lower/lower.hpp>
@@ -14,7 +14,8 @@ namespace {
 constexpr progress_level every_level[] = {
     progress_level::independent_lanes, progress_level::one_order_per_device, progress_level::one_order};
 
-// What a program breaks anyway comes first, then what it breaks on a backend of this level alone.
+// A rule that a program breaks anyway comes first, then one that it breaks on a backend of this level
+// alone.
 TEST_CASE("a program is proved for a backend of a level") {
   program p = one_f_one_b(2, 2) | lower();
   for (progress_level level : every_level) CHECK(check(p, level).ok());

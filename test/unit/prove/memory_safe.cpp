@@ -1,5 +1,5 @@
 #include <ashlar/prove/memory_safe.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "mutate.hpp"
 #include "shapes.hpp"
 #include <ashlar/lower/lower.hpp>
@@ -105,7 +105,7 @@ TEST_CASE("a slot is as large as its largest value") {
   CHECK((check_memory_budget(p, bytes, 99).number == 100 && check_memory_budget(p, bytes, 100).ok()));
 }
 
-// Its output over its own input: read and written at once.
+// A pass has its output over its own input: it reads and writes it at once.
 TEST_CASE("nobody overwrites what it reads itself") {
   block const b = make_block(make_placement(devices{1}, stages{3}, [](int) { return 0; }), {}, 9, {F, B},
                              [](pass_kind kind, int s) { return tick{kind == F ? s : 7 - 2 * s}; });
@@ -123,14 +123,14 @@ TEST_CASE("nobody overwrites what it reads itself") {
 
 TEST_CASE("one accumulator for each stage, one stage for each accumulator") {
   program const good = catalog::find("v-half")->make({devices{1}, micro_batches{2}}) | lower();
-  // Both stages, each always in the same place: but in one place both.
+  // Each stage is always in the same place, but both are in one.
   program p = good;
   int const mine = operand_of(p, 0, find_reduction(p, 0, 0), 0).slot;
   int const other = operand_of(p, 0, find_reduction(p, 0, 1), 0).slot;
   for (operand& o : p.operands)
     if (o.slot == other) o.slot = mine;
   CHECK(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
-  // One stage in two places.
+  // One stage is in two places.
   p = good;
   p.slots.push_back(slot_kind::weight_gradient);
   ++p.slot_begin.back();
@@ -154,7 +154,7 @@ TEST_CASE("the chunks of a sequence in order") {
   CHECK(d.first.what == pass{F, 1, 1});
   d = exchanged({B, 1, 1}, {B, 1, 0});
   CHECK((d.broken == rule::slot_holds_what_is_read && d.first.what == pass{B, 1, 0}));
-  // Instructions that know of no sequences.
+  // These instructions know of no sequences.
   program p = good;
   p.graph = in_sequence_chunks(p.graph, 1);
   CHECK((check(p).broken == rule::slot_holds_what_is_read && check(p).number == -1));
@@ -195,7 +195,7 @@ TEST_CASE("slots of work") {
   move(p, 0, sum, length(p, 0) - 1);
   CHECK(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
   CHECK(check_memory_safe(p).first.what == pass{X, 2, 0});
-  // What B0 keeps is held until the last that reads it, while B1 goes by.
+  // The values that B0 keeps are held until the last pass that reads them, while B1 goes by.
   CHECK(count_slots(good.view(), 0, slot_kind::weight_stash) == 2);
   CHECK(count_slots((one_f_one_b(2, 2) | lower()).view(), 0, slot_kind::weight_stash) == 1);
   p = good;

@@ -1,5 +1,5 @@
 #include <ashlar/prove/messages.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "mutate.hpp"
 #include "shapes.hpp"
 #include <ashlar/lower/lower.hpp>

@@ -1,5 +1,5 @@
 #include <ashlar/prove/progress.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "catalog_cases.hpp"
 #include "mutate.hpp"
 #include "shapes.hpp"
@@ -37,7 +37,8 @@ TEST_CASE("an order must not end before a meeting does") {
   CHECK((d.first.device == 0 && d.first.index == 0 && d.second.device < 0));
 }
 
-// On device 0 clear, F, send, receive, B, all-reduce; on 1 clear, receive, F, B, send, all-reduce.
+// Device 0 does clear, F, send, receive, B, all-reduce; device 1 does clear, receive, F, B, send,
+// all-reduce.
 constexpr std::vector<int> order_of_two() { return {0, 1, 2, 7, 6, 8, 9, 10, 3, 4, 5, 11}; }
 
 TEST_CASE("an order that one thread may issue in, and what breaks it") {
@@ -55,18 +56,18 @@ TEST_CASE("an order that one thread may issue in, and what breaks it") {
   CHECK(judge(swapped(10, 11)).ok());  // independent
   CHECK(judge(issue_order(p.view())).ok());
 
-  // A lane: the clear after the forward. A wait: the send before its forward.
+  // This breaks a lane (the clear after the forward) and a wait (the send before its forward).
   diagnosis d = judge(swapped(0, 1));
   CHECK((d.broken == rule::lanes_keep_their_order && d.first.index == 1 && d.second.index == 0));
   d = judge({0, 2, 7, 1, 6, 8, 9, 10, 3, 4, 5, 11});
   CHECK(d.broken == rule::nothing_is_issued_before_what_it_waits_for);
   CHECK((d.first.device == 0 && d.first.index == 2 && d.second.index == 1));
-  // A receive after the pass that reads it.
+  // A receive comes after the pass that reads it.
   d = judge({0, 1, 2, 6, 8, 7, 9, 10, 3, 4, 5, 11});
   CHECK(d.broken == rule::nothing_is_issued_before_what_it_waits_for);
   CHECK((d.first.device == 1 && d.first.index == 2 && d.second.index == 1));
 
-  // A transfer torn apart, and one that nothing follows.
+  // A transfer is torn apart, and nothing follows one.
   d = judge(swapped(3, 4));
   CHECK(d.broken == rule::those_that_meet_are_issued_together);
   CHECK((d.first.device == 0 && d.first.index == 2 && d.second.device == 1 && d.second.index == 0));
@@ -100,7 +101,7 @@ TEST_CASE("the members of a collective are issued together") {
   CHECK(p.instructions[static_cast<std::size_t>(order[count - 2])].code == opcode::all_reduce);
   std::swap(order[count - 1], order[count - 2]);  // of one group
   CHECK(check_issue_order(p.view(), view_of(order)).ok());
-  // The first member of the last group comes before whatever stood in front of it.
+  // The first member of the last group comes before the instruction that stood in front of it.
   std::swap(order[count - 2], order[count - 3]);
   diagnosis const d = check_issue_order(p.view(), view_of(order));
   CHECK(d.broken == rule::those_that_meet_are_issued_together);

@@ -1,5 +1,5 @@
 #include <ashlar/prove/same_sums.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "mutate.hpp"
 #include "shapes.hpp"
 #include <ashlar/block/algebra.hpp>
@@ -16,7 +16,7 @@ namespace {
 
 TEST_CASE("programs add up gradients in the same order") {
   program const fused = one_f_one_b(2, 3) | lower();
-  // What else happens, and in which form, makes no difference.
+  // Other instructions, in any form, make no difference.
   program const split = catalog::find("zb-h1")->make({devices{2}, micro_batches{3}}) | lower();
   CHECK(check_same_sums(fused.view(), split.view()).ok());
 
@@ -59,7 +59,7 @@ TEST_CASE("stages that share parameters add to them in the same order") {
 }
 
 TEST_CASE("scatters of a gradient are a part of its sum") {
-  // With a buffer that is scattered when another stage needs it, where it is scattered counts.
+  // If a buffer is scattered when another stage needs it, the place of the scatter counts.
   schedule const s = catalog::find("breadth-first")->make({devices{2}, micro_batches{2}});
   lower_options whole{.data_ranks = 2, .sharding = sharding_level::optimizer};
   lower_options parts{.data_ranks = 2, .sharding = sharding_level::gradients};

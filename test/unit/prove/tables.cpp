@@ -1,5 +1,5 @@
 #include <ashlar/prove/tables.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "mutate.hpp"
 #include "shapes.hpp"
 #include <ashlar/lower/lower.hpp>
@@ -18,7 +18,8 @@ namespace {
 
 constexpr int largest_int = std::numeric_limits<int>::max();
 
-// On device 0 clear, F, send, receive, B, all-reduce; on 1 clear, receive, F, B, send, all-reduce.
+// Device 0 does clear, F, send, receive, B, all-reduce; device 1 does clear, receive, F, B, send,
+// all-reduce.
 constexpr program of_two() { return one_f_one_b(2, 1) | lower(); }
 
 TEST_CASE("every index of a view stays inside") {
@@ -96,7 +97,7 @@ TEST_CASE("operands of an overlapped pair are known before they are compared") {
   CHECK((d.broken == rule::tables_agree && d.first.device == 1 && d.first.index == 3));
 }
 
-// What takes views asks the same before it reads them; a peer that is nobody is waited for.
+// Functions that take views check the same before they read them; a peer that is nobody is waited for.
 TEST_CASE("views are checked before they are read") {
   program const good = of_two();
   std::vector<int> const order = issue_order(good.view());

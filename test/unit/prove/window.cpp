@@ -1,5 +1,5 @@
 #include <ashlar/prove/window.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "catalog_cases.hpp"
 #include "mutate.hpp"
 #include "random.hpp"

@@ -1,5 +1,5 @@
 #include <ashlar/run/drive.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "../../mutate.hpp"
 #include "../../shapes.hpp"
 #include "../../violations.hpp"
@@ -17,13 +17,13 @@ using namespace written_device;
 
 namespace {
 
-// What it needs has to be said.
+// A backend has to say what it needs.
 struct silent : written {
   int needs = 0;
 };
 static_assert(!device_backend<silent>);
 
-// What a plain worker and a device of that class can do.
+// Checks what a plain worker and a device of that class can do.
 template <class Device>
 void check_plain(program_view const& p) {
   plain nobody{nullptr};
@@ -48,7 +48,7 @@ TEST_CASE("verbs that a program does not use are not asked for; those that it us
   refused(lower(one_f_one_b(2, 2), {.data_ranks = 2}), "the device cannot", "reduce");
 }
 
-// Blocks at each instruction of its stream.
+// It blocks at each instruction of its stream.
 struct blocking : written {
   static constexpr progress_level needs = progress_level::one_order_per_device;
   void all_reduce(queue&, collective_call const&) {}
@@ -80,7 +80,7 @@ TEST_CASE("a device is given programs that are proved for what it needs") {
     CHECK(v.why.second.device >= 0);
     CHECK(v.why == check_progress(p.view(), progress_level::one_order_per_device));
   }
-  // Nor is one that no lanes bring to its end.
+  // One that no lanes bring to its end is not accepted either.
   p = one_f_one_b(2, 2) | lower();
   mutate::move(p, 1, mutate::find(p, 1, opcode::receive, {F, 0, 1}),
                mutate::find(p, 1, opcode::send, {B, 1, 0}));

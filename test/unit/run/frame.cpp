@@ -1,5 +1,5 @@
 #include <ashlar/run/frame.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ TEST_CASE("frames have a place for each value that is no port") {
     for (slot_kind kind : {slot_kind::sequence_state, slot_kind::sequence_gradient})
       CHECK(place_in(f, kind, reads) == (reads ? &f.sequence_input : &f.sequence_output));
   }
-  // What work made comes as a port to whom reads it.
+  // The reader of work gets its result as a port.
   CHECK(place_in(f, slot_kind::work, true) == nullptr);
   CHECK(place_in(f, slot_kind::work, false) == &f.work_output);
 }

@@ -1,5 +1,5 @@
 #include <ashlar/run/identity.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/core/version.hpp>
 #include <ashlar/lower/lower.hpp>

@@ -1,5 +1,5 @@
 #include <ashlar/run/measure_transfers.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include <ashlar/prove/prove.hpp>
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 #include <ashlar/run/pass_times.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include <ashlar/catalog/one_f_one_b.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/repeat.hpp>

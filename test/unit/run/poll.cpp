@@ -1,5 +1,5 @@
 #include <ashlar/run/poll.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "../../mutate.hpp"
 #include "../../shapes.hpp"
 #include "../../written_device.hpp"

@@ -1,5 +1,5 @@
 #include <ashlar/run/profiled_costs.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include <doctest/doctest.h>
 
 #include <cstddef>
@@ -70,7 +70,7 @@ TEST_CASE(
   CHECK(second[0] == measured_time{200, 200, 200, 4});
   CHECK(second[1] == measured_time{100, 100, 100, 4});
   CHECK(second[2] == measured_time{50, 50, 50, 4});
-  // Of the first stage's fused backward, all is the weight pass's.
+  // All of the first stage's fused backward is the weight pass's.
   CHECK(first[1].median == 0);
   CHECK(first[2].samples == 4);
   REQUIRE(c.measured.inside);

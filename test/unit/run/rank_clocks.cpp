@@ -1,5 +1,5 @@
 #include <ashlar/run/rank_clocks.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "random.hpp"
 
 #include <doctest/doctest.h>

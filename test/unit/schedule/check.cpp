@@ -1,6 +1,6 @@
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/from_orders.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 
 #include <doctest/doctest.h>
@@ -78,7 +78,7 @@ TEST_CASE("times of a schedule") {
   CHECK(check(s).broken == rule::passes_do_not_collide);
 }
 
-// Whatever the fields hold: with a cost for each stage, an unknown one has none.
+// The fields may hold anything: with a cost for each stage, an unknown one has none.
 TEST_CASE("stages that there are not") {
   schedule good = with_work(one_f_one_b(2, 2));
   good.cost.passes = std::vector<stage_cost>(2);
@@ -101,7 +101,7 @@ TEST_CASE("stages that there are not") {
   CHECK(check(s).first.what == pass{B, 77, 0});
 }
 
-// On one device F0 F1, F2 beside B1, F3 beside B0, B3 B2: sequences in two chunks.
+// One device does F0 F1, F2 beside B1, F3 beside B0, B3 B2: sequences in two chunks.
 TEST_CASE("pairs of chunks that differ") {
   std::vector<pass> const order{{F, 0, 0}, {F, 0, 1}, {F, 0, 2}, {B, 0, 1},
                                 {F, 0, 3}, {B, 0, 0}, {B, 0, 3}, {B, 0, 2}};

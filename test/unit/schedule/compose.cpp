@@ -1,5 +1,5 @@
 #include <ashlar/schedule/compose.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "catalog_cases.hpp"
 #include "shapes.hpp"
 #include "violations.hpp"
@@ -163,7 +163,7 @@ TEST_CASE("work goes with its schedule") {
   CHECK(check(then(one_f_one_b(2, 2), s)).ok());
   CHECK((check(mirror(s)).ok() && mirror(mirror(s)) == s && mirror(s) != s));
   CHECK((take(s, micro_batches{2}) == s && check(take(s, micro_batches{1})).ok()));
-  // What reads of the backward reads of its input pass, what the forward kept is kept by the recompute.
+  // A reader of the backward reads its input pass; the recompute keeps what the forward kept.
   schedule const split = split_backward(s);
   CHECK(split.work.view().readers({I, 0, 0}).size() == 2);
   CHECK((split.work.view().readers({B, 0, 0}).empty() && check(squeeze(split)).ok()));

@@ -1,5 +1,5 @@
 #include <ashlar/schedule/held_memory.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -50,7 +50,7 @@ TEST_CASE("what work hands on is held until it has been read") {
                       {{{X, 0, 0}, {X, 1, 0}}, {{X, 0, 0}, {B, 0, 0}}});
   CHECK(check(s).ok());
   std::vector<job_bytes> const bytes{{.output = 5, .state = 100}, {.output = 7}};
-  // What X1 would hand on nobody reads; the backward reads what X0 does.
+  // Nobody reads what X1 would hand on; the backward reads what X0 does.
   CHECK((peak_memory(s, {}, bytes)[0] == 105 && peak_memory(s, {})[0] == 0));
   CHECK(work_state_on(s.work.view(), view_of(bytes), 1) == 0);
   memory_model const nothing{};

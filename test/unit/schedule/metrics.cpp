@@ -1,5 +1,5 @@
 #include <ashlar/schedule/metrics.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "limits.hpp"
 #include "shapes.hpp"
 #include <ashlar/schedule/from_orders.hpp>

@@ -1,5 +1,5 @@
 #include <ashlar/schedule/tables.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include "violations.hpp"
 #include <ashlar/schedule/compose.hpp>
@@ -12,7 +12,7 @@ using namespace shapes;
 
 namespace {
 
-// Of a schedule that somebody changed by hand: every transform refuses it, and says why.
+// Somebody changed a schedule by hand: every transform refuses it, and says why.
 template <class Change>
 void each_refuses(rule expected, Change change, bool is_of_passes = false) {
   schedule s = one_f_one_b(2, 3);

@@ -1,5 +1,5 @@
 #include <ashlar/search/graph_seeds.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>

@@ -1,5 +1,5 @@
 #include <ashlar/search/host_ladder.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include <ashlar/search/offload.hpp>
 
 #include <doctest/doctest.h>

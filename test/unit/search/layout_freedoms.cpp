@@ -1,5 +1,5 @@
 #include <ashlar/search/layout_freedoms.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "part_lists.hpp"
 #include <ashlar/core/part_costs.hpp>
 #include <ashlar/schedule/metrics.hpp>

@@ -1,5 +1,5 @@
 #include <ashlar/search/offload.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/prove.hpp>
@@ -29,7 +29,7 @@ memory_limit offload_limit(byte_count budget) {
   return limit;
 }
 
-// What a simulation of the program says, with the same copies.
+// A simulation of the program with the same copies.
 simulation offload_simulation(schedule const& s, memory_limit const& limit, host_link const& host,
                               offload_options const& offload) {
   simulation_options o;

@@ -1,5 +1,5 @@
 #include <ashlar/search/paged_order.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/metrics.hpp>

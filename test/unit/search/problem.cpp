@@ -1,5 +1,5 @@
 #include <ashlar/search/problem.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "limits.hpp"
 #include "search_problems.hpp"
 #include <ashlar/bounds/lower_bound.hpp>

@@ -1,5 +1,5 @@
 #include <ashlar/search/search.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "limits.hpp"
 #include "search_problems.hpp"
 #include "shapes.hpp"
@@ -26,7 +26,7 @@ TEST_CASE("the bound of an objective") {
   CHECK((r.bound_of(objective::program) == 7 && r.bound_of(objective::both) == 22));
 }
 
-// Whatever its costs and pairs, in its order: the first search result is no longer than it.
+// It has any costs and pairs, in its order: the first search result is no longer than it.
 TEST_CASE("a schedule of one's own to begin with") {
   search_problem const problem = on_v_with(3, 6, chunk_activations(8));
   block const loose = make_block(problem.where, costs{}, 5, {F, I, W}, [](pass_kind kind, int stage) {
@@ -125,7 +125,7 @@ TEST_CASE("without a budget: the best that is published, or one after the other"
   CHECK(is_within(least.best, chunk_activations(2)));
 }
 
-// The simulated program of none that is published is shorter.
+// No simulated program of a published schedule is shorter.
 TEST_CASE("programs: no longer than those of the catalog, on links that are slow") {
   for (int p : {2, 3, 4})
     for (tick latency : {1, 6}) {
@@ -156,7 +156,7 @@ TEST_CASE("memory in bytes, of which the input pass gives most back") {
   CHECK(r.reached >= r.least.span);
   CHECK(check(r.best).ok());
   CHECK(is_within(r.best, problem.limit));
-  // With all kept until the weight pass every schedule takes longer.
+  // If all is kept until the weight pass, every schedule takes longer.
   search_problem kept = problem;
   for (stage_memory& m : kept.limit.memory.stages) m.stash_left = stage_memory::all;
   CHECK(problem_bound(kept).span > r.reached);

@@ -1,5 +1,5 @@
 #include <ashlar/simulate/bound.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/metrics.hpp>

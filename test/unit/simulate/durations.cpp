@@ -1,5 +1,5 @@
 #include <ashlar/simulate/durations.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "mutate.hpp"
 #include "options_of.hpp"
 #include "shapes.hpp"
@@ -69,7 +69,7 @@ TEST_CASE("slots are as large as the value of the edge that they hold") {
   program const p = lower(fan_in(), {.slots = slot_reuse::never});
   REQUIRE(check(p).ok());
   simulation const run = simulate(p, wide_and_narrow());
-  // Of each of two micro-batches: what comes, and the gradients that go back.
+  // For each of two micro-batches it holds what comes, and the gradients that go back.
   CHECK(run.memory[2].reserved == 2 * (100 + 3 + 200 + 7));
   CHECK(run.memory[0].reserved == 2 * (100 + 200));
   CHECK(run.memory[1].reserved == 2 * (3 + 7));
@@ -111,7 +111,7 @@ TEST_CASE("a transfer takes its latency and a tick for every bandwidth bytes beg
   o.cost.on.links.inside = {.latency = 3, .bandwidth = 10};
   program const p = lower(s);
   simulation const run = simulate(p, o);
-  // F 1, transfer 13, F 1, B 2, transfer 3 + 11, B 2.
+  // The step is F 1, transfer 13, F 1, B 2, transfer 3 + 11, B 2.
   CHECK(run.makespan() == 1 + 13 + 1 + 2 + 14 + 2);
   CHECK(run.usage[0] == device_usage{.busy = 3, .warm_up = 16, .exposed = 14});
   CHECK(run.usage[1] == device_usage{.busy = 3, .warm_up = 1, .cool_down = 16, .exposed = 13});

@@ -1,5 +1,5 @@
 #include <ashlar/simulate/machine.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "mutate.hpp"
 #include "options_of.hpp"
 #include "shapes.hpp"

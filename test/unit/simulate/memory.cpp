@@ -1,5 +1,5 @@
 #include <ashlar/simulate/memory.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "catalog_cases.hpp"
 #include "mutate.hpp"
 #include "options_of.hpp"
@@ -89,7 +89,7 @@ TEST_CASE("memory: what is resident, the samples, and the way back to it") {
   }
 }
 
-// What goes in a tick makes room for what comes in it, whichever stands first in the stream.
+// Values that go in a tick make room for those that come in it, in any order of the stream.
 TEST_CASE("memory: the peak is what lies there between two moments") {
   FOR_SEEDS(static_cast<std::uint64_t>(random_cases(200))) {
     CAPTURE(seed);
@@ -124,8 +124,8 @@ TEST_CASE("memory: the peak is what lies there between two moments") {
   }
 }
 
-// Three chunks on one device, two buffers: the first one's weights are used until 101, but its buffer is
-// given up only when the lane has gathered those of the second.
+// Three chunks share two buffers on one device: the first one's weights are used until 101, but its
+// buffer is given up only when the lane has gathered those of the second.
 TEST_CASE("memory: gathered weights lie there until they are given up") {
   schedule const s = squeeze(
       schedule_from_orders(looped(devices{1}, chunks{3}), {0}, {},
@@ -163,7 +163,7 @@ TEST_CASE("memory: what chunks of a sequence hand to each other") {
   CHECK(m.samples == expected);
   CHECK(m.peak == 20);
   CHECK(m.reserved == 2 * 10 + 2 * 7);
-  // Recomputed, states stay until then.
+  // If they are recomputed, states stay until then.
   schedule const again =
       recompute(catalog::seq1f1b(devices{1}, 3)) | repeat(micro_batches{3}) | squeeze();
   device_memory const kept = simulate(lower(again), o).memory[0];
@@ -171,7 +171,7 @@ TEST_CASE("memory: what chunks of a sequence hand to each other") {
   CHECK(kept.samples == longer);
 }
 
-// Slot by slot as pass by pass.
+// Both count the same, slot by slot and pass by pass.
 TEST_CASE("what a program holds is what its schedule's memory model says") {
   stage_memory const each[] = {{.weights = 100, .stash = 10},
                                {.stash = 10, .weight_stash = 4},

@@ -1,5 +1,5 @@
 #include <ashlar/simulate/part_timeline.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "part_lists.hpp"
 #include "shapes.hpp"
 #include "violations.hpp"
@@ -49,7 +49,7 @@ TEST_CASE("parts: a pass computes while the one before it exchanges") {
   CHECK((first.computing == 12 && first.exchanging == 6));
   CHECK(t.devices[1].passes[0] == pass_of_parts{{F, 1, 0}, 19, 28});
   CHECK(t.makespan == 37);
-  // What comes last is hidden beside the next pass, and what comes first beside the one before.
+  // A last exchange is hidden beside the next pass, and a first one beside the pass before.
   part_costs const last = parts_of_one({computes(4), exchanges(3)}, {}),
                    front = parts_of_one({exchanges(3), computes(4)}, {});
   CHECK(time_parts(forwards(1, 3, 0), last).makespan == 4 + 4 + 4 + 3);
@@ -100,7 +100,7 @@ TEST_CASE("parts: what takes no time keeps its place") {
   part_timeline const t = time_parts(forwards(2, 2, 0), c);
   CHECK(t.devices[1].passes == std::vector<pass_of_parts>{{{F, 1, 0}, 5, 5}, {{F, 1, 1}, 10, 10}});
   CHECK(t.devices[1].parts.empty());
-  // In an order that waits, all that follows waits as well.
+  // In an order that waits, everything that follows waits as well.
   schedule s = schedule_from_orders(linear(devices{2}), {0, 0}, costs{},
                                     {{{F, 0, 0}, {F, 0, 1}}, {{F, 1, 1}, {F, 1, 0}}});
   s.mode = execution_mode::inference;
@@ -152,7 +152,7 @@ TEST_CASE("parts: timelines are equal if all of their times are") {
   CHECK((none.devices[0].computing == 0 && none.devices[0].exchanging == 0));
 }
 
-// Named steps: g++ 12 does not evaluate a list in a list.
+// These steps have names because g++ 12 does not evaluate a list in a list.
 constexpr tick makespan_of_parts() {
   part_costs c;
   c.stages.emplace_back();

@@ -1,5 +1,5 @@
 #include <ashlar/simulate/slack.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "options_of.hpp"
 #include "shapes.hpp"
 #include "violations.hpp"

@@ -1,5 +1,5 @@
 #include <ashlar/simulate/usage.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "catalog_cases.hpp"
 #include "options_of.hpp"
 #include "shapes.hpp"
@@ -28,8 +28,9 @@ TEST_CASE("the idle time of 1F1B and GPipe is where it is known to be") {
       CAPTURE(p);
       for (int d = 0; d < p; ++d) {
         device_usage const& u = run.usage[static_cast<std::size_t>(d)];
-        // Before the first forward d; before the first backward what the devices after it do: 1F1B
-        // begins with p - d forwards, GPipe with all. What is left is after the last forward.
+        // Device d idles for d before the first forward, and before the first backward for what the
+        // devices after it do: 1F1B begins with p - d forwards, GPipe with all. The rest is after the
+        // last forward.
         tick const warm = name == std::string_view("1f1b") ? 2 * (p - 1) - d : d + 3 * (p - 1 - d);
         CHECK(u == device_usage{.busy = 6 * p, .warm_up = warm, .cool_down = 3 * (p - 1) - warm});
       }
@@ -46,7 +47,7 @@ TEST_CASE("inference warms up until a device's first pass") {
   simulation const run = simulate(lower(s), options_of(s));
   CHECK(run.usage[0] == device_usage{.busy = 2, .cool_down = 1});
   CHECK(run.usage[1] == device_usage{.busy = 2, .warm_up = 1});
-  // What a device sends after its last pass is no pass, and neither is the first message that it sends.
+  // A message that a device sends after its last pass is no pass, and neither is its first message.
   simulation_options o = options_of(s);
   o.cost.on.links.inside.latency = 10;
   simulation const late = simulate(lower(s, {.slots = slot_reuse::never}), o);
@@ -65,7 +66,7 @@ TEST_CASE("what runs on the lane of collectives after the last pass is exposed")
   CHECK((run.usage[1].busy == 6 && run.usage[1].exposed == 20));
 }
 
-// Idle before the first backward, between it and the last forward, and after that.
+// Idle time comes before the first backward, between it and the last forward, and after that.
 TEST_CASE("idle time without messages is counted by the passes around it") {
   for (catalog_case const& c : catalog_cases({3}, {6}, costs(stage_cost{3, 2, 4}))) {
     CAPTURE(c);

@@ -1,5 +1,5 @@
 #include <ashlar/study/compare.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include "violations.hpp"
 #include <ashlar/bounds/closed_forms.hpp>
@@ -34,15 +34,16 @@ TEST_CASE("the same model for stages of any size") {
   CHECK(one.exposed_communication == 0);
   comparison const zero = compared("zb-h1", 4, 8, costs(stage_cost{2, 3, 1}));
   CHECK(zero.makespan == 8 * 6 + 3 * 4);
-  // Micro-batches in two parts: the first device holds p + 1 of them, where 1F1B holds p whole ones.
+  // Micro-batches come in two parts: the first device holds p + 1 of them, where 1F1B holds p whole
+  // ones.
   CHECK(compared("seq1f1b", 4, 8).peaks == std::vector<double>{0.625, 0.5, 0.375, 0.25});
-  // Half a p-th a stage: V-Half does the same work, in stages of half the cost, with half the memory.
+  // A stage is half a p-th: V-Half does the same work, in stages of half the cost, with half the memory.
   comparison const half = compared("v-half", 4, 8);
   CHECK((half.stage_count == 8 && half.makespan >= 24 && half.makespan < 33));
   CHECK(half.peaks == std::vector<double>(4, 0.75));
 }
 
-// One's own beside the catalog: the same order, the same numbers.
+// Your own schedule beside the catalog: the same order has the same numbers.
 TEST_CASE("a schedule of one's own") {
   costs const cost(stage_cost{2, 3, 1}, 1);
   comparison const entry = compared("1f1b", 4, 8, cost);
@@ -67,10 +68,10 @@ TEST_CASE("chunks of a sequence with causal attention") {
   comparison const c = compare(chunked, shape, model);
   CHECK(c.makespan == 13 + 13 + 3);
   CHECK(comparison_bound(c)->makespan <= c.makespan);
-  // One's own order of the same, whatever its costs.
+  // Your own order of the same passes gives the same, with any costs.
   schedule const own = catalog::seq1f1b(devices{2}, 2) | repeat(micro_batches{2}) | squeeze();
   CHECK((compare(own, model).makespan == c.makespan && compare(own, model).span == c.span));
-  // Pieces that differ, and stages of several of them: the same shares of each.
+  // Pieces that differ, and stages of several of them, have the same shares of each.
   model.cost = costs({{2, 2, 1}, {6, 6, 1}, {4, 4, 2}, {4, 4, 0}}, 3);
   CHECK(compare(chunked, shape, model).makespan == 13 + 13 + 3 + 2 * 3);
   // Whole sequences take what they took, also where micro-batches are halved.
@@ -83,14 +84,14 @@ TEST_CASE("chunks of a sequence with causal attention") {
   CHECK(compare(halved, shape, model).makespan == halves.makespan);
 }
 
-// Chunks with costs of their own: as above, from a table. Whole sequences take the sums.
+// Chunks have costs of their own: as above, from a table. Whole sequences take the sums.
 TEST_CASE("chunks of a sequence with costs of their own") {
   catalog::entry const& chunked = *catalog::find("seq1f1b");
   catalog::shape shape{.p = devices{2}, .m = micro_batches{1}};
   costs const cost(pass_costs::by_stage_and_sequence_chunk({{3, 3, 1}, {5, 5, 1}}, 2));
   CHECK(compare(chunked, shape, {.cost = cost, .piece_count = 2}).makespan == 13 + 13 + 3);
   CHECK(compare(*catalog::find("1f1b"), shape, {.cost = cost, .piece_count = 2}).makespan == 2 * 18);
-  // Two stages of two pieces each, and stages of two thirds of one.
+  // Two stages have two pieces each, or two thirds of one.
   costs const each(pass_costs::by_stage_and_sequence_chunk(
       {{1, 1, 1}, {2, 2, 1}, {2, 2, 0}, {3, 3, 0}, {3, 3, 1}, {5, 5, 1}, {0, 0, 0}, {0, 0, 0}}, 2));
   comparison const pieces = compare(chunked, shape, {.cost = each});
@@ -132,7 +133,7 @@ TEST_CASE("pieces of parts") {
     return compare(*catalog::find(name), {.p = devices{2}, .m = micro_batches{4}},
                    {.cost = cost, .piece_count = pieces, .parts = known ? parts : part_costs{}});
   };
-  // A piece for each stage; two of them on a stage, with what is between them; half a piece.
+  // Each stage has a piece; or two of them, with what is between them; or half a piece.
   CHECK(task("dualpipe", 2).task.cost.passes.overlapped.of(0, pass_kind::backward, 0)
         == best_braid(layer.forward, layer.backward));
   stage_parts const two = repeated(layer, 2);
@@ -171,7 +172,7 @@ TEST_CASE("what is recomputed") {
   CHECK(compare(s, {.piece_count = 2}).peaks == std::vector<double>{1, 0.5});
 }
 
-// In the same ticks, although the schedule's own are smaller: two stages a device.
+// Bounds are in the same ticks, although the schedule's own are smaller: two stages a device.
 TEST_CASE("bounds of what is compared") {
   comparison const half = compared("v-half", 4, 8, costs(stage_cost{10, 13, 7}, 1));
   std::optional<compared_bound> const b = comparison_bound(half);

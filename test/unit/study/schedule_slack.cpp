@@ -1,5 +1,5 @@
 #include <ashlar/study/schedule_slack.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include "violations.hpp"
 #include <ashlar/catalog/entries.hpp>

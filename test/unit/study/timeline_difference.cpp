@@ -1,5 +1,5 @@
 #include <ashlar/study/timeline_difference.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "random.hpp"
 #include "shapes.hpp"
 #include <ashlar/schedule/squeeze.hpp>

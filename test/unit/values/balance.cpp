@@ -1,5 +1,5 @@
 #include <ashlar/values/balance.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "catalog_cases.hpp"
 #include "mutate.hpp"
 #include "shapes.hpp"
@@ -18,8 +18,8 @@ using namespace shapes;
 
 namespace {
 
-// Of each micro-batch on a stage, the share of the batch whose counts have been added before the state
-// is shown to its backward; the stage is the one whose jobs begin with `counts`.
+// For each micro-batch on a stage, the share of the batch whose counts have been added before the state
+// is shown to its backward; the jobs of this stage begin with `counts`.
 constexpr std::vector<double> shown(schedule const& s, int stage, int counts) {
   int const m = s.micro_batch_count(), totals = counts + 1 + m;
   std::vector<double> shares(static_cast<std::size_t>(m), 0.0);
@@ -43,7 +43,7 @@ TEST_CASE("a balanced step is proved") {
   CHECK(shown(s, 1, 0) == coverage(one_f_one_b(2, 3), stage_id{1}));
 }
 
-// The stream of device 1, and what stands in it.
+// The stream of device 1, and its instructions.
 struct stream_of_balanced {
   program p = lower(one_f_one_b(2, 3) | balance_experts({1}), {.data_ranks = 2});
 
@@ -147,7 +147,7 @@ TEST_CASE("balance: counts are not cleared before their last use, nor kept for t
 }
 
 TEST_CASE("balance: collectives that meet in another order on another device are refused") {
-  // Two devices with an all-reduce each of a norm in common; one takes them the other way round.
+  // Two devices have two all-reduces in common, of a norm each; one takes them the other way round.
   schedule s = one_f_one_b(2, 2);
   std::vector<work_job> jobs(4, work_job{.parts = {{0, 1}, {1, 1}}});
   jobs[2].does = jobs[3].does = all_reduce_job{};

@@ -1,5 +1,5 @@
 #include <ashlar/values/clip.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "catalog_cases.hpp"
 #include "mutate.hpp"
 #include "shapes.hpp"

@@ -1,5 +1,5 @@
 #include <ashlar/values/coverage.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "catalog_cases.hpp"
 #include "shapes.hpp"
 
@@ -23,7 +23,7 @@ TEST_CASE("the coverage of 1F1B") {
 }
 
 TEST_CASE("split backwards are covered when they begin") {
-  // What counts is when the input pass begins, whenever the weight pass does.
+  // The start of the input pass counts, wherever the weight pass is.
   schedule s{.graph = chain(stages{1}),
              .where = linear(devices{1}),
              .route = {0, 0},

@@ -1,5 +1,5 @@
 #include <ashlar/plan/graphs/convex_partition.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include <ashlar/plan/graphs/graph_plan.hpp>
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ operator_model joined_model() {
   return m;
 }
 
-// Which test/unit/plan/graph_partition.cpp compares with exhaustive search.
+// test/unit/plan/graph_partition.cpp compares it with exhaustive search.
 TEST_CASE("a branch may share a stage with what joins it") {
   operator_model const m = joined_model();
   operator_machine const machine{.device_count = 2};
@@ -35,10 +35,11 @@ TEST_CASE("a branch may share a stage with what joins it") {
 TEST_CASE("a message takes time where stages are cut, and nowhere else") {
   operator_model m = joined_model();
   m.cost[1].output = 10;
-  // What stays within a stage is not sent.
+  // Values that stay within a stage are not sent.
   convex_partitioner one(m, {.device_count = 1, .bandwidth = 1}, {4, 1});
   CHECK(one.stages_below(4 * 3 * 12 + 1).size() == 1);
-  // 40 bytes in 40 ticks, next to stages of 72; with a thousandth of the link no cut is worth it.
+  // A cut sends 40 bytes in 40 ticks, next to stages of 72; with a thousandth of the link no cut is
+  // worth it.
   m.cost[1].output = 1;
   convex_partitioner cut(m, {.device_count = 2, .bandwidth = 1}, {4, 1});
   CHECK(cut.stages_below(4 * 3 * 8).size() == 2);
@@ -63,7 +64,7 @@ TEST_CASE("a stage keeps what the larger micro-batches after it need") {
 }
 
 TEST_CASE("a search with too many choices says so") {
-  // The first operator fits nowhere, whatever is chosen for those after it.
+  // The first operator fits nowhere, with any choice for those after it.
   operator_model m{chain(stages{8}), {}};
   m.cost.assign(8, {.forward = 1, .backward_input = 1, .backward_weight = 1, .kept = 1});
   m.cost[0].weights = 100;

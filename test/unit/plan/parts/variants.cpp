@@ -1,5 +1,5 @@
 #include <ashlar/plan/parts/variants.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@ TEST_CASE("a front has what nothing is better than") {
   std::vector<variant> const all{{5, 30, 0}, {9, 10, 0}, {9, 20, 0}, {7, 20, 0},
                                  {5, 40, 0}, {4, 20, 3}, {1, 30, 4}};
   std::vector<variant> const front = pareto_front(all, itself);
-  // Of {7, 20, 0} and {4, 20, 3}, and of {5, 30, 0} and {1, 30, 4}, the one that comes first.
+  // {7, 20, 0} ties with {4, 20, 3}, and {5, 30, 0} with {1, 30, 4}: the first of them stays.
   CHECK(front == std::vector<variant>{{9, 10, 0}, {7, 20, 0}, {5, 30, 0}});
   CHECK((cheapest_within(front, 9, itself) == -1 && cheapest_within(front, 10, itself) == 0));
   CHECK((cheapest_within(front, 29, itself) == 1 && cheapest_within(front, 1000, itself) == 2));

@@ -1,5 +1,5 @@
 #include <ashlar/plan/serving/two_phase.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "violations.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
@@ -15,7 +15,7 @@ using namespace ashlar;
 
 namespace {
 
-// What two phases take, without schedules: every device first prefills, then decodes in rounds.
+// The time of two phases, without schedules: every device first prefills, then decodes in rounds.
 tick walk(two_phase const& shape, std::vector<phase_times> const& by_device) {
   std::vector<tick> free(by_device.size(), 0);
   auto const pass_through = [&](tick ready, tick phase_times::*time) {

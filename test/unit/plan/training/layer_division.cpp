@@ -1,5 +1,5 @@
 #include <ashlar/plan/training/layer_division.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "violations.hpp"
 
 #include <vector>
@@ -17,7 +17,7 @@ TEST_CASE("layer divisions: as even as the head allows") {
   // The first device of a V has the first stage and the last.
   CHECK(balanced_division(6, 1, 2, v_shape(devices{2})) == std::vector<int>{1, 2, 2, 1});
   CHECK(balanced_division(6, 1, 0, looped(devices{2}, chunks{2})) == std::vector<int>{2, 2, 1, 1});
-  // Each layer its own time.
+  // Each layer has its own time.
   CHECK(balanced_division({1, 1, 1, 1, 4}, 2) == std::vector<int>{4, 1});
   CHECK(balanced_division({4, 1, 1, 1, 1}, 2) == std::vector<int>{1, 4});
 }
@@ -27,11 +27,11 @@ TEST_CASE("layer divisions: slower devices have fewer layers") {
   // A device that takes three times as long gets a third.
   CHECK(balanced_division(14, {1, 1, 3}, 0, line) == std::vector<int>{6, 6, 2});
   CHECK(balanced_division(5, {9, 1, 1}, 0, line) == std::vector<int>{1, 2, 2});
-  // Of two that would both be through at the same time, the one that has less so far gets the layer.
+  // If two devices would end at the same time, the one with less work so far gets the layer.
   CHECK(balanced_division(5, {2, 1}, 0, linear(devices{2})) == std::vector<int>{2, 3});
   CHECK(balanced_division(7, {1, 1, 1}, 1, line) == balanced_division(7, 1, 1, line));
   std::vector<int> const even{6, 6, 2};
-  // What one kind has more the other has less.
+  // One kind has more by as much as the other has less.
   CHECK(shifted_division(even, 1, {0, 1}, {1, 1, 3}, 0, line).empty());  // none would be left
   CHECK(shifted_division(even, -1, {0, 1}, {1, 1, 3}, 0, line) == std::vector<int>{5, 5, 4});
   CHECK(shifted_division(even, 2, {2}, {1, 1, 3}, 0, line) == std::vector<int>{5, 5, 4});

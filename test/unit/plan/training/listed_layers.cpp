@@ -1,5 +1,5 @@
 #include <ashlar/plan/training/listed_layers.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 
 #include <doctest/doctest.h>
 
@@ -32,7 +32,7 @@ TEST_CASE("listed layers: seconds and bytes of stages") {
         == 2 * (5 + 3));
   m = stage_bytes(three_layers(), l, sharding_level::none, {2, 1});
   CHECK((m.of(0).stash == 2 * 24 && m.of(0).weights == 2 * 30 + 2 * 200));
-  // Of forwards a half is causal attention, of input passes a quarter; what is run again counts, too.
+  // Half of forwards is causal attention, and a quarter of input passes; recomputation counts, too.
   listed_model causal = three_layers();
   causal.causal = {.forward = 50, .backward_input = 25};
   auto const again = stage_times(causal, l, sharding_level::none, {2, 1}, listed_machine());

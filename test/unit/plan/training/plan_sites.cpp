@@ -1,6 +1,6 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/plan/training/plan_sites.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/plan/training/plan_space.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 
 #include <doctest/doctest.h>
 
@@ -26,19 +26,20 @@ plan_question spacious_question() {
 TEST_CASE("training plans: plan space") {
   plan_question q = spacious_question();
   std::vector<catalog::entry const*> const both{catalog::find("1f1b"), catalog::find("depth-first")};
-  // Two data ranks, with parameters shared in four ways, or two stages in either schedule (of 2 chunks:
-  // 4 would be too many for four layers); three recomputations. The head is too small to matter.
+  // There are two data ranks, with parameters shared in four ways, or two stages in either schedule (of
+  // 2 chunks: 4 would be too many for four layers); and three recomputations. The head is too small to
+  // matter.
   CHECK(all_plans(q, both).size() == 3 * (4 + 2));
   for (training_plan const& p : all_plans(q, both)) {
     CHECK(p.device_count() == 4);
     CHECK(p.layout.micro_batch * p.micro_batches * p.layout.data == 4);
   }
-  // Nothing is kept of scores: no need to run them again.
+  // Nothing is kept of scores, so there is no need to run them again.
   q.widths.scores = 0;
   CHECK(all_plans(q, both).size() == 2 * (4 + 2));
-  // In halves and quarters of sequences.
+  // Sequences come in halves and quarters.
   CHECK(all_plans(q, {catalog::find("seq1f1b")}).size() == 2 * (4 + 2));
-  // Also on two devices: one pipeline rank.
+  // It also plans two devices: one pipeline rank.
   q.takes_fewer_devices = true;
   CHECK(all_plans(q, both).size() == 2 * (4 + 2) + 2);
   q.tensor = 4;  // more than a node
@@ -73,7 +74,7 @@ TEST_CASE("training plans: divided plans") {
   for (training_plan const& p : all)
     if (p.layers == std::vector<int>{3, 1}) ++uneven;
   CHECK(uneven == 2);
-  // Of measured layers only for the tensor ranks that they were measured on.
+  // Measured layers are only for the tensor ranks that they were measured on.
   q.lists = {{.tensor = 2, .layers = {{{1, 2}}, {{1, 2}}, {{1, 2}}, {{4, 8}}}}};
   int lists = 0;
   for (training_plan const& p : all_plans(q, {catalog::find("1f1b")}))
@@ -107,7 +108,8 @@ TEST_CASE("training plans: plans of kinds") {
   }
   CHECK((is_balanced && is_shifted));
   CHECK((alone == 2 * (1 + 1) && together > 2 * 2));
-  // Layers dealt out alike: data ranks of both kinds, and pipelines of two and of four in both orders.
+  // Layers are divided evenly: data ranks of both kinds, and pipelines of two and of four in both
+  // orders.
   q.divides_evenly = true;
   CHECK(all_plans(q, {catalog::find("1f1b")}).size() == 2 * (alone + 1 + 2 * 2));
   q.kind = 1;
@@ -124,7 +126,7 @@ TEST_CASE("training plans: plans of kinds") {
   q.kinds[0].count = 3;
   q.kinds[1].count = 1;
   CHECK(all_plans(q, {catalog::find("1f1b")}).empty());
-  // Of layers that were measured it is not known on which kind.
+  // It is not known on which kind measured layers were measured.
   q.tensor = 1;
   CHECK(!all_plans(q, {catalog::find("1f1b")}).empty());
   q.lists = {{.tensor = 1, .layers = std::vector<listed_layer>(6, {{1, 2}})}};

@@ -1,5 +1,5 @@
 #include <ashlar/plan/training/planner.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include "violations.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/plan/training/training_plan.hpp>
@@ -51,7 +51,7 @@ rule refused(plan_question const& q, std::size_t top = 1) {
   return violations::broken_by([&] { answer(q, {catalog::find("1f1b")}, top, no_words); });
 }
 
-// Whatever a question holds, it is answered or refused.
+// Every question is answered or refused.
 TEST_CASE("planner: figures that are no figures are refused") {
   auto const with = [](auto change) {
     plan_question q = small_question();
@@ -158,7 +158,7 @@ TEST_CASE("planner: a search shortens a step within the memory of its devices") 
   CHECK(step.seconds >= step.bound);
   CHECK(step.bytes <= q.budget(q.kinds[0].machine));
   CHECK(passes_of(step) == step.passes);
-  // No room for more than 1F1B holds: still no longer.
+  // There is no room for more than 1F1B holds: it is still no longer.
   q.kinds[0].machine.memory = step.bytes;
   planned_step tight{.plan = plan};
   find_fullest_device(q, passes_of(plan, 8), tight);

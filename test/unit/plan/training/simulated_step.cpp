@@ -1,5 +1,5 @@
 #include <ashlar/plan/training/simulated_step.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include <ashlar/catalog/one_f_one_b.hpp>
 #include <ashlar/catalog/seq1f1b.hpp>
 #include <ashlar/schedule/repeat.hpp>
@@ -23,7 +23,7 @@ TEST_CASE("simulated steps: passes, messages and reductions in seconds") {
   CHECK(is_about(simulated_step(s, {{{1, 2}, 1, 0}, {{1, 2}, 0, 0}}, message_mode::blocking), 16));
 }
 
-// Of two sequences in two chunks each, on one device.
+// Two sequences in two chunks each run on one device.
 TEST_CASE("simulated steps: chunks of sequences") {
   schedule const s = repeat(catalog::seq1f1b(devices{1}, 2), micro_batches{4});
   stage_seconds const first{.passes = {1, 3}, .reduction = 5, .weight = 1},
@@ -33,7 +33,7 @@ TEST_CASE("simulated steps: chunks of sequences") {
   execution_costs const cost = step_machine({first, second}, message_mode::beside, 2).cost;
   CHECK(cost.of({pass_kind::backward_input, 0, 3}, 0) == 3'000'000'000);
   CHECK(cost.of({pass_kind::backward_weight, 0, 3}, 0) == 1'000'000'000);
-  // The reduction of a stage is once, a message that blocks as often as there are chunks.
+  // A stage has one reduction, and a blocking message for each chunk.
   schedule const two = repeat(catalog::seq1f1b(devices{2}, 2), micro_batches{4});
   stage_seconds const sends{.passes = {1, 2}, .send = 1}, sums{.passes = {1, 2}, .reduction = 100};
   double const step = simulated_step(two, {sends, sends, sums, sums}, message_mode::beside);

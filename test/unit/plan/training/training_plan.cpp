@@ -1,5 +1,5 @@
 #include <ashlar/plan/training/training_plan.hpp>
-// First, so that it needs nothing before it.
+// The header above comes first: it needs nothing before it.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/core/sequence_costs.hpp>
 
@@ -12,7 +12,7 @@ using namespace ashlar;
 
 namespace {
 
-// Four layers, a second is 1e6 operations.
+// Four layers; a second is 1e6 operations.
 plan_question asked_question() {
   plan_question q;
   q.model = {.layers = 4, .hidden = 8, .feed_forward = 32, .heads = 2, .vocabulary = 16, .sequence = 4};
@@ -74,8 +74,8 @@ TEST_CASE("training plans: plan costs") {
   CHECK(least_seconds(q, plain) <= simulated_seconds(q, plain));
 }
 
-// Two layers: 4 tokens x 2 x 768 parameters and 4 x 8 x 4 for scores, each. Of two pieces, the first
-// does a quarter of the scores, and half of everything else.
+// Two layers: 4 tokens x 2 x 768 parameters and 4 x 8 x 4 for scores, each. The first of two pieces does
+// a quarter of the scores, and half of everything else.
 TEST_CASE("training plans: attention of pieces") {
   plan_question const q = asked_question();
   training_plan plan = plan_in("seq1f1b", 1, 2, {2, 2});
@@ -105,7 +105,7 @@ TEST_CASE("training plans: attention of pieces") {
   // Scores are run again like the rest.
   plan.layout.again = recomputation::full;
   CHECK(is_close(times_of(q, plan)[0].passes.backward, 3 * times[0].passes.forward));
-  // Of sequences so long that scores are more than half of a backward, weight passes have all the rest.
+  // In sequences so long that scores are more than half of a backward, weight passes have all the rest.
   plan_question longer = q;
   longer.model.sequence = 4096;
   plan.layout.again = recomputation::none;
