@@ -1,4 +1,4 @@
-// Whatever call fails, in whatever phase: the error names it, nothing hangs, and nothing is left over.
+// Any call may fail in any phase: the error names it, nothing hangs, and nothing is left over.
 #include "random_cases.hpp"
 #include "staged.hpp"
 #include "substitute/substitute.hpp"
@@ -30,7 +30,7 @@ program program_of_faults() {
 
 enum class means : unsigned char { copies, nccl };
 
-// Two steps: issued, and captured and replayed.
+// Makes two steps: issued, and captured and replayed.
 void two_steps(program const& p, cuda::issue_mode mode, means between = means::copies) {
   conformance::data_parallel_ranks nets(p);
   std::vector<std::unique_ptr<cuda_test::staged_rank>> ranks;
@@ -84,8 +84,8 @@ TEST_CASE("cuda: an error at any call ends cleanly and names the call") {
     std::vector<std::string> const calls = cuda_substitute::calls();
     REQUIRE(calls.size() > 500);
     std::size_t named = 0, located = 0;
-    // Each of the first and last, and a sample between. Polls come and go, and what gives back or asks
-    // whether something has failed is not asked whether it has failed itself.
+    // Tries each of the first and last calls, and a sample between. Polls come and go, and what gives
+    // back or asks whether something has failed is not asked whether it has failed itself.
     std::size_t const most = static_cast<std::size_t>(many_cases(60, 120)), step = 7 * 120 / most;
     for (std::size_t nth = 0; nth < calls.size();
          nth += nth < most || nth + most / 2 > calls.size() ? 1 : step) {

@@ -31,7 +31,7 @@ struct ranks_said {
   std::string rank_0, rank_1;  // what each threw; empty: nothing
 };
 
-// Two ranks, each a thread with a GPU and a device of 1F1B, that take so many steps.
+// Two ranks, each a thread with a GPU and a device of 1F1B, that take this many steps.
 ranks_said run_ranks(int steps_of_0, int steps_of_1, cuda::run_options const& options) {
   program const p = lower(catalog::find("1f1b")->make({devices{2}, micro_batches{2}}));
   ncclUniqueId const id = cuda::make_group_id();
@@ -72,7 +72,7 @@ TEST_CASE("cuda watchdog: what look() throws ends the call and comes through") {
     CHECK_THROWS_WITH_AS(dog.guard([&] { ended.wait(); }, look, [&] { ended.count_down(); }), "too late",
                          std::domain_error);
   }
-  // Also if the call then fails in words of its own.
+  // It holds also if the call then fails in words of its own.
   std::latch ended(1);
   auto const act = [&] {
     ended.wait();
@@ -136,7 +136,7 @@ TEST_CASE("cuda: a rank that comes too late for the communicator is waited for u
                        "the communicator of device 1 has not been made within 100 ms: not all of the 3 "
                        "devices have come",
                        cuda::stalled);
-  // What waits there has been left behind, and is given back as soon as it is there.
+  // The communicator that waits there has been left behind, and is given back as soon as it is there.
   { cuda::process_group const late(id, 3, {{0, 0}}); }
   auto const given_back = [] {
     std::vector<std::string> const calls = cuda_substitute::calls();

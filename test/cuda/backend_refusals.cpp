@@ -1,4 +1,4 @@
-// What the CUDA backend refuses before the first step, and what it says.
+// Programs and settings that the CUDA backend refuses before the first step, and what it says.
 #include "staged.hpp"
 #include "substitute/substitute.hpp"
 #include "substituted.hpp"
@@ -35,7 +35,7 @@ struct forward_only {
   void forward(cuda::queue&, frame const&) {}
 };
 
-// As large as a test wants.
+// Its values are as large as a test wants.
 struct large : forward_only {
   std::size_t bytes = 0;
   value_layout layout(value_key) const { return {bytes, 64, element_type::f32}; }

@@ -1,4 +1,4 @@
-// Products by cuBLASLt against plain loops: true of the library and of its substitute.
+// Compares products by cuBLASLt with plain loops: true of the library and of its substitute.
 #include <ashlar/cuda/handles.hpp>
 
 #include <cublasLt.h>
@@ -114,7 +114,7 @@ cublasLtMatrixLayout_t layout_of(shape const& s, cudaDataType type) {
   return l;
 }
 
-// What the library leaves in d, which began as `before`.
+// The result that the library leaves in d, which began as `before`.
 std::vector<double> multiplied(example const& e, std::vector<double> const& a,
                                std::vector<double> const& b, std::vector<double> const& bias,
                                std::vector<double> const& before) {

@@ -1,4 +1,4 @@
-// What the substitute of cuBLASLt refuses.
+// Products that the substitute of cuBLASLt refuses.
 #include <ashlar/cuda/handles.hpp>
 
 #include <cublasLt.h>
@@ -14,7 +14,7 @@
 
 namespace cublaslt_tests {
 
-// d = a b, 16 x 16 each, in fp32; each test spoils one thing.
+// The product is d = a b, 16 x 16 each, in fp32; each test spoils one thing.
 struct small_product {
   ashlar::cuda::stream on = ashlar::cuda::stream::make();
   ashlar::cuda::device_memory memory{4096}, workspace{4096};

@@ -1,4 +1,4 @@
-// Causal attention on the GPU against sums in double precision.
+// Compares causal attention on the GPU with sums in double precision.
 #include "gpt_arrays.hpp"
 #include "gpt_plain_attention.hpp"
 
@@ -19,7 +19,8 @@ namespace {
 // The relative error of rounding to bf16, and what sums and exponentials in float add to it.
 constexpr double rounding = 1.0 / 256, beside_rounding = 1.05;
 
-// Each element may be as far off as rounding explains. In float it explains too little: all together.
+// Each element may be as far off as rounding explains. In float that explains too little, so all count
+// together.
 template <class T>
 void check_close(std::vector<T> const& found, std::vector<double> const& expected,
                  std::vector<double> const& off, double tolerance) {
@@ -36,7 +37,7 @@ void check_close(std::vector<T> const& found, std::vector<double> const& expecte
   }
 }
 
-// What a pass forward and one backward leave.
+// The results of a forward and a backward pass.
 template <class T>
 struct attention_results {
   std::vector<T> merged, dqkv;
@@ -45,7 +46,7 @@ struct attention_results {
   attention_results(attention_shape const& s, std::vector<T> const& qkv, std::vector<T> const& up) {
     std::size_t const list = up.size() / static_cast<std::size_t>(s.head_width);
     auto const stream = ashlar::cuda::stream::make();
-    // Whatever lies in what is written.
+    // The outputs may hold anything before.
     gpu_array<T> const gqkv(qkv), gup(up), gmerged(random_values<T>(up.size(), 3)),
         gdqkv(random_values<T>(qkv.size(), 4));
     gpu_array<float> const gexponent(random_values<float>(list, 5)),
@@ -77,7 +78,7 @@ void check_attention(attention_shape const& s, double scale = 1, double toleranc
   CHECK(as_doubles(again.dqkv) == as_doubles(found.dqkv));
 }
 
-// Of parts x heads x head_width elements a row: those of a head of a sequence.
+// The elements of a head of a sequence, in rows of parts x heads x head_width elements.
 template <class T>
 struct head_elements {
   attention_shape of;
@@ -123,7 +124,7 @@ void check_head_among_others(attention_shape const& one) {
   CHECK(thirds.of_head(among.dqkv, 1, 1, one.context) == as_doubles(by_itself.dqkv));
 }
 
-// What comes of the first rows, but for gradients of keys and values, does not depend on later ones.
+// The results of the first rows, but for gradients of keys and values, do not depend on later ones.
 template <class T>
 void check_later_rows(attention_shape const& s, int first_rows) {
   auto const size = static_cast<std::size_t>(s.context * s.head_width);
@@ -146,8 +147,8 @@ void check_later_rows(attention_shape const& s, int first_rows) {
 
 }  // namespace
 
-// Contexts of less than a tile, of whole tiles and of more; heads for each of the kernels, with rows
-// that are read in packs and one by one.
+// There are contexts of less than a tile, of whole tiles and of more; and heads for each of the kernels,
+// with rows that are read in packs and one by one.
 TEST_CASE("gpt_cuda: causal attention and its gradient are what they are in double precision") {
   for (attention_shape const& s :
        {attention_shape{1, 1, 1, 1}, attention_shape{2, 2, 5, 5}, attention_shape{1, 2, 64, 16},
@@ -193,8 +194,8 @@ TEST_CASE("gpt_cuda: heads that do not fit are refused") {
                        std::invalid_argument);
 }
 
-// What a block keeps, and what a pass needs besides, grows with the context as its rows do: nowhere is
-// there a matrix of context x context.
+// Memory that a block keeps, and that a pass needs besides, grows with the context as its rows do:
+// nowhere is there a matrix of context x context.
 TEST_CASE("gpt_cuda: the memory of attention grows with the context, not with its square") {
   auto const bytes = [](int context) {
     gpt::config const shape{.blocks = 1, .context = context, .sequences = 1, .stages = 1};

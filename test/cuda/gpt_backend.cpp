@@ -1,4 +1,4 @@
-// The GPT on the CUDA backend: schedules, ranks, sharding and replay against one device.
+// Compares the GPT on the CUDA backend with one device: schedules, ranks, sharding and replay.
 #include "gpt_model.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/cuda/runtime.hpp>
@@ -40,7 +40,7 @@ ashlar::program program_of(training const& t) {
   return lower(t.schedule, options);
 }
 
-// What training leaves: by step and micro-batch the losses, by step the norm, and the weights.
+// Results of a training: the losses by step and micro-batch, the norm by step, and the weights.
 struct trained {
   std::vector<double> losses, norms;
   std::vector<float> weights;
@@ -48,7 +48,7 @@ struct trained {
   bool operator==(trained const&) const = default;
 };
 
-// Two steps on virtual devices of GPU 0. The weights are those of rank 0, tensor after tensor.
+// Makes two steps on virtual devices of GPU 0. The weights are those of rank 0, tensor after tensor.
 template <class T>
 trained train_on_backend(training const& t, ashlar::cuda::issue_mode mode) {
   ashlar::program const p = program_of(t);
@@ -113,7 +113,7 @@ TEST_CASE_TEMPLATE("gpt_cuda: pipelines give the bits of one device", T, float, 
   CHECK(train_on_backend<T>(training_of("v-half", 2, 4, tiny(1)), replay) == expected);
 }
 
-// To pinned memory and back, issued and replayed.
+// Stashes leave for pinned memory and come back, issued and replayed.
 TEST_CASE("gpt_cuda: pipelines whose stashes leave for the host give the bits of one device") {
   using enum ashlar::cuda::issue_mode;
   trained const expected = train_on_backend<float>(training_of("gpipe", 1, 4, tiny(1)), eager);
@@ -150,8 +150,8 @@ TEST_CASE("gpt_cuda: data-parallel ranks, whatever they shard, train as one") {
   }
 }
 
-// Unless steps are clipped by the norm, whose squares are summed in another order then. The shards of
-// three ranks are cut where no two of their elements are aligned alike.
+// The bits differ if steps are clipped by the norm, whose squares are summed in another order then. The
+// shards of three ranks are cut where no two of their elements are aligned alike.
 TEST_CASE_TEMPLATE("gpt_cuda: data-parallel ranks that shard give the bits of those that do not", T,
                    float, bf16) {
   using enum ashlar::cuda::issue_mode;

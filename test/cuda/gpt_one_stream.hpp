@@ -34,12 +34,12 @@ class one_stream {
     ASHLAR_CUDA(cudaDeviceSynchronize);
   }
 
-  // Losses and gradients of the worker's batch, and the optimizer's step.
+  // Computes losses and gradients of the worker's batch, and makes the optimizer's step.
   void step(backward_form form = backward_form::fused, memory_form memory = memory_form::keep) {
     enqueue(form, memory);
     ASHLAR_CUDA(cudaStreamSynchronize, stream_.get());
   }
-  // The same, to be replayed.
+  // Captures that step, to be replayed.
   ashlar::cuda::executable_graph capture(backward_form form) {
     ASHLAR_CUDA(cudaStreamBeginCapture, stream_.get(), cudaStreamCaptureModeGlobal);
     enqueue(form, memory_form::keep);
@@ -68,7 +68,7 @@ class one_stream {
 
   storage make(ashlar::slot_kind kind, int of) const {
     storage slot(worker_->layout({.kind = kind, .of = of}).bytes);
-    // Whatever lies in it: no pass may rely on zeros.
+    // No pass may rely on zeros.
     if (slot.size() > 0) ASHLAR_CUDA(cudaMemset, slot.data(), 0xff, slot.size());
     return slot;
   }
@@ -123,7 +123,7 @@ class one_stream {
                     .checkpoint = bytes(own.checkpoint),
                     .stash = bytes(own.stash)};
     if (memory == memory_form::recompute) {
-      // It has to do without what forward left.
+      // The recompute has to do without what the forward left.
       ASHLAR_CUDA(cudaMemsetAsync, own.stash.data(), 0xff, own.stash.size(), queue_.stream);
       worker_->recompute(queue_, f);
     }
@@ -142,7 +142,7 @@ class one_stream {
     f.weight_stash = bytes(own.weight_stash);
     f.what.kind = ashlar::pass_kind::backward_input;
     worker_->backward_input(queue_, f);
-    // What came and went is somebody else's now.
+    // This memory may hold something else now.
     if (!last) clear(of(stage + 1).gradient);
     f.what.kind = ashlar::pass_kind::backward_weight;
     f.inputs = {};

@@ -1,4 +1,4 @@
-// What kernels of attention are compared with.
+// A reference for kernels of attention.
 #pragma once
 
 #include <gpt_cuda/kernels/attention.hpp>
@@ -13,9 +13,10 @@ namespace gpt_cuda_test {
 
 using gpt_cuda::attention_shape;
 
-// As attention is defined: all scores, their softmax, and the gradients of both. And how far from that
-// may be who rounds weights and slopes before he sums over them, and what he writes, in units of the
-// relative error of rounding: |x| for everything rounded, times what it is multiplied by afterwards.
+// Attention by its definition: all scores, their softmax, and the gradients of both. It also says how
+// far off a kernel may be that rounds weights and slopes before it sums over them, and what it writes,
+// in units of the relative error of rounding: |x| for everything rounded, times what it is multiplied by
+// afterwards.
 struct plain_attention {
   attention_shape of;
   std::vector<double> qkv, merged, exponent, dqkv, merged_off, dqkv_off;

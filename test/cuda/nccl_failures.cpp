@@ -1,4 +1,4 @@
-// What the substitute of NCCL makes of wrong calls, lost ranks and aborts.
+// Wrong calls, lost ranks and aborts in the substitute of NCCL.
 #include "nccl_ranks.hpp"
 
 #include <doctest/doctest.h>
@@ -37,7 +37,7 @@ TEST_CASE("nccl: sizes that do not match are an error on both sides") {
 
 TEST_CASE("nccl: collective calls that do not match are an error on all sides") {
   new_machine(3);
-  // Who aborts before the others have heard of it is one more error to them.
+  // A rank that aborts before the others have heard of it is one more error to them.
   std::latch all_have_noticed(3);
   auto const said = on_ranks(3, [&](rank& r) {
     auto const m = r.put(std::vector<int>(8));
@@ -72,7 +72,7 @@ TEST_CASE("nccl: what was not received is not a number") {
     auto const m = r.put(std::vector<float>(8));
     require_ok(ncclRecv(m.data(), 8, ncclFloat32, 0, r.comm, r.stream));
     require_that(r.noticed() == ncclRemoteError);
-    // Nothing more can be called for.
+    // Nothing more can be called.
     require_that(ncclSend(m.data(), 8, ncclFloat32, 0, r.comm, r.stream) == ncclRemoteError);
     r.abort();
     for (float const x : r.get<float>(m)) require_that(std::isnan(x));
@@ -157,7 +157,7 @@ TEST_CASE("nccl: wrong arguments are refused") {
                              cudaStream_t stream) {
       auto const t = static_cast<ncclDataType_t>(type);
       require_that(ncclSend(memory, count, t, peer, comm, stream) == ncclInvalidArgument);
-      // In a group it is said at its end again, and nothing of the group happens.
+      // At the end of the group the error comes again, and nothing of the group happens.
       require_ok(ncclGroupStart());
       require_ok(ncclRecv(m.data(), 1, ncclInt32, 1 - r.me, r.comm, r.stream));
       require_that(ncclSend(memory, count, t, peer, comm, stream) == ncclInvalidArgument);
@@ -206,7 +206,7 @@ TEST_CASE("nccl: every call can be made to fail") {
   cuda_substitute::fail_call(0, cudaErrorUnknown);
   CHECK(ncclCommInitRank(&comm, 1, id, 0) == ncclUnhandledCudaError);
   REQUIRE(ncclCommInitRank(&comm, 1, id, 0) == ncclSuccess);
-  // What gives something back gives it back all the same.
+  // A call that gives something back does so all the same.
   cuda_substitute::fail_call(0, cudaErrorUnknown);
   CHECK(ncclCommDestroy(comm) == ncclUnhandledCudaError);
   CHECK(nccl_substitute::live_communicators() == 0);

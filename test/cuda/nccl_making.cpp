@@ -11,7 +11,7 @@
 
 namespace nccl_tests {
 
-// Of the ranks, added up over the communicator by one thread for all.
+// Adds up the ranks over the communicator, one thread for all.
 std::vector<int> sums_of_ranks(std::vector<ncclComm_t> const& comms) {
   std::vector<ashlar::cuda::device_memory> memory;
   std::vector<ashlar::cuda::stream> streams;
@@ -83,7 +83,7 @@ TEST_CASE("nccl: a GPU has one rank of a communicator, unless its hosts are said
 TEST_CASE("nccl: ranks that never come, come twice or count differently") {
   new_machine(3);
   nccl_substitute::reset({.timeout = std::chrono::milliseconds(300)});
-  // Each as (rank, size).
+  // Takes each rank as (rank, size).
   auto const made_with = [](std::vector<std::array<int, 2>> const& who) {
     ncclUniqueId id;
     require_ok(ncclGetUniqueId(&id));
@@ -101,7 +101,7 @@ TEST_CASE("nccl: ranks that never come, come twice or count differently") {
   CHECK(std::string(ncclGetLastError(nullptr)) == "not all ranks have come in time");
   CHECK(made_with({{0, 2}, {0, 2}}) == ncclInvalidUsage);
   CHECK(std::string(ncclGetLastError(nullptr)) == "rank 0 came twice");
-  // Whoever of them comes first tells the size.
+  // The rank that comes first tells the size.
   CHECK(made_with({{0, 2}, {1, 3}}) == ncclInvalidUsage);
   CHECK(nccl_substitute::live_communicators() == 0);
 }
@@ -126,7 +126,7 @@ TEST_CASE("nccl: wrong ids, ranks and configurations are refused") {
 TEST_CASE("nccl: communicators are split by colour and ordered by key") {
   new_machine(5);
   auto const said = on_ranks(5, [](rank& r) {
-    // 0, 2 and 4 in reverse order; 1 alone; 3 is left out
+    // ranks 0, 2 and 4 are in reverse order, 1 is alone, 3 is left out
     int const color = r.me % 2 == 0 ? 7 : r.me == 1 ? 2 : NCCL_SPLIT_NOCOLOR;
     for (int round = 0; round < 2; ++round) {
       rank part{0, 0, nullptr, r.stream};
@@ -142,7 +142,7 @@ TEST_CASE("nccl: communicators are split by colour and ordered by key") {
       require_that(r.get<int>(m) == std::vector<int>{r.me == 1 ? 1 : 6});
       require_ok(ncclCommDestroy(part.comm));
     }
-    // The whole is as it was.
+    // The whole communicator is as it was.
     auto const m = r.put(std::vector<int>{r.me});
     require_ok(ncclAllReduce(m.data(), m.data(), 1, ncclInt32, ncclMax, r.comm, r.stream));
     require_that(r.get<int>(m) == std::vector<int>{4});

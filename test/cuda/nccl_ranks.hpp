@@ -69,7 +69,7 @@ struct rank {
     return values;
   }
   void wait() const { require_ok(cudaStreamSynchronize(stream)); }
-  // Until the library has noticed something; what that is.
+  // Waits until the library has noticed an error, and returns it.
   ncclResult_t noticed() const {
     for (;;) {
       ncclResult_t code = ncclSuccess;
@@ -86,7 +86,7 @@ struct rank {
   }
 };
 
-// Calls body(rank&) on so many threads; what each of them threw, empty if nothing.
+// Calls body(rank&) on `size` threads; returns what each of them threw, empty if nothing.
 template <class Body>
 std::vector<std::string> on_ranks(int size, Body body) {
   std::vector<std::string> said(at(size));

@@ -63,7 +63,7 @@ TEST_CASE("rendezvous: a port in use") {
       ashlar::cuda::rendezvous({0, 2, 0, "127.0.0.1", port}, short_time),
       ("rank 0 cannot listen at port " + std::to_string(port) + ": Address already in use").c_str(),
       ashlar::cuda::rendezvous_failed);
-  // Who listens there takes connections but never answers.
+  // The process that listens there takes connections but never answers.
   CHECK_THROWS_WITH_AS(ashlar::cuda::rendezvous({1, 2, 0, "127.0.0.1", port}, short_time),
                        "rank 0 does not answer in time", ashlar::cuda::rendezvous_failed);
 }
@@ -113,7 +113,7 @@ TEST_CASE("rendezvous: who does not take part is named when the deadline has pas
   gate over;
   auto const said = on_ranks(3, {.deadline = short_time}, [&](ashlar::cuda::rendezvous& r) {
     if (r.rank() == 1) return over.wait();
-    // Open it whatever happens: rank 1 waits for it.
+    // Open it in any case: rank 1 waits for it.
     auto const opened = opener(over, r.rank() == 0);
     r.gather_all(bytes_of("mine"));
   });

@@ -17,7 +17,7 @@ namespace rendezvous_tests {
 using ashlar::cuda::socket_clock;
 using ashlar::cuda::tcp_socket;
 
-// What ranks 0 and 1 say when `stranger(port)` has been at the port before rank 1 comes.
+// The words of ranks 0 and 1 when `stranger(port)` has been at the port before rank 1 comes.
 template <class Stranger>
 std::vector<std::string> visited_by(Stranger stranger) {
   std::promise<int> port;
@@ -58,7 +58,7 @@ TEST_CASE("rendezvous: strangers disturb nobody") {
   auto const web = bytes_of("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
   sayings.emplace_back(web.begin(), web.end());
   sayings.push_back(std::vector<std::byte>(100'000, std::byte{0xff}));
-  // the right beginning, then nothing; too long; not a hello; a hello of no bytes
+  // These are the right beginning, then nothing; too long; not a hello; a hello of no bytes.
   sayings.push_back(raw(frame_head{.kind = frame_kind::hello, .bytes = sizeof(hello)}));
   sayings.push_back(raw(frame_head{.kind = frame_kind::hello, .bytes = 0xffff'ffffU}));
   sayings.push_back(raw(frame_head{.kind = frame_kind::collection, .bytes = 0}));

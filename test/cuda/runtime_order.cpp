@@ -1,4 +1,4 @@
-// What orders operations of the substitute, and that seeds show what nothing orders.
+// Shows what orders operations of the substitute, and that seeds reveal what nothing orders.
 #include "substituted.hpp"
 #include "truth.hpp"
 #include "truth_kernels.hpp"
@@ -17,7 +17,7 @@ using namespace ashlar::cuda_test;
 
 namespace {
 
-// Without a race that a thread sanitizer would see first.
+// Appends without a race that a thread sanitizer would see first.
 void append(std::atomic<int>& to, int bit) {
   to.store(2 * to.load(std::memory_order_relaxed) + bit, std::memory_order_relaxed);
 }
@@ -25,7 +25,7 @@ void append(std::atomic<int>& to, int bit, cudaStream_t s) {
   CHECK(cuda_substitute::enqueue(s, "append", [&to, bit] { append(to, bit); }) == cudaSuccess);
 }
 
-// What two streams do to one number; ordered by an event, or by nothing.
+// The result of two streams that change one number; ordered by an event, or by nothing.
 int of_two_streams(std::uint64_t seed, bool ordered) {
   substituted const machine({.seed = seed, .delay = 300});
   auto const s = cuda::stream::make(), t = cuda::stream::make();
@@ -41,7 +41,7 @@ int of_two_streams(std::uint64_t seed, bool ordered) {
   return x;
 }
 
-// The same as a graph.
+// The result of the same streams as a graph.
 int of_two_streams_of_a_graph(std::uint64_t seed, bool ordered) {
   substituted const machine({.seed = seed, .delay = 300});
   auto const s = cuda::stream::make(), t = cuda::stream::make();

@@ -207,7 +207,7 @@ class staged {
   std::deque<job> jobs_;
 };
 
-// The same with weights in shards and an optimizer. A GPU has a copy of each shard, which a step of the
+// A rank with weights in shards and an optimizer. A GPU has a copy of each shard, which a step of the
 // optimizer brings up to date.
 class staged_rank : public staged<conformance::sharded_network> {
  public:

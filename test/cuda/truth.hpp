@@ -1,5 +1,5 @@
-// What the tests share that say what is true of GPUs and of their substitute: they use CUDA's own calls
-// alone, and pass on both.
+// Shared parts of the tests that say what is true of GPUs and of their substitute: they use CUDA's own
+// calls alone, and pass on both.
 #pragma once
 
 #include <ashlar/cuda/handles.hpp>
@@ -38,7 +38,7 @@ class gate {
   shared_flag open_ = std::make_shared<std::atomic<bool>>(false);
 };
 
-// Numbers on the device, and what they are once the stream has done all.
+// Numbers on the device, and their values once the stream has done all.
 class numbers {
  public:
   explicit numbers(std::vector<float> const& values) : memory_(values.size() * sizeof(float)) {

@@ -1,4 +1,4 @@
-// What capture allows, and what it answers: true of GPUs and of their substitute.
+// The calls that capture allows, and their results: true of GPUs and of their substitute.
 #include "truth.hpp"
 #include "truth_kernels.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 constexpr auto global = cudaStreamCaptureModeGlobal, local = cudaStreamCaptureModeThreadLocal,
                relaxed = cudaStreamCaptureModeRelaxed;
 
-// What a call in a capture answers, and then the end of the capture.
+// The result of a call in a capture, and then of the end of the capture.
 struct answers {
   cudaError_t call, end;
   bool operator==(answers const&) const = default;

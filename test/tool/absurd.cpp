@@ -1,4 +1,5 @@
-// Whatever one asks for, the tool answers quickly: exit code 2 and a message that says what is wrong.
+// The tool answers every question quickly: an absurd one with exit code 2 and a message that says what
+// is wrong.
 #include "tool/refusals.hpp"
 
 #include <doctest/doctest.h>
@@ -112,7 +113,7 @@ TEST_CASE("check reads within a cap on memory what emit wrote within it") {
   std::string const file = (scratch() / "capped").string();
   for (std::string const format : {"json", "pytorch", "pytorch-comms"})
     for (std::string const shape : {"1f1b -p 4 -m 64", "v-half -p 4 -m 32"}) {
-      // Of a pass 512 bytes: fused backwards make two of a stage, split ones three.
+      // A pass takes 512 bytes: fused backwards make two passes of a stage, split ones three.
       int const passes = shape.starts_with("v") ? 8 * 32 * 3 : 4 * 64 * 2;
       auto const cap = [&](int some) { return " --memory-cap " + std::to_string(512 * some); };
       std::string const emit = "emit " + shape + " -o " + file + " --as " + format;

@@ -33,7 +33,7 @@ struct catalog_setting {
          .m = ashlar::micro_batches{m},
          .cost = ashlar::costs(ashlar::stage_cost{ticks[0], ticks[1], ticks[2]}, ticks[3])});
   }
-  // Costs of a stage, or of so many.
+  // Costs of a stage, or of `times` stages.
   std::string options(tick times = 1) const {
     std::ostringstream line;
     line << " -p 4 -m " << m << " --forward " << times * ticks[0] << " --transfer " << ticks[3];
@@ -70,7 +70,7 @@ void show_and_emit_agree(catalog_setting const& x, ashlar::schedule const& s) {
 }
 
 void compare_agrees(catalog_setting const& x, ashlar::schedule const& s) {
-  // A p-th of the model is so many stages, each with so many pieces of a micro-batch.
+  // A p-th of the model is several stages, each with several pieces of a micro-batch.
   tick const pieces = s.stage_count() * s.micro_batch_count() / x.m;
   if (pieces % 4 != 0) return;
   json const compared = json_of_tool("compare " + x.name + x.options(pieces / 4) + " --as json")[0];
@@ -94,7 +94,7 @@ TEST_CASE("show, emit and compare have the numbers of C++ for every schedule of 
     }
 }
 
-// Of those alike only the first has a row; those with parameters may have several.
+// Only the first of equal schedules has a row; those with parameters may have several.
 TEST_CASE("frontier has the numbers of C++ for every schedule on its placements") {
   std::string const rest = " --from 1 --steps 1 --budget 1 --as json --placement ";
   ashlar::devices const p{4};

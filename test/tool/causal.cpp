@@ -1,4 +1,4 @@
-// Costs of the chunks of a sequence, of which later ones take longer.
+// Costs of the chunks of a sequence; later ones take longer.
 #include "tool/refusals.hpp"
 #include "tool/searching.hpp"
 #include <ashlar/catalog/entries.hpp>
@@ -52,7 +52,7 @@ TEST_CASE("causal attention gives the same numbers in every command") {
   std::string const chunks = " -p 4 -m 8 --sequence-chunks 4 --causal 30,46",
                     mean = " --forward 2 --backward-input 2 --backward-weight 2",
                     whole = " --forward 8 --backward-input 8 --backward-weight 8";
-  // What `compare` is given is for whole sequences.
+  // The costs that `compare` gets are for whole sequences.
   nlohmann::json const compared =
       nlohmann::json::parse(run_tool("compare seq1f1b 1f1b --as json" + chunks + whole).out);
   double const makespan = compared[0]["makespan"];
@@ -60,7 +60,7 @@ TEST_CASE("causal attention gives the same numbers in every command") {
   CHECK(makespan == doctest::Approx(245.34));
   CHECK(contains(run_tool("check seq1f1b" + chunks + mean).out, "makespan 245.34,"));
   CHECK(contains(run_tool("simulate seq1f1b" + chunks + mean).out, "makespan  245.34 ticks"));
-  // A file of mean chunks, under its own costs or those given.
+  // Mean chunks come from a file, under its own costs or those given.
   std::string const file = scratch_file("mean.json", "");
   REQUIRE(run_tool("emit seq1f1b -p 4 -m 8 --sequence-chunks 4 --as json -o " + file + mean).code == 0);
   for (std::string const& cost : {std::string(), mean}) {
@@ -145,7 +145,7 @@ TEST_CASE("causal attention where sequences are whole is refused") {
                  "are not in the same ticks"));
 }
 
-// Ticks become finer where chunks differ; what is measured in bytes does not.
+// Ticks become finer where chunks differ; figures in bytes do not.
 TEST_CASE("sums over ranks take as long, and messages are as large, whether chunks differ or not") {
   std::string const stage = R"({"forward": 100, "backward_input": 100, "backward_weight": 100})";
   std::string const measured = " --costs "

@@ -1,5 +1,5 @@
-// `ashlar train --save` and `--resume`: the same bits as without a break, and no break that loses more
-// than the steps since.
+// `ashlar train --save` and `--resume`: they give the same bits as without a break, and no break loses
+// more than the steps since.
 #include "tool/training.hpp"
 
 #include <doctest/doctest.h>
@@ -256,7 +256,7 @@ TEST_CASE("a folder that a training writes into is not given to another one") {
   CHECK(contains(r.err, "--save: '" + folder + "' is written by another training, process "));
   CHECK(kill_those_with({folder}) == 1);
   CHECK(run.end().code == 137);
-  // What was killed holds it no more.
+  // The killed process no longer holds it.
   CHECK(run_tool(two_devices + " --steps 1 --save " + folder + " --resume " + folder + corpus()).code
         == 0);
   CHECK_FALSE(fs::exists(folder + "/.lock"));
@@ -321,7 +321,7 @@ TEST_CASE("a folder without room for a checkpoint is found before the first step
   std::string const folder = fresh_folder("tight"), told = (scratch() / "tight_told").string();
   std::string const line =
       "\"" ASHLAR_TOOL "\" " + two_devices + corpus() + " --save " + folder + "/saved --steps 1";
-  // All but so many kilobytes are taken by a file.
+  // A file takes all but this many kilobytes.
   auto const with_room = [&](int kilobytes) {
     return with_small_disk(folder,
                            "dd if=/dev/zero of=" + folder + "/ballast bs=1k count="
@@ -399,7 +399,7 @@ TEST_CASE("an output layer in shards goes on in other shards, and whole") {
         == 0);
   CHECK(learned_after(again, 8) == there);
 
-  // A loss that is scaled out of range changes nothing: what is saved is what was read.
+  // A loss that is scaled out of range changes nothing: the file saved equals the file read.
   std::string last = trained("whole_head", two_devices);
   auto const expected = learned_after(last, 8).tensors;
   int step = 8;
@@ -417,7 +417,7 @@ TEST_CASE("an output layer in shards goes on in other shards, and whole") {
   }
   CHECK(learned_after(last, step).tensors == expected);
 
-  // Without one of the shards.
+  // One of the shards is lacking.
   std::string const folder = fresh_folder("lacking"), manifest = folder + "/manifest.json";
   fs::copy(half, folder, fs::copy_options::recursive);
   auto content_of = nlohmann::json::parse(content(manifest));

@@ -1,4 +1,5 @@
-// What earlier versions have written is read: test/data/earlier has a folder for each, never changed.
+// Files that earlier versions have written are read: test/data/earlier has a folder for each, never
+// changed.
 #include "tool/run_tool.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Wherever the tool takes the name of a schedule, it takes a file of one.
+// The tool takes a file of a schedule wherever it takes a name.
 #include "tool/refusals.hpp"
 #include <ashlar/catalog/searched_entries.hpp>
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-// The V-shaped block of V-Half's placement for two devices, as one writes it by hand.
+// The V-shaped block of V-Half's placement for two devices, as people write it by hand.
 std::string const loose = R"({"placement": [0, 1, 1, 0], "interval": 6,
   "cells": {"0F": 0, "1F": 1, "2F": 2, "3F": 3, "3I": 4, "3W": 5, "2I": 5, "2W": 6,
             "1I": 7, "1W": 8, "0I": 9, "0W": 10}})";
@@ -58,7 +58,7 @@ TEST_CASE("costs of each stage and sequence chunk") {
         == made["starts"]);
   auto const simulated = nlohmann::json::parse(run_tool("simulate " + file + " --as json").out);
   CHECK(simulated["makespan"] == made["makespan"]);
-  // Of other chunks, or of none.
+  // These costs are of other chunks, or of none.
   CHECK(
       contains(run_tool("emit seq1f1b -p 2 -m 4 --as json --sequence-chunks 4 --per-stage " + each).err,
                "has costs of 4 stages"));
@@ -117,7 +117,7 @@ TEST_CASE("a search begins with schedules of one's own") {
   CHECK(found["span"] <= own["span"]);
   std::vector<int> const peaks = own["peak_activations"];
   CHECK(found["limit"] == *std::max_element(peaks.begin(), peaks.end()));
-  // Costs, a limit and a placement that are given are those of the search.
+  // The search uses the costs, limit and placement that are given.
   auto const given = nlohmann::json::parse(
       run_tool("search --start " + file + " --budget 20 --as json --limit 4 --backward-input 2").out);
   CHECK(given["limit"] == 4);
@@ -224,7 +224,7 @@ TEST_CASE("a building block is repeated and squeezed") {
   CHECK(contains(r.out, "2 devices, V-shape placement, 4 stages, 6 micro-batches"));
   CHECK(contains(run_tool("show " + file + " --block").out, "stage 0 on device 0"));
   CHECK(run_tool("check " + saved("block.csv", "emit " + file + " -m 6 --as pytorch")).code == 0);
-  // Costs of the file, unless others are given.
+  // The costs of the file hold, unless others are given.
   std::string const costly = scratch_file(
       "costly.json", R"({"placement": [0], "interval": 60, "costs": {"forward": 10, "transfer": 3},
                          "cells": {"0F0": 0, "0B0": 10}})");

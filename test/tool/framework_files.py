@@ -22,7 +22,7 @@ DENSE = "--model llama3-70b --sequence 8192 --cluster 8x8xH100 --batch 64 --sche
 DEEP = "--model deepseek-v3 --sequence 4096 --cluster 32x8xH800 --batch 512 --schedules 1f1b,interleaved"
 
 
-# Where nothing fits without the memory of the hosts.
+# Nothing fits these without the memory of the hosts.
 FEW = "--model llama3-70b --sequence 4096 --cluster 8xH100 --batch 64 --schedules 1f1b,interleaved"
 
 
@@ -47,7 +47,8 @@ def check_megatron_offload(folder):
         chosen, text = plan(FEW.replace("8xH100", "8xH200") if "attn_norm" in fixed else FEW, fixed, "megatron", folder)
         words = shlex.split(text.replace("\\\n", " "), comments=True)
         assert "--optimizer-cpu-offload" in words and chosen["offload_optimizer"]
-        # Made without Transformer Engine, its configuration would ask for a version of that; so only its fields.
+        # It would ask for a version of Transformer Engine if it were made without that; so only its
+        # fields are compared.
         for word in ("optimizer-cpu-offload", "use-precision-aware-optimizer", "optimizer-offload-fraction", "use-distributed-optimizer"):
             assert f"--{word}" in words and word.replace("-", "_") in OptimizerConfig.__dataclass_fields__, word
         if "--cpu-offloading-num-layers" in words:
@@ -60,7 +61,7 @@ def check_megatron_offload(folder):
             assert "--fine-grained-activation-offloading" in words and words[at:at + len(modules)] == modules
             TransformerConfig(**base, tensor_model_parallel_size=chosen["tensor"], pipeline_model_parallel_size=chosen["pipeline"],
                               fine_grained_activation_offloading=True, offload_modules=modules)
-    # What we refuse, it refuses.
+    # It refuses what we refuse.
     for wrong in (dict(cpu_offloading=True, cpu_offloading_num_layers=80), dict(cpu_offloading=True, cpu_offloading_num_layers=8, pipeline_model_parallel_size=2),
                   dict(cpu_offloading=True, cpu_offloading_num_layers=8, recompute_granularity="selective"),
                   dict(fine_grained_activation_offloading=True, offload_modules=["attn_proj"]), dict(fine_grained_activation_offloading=True, offload_modules=["mlp"])):
@@ -126,7 +127,8 @@ def check_megatron(folder):
         except AssertionError as e:
             if is_taken or "expert model parallelism" not in str(e):
                 raise
-    # What we refuse, it refuses: stages that are none, layers that are too many, predictions in several stages.
+    # It refuses what we refuse: stages that are none, layers that are too many, predictions in several
+    # stages.
     for wrong, pipeline in (("Et|tt|L", 2), ("Ett|ttL", 2), ("Etm|tmL", 2), ("t|tEL", 2)):
         try:
             parsed = PipelineParallelLayerLayout(wrong, pipeline)

@@ -63,7 +63,7 @@ TEST_CASE("limits: in bytes, of which weights take their part") {
   for (json const& peak : s["peak_activations"]) CHECK(peak.get<int>() <= 4);
   CHECK(s["starts"] == found(four + sizes + "100,100,100,100")["starts"]);
   CHECK(found(four + sizes + "100,100,100,80")["peak_activations"][3] == 2);
-  // What input passes give back makes room for more.
+  // Bytes that input passes give back make room for more.
   json const more = found(four + sizes + "100 --stash-left-bytes 2");
   std::vector<int> const peaks = more["peak_activations"];
   CHECK(*std::max_element(peaks.begin(), peaks.end()) > 4);
@@ -78,7 +78,7 @@ TEST_CASE("limits: in bytes on any placement, sizes are those of a p-th of the m
       "-p 4 -m 8 --budget 50 --limit-bytes 1GiB --stash-bytes 129MiB --optimizer-bytes 500MiB" + uneven);
   REQUIRE(s["layouts"].size() == 5);
   for (json const& l : s["layouts"]) CHECK(l["limit"] == 1 << 30);
-  // (1024 - 500) / 129 = 4.06: all of 1F1B's.
+  // (1024 - 500) / 129 = 4.06, which is all of 1F1B's.
   json const one = found(
       "-p 4 -m 8 --placement linear --limit-bytes 1GiB --stash-bytes 129MiB --optimizer-bytes 500MiB "
       "--budget 50"

@@ -39,7 +39,7 @@ TEST_CASE("costs of each micro-batch: schedules, files, simulations") {
   CHECK(run_tool("check " + file).code == 0);
   CHECK(json_of("simulate " + file)["makespan"] == made["makespan"]);
   CHECK(json_of("simulate zb-h1" + size)["makespan"] == made["makespan"]);
-  // A schedule of a file, under other costs.
+  // A schedule of a file has other costs.
   std::string const plain = emitted("plain.json", "emit zb-h1 -p 2 -m 4 --as json");
   CHECK(json_of("emit " + plain + " --per-micro-batch " + each)["starts"] == made["starts"]);
   // One line for each stage and micro-batch: the second stage takes three times as long.
@@ -66,14 +66,14 @@ TEST_CASE("costs of each micro-batch: a frontier") {
                     line = "frontier --steps 1 --from 1 --budget 100" + size;
   nlohmann::json const linear = json_of(line + " --placement linear");
   REQUIRE(linear.size() == 1);
-  // The published schedules' overheads are those that they have under these costs, by themselves.
+  // The published schedules' overheads are their own under these costs.
   for (nlohmann::json const& row : linear[0]["published"])
     CHECK(row["overhead_span"]
           == json_of("compare " + row["schedule"].get<std::string>() + size)[0]["overhead_span"]);
   CHECK(linear[0]["published"].size() > 3);
   CHECK(linear[0]["searched"][0]["overhead_span"]
         == json_of("search --objective span --placement linear --budget 100" + size)["overhead_span"]);
-  // What holds the weights twice has costs, unless it halves micro-batches.
+  // A schedule that holds the weights twice has costs, unless it halves micro-batches.
   nlohmann::json const any = json_of(line);
   std::vector<std::string> twice;
   for (nlohmann::json const& row : any.back()["published"]) twice.push_back(row["schedule"]);
@@ -84,7 +84,7 @@ TEST_CASE("costs of each micro-batch: a frontier") {
   CHECK_FALSE(has("chimera-backward-halving"));
 }
 
-// The longest keeps and sends most.
+// The longest micro-batch keeps and sends most.
 TEST_CASE("sizes of each micro-batch: simulations and searches") {
   std::string const each =
       scratch_file("sized.csv",
@@ -97,7 +97,7 @@ TEST_CASE("sizes of each micro-batch: simulations and searches") {
         == free["makespan"]);
   nlohmann::json const slow = json_of("simulate 1f1b --bandwidth 1000" + size);
   CHECK(slow["makespan"] > free["makespan"]);
-  // The first device holds two micro-batches at once: of the four the last two.
+  // The first device holds two micro-batches at once: the last two of the four.
   std::string const held = "search --placement linear --budget 100 --limit-bytes ";
   nlohmann::json const roomy = json_of(held + "60" + size), tight = json_of(held + "40" + size);
   CHECK(roomy["makespan"] <= tight["makespan"]);

@@ -1,5 +1,5 @@
-// Checkpoints of `ashlar train --backend mpi`: other backends go on from them, and what is wrong with
-// them or with the disk ends all processes.
+// Checkpoints of `ashlar train --backend mpi`: other backends go on from them, and any fault of them or
+// of the disk ends all processes.
 #include "tool/mpi_training.hpp"
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ TEST_CASE("mpi: threads go on with a training of processes, from whole checkpoin
     CHECK(learned_after(folder, 4) == learned_after(whole, 4));
   }
 
-  // What the other process reads.
+  // The other process reads this part.
   std::string const bad = checkpoint_path(whole, 2), part = bad + "/device-1.safetensors";
   auto const refused = [&](std::string const& words) {
     tool_result const r = run_on(2, on_two + corpus() + " --steps 4 --resume " + bad);
@@ -65,6 +65,6 @@ TEST_CASE("mpi: a file system that is full ends all processes, and what they had
   CHECK(contains(out, "No space left on device"));
   CHECK(contains(out, "resumed after 2 steps from " + checkpoint_path(saved, 2)));
   CHECK(!contains(out, "\nstep-00000004"));
-  // Beside that one no other has room, which is found before the third step.
+  // There is no room for another checkpoint beside that one, which shows before the third step.
   CHECK(contains(out, "--save: '" + saved + "' has room for "));
 }

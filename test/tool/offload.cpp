@@ -1,4 +1,4 @@
-// What leaves for the hosts of devices, from end to end: search, simulate, show, train.
+// Values that leave for the hosts of devices, from end to end: search, simulate, show, train.
 #include "tool/refusals.hpp"
 #include "tool/searching.hpp"
 #include "tool/training.hpp"
@@ -46,12 +46,11 @@ TEST_CASE("simulate times copies over the link, and counts what is on the host")
         < plain["by_device"][0]["memory"]["peak"].get<long>());
   CHECK(away["by_device"][0]["host_memory"]["peak"].get<long>() > 0);
   CHECK(!plain["by_device"][0].contains("host_memory"));
-  // Half of the bandwidth: fewer leave, or they are there for longer.
+  // With half of the bandwidth fewer leave, or they are there for longer.
   nlohmann::json const shared = simulated(" --offload 50 --host-bandwidth 100GB/s --host-shared-by 2");
   CHECK(shared["makespan"] == plain["makespan"]);
   CHECK(shared != away);
-  // With slack, copies are planned for a slower link: what leaves is another set, or stays away for
-  // less.
+  // With slack, copies are planned for a slower link: other values leave, or stay away for less.
   nlohmann::json const roomy = simulated(" --offload 50 --host-bandwidth 100GB/s --host-slack 10ms");
   CHECK(roomy["makespan"] == plain["makespan"]);
   CHECK(roomy != away);
@@ -61,7 +60,7 @@ TEST_CASE("show counts copies and slots on the host") {
   tool_result const r = run_tool("show gpipe -p 2 -m 4 --offload 50");
   CHECK(contains(r.out, "stash on the host slots"));
   CHECK(contains(r.out, "copies to and from hosts"));
-  // Of a slow link fewer can leave and come back in time.
+  // Fewer values can leave over a slow link and come back in time.
   std::string const link = "show gpipe -p 2 -m 4 --offload 100 --stash-bytes 1GiB" + even_thirds_in_ms;
   auto const copies = [&](std::string const& bandwidth) {
     std::string const out = run_tool(link + " --host-bandwidth " + bandwidth).out;
@@ -99,7 +98,7 @@ TEST_CASE("train says what passes keep and send at most, on devices and hosts: n
   REQUIRE(away.found);
   CHECK((away.measured_on_devices > 0 && away.measured_on_devices <= away.on_devices));
   CHECK((away.measured_on_hosts > 0 && away.measured_on_hosts <= away.on_hosts));
-  // What is proved depends on the program alone.
+  // The proved peaks depend on the program alone.
   peaks const ranks = held_by(" --offload 50 --data-ranks 2");
   CHECK((ranks.on_devices == 2 * away.on_devices && ranks.on_hosts == 2 * away.on_hosts));
 }
@@ -123,7 +122,7 @@ TEST_CASE("train keeps what leaves in files of a folder, and says which folder c
   CHECK(contains(nowhere.err, "the folder '" + folder + "/nowhere' cannot take the "));
   CHECK(contains(nowhere.err, "bytes that device 0 offloads"));
   CHECK(!contains(nowhere.out, "1/2"));
-  // A disk with too little room, and one that is read only: as root, too.
+  // One disk has too little room, and one is read only: as root, too.
   std::string const disk = fresh_folder("disk"), told = (scratch() / "disk.txt").string();
   std::filesystem::create_directories(disk);
   for (std::string const how : {"size=4k", "ro"}) {

@@ -1,4 +1,4 @@
-// `ashlar train --optimizer-step`: whoever makes the optimizer's step, the same is learned.
+// `ashlar train --optimizer-step`: training learns the same, whoever makes the optimizer's step.
 #include "tool/refusals.hpp"
 #include "tool/training.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 char const* const verified_all =
     "losses and gradients of 2 steps bitwise equal to the sequential model's";
 
-// What is learned in three steps, the first and the last of which are verified.
+// The result of three steps, the first and the last of which are verified.
 learned learned_with(std::string const& options) {
   std::string const folder = fresh_folder("optimizer_step");
   tool_result const r =
@@ -71,7 +71,7 @@ TEST_CASE("a checkpoint goes on with another optimizer step") {
     CHECK(r.code == 0);
     CHECK(learned_after(folder, 4) == learned_after(whole, 4));
   }
-  // And what at-end has saved.
+  // The next one is what at-end has saved.
   std::string const first = fresh_folder("first"), second = fresh_folder("second");
   std::string const at_end = "train --schedule 1f1b -p 2 -m 2 --optimizer-step at-end";
   REQUIRE(run_tool(at_end + line + first).code == 0);

@@ -37,7 +37,7 @@ nlohmann::json planned_on(std::string const& cluster) {
   return nlohmann::json::parse(r.out);
 }
 
-// Layers of a plan's stages on each of a kind's devices, in the mean.
+// The mean number of layers of a plan's stages on each of a kind's devices.
 double layers_on(nlohmann::json const& plan, std::string const& kind) {
   double sum = 0, stages = 0;
   for (std::size_t i = 0; i < plan["layers"].size(); ++i)
@@ -78,7 +78,7 @@ TEST_CASE("plan: slower devices get fewer layers, and each holds no more than it
   CHECK(both["memory_budgets"]["fast"] == 0.9 * 80e9);
   CHECK(both["memory_budgets"]["slow"] == 0.9 * 40e9);
   CHECK(!both.contains("memory_budget"));
-  // Data ranks of both kinds hold what the smaller may.
+  // Data ranks of both kinds hold no more than the smaller may.
   auto const allowed = [](nlohmann::json const& plan) {
     return plan["kind"] == "fast" ? 0.9 * 80e9 : 0.9 * 40e9;
   };
@@ -148,7 +148,7 @@ TEST_CASE("plan: the report says which kind runs what, and what the others would
                            "kinds (layers)", "H100 alone: ", "A100 alone: ", " TFLOP/s of H100:",
                            " of each pipeline (", "GiB of H100 and 67.1 GiB of A100", "  kind\n"})
     CHECK_MESSAGE(contains(r.out, part), part);
-  // All that fits on neither is rejected with the device, its kind and the bytes.
+  // Plans that fit on neither kind are rejected with the device, its kind and the bytes.
   tool_result const large = run_tool("plan --model 175B --batch 16 --cluster 1x2xH100+1x2xA100");
   CHECK(large.code == 1);
   CHECK(contains(large.out, "device 0 of each pipeline ("));
@@ -195,7 +195,7 @@ TEST_CASE("plan: what is wrong with a cluster of kinds") {
   refused("1x8xH100+1x8xH100", "names H100 twice");
   refused("1x8xH100+", "is not NODESxDEVICESxKIND");
   refused("1024x8xH100+1025x8xA100", "must be of 1 to 16384 devices");
-  // What is of one kind alone.
+  // These figures are of one kind alone.
   std::string const listed = scratch_file("of_one.json", R"({"sequence": 128, "measured": [{"layers": [
       {"forward_ms": 1, "backward_ms": 2, "parameters": 9, "kept_bytes": 9, "output_bytes": 9}]}]})");
   CHECK(contains(run_tool("plan --batch 8 --model " + listed + " --cluster 1x2xH100+1x2xA100").err,

@@ -19,7 +19,7 @@ nlohmann::json formula_plan(std::string const& arguments) {
   return nlohmann::json::parse(r.out);
 }
 
-// Without quotes, which a shell takes off.
+// The options without quotes, which a shell takes off.
 std::string in_shell(nlohmann::json const& plan) { return plan["options"].get<std::string>(); }
 
 }  // namespace
@@ -162,7 +162,7 @@ TEST_CASE("plan by formulas: configurations are read back as the same run") {
     CHECK(read["active_parameters"] == asked["active_parameters"]);
     CHECK(read["prediction_parameters"] == asked["prediction_parameters"]);
     CHECK(read["data"] == asked["data"]);
-    // The same layout in the same program.
+    // Predicts the same layout in the same program.
     auto const again =
         predicted_run(std::string("--cluster ") + e.cluster + " --stack megatron-core --" + kind + file);
     auto const core =

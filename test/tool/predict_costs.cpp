@@ -25,7 +25,7 @@ TEST_CASE("predict --costs: measured passes take the place of the formulas") {
   std::string const file =
       costs_of_stages("alike.json", R"({"forward": 20, "backward_input": 25, "backward_weight": 15})");
   auto const run = predicted_run(measured_run + "--costs " + file);
-  // 32 micro-batches, four devices, transfers of 2 ms after either pass.
+  // There are 32 micro-batches, four devices, and transfers of 2 ms after either pass.
   CHECK(run["terms"]["measured"].get<double>() == doctest::Approx(32 * 0.06));
   CHECK(run["terms"]["transfer"].get<double>() == doctest::Approx(32 * 0.004));
   CHECK(run["terms"]["bubble"].get<double>() == doctest::Approx(3 * 0.064));
@@ -61,7 +61,7 @@ TEST_CASE("predict --costs: a trace of the predicted step gives the step again")
     std::string const trace = (scratch() / "step.json").string();
     REQUIRE(run_tool("predict " + run + "--as trace -o " + trace).code == 0);
     auto const before = predicted_run(run), after = predicted_run(run + "--costs " + trace);
-    // Of 1F1B, passes of the trace have their transfers in them.
+    // In 1F1B, passes of the trace have their transfers in them.
     CHECK(after["step_seconds"].get<double>()
           == doctest::Approx(before["step_seconds"].get<double>()).epsilon(0.01));
     CHECK(after["terms"]["measured"].get<double>() > 0);

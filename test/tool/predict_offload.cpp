@@ -1,4 +1,4 @@
-// What runs send to their hosts: `ashlar predict` and `ashlar plan`.
+// Values that runs send to their hosts: `ashlar predict` and `ashlar plan`.
 #include "tool/predicting.hpp"
 #include "tool/refusals.hpp"
 #include "tool/run_tool.hpp"
@@ -10,7 +10,7 @@
 
 namespace {
 
-// Four devices of 30 GB, or as much, and what their host takes.
+// Four devices of 30 GB, or as given, and the memory of their host.
 std::string small_cluster(std::string const& gigabytes = "30") {
   return scratch_file("small-hosts-" + gigabytes + ".json",
                       R"({"nodes": 1, "generation": "hopper", "devices_per_node": 4, "domain": 4,
@@ -80,7 +80,7 @@ TEST_CASE("plan: the hosts are used where nothing else fits, or where asked") {
   for (auto const& p : kept["plans"]) CHECK((p["host_bytes"] == 0 && p["offload"] == "none"));
   CHECK(asked["plans"][0]["seconds"] < kept["plans"][0]["seconds"]);
   CHECK(asked["plans"][0]["host_bytes"] > 0);
-  // Each is what predict says of it.
+  // Each plan is as predict says.
   for (auto const& p : asked["plans"]) {
     auto const run = predicted_run("--model llama3-8b --cluster " + small_cluster("40") + " "
                                    + p["options"].get<std::string>());
@@ -88,7 +88,7 @@ TEST_CASE("plan: the hosts are used where nothing else fits, or where asked") {
     CHECK(run["peak_host_bytes"] == p["host_bytes"]);
     CHECK(run["fits"] == true);
   }
-  // What is fixed is no slower for being left open.
+  // A fixed choice is no slower when it is left open.
   std::string const optimizer = "--fix tensor=2,pipeline=2,sharding=optimizer";
   auto const open = plan_with_hosts(same + small_cluster("36") + " " + optimizer)["plans"][0];
   auto const fixed =
@@ -138,7 +138,7 @@ TEST_CASE("plan: frameworks are told what leaves, and read back as the same run"
     CHECK(read["step_seconds"].get<double>()
           == doctest::Approx(p["seconds"].get<double>()).epsilon(1e-9));
   }
-  // What they do not have is said.
+  // Frameworks say what they do not have.
   std::string const on = small_model + "--top 1 --cluster " + small_cluster("60") + " --fix ";
   auto const obstacle = [&](std::string const& fixed, char const* framework) {
     return plan_with_hosts(on + fixed)["plans"][0]["obstacles"][framework].get<std::string>();

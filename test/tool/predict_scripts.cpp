@@ -13,7 +13,7 @@
 namespace {
 
 std::string const with_script = "--cluster 4x8xH100 --megatron ";
-// Without --vocab-size, ranks and format.
+// The words lack --vocab-size, ranks and format.
 std::string const most_words =
     "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32 --swiglu "
     "--seq-length 4096 --micro-batch-size 1 --global-batch-size 64 --sequence-parallel "
@@ -64,7 +64,7 @@ TEST_CASE("predict --megatron: a script says what its shell would run") {
           + "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout "
             "Et*8\\|\\(t*8\\|\\)*2t*8L",
       "--layout 'Et*8|(t*8|)*2t*8L'");
-  // A condition, and what the script is given, matter only where they decide what is read.
+  // A condition, and the script's arguments, matter only where they decide what is read.
   has("if [ -z \"$X\" ]; then PORT=1; fi\nLOAD=$1\nN=`nproc`\n" + run + size
           + "2 --load $LOAD --master-port $PORT",
       "--tensor 2");
@@ -75,7 +75,7 @@ TEST_CASE("predict --megatron: a script says what its shell would run") {
   has("L=2\nT=2\nfor ((i = 0; i < L; i++)); do\n  if (( i <= T )); then A+=(0); fi\ndone\n" + run + size
           + "$T",
       "--tensor 2");
-  // Words without a command that trains: arguments alone count.
+  // These are words without a command that trains: arguments alone count.
   has("if [ -z $HF ]; then HF=x; fi\nsource $(dirname $0)/other.sh\nMODEL=\"" + script_words + size
           + "2\"",
       "--tensor 2");
@@ -137,8 +137,8 @@ TEST_CASE(
   auto const plain = found("--log-interval 3 --train-iters 8 --data-path x y");
   CHECK(!plain["interval"].is_null());
   CHECK(plain["notes"] == nlohmann::json{"not read: --data-path --log-interval"});
-  // The same sizes with another activation; a gate as large as the queries; windows in all layers but
-  // each fourth.
+  // These have the same sizes with another activation; a gate as large as the queries; windows in all
+  // layers but each fourth.
   std::string gelu = run;
   gelu.replace(gelu.find("--swiglu"), 8, "--quick-geglu");
   CHECK(predicted_run(with_script + script_file(gelu))["parameters"] == plain["parameters"]);
@@ -272,7 +272,7 @@ TEST_CASE("predict --megatron: what data ranks share, and who says the model") {
        {"predict " + with_script
             + script_file(run + strategy + "optim_grads_params --outer-dp-sharding-strategy optim"),
         "among copies of shards"}});
-  // A model beside a file that does not say one; ranks that the environment of a run would give.
+  // A model stands beside a file that names none; ranks come from the environment of a run.
   std::string const yaml = scratch_file("no_sizes.yaml",
                                         "--tensor-model-parallel-size: 2\n--bf16: true\n"
                                         "--seq-length: 4096\n--global-batch-size: 64\n");

@@ -1,4 +1,4 @@
-// `ashlar profile`, what reads its file as --costs, and trainings that adapt to it.
+// `ashlar profile`, commands that read its file as --costs, and trainings that adapt to it.
 #include "tool/refusals.hpp"
 #include "tool/training.hpp"
 
@@ -31,7 +31,7 @@ nlohmann::json json_out(std::string const& line) {
   return nlohmann::json::parse(r.out);
 }
 
-// Of four stages, the last of which takes so many times as long.
+// The costs of four stages, the last of which takes `last` times as long.
 std::string uneven_costs(int last) {
   std::string stages;
   for (int stage = 0; stage < 4; ++stage) {
@@ -84,7 +84,7 @@ TEST_CASE("profile measures passes, messages and sums, and what it writes is rea
 
 TEST_CASE("costs from a file are those of its unit, its links and its sums") {
   std::string const line = " -p 2 -m 1 --costs " + costs_by_hand();
-  // 2, a message of 1 + 1, 4 + 8, a message, 4.
+  // The step is 2, a message of 1 + 1, 4 + 8, a message, 4.
   CHECK(contains(run_tool("show 1f1b" + line).out, "makespan     22 ms"));
   auto const emitted = json_out("emit 1f1b --as json" + line);
   CHECK(emitted["costs"]["ticks_per_unit"] == 1000);
@@ -92,7 +92,7 @@ TEST_CASE("costs from a file are those of its unit, its links and its sums") {
   CHECK(json_out("simulate 1f1b --as json" + line)["makespan"] == 22'000);
   CHECK(json_out("simulate 1f1b --as json --node-size 1" + line)["makespan"] == 22'000 + 2 * 18'000);
   CHECK(json_out("simulate 1f1b --as json --bytes 0" + line)["makespan"] == 20'000);
-  // 2 ranks: two steps of 5 ms, and a million bytes in a ms.
+  // There are 2 ranks, two steps of 5 ms, and a million bytes in a ms.
   auto const summed = json_out("simulate 1f1b --as json --data-ranks 2 --gradient-bytes 1000000" + line);
   CHECK(summed["makespan"] == 22'000 + 11'000);
   auto const events =

@@ -1,4 +1,4 @@
-// What the tool has to refuse, and how.
+// Lines that the tool has to refuse, and how.
 #pragma once
 
 #include "tool/run_tool.hpp"

@@ -15,7 +15,7 @@
 
 namespace {
 
-// Most forwards of a device without their weight pass, by the tokens alone.
+// The most forwards of a device without their weight pass, by the tokens alone.
 int peak_of(nlohmann::json const& schedule) {
   int most = 0;
   for (auto const& order : schedule["orders"]) {
@@ -111,7 +111,7 @@ TEST_CASE("search: what is optimal on its layout is not said to be the best of a
   CHECK_FALSE(contains(text, "optimal"));
 }
 
-// Few divisions are all searched: of six layers on four devices, 1, 2, 2, 1 take 16; seven on five 27.
+// Few divisions are all searched: for six layers on four devices, 1, 2, 2, 1 take 16; seven on five 27.
 TEST_CASE("search: of layers, only the divisions that were searched are claimed") {
   auto const layers = [](int count) {
     std::string text;
@@ -167,7 +167,7 @@ TEST_CASE("search: every format") {
   CHECK(contains(text.out, "device 3 |"));
   CHECK(contains(text.out, "within this limit"));
 
-  // What it writes for PyTorch is a schedule, by the tool's own proofs.
+  // The file that it writes for PyTorch is a schedule, by the tool's own proofs.
   std::string const file = (scratch() / "found.csv").string();
   for (std::string const format : {"pytorch", "pytorch-comms"}) {
     CAPTURE(format);
@@ -183,7 +183,7 @@ TEST_CASE("search: costs of each stage, and time instead of a budget") {
   CHECK(s["bound"].get<long>() >= 80);
   CHECK(s["costs"]["per_stage"][3]["backward_input"] == 4);
 
-  // Not known to be optimal: the clock ends it.
+  // It is not known to be optimal: the clock ends it.
   nlohmann::json const timed = found("-p 4 -m 8 --placement v --limit 4 --seconds 0.3" + uneven);
   CHECK(timed["optimal"] == false);
   CHECK(timed["evaluations"].get<long>() > 10);

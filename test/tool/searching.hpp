@@ -1,4 +1,4 @@
-// What the tests of `ashlar search` share.
+// Shared parts of the tests of `ashlar search`.
 #pragma once
 
 #include "tool/run_tool.hpp"
@@ -10,7 +10,7 @@
 
 inline std::string const uneven = " --forward 10 --backward-input 13 --backward-weight 7 --transfer 1";
 
-// What `ashlar search` finds.
+// The result of `ashlar search`.
 inline nlohmann::json found(std::string const& options) {
   tool_result const r = run_tool("search --as json " + options);
   CAPTURE(options);

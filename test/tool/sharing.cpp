@@ -73,7 +73,7 @@ TEST_CASE("simulate runs what the options ask for") {
   CHECK(named(full, "measure").size() == 1);
   CHECK(named(run_of(line + "--sharding optimizer"), "all-gather").size() == 2);
 
-  // Rings cost: 1F1B on one device, a stage of 80 bytes, two ranks, 10 bytes a tick.
+  // Rings cost time: 1F1B on one device, a stage of 80 bytes, two ranks, 10 bytes a tick.
   std::string const one = "1f1b -p 1 -m 1 --ring-bandwidth 10 --weight-bytes 80 --gradient-bytes 80 ";
   CHECK(run_of(one + "--data-ranks 2").at("makespan") == 3 + 8);
   CHECK(run_of(one + "--data-ranks 2 --sharding optimizer").at("makespan") == 4 + 3 + 4);
@@ -211,7 +211,7 @@ TEST_CASE("tied embeddings are one group of the program, and one matrix of a dev
   CHECK(resident("1f1b -p 3 -m 3") == std::vector{123, 0, 123});
   CHECK(resident("v-half -p 3 -m 3") == std::vector{123, 0, 0});
   CHECK(resident("1f1b -p 1 -m 3") == std::vector{123});
-  // What several stages use is whole on each rank.
+  // Parameters that several stages use are whole on each rank.
   CHECK(resident("1f1b -p 3 -m 3 --data-ranks 2 --sharding full") == std::vector{123, 0, 123});
   // Its ring is the one thing that takes time after the passes: 2 of 2 steps with half of 100 bytes.
   std::string const tied = "1f1b -p 2 -m 2 --tie-embeddings ";

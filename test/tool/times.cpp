@@ -22,7 +22,7 @@ std::string const in_ms =
 }  // namespace
 
 TEST_CASE("show prints times in the unit that was given") {
-  // Four forwards, four backwards of 27.5 ms.
+  // The step is four forwards, and four backwards of 27.5 ms.
   std::string const one = run_tool("show 1f1b -p 1 -m 4" + in_ms).out;
   CHECK(contains(one, "makespan     160 ms\n"));
   CHECK(contains(one, "bound        160 ms of makespan"));
@@ -76,7 +76,7 @@ TEST_CASE("ticks are as long as they can be, and JSON says how long") {
   CHECK(!costs_of("--forward 2").contains("ticks_per_unit"));
   CHECK(costs_of("--forward 1ms --backward-input 1s --backward-weight 1us")["ticks_per_unit"] == 1000);
   CHECK(costs_of("--forward 1.0")["per_stage"][0]["forward"] == 1);
-  // A file, line by line; what is not given is 1 of the unit.
+  // The file is read line by line; a missing figure is 1 of the unit.
   std::string const file = scratch_file("per_stage.csv", "1.5ms,2ms,1ms\n1ms,1ms,250us\n");
   CHECK(costs_of("--per-stage " + file)["per_stage"][1]["backward_weight"] == 1);
   CHECK(costs_of("--forward 2.5ms")["per_stage"][0]["backward_input"] == 2);
@@ -91,7 +91,7 @@ TEST_CASE("numbers as programs print them") {
   CHECK(forward("1.25E+1ms") == forward("12.5ms"));
   CHECK(forward("3e2") == 300);
   CHECK(forward("1.0000000000000") == 1);
-  // What is finer than is counted is rounded, and that is said, once.
+  // Times finer than a tick are rounded, and a note says so, once.
   std::string const line =
       "show 1f1b -p 2 -m 2 --backward-input 1ms --backward-weight 1.99999999999ms --forward ";
   tool_result const fine = run_tool(line + "18.021643038418027ms");

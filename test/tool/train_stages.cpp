@@ -45,7 +45,7 @@ TEST_CASE("train: stages in another order than the layers of a GPT are refused")
   nlohmann::json schedule = nlohmann::json::parse(json.out);
   std::ofstream(file) << schedule;
   CHECK(run_tool("train --steps 1 --schedule " + file + tiny + corpus()).code == 0);
-  // The same stages, but none of them a shard.
+  // The stages stay, but none of them is a shard.
   schedule.erase("shards");
   std::ofstream(file) << schedule;
   all_refused({{"train --steps 1 --schedule " + file + tiny + corpus(), "not a chain"}});
@@ -53,7 +53,7 @@ TEST_CASE("train: stages in another order than the layers of a GPT are refused")
 
 namespace {
 
-// That it trains as the sequential model does, and says what the prediction layer loses.
+// Checks that it trains as the sequential model does, and reports the prediction layer's loss.
 void check_prediction(std::string const& words) {
   tool_result const r = run_tool(words);
   CAPTURE(words);
@@ -108,7 +108,7 @@ TEST_CASE("train has a prediction layer beside the head, in a stage of its own")
   std::string const line = "train --verify --tie-embeddings --prediction-layer" + tiny + corpus();
   std::string const beside = line + " --prediction-stage beside";
   std::string const folder = fresh_folder("beside");
-  // In a file: four stages on two devices, with backward passes in two parts; the heads are no shards.
+  // The file has four stages on two devices, with backward passes in two parts; the heads are no shards.
   std::string const file = (scratch() / "heads.json").string();
   nlohmann::json schedule = nlohmann::json::parse(run_tool("emit vocab-1 -p 2 -m 2 --as json").out);
   schedule.erase("shards");

@@ -1,4 +1,4 @@
-// What the tests of `ashlar train` share.
+// Shared parts of the tests of `ashlar train`.
 #pragma once
 
 #include "tool/run_tool.hpp"
@@ -64,7 +64,7 @@ inline learned learned_after(std::string const& folder, int step) {
   return all;
 }
 
-// What a training says that passes keep and send at most.
+// The most that passes keep and send, as a training reports it.
 struct peaks {
   bool found = false;
   double on_devices = 0, on_hosts = 0, measured_on_devices = 0, measured_on_hosts = 0;  // bytes
@@ -100,7 +100,7 @@ inline void damage(std::string const& path, std::uintmax_t at) {
 }
 
 // Runs commands of the shell with a disk of their own at `folder`, of a mount namespace, that has room
-// for one checkpoint of `tiny` and a half; what they say goes to `told`. Have they succeeded?
+// for one checkpoint of `tiny` and a half; their output goes to `told`. Returns whether they succeeded.
 inline bool with_small_disk(std::string const& folder, std::string const& commands,
                             std::string const& told) {
   std::filesystem::create_directories(folder);
@@ -129,7 +129,7 @@ class running_program {
     for (int i = 0; i < 3000 && !contains(content(out_), words); ++i) pause();
     CHECK(contains(content(out_), words));
   }
-  // `timeout` hands it on, but for SIGKILL.
+  // `timeout` hands the signal on, but for SIGKILL.
   void send(int signal) const { kill(child_, signal); }
   tool_result end() const {
     int status = 0;
@@ -148,7 +148,7 @@ class running_program {
   pid_t child_ = -1;
 };
 
-// What the line of a training has that is watched over.
+// Words in the command line of a supervised training.
 inline std::string const supervised(
     "--restart\0"
     "0",

@@ -100,7 +100,7 @@ TEST_CASE("cuda processes: data-parallel ranks conform, with ordered sums and wi
       5);
 }
 
-// Of three steps the third is replayed for the second time: weights are those of three steps. Where a
+// The third of three steps is replayed for the second time: weights are those of three steps. Where a
 // group has several holders the networks step the weights of one, and are told those of the others.
 TEST_CASE("cuda processes: a replayed graph trains data-parallel ranks") {
   conformance::report r;

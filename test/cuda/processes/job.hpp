@@ -24,7 +24,7 @@ namespace cuda_processes {
 
 using namespace ashlar;
 
-// One device each, on the machine's GPUs in turn.
+// Each process has one device, on the machine's GPUs in turn.
 class job {
  public:
   static job& mine() {
@@ -37,7 +37,7 @@ class job {
   bool fits(program const& p) const { return devices_of(p) <= size(); }
   static int devices_of(program const& p) { return p.device_count() * p.data_ranks; }
 
-  // The first `count` processes, null on the others; called by all.
+  // A group of the first `count` processes, null on the others; called by all.
   cuda::process_group* group(int count) {
     if (auto const at = groups_.find(count); at != groups_.end()) return at->second.get();
     ncclUniqueId id{};
@@ -62,7 +62,7 @@ class job {
     return all;
   }
 
-  // What goes wrong on one process ends it, and with it the job: the others would wait for it.
+  // A failure on one process ends it, and with it the job: the others would wait for it.
   template <class Act>
   void alone(Act act) {
     try {

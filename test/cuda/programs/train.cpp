@@ -1,5 +1,5 @@
 // `ashlar train --backend cuda`, on the substitute: the host's numbers within a tolerance, its own bit
-// by bit, whatever the schedule.
+// by bit, for every schedule.
 #include "tool/training.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ namespace {
 std::string const on_gpus = "train --backend cuda" + tiny;
 std::string const on_host = "train --backend host" + tiny;
 
-// What was learned in three steps.
+// The result of three steps.
 learned trained(std::string const& line) {
   std::string const folder = fresh_folder("cuda");
   tool_result const r = run_tool(line + corpus() + " --steps 3 --save " + folder, 100);

@@ -77,7 +77,7 @@ class block_runner {
   std::vector<fiber*> idle_;
 };
 
-// Of this thread of the host.
+// The runner of this thread of the host.
 block_runner& this_threads_runner();
 
 }  // namespace cuda_substitute

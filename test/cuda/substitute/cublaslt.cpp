@@ -17,7 +17,7 @@ bool is_sound(cublasLtMatrixLayoutOpaque_t const& l) {
          && size_of(l.type) > 0;
 }
 
-// Up to the last element of the last matrix.
+// The bytes up to the end of the last element of the last matrix.
 std::size_t extent(cublasLtMatrixLayoutOpaque_t const& l) {
   std::uint64_t const lines = l.order == CUBLASLT_ORDER_COL ? l.cols : l.rows;
   std::uint64_t const line = l.order == CUBLASLT_ORDER_COL ? l.rows : l.cols;
@@ -67,7 +67,7 @@ cublasStatus_t checked(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, cubla
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// What an algorithm was chosen for; it is none for anything else.
+// The problem that an algorithm was chosen for; it suits no other.
 struct algorithm {
   std::uint64_t problem, workspace;
   std::array<std::uint32_t, 4> alignments;
@@ -94,7 +94,7 @@ bool is_aligned(void const* memory, std::uint32_t to) {
   return reinterpret_cast<std::uintptr_t>(memory) % to == 0;
 }
 
-// The algorithm is right for the problem, the pointers and the workspace.
+// Whether the algorithm is right for the problem, the pointers and the workspace.
 bool suits(cublasLtMatmulAlgo_t const* chosen, product const& p, void const* workspace,
            std::size_t bytes) {
   if (bytes > 0 && !is_aligned(workspace, 256)) return false;

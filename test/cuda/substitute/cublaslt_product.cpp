@@ -64,7 +64,7 @@ struct matrix {
 
 constexpr std::size_t tile_rows = 4, tile_columns = 16;
 
-// Strips of so many rows (of a) or columns (of b), each along the inner dimension; zeros fill them up.
+// Strips of Width rows (of a) or columns (of b), each along the inner dimension; zeros fill them up.
 template <class Real, std::size_t Width>
 std::vector<Real> packed(std::byte const* first, std::uint32_t type, std::size_t count, std::size_t step,
                          std::size_t depth, std::size_t deeper) {

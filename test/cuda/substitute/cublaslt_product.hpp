@@ -1,4 +1,4 @@
-// What cuBLASLt is asked for, and its computation on the host.
+// A product that cuBLASLt is asked for, and its computation on the host.
 #pragma once
 
 #include <cublasLt.h>
@@ -44,10 +44,10 @@ struct product {
 };
 
 bool is_alive(void const* object);
-// Counts the call; whether the test has chosen it to fail.
+// Counts the call; returns whether the test has chosen it to fail.
 bool chosen_to_fail(char const* call);
 
-// Of an element, in bytes; 0: no such type.
+// The bytes of an element; 0: no such type.
 std::size_t size_of(std::uint32_t type);
 
 // Sums along the inner dimension go from its beginning to its end, in fp32 or fp64, for all sizes alike.

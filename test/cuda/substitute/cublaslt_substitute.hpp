@@ -1,4 +1,4 @@
-// What a test can ask the substitute of cuBLASLt.
+// Questions of a test to the substitute of cuBLASLt.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// What kernels use, where no GPU runs them: the threads of a block take turns on one thread of the host.
+// Functions that kernels use, where no GPU runs them: the threads of a block take turns on one thread of
+// the host.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,7 +21,7 @@ inline constexpr int warp_size = 32;
 
 namespace grid_detail {
 
-// Where the code that runs now is in its grid.
+// The place of the code that runs now in its grid.
 struct place {
   int thread = 0, threads = 0, block_x = 0, block_y = 0, block_z = 0, blocks_x = 0;
   void* shared = nullptr;
@@ -29,12 +30,12 @@ extern constinit thread_local place here;
 
 void wait_at_barrier(char const* file, int line);
 
-// What the lanes of a warp came with, by lane.
+// The arguments of the lanes of a warp, by lane.
 using of_lanes = std::array<void*, static_cast<std::size_t>(warp_size)>;
-// All lanes of the warp come, each with what is its own. The last one does `act` for all of them.
+// All lanes of the warp come, each with its own argument. The last one does `act` for all of them.
 void meet(char const* name, void* own, void (*act)(of_lanes const&), char const* file, int line);
 
-// For await_copies(). From nowhere: zeros.
+// Begins a copy for await_copies(). A null source gives zeros.
 void begin_copy(void* to, void const* from, std::size_t bytes);
 
 template <class T>
@@ -76,7 +77,7 @@ T shuffle_xor(T value, int mask, char const* file = __builtin_FILE(), int line =
   return own.value;
 }
 
-// What is copied comes as late as it may: when it is awaited.
+// The copy comes as late as it may: when it is awaited.
 template <class T>
 void copy_async(T* to, T const* from, bool there) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
@@ -93,8 +94,8 @@ struct grid_size {
   int x, y, z;
 };
 
-// Runs `body` for every thread of the grid, at its place in the stream. What a launch on a GPU refuses
-// is refused.
+// Runs `body` for every thread of the grid, at its place in the stream. Refuses a launch that a GPU
+// refuses.
 cudaError_t launch_grid(grid_size blocks, int threads, std::size_t shared_bytes, cudaStream_t stream,
                         std::function<void()> body);
 

@@ -188,7 +188,7 @@ cudaError_t cudaFuncSetAttribute(void const* function, enum cudaFuncAttribute at
 
 }  // extern "C"
 
-// What the toolkit's header adds for C++.
+// These are the C++ functions of the toolkit's header.
 template <class T>
 cudaError_t cudaMalloc(T** memory, std::size_t bytes) {
   return cudaMalloc(reinterpret_cast<void**>(memory), bytes);

@@ -9,7 +9,7 @@ thread_local cudaError_t last_error = cudaSuccess;
 std::mutex faults_mutex;
 std::vector<std::string> all_faults;
 
-// What the device of this thread keeps, else the last error of this thread.
+// The error that the device of this thread keeps, else the last error of this thread.
 cudaError_t present_error() {
   machine& m = the_machine();
   std::lock_guard const lock(m.mutex);

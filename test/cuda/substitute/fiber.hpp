@@ -24,7 +24,7 @@ class fiber {
   explicit fiber(std::function<void()> main);  // begins with the first switch to it; never returns
   fiber(fiber const&) = delete;
   fiber& operator=(fiber const&) = delete;
-  ~fiber();  // whatever is under way on its stack is dropped
+  ~fiber();  // operations under way on its stack are dropped
 
   // This fiber is the one that runs now. It goes on when somebody switches to it.
   void switch_to(fiber& next);

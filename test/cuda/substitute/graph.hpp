@@ -1,4 +1,4 @@
-// What a capture makes.
+// The result of a capture.
 #pragma once
 
 #include "machine.hpp"
@@ -36,7 +36,7 @@ void end(machine& m, std::shared_ptr<capture> c);
 // Throws refused{error} after making the capture invalid.
 [[noreturn]] void invalidate(capture& c, cudaError_t error);
 
-// Throws refused if a stream of the device captures, in whatever mode.
+// Throws refused if a stream of the device captures, in any mode.
 void require_no_capture_on(machine& m, device_state const& device);
 // Throws refused if the stream captures: waiting for it is no operation.
 void require_not_capturing(CUstream_st const& stream);

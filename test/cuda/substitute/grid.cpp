@@ -35,7 +35,7 @@ namespace {
 constexpr int most_threads = 1024, most_blocks_y_z = 65535;
 constexpr std::size_t freely_shared = std::size_t{48} << 10;  // that needs no permission
 
-// Of exactly that many bytes, so that the address sanitizer sees who goes beyond.
+// A block of exactly that many bytes, so that the address sanitizer finds accesses beyond it.
 class shared_block {
  public:
   explicit shared_block(std::size_t bytes)
@@ -44,7 +44,7 @@ class shared_block {
   shared_block& operator=(shared_block const&) = delete;
   ~shared_block() { ::operator delete (memory_, std::align_val_t{16}); }
   void* data() const { return memory_; }
-  // Not a number, as nobody has written it yet.
+  // Fills it with NaN, as nobody has written it yet.
   void forget() const {
     if (bytes_ > 0) std::memset(memory_, 0xff, bytes_);
   }

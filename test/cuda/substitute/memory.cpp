@@ -65,7 +65,7 @@ void* map_device_memory(std::size_t bytes, bool guard) {
   return memory;
 }
 
-// The addresses stay taken, so that whoever still uses them is found.
+// The addresses stay taken, so that later uses of them are found.
 void unmap_device_memory(void* memory, std::size_t bytes) {
   std::lock_guard const lock(guard_mutex);
   guarded.erase(memory);
@@ -113,8 +113,8 @@ void guard_idle_memory() {
 }
 
 void forget_memory(machine& m) {
-  // What is under way after a fault may still touch its memory: that is given back when a later reset
-  // finds nothing under way. Never destroyed, so that it is no leak at the end either.
+  // Memory of operations under way after a fault. They may still touch it: it is given back when a later
+  // reset finds nothing under way. Never destroyed, so that it is no leak at the end either.
   struct memory_left {
     std::vector<std::pair<void*, std::size_t>> on_devices;
     std::vector<void*> on_host;

@@ -1,4 +1,4 @@
-// Who adds what to a collective call, and what each makes of it.
+// The parts that ranks add to a collective call, and its result on each.
 #pragma once
 
 #include "nccl_exchange.hpp"
@@ -8,11 +8,12 @@
 
 namespace nccl_substitute {
 
-// What a rank sends to another one in this call, where `from` is what it was called with.
+// The part that a rank sends to another one in this call; `from` is what it was called with.
 std::span<std::byte const> part_for(collective_description const& d, std::byte const* from, int sender,
                                     int receiver);
 
-// From all parts, by rank. Sums start with another rank in each chunk, never in the order of the ranks.
+// Computes the result from all parts, by rank. Sums start with another rank in each chunk, never in the
+// order of the ranks.
 void finish(collective_call const& c, int rank);
 
 }  // namespace nccl_substitute

@@ -1,4 +1,4 @@
-// Communicators: those that are alive; they are asked, and given back.
+// The live communicators, questions to them, and their return.
 #include "nccl_communicator.hpp"
 
 #include "substitute.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 using ashlar::cuda::socket_clock;
 
-// Never destroyed: operations that never end may outlive the program's end.
+// This is never destroyed: operations that never end may outlive the program's end.
 struct library {
   std::mutex mutex;
   settings chosen;
@@ -38,7 +38,7 @@ communicator_ptr taken(ncclComm_t handle) {
   return c;
 }
 
-// Until what was called for is over; false: not in time, or it never will be.
+// Waits until all calls are over; false: not in time, or they never will be.
 bool waited_for(communicator const& c) {
   auto const end = socket_clock::now() + chosen().timeout;
   while (!has_ended(c)) {
@@ -180,7 +180,7 @@ char const* ncclGetErrorString(ncclResult_t result) {
   }
 }
 
-// Of the communicator if it has failed, else of any call.
+// The error of the communicator if it has failed, else of any call.
 char const* ncclGetLastError(ncclComm_t comm) {
   static thread_local std::string words;
   communicator_ptr const c = find(comm);
@@ -196,7 +196,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   return waited_for(*c) ? ncclSuccess : refuse(ncclSystemError, "operations do not end");
 }
 
-// What still runs is waited for, and ended if it does not end.
+// Operations that still run are waited for, and ended if they do not end.
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   ncclResult_t const code = injected("ncclCommDestroy");
   if (comm == nullptr) return code;

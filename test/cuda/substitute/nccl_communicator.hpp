@@ -47,20 +47,20 @@ using communicator_ptr = std::shared_ptr<communicator>;
 settings chosen();
 std::shared_ptr<std::atomic<bool>> stopped_by_reset();
 
-// None: the handle is not alive.
+// Returns the communicator; none if the handle is not alive.
 communicator_ptr find(ncclComm_t handle);
 
-// Where a call is counted, and fails by choice of the test.
+// Counts a call, and makes it fail if the test chose so.
 ncclResult_t injected(char const* name);
 // Gives the code back; the words are for ncclGetLastError.
 ncclResult_t refuse(ncclResult_t code, std::string const& words);
 
 std::string words_of_last_refusal();
 
-// All that was called for but not captured.
+// Whether all has ended that was called for but not captured.
 bool has_ended(communicator const& c);
 
-// What a call of this thread's group does; all of it when the group ends.
+// The actions of a call of this thread's group; all of them happen when the group ends.
 struct pending_call {
   communicator_ptr comm;
   cudaStream_t stream = nullptr;
@@ -80,7 +80,7 @@ ncclResult_t add_to_group(pending_make call);
 ncclResult_t in_group(ncclResult_t code);
 void forget_group();
 
-// All communicators at once, each on a thread of its own; none if one of them cannot be made.
+// Makes all communicators at once, each on a thread of its own; none if one of them cannot be made.
 ncclResult_t make_all(std::vector<pending_make> const& calls);
 
 }  // namespace nccl_substitute

@@ -19,7 +19,7 @@ namespace nccl_substitute {
 
 enum class collective_kind : std::int32_t { broadcast, all_reduce, all_gather, reduce_scatter };
 
-// What all ranks must call alike. The count is that of the call.
+// The parameters that all ranks must agree on. The count is that of the call.
 struct collective_description {
   collective_kind kind{};
   std::int32_t type = 0, op = 0, root = 0;
@@ -48,7 +48,7 @@ struct collective_call {
   bool over = false;
 };
 
-// All that moves at once.
+// The transfers or the collectives that move at once.
 struct operation_call {
   std::string name;
   std::deque<transfer_call> transfers;
@@ -60,19 +60,19 @@ class exchange {
   // The wires by rank, that to itself not open.
   exchange(int rank, std::vector<wire> wires, std::size_t staging);
 
-  // Until all of it is over. An operation of a communicator that has failed waits until it is aborted;
-  // then what it would have received is not a number. Throws std::runtime_error after a farewell.
+  // Runs until all of it is over. An operation of a communicator that has failed waits until it is
+  // aborted; then its results are not a number. Throws std::runtime_error after a farewell.
   void run(operation_call& o);
 
   // Looks once whether a rank has gone, unless an operation is under way, which looks itself.
   void look();
   void fail(ncclResult_t error, std::string const& words);
   void abort();
-  // When nothing is under way any more.
+  // Call it when nothing is under way any more.
   void say_farewell();
 
   ncclResult_t error() const { return error_.load(std::memory_order_relaxed); }
-  // Why; empty: it has not failed.
+  // The reason of the failure; empty: it has not failed.
   std::string words() const;
   bool aborted() const { return aborted_.load(std::memory_order_relaxed); }
 

@@ -1,4 +1,4 @@
-// Communicators are made: of an id, of a list of devices, or by splitting one.
+// Makes communicators: from an id, from a list of devices, or by splitting one.
 #include "nccl_communicator.hpp"
 #include "substitute.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 using ashlar::cuda::socket_clock;
 using ashlar::cuda::tcp_socket;
 
-// What an ncclUniqueId holds.
+// The content of an ncclUniqueId.
 struct id_content {
   std::uint64_t magic = 0x73756273746e6363;
   std::uint64_t token = 0;
@@ -40,7 +40,7 @@ tcp_socket listen_here() {
   }
 }
 
-// Those of the table meet, all of them.
+// Connects all ranks of the table.
 communicator_ptr connected(std::vector<rank_entry> table, tcp_socket const& listener, tcp_socket meeting,
                            int rank, instant end) {
   for (std::size_t a = 0; a < table.size(); ++a)
@@ -71,7 +71,7 @@ communicator_ptr first_made(int ranks, id_content const& id, int rank, int devic
   return connected(register_with_root(id.port, mine, end), listener, std::move(meeting), rank, end);
 }
 
-// None for a rank without a colour.
+// Returns none for a rank without a colour.
 communicator_ptr split_off(communicator& parent, int color, int key) {
   auto const end = socket_clock::now() + chosen().timeout;
   rank_entry mine = parent.table[static_cast<std::size_t>(parent.rank)];

@@ -1,4 +1,4 @@
-// How a test steers the substitute of NCCL, and what it can ask it.
+// Settings by which a test steers the substitute of NCCL, and questions to it.
 #pragma once
 
 #include <nccl.h>
@@ -9,7 +9,7 @@
 namespace nccl_substitute {
 
 struct settings {
-  // Sends of so many bytes in all, from one rank to another, may end before their receives are there, as
+  // The bytes of all sends from one rank to another that may end before their receives are there, as
   // NCCL's buffers let small ones do. None: every send waits for its receive.
   std::size_t staging = 0;
   // Whether calls return when their operations have ended, as NCCL's first ones between two ranks do,
@@ -20,12 +20,12 @@ struct settings {
   std::chrono::milliseconds timeout{30'000};
 };
 
-// Communicators and ids of this process that are left over are given up, as if it were new.
+// Gives up communicators and ids that are left over in this process, as if it were new.
 void reset(settings const& chosen = {});
 
 std::size_t live_communicators();
 
-// As if the library had noticed it. Does nothing to a handle that is none.
+// Acts as if the library had noticed it. Does nothing to an invalid handle.
 void notice(ncclComm_t comm, ncclResult_t error);
 
 }  // namespace nccl_substitute

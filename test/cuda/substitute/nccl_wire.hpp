@@ -1,4 +1,4 @@
-// What travels between two ranks of the substitute of NCCL, both ways on one socket.
+// The frames between two ranks of the substitute of NCCL, both ways on one socket.
 #pragma once
 
 #include "sanitizers.hpp"
@@ -21,8 +21,8 @@ extern "C" void AnnotateIgnoreSyncEnd(char const* file, int line);
 
 namespace nccl_substitute {
 
-// The thread sanitizer takes whatever is done with sockets for ordered. Ranks that exchange messages are
-// not: each orders its own streams.
+// The thread sanitizer takes all uses of sockets as ordered. Ranks that exchange messages are not: each
+// orders its own streams.
 class orders_nothing {
  public:
 #if defined(ASHLAR_THREAD_SANITIZER)
@@ -76,11 +76,11 @@ class wire {
     outgoing_.back().bytes += bytes.size();
   }
 
-  // False: the other end has gone.
+  // Returns false if the other end has gone.
   bool write() {
     while (!outgoing_.empty()) {
       piece& p = outgoing_.front();
-      // By way of memory of our own: memory that may not be read shows as it does elsewhere.
+      // The bytes go through memory of our own: memory that may not be read shows as it does elsewhere.
       std::size_t const n = std::min(bounce_.size(), p.bytes - p.done);
       std::memcpy(bounce_.data(), (p.from != nullptr ? p.from : p.owned.data()) + p.done, n);
       std::ptrdiff_t const written = moved([&] { return write_some(socket_, {bounce_.data(), n}); });

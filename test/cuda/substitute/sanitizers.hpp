@@ -1,4 +1,4 @@
-// What the sanitizers must be told of: pages of device memory, and stacks of fibers.
+// Tells the sanitizers of pages of device memory, and of stacks of fibers.
 #pragma once
 
 #if defined(__has_feature)

@@ -89,7 +89,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   return create("cudaStreamCreateWithFlags", stream, flags);
 }
 
-// What it still has to do is done all the same.
+// The work that it still has to do is done all the same.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   auto const destroy = [&](machine& m, auto&) {
     if (!m.streams.contains(stream)) return cudaErrorInvalidResourceHandle;

@@ -1,4 +1,4 @@
-// How a test steers the substitute of the CUDA runtime, and what it can ask it.
+// Settings by which a test steers the substitute of the CUDA runtime, and questions to it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,8 +21,8 @@ struct settings {
   bool list_calls = false;
 };
 
-// A machine as new: as many devices as that, no errors, no injections. What is still alive is forgotten,
-// its device memory is given back unless an operation is under way.
+// Makes the machine new, with as many devices as that, no errors, no injections. Live objects are
+// forgotten, device memory is given back unless an operation is under way.
 void reset(settings const& chosen = {});
 
 // Draws other delays and other orders from here on.
@@ -39,8 +39,8 @@ std::size_t operation_count();
 // The nth call from now on (0: the next) returns the error and does nothing. A call that gives something
 // back gives it back all the same.
 void fail_call(std::size_t nth, cudaError_t error);
-// The same of the calls of that name alone. What else is called between them, and how often, may depend
-// on the time.
+// Does so for the calls of that name alone. The calls between them, and their number, may depend on the
+// time.
 void fail_call_of(std::string const& name, std::size_t nth, cudaError_t error);
 
 // The nth operation from now on does not happen; from then on all calls to its device return the error.
@@ -49,7 +49,7 @@ void fail_operation(std::size_t nth, cudaError_t error);
 // For other libraries' calls: counts and lists the call; cudaSuccess unless it was chosen to fail.
 cudaError_t injected(char const* call);
 
-// What was made and not given back.
+// The objects that were made and not given back.
 struct live_objects {
   std::size_t streams = 0, events = 0, graphs = 0, executable_graphs = 0;
   std::size_t device_allocations = 0, device_bytes = 0, host_allocations = 0, host_bytes = 0;
@@ -60,7 +60,7 @@ live_objects live();
 // The most bytes that were allocated at once on the device since the last reset.
 std::size_t most_device_bytes(int device);
 
-// What made devices fail, in words: what a kernel threw, which threads missed a barrier.
+// The reasons why devices failed, in words: what a kernel threw, which threads missed a barrier.
 std::vector<std::string> faults();
 
 // An operation of another library: at this place of the stream, or a node of the graph that the stream

@@ -20,7 +20,7 @@ namespace cuda_substitute {
 
 struct device_state;
 
-// That an operation is over. Whoever waits for it sees what the operation wrote.
+// Tells that an operation is over. A thread that waits for it sees what the operation wrote.
 class ticket {
  public:
   using clock = std::chrono::steady_clock;
@@ -33,7 +33,7 @@ class ticket {
     std::lock_guard const lock(mutex_);
     return done_;
   }
-  // Once it is done.
+  // Valid once it is done.
   clock::time_point time() const {
     std::lock_guard const lock(mutex_);
     return time_;
@@ -100,14 +100,14 @@ class random_bits {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
     return z ^ (z >> 31);
   }
-  // In [0, n), for n up to 2^32.
+  // Returns a number in [0, n), for n up to 2^32.
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(((next() >> 32U) * n) >> 32U); }
 
  private:
   std::uint64_t state_;
 };
 
-// Of the operation that this thread runs.
+// The random numbers of the operation that this thread runs.
 random_bits& operation_random();
 
 // Whether this thread runs a host function.
