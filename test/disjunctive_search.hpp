@@ -19,8 +19,8 @@ namespace disjunctive_search {
 
 using namespace ashlar;
 
-// A chain with split backwards on one route, and links of one latency. Micro-batches are alike, so each
-// kind of pass takes them in order; chunks of a sequence go backward in reverse.
+// Takes a chain with split backwards on one route, and links of one latency. Micro-batches are alike, so
+// each kind of pass takes them in order; chunks of a sequence go backward in reverse.
 class decision {
  public:
   // `is_span`: each device's time counts from its own first start, else from the first of all.
@@ -44,7 +44,7 @@ class decision {
     for (std::size_t x = 0; x < passes_.size(); ++x) fix_pass(x);
   }
 
-  // None after more than `most_nodes` decisions.
+  // Returns none after more than `most_nodes` decisions.
   std::optional<bool> is_possible(std::int64_t most_nodes) {
     nodes_left_ = most_nodes;
     bool const found = holds_ && decide(later_);
@@ -75,7 +75,7 @@ class decision {
   tick& at(matrix& later, std::size_t x, std::size_t y) const { return later[x * size() + y]; }
   tick at(matrix const& later, std::size_t x, std::size_t y) const { return later[x * size() + y]; }
 
-  // An involution.
+  // This is an involution.
   int in_turn(int i) const {
     int const q = problem_.sequence_chunks;
     return i / q * q + q - 1 - i % q;
@@ -105,7 +105,7 @@ class decision {
   }
   void fix(std::size_t x, std::size_t y, tick least) { holds_ = holds_ && follow(later_, x, y, least); }
 
-  // y begins at least so much later than x: what follows for all others, or that it cannot be.
+  // Makes y begin at least `least` later than x, and follows this for all others; false if it cannot be.
   bool follow(matrix& later, std::size_t x, std::size_t y, tick least) const {
     if (at(later, x, y) >= least) return true;
     if (at(later, y, x) != unknown && least + at(later, y, x) > 0) return false;
@@ -135,7 +135,7 @@ class decision {
         if (passes_[x].device == passes_[y].device) f(x, y);
   }
 
-  // What is left after every decision that has only one outcome; false if there is none.
+  // Makes every decision that has only one outcome; false if there is none.
   bool imply(matrix& later) const {
     for (bool is_changed = true, holds = true; is_changed;) {
       is_changed = false;

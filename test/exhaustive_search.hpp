@@ -21,7 +21,7 @@ class search {
 
   // `in_order`: on each stage, micro-batches of a route take each kind of pass in order.
   search(workload const& w, bool in_order) : search(w, in_order, chain(stages{w.where.stage_count()})) {}
-  // Of stages of any graph, whose edges stand for those of the chain.
+  // Searches stages of any graph, whose edges stand for those of the chain.
   search(workload const& w, bool in_order, stage_graph const& graph) : w_(w), in_order_(in_order) {
     int const S = w.where.stage_count();
     auto const add = [&](pass what, std::vector<int> needs) {
@@ -68,7 +68,7 @@ class search {
         }
   }
 
-  // The shortest there is, or the first found that is no longer than `enough`. After more than
+  // Returns the shortest there is, or the first found that is no longer than `enough`. After more than
   // `most_steps` steps: -1.
   tick least(aim what, tick enough, std::int64_t most_steps) {
     aim_ = what;
@@ -104,7 +104,7 @@ class search {
     return false;
   }
 
-  // The chunks of a sequence go backward in reverse. An involution.
+  // The chunks of a sequence go backward in reverse. This is an involution.
   int in_turn(int m) const {
     int const q = w_.sequence_chunks;
     return m / q * q + q - 1 - m % q;
@@ -135,7 +135,7 @@ class search {
     return near ? n.inside.latency : n.between.latency;  // bytes take no time here
   }
 
-  // What of a stage's micro-batch a device holds when the pass is over.
+  // The bytes of a stage's micro-batch that a device holds when the pass is over.
   std::int64_t held_after(pass what) const {
     stage_memory const& m = w_.limit.memory.of(what.stage, what.micro_batch);
     bool const again = m.checkpoint != stage_memory::all;
@@ -165,7 +165,7 @@ class search {
         return w_.limit.memory.of(what.stage, what.micro_batch).stash;
     }
   }
-  // Held of it at most, during the pass.
+  // The bytes that it holds at most, during the pass.
   std::int64_t held_during(pass what) const {
     stage_memory const& m = w_.limit.memory.of(what.stage, what.micro_batch);
     if (what.kind == pass_kind::backward || what.kind == pass_kind::backward_input)
@@ -191,8 +191,8 @@ class search {
     return true;
   }
 
-  // Orders are built in the order of starts, ties by device, so that each comes up once. What takes no
-  // time may be what a device with a lower number waits for.
+  // Orders are built in the order of starts, ties by device, so that each comes up once. A pass that
+  // takes no time may be what a device with a lower number waits for.
   void append(std::size_t count, tick now, int from_device) {
     if (--steps_left_ < 0 || best_ <= enough_) return;
     if (count == jobs_.size()) {
@@ -227,7 +227,7 @@ class search {
     }
   }
 
-  // Behind the last of its device and what it needs.
+  // Places it behind the last of its device and what it needs.
   void place(job& x) {
     auto const d = static_cast<std::size_t>(x.device);
     x.start = 0;

@@ -1,5 +1,5 @@
-// Changes of values to what no reader or builder would ever make: numbers at the ends of their range,
-// and what stands elsewhere.
+// Changes values to what no reader or builder would ever make: numbers at the ends of their range, and
+// what stands elsewhere.
 #pragma once
 
 #include "random.hpp"
@@ -57,7 +57,7 @@ auto& one_of(dice& d, List& list) {
   return list[static_cast<std::size_t>(d.between(0, static_cast<int>(list.size()) - 1))];
 }
 
-// Also what another element holds in the same place, which is often a legal value.
+// It also takes what another element holds in the same place, which is often a legal value.
 template <class List, class Struct, class Int>
 inline void put(dice& d, List& list, Int Struct::*field) {
   if (list.empty()) return;
@@ -198,7 +198,7 @@ inline void change_groups(dice& d, parameter_groups& groups, placement const& wh
   }
 }
 
-// Of any kind, with any state and gradient.
+// An action of any kind, with any state and gradient.
 inline job_action some_action(dice& d) {
   auto const number = [&] { return d.percent(90) ? d.between(0, 3) : extreme(d, 0); };
   if (d.percent(30)) return all_reduce_job{.over_ranks = d.percent(50)};

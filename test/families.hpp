@@ -1,5 +1,5 @@
 // The catalog by placement and kind of backward, so that a file of test/static looks at a part of it.
-// Every entry is of one family, whatever is added.
+// Every entry is of one family, new ones included.
 #pragma once
 
 #include <ashlar/catalog/entries.hpp>
@@ -22,8 +22,9 @@ constexpr ashlar::schedule made_for(ashlar::devices p, ashlar::micro_batches m) 
   return entry.make({.p = p, .m = m});
 }
 
-// Of a small shape that every entry is for: where its block is, or what it makes without one.
-// `folded`: the stage that follows on the last device's first is on that device, as in a V.
+// The family of an entry, from a small shape that every entry is for: where its block is, or what it
+// makes without one. `folded`: the stage that follows on the last device's first is on that device, as
+// in a V.
 template <std::size_t Entry>
 constexpr family family_of = [] {
   ashlar::catalog::entry const entry = ashlar::catalog::entries[Entry];  // a copy, as above

@@ -120,7 +120,7 @@ class live_values {
           read_by_work({pass_kind::forward, stage, k}, forward.end));
   }
 
-  // Of a pass of the schedule's orders.
+  // The life of a pass of the schedule's orders.
   life const& of(ashlar::pass what) const { return when_.at({what.micro_batch, what.stage, what.kind}); }
   // When the last work that reads what a pass leaves has ended, `least` if earlier.
   ashlar::tick read_by_work(ashlar::pass from, ashlar::tick least) const {
@@ -148,7 +148,7 @@ class live_values {
            && ashlar::jobs_of(s_.work)[static_cast<std::size_t>(what.stage)]
                   .does.is<ashlar::all_reduce_job>();
   }
-  // A sum is in the slot of what it sums: from the last part on, for as long as its job says, and then
+  // A sum is in the slot of its terms: from the last part on, for as long as its job says, and then
   // until it is read.
   ashlar::tick sum_read(ashlar::pass sum) const {
     std::vector<ashlar::work_job> const jobs = ashlar::jobs_of(s_.work);

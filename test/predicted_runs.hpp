@@ -22,7 +22,7 @@ inline machine hopper() {
           .is_measured = true};
 }
 
-// The same, with what the host takes.
+// The machine with the figures of its host.
 inline machine hopper_with_host() {
   machine m = hopper();
   m.host = {.link = 50e9, .memory_bytes = 250e9, .memory_bandwidth = 75e9};
@@ -89,7 +89,7 @@ inline architecture scanned_model(int layers) {
   return a;
 }
 
-// On `nodes` nodes of eight.
+// Asks about the model on `nodes` nodes of eight.
 inline question asked(architecture model, int nodes = 1) {
   question q;
   q.model = std::move(model);

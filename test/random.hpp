@@ -23,10 +23,10 @@ using namespace ashlar;
 class dice {
  public:
   explicit dice(std::uint64_t seed) : engine_(seed) {}
-  // What a fuzzer chose, two bytes a throw; where they end, always the lowest.
+  // Takes what a fuzzer chose, two bytes a throw; where they end, always the lowest.
   dice(std::uint8_t const* bytes, std::size_t size) : bytes_(bytes), left_(size), thrown_(false) {}
 
-  // From low to high, both included.
+  // Throws from low to high, both included.
   int between(int low, int high) {
     return low + static_cast<int>(next() % static_cast<std::uint64_t>(high - low + 1));
   }
@@ -46,7 +46,7 @@ class dice {
   bool thrown_ = true;
 };
 
-// What several blocks must have in common to be laid over each other.
+// The traits that several blocks must have in common to be laid over each other.
 struct world {
   devices p;
   stage_graph graph;
@@ -83,7 +83,7 @@ inline void differ_by_sequence_chunk(dice& d, costs& cost, int q) {
   cost.passes = pass_costs::by_stage_and_sequence_chunk(each, q);
 }
 
-// The same for micro-batches: sequences of different lengths.
+// Gives micro-batches costs of their own, too: sequences of different lengths.
 inline void differ_by_micro_batch(dice& d, costs& cost, int m) {
   pair_costs const overlapped = cost.passes.overlapped;
   std::vector<stage_cost> each;
@@ -100,7 +100,7 @@ inline void differ_by_micro_batch(dice& d, costs& cost, int m) {
   cost.passes.overlapped = overlapped;
 }
 
-// Micro-batches that keep and send more than they did, by up to `most`.
+// Makes micro-batches keep and send more than they did, by up to `most`.
 inline void differ_by_micro_batch(dice& d, memory_model& memory, int m, int most) {
   std::vector<stage_memory> each;
   for (stage_memory const& alike : memory.stages)
@@ -124,8 +124,8 @@ inline costs random_costs(dice& d, int count) {
   return costs(each, d.percent(40) ? 0 : d.between(1, 4));
 }
 
-// Devices of different speeds and nodes, the same from either end if they have to be `symmetric`; often
-// devices and links alike.
+// Varies the speeds of devices and nodes, the same from either end if they have to be `symmetric`; often
+// devices and links stay alike.
 inline void vary_machine(dice& d, costs& cost, int p, bool symmetric) {
   if (d.percent(30)) {
     cost.on.speeds.clear();
@@ -245,7 +245,7 @@ class block_writer {
     return true;
   }
 
-  // A tick of a device's interval: whether a pass takes it, and whether one that takes none stands
+  // A tick of a device's interval: whether a pass takes it, and whether a pass without duration stands
   // there.
   struct moment {
     bool taken = false, begins_here = false;
@@ -254,7 +254,7 @@ class block_writer {
 
   std::size_t place(tick t) const { return static_cast<std::size_t>(t % b_.interval); }
 
-  // What takes no time goes where some pass may have just ended or is about to begin.
+  // A pass that takes no time goes where some pass may have just ended or is about to begin.
   bool free(row const& of, tick start, tick length) const {
     if (length == 0) return !of[place(start)].taken || !of[place(start + b_.interval - 1)].taken;
     for (tick t = start; t < start + length; ++t)
@@ -307,7 +307,7 @@ inline std::string words(block const& b) {
 
 }  // namespace random_case
 
-// Runs the body `count` times with a fresh `dice d`; what fails names its seed.
+// Runs the body `count` times with a fresh `dice d`; failures name its seed.
 #define FOR_SEEDS(count)                                \
   for (std::uint64_t seed = 1; seed <= (count); ++seed) \
     if (random_case::dice d(seed); true)                \

@@ -1,5 +1,5 @@
-// How many of many random cases to run. A sanitizer judges the code, which the first cases run through;
-// all of them, and what they come to, are for the tests without one.
+// The number of random cases to run. A sanitizer judges the code, which the first cases run through; all
+// of them, and their results, are for the tests without one.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ constexpr int random_cases(int all) {
 #endif
 }
 
-// The same of cases that take minutes together: all of them run with ASHLAR_ALL_TESTS alone.
+// The number to run of cases that take minutes together: all of them with ASHLAR_ALL_TESTS alone.
 constexpr int long_cases(int all) {
 #if defined(ASHLAR_ALL_CASES)
   return random_cases(all);
@@ -23,7 +23,7 @@ constexpr int long_cases(int all) {
 #endif
 }
 
-// Some every day, very many with ASHLAR_ALL_TESTS.
+// Takes some every day, very many with ASHLAR_ALL_TESTS.
 constexpr int many_cases([[maybe_unused]] int some, [[maybe_unused]] int all) {
 #if defined(ASHLAR_ALL_CASES)
   return random_cases(all);
@@ -32,8 +32,8 @@ constexpr int many_cases([[maybe_unused]] int some, [[maybe_unused]] int all) {
 #endif
 }
 
-// How often a test goes through its cases that shares its variants out among them: with ASHLAR_ALL_TESTS
-// each case has all of so many variants, every day one.
+// How often a test goes through its cases if it shares its variants out among them: with
+// ASHLAR_ALL_TESTS each case has all `variants`, every day one.
 constexpr int turns([[maybe_unused]] int variants) {
 #if defined(ASHLAR_ALL_CASES) && !defined(ASHLAR_SANITIZED)
   return variants;
@@ -42,7 +42,7 @@ constexpr int turns([[maybe_unused]] int variants) {
 #endif
 }
 
-// Of cases that are counted: whether this one is run.
+// Whether the case with this number is run.
 constexpr bool is_run([[maybe_unused]] int number) {
 #if defined(ASHLAR_SANITIZED)
   return number % 4 == 0;
@@ -59,7 +59,7 @@ constexpr bool is_long_case_run([[maybe_unused]] int number) {
 #endif
 }
 
-// The same of a list: under a sanitizer each seventh.
+// The cases of a list to run: under a sanitizer each seventh.
 template <class T>
 std::vector<T> listed_cases(std::vector<T> all) {
 #if defined(ASHLAR_SANITIZED)

@@ -9,7 +9,8 @@
 
 namespace random_case {
 
-// Linear, V, looped, wave, or stages wherever they fall; a device may be left out.
+// A placement that is linear, V, looped, wave, or with stages wherever they fall; a device may be left
+// out.
 inline placement random_chain(dice& d) {
   devices const p{d.between(1, 4)};
   switch (d.between(0, 4)) {
@@ -26,9 +27,9 @@ inline placement random_chain(dice& d) {
   }
 }
 
-// Of one sequence after the other: what is kept of all its chunks, and the whole of one that is
-// recomputed, those of later stages being through; beside what lies there all the time, and during an
-// input pass what it keeps for its weight pass.
+// The least bytes for one sequence after the other: what is kept of all its chunks, and the whole of one
+// that is recomputed, those of later stages being through; beside what lies there all the time, and
+// during an input pass what it keeps for its weight pass.
 inline byte_count least_of(search_problem const& problem, int device, int micro_batch) {
   byte_count sum = 0, most = 0, resident = 0;
   for (int stage = 0; stage < problem.where.stage_count(); ++stage) {
@@ -48,8 +49,8 @@ inline byte_count least_of(search_problem const& problem, int device) {
   return most;
 }
 
-// Limits from the smallest with a solution up: of one count for all, of one each, or in bytes of which
-// some stay until the weight pass, or until a recompute.
+// A problem with a limit from the smallest with a solution up: of one count for all, of one each, or in
+// bytes of which some stay until the weight pass, or until a recompute.
 inline search_problem random_problem(dice& d) {
   search_problem problem{.where = random_chain(d),
                          .m = micro_batches{d.between(1, 9)},

@@ -45,7 +45,7 @@ constexpr block two_ways(int p) {
   return overlay(down, mirror(down));
 }
 
-// Recomputed, with transfers and uneven passes; each device works 7 ticks of 8.
+// A block that recomputes, with transfers and uneven passes; each device works 7 ticks of 8.
 constexpr block recomputed(int p) {
   return make_block(linear(devices{p}), costs(stage_cost{2, 3, 1, 1}, 1), 8, {F, R, B},
                     [p](pass_kind kind, int stage) {
@@ -67,9 +67,9 @@ constexpr schedule with_work(schedule s) {
   return s;
 }
 
-// What is to be scaled by the norm of a micro-batch over all stages (a stage a device, fused backwards):
-// job 0 measures it (part d on device d, from what B0 keeps), job 1 sums it in 2 ticks, job 2 reads the
-// sum and what B0 keeps and adds to its state. They stand right after B0 and at the end.
+// Edges of work that scales by the norm of a micro-batch over all stages (a stage a device, fused
+// backwards): job 0 measures it (part d on device d, from what B0 keeps), job 1 sums it in 2 ticks, job
+// 2 reads the sum and what B0 keeps and adds to its state. They stand right after B0 and at the end.
 constexpr std::vector<work_edge> norm_edges(int p) {
   std::vector<work_edge> edges;
   for (int d = 0; d < p; ++d) {
@@ -107,7 +107,7 @@ constexpr schedule with_norm(schedule s) {
   return squeeze(std::move(s));
 }
 
-// On device 0 of two, a piece of two ticks for each of two forwards, and 3 ticks that read the last.
+// Device 0 of two has a piece of two ticks for each of two forwards, and 3 ticks that read the last.
 constexpr work_graph curvature() {
   return work_graph(
       {{.parts = {{0, 2}, {0, 2}}, .does = compute_job{.state = own_state{}}}, {.parts = {{0, 3}}}},
@@ -121,7 +121,7 @@ constexpr void pair_up(schedule& s, std::size_t device, std::size_t index) {
   order.erase(order.begin() + static_cast<std::ptrdiff_t>(index) + 1);
 }
 
-// Of a pass that is there once; -1 if it is not.
+// The start of a pass that is there once; -1 if it is not.
 constexpr tick start_of(schedule const& s, pass what) {
   for (auto const& order : s.order)
     for (timed_pass const t : each_pass(order))

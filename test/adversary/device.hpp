@@ -31,7 +31,7 @@ class device {
     bool is_recorded = true;  // since then
     bool last_sends = false;
     std::vector<int> waits;  // of all that comes
-    // What a worker does on it, as an instruction or after one.
+    // The actions of a worker on it, as an instruction or after one.
     void put(int index, std::function<void()> act) {
       self->put(*this, index, {.act = std::move(act)}, [] {});
     }
@@ -47,7 +47,7 @@ class device {
       queues_.push_back(queue{.self = this, .lane = lane, .waits = {}});
   }
 
-  // Before the first step.
+  // Called before the first step.
   void own(device_plan const& plan, slot_table const& slots, std::byte* memory, std::byte* host_memory,
            bool blocks) {
     events_.resize(static_cast<std::size_t>(plan.events().count()));
@@ -98,7 +98,7 @@ class device {
           if (!forgets) std::fill(bytes.begin(), bytes.end(), std::byte{0});
         }});
   }
-  // A send gives what it has when it is done, or to its receive.
+  // A send gives its bytes when it is done, or to its receive.
   void send(queue& q, transfer_call const& t) {
     fabric::pair& p = half_of({rank_, number_, t.peer}, &std::pair<std::size_t, std::size_t>::first);
     auto const give = [this, bytes = t.bytes, index = t.site.index](std::byte* to) {
@@ -139,7 +139,7 @@ class device {
          .with = kept ? nullptr : &p.send},
         &p.receive);
   }
-  // Copies when it ends.
+  // It copies when it ends.
   void offload(queue& q, copy_call const& c) {
     put(q, c.site.index,
         {.act = [c] { std::copy(c.on_device.begin(), c.on_device.end(), c.on_host.begin()); }}, [] {});
@@ -163,7 +163,7 @@ class device {
 
   world& world_() const { return f_.all; }
 
-  // The rest with the lock held.
+  // Records with the lock held.
   void record_now(queue& q, event& e) {
     bool const early = world_().how().what == fault::send_done_when_posted && q.last_sends;
     if (q.is_recorded) put_locked(q, {.act = [] {}});  // it tells of the waits
@@ -195,7 +195,7 @@ class device {
     }
     if (blocks_) world_().await(self);
   }
-  // An instruction's that begins when it can.
+  // Puts an instruction, which begins when it can.
   void put(queue& q, int index, world::thing t, std::function<void()> begin) {
     t.begin = [this, index, begin = std::move(begin)] {
       slots_.begin(index);
@@ -225,7 +225,7 @@ class device {
     return all[k];
   }
 
-  // Each member gives when it begins, and gets when it ends.
+  // Each member gives its bytes when it begins, and gets its result when it ends.
   template <class Act>
   void meet(queue& q, collective_call const& c, Act act, buffer collective_call::*to,
             std::vector<std::byte> fabric::member::*from) {

@@ -1,4 +1,4 @@
-// What the devices of all ranks share.
+// The parts that the devices of all ranks share.
 #pragma once
 
 #include "world.hpp"

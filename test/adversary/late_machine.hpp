@@ -17,7 +17,7 @@ namespace adversary {
 
 enum class way : unsigned char { issue, poll, lanes };
 
-// What the queues of a device need.
+// The detail of waits that the queues of a device need.
 inline wait_detail detail_for(bool in_order) {
   return in_order ? wait_detail::last_of_a_lane : wait_detail::all;
 }
@@ -51,7 +51,7 @@ class late_machine {
     fabric_.step_begins();
     for (auto& d : devices_) d->step_begins();
     if (how_ == way::issue) {
-      // One thread for all devices; the ranks do the same side by side.
+      // One thread issues for all devices; the ranks do so side by side.
       for (int const i : issue_order(p_.view()))
         for (int rank = 0; rank < p_.data_ranks; ++rank) {
           std::size_t const d = device_of(i), at = this->at(rank, d);
@@ -115,7 +115,7 @@ void run_late(program const& p, std::vector<Inner*> const& ranks, way how, optio
   }
 }
 
-// Step after step on the same devices.
+// Runs step after step on the same devices.
 class late_steps {
  public:
   void run(program const& p, std::vector<conformance::sharded_network*> const& ranks, way how, options o,

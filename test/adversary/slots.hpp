@@ -17,8 +17,8 @@ namespace adversary {
 using namespace ashlar;
 
 // Slots are spoilt before they are written and when nobody will read them; sums, which are read after
-// the step, before each step. Only what work keeps stays. An instruction needs all that it may read,
-// whatever its worker does with it, and nobody else may change that while it runs.
+// the step, before each step. Only the state of work stays. An instruction needs all that it may read,
+// even if its worker does not, and nobody else may change that while it runs.
 class slot_memory {
  public:
   slot_memory(program_view const& p, int device) {
@@ -56,7 +56,7 @@ class slot_memory {
 
   static void spoil(buffer b) { std::fill(b.begin(), b.end(), spoilt); }
 
-  // Before the first step.
+  // Called before the first step.
   void own(slot_table const& slots, std::byte* memory, std::byte* host_memory) {
     for (std::size_t s = 0; s < slots.size.size(); ++s) {
       bytes_.emplace_back((away_[s] ? host_memory : memory) + slots.offset[s],
@@ -90,7 +90,7 @@ class slot_memory {
         spoil(bytes_[u.slot]);
     }
   }
-  // By a clear, which does not know its instruction.
+  // A clear changes the bytes; it does not know its instruction.
   void change(buffer b) {
     for (std::size_t s = 0; s < bytes_.size(); ++s)
       if (!bytes_[s].empty() && bytes_[s].data() == b.data()) ++changes_[s];

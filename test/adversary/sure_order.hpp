@@ -1,4 +1,4 @@
-// What surely happens before what, on all devices that keep to the contract.
+// The order that surely holds on all devices that keep to the contract.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -16,12 +16,12 @@ namespace adversary {
 
 using namespace ashlar;
 
-// Of the starts and ends of all instructions of all ranks. It follows from lanes, from waits, and from
-// what happens together: a receive ends after its send, a collective on no member before it has started
-// on all. An overlapped pair counts as one instruction, its first.
+// An order of the starts and ends of all instructions of all ranks. It follows from lanes, from waits,
+// and from what happens together: a receive ends after its send, a collective on no member before it has
+// started on all. An overlapped pair counts as one instruction, its first.
 class sure_order {
  public:
-  // Of devices whose lanes end in order or not, with the waits for those that do or do not.
+  // Takes devices whose lanes end in order or not, with the waits for those that do or do not.
   sure_order(program const& p, bool in_order, wait_detail detail)
       : p_(p), n_(p.instructions.size()), before_(2 * n_ * static_cast<std::size_t>(p.data_ranks)) {
     for (int d = 0; d < p.device_count(); ++d) events_.emplace_back(p.view(), d, detail);
@@ -35,7 +35,7 @@ class sure_order {
     for (std::size_t node = 0; node < before_.size(); ++node) sort_from(node, seen);
   }
 
-  // Of all ranks. They are numbered in the order in which one thread issues them.
+  // The waits of all ranks. They are numbered in the order in which one thread issues them.
   int wait_count() const { return waits_; }
 
   // Whether all hazards are kept, without the waits that dropped(number, instruction waited for) says.
@@ -52,7 +52,7 @@ class sure_order {
       }
     for (int rank = 0; rank < p_.data_ranks; ++rank)
       for (auto const& [of, on] : hazards_) {
-        // What is received is written when it comes.
+        // A receive writes its slot when the message comes.
         bool const comes = nth(p_.instructions, of).code == opcode::receive;
         std::size_t const node = comes ? end(rank, of) : start(rank, of), other = end(rank, on);
         if ((bits[node * words + other / 64] >> other % 64 & 1) == 0) return false;
@@ -86,7 +86,7 @@ class sure_order {
         before_[end(rank, i)].push_back({start(rank, i)});
         int const earlier = std::exchange(nth(last, nth(p.instructions, i).lane), i);
         if (earlier < 0) continue;
-        // What a queue is given between two records is done in order.
+        // A queue does in order what it is given between two records.
         bool const has_ended = in_order || nth(events_, d).event_of(earlier - begin) < 0;
         before_[start(rank, i)].push_back({has_ended ? end(rank, earlier) : start(rank, earlier)});
       }

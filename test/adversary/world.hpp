@@ -17,7 +17,7 @@
 
 namespace adversary {
 
-// What an engine might do wrong.
+// Faults of an engine.
 enum class fault : unsigned char {
   none,
   wait_dropped,
@@ -30,14 +30,14 @@ struct options {
   bool in_order = true;   // do queues end in the order in which they were filled?
   bool buffered = false;  // is a send done without its receive?
   std::uint64_t seed = 1;
-  // That things happen on. Without any, nothing happens before all has been put on the queues.
+  // Threads that things happen on. Without any, nothing happens before all has been put on the queues.
   int threads = 2;
   fault what = fault::none;
   int which = 0;  // the how manieth wait is dropped
 };
 
-// Things to happen, each after others. They begin when they can, and end at random; but what a dropped
-// wait was for ends last.
+// Things that happen, each after others. They begin when they can, and end at random; but if a wait was
+// dropped, what it was for ends last.
 class world {
  public:
   struct thing {
@@ -67,7 +67,7 @@ class world {
   options const& how() const { return o_; }
   std::mutex& mutex() { return mutex_; }
 
-  // With the lock held.
+  // Call it with the lock held.
   int put(thing t) {
     int const self = static_cast<int>(things_.size());
     for (int other : t.after)
@@ -90,7 +90,7 @@ class world {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return is_done(n); });
   }
-  // Until all has happened. Throws std::logic_error if anything has gone wrong.
+  // Waits until all has happened. Throws std::logic_error if anything has gone wrong.
   void drain() {
     std::unique_lock lock(mutex_);
     if (threads_.empty())
@@ -124,7 +124,7 @@ class world {
     while (!leaving_)
       if (!happens(lock)) changed_.wait(lock);
   }
-  // Whether anything could.
+  // Whether anything could happen.
   bool happens(std::unique_lock<std::mutex>& lock) {
     std::vector<int> can;
     for (int n : ready_)

@@ -18,7 +18,7 @@ BROWSER = sys.argv[2] if len(sys.argv) > 2 else ""
 BUILD = Path(__file__).resolve().parent.parent.parent / "docs/site/explore/build.py"
 complaints = []
 
-# What is set, one after the other: values of controls by their ids.
+# The settings, one after the other: values of controls by their ids.
 STEPS = [
     {},
     {"Achoice": "v-half", "Ap": 6, "Am": 12, "Aforward": 10, "Ainput": 13, "Aweight": 7, "Atransfer": 1},

@@ -108,7 +108,7 @@ def emit(*arguments):
 
 
 def look_at(page):
-    """What the browser shows of the page."""
+    """The page as the browser shows it."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "page.html")
         file.write_text(page.replace("<head>", "<head>" + CATCH, 1).replace("</body>", PROBE + "</body>"))
@@ -122,7 +122,7 @@ def look_at(page):
 
 
 def expected(schedule, sequence_chunks=1):
-    """What each pass of a chain needs, said once more: by stage and micro-batch, from the orders alone. Of a sequence's chunks
+    """The needs of each pass of a chain, computed again: by stage and micro-batch, from the orders alone. In a sequence of chunks
     each forward also needs the one before, each backward the one behind."""
     passes = {}
     for device, (order, starts) in enumerate(zip(schedule["orders"], schedule["starts"])):

@@ -27,7 +27,8 @@ using conformance::network;
 
 namespace {
 
-// Training on two devices; the stages have parameters in common, and there is work that is waited for.
+// A schedule of training on two devices; the stages have parameters in common, and there is work that is
+// waited for.
 schedule with_work() {
   schedule s = catalog::find("gpipe")->make({devices{2}, micro_batches{2}});
   return conformance::with_random_work(s, 3, 2, false);
@@ -37,7 +38,7 @@ std::vector<conformance::sample_program> two_programs() {
           {"rich", lower(with_work(), {.shared_parameters = {{0, 1}}})}};
 }
 
-// What is found to be wrong with the first program and with the second.
+// The failures of the first program and of the second.
 using sentences = std::vector<std::string>;
 sentences failures_of(conformance::report const& r) {
   CHECK(r.ok() == r.failures.empty());
@@ -103,7 +104,7 @@ TEST_CASE("conforms: bits of a gradient that differ are named by stage, or by wh
         == sentences{"plain: the gradients of stage 0 differ", "rich: the gradients of stage 0 differ"});
   CHECK(wrong_in(1)
         == sentences{"plain: the gradients of stage 1 differ", "rich: the gradients of stage 1 differ"});
-  // Both holders of what is shared are told of the same memory.
+  // Both holders of a shared group are told of the same memory.
   CHECK(wrong_in(2) == sentences{"rich: the gradients of what stages have in common differ"});
 }
 

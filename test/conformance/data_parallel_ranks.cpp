@@ -27,7 +27,8 @@ namespace {
 using ranks = std::vector<sharded_network*>;
 using rank_failures = std::vector<std::string>;
 
-// On two ranks, with an optimizer step after the norm is known, parameters in common, and work.
+// A program on two ranks, with an optimizer step after the norm is known, parameters in common, and
+// work.
 conformance::sample_program program_at(sharding_level level) {
   schedule const s = conformance::with_random_work(
       catalog::find("gpipe")->make({devices{2}, micro_batches{2}}), 3, 2, false);
@@ -42,7 +43,7 @@ std::vector<conformance::sample_program> whole_and_sharded() {
 }
 void step_right(program const& p, ranks const& workers) { sequential(p, workers).run(); }
 
-// What is found when each step is followed by a change. Steps are counted from 0.
+// The failures when each step is followed by a change. Steps are counted from 0.
 rank_failures found_after(std::function<void(int, ranks const&)> change,
                           numerics level = numerics::ordered) {
   int steps = 0;

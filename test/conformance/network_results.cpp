@@ -1,4 +1,4 @@
-// What workers of several processes know of a step, put together, is what one worker of all would know.
+// Workers of several processes know, put together, what one worker of all would know of a step.
 #include "conformance/relay.hpp"
 #include <ashlar/conformance/programs.hpp>
 #include <ashlar/lower/lower.hpp>
@@ -33,7 +33,7 @@ bool knows_all(std::vector<double> const& all) {
   return std::none_of(all.begin(), all.end(), [](double x) { return x == unknown; });
 }
 
-// Stages on several devices, held twice, tied, and work on all of them.
+// Its stages are on several devices, held twice and tied, and work is on all of them.
 program rich_program(lower_options options) {
   schedule const s = catalog::find("chimera")->make({devices{4}, micro_batches{4}});
   options.shared_parameters = {{0, s.stage_count() - 1}};
@@ -79,7 +79,7 @@ TEST_CASE("network results: what nobody knows changes nothing") {
 }
 
 TEST_CASE("network results: losses are by micro-batch, and taken once") {
-  // Two sinks: each micro-batch has the sum of both losses.
+  // There are two sinks: each micro-batch has the sum of both losses.
   schedule const s = catalog::one_f_one_b(devices{3})
                      | with_graph(stage_graph(stages{3}, {{0, 1}, {0, 2}})) | repeat(micro_batches{4})
                      | squeeze();

@@ -70,7 +70,7 @@ TEST_CASE("sample programs: what no entry has is among them") {
   CHECK(some([](program const& p) { return p.graph.has_sizes() && p.work.empty(); }));
   CHECK(some([](program const& p) { return p.graph.has_sizes() && !p.work.empty(); }));
   CHECK(some([](program const& p) { return !p.groups.shared().empty(); }));
-  // More than two chunks of a sequence.
+  // A sequence has more than two chunks.
   CHECK(some([](program const& p) { return p.graph.sequence_chunks() > 2; }));
   CHECK(some(
       [](program const& p) { return p.graph.sequence_chunks() > 2 && has(p, pass_kind::recompute); }));
@@ -78,11 +78,11 @@ TEST_CASE("sample programs: what no entry has is among them") {
   std::size_t const kinds_of_lanes = 3;
   CHECK(count_if(all, [](program const& p) { return p.graph.sequence_chunks() == 4; })
         == 3 * kinds_of_lanes);
-  // Replicas of a backward in two halves.
+  // A backward in two halves has replicas.
   CHECK(some(
       [](program const& p) { return p.where.route_count() > 1 && has(p, pass_kind::backward_weight); }));
   CHECK(count_if(all, [](program const& p) { return p.where.route_count() > 2; }) >= 3);
-  // Work of all kinds, at random places: that keeps state, that is summed, beside passes that fork, of
+  // There is work of all kinds, at random places: with state, with sums, beside passes that fork, of
   // sequences in chunks, of stages that recompute.
   auto const with_job = [&](auto holds) {
     return std::count_if(all.begin(), all.end(),
@@ -134,7 +134,7 @@ TEST_CASE("programs of ranks: steps, lanes, groups and work meet every level of 
       CHECK(some([&](program const& p) { return p.lanes == lanes; }));
   }
   CHECK(count_if(all, [](program const& p) { return p.groups.shared().size() == 2; }) >= 10);
-  // What keeps its value from step to step has none here: two steps are compared one by one.
+  // No work has state here: two steps are compared one by one.
   CHECK(count_if(all, [](program const& p) { return !p.work.empty(); }) >= 30);
   for (sample_program const& s : all)
     for (int job = 0; job < s.program.work.job_count(); ++job)

@@ -6,7 +6,7 @@
 #include <functional>
 #include <utility>
 
-// To one network, or to one chosen by the device.
+// Relays to one network, or to one chosen by the device.
 template <class Network>
 class relay {
  public:
@@ -56,7 +56,7 @@ class relay {
   std::function<Network&(int)> of_device_;
 };
 
-// The same for a data-parallel rank. All networks must have the same weights when a step begins.
+// A relay for a data-parallel rank. All networks must have equal weights when a step begins.
 class sharded_relay : public relay<ashlar::conformance::sharded_network> {
  public:
   using relay::relay;

@@ -1,4 +1,4 @@
-// What is written for other systems.
+// Exports for other systems.
 #pragma once
 
 #include "doors/knock.hpp"

@@ -1,6 +1,6 @@
-// Public functions, called with values of which some are anything: each answers or throws a violation
-// that has words, reads nothing that is not there, and comes to an end. For property tests and fuzzers;
-// a file here is a group.
+// Calls public functions with values of which some are anything: each answers or throws a violation that
+// has words, reads nothing that is not there, and comes to an end. For property tests and fuzzers; a
+// file here is a group.
 #pragma once
 
 #include "extreme_values.hpp"
@@ -20,7 +20,7 @@ namespace doors {
 
 using namespace extreme_fields;
 
-// Whatever else is thrown, and a violation without words, ends the program.
+// Any other exception, and a violation without words, ends the program.
 template <class Call>
 void knock(Call call) {
   try {
@@ -55,7 +55,7 @@ inline catalog::entry const& some_entry(dice& d) {
   }
 }
 
-// What is valid stays valid, and no shorter than its bound.
+// A valid schedule stays valid, and no shorter than its bound.
 inline void demand_valid(schedule const& s) {
   demand(check(s).ok());
   if (auto const least = schedule_bound(s)) demand(span(s) >= least->span);

@@ -1,4 +1,4 @@
-// What leaves for the hosts of devices, and searches that may let it.
+// Values that leave for the hosts of devices, and searches that may let them.
 #pragma once
 
 #include "doors/limits.hpp"

@@ -1,4 +1,4 @@
-// What a model takes on a cluster, what to choose, and where to cut.
+// Plans for a model on a cluster, choices, and cuts.
 #pragma once
 
 #include "doors/knock.hpp"

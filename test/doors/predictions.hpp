@@ -1,4 +1,4 @@
-// What training runs take.
+// Predictions of training runs.
 #pragma once
 
 #include "doors/knock.hpp"
@@ -13,7 +13,7 @@
 
 namespace doors {
 
-// Calls, and takes that a run cannot be predicted.
+// Makes a call; it may say that a run cannot be predicted.
 template <class Call>
 void ask(Call call) {
   knock([&] {

@@ -1,4 +1,4 @@
-// From schedules to programs, proofs of programs, simulations and what stands before a run.
+// Makes programs from schedules, proofs of programs, simulations, and what stands before a run.
 #pragma once
 
 #include "doors/knock.hpp"
@@ -66,7 +66,7 @@ inline simulation_options some_simulation_options(dice& d) {
   return o;
 }
 
-// Has every verb, and does nothing.
+// A worker that has every verb and does nothing.
 struct idle_worker {
   std::size_t bytes = 8;
 
@@ -96,7 +96,7 @@ inline void of_programs(dice& d) {
   for (int changes = d.between(0, 2); changes > 0; --changes) change(d, p);
   bool const is_proved = check(p).ok();
   int const window = d.percent(80) ? d.between(0, 9) : extreme(d, 2);
-  // Of what is right in order, every window is.
+  // If the order is right, every window is.
   demand(check_window(p, window).ok() == (is_proved && window >= 1));
   check_window(p.view(), window);
   simulation_options const o = some_simulation_options(d);
@@ -127,7 +127,7 @@ inline void of_programs(dice& d) {
   if (is_proved && pytorch_obstacle(p).empty()) pytorch_comms_csv(p, any_of<csv_dialect>(d, 4));
   idle_worker w;
   knock([&] {
-    if (p.data_ranks > 3) return;  // so many workers, too
+    if (p.data_ranks > 3) return;  // as many workers, too
     std::vector<idle_worker*> const ranks(static_cast<std::size_t>(std::max(p.data_ranks, 0)), &w);
     try {
       sequential(p, ranks).run();

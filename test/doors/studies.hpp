@@ -57,7 +57,7 @@ inline void of_studies(dice& d) {
     tick const step = step_time(layers, choice);
     double const used = utilisation(layers, choice);
     demand(step >= 0 && used >= 0);
-    // What lacks passes takes less time than a step.
+    // A schedule that lacks passes takes less time than a step.
     if (choice.own == nullptr || check(s).ok()) demand(used <= 1);
     if (auto const least = least_step_time(layers, choice)) demand(*least <= step);
   });

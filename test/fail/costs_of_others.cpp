@@ -1,5 +1,5 @@
 // expect: has_wrong_size.*table::stage_costs
-// What throws at run time names the table that has the wrong size, too.
+// The error at run time names the table that has the wrong size, too.
 #include <ashlar/ashlar.hpp>
 
 using namespace ashlar;

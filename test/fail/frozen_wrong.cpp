@@ -1,5 +1,5 @@
 // expect: breaks_rule.*rule::every_receive_has_its_send
-// What is frozen is proved: a program without one of its sends cannot be made static data.
+// A frozen program is proved: one without one of its sends cannot be made static data.
 #include "../mutate.hpp"
 #include <ashlar/catalog/published.hpp>
 #include <ashlar/lower/lower.hpp>

@@ -1,5 +1,5 @@
-// Any bytes as a file of the safetensors format. What its header says of the tensors is true of the file
-// and comes back when it is written again; what it cannot be is refused with words.
+// Reads any bytes as a file of the safetensors format. Its header is true of the file and comes back
+// when it is written again, or it is refused with words.
 #include <gpt/safetensors.hpp>
 
 #include <cstddef>
@@ -15,7 +15,7 @@ void demand(bool holds) {
   if (!holds) std::abort();
 }
 
-// Whether so many elements take so many bytes; by division, which does not overflow.
+// Whether the elements take the tensor's bytes; by division, which does not overflow.
 bool has_size(gpt::stored_tensor const& t) {
   std::size_t left = t.size;
   for (std::size_t const n : t.shape)

@@ -1,5 +1,5 @@
-// What is known of the schedules in two directions, as formulas in p devices, m micro-batches, k units
-// of them and the ticks f, b = i + w of forward and backward; swept over many of each.
+// Formulas for the schedules in two directions, in p devices, m micro-batches, k units of them and the
+// ticks f, b = i + w of forward and backward; swept over many of each.
 #include "gold/peaks_are.hpp"
 #include "violations.hpp"
 #include <ashlar/catalog/entries.hpp>
@@ -111,7 +111,7 @@ TEST_CASE("BitPipe, either unit junction: Chimera's bubble in half-stages, 3p/2 
     x.junction = catalog::unit_junction::figure;
     schedule const drawn = made("bitpipe", x);
     CHECK(bubble(drawn) == idle);
-    // Only where units meet do they differ, and only in which comes first.
+    // They differ only where units meet, and only in which comes first.
     CHECK((drawn == s) == (k == 1));
     gradients_come_in_turn(drawn, f, b);
   });

@@ -1,6 +1,6 @@
-// What is known of the schedules on one device, on the looped and wave placements, of recomputation,
-// inference and sequence chunks, as formulas in p devices, m micro-batches, v chunks, w waves, the ticks
-// f, b = i + w of a chunk's forward and backward, and L of a transfer; swept over many of each.
+// Formulas for the schedules on one device, on the looped and wave placements, of recomputation,
+// inference and sequence chunks, in p devices, m micro-batches, v chunks, w waves, the ticks f, b = i +
+// w of a chunk's forward and backward, and L of a transfer; swept over many of each.
 #include "gold/peaks_are.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
@@ -25,7 +25,7 @@ struct looped_setting {
   schedule operator()(std::string_view name) const { return catalog::find(name)->make(s); }
 };
 
-// Every p and m in reach, v = 1 .. 4 chunks, several costs.
+// Sweeps every p and m in reach, v = 1 .. 4 chunks, several costs.
 template <class Look>
 void sweep_chunks(std::vector<tick> const& transfers, Look look) {
   for (stage_cost const& c : {stage_cost{1, 1, 1}, {2, 1, 1}, {1, 3, 2}, {7, 5, 3}, {10, 1, 1}})
@@ -110,7 +110,8 @@ TEST_CASE("depth-first, v >= 2, p divides m: bubble (p-1)(f+b), its memory") {
   });
 }
 
-// T of a pair. A device is busy W (f + b) + (m v - W) T with W = 2(p-1-d) + (v-1) p + 1 in its warm-up.
+// T is the time of a pair. A device is busy W (f + b) + (m v - W) T with W = 2(p-1-d) + (v-1) p + 1 in
+// its warm-up.
 TEST_CASE("combined 1F1B, p divides m: bubble (p-1)(2T-f-b), one forward more than depth-first held") {
   int pairs = 0;
   sweep_chunks({0}, [&](looped_setting x) {

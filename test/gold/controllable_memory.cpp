@@ -13,7 +13,7 @@ using namespace ashlar;
 
 namespace {
 
-// In passes of a chunk, half a device's share of the model; so 1F1B holds 2 p of them.
+// Figures are in passes of a chunk, half a device's share of the model; so 1F1B holds 2 p of them.
 struct table_row {
   char const* name;
   int (*peak)(int p);
@@ -22,7 +22,7 @@ struct table_row {
   double memory, bubble;      // of 2 p activations and of p passes, for large p
 };
 
-// What a schedule for peak M leaves idle at least: 6 p - 1 - 3 M, or nothing.
+// The least idle time of a schedule for peak M: 6 p - 1 - 3 M, or nothing.
 constexpr tick least_idle(tick p, tick peak) { return std::max<tick>(0, 6 * p - 1 - 3 * peak); }
 constexpr int v_min_peak(int p) { return 2 * ((p + 4) / 3); }
 constexpr int v_half_peak(int p) { return 2 * ((p + 2) / 2); }

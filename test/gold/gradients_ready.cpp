@@ -1,6 +1,6 @@
 // How long before the end a stage's gradient is complete, as formulas in p devices, m micro-batches, the
 // chunk c and device d of the stage, and the ticks f, b = i + w of forward and backward; transfers take
-// none. What is known of other schedules is in closed_forms_bidirectional.cpp.
+// none. Formulas for other schedules are in closed_forms_bidirectional.cpp.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/transfer_events.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -25,7 +25,7 @@ std::vector<tick> ready_before_end(schedule const& s) {
         tick& r = ready[static_cast<std::size_t>(t.what.stage)];
         r = std::min(r, makespan(s) - s.end_of(t, d));
       }
-  // What lowering reduces by.
+  // Lowering reduces by these times.
   for (event const& e : events_in_order(s))
     if (e.is_reduction()) CHECK(makespan(s) - e.time == ready[static_cast<std::size_t>(e.group)]);
   return ready;

@@ -1,4 +1,4 @@
-// STP: what follows from its order in closed form. The authors' orders are in data/gold/orders/stp.json.
+// Closed forms of STP that follow from its order. The authors' orders are in data/gold/orders/stp.json.
 #include "gold/peaks_are.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
@@ -14,7 +14,7 @@ using namespace ashlar;
 
 namespace {
 
-// Of pairs: with a fused backward, an input pass and a weight pass.
+// The costs with times of pairs: with a fused backward, an input pass and a weight pass.
 costs costs_of_pairs(stage_cost const& each, std::vector<tick> const& pairs) {
   costs c(each);
   c.passes.overlapped = pair_costs::by_stage(pairs, 1);
@@ -71,8 +71,9 @@ TEST_CASE(
     }
 }
 
-// Of the authors' table: F, B, W without the exchange AR, which only forwards alone show. No input pass
-// runs alone, so its time has no exchange, and a fused backward hides it beside its weights' parts.
+// Figures of the authors' table: F, B, W without the exchange AR, which only forwards alone show. No
+// input pass runs alone, so its time has no exchange, and a fused backward hides it beside its weights'
+// parts.
 TEST_CASE(
     "STP: bubble (p-1)(F+AR+B-W) of the paper if F = W <= B <= F+2AR, and 2p+1+d exchanges on device "
     "d") {
@@ -95,8 +96,8 @@ TEST_CASE(
             }
 }
 
-// The same on two resources, with n layers a chunk. The authors' sum is (p-1)(F+AR+B-W) + 3p AR on the
-// last device. Here, a pass computes beside the last exchange of the one before it.
+// The schedule on two resources, with n layers a chunk. The authors' sum is (p-1)(F+AR+B-W) + 3p AR on
+// the last device. Here, a pass computes beside the last exchange of the one before it.
 TEST_CASE(
     "STP: on two resources, idle for (p-1)(F+B-W) + ((4-2/n)p-1) AR if F = W <= B <= F+2AR, B <= "
     "2F-AR") {

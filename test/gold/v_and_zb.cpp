@@ -1,7 +1,7 @@
-// What the best public schedulers reach (data/gold/v_and_zb.json: cost = forward, input, weight, hop),
-// against the catalog at the same peak: neither span nor makespan may be longer. Those that are searched
-// and almost all others are as they come; of the rest, made for equal passes, a short search improves
-// the order. And the lower bounds that no schedule may beat.
+// Compares the catalog with the best public schedulers (data/gold/v_and_zb.json: cost = forward, input,
+// weight, hop) at the same peak: neither span nor makespan may be longer. Searched schedules and almost
+// all others are as they come; for the rest, made for equal passes, a short search improves the order.
+// Lower bounds that no schedule may beat are checked, too.
 #include "random_cases.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/catalog/searched.hpp>
@@ -55,7 +55,7 @@ row read(json const& r) {
   return found;
 }
 
-// "zb" is ZB-1p and ZB-2p for every limit.
+// Makes a row's schedule. "zb" is ZB-1p and ZB-2p for every limit.
 schedule made(row const& r) {
   if (r.name == "zb" && r.limit == r.p) return catalog::find_any("zb-1p")->make(r.shape);
   if (r.name == "zb" && r.limit == 2 * r.p) return catalog::find_any("zb-2p")->make(r.shape);
@@ -86,8 +86,8 @@ TEST_CASE("no longer than the best public schedulers at the same peak") {
   CHECK(improved <= 29U);
 }
 
-// The same for 6 to 16 devices and up to 8 micro-batches for each, by span; bench/search/published.cpp
-// has those, too, for which a search takes long.
+// This takes 6 to 16 devices and up to 8 micro-batches for each, by span; bench/search/published.cpp
+// also has those for which a search takes long.
 TEST_CASE("no longer than the best public schedulers on more devices") {
   int rows = 0;
   for (json const& line : json::parse(std::ifstream(ASHLAR_TEST_DATA "/gold/v_and_zb_large.json"))) {

@@ -1,6 +1,6 @@
-// Yeung, Qi, Lin, Wan: Balancing Pipeline Parallelism with Vocabulary Parallelism (2024), section 5: in
-// flight p + 2 micro-batches with two barriers, p + 1 with one, 1.5 p interlaced; and the bubble of
-// 1F1B.
+// Yeung, Qi, Lin, Wan: Balancing Pipeline Parallelism with Vocabulary Parallelism (2024), section 5: p +
+// 2 micro-batches are in flight with two barriers, p + 1 with one, 1.5 p interlaced; and the bubble is
+// that of 1F1B.
 #include <ashlar/bounds/graph_bound.hpp>
 #include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/check/check.hpp>
@@ -16,7 +16,7 @@ using namespace ashlar;
 
 namespace {
 
-// Of the chain alone.
+// The micro-batches in flight on the chain alone.
 std::vector<int> micro_batches_in_flight(schedule const& s) {
   std::vector<int> most;
   for (auto const& order : s.order) {
@@ -51,7 +51,7 @@ void sweep_shards(Look look) {
       }
 }
 
-// `more`: by which a step may be longer than with the bubble of 1F1B, in turns.
+// `more`: turns by which a step may be longer than with the bubble of 1F1B.
 template <class InFlight>
 void vocabulary_is(std::string_view name, double more, InFlight in_flight) {
   sweep_shards([&](int p, int m, catalog::vocabulary_costs const& c, auto make) {

@@ -1,5 +1,5 @@
-// K-FAC in the bubbles: factors of what gradients are made of, inverses that are some, and the same bits
-// as K-FAC outside the pipeline.
+// K-FAC in the bubbles: its factors are those of the gradients, its inverses are inverses, and its bits
+// those of K-FAC outside the pipeline.
 #include "kfac/optimizer.hpp"
 #include "kfac/work.hpp"
 #include "kfac/worker.hpp"
@@ -26,7 +26,7 @@ using namespace ashlar;
 // K-FAC without an engine for it: curvature right after each backward, inverses after the run.
 class plain_kfac : public kfac::worker<double> {
  public:
-  // Of the first `sampled` micro-batches of each run.
+  // It sums the first `sampled` micro-batches of each run.
   plain_kfac(gpt::config const& shape, int sampled) : kfac::worker<double>(shape, 3), sampled_(sampled) {
     for (int stage = 0; stage < shape.stages; ++stage)
       memory_.emplace_back(

@@ -1,4 +1,4 @@
-// What several tests of the model share.
+// Shared parts of several tests of the model.
 #pragma once
 
 #include "gpt/batch.hpp"
@@ -17,7 +17,7 @@
 
 namespace gpt_test {
 
-// Small, and with sizes that no vector register divides.
+// A small model, with sizes that no vector register divides.
 inline gpt::config tiny(int stages, int blocks = 2) {
   return {.blocks = blocks,
           .width = 10,
@@ -28,7 +28,7 @@ inline gpt::config tiny(int stages, int blocks = 2) {
           .stages = stages};
 }
 
-// Products with several tiles, attention with whole vectors.
+// Its products have several tiles, its attention whole vectors.
 inline gpt::config small(int stages) {
   return {.blocks = 3,
           .width = 48,
@@ -44,14 +44,14 @@ inline gpt::config tied(gpt::config shape) {
   return shape;
 }
 
-// With a prediction layer whose loss counts.
+// Adds a prediction layer whose loss counts.
 inline gpt::config predicting(gpt::config shape) {
   shape.tied = shape.predicts = true;
   shape.prediction = 0.7;
   return shape;
 }
 
-// With that layer in a stage of its own.
+// Puts that layer in a stage of its own.
 inline gpt::config predicting_apart(gpt::config shape,
                                     gpt::prediction_place place = gpt::prediction_place::behind_head) {
   shape = predicting(shape);
@@ -77,7 +77,7 @@ inline gpt::batch batch_for(gpt::config const& shape, std::uint64_t step = 0) {
 
 enum class which : unsigned char { weight, gradient };
 
-// All tensors of the model by name, whatever the stages.
+// All tensors of the model by name, for any stages.
 template <class Scalar>
 std::map<std::string, std::vector<Scalar>> tensors(gpt::worker<Scalar>& w, which what) {
   std::map<std::string, std::vector<Scalar>> result;
@@ -94,7 +94,7 @@ std::map<std::string, std::vector<Scalar>> tensors(gpt::worker<Scalar>& w, which
   return result;
 }
 
-// What a step of a fresh model gives.
+// The results of a step of a fresh model.
 template <class Scalar>
 struct outcome {
   std::vector<double> losses;
@@ -113,7 +113,7 @@ outcome<Scalar> outcome_of(gpt::config const& shape,
   return {{w.losses().begin(), w.losses().end()}, tensors(w, which::gradient)};
 }
 
-// Of each device: its slots, and weights, gradients and two moments of its stages.
+// Bytes of each device: its slots, and weights, gradients and two moments of its stages.
 inline std::vector<std::size_t> bytes_of_devices(gpt::config const& shape, ashlar::program const& p) {
   gpt::worker<float> const w(shape, 1);
   std::vector<std::size_t> all;

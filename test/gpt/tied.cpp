@@ -1,5 +1,5 @@
-// The embedding and the head as one matrix: whatever the schedule, the ranks and the sharding, the bits
-// of the sequential model.
+// The embedding and the head as one matrix: any schedule, ranks and sharding give the bits of the
+// sequential model.
 #include "support.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/host/runtime.hpp>
@@ -62,7 +62,7 @@ class workers {
     std::uint64_t next = step * all_.size();
     for (auto const& w : all_) w->set_batch(gpt_test::batch_for(w->shape(), next++));
   }
-  // What is not this rank's is nobody's business.
+  // The values that are not this rank's do not matter.
   void spoil() const {
     for (auto const& w : all_)
       for (int group = 0; group < shape().groups(); ++group) {

@@ -21,16 +21,16 @@ using adversary::late_steps;
 using adversary::run_late;
 using adversary::way;
 
-// What work keeps from step to step makes the second step another one than the first.
+// Whether work keeps state from step to step, so that the second step differs from the first.
 bool keeps_state(program const& p) {
   for (int job = 0; job < p.work.job_count(); ++job)
     if (p.work.view().uses_state(job)) return true;
   return false;
 }
 
-// Every n-th, another selection for each way. There are three of each program, with different lanes:
-// with a step that has no divisor in common with nine, each way meets all kinds, and of the programs of
-// one schedule each meets another way.
+// Takes every n-th, another selection for each way. There are three of each program, with different
+// lanes: with a step that has no divisor in common with nine, each way meets all kinds, and of the
+// programs of one schedule each meets another way.
 std::vector<conformance::sample_program> some(std::vector<conformance::sample_program> all,
                                               std::size_t first, std::size_t step) {
   std::vector<conformance::sample_program> few;

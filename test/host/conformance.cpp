@@ -21,8 +21,8 @@ using namespace ashlar;
 TEST_CASE("host: the reference's gradients are the slopes of its loss") {
   for (conformance::sample_program const& sample : listed_cases(conformance::sample_programs())) {
     program const& p = sample.program;
-    // What passes read of work is no part of the loss, and of shards of a layer no pass sees all
-    // outputs.
+    // Values that passes read of work are no part of the loss, and no pass sees all outputs of a sharded
+    // layer.
     bool const tied = !p.groups.shared().empty();
     if (p.mode == execution_mode::inference || (p.micro_batch_count() > 4 && !tied)
         || p.lanes != transfer_lanes::one || !p.work.empty() || p.graph.has_shards())
@@ -71,7 +71,7 @@ TEST_CASE("host: rendezvous conforms") {
 }
 
 TEST_CASE("host: buffered transfers conform") {
-  // Of the three of each program, with different lanes, one or two for each depth.
+  // The three programs of each schedule have different lanes: one or two run with each depth.
   for (std::size_t turn = 0; turn < static_cast<std::size_t>(turns(2)); ++turn) {
     std::size_t number = turn;
     require_conformance(conformance::conforms(
@@ -111,7 +111,7 @@ TEST_CASE("host: data-parallel ranks conform") {
 
 namespace {
 
-// A network that takes no notice of what the chunk before, or after, left.
+// A network that ignores what the chunk before, or after, left.
 class forgetful_network : public conformance::network {
  public:
   forgetful_network(program const& p, bool forward, bool backward)

@@ -1,4 +1,4 @@
-// What transfers and sums take is measured with any runtime that records its times.
+// The times of transfers and sums are measured with any runtime that records its times.
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/run/measure_transfers.hpp>
 

@@ -1,4 +1,4 @@
-// What a program that offloads holds when it runs: as much as is proved, on the device and on the host.
+// A program that offloads holds as much as is proved when it runs, on the device and on the host.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/conformance/network.hpp>
 #include <ashlar/conformance/programs.hpp>
@@ -28,7 +28,7 @@ struct held_bytes {
   friend bool operator==(held_bytes const&, held_bytes const&) = default;
 };
 
-// By the proof: every slot as large as the largest value in it.
+// Bytes by the proof: every slot is as large as the largest value in it.
 held_bytes proved_bytes(program const& p, conformance::network const& w) {
   held_bytes sum;
   program_view const view = p.view();
@@ -131,7 +131,7 @@ TEST_CASE("host: a folder that takes no file is named before the first step, and
       CHECK(what.find("the folder '" + std::string(folder) + "' cannot take the ") == 0);
       CHECK(what.find("bytes that device 1 offloads") != std::string::npos);
     }
-  // What does not offload asks for no folder.
+  // A program that does not offload asks for no folder.
   host::runtime(stays, v, {.offload_folder = "/nowhere/at/all"}).run();
 }
 

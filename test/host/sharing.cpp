@@ -1,4 +1,5 @@
-// Data-parallel ranks on the host: the bits of the sequential reference, whatever is shared and when.
+// Data-parallel ranks on the host give the bits of the sequential reference, for all shared values at
+// all times.
 #include "../shapes.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/conformance/data_parallel_ranks.hpp>
@@ -33,7 +34,7 @@ std::vector<sample> samples() {
   all.push_back({"two ways", shapes::two_ways(2) | repeat(micro_batches{4}) | squeeze()});
   all.push_back({"recompute", shapes::recomputed(2) | repeat(micro_batches{3})});
   all.push_back({"fork and join", shapes::fork_join() | repeat(micro_batches{2})});
-  // Two chunks a device, micro-batch by micro-batch: every buffer is given up again and again.
+  // There are two chunks a device, micro-batch by micro-batch: every buffer is given up again and again.
   constexpr auto F = pass_kind::forward, B = pass_kind::backward;
   all.push_back({"looped", squeeze(schedule_from_orders(looped(devices{1}, chunks{3}), {0, 0}, {},
                                                         {{{F, 0, 0},
@@ -57,7 +58,7 @@ constexpr sharding_level levels[] = {sharding_level::none, sharding_level::optim
 constexpr gradient_reduction reduction_times[] = {gradient_reduction::at_end, gradient_reduction::eager,
                                                   gradient_reduction::eager_middle_last};
 
-// Five steps at each level of sharding, with parameters that the first and the last stage have in
+// Makes five steps at each level of sharding, with parameters that the first and the last stage have in
 // common.
 void check_learning(schedule const& s, optimizer_step how) {
   std::vector<std::vector<double>> expected;
@@ -129,7 +130,8 @@ TEST_CASE("host: ranks give the bits of the sequential reference, step after ste
 }
 
 TEST_CASE("host: where each device adds up its micro-batches in one go, the ranks' sums add up") {
-  // Independent of the reference with ranks: each rank's gradients by itself, added in order of rank.
+  // The expected sums do not use the reference with ranks: each rank's gradients by itself, added in
+  // order of rank.
   for (char const* name : {"gpipe", "1f1b", "zb-h1", "v-half"})
     for (sharding_level level : {sharding_level::none, sharding_level::optimizer}) {
       schedule const s = catalog::find(name)->make({devices{3}, micro_batches{4}});
@@ -151,7 +153,7 @@ TEST_CASE("host: where each device adds up its micro-batches in one go, the rank
       }
       for (int stage = 0; stage < both.stage_count(); ++stage)
         CHECK(threads.gradient(stage) == sum[static_cast<std::size_t>(stage)]);
-      // Of each holder the ranks first: the same sum in another order.
+      // The sum goes over each holder's ranks first: the same sum in another order.
       std::vector<double> const found = threads.gradient(both.stage_count());
       REQUIRE(found.size() == sum.back().size());
       for (std::size_t i = 0; i < found.size(); ++i)

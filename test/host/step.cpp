@@ -1,4 +1,4 @@
-// What happens within a step: no allocation, and times that agree with the waits.
+// Properties of a step: no allocation, and times that agree with the waits.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/conformance/network.hpp>
 #include <ashlar/host/runtime.hpp>
@@ -87,7 +87,7 @@ TEST_CASE("host: recorded times keep the lanes' orders and the waits") {
     list_view<instruction> const stream = p.view().stream(d);
     wait_table const table = waits(p.view(), d, wait_detail::all);
     auto const* const times = runtime.times().data() + p.stream_begin[static_cast<std::size_t>(d)];
-    // Passes follow each other; what is posted is posted in order, and may be done in any.
+    // Passes follow each other; transfers are posted in order, and may be done in any.
     std::vector<std::int64_t> before(static_cast<std::size_t>(p.view().lane_count), 0);
     for (std::size_t i = 0; i < stream.size(); ++i) {
       CHECK(times[i].begin <= times[i].end);

@@ -1,4 +1,4 @@
-// Whatever a schedule holds, what is written of it for other systems is right, or refused.
+// Exports of any schedule for other systems are right, or refused.
 #include "doors/exports.hpp"
 #include "random_cases.hpp"
 

@@ -16,7 +16,7 @@ using namespace ashlar;
 
 namespace {
 
-// What data/profile/make.py made: ZB-H1, two ranks, four micro-batches, three steps; two on a GPU.
+// Traces made by data/profile/make.py: ZB-H1, two ranks, four micro-batches, three steps; two on a GPU.
 std::vector<json_text> made_by_pytorch(std::string const& folder = "/profile/") {
   std::vector<json_text> all;
   for (char const* const name : {"rank0.json", "rank1.json"}) {

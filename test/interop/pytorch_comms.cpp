@@ -1,4 +1,4 @@
-// The CSV with communication: what is written is read again and proved.
+// The CSV with communication is read again after it is written, and proved.
 #include "catalog_cases.hpp"
 #include "looped_file.hpp"
 #include <ashlar/catalog/entries.hpp>
@@ -23,7 +23,7 @@ namespace {
 constexpr csv_dialect dialects[] = {csv_dialect::b_bw, csv_dialect::i_b, csv_dialect::reduce_grad,
                                     csv_dialect::waits};
 
-// What a program says without its buffers, but for these instructions.
+// The words of a program without its buffers, but for these instructions.
 std::vector<std::string> words_of(program const& p, std::vector<opcode> const& unsaid = {}) {
   std::vector<std::string> words;
   for (int d = 0; d < p.device_count(); ++d)
@@ -101,7 +101,7 @@ TEST_CASE("programs whose ranks share: gathers, releases, one reduction a stage,
         CHECK(count("UNSHARD") == gathers);
         CHECK(count("RESHARD") == gathers);
         bool const reduces = dialect == csv_dialect::reduce_grad || dialect == csv_dialect::waits;
-        // Nor does the file say where gradients are cleared, or sum over one owner.
+        // The file does not say either where gradients are cleared, or sum over one owner.
         std::vector<opcode> unsaid = {opcode::clear, opcode::all_reduce};
         if (!reduces) unsaid.push_back(opcode::reduce_scatter);
         CHECK(words_of(*back.value, unsaid) == words_of(p, unsaid));

@@ -1,4 +1,4 @@
-// Whatever a file with communication holds, it is read and proved, or refused.
+// Any file with communication is read and proved, or refused.
 #include "looped_file.hpp"
 #include "random.hpp"
 #include <ashlar/check/check.hpp>

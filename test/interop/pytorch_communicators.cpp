@@ -1,4 +1,4 @@
-// With which of PyTorch's communicators programs get stuck: those of its own reports, and ours.
+// Tells with which of PyTorch's communicators programs get stuck: those of its own reports, and ours.
 #include "catalog_cases.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/interop/pytorch_comms.hpp>
@@ -22,8 +22,8 @@ csv_tokens tokens_of_file(std::string const& text) {
   return tokens;
 }
 
-// Of one communicator, one for each kind of value, one for each directed edge: + for those that a file
-// runs with, - for those with which it gets stuck.
+// Verdicts on one communicator, one for each kind of value, one for each directed edge: + for those that
+// a file runs with, - for those with which it gets stuck.
 std::string verdicts(std::string const& text) {
   csv_tokens const tokens = tokens_of_file(text);
   std::string all;
@@ -35,7 +35,7 @@ std::string verdicts(std::string const& text) {
   return all;
 }
 
-// What a rank of looped stages, breadth first, does with a pass of every micro-batch.
+// The actions of a rank of looped stages, breadth first, with a pass of every micro-batch.
 std::string everywhere(int stage, int stages, int micro_batches, bool forward) {
   std::string const name = std::to_string(stage), letter = forward ? "F" : "B";
   bool const is_fed = forward ? stage > 0 : stage + 1 < stages;
@@ -66,7 +66,7 @@ std::string looped_breadth_first(int ranks, int micro_batches) {
 }  // namespace
 
 // https://github.com/pytorch/pytorch/issues/172668, of 20 January 2026: both ranks send and then
-// receive. What it does not show is filled in here.
+// receive. The parts that it does not show are filled in here.
 TEST_CASE("two ranks that send activations to each other need a communicator for each direction") {
   CHECK(verdicts("0F0,0SEND_F0,0F1,0SEND_F1,2RECV_F0,2F0,2SEND_F0,2RECV_F1,2F1,2SEND_F1,"
                  "2RECV_B0,2B0,2SEND_B0,2RECV_B1,2B1,2SEND_B1,0RECV_B0,0B0,0RECV_B1,0B1\n"
@@ -75,7 +75,8 @@ TEST_CASE("two ranks that send activations to each other need a communicator for
         == "--+");
 }
 
-// The same thread, of 21 January 2026: after sends and receives of odd ranks were swapped.
+// The thread of issue 172668 again, of 21 January 2026: after sends and receives of odd ranks were
+// swapped.
 TEST_CASE("a gradient behind an activation needs a communicator of its own") {
   CHECK(verdicts("0F0,0SEND_F0,0F1,0SEND_F1,2RECV_F0,2F0,2SEND_F0,2RECV_F1,2F1,2SEND_F1,0F2,0SEND_F2,"
                  "2RECV_B0,2B0,2RECV_B1,2SEND_B0,2RECV_F2,2F2,2SEND_F2,0RECV_B0,2B1,2SEND_B1,0B0,"

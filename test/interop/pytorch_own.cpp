@@ -1,5 +1,5 @@
-// What PyTorch itself makes (2.15.0; data/pytorch): what runs everywhere, what waits in a cycle and
-// what is out of order, each with its place.
+// Files that PyTorch itself makes (2.15.0; data/pytorch): those that run everywhere, that wait in a
+// cycle and that are out of order, each with its place.
 #include <ashlar/interop/pytorch_comms.hpp>
 
 #include <doctest/doctest.h>

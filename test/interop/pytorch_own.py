@@ -18,7 +18,7 @@ def programs():
     from torch.distributed.pipelining.stage import _PipelineStageBase
 
     class Stage(_PipelineStageBase):
-        """What a schedule asks its stage for when it is built: no model, no processes."""
+        """A stage with what a schedule asks for when it is built: no model, no processes."""
 
         def __init__(self):
             self.stage_index = self.group_rank = 0

@@ -1,4 +1,4 @@
-// Where sends are waited for: no wait stalls a rank, and buffers go early.
+// The places where sends are waited for: no wait stalls a rank, and buffers go early.
 #include "catalog_cases.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/interop/pytorch_comms.hpp>
@@ -23,7 +23,7 @@ csv_tokens tokens_of(std::string const& text) {
   return tokens;
 }
 
-// One rank runs as far ahead as it can, the others only as far as it needs them to: the worst case for a
+// One rank runs ahead until it must wait, the others run only when it needs them: the worst case for a
 // wait.
 class reluctant_ranks {
  public:

@@ -1,4 +1,4 @@
-// A program on as many of the processes as it needs; then all know what each has found.
+// Runs a program on as many of the processes as it needs; then all know what each has found.
 #pragma once
 
 #include <ashlar/mpi/runtime.hpp>
@@ -26,7 +26,7 @@ inline int process_count() {
 }
 inline bool fits(program const& p) { return p.device_count() * p.data_ranks <= process_count(); }
 
-// The first `count` processes; nobody, MPI_COMM_NULL, on the others.
+// A communicator of the first `count` processes; MPI_COMM_NULL on the others.
 class part_of_world {
  public:
   explicit part_of_world(int count) {
@@ -43,7 +43,7 @@ class part_of_world {
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-// What any process knows of the workers' results, all know.
+// Shares the workers' results that any process knows with all.
 template <class Worker>
 void share_results(std::vector<Worker*> const& ranks) {
   for (Worker* w : ranks) {
@@ -54,8 +54,8 @@ void share_results(std::vector<Worker*> const& ranks) {
   }
 }
 
-// `before(step)` is called before each step. What goes wrong on one process ends all: the others would
-// wait for it in the next case.
+// `before(step)` is called before each step. A failure on one process ends all: the others would wait
+// for it in the next case.
 template <class Worker, class Before>
 void run(program const& p, std::vector<Worker*> const& ranks, mpi::run_options options, int steps,
          Before before) {

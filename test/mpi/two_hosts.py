@@ -68,7 +68,7 @@ def learned(folder, step):
 
 
 def processes_with(word):
-    """Of the tool, started with this word."""
+    """The processes of the tool that were started with this word."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -145,7 +145,7 @@ def main():
             corpus.write_text("a stone, a stone, and a joint between stones\n" * 400)
             trains(folder, tool, mpirun, corpus)
             profiles(folder, tool, mpirun, corpus)
-            # Of a broken connection MPI may know before the deadline; of a silent one it does not.
+            # MPI may know of a broken connection before the deadline; of a silent one it does not.
             broken = [" has waited ", "unexpectedly disconnected", "failed to TCP connect"]
             ends_with(signal.SIGKILL, broken, folder, tool, mpirun, corpus)
             ends_with(signal.SIGSTOP, [" does not answer"], folder, tool, mpirun, corpus)

@@ -80,7 +80,7 @@ def mutants_of(header, folder):
 
 
 def equivalent():
-    """What equivalent.txt names: (header, old, new)."""
+    """The entries of equivalent.txt: (header, old, new)."""
     named = set()
     path = Path(__file__).with_name("equivalent.txt")
     for block in re.split(r"\n\s*\n", path.read_text()) if path.exists() else []:

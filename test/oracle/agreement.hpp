@@ -53,7 +53,7 @@ inline std::string written_out(opinions const& o) {
   return out.str();
 }
 
-// Of a program that is stuck: whether each member of the circle waits for the next.
+// Whether, in a stuck program, each member of the circle waits for the next.
 inline bool is_wait_cycle(program const& p, std::vector<ashlar::site> const& circle) {
   if (circle.size() < 2) return false;
   steps const all(p, 1);

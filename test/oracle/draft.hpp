@@ -179,7 +179,7 @@ class draft {
     return streams_[device_].begin() + static_cast<std::ptrdiff_t>(at);
   }
 
-  // Another value of begin .. end - 1.
+  // Takes another value of begin .. end - 1.
   bool change(int& value, int begin, int end) {
     int const old = value;
     value = begin + static_cast<int>(pick(static_cast<std::size_t>(end - begin)));
@@ -195,7 +195,7 @@ class draft {
   bool exists(int slot) const {
     return slot >= 0 && static_cast<std::size_t>(slot) < slots_[device_].size();
   }
-  // Mostly to a slot of the same kind: that is the harder thing to find.
+  // Mostly takes a slot of the same kind: that is the harder thing to find.
   bool change_slot(line& l) {
     if (l.operands.empty()) return false;
     ashlar::operand& o = l.operands[pick(l.operands.size())];
@@ -223,7 +223,7 @@ class draft {
     std::swap(*mine, *yours);
     return true;
   }
-  // To another number that divides the micro-batches; the instructions are as they were.
+  // Takes another number that divides the micro-batches; the instructions stay.
   bool change_sequence_chunks() {
     int const old = base_.graph.sequence_chunks();
     int now = old;
@@ -232,7 +232,7 @@ class draft {
     base_.graph = in_sequence_chunks(base_.graph, now);
     return changed;
   }
-  // The program's instructions are as they were.
+  // The program's instructions stay.
   bool drop_edge() {
     std::vector<ashlar::work_edge> edges = ashlar::edges_of(base_.work);
     if (edges.empty()) return false;
@@ -253,7 +253,7 @@ class draft {
               slots_[device_][static_cast<std::size_t>(b)]);
     return a != b;
   }
-  // Of an operand; with `from`, where it writes, of all that follow up to the next write.
+  // Gives an operand a new slot; with `from`, if it writes, also all that follow up to the next write.
   bool new_slot(line& l, std::size_t from) {
     if (l.operands.empty()) return false;
     ashlar::operand& o = l.operands[pick(l.operands.size())];

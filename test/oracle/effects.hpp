@@ -1,11 +1,11 @@
-// What a step does to the slots of its device, and what of that must not happen.
+// The effects of a step on the slots of its device, and those that must not happen.
 #pragma once
 
 #include "oracle/steps.hpp"
 
 namespace oracle {
 
-// Each returns what is wrong, or null.
+// Each function returns what is wrong, or null.
 class effects {
  public:
   explicit effects(steps const& all) : all_(all) {}
@@ -68,7 +68,7 @@ class effects {
     return "uses a slot in an unknown way";
   }
 
-  // It is there before the step, in one slot. Zeros are the last that happens to it.
+  // State is there before the step, in one slot. Its clear is the last that happens to it.
   char const* use_state(state const& now, step const& s, argument const& a, content& c) const {
     if (c.bits == 0)
       for (std::size_t i = all_.first_slot(s.node); i < all_.first_slot(s.node + 1); ++i)
@@ -79,8 +79,8 @@ class effects {
     return nullptr;
   }
 
-  // Work that takes what one micro-batch has added out of the accumulator, or puts in what it has made
-  // of all that was taken: what is in its state or, without a state, in what it has read.
+  // Work takes what one micro-batch has added out of the accumulator, or puts in what it has made of all
+  // that was taken: what is in its state or, without a state, in what it has read.
   char const* use_taken(state const& now, step const& s, argument const& a, content& c) const {
     unsigned const inside = c.bits & micro_batch_bits;
     if ((c.bits & reduced) != 0) return "takes or gives a gradient that is reduced";
@@ -156,7 +156,7 @@ class effects {
     return nullptr;
   }
 
-  // What is in the buffer goes into the shard.
+  // The contents of the buffer go into the shard.
   char const* scatter(state& now, step const& s) const {
     content &whole = now.slots[all_.slot(s, 0)], &shard = now.slots[all_.slot(s, 1)];
     unsigned const inside = whole.bits & ~cleared;

@@ -1,5 +1,5 @@
-// What is in a program: its passes, parameter groups and work, each on its devices, and whether each is
-// there once. From the stage graph, the routes and the list of instructions alone.
+// The contents of a program: its passes, parameter groups and work, each on its devices, and whether
+// each is there once. It is made from the stage graph, the routes and the list of instructions alone.
 #pragma once
 
 #include "oracle/state.hpp"
@@ -102,7 +102,7 @@ class inventory {
     return reduces != nullptr && reduces->over_ranks;
   }
 
-  // In the order of the routes, which is the order of summation.
+  // Devices are in the order of the routes, which is the order of summation.
   std::vector<int> devices_of(int stage) const {
     std::vector<int> found;
     for (int r = 0; r < p_.where.route_count(); ++r)
@@ -113,7 +113,7 @@ class inventory {
   }
 
   bool is_sharded() const { return p_.sharding != ashlar::sharding_level::none; }
-  // Parameter groups: what each stage has for itself, then what some have in common.
+  // Parameter groups: one for each stage, then those that some stages have in common.
   int groups() const { return static_cast<int>(groups_.size()); }
   // The devices that hold a group, by stage, then by route: the order of summation. All devices for the
   // number after the last.
@@ -134,12 +134,12 @@ class inventory {
     std::vector<int> const all = holders(group);
     return std::find(all.begin(), all.end(), device) != all.end();
   }
-  // Only what a stage has for itself lies in shards.
+  // Only a stage's own group lies in shards.
   bool is_sharded(int group) const { return is_sharded() && group < p_.stage_count(); }
 
-  // Each pass and each part of work once on its device, each stage reduced once on each of its devices
-  // and stepped once where the program steps, and each state cleared once that does not outlive the
-  // step. For inference no backward, reduction or step.
+  // Whether each pass and each part of work is there once on its device, each stage is reduced once on
+  // each of its devices and stepped once where the program steps, and each state that does not outlive
+  // the step is cleared once. For inference there is no backward, reduction or step.
   bool is_whole() const {
     if (misplaced_) return false;
     for (int k = 0; k < p_.micro_batch_count(); ++k)
@@ -182,7 +182,7 @@ class inventory {
            && state_clears == state_clears_;
   }
 
-  // What a stage's micro-batch adds to the gradient of a group, a bit each.
+  // A stage's micro-batches in the gradient of a group, a bit each.
   unsigned contribution(int group, int stage, int micro_batch) const {
     std::vector<int> const& stages = groups_[static_cast<std::size_t>(group)];
     auto const at = std::find(stages.begin(), stages.end(), stage) - stages.begin();
@@ -203,8 +203,8 @@ class inventory {
     auto const next = p_.graph.successors(from);
     return std::find(next.begin(), next.end(), to) != next.end();
   }
-  // The stages whose passes read what the forward of a stage makes: of a shard all shards of its layer,
-  // for their backwards.
+  // The stages whose passes read what the forward of a stage makes; for a shard, all shards of its
+  // layer, for their backwards.
   std::vector<int> readers(int stage) const {
     auto const next = is_shard(stage) ? p_.graph.shards_with(stage) : p_.graph.successors(stage);
     return {next.begin(), next.end()};
@@ -235,11 +235,11 @@ class inventory {
     for (int j : meeting(from, k, to)) bits |= next_bit(from, k, to, j);
     return bits;
   }
-  // What a message stands for where it was made.
+  // The bit of a message where it was made.
   unsigned sent_bit(int from, int k, int to) const {
     return next_bit(from, k, to, meeting(from, k, to)[0]);
   }
-  // The same of a gradient, which is for one stage.
+  // The bit of a gradient, which is for one stage.
   unsigned gradient_bit(int stage, int k, int before, int j) const {
     auto const all = meeting(stage, k, before);
     return 1U << (std::find(all.begin(), all.end(), j) - all.begin());
@@ -268,7 +268,7 @@ class inventory {
       if (device_of(micro_batch, to) == device) bits |= next_bits(stage, micro_batch, to);
     return bits;
   }
-  // On its own device: those that need it there, and of those on another device the first.
+  // On its own device the stages that need it there; of those on another device the first.
   unsigned needed_from(int micro_batch, int stage, int device) const {
     unsigned bits = needed_on(micro_batch, stage, device);
     for (int d = 0; d < p_.device_count(); ++d)
@@ -278,7 +278,7 @@ class inventory {
   }
 
   program const& p_;
-  // What a job computes; nothing if it sums.
+  // The computation of a job; nothing if it sums.
   ashlar::compute_job const& computed_by(int job) const {
     static ashlar::compute_job const nothing;
     auto const* const own = jobs_[static_cast<std::size_t>(job)].does.get_if<ashlar::compute_job>();

@@ -68,7 +68,7 @@ class machine {
     return s.what.code == opcode::compute && s.what.what.kind != pass_kind::work;
   }
 
-  // The step so far behind the one that is up on a queue, if it may start; null if not.
+  // The step at this offset behind the next one of a queue, if it may start; null if not.
   step const* up(state const& now, std::size_t queue, std::size_t offset = 0) const {
     std::size_t const at = now.at[queue] + offset;
     if (at >= all_.queues()[queue].size() || (now.ahead[queue] >> offset & 1U) != 0) return nullptr;
@@ -100,8 +100,8 @@ class machine {
     for (; (now.ahead[queue] & 1U) != 0; ++now.at[queue]) now.ahead[queue] >>= 1U;
   }
 
-  // What happens at once with `s`, which is up, `s` first; nothing if that cannot happen yet, or is
-  // counted with another member of the meeting.
+  // The steps that happen at once with `s`, which is up, `s` first; nothing if that cannot happen yet,
+  // or is counted with another member of the meeting.
   std::vector<step const*> event(state const& now, step const& s) const {
     if (s.what.code == opcode::receive) return {};  // happens with its send
     if (s.what.code == opcode::send) {
@@ -123,7 +123,7 @@ class machine {
     return together;
   }
 
-  // What is `after` the event that the queue's step so far behind its next is the first of; false if
+  // Computes the state `after` the event whose first step is the queue's at this offset; false if
   // nothing can happen there now, or must not.
   bool advance(state const& now, std::size_t queue, std::size_t offset, state& after) {
     step const* const s = up(now, queue, offset);

@@ -1,4 +1,4 @@
-// What the instructions of a program mean: which values each has to find and leaves behind.
+// The meaning of a program's instructions: which values each has to find and leaves behind.
 #pragma once
 
 #include "oracle/inventory.hpp"
@@ -10,8 +10,8 @@
 
 namespace oracle {
 
-// What an instruction does with one operand. `bits`: of a write, one bit for each read that is to come;
-// of a read, the bit that it takes away; of an accumulation, the bit of the micro-batch.
+// The action of an instruction on one operand. `bits`: of a write, one bit for each read that is to
+// come; of a read, the bit that it takes away; of an accumulation, the bit of the micro-batch.
 struct argument {
   access how = access::read;
   tag value;
@@ -22,8 +22,8 @@ class meaning : public inventory {
  public:
   using inventory::inventory;
 
-  // What an instruction of a device takes and gives, in the order of its operands. Nothing if there is
-  // no such pass or transfer.
+  // The values that an instruction of a device takes and gives, in the order of its operands. Nothing if
+  // there is no such pass or transfer.
   std::optional<std::vector<argument>> arguments(instruction const& i, int device) const {
     pass const what = i.what;
     int const s = what.stage, k = what.micro_batch;
@@ -63,7 +63,7 @@ class meaning : public inventory {
   // Whether a part of work takes a micro-batch's gradient.
   bool takes_gradient(pass what) const { return gradient_of(what.stage).is<ashlar::take_gradient>(); }
 
-  // What a part of a sum finds in its slot.
+  // The value that a part of a sum finds in its slot.
   tag summed(tag of) const {
     for (ashlar::work_edge const& e : p_.work.edges())
       if (e.to == pass{pass_kind::work, of.stage, of.micro_batch})
@@ -72,7 +72,7 @@ class meaning : public inventory {
   }
 
  private:
-  // Work that reads what a pass leaves, a bit each from `first` on; and the bit of one of them.
+  // The work that reads what a pass leaves, a bit each from `first` on; and the bit of one of them.
   unsigned work_bits(pass from, int first) const {
     unsigned bits = 0;
     for (ashlar::work_edge const& e : p_.work.edges())
@@ -87,7 +87,7 @@ class meaning : public inventory {
       }
     return 1U << first;
   }
-  // In the order of kind, stage (job), micro-batch (part) of what made it.
+  // Reads are in the order of kind, stage (job), micro-batch (part) of what made them.
   std::vector<argument> read_of_work(pass what) const {
     std::vector<pass> from;
     for (ashlar::work_edge const& e : p_.work.edges())
@@ -130,7 +130,7 @@ class meaning : public inventory {
     return gradient_of(what.stage).is<ashlar::read_gradient>()
            && what.micro_batch < p_.micro_batch_count();
   }
-  // What a part does with a stage's gradient: it takes what one micro-batch has added (and the jobs that
+  // The use of a stage's gradient by a part: it takes what one micro-batch has added (and the jobs that
   // read the copy have a bit each), reads such a copy, or gives back what is to be reduced.
   std::vector<argument> of_taken(pass what) const {
     int const stage =
@@ -164,9 +164,9 @@ class meaning : public inventory {
     return {{{access::write, {slot_kind::work_state, job, -1, -1}, cleared}}};
   }
 
-  // What a pass on a chunk has to find of the chunk before (going back: after) it in its sequence, and
-  // leaves for the one after (before) it. A forward's state is for the next forward (bit 0) and for that
-  // forward once more (bit 1).
+  // A pass on a chunk has to find values of the chunk before (going back: after) it in its sequence, and
+  // leaves some for the one after (before) it. A forward's state is for the next forward (bit 0) and for
+  // that forward once more (bit 1).
   std::vector<argument> of_sequence(pass what) const {
     int const s = what.stage, k = what.micro_batch, length = p_.graph.sequence_chunks();
     bool const ahead = what.kind == pass_kind::forward, again = what.kind == pass_kind::recompute,
@@ -187,8 +187,8 @@ class meaning : public inventory {
     return list;
   }
 
-  // What a forward keeps goes to the host once, and comes back for those that go backward. Nobody else
-  // may want it.
+  // The values that a forward keeps go to the host once, and come back for those that go backward.
+  // Nobody else may want them.
   std::optional<std::vector<argument>> of_copy(instruction const& i, int device) const {
     pass const what = i.what;
     if (what.kind != pass_kind::forward || !exists(what) || p_.mode == execution_mode::inference

@@ -32,7 +32,7 @@ enum class mutation : unsigned char {
   change_subject,
   drop_operand,
   change_sequence_chunks,
-  // Of work alone:
+  // These are for work alone:
   drop_edge,
   swap_reductions,
 };

@@ -72,7 +72,8 @@ class samples {
     }
   }
 
-  // A skipping edge; a fork that joins again, on fewer devices than stages; two heads and two tails.
+  // Adds a skipping edge; a fork that joins again, on fewer devices than stages; two heads and two
+  // tails.
   void add_graphs(int p, int m) {
     using namespace ashlar;
     struct graph {
@@ -163,9 +164,9 @@ inline std::vector<sample> tied() {
   return all;
 }
 
-// What some or all forwards keep goes to the host: stashes and checkpoints, split backwards, several
-// stages a device, both ways, pairs, shards, and at random; with copies that take no time, or more than
-// there is.
+// Values that some or all forwards keep go to the host: stashes and checkpoints, split backwards,
+// several stages a device, both ways, pairs, shards, and at random; with copies that take no time, or
+// more than there is.
 inline std::vector<sample> offloaded() {
   using namespace ashlar;
   std::vector<std::pair<std::string, schedule>> schedules;

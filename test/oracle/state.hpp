@@ -1,4 +1,4 @@
-// Where a run of a program stands.
+// The state of a run of a program.
 #pragma once
 
 #include <ashlar/program/program.hpp>
@@ -20,8 +20,8 @@ using ashlar::pass_kinds;
 using ashlar::program;
 using ashlar::slot_kind;
 
-// Everything that tells one value from another; of what is shared, the group for a stage. `to`: the
-// stage that the value is for, -1 if for all.
+// Everything that tells one value from another; for shared parameters, the group instead of a stage.
+// `to`: the stage that the value is for, -1 if for all.
 struct tag {
   slot_kind kind = slot_kind::activation;
   int stage = -1;
@@ -31,20 +31,20 @@ struct tag {
   friend bool operator==(tag const&, tag const&) = default;
 };
 
-// Of a gradient, beside its micro-batches: summed over the holders, used by the optimizer, and it began
-// with zeros.
+// Bits of a gradient, beside its micro-batches: it is summed over the holders, used by the optimizer,
+// and began with zeros.
 inline constexpr unsigned reduced = 1U << 31, stepped = 1U << 30, cleared = 1U << 29;
-// The micro-batches inside, a bit each. Those that work has taken out again are `taken_shift` further
-// up.
+// The micro-batches inside, a bit each. Bits of those that work has taken out again are `taken_shift`
+// further up.
 inline constexpr int taken_shift = 14;
 inline constexpr unsigned micro_batch_bits = (1U << taken_shift) - 1;
-// Of what a forward keeps: it is still to be copied to the host.
+// A bit of a forward's values: it is still to be copied to the host.
 inline constexpr unsigned leaving = 1U << 12;
-// Of a scalar: this device's part, the sum of all.
+// Bits of a scalar: this device's part, the sum of all.
 inline constexpr unsigned part = 1, sum = 2;
-// Of weights: gathered, and some pass has used them since.
+// Bits of weights: gathered, and some pass has used them since.
 inline constexpr unsigned resident = 1, used = 2;
-// Of what work keeps: it is there, zeros again at the end of the step, and from `state_shift` on the
+// Bits of work's state: it is there, zeros again at the end of the step, and from `state_shift` on the
 // micro-batches whose gradients it has read.
 inline constexpr int state_shift = 2;
 

@@ -1,18 +1,18 @@
-// What of a program does not change while it runs: its instructions as steps on queues, what each must
-// wait for on its device, whom it must meet. And the faults that show without running.
+// The fixed part of a program: its instructions as steps on queues, what each must wait for on its
+// device, whom it must meet. It also has the faults that show without running.
 //
 // The notions that are rules rather than accidents of a run, each with its reason:
-//   - a queue takes only what it is for (a model is called by one thread a device; a communicator
-//     belongs to one queue);
-//   - operands come in the order of the instruction's arguments, on slots of their kind (the engine
-//     passes buffers by position, and sizes them by kind), and say what is done to them (the engine
-//     derives its waits from that);
-//   - an instruction may not write a slot that it has another operand on (passes do not work in place);
-//   - a transfer carries the value that its label says (a backend sizes the message by it);
-//   - what runs overlapped is a forward and the backward, fused or not, that directly follows it in the
-//     stream,
-//     and neither writes what the other uses: they are one event, which needs what both need before it
-//     starts.
+// - a queue takes only what it is for (a model is called by one thread a device; a communicator
+// belongs to one queue);
+// - operands come in the order of the instruction's arguments, on slots of their kind (the engine passes
+// buffers by position, and sizes them by kind), and say what is done to them (the engine
+// derives its waits from that);
+// - an instruction may not write a slot that it has another operand on (passes do not work in place);
+// - a transfer carries the value that its label says (a backend sizes the message by it);
+// - what runs overlapped is a forward and the backward, fused or not, that directly follows it in the
+// stream,
+// and neither writes what the other uses: they are one event, which needs what both need before it
+// starts.
 #pragma once
 
 #include "oracle/meaning.hpp"
@@ -86,7 +86,7 @@ class steps {
   std::size_t queue_of(int node, int lane) const {
     return static_cast<std::size_t>(node * lanes_ + lane);
   }
-  // Of transfers with that peer.
+  // The queue of transfers with that peer.
   int transfer_queue(int peer, bool receives, bool forward) const {
     switch (p_.lanes) {
       case ashlar::transfer_lanes::one:
@@ -102,13 +102,13 @@ class steps {
   }
   bool is_of_passes(std::size_t queue) const { return queue % static_cast<std::size_t>(lanes_) == 0; }
   std::size_t queue_of(step const& s) const { return queue_of(s.node, s.what.lane); }
-  // Of an operand, among the slots of all nodes; and those of a node.
+  // The slot of an operand, among the slots of all nodes; and the first slot of a node.
   std::size_t slot(step const& s, std::size_t o) const {
     return slot_begin_[static_cast<std::size_t>(s.node)] + static_cast<std::size_t>(s.operands[o].slot);
   }
   std::size_t first_slot(int node) const { return slot_begin_[static_cast<std::size_t>(node)]; }
 
-  // Apart from the rest, as most broken programs are known for that before they run.
+  // A separate call, as most broken programs are known before they run.
   void find_order() {
     after_.resize(all_.size());
     for (std::size_t i = 0; i < all_.size(); ++i)
@@ -116,16 +116,16 @@ class steps {
         if (conflict(all_[j], all_[i])) after_[i].push_back(j);
   }
 
-  // The nodes that have to come to the same collective as `s`, its own among them; no more for what is
-  // done alone.
+  // The nodes that have to come to the same collective as `s`, its own among them; only its own if it is
+  // alone.
   std::vector<int> meeting(step const& s) const {
     int const p = p_.device_count(), own = s.node % p, first = s.node - own;
     std::vector<int> devices{own}, nodes;
     bool across = s.what.code == opcode::all_gather || s.what.code == opcode::reduce_scatter;
     if (s.what.code == opcode::all_reduce) {
       devices = meaning_.holders(s.what.group);
-      // A sum of shards stays inside a rank: each has the sum over all ranks of its own shard. Of whole
-      // gradients each rank has the same, and so of their norm.
+      // A sum of shards stays inside a rank: each has the sum over all ranks of its own shard. If
+      // gradients are whole, each rank has the same ones, and so their norm.
       across = s.what.subject == slot_kind::weight_gradient
                || (s.what.subject == slot_kind::scalar && meaning_.is_sharded())
                || (meaning::is_work(s.what) && meaning_.sums_over_ranks(s.what.what.stage));
@@ -140,7 +140,8 @@ class steps {
     return a.what.code == b.what.code && a.what.group == b.what.group;
   }
 
-  // Whether instruction `a` cannot end before `b` has ended or, at a meeting, come up. On one rank.
+  // Whether instruction `a` cannot end before `b` has ended or, at a meeting, come up. Both are on one
+  // rank.
   bool waits_for(int device_a, int index_a, int device_b, int index_b) const {
     step const& a = at(device_a, index_a);
     step const& b = at(device_b, index_b);
@@ -194,7 +195,7 @@ class steps {
     }
   }
 
-  // Of the device that was added last.
+  // Judges the pairs of the device that was added last.
   void judge_pairs() {
     for (std::size_t i = node_begin_.back(); i < all_.size(); ++i) {
       if (!all_[i].what.overlaps_next) continue;

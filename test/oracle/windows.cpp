@@ -1,4 +1,4 @@
-// Devices that start the first of their next passes that can start: right in every interleaving.
+// Devices may start the first of their next passes that can start: right in every interleaving.
 #include "oracle/agreement.hpp"
 #include "random_cases.hpp"
 #include <ashlar/prove/window.hpp>
@@ -47,7 +47,7 @@ TEST_CASE("programs end well in every order of events within every window") {
   CHECK(freer > 100);
 }
 
-// What ranks share, work, clipping, parameters in common: on the passes alone devices have a choice.
+// Tied parameters, work and chunks of sequences: devices have a choice on the passes alone.
 TEST_CASE("what else a program has keeps its place within a window") {
   std::vector<sample> all = tied();
   for (sample& s : worked()) all.push_back(std::move(s));
@@ -60,7 +60,7 @@ TEST_CASE("what else a program has keeps its place within a window") {
   }
 }
 
-// The proof looks at waits one by one, the oracle at every order; of what is changed both say the same.
+// The proof looks at waits one by one, the oracle at every order; both say the same of changed programs.
 TEST_CASE("of changed programs the proof of a window says what every order of events says") {
   int right = 0, wrong = 0;
   std::uint32_t seed = 30'000'000;

@@ -18,7 +18,7 @@ using namespace random_case;
 
 namespace {
 
-// Under what each device holds, and under the most that one holds on all.
+// It holds under what each device holds, and under the most that one holds on all.
 void holds_for(schedule const& s) {
   REQUIRE(check(s).ok());
   std::vector<int> const peaks = peak_activations(s);
@@ -144,8 +144,8 @@ workload tiny_workload(dice& d, sequences kind = sequences::whole_or_alike) {
   }
   if (d.percent(5)) w.mode = execution_mode::inference;
   w.splits_backward = d.percent(70);
-  // In activations; or in halves and thirds of them, some of which the input pass gives back or only a
-  // recompute takes; beside what lies there all the time.
+  // Memory is in activations; or in halves and thirds of them, some of which the input pass gives back
+  // or only a recompute takes; beside what lies there all the time.
   memory_model& memory = w.limit.memory;
   bool const parts = d.percent(15), early = d.percent(20);
   byte_count const checkpoint = d.percent(50) ? 0 : 1;
@@ -192,7 +192,7 @@ TEST_CASE("the bound is no more than the best of all orders, and mostly that") {
     bound const b = workload_bound(w);
     for (search::aim const aim : {search::aim::span, search::aim::makespan}) {
       tick const least = aim == search::aim::span ? b.span : b.makespan;
-      // Also without the assumption that micro-batches take their passes in order.
+      // It also runs without the assumption that micro-batches take their passes in order.
       tick const best = search(w, seed % 4 != 0).least(aim, least, 50'000);
       if (best < 0) continue;
       CHECK(least <= best);
@@ -207,12 +207,12 @@ TEST_CASE("the bound is no more than the best of all orders, and mostly that") {
                    << tight[1] << " of " << whole[1]);
   CHECK(4 * solved > 7 * workloads);
   CHECK(20 * tight[0] > 19 * whole[0]);
-  // Of few cases, as under sanitizers, the share may be a little smaller.
+  // With few cases, as under sanitizers, the share may be a little smaller.
   CHECK(100 * tight[1] > (workloads >= 2000 ? 80 : 75) * whole[1]);
   CHECK(4 * (whole[0] + whole[1]) > 3 * solved);
 }
 
-// Whatever order micro-batches are taken in.
+// Micro-batches may be taken in any order.
 TEST_CASE("the bound is no more than the best of all orders where micro-batches differ") {
   using exhaustive_search::search;
   int solved = 0, tight = 0;
@@ -236,7 +236,7 @@ TEST_CASE("the bound is no more than the best of all orders where micro-batches 
   CHECK(2 * tight > solved);
 }
 
-// Then micro-batches in order are a restriction: what takes longer may come earlier or later.
+// Then micro-batches in order are a restriction: longer passes may come earlier or later.
 TEST_CASE("the bound is no more than the best of all orders where chunks of sequences differ") {
   using exhaustive_search::search;
   int solved = 0, tight = 0, beyond_alike = 0;
@@ -272,12 +272,12 @@ TEST_CASE("the bound is no more than the best of all orders where chunks of sequ
   }
   MESSAGE(tight << " of " << solved << " are tight");
   CHECK(3 * solved > 4 * workloads);
-  // Of few cases, as under sanitizers, the share may be a little smaller.
+  // With few cases, as under sanitizers, the share may be a little smaller.
   CHECK(100 * tight > (workloads >= 200 ? 50 : 40) * solved);
   CHECK(4 * beyond_alike > 3 * workloads);
 }
 
-// Where the search ends for itself, with nothing to stop at.
+// The search ends for itself here, with nothing to stop at.
 TEST_CASE("the best of all orders without knowing the bound") {
   using exhaustive_search::search;
   int solved = 0, in_any_order = 0;
@@ -292,7 +292,7 @@ TEST_CASE("the best of all orders without knowing the bound") {
     CHECK(b.span <= shortest_span);
     CHECK(b.makespan <= shortest);
     CHECK(shortest_span <= shortest);
-    // Micro-batches in order are no restriction.
+    // The order of micro-batches is no restriction.
     tick const any_order = search(w, false).least(search::aim::span, 0, 50'000);
     ++solved;
     if (any_order < 0) continue;

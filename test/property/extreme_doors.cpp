@@ -1,5 +1,5 @@
-// Whatever values it is given, a public function answers, or says which rule they break. The sanitizers
-// are the judges here, and what an answer has to keep.
+// A public function answers any values, or says which rule they break. The sanitizers are the judges
+// here, and properties that an answer has to keep.
 #include "doors/blocks.hpp"
 #include "doors/catalogs.hpp"
 #include "doors/fills.hpp"

@@ -1,5 +1,5 @@
-// Whatever the fields of a program hold, a check reads nothing that is not there and comes to an end.
-// The sanitizers are the judges here.
+// A check reads nothing that is not there and comes to an end, for any fields of a program. The
+// sanitizers are the judges here.
 #include "catalog_cases.hpp"
 #include "extreme_program.hpp"
 #include "random_cases.hpp"
@@ -38,7 +38,7 @@ std::vector<int> some_order(dice& d, program const& base) {
   return order;
 }
 
-// What is asked of views, which need not come from a program that is right.
+// Questions to views, which need not come from a program that is right.
 void look_at_view(dice& d, program const& p, program const& base, bool is_right) {
   for (auto level : {progress_level::independent_lanes, progress_level::one_order_per_device,
                      progress_level::one_order}) {

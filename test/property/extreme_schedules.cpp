@@ -1,5 +1,5 @@
-// Whatever the fields of a schedule, a block or a workload hold, a check reads nothing that is not there
-// and comes to an end. The sanitizers are the judges here.
+// A check reads nothing that is not there and comes to an end, for any fields of a schedule, a block or
+// a workload. The sanitizers are the judges here.
 #include "catalog_cases.hpp"
 #include "extreme_values.hpp"
 #include "random_cases.hpp"

@@ -1,4 +1,4 @@
-// What filled schedules hold: as much as their programs, and no more than they may.
+// Filled schedules hold as much as their programs, and no more than they may.
 #include "random_cases.hpp"
 #include "random_filling.hpp"
 #include <ashlar/conformance/random_schedule.hpp>
@@ -48,7 +48,7 @@ std::vector<byte_count> simulated_peaks(schedule const& filled, fill_options con
   return peaks;
 }
 
-// On each device three pairs, of which the second reads what the first hands on, and one that reads the
+// Each device has three pairs, of which the second reads what the first hands on, and one that reads the
 // stash of a forward.
 work_graph pairs_of_work(schedule const& step) {
   std::vector<work_job> jobs;

@@ -1,4 +1,4 @@
-// What filling keeps.
+// Properties that filling keeps.
 #include "random_cases.hpp"
 #include "random_filling.hpp"
 #include <ashlar/check/check.hpp>
@@ -25,8 +25,8 @@ tick ticks_of_work(work_graph const& work, int device) {
   return sum;
 }
 
-// Whether the parts of a device that are left can all be placed in these gaps, trying every order and
-// every gap. `times` is left as it was.
+// Whether the rest of a device's parts can all be placed in these gaps, trying every order and every
+// gap. `times` is left as it was.
 bool fits_somehow(part_times& times, int device, std::vector<idle_time> const& gaps) {
   bool all_placed = true;
   for (int number = 0; number < times.count(); ++number) {

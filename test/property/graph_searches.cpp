@@ -1,4 +1,4 @@
-// What holds of every search over a stage graph, and how it compares with trying everything.
+// Properties of every search over a stage graph, compared with trying everything.
 #include "exhaustive_search.hpp"
 #include "random.hpp"
 #include "random_cases.hpp"
@@ -26,7 +26,7 @@ stage_graph any_tiny_graph(dice& d, int count) {
   return stage_graph(stages{count}, edges);
 }
 
-// From the least memory up, by device, or with no limit.
+// Limits memory from the least up, by device, or not at all.
 void limit_memory(dice& d, search_problem& problem) {
   std::vector<byte_count>& budget = problem.limit.budget;
   if (d.percent(30)) {

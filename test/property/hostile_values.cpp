@@ -1,5 +1,5 @@
-// Values that nobody should make, by hand: each public function refuses them by the rule that they
-// break. extreme_doors.cpp has random ones.
+// Values that nobody should make, written by hand: each public function refuses them by the rule that
+// they break. extreme_doors.cpp has random ones.
 #include "predicted_runs.hpp"
 #include "shapes.hpp"
 #include "violations.hpp"
@@ -99,7 +99,7 @@ TEST_CASE("hostile shapes: what there is no memory for is refused before it is m
     CHECK_BREAKS(parameter_is_at_most, e->make({p, most}));
     CHECK_BREAKS(parameter_is_at_most, e->make({devices{int_max}, m}));
     CHECK_BREAKS(parameter_is_at_most, e->make({devices{most_stages}, micro_batches{most_stages}}));
-    // For each of the others that it looks at.
+    // Each of the other numbers that it looks at is tried.
     for (catalog::shape const& s : {catalog::shape{.p = p, .m = m, .v = chunks{int_max}},
                                     {.p = p, .m = m, .w = waves{int_max}},
                                     {.p = p, .m = m, .sequence_chunks = int_max}})
@@ -158,7 +158,7 @@ TEST_CASE("hostile timelines, and programs beside them") {
   other.timed[0].cause = -1;
   other.makespan = tick_max;
   CHECK_BREAKS(ticks_fit, critical_path(other));
-  // What was caused by itself, for ever.
+  // This one is its own cause, for ever.
   other = {.timed = {{.start = 0, .end = 1, .cause = 0}}, .makespan = 1};
   CHECK(critical_path(other) == std::vector<path_step>{{0, 0, 1}});
   program torn = p;
@@ -204,7 +204,7 @@ TEST_CASE("hostile studies: no schedule, counts that divide by nothing, and pass
   CHECK_BREAKS(counts_are_positive, compare(s, {.piece_count = 0}));
   CHECK_BREAKS(parameter_is_at_most, compare(s, {.piece_count = int_max}));
   CHECK_BREAKS(sizes_fit, compare(s, {.kept_percent = -1}));
-  // What has lost a pass is no schedule of its task, and may take less time than any.
+  // A schedule that has lost a pass is none of its task, and may take less time than any.
   schedule lost = s;
   lost.order[0].pop_back();
   CHECK(compare(s, divided_model{}).has_task);
@@ -231,7 +231,7 @@ TEST_CASE("hostile layouts: no chunks, shares that are none, and layers of no si
   CHECK_BREAKS(sizes_fit, layouts_for(chain, devices{2}));
   chain.layers[1] = {.cost = {.forward = -1}};
   CHECK_BREAKS(no_duration_is_negative, layouts_for(chain, devices{2}));
-  // No room for the weights: with all budgets spent, none for activations.
+  // There is no room for the weights: with all budgets spent, none for activations.
   chain.layers[1] = {};
   chain.layers[1].resident = max_tick - 1;
   CHECK(layouts_for(chain, devices{2}, {.kept_percent = {50}}).empty());

@@ -1,4 +1,4 @@
-// What holds of layers divided into stages and searched: over layers, layouts and limits, against every
+// Properties of layers divided into stages and searched: over layers, layouts and limits, against every
 // division there is.
 #include "random.hpp"
 #include "random_cases.hpp"
@@ -34,7 +34,7 @@ layer_chain random_model(dice& d, int layer_count, int p) {
   return model;
 }
 
-// All ways to cut so many layers into so many stages.
+// Finds all ways to cut `layers` layers into `stages` stages.
 void cut(int layers, int stages, std::vector<int>& sizes, std::vector<std::vector<int>>& all) {
   if (stages == 1) {
     all.push_back(sizes);
@@ -48,7 +48,7 @@ void cut(int layers, int stages, std::vector<int>& sizes, std::vector<std::vecto
   }
 }
 
-// Of a stage on its device, added up by itself.
+// The time of a stage on its device, added up by itself.
 tick time_of(layer_chain const& model, layout_choice const& c, int stage, pass_kind kind) {
   std::size_t first = 0;
   for (int s = 0; s < stage; ++s)

@@ -49,7 +49,7 @@ TEST_CASE("micro-batches said to be alike are as if nothing was said") {
   }
 }
 
-// What a pass takes is looked up here in the table, by itself.
+// The time of a pass is looked up here in the table, by itself.
 TEST_CASE("passes take what their micro-batch takes, in schedules, bounds and simulations") {
   int bounded = 0;
   FOR_SEEDS(300) {

@@ -24,7 +24,7 @@ schedule squeezed_repetition(dice& d) {
   return squeeze(repeat(b, random_count(d, b)));
 }
 
-// Of all stages alike, or of each.
+// Sizes of all stages alike, or of each.
 memory_model sizes_for(dice& d, schedule const& s) {
   memory_model memory{.stages = {}};
   for (int i = 0, count = d.percent(50) ? 1 : s.stage_count(); i < count; ++i) {
@@ -135,7 +135,7 @@ TEST_CASE(
   }
 }
 
-// What moves between devices, and the slots that it moves between.
+// It checks messages between devices, and the slots that they move between.
 TEST_CASE("messages are as large as their micro-batch's") {
   FOR_SEEDS(200) {
     schedule const s = squeezed_repetition(d);

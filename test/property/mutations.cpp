@@ -1,4 +1,4 @@
-// What is put wrong is reported, with the rule that fits.
+// Wrong places are reported, with the rule that fits.
 #include "mutate.hpp"
 #include "random.hpp"
 #include "violations.hpp"

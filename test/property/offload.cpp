@@ -73,7 +73,7 @@ TEST_CASE("copies that are in time cost nothing") {
     c.s = squeeze(c.s);
     c.how.cost = c.s.cost;
     c.how.cost.on.host.speed.bandwidth = 1;
-    // What is late stays.
+    // A value that is late stays.
     pass_ends ends = no_ends(c.s);
     REQUIRE(check_passes(c.s, ends).ok());
     host_copies const copies(c.s, ends, c.offload);

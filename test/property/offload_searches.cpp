@@ -16,7 +16,7 @@ using namespace random_case;
 
 namespace {
 
-// Ever faster, the last one takes no time for bytes.
+// Links get ever faster; the last one takes no time for bytes.
 std::vector<host_link> faster_and_faster(dice& d) {
   host_link link{.speed = {.latency = d.percent(30) ? d.between(1, 3) : 0, .bandwidth = 1, .period = 50},
                  .shared_by = d.between(1, 2)};
@@ -54,7 +54,8 @@ TEST_CASE("a search is never worse over a faster link to the host, nor than with
       waits += slower && !is_first && found->reached < *slower;
       slower = found->reached;
       is_first = false;
-      // What leaves is planned for this link, though it may have been found over a slower one.
+      // The values that leave are planned for this link, though they may have been found over a slower
+      // one.
       CHECK(found->choice.offload.copy
             == copy_times(problem.limit.memory, problem.where.stage_count(), host));
       for (std::size_t device = 0; device < found->choice.peak.size(); ++device)

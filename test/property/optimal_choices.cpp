@@ -1,6 +1,6 @@
-// What a search over all ways to divide a tiny model claims to be optimal, against every order of each:
-// all divisions of its layers, with every set of stages that recompute, with whole and with cut
-// sequences. And what it claims of some of these ways is no claim about the others.
+// Checks what a search over all ways to divide a tiny model claims to be optimal, against every order of
+// each: all divisions of its layers, with every set of stages that recompute, with whole and with cut
+// sequences. A claim about some of these ways is no claim about the others.
 #include "exhaustive_search.hpp"
 #include "random.hpp"
 #include "random_cases.hpp"
@@ -37,7 +37,7 @@ layer_chain tiny_chain(dice& d, int p) {
   return model;
 }
 
-// Every way to deal so many layers to stages, at least one each.
+// Every way to divide the layers over stages, at least one each.
 std::vector<std::vector<int>> all_divisions(int layer_count, int stage_count) {
   if (stage_count == 1) return {{layer_count}};
   std::vector<std::vector<int>> found;
@@ -60,7 +60,8 @@ std::vector<std::vector<int>> all_sets(int stage_count) {
   return found;
 }
 
-// Of the orders of a layout, in ticks of which the model's are `unit`; none if they are too many.
+// The shortest of the orders of a layout, in ticks of which the model's are `unit`; none if they are too
+// many.
 std::optional<tick> shortest_on(layout_choice const& c, objective aim, tick enough) {
   search_problem const& problem = c.problem;
   workload const w{.where = problem.where,
@@ -98,7 +99,7 @@ TEST_CASE("no division, set of stages that recompute or cut of sequences is bett
     proved_layouts const proof = proved_of(all);
     searched_layout const& best = all[proof.best];
 
-    // Of all of them, as a fraction of the model's ticks: layouts have ticks of their own.
+    // The shortest of all of them, as a fraction of the model's ticks: layouts have ticks of their own.
     bool is_complete = true;
     double least = std::numeric_limits<double>::infinity();
     for (searched_layout const& s : all) {
@@ -119,7 +120,7 @@ TEST_CASE("no division, set of stages that recompute or cut of sequences is bett
     recomputing += recomputed_stages(best.choice.problem).empty() ? 0 : 1;
     cut += best.choice.sequence_chunks > 1 ? 1 : 0;
 
-    // One way alone: what is optimal there is said of it, because another may be shorter.
+    // Only one way was searched: its optimum is claimed for it alone, because another may be shorter.
     std::vector<searched_layout> const one = search_layouts({choices.front()}, budget);
     narrower += proved_of(one).is_optimal
                         && one[0].in_ticks(one[0].result.reached) > best.in_ticks(best.result.reached)

@@ -1,4 +1,4 @@
-// What a search claims to be optimal, or no less than, against every order of tiny problems: over
+// Checks what a search claims to be optimal, or no less than, against every order of tiny problems: over
 // layouts, sets of stages that recompute, sequences in chunks, and divisions of layers.
 #include "exhaustive_search.hpp"
 #include "random.hpp"
@@ -36,7 +36,7 @@ std::vector<layout_choice> tiny_layouts(dice& d) {
   return all;
 }
 
-// Some divisions of the layers of one model, also such as nobody would deal.
+// Some divisions of the layers of one model, also such as nobody would choose.
 std::vector<layout_choice> tiny_divisions(dice& d) {
   int const p = d.between(1, 3), layer_count = p + d.between(0, 3);
   link_speed const link{.latency = d.between(0, 2)};

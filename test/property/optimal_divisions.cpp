@@ -1,5 +1,5 @@
-// What a search over all divisions of a model's layers claims to be optimal, for up to five devices and
-// four micro-batches: no division has an order that is shorter.
+// Checks what a search over all divisions of a model's layers claims to be optimal, for up to five
+// devices and four micro-batches: no division has an order that is shorter.
 #include "disjunctive_search.hpp"
 #include "exhaustive_search.hpp"
 #include "random.hpp"
@@ -36,7 +36,7 @@ layer_chain some_layers(dice& d, int layer_count, int m, bool is_tight) {
   return model;
 }
 
-// All of them; those that memory leaves no schedule for are left out.
+// All divisions; those that memory leaves no schedule for are left out.
 std::vector<layout_choice> every_division(layer_chain const& model, int p) {
   layout_choice const plain =
       choose_layout({devices{p}, model.m, {pass_costs(), model.on}}, placement_kind::linear, 1, 100);
@@ -111,7 +111,8 @@ struct claims {
   int optimal = 0, layouts = 0, undecided = 0;
 };
 
-// No layout has a schedule below what is claimed of all. The best, if it is proved to be the optimum.
+// No layout has a schedule below what is claimed of all. Returns the best, if it is proved to be the
+// optimum.
 std::optional<searched_layout> judged(claims& sum, std::vector<layout_choice> const& choices,
                                       search_budget const& budget) {
   std::vector<searched_layout> const all = search_layouts(choices, budget);

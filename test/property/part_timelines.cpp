@@ -45,8 +45,8 @@ schedule under(schedule s, part_costs const& c) {
 }
 
 // When parts start and passes end if each waits for all that it must, as the longest paths of a graph
-// whose nodes are parts, and begins and ends of passes. Written apart from what it judges. Of the
-// shortest braids there may be several; which one counts is read off the times.
+// whose nodes are parts, and begins and ends of passes. Written apart from what it judges. There may be
+// several shortest braids; which one counts is read off the times.
 class graph_of_parts {
  public:
   graph_of_parts(schedule const& s, part_costs const& c, part_timeline const& judged)
@@ -199,7 +199,7 @@ class graph_of_parts {
   std::vector<tick> at_;
 };
 
-// Of a schedule under costs_of(c).
+// Checks a schedule under costs_of(c).
 void check_part_times(schedule const& s, part_costs const& c) {
   part_timeline const t = time_parts(s, c);
   graph_of_parts const graph(s, c, t);
@@ -224,7 +224,7 @@ void check_part_times(schedule const& s, part_costs const& c) {
       pass_of_parts const& p = own.passes[i++];
       CHECK(p.what == pass_of_today.what);
       CHECK(p.end == graph.end_of(p.what));
-      // What is not waited for here is waited for where a pass is one time.
+      // Passes end no later than where each is one time and waits for more.
       CHECK(p.end <= s.end_of(pass_of_today, static_cast<int>(d)));
       CHECK((p.start >= 0 && p.start <= p.end));
       last = std::max(last, p.end);
@@ -301,7 +301,7 @@ TEST_CASE("parts of random schedules") {
   }
 }
 
-// Passes one after another, as they are where they are one time, and as their program runs.
+// Passes run one after another, as they do where they are one time, and as their program runs.
 TEST_CASE("parts of which none exchanges") {
   auto const check_equal = [](schedule const& s, part_costs const& c) {
     part_timeline const t = time_parts(s, c);

@@ -1,4 +1,4 @@
-// Plans on devices of several kinds, against exhaustive search and against what must follow, on random
+// Compares plans on devices of several kinds with exhaustive search and with what must follow, on random
 // small cases.
 #include "random.hpp"
 #include "random_cases.hpp"
@@ -49,7 +49,7 @@ plan_question mixed_question(dice& d) {
 
 auto const no_progress = [](plan_phase, std::size_t, std::size_t) {};
 
-// What a device may hold: the least of its members' memory, each counted for itself.
+// The bytes that a device may hold: the least of its members' memory, each counted for itself.
 double allowed_by_members(plan_question const& q, training_plan const& plan, int device) {
   int const size = plan.layout.tensor * plan.layout.data;
   std::vector<double> memory;
@@ -101,7 +101,7 @@ TEST_CASE(
     for (planned_step const& each : a.rejected)
       CHECK(each.budget == allowed_by_members(q, each.plan, each.fullest));
 
-    // Twice the memory of one kind: at least as good.
+    // Twice the memory of one kind is at least as good.
     plan_question more = q;
     more.kinds[static_cast<std::size_t>(d.between(0, static_cast<int>(q.kinds.size()) - 1))]
         .machine.memory *= 2;
@@ -121,7 +121,7 @@ TEST_CASE("plans of kinds: two kinds alike take and hold what one kind does") {
     two.takes_fewer_devices = false;
     two.between_kinds = 0;
     two.kinds.resize(1);
-    // Several nodes of each kind, so that one kind's links go between nodes, too.
+    // There are several nodes of each kind, so that one kind's links go between nodes, too.
     device_kind& half = two.kinds[0];
     half.count = 2 * half.machine.node_size;
     half.machine.memory = 1e9;
@@ -139,7 +139,7 @@ TEST_CASE("plans of kinds: two kinds alike take and hold what one kind does") {
       };
       CHECK_MESSAGE(std::any_of(of_two.begin(), of_two.end(), same), "seed ", seed);
     }
-    // Each that uses both kinds takes and holds as much as on one.
+    // Each plan that uses both kinds takes and holds as much as on one.
     for (training_plan const& plan : of_two) {
       if (plan.kinds.size() < 2) continue;
       training_plan alike = plan;
@@ -162,7 +162,7 @@ TEST_CASE("plans of kinds: two kinds alike take and hold what one kind does") {
 
 namespace {
 
-// Pipelines of single devices, each of one of two kinds, and stages of so many layers.
+// A pipeline of single devices, each of one of two kinds, and the layers of its stages.
 struct small_pipeline {
   std::vector<int> kinds, layers;
 };
@@ -178,7 +178,7 @@ void add_divisions(std::vector<int> const& kinds, std::vector<int>& layers, int 
   }
 }
 
-// In every order of the devices, not only one kind after the other.
+// Devices come in every order, not only one kind after the other.
 std::vector<small_pipeline> every_pipeline(int first, int second, int layer_count) {
   std::vector<small_pipeline> all;
   std::vector<int> kinds(static_cast<std::size_t>(first), 0), layers;
@@ -241,7 +241,7 @@ TEST_CASE("plans of kinds: no order of devices and no division gives the busiest
     sum += planned / least;
     ++cases;
   }
-  // What the step itself loses to the best of all orders and divisions.
+  // The mean and the worst loss of the step against the best of all orders and divisions.
   MESSAGE("mean ", sum / cases, ", worst ", worst);
   CHECK(worst < 1.1);
 }

@@ -1,4 +1,4 @@
-// What holds of every search, over placements, costs and limits.
+// Properties of every search, over placements, costs and limits.
 #include "random_cases.hpp"
 #include "random_problems.hpp"
 #include "violations.hpp"
@@ -13,7 +13,7 @@ using namespace random_case;
 
 namespace {
 
-// Counted as memory_limit says, in the order of starts, by itself.
+// Whether it keeps to the limit, counted as memory_limit says, in the order of starts, by itself.
 bool keeps_to(schedule const& s, memory_limit const& limit) {
   for (int device = 0; device < s.device_count(); ++device) {
     byte_count held = 0;

@@ -36,7 +36,7 @@ schedule random_pieces(dice& d) {
   return one | repeat(micro_batches{q * d.between(1, 4)}) | squeeze();
 }
 
-// The same costs, said of each stage and chunk.
+// Gives these costs for each stage and chunk.
 costs said_of_each(costs c, int stage_count, int q) {
   std::vector<stage_cost> each;
   for (int stage = 0; stage < stage_count; ++stage)
@@ -64,7 +64,7 @@ TEST_CASE("chunks said to be alike are as if nothing was said") {
   }
 }
 
-// A pass of a table by stage and chunk: what is wanted here is known from nowhere else.
+// Ticks of a pass by a table of stage and chunk: nothing else gives them here.
 tick ticks_of(costs const& c, pass what, int device, int q) {
   auto const k = static_cast<std::size_t>(what.micro_batch % q);
   std::size_t const stage = static_cast<std::size_t>(what.stage);

@@ -164,7 +164,8 @@ bool is_admissible(program const& p, timeline const& line) {
            && (i == j || (a.code != b.code && a.peer == device[j] && b.peer == device[i]));
   };
 
-  // Of equal starts, those that take no time come first, in an order that the machine finds.
+  // Instructions with equal starts begin with those that take no time, in an order that the machine
+  // finds.
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {

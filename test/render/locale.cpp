@@ -1,5 +1,5 @@
-// What is written does not depend on the program's locale, in which a number may have a comma for a
-// point, and points between its thousands.
+// Output does not depend on the program's locale, in which a number may have a comma for a point, and
+// points between its thousands.
 #include "shapes.hpp"
 #include <ashlar/interop/durations.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
@@ -31,7 +31,7 @@ struct german_numbers : std::numpunct<char> {
   std::string do_grouping() const override { return "\3"; }
 };
 
-// Of streams until it goes; of the C library, too, if the system can make one.
+// A locale of streams until it goes; of the C library, too, if the system can make one.
 class german_locale {
  public:
   german_locale()
@@ -85,7 +85,7 @@ std::vector<std::string> all_written() {
 TEST_CASE("numbers are written with a point and without marks of thousands, whatever the locale") {
   std::vector<std::string> const expected = all_written();
   german_locale const german;
-  // The locale is what it should be.
+  // The locale is as wanted.
   std::ostringstream stream;
   stream << 1234.5;
   CHECK(stream.str() == "1.234,5");

@@ -1,4 +1,4 @@
-// What passes wait for, in numbers.
+// The needs of passes, in numbers.
 #include "shapes.hpp"
 #include <ashlar/program/names.hpp>
 #include <ashlar/render/needs.hpp>

@@ -1,4 +1,4 @@
-// Whatever names, numbers and passes a picture is asked for, it is drawn or refused.
+// A picture of any names, numbers and passes is drawn or refused.
 #include "shapes.hpp"
 #include "violations.hpp"
 #include <ashlar/render/chrome_trace.hpp>

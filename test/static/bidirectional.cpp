@@ -1,4 +1,4 @@
-// What the schedules in two directions have beside their defaults: Chimera on four routes, BitPipe with
+// Options of the schedules in two directions beside their defaults: Chimera on four routes, BitPipe with
 // its units joined as drawn, as blocks and schedules at 8 devices and 32 micro-batches and as programs
 // at 4 and 8.
 #include <ashlar/catalog/entries.hpp>

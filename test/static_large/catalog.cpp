@@ -1,6 +1,6 @@
-// What at 8 devices and 32 micro-batches takes clang's evaluation a few percent beyond the default
-// limit: grouped interleaving makes its orders pass by pass, V-Min looks longest for gaps for its
-// weights.
+// Schedules at 8 devices and 32 micro-batches that take clang's evaluation a few percent beyond the
+// default limit: grouped interleaving makes its orders pass by pass, V-Min looks longest for gaps for
+// its weights.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/valid.hpp>
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a user may call has a comment, from which the reference is made.
+"""Everything that a user may call has a comment, from which the reference is made.
 
 usage: comments.py ROOT [FOLDER ...]
 
-Of the headers in FOLDERS of include/ashlar/, or in those named, every declaration in namespace ashlar and every public member function of a
-class there has a `//` comment: directly above it, or behind it on its line. A comment also holds for the declarations that follow
-the first one without a blank line between, and for later functions of the same name in the header. No comment is needed by what
-is in a namespace called detail, by what is defaulted or deleted, destructors and comparisons, and by what is no more than a field:
+In the headers of FOLDERS of include/ashlar/, or of those named, every declaration in namespace ashlar and every public member function of a
+class has a `//` comment: directly above it, or behind it on its line. A comment also holds for the declarations that follow
+the first one without a blank line between, and for later functions of the same name in the header. Some declarations need none: those
+in a namespace called detail, defaulted or deleted ones, destructors and comparisons, and those that are no more than a field:
 member functions without parameters that fit on a line.
 """
 import re

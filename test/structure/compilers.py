@@ -27,7 +27,7 @@ def version_of(compiler):
 
 
 def emulator(compiler):
-    """What runs the compiler's programs: nothing, or qemu; None where it is not here."""
+    """The command that runs the compiler's programs: empty, or qemu; None where it is not here."""
     if not compiler.startswith("aarch64-") or platform.machine() == "aarch64":
         return []
     found = shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the container files run stands in the documentation, and what they name is in the tree.
+"""The documentation has the commands that the container files run, and the tree the files that they name.
 
 usage: containers.py ROOT
 """

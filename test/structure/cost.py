@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a header makes a compiler read stays small: a budget for the preprocessed text of the public headers, and for each
-folder the standard headers that it may include.
+"""Headers stay cheap to compile: a budget for the preprocessed text of the public headers, and for each folder the standard
+headers that it may include.
 
 usage: cost.py ROOT [COMPILER…]
 

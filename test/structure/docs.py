@@ -36,7 +36,7 @@ def without_code(text):
 
 
 def anchors(page):
-    """What a link may name in it: its headings, in lower case, with a hyphen for each space and no other marks."""
+    """The names that links may use: its headings in lower case, with a hyphen for each space and no other marks."""
     headings = re.findall(r"^#+ (.+)$", without_code(page.read_text()), re.M)
     return {re.sub(r"[^\w -]", "", re.sub(r"\]\([^)]*\)", "", heading).lower()).replace(" ", "-") for heading in headings}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `ashlar plan --emit` writes is accepted by the packages that run it, and what it refuses they refuse.
+"""The packages that run the files of `ashlar plan --emit` accept them, and refuse what it refuses.
 
 usage: framework_files.py ASHLAR
 

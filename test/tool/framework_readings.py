@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `ashlar predict` reads of frameworks' files is what their own code makes of these, on random ones; and where they stop, it does.
+"""`ashlar predict` reads random files of frameworks as their own code does, and stops where they stop.
 
 usage: framework_readings.py ASHLAR [CASES]
 
