@@ -1,4 +1,4 @@
-// From a schedule to instruction streams; what is proved about them, and what is said of broken ones.
+// From a schedule to instruction streams: proofs about them, and the messages about broken ones.
 #include <ashlar/ashlar.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/prove/wait_cycle.hpp>

@@ -1,4 +1,4 @@
-// Breadth-first against depth-first pipelines, as in figures 2 to 4 of the breadth-first paper
+// Compares breadth-first and depth-first pipelines, as in figures 2 to 4 of the breadth-first paper
 // (Lamy-Poirier, Breadth-First Pipeline Parallelism, 2022): 8 devices, 64 layers, a backward (with its
 // recomputation) of three forwards. Depth-first stops its passes for every transfer, as Megatron does.
 #include <ashlar/catalog/entries.hpp>

@@ -34,7 +34,7 @@ constexpr char const* footer =
     "  ashlar train --schedule v-half -p 4 -m 8 --verify\n"
     "Exit codes: 0 done or valid, 1 invalid, 2 wrong usage or an unusable file.";
 
-// Not by fmt, which throws where standard error cannot be written either.
+// This avoids fmt, which throws where standard error cannot be written either.
 int print_error(std::string const& message, int code = tool::unusable) {
   std::fputs(("ashlar: " + tool::printable_lines(message) + "\n").c_str(), stderr);
   return code;
@@ -76,7 +76,7 @@ void must_be_written() {
     throw tool::usage_error("cannot write to standard output");
 }
 
-// On threads and devices, whose memory is not that of schedules.
+// Whether it trains on threads or devices, whose memory is not that of schedules.
 bool trains(CLI::App const& app) {
   for (char const* each : {"train", "profile"})
     if (app.got_subcommand(each)) return true;

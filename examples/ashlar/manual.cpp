@@ -22,7 +22,7 @@ std::vector<CLI::Option const*> options_of(CLI::App const& app) {
   return all;
 }
 
-// As they are written: -p, --devices.
+// The flags as they are written: -p, --devices.
 std::vector<std::string> flags_of(CLI::Option const& o) {
   std::vector<std::string> all;
   for (std::string const& name : o.get_snames()) all.push_back("-" + name);
@@ -32,7 +32,7 @@ std::vector<std::string> flags_of(CLI::Option const& o) {
 
 bool takes_value(CLI::Option const& o) { return o.get_type_size_max() > 0; }
 
-// One of `cells`, which `separator` divides.
+// Splits `cells` at `separator`.
 std::vector<std::string> split(std::string_view cells, char separator) {
   std::vector<std::string> all;
   for (;; cells.remove_prefix(cells.find(separator) + 1)) {
@@ -41,7 +41,8 @@ std::vector<std::string> split(std::string_view cells, char separator) {
   }
 }
 
-// The words that an option takes, if they are a few: of FORMAT:{csv,json} or one|two, or the catalog's.
+// The words that an option takes, if they are a few: from FORMAT:{csv,json} or one|two, or the
+// catalog's.
 std::vector<std::string> words_of(CLI::Option const& o) {
   std::string const type = o.get_type_name();
   if (auto const open = type.find('{'); open != std::string::npos)
@@ -59,7 +60,7 @@ std::string joined(std::vector<std::string> const& words, char const* between) {
   return text;
 }
 
-// Text that troff does not take for requests, nor minus signs for hyphens.
+// Escapes text so that troff takes it neither for requests nor minus signs for hyphens.
 std::string escaped(std::string_view text) {
   std::string out;
   for (char const c : text) {

@@ -62,7 +62,7 @@ struct trainer {
   array made{layers * cells}, dy{cells}, dz{cells};  // of one micro-batch
   stream own = stream::make();
 
-  // A step as it was: one layer after another, on a stream.
+  // Makes a step as before: one layer after another, on a stream.
   void step() {
     cudaStream_t const s = own.get();
     ASHLAR_CUDA(cudaMemsetAsync, dw.data(), 0, dw.size(), s);

@@ -60,8 +60,9 @@ constexpr Eigen::Index piece(Eigen::Index size, Eigen::Index most) {
 
 }  // namespace detail
 
-// c += a b, where a and b are what plain() or transposed() gives. Eigen packs its operands on the stack
-// up to a limit and on the heap beyond; cut into tiles, a product of any size stays on the stack.
+// Computes c += a b, where a and b are results of plain() or transposed(). Eigen packs its operands on
+// the stack up to a limit and on the heap beyond; cut into tiles, a product of any size stays on the
+// stack.
 template <class Scalar, class Left, class Right>
 void add_product(matrix<Scalar> const& c, Left const& a, Right const& b) {
   using index = Eigen::Index;
@@ -84,7 +85,7 @@ void add_product(matrix<Scalar> const& c, Left const& a, Right const& b) {
   }
 }
 
-// c = a b
+// Computes c = a b.
 template <class Scalar, class Left, class Right>
 void set_product(matrix<Scalar> const& c, Left const& a, Right const& b) {
   for (int i = 0; i < c.rows; ++i) std::fill_n(c.row(i), c.cols, Scalar{});
@@ -146,7 +147,7 @@ void copy(std::type_identity_t<matrix<Scalar const>> const& from, matrix<Scalar>
   for (int i = 0; i < to.rows; ++i) std::copy_n(from.row(i), to.cols, to.row(i));
 }
 
-// to (one row) += the sum of the rows of from
+// Adds the sum of the rows of `from` to `to` (one row).
 template <class Scalar>
 void add_rows(std::type_identity_t<matrix<Scalar const>> const& from, matrix<Scalar> const& to) {
   for (int i = 0; i < from.rows; ++i) {

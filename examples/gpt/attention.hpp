@@ -13,13 +13,13 @@ namespace gpt {
 
 namespace detail {
 
-// In place, the weights from the scores: row i attends to columns 0 .. i, the others get 0.
+// Turns scores into weights in place: row i attends to columns 0 .. i, the others get 0.
 template <class Scalar>
 void causal_softmax(matrix<Scalar> const& scores, Scalar scale) {
   for (int i = 0; i < scores.rows; ++i) {
     Scalar* const row = scores.row(i);
     int const count = i + 1;
-    // Whole vectors: computing a few exponentials too many costs less than a scalar remainder.
+    // The length is whole vectors: a few more exponentials cost less than a scalar remainder.
     int const whole = std::min((count + 15) / 16 * 16, scores.cols);
     Scalar const top = maximum<Scalar>(row, count);
     std::fill(row + count, row + whole, top);
@@ -31,7 +31,7 @@ void causal_softmax(matrix<Scalar> const& scores, Scalar scale) {
   }
 }
 
-// In place, the gradient of the scores from the gradient of the weights.
+// Turns the gradient of the weights into that of the scores, in place.
 template <class Scalar>
 void causal_softmax_backward(matrix<Scalar const> const& weights, matrix<Scalar> const& gradient,
                              Scalar scale) {
@@ -74,7 +74,7 @@ void attend(config const& shape, matrix<Scalar> const& qkv, matrix<Scalar> const
   }
 }
 
-// From the gradient of `merged` that of qkv. `scratch` is context x context.
+// Computes the gradient of qkv from that of `merged`. `scratch` is context x context.
 template <class Scalar>
 void attend_backward(config const& shape, matrix<Scalar> const& qkv, matrix<Scalar> const& weights,
                      matrix<Scalar> const& dmerged, matrix<Scalar> const& dqkv,

@@ -21,7 +21,7 @@ struct batch {
   std::vector<token> targets;
 };
 
-// Random passages of the text, the same for the same seed and step on every machine. Throws
+// Draws random passages of the text, the same for the same seed and step on every machine. Throws
 // std::runtime_error if the text is too short for one.
 inline batch sample(std::span<token const> text, config const& shape, std::uint64_t seed,
                     std::uint64_t step) {

@@ -39,7 +39,7 @@ inline std::vector<token> read_file(std::filesystem::path const& path) {
   return bytes;
 }
 
-// Hidden things, and what builds leave behind, are not what somebody wrote.
+// Whether a folder is hidden or holds what builds leave behind.
 inline bool is_skipped_folder(std::string const& name) {
   return name.starts_with('.') || name.ends_with(".checkpoint") || name.ends_with(".checkpoint.partial")
          || name.starts_with("build") || name.starts_with("cmake-build") || name == "out"

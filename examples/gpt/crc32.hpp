@@ -10,7 +10,7 @@ namespace gpt {
 
 namespace detail {
 
-// By byte, of the reflected polynomial 0x04c11db7 (ISO 3309).
+// The table by byte, of the reflected polynomial 0x04c11db7 (ISO 3309).
 inline constexpr std::array<std::uint32_t, 256> crc32_table = [] {
   std::array<std::uint32_t, 256> table{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {

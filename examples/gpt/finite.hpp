@@ -1,4 +1,4 @@
-// Where a step's numbers stop being finite.
+// Finds where a step's numbers stop being finite.
 #pragma once
 
 #include "worker.hpp"
@@ -18,7 +18,7 @@ bool all_finite(std::span<Scalar const> values) {
   return std::all_of(values.begin(), values.end(), [](Scalar x) { return std::isfinite(x); });
 }
 
-// Computes as the worker that it refers to, and looks at what the forwards make.
+// Computes as the worker that it refers to, and checks the outputs of the forwards.
 template <class Scalar>
 class finite_watch {
  public:
@@ -42,8 +42,8 @@ class finite_watch {
       auto const* const values = reinterpret_cast<Scalar const*>(output.bytes.data());
       finite = finite && all_finite(std::span(values, output.bytes.size() / sizeof(Scalar)));
     }
-    // The loss of a head in shards is known after their backwards; all of it that is not finite has
-    // been in what the forwards told.
+    // The loss of a head in shards is known after their backwards; any number in it that is not finite
+    // has been in what the forwards told.
     stage_shape const shape = shape_of(worker_.shape(), f.what.stage);
     auto const micro_batch = static_cast<std::size_t>(f.what.micro_batch);
     if (shape.last) finite = finite && std::isfinite(worker_.losses()[micro_batch]);
@@ -64,8 +64,8 @@ class finite_watch {
   std::optional<place> first_;
 };
 
-// Runs the step again, sequentially, with the weights as they are: where the first number of any
-// data-parallel rank is not finite.
+// Runs the step again, sequentially, with the weights as they are. Returns the first number of any
+// data-parallel rank that is not finite.
 template <class Scalar>
 std::optional<typename finite_watch<Scalar>::place> first_non_finite(
     ashlar::proved_program const& program, std::vector<worker<Scalar>*> const& ranks) {

@@ -11,8 +11,8 @@
 
 namespace gpt {
 
-// In place, x to gelu(x), and its slope there. With the slope kept, the backward pass is one
-// multiplication and x itself is not needed again.
+// Turns x into gelu(x) in place, and computes its slope there. With the slope kept, the backward pass is
+// one multiplication and x itself is not needed again.
 template <class Scalar>
 void gelu(matrix<Scalar> const& x, matrix<Scalar> const& slope) {
   constexpr Scalar a = Scalar(0.7978845608028654);  // sqrt(2 / pi)
@@ -35,7 +35,7 @@ void gelu(matrix<Scalar> const& x, matrix<Scalar> const& slope) {
   }
 }
 
-// gradient *= slope
+// Computes gradient *= slope.
 template <class Scalar>
 void gelu_backward(std::type_identity_t<matrix<Scalar const>> const& slope,
                    matrix<Scalar> const& gradient) {

@@ -11,7 +11,7 @@
 
 namespace gpt {
 
-// Which of a tensor's entries are here, all of the same size: [first, first + count) of `of`.
+// The entries of a tensor that are here, all of the same size: [first, first + count) of `of`.
 struct tensor_part {
   int first = 0, count = 1, of = 1;
 
@@ -45,7 +45,7 @@ struct linear {
     add_product(y, plain(x), plain(weight));
   }
 
-  // y += x W + b
+  // Computes y += x W + b.
   void join(matrix<value const> const& x, matrix<value> const& y) const {
     for (int i = 0; i < y.rows; ++i) {
       value* const row = y.row(i);
@@ -54,12 +54,12 @@ struct linear {
     add_product(y, plain(x), plain(weight));
   }
 
-  // dx = dy W'
+  // Computes dx = dy W'.
   void backward_input(matrix<value const> const& dy, matrix<value> const& dx) const {
     set_product(dx, plain(dy), transposed(weight));
   }
 
-  // On the gradient: dW += x' dy, db += sum of the rows of dy.
+  // Call it on the gradient: dW += x' dy, db += sum of the rows of dy.
   void backward_weight(matrix<value const> const& x, matrix<value const> const& dy) const {
     add_product(weight, transposed(x), plain(dy));
     add_rows(dy, bias);

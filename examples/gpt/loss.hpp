@@ -11,8 +11,8 @@
 
 namespace gpt {
 
-// In place, the probabilities from the logits (rows x vocabulary). Returns the mean of -log p(target),
-// in nats.
+// Turns logits (rows x vocabulary) into probabilities, in place. Returns the mean of -log p(target), in
+// nats.
 template <class Scalar>
 double cross_entropy(matrix<Scalar> const& logits, std::span<token const> targets) {
   double total = 0;

@@ -29,8 +29,8 @@ struct loss_scale {
   int good_steps = 0;  // since it changed
   int skipped = 0;     // steps so far
 
-  // The squared norm of the scaled gradients says whether they are numbers. If so, what they have to be
-  // multiplied with before the optimizer; if not, 0: the step is skipped. Changes to the next step.
+  // The squared norm of the scaled gradients says whether they are finite. Returns the factor for them
+  // before the optimizer, or 0: the step is skipped. Changes to the next step.
   double step(double squares, loss_scaling const& how, adam_options const& options) {
     if (!std::isfinite(squares)) {
       scale *= how.backoff;

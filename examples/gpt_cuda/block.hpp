@@ -1,4 +1,4 @@
-// A transformer block on a stream; the same as gpt::block.
+// A transformer block on a stream, as gpt::block.
 #pragma once
 
 #include "kernels/attention.hpp"
@@ -22,7 +22,7 @@ inline attention_shape attention_of(gpt::config const& model) {
   return {model.sequences, model.heads, model.context, model.head_width()};
 }
 
-// From stash.before to `after`, the stream after the block (null: nobody needs it).
+// Computes `after`, the stream after the block (null: nobody needs it), from stash.before.
 template <class T>
 void block_forward(context<T> const& c, stage_weights<T> const& weights,
                    gpt::block<float const> const& layers, block_stash<T> const& stash, T* after) {
@@ -36,7 +36,7 @@ void block_forward(context<T> const& c, stage_weights<T> const& weights,
   if (after != nullptr) linear<T>(c, weights, layers.down, stash.hidden, stash.between, after);
 }
 
-// From gradients.after to `before`, the gradient of the stream before the block.
+// Computes `before`, the gradient of the stream before the block, from gradients.after.
 template <class T>
 void block_backward_input(context<T> const& c, stage_weights<T> const& weights,
                           gpt::block<float const> const& layers, block_stash<T> const& stash,

@@ -1,4 +1,4 @@
-// Where the tensors of a stage lie on its device.
+// The places of a stage's tensors on its device.
 #pragma once
 
 #include "element.hpp"
@@ -10,7 +10,7 @@
 namespace gpt_cuda {
 
 // The tensors that a stage computes with: in the layout of the floats at `floats`, but of the elements
-// at `values`, which in fp32 are the same. What is tied lies elsewhere.
+// at `values`, which in fp32 are the same. Tied ones lie elsewhere.
 template <class T>
 struct stage_weights {
   using layout = gpt::stage_parameters<float const>;

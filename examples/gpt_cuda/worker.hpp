@@ -29,14 +29,14 @@
 
 namespace gpt_cuda {
 
-// Whether a worker keeps the gradient of each step for whoever wants to look at it.
+// Whether a worker keeps the gradient of each step for later inspection.
 enum class gradients : bool { forgotten, kept };
 
 // The GPT of gpt/worker.hpp on GPUs, of one data-parallel rank: the same model, parameters and initial
-// values; T is what activations are made of. Its verbs put everything on the queue's stream and are
-// done: nothing is waited for and nothing allocated, and what differs from step to step lies in the
-// GPU's memory, so that a step can be captured and replayed. What is public besides them is for in
-// between steps, and waits.
+// values; T is the type of activations. Its verbs put everything on the queue's stream and are done:
+// nothing is waited for and nothing allocated, and what differs from step to step lies in the GPU's
+// memory, so that a step can be captured and replayed. What is public besides them is for in between
+// steps, and waits.
 //
 // Results do not depend on the schedule: all sums have one order, and a product of some shape is always
 // computed by the same algorithm.
@@ -63,7 +63,7 @@ class worker : public parameters<T> {
     set_optimizer({});
   }
 
-  // The tokens of the next step. Throws std::invalid_argument unless there are as many as the shape
+  // Sets the tokens of the next step. Throws std::invalid_argument unless there are as many as the shape
   // says.
   void set_batch(gpt::batch const& tokens) {
     std::size_t const expected = index(this->shape().tokens());
@@ -75,7 +75,7 @@ class worker : public parameters<T> {
       upload(step.targets, tokens.targets.data(), expected);
     });
   }
-  // How the next step is made, if the program ends with the optimizer's.
+  // Sets how the next step is made, if the program ends with the optimizer's.
   void set_optimizer(gpt::adam_options const& options) {
     double const warm1 = 1 - std::pow(options.beta1, updates_ + 1);
     double const warm2 = 1 - std::pow(options.beta2, updates_ + 1);

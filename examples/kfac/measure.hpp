@@ -1,4 +1,4 @@
-// How K-FAC compares with other optimizers, and what it costs.
+// Compares K-FAC with other optimizers, and measures its cost.
 #pragma once
 
 #include "gpt/config.hpp"

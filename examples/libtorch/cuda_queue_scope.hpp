@@ -1,4 +1,4 @@
-// On GPUs operators go to the stream of the queue.
+// Operators on GPUs go to the stream of the queue.
 #pragma once
 
 #include "queue_scope.hpp"

@@ -29,7 +29,7 @@ class parameter_list {
   std::vector<unsigned> hooks_;
 };
 
-// By parameter; what a pass adds to.
+// Sums by parameter, which a pass adds to.
 using gradient_sums = std::vector<at::Tensor>;
 
 // One micro-batch on one stage. Either backward() is called, or backward_input() and later
@@ -46,14 +46,14 @@ class kept_graph {
  public:
   kept_graph() = default;
 
-  // `output`: what the backward starts from. `input`: a leaf that requires a gradient, or undefined in a
+  // `output`: the start of the backward. `input`: a leaf that requires a gradient, or undefined in a
   // stage that reads data. Refers to the parameters.
   kept_graph(at::Tensor const& input, at::Tensor const& output, parameter_list const& parameters);
 
-  // Both at once. Returns the gradient of the input. The graph is gone afterwards.
+  // Runs both at once. Returns the gradient of the input. The graph is gone afterwards.
   at::Tensor backward(at::Tensor const& output_gradient, gradient_sums const& sums);
 
-  // Returns the gradient of the input. What only it needs of the graph is gone afterwards.
+  // Returns the gradient of the input. Parts of the graph that only it needs are gone afterwards.
   at::Tensor backward_input(at::Tensor const& output_gradient);
   // Adds up the gradients of the parameters. The graph is gone afterwards.
   void backward_weight(gradient_sums const& sums);

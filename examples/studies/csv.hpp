@@ -13,7 +13,7 @@ namespace systems {
 
 using csv_row = std::map<std::string, std::string>;  // by column
 
-// Neither quotes nor commas in fields. Throws std::runtime_error naming the file and line.
+// Fields have neither quotes nor commas. Throws std::runtime_error naming the file and line.
 inline std::vector<csv_row> read_csv(std::string const& path) {
   std::ifstream in(path);
   if (!in) throw std::runtime_error(path + " cannot be read");

@@ -1,4 +1,4 @@
-// How well predicted times order measured ones.
+// Measures how well predicted times order measured ones.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace systems {
 
-// 1 for the least; equal values share the mean of their ranks.
+// Returns 1 for the least; equal values share the mean of their ranks.
 inline std::vector<double> ranks_of(std::vector<double> const& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -1,4 +1,4 @@
-// ashlar plan: which division of a training over a cluster makes the shortest step.
+// ashlar plan: the division of a training over a cluster that makes the shortest step.
 #include "command.hpp"
 #include "commands/plan_options.hpp"
 #include "files/data_formats.hpp"
@@ -52,7 +52,8 @@ plan_study study_of(plan_options const& o) {
   s.aim = o.objective == "cost"   ? plan_aim::cost
           : o.objective == "days" ? plan_aim::days
                                   : plan_aim::time;
-  // As many tokens as are best for the arithmetic that they take (Hoffmann et al., 2022).
+  // The default is the number of tokens that is best for the arithmetic that they take (Hoffmann et al.,
+  // 2022).
   s.tokens = o.tokens > 0 ? 1e9 * o.tokens : 20 * s.model.parameters();
   s.question.model = s.model.model;
   s.question.lists = s.model.lists;

@@ -41,7 +41,8 @@ constexpr std::array fixable{"tensor",
                              "sequence-parallel",
                              "dispatch-fp8"};
 
-// tensor=8,layout=7,8x14,7,pipeline=16 as options: what has no name goes on with the list before it.
+// Reads tensor=8,layout=7,8x14,7,pipeline=16 as options: a value without a name continues the list
+// before it.
 void read_fixed(std::string_view fixed, option_words& words) {
   std::string* list = nullptr;
   std::vector<std::string> named;
@@ -97,7 +98,7 @@ predicted_request request_of(CLI::App const& command, plan_options const& o) {
 
 namespace {
 
-// Before the colon of --emit.
+// The framework before the colon of --emit.
 framework const& framework_named(std::string const& name) {
   std::vector<std::string> known;
   for (framework const& f : frameworks()) {
@@ -110,8 +111,8 @@ framework const& framework_named(std::string const& name) {
                   name.substr(0, 64), did_you_mean(name, known), fmt::join(known, ", ")));
 }
 
-// Writes the first plan as the framework has it; where that does not run it, the fastest plan that it
-// does run, and says so. False where there is none.
+// Writes the first plan as the framework has it; if that does not run it, the fastest plan that it does
+// run, and says so. Returns false if there is none.
 bool write_configuration(emitted_file const& file, predicted_request r, predicted_study const& s) {
   framework const& f = *file.of;
   predicted_plan const& first = s.plans[0];

@@ -1,4 +1,4 @@
-// ashlar profile: what a model's passes, messages and sums take here, for --costs.
+// ashlar profile: the times of a model's passes, messages and sums here, for --costs.
 #include "command.hpp"
 #include "options/number_option.hpp"
 #include "options/output_options.hpp"

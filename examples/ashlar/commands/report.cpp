@@ -1,4 +1,4 @@
-// ashlar report: what others need to know to look into a problem, and nothing else.
+// ashlar report: the facts that others need to look into a problem, and nothing else.
 #include "command.hpp"
 #include "files/files.hpp"
 #include "report/build_words.hpp"
@@ -32,7 +32,7 @@ void report_machine() {
   fmt::print("{}\n", counted(static_cast<long long>(std::thread::hardware_concurrency()), "processor"));
 }
 
-// A folder may say who somebody is, so a file goes by its last name alone.
+// A folder may reveal who somebody is, so a file goes by its last name alone.
 void report_file(CLI::App const& command, std::string const& path, bool has_contents) {
   std::string const name = std::filesystem::path(path).filename().string();
   std::string text;

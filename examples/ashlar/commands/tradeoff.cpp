@@ -1,4 +1,4 @@
-// ashlar tradeoff: what schedules cost a training, over batch and cluster sizes.
+// ashlar tradeoff: the cost of a training by schedule, over batch and cluster sizes.
 #include "command.hpp"
 #include "files/files.hpp"
 #include "options/limits.hpp"

@@ -15,7 +15,7 @@
 namespace tool {
 
 struct adaptation {
-  // Nothing: the program stays, and `why`.
+  // Empty: the program stays, and `why` says why.
   std::optional<ashlar::schedule> schedule = {};
   std::optional<ashlar::program> program = {};
   std::string why = {};

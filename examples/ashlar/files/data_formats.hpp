@@ -10,14 +10,13 @@
 
 namespace tool {
 
-// `format`: pytorch, json, trace, frameworks, or pytorch-comms, which alone is of the lowered program.
-// Throws usage_error where PyTorch has no words for it; what it merely cannot run is said on standard
-// error.
+// `format`: pytorch, json, trace, frameworks, or pytorch-comms, the only one of the lowered program.
+// Throws usage_error where PyTorch has no words for it; standard error says what it merely cannot run.
 std::string data_of(ashlar::schedule const& s, std::string const& name, std::string const& format,
                     ashlar::csv_dialect dialect, time_scale const& scale,
                     ashlar::lower_options const& lowering = {});
 
-// How long a tick is in a trace. Throws usage_error for times too long to be counted so.
+// The length of a tick in a trace. Throws usage_error for times too long to be counted so.
 double tick_ns_of_trace(time_scale const& scale, ashlar::tick longest);
 
 }  // namespace tool

@@ -68,7 +68,7 @@ class removed_by_signals {
   }
 };
 
-// Signals that would end the tool wait for as long as it lives.
+// Holds back signals that would end the tool, while it lives.
 class held_signals {
  public:
   held_signals() {
@@ -149,8 +149,8 @@ std::string read_text(std::string const& path) {
   return text;
 }
 
-// Links stay links: what they lead to is replaced. What is no file, like a device or a pipe, is written
-// as it is, and so is what a shell has already opened, /dev/stdout.
+// A link stays, and its target is replaced. A device, a pipe and a file that a shell has already opened
+// (/dev/stdout) are written as they are.
 output::output(std::string path) : path_(std::move(path)) {
   if (path_ == "-") return;
   struct stat there {};

@@ -9,18 +9,18 @@ namespace tool {
 // Throws usage_error: cannot `verb` the file, and why, as errno says.
 [[noreturn]] void refuse_file(char const* verb, std::string const& path);
 
-// `-` is standard input. A byte order mark of UTF-8 is skipped. Throws usage_error for what cannot be
-// read, is too large or is no text.
+// Reads a file; `-` is standard input. A byte order mark of UTF-8 is skipped. Throws usage_error if it
+// cannot be read, is too large or is no text.
 std::string read_text(std::string const& path);
 
-// Where a result will go; `-` is standard output. A file appears whole, in place of what was there, or
-// not at all.
+// A place for a result; `-` is standard output. A file appears whole, in place of the old one, or not at
+// all.
 class output {
  public:
-  // To be made before the work: throws usage_error where nothing can be written.
+  // Make it before the work: it throws usage_error where nothing can be written.
   explicit output(std::string path);
 
-  // All of it, at once. Throws usage_error where writing fails.
+  // Writes all of it, at once. Throws usage_error where writing fails.
   void write(std::string_view text) const;
 
  private:

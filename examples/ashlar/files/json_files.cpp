@@ -14,7 +14,7 @@ namespace tool {
 
 namespace {
 
-// Texts of the same length in their place.
+// Puts texts of the same length in their place.
 std::string without_infinities(std::string text) {
   bool is_quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {

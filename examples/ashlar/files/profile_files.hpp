@@ -10,8 +10,8 @@ namespace tool {
 
 bool is_folder(std::string const& path);
 
-// The file, or all files of a folder whose names end in .json, in their order. Throws usage_error, also
-// for a folder without any, and for one that has traces of the profiler's that are compressed.
+// Reads the file, or all files of a folder whose names end in .json, in their order. Throws usage_error,
+// also for a folder without any, and for one with compressed traces of the profiler.
 std::vector<json_text> read_json_texts(std::string const& path);
 
 }  // namespace tool

@@ -12,7 +12,7 @@ struct trace_file : ashlar::json_trace {
   std::string path = {};
 };
 
-// Throws usage_error, with the place, for what is no such file, and for one without a pass.
+// Throws usage_error, with the place, if it is no such file or has no pass.
 trace_file read_trace(std::string const& path);
 
 }  // namespace tool

@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 constexpr std::string_view decimal_units[] = {"B", "KB", "MB", "GB", "TB"};
 
-// False for what is no number of a known unit.
+// Returns false if it is no number of a known unit.
 bool parse_bytes(std::string_view text, double& bytes) {
   double value = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -17,7 +17,7 @@ using ashlar::scale_of;
 using ashlar::ticks_of;
 using ashlar::time_scale;
 
-// ashlar::read_duration(); what is rounded is said on standard error, the first time in a run.
+// Calls ashlar::read_duration(); standard error says what is rounded, the first time in a run.
 duration read_duration(std::string const& given_by, std::string_view text, long long least,
                        long long most = ashlar::max_tick);
 

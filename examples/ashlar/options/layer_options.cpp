@@ -35,7 +35,7 @@ void add_layer_options(CLI::App& command, layer_options& o, cost_options& cost) 
 
 namespace {
 
-// Costs that are too many to add up are refused before they are.
+// Refuses costs that are too many to add up before they are added up.
 void must_add_up(ashlar::layout_choice const& c) {
   ashlar::search_problem const& problem = c.problem;
   if (auto const d = ashlar::check(problem.cost, problem.where.stage_count(),

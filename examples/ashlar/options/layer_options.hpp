@@ -1,4 +1,4 @@
-// The option that gives layers instead of stages, which a search deals to the stages of each layout.
+// The option that gives layers instead of stages, which a search divides over the stages of each layout.
 #pragma once
 
 #include "options/layout_options.hpp"
@@ -17,10 +17,10 @@ struct layer_options {
   std::vector<sized_line> lines = {};
 };
 
-// --per-layer, which excludes the times and sizes of stages.
+// Adds --per-layer, which excludes the times and sizes of stages.
 void add_layer_options(CLI::App& command, layer_options& layers, cost_options& cost);
 
-// Which limits go with it. Throws usage_error.
+// Checks which limits go with it. Throws usage_error.
 void must_suit(layer_options const& layers, limit_options const& limit);
 
 // The layouts asked for with the layers divided in several ways, and the limit put on. Layouts that have

@@ -11,7 +11,7 @@ namespace tool {
 
 namespace {
 
-// FROM-TO:TIME.
+// Reads FROM-TO:TIME.
 void read_link(std::string const& text, late_links& late, std::map<std::string, duration>& times) {
   auto const dash = text.find('-'), colon = text.find(':');
   int from = 0, to = 0;

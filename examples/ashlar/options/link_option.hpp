@@ -13,7 +13,7 @@
 
 namespace tool {
 
-// Links of which each transfer takes longer, by sender and receiver, each once.
+// Links whose transfers take longer, by sender and receiver, each once.
 struct late_links {
   std::vector<std::pair<int, int>> links = {};
 
@@ -21,14 +21,14 @@ struct late_links {
   static std::string flag_of(int from, int to);
 };
 
-// May be given several times. The delays go among `times`, by flag.
+// The option may be given several times. The delays go among `times`, by flag.
 void add_link_option(CLI::App& command, late_links& late, std::map<std::string, duration>& times);
 
 // Delays each link by its time, in ticks of that scale.
 void delay_links(ashlar::interconnect& links, late_links const& late,
                  std::map<std::string, duration> const& times, time_scale const& scale);
 
-// Throws usage_error for the first link of which is_taken(from, to) is false.
+// Throws usage_error for the first link for which is_taken(from, to) is false.
 template <class IsTaken>
 void must_be_taken(late_links const& late, IsTaken is_taken);
 [[noreturn]] void refuse_link(int from, int to);

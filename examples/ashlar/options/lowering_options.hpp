@@ -16,16 +16,16 @@ struct lowering_options {
 };
 
 void add_sharing_options(CLI::App& command, lowering_options& options);
-// In which order the program has what is shared.
+// Adds the options for the order of what is shared.
 void add_order_options(CLI::App& command, lowering_options& options);
 void add_step_option(CLI::App& command, lowering_options& options);
 void add_tying_option(CLI::App& command, lowering_options& options);
-// All of the above but the tying.
+// Adds all of the above but the tying.
 void add_lowering_options(CLI::App& command, lowering_options& options);
 void add_lanes_option(CLI::App& command, ashlar::transfer_lanes& lanes);
 
-// For these stages. Throws usage_error for shards that nobody shares, and for an embedding that is tied
-// to an output layer in shards.
+// Options of a lowering for these stages. Throws usage_error for shards that nobody shares, and for an
+// embedding that is tied to an output layer in shards.
 ashlar::lower_options lowering_of(lowering_options const& options, ashlar::stage_graph const& graph);
 
 }  // namespace tool

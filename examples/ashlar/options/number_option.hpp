@@ -19,13 +19,13 @@ using ashlar::number_within;
 using ashlar::range_words;
 using ashlar::read_number;
 
-// As a message calls it: -p/--devices.
+// The name of an option in messages: -p/--devices.
 inline std::string option_name(std::string flags) {
   std::replace(flags.begin(), flags.end(), ',', '/');
   return flags;
 }
 
-// Throws usage_error, when it is parsed, for what is no number from `least` to `most`.
+// Throws usage_error, when it is parsed, unless it is a number from `least` to `most`.
 template <class Number>
 CLI::Option* add_number(CLI::App& command, std::string const& flags, Number& value,
                         std::type_identity_t<Number> least, std::type_identity_t<Number> most,
@@ -52,7 +52,7 @@ auto read_list(std::string const& option, std::string_view text, Read read) {
   }
 }
 
-// Likewise for a list of numbers: 8,8,6,6.
+// Reads a list of numbers likewise: 8,8,6,6.
 template <class Number>
 CLI::Option* add_numbers(CLI::App& command, std::string const& flags, std::vector<Number>& values,
                          std::type_identity_t<Number> least, std::type_identity_t<Number> most,
@@ -69,7 +69,7 @@ CLI::Option* add_numbers(CLI::App& command, std::string const& flags, std::vecto
       ->type_name("N");
 }
 
-// Where a range depends on other options. Throws usage_error with the option `what` and its range.
+// Checks a range that depends on other options. Throws usage_error with the option `what` and its range.
 inline void must_be_between(char const* what, long long value, long long least, long long most) {
   if (value < least || value > most)
     throw usage_error(fmt::format("{} must be from {} to {}, not {}", what, least, most, value));

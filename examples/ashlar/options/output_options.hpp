@@ -1,4 +1,4 @@
-// The options that say in which format a result is written, and where.
+// The options for the format of a result, and its place.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,7 @@
 
 namespace tool {
 
-// --as: one of `formats`, by default the one that `format` holds.
+// Adds --as: one of `formats`, by default the one that `format` holds.
 inline CLI::Option* add_format_option(CLI::App& command, std::string& format,
                                       std::vector<std::string> const& formats, char const* help) {
   return command.add_option("--as", format, help)
@@ -17,7 +17,7 @@ inline CLI::Option* add_format_option(CLI::App& command, std::string& format,
       ->capture_default_str();
 }
 
-// -o, a path as write_text() takes it.
+// Adds -o, a path as write_text() takes it.
 inline void add_output_option(CLI::App& command, std::string& path) {
   command.add_option("-o,--output", path, "where to write; - is standard output")
       ->type_name("FILE")

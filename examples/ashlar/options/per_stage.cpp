@@ -31,7 +31,7 @@ bool is_header(std::string const& where, std::vector<std::string_view> const& ce
   return true;
 }
 
-// One entry for each line of the file but a header: entry_of(where, cells), `where` for messages.
+// Makes one entry for each line of the file but a header: entry_of(where, cells), `where` for messages.
 template <class EntryOf>
 auto read_stages(std::string const& path, char const* what, std::vector<std::string_view> columns,
                  EntryOf entry_of) {
@@ -56,7 +56,7 @@ stage_durations times_of(std::string const& where, std::vector<std::string_view>
   return times;
 }
 
-// Three times of each, and if one has them a size of the name given and a stash.
+// Reads three times for each and, if one has them, a size of the name given and a stash.
 std::vector<sized_line> read_sized(std::string const& path, char const* one, char const* all,
                                    char const* size) {
   std::size_t columns = 0;

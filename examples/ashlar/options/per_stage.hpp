@@ -1,5 +1,4 @@
-// Files with a line a stage, a micro-batch or a layer: what its passes take, or what it takes of its
-// device.
+// Files with a line for each stage, micro-batch or layer: the times of its passes, or its memory.
 #pragma once
 
 #include "options/durations.hpp"
@@ -11,7 +10,7 @@
 
 namespace tool {
 
-// Forward, input pass, weight pass.
+// Times of forward, input pass, weight pass.
 using stage_durations = std::array<duration, 3>;
 
 // The file of --per-stage: `forward,backward_input,backward_weight`. Empty lines and lines that begin
@@ -28,7 +27,7 @@ struct sized_line {
 // `forward,backward_input,backward_weight,resident,stash`, the same in all lines. Likewise.
 std::vector<sized_line> read_per_layer(std::string const& path);
 
-// The file of --per-micro-batch: the same with `message,stash`.
+// The file of --per-micro-batch: likewise with `message,stash`.
 std::vector<sized_line> read_per_micro_batch(std::string const& path);
 
 // The file of --per-stage-bytes: `resident,stash` or `resident,stash,left`. Likewise.

@@ -55,7 +55,7 @@ bool is_of_layers(entry const& e) {
   return !s || is_chain(s->graph);
 }
 
-// Asks; `why` has the first reason where there is no such run: not every schedule is for these sizes.
+// Asks; `why` has the first reason if there is no such run: not every schedule is for these sizes.
 bool is_answered(predicted_plan& plan, std::string& why) {
   try {
     answer_it(plan.run);
@@ -66,7 +66,7 @@ bool is_answered(predicted_plan& plan, std::string& why) {
   return false;
 }
 
-// The best division into as many stages, if each were a device.
+// The best division into `stages` stages, if each were a device.
 std::vector<stage> dealt_in_a_row(question q, int stages, ashlar::predict::constants const& c) {
   q.devices = q.devices / q.pipeline * stages;
   q.pipeline = stages;
@@ -96,7 +96,7 @@ double seconds_run_again(predicted_plan const& plan, ashlar::predict::recomputat
   return seconds;
 }
 
-// Runs again what takes least of what makes it fit.
+// Recomputes the cheapest parts that make it fit.
 bool is_made_to_fit(predicted_plan& plan) {
   question& q = plan.run.asked;
   std::vector<ashlar::predict::recomputation> sets =
@@ -116,7 +116,7 @@ bool is_made_to_fit(predicted_plan& plan) {
   return is_answered(plan, unused) && plan.run.answer.fits;
 }
 
-// Chunks to try: as the layout has them; where it has one, those that pairs may have.
+// Chunks to try: as the layout has them; if it has one, those that pairs may have.
 std::vector<int> chunks_for(predicted_plan const& plan, entry const& e, bool pairs) {
   int const chunks = plan.run.asked.chunks;
   bool const has_chunks =

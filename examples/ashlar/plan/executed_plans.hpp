@@ -21,9 +21,9 @@ bool any_has_pairs(std::vector<ashlar::catalog::entry const*> const& entries);
 
 // Adds what fits: each entry on the first of `plans` that have a pipeline, and those with pairs on
 // `for_pairs`. Layers are divided evenly, or as is best for as many stages in one row. With
-// `may_run_again`, what does not fit so runs parts of its layers again, those that take least. Returns
-// the entries of which nothing was added, each with the reason: "hanayo: it has 16 stages, and the model
-// 8 layers".
+// `may_run_again`, plans that do not fit recompute the cheapest parts of their layers. Returns the
+// entries of which nothing was added, each with the reason: "hanayo: it has 16 stages, and the model 8
+// layers".
 std::vector<std::string> add_executed(std::vector<predicted_plan>& plans,
                                       std::vector<predicted_plan> const& for_pairs,
                                       std::vector<ashlar::catalog::entry const*> const& entries,

@@ -1,4 +1,4 @@
-// Why a run of one's own takes longer than the first plan, term by term.
+// Why your own run takes longer than the first plan, term by term.
 #include "command.hpp"
 #include "files/files.hpp"
 #include "plan/predicted_plan.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 using ashlar::predict::memory_parts;
 
-// "--tensor 8 --layout 'Et|tL'": quotes hold a value together; a flag has none.
+// Reads "--tensor 8 --layout 'Et|tL'": quotes hold a value together; a flag has none.
 option_words words_of(std::string_view text) {
   option_words all;
   std::string name;
@@ -45,7 +45,7 @@ option_words words_of(std::string_view text) {
   return all;
 }
 
-// A file's model, and its sequences where it does not say them, are the plan's.
+// The model of a file, and its sequences unless it has them, are the plan's.
 framework_run run_of(std::string const& text, beside_file const& same) {
   if (text.starts_with("--")) return {.options = words_of(text)};
   if (text.ends_with(".toml")) return read_torchtitan(text, same);
@@ -60,7 +60,7 @@ memory_parts fullest_of(prediction const& p) {
                            [](auto const& a, auto const& b) { return a.all() < b.all(); });
 }
 
-// Never "-0.000".
+// Avoids "-0.000".
 std::string signed_seconds(double s) { return fmt::format("{:+.3f}", std::fabs(s) < 0.0005 ? 0.0 : s); }
 
 }  // namespace

@@ -66,7 +66,8 @@ double bytes_of_precision(json_object& file, std::string const& precision) {
                         precision.substr(0, 64)));
 }
 
-// 16-bit values; flash attention keeps no scores, fused kernels nothing between a norm and its scale.
+// Values have 16 bits; flash attention keeps no scores, fused kernels nothing between a norm and its
+// scale.
 constexpr ashlar::kept_widths widths_of(bool gated) {
   return {.whole = 8, .split = 8, .feed_forward = gated ? 8.0 : 4.0, .scores = 0};
 }
@@ -89,7 +90,7 @@ ashlar::transformer own_model(json_object& file, std::string& precision) {
   return t;
 }
 
-// Times of the layers of a model, each of which was a stage when they were measured.
+// Takes times of the layers of a model, each of which was a stage when they were measured.
 void take_times(named_model& m, std::string const& path) {
   if (m.lists.size() > 1)
     throw usage_error("--costs are those of one number of tensor ranks, and the model lists several");
@@ -109,7 +110,7 @@ void take_times(named_model& m, std::string const& path) {
   }
 }
 
-// Lists of layers, each for this many tensor ranks. Times may be missing where `costs` has them.
+// Reads lists of layers, each for this many tensor ranks. Times may be missing where `costs` has them.
 named_model measured_model(std::string const& path, json_object& file, std::string const& costs) {
   std::optional<double> const missing = costs.empty() ? std::nullopt : std::optional<double>(0);
   named_model made{.name = path, .source = "measured layers", .model = {}, .widths = {}};
@@ -141,7 +142,7 @@ named_model measured_model(std::string const& path, json_object& file, std::stri
   return made;
 }
 
-// The keys of Llama and its like, or of GPT-2.
+// Reads the keys of Llama and its like, or of GPT-2.
 ashlar::transformer hugging_face_model(json_object& file) {
   for (char const* unknown : {"kv_lora_rank", "n_shared_experts", "shared_expert_intermediate_size"})
     if (file.has(unknown))

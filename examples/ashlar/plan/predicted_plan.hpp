@@ -1,4 +1,4 @@
-// `ashlar plan` of what `ashlar predict` has formulas for: a transformer on devices of one kind.
+// `ashlar plan` with the formulas of `ashlar predict`: a transformer on devices of one kind.
 #pragma once
 
 #include "plan/plan_report.hpp"
@@ -58,11 +58,12 @@ predicted_study study_of(predicted_request const& r);
 std::string text_of(predicted_study const& s, bool explains);
 std::string json_of(predicted_study const& s);
 
-// The first plan's schedule, or of trainings what the best plan of each size of the cluster costs.
+// A picture of the first plan's schedule or, for trainings, of what the best plan of each size of the
+// cluster costs.
 std::string svg_of(predicted_request const& r, predicted_study const& s);
 std::string html_of(predicted_request const& r, predicted_study const& s, bool explains);
 
-// Term by term, why the run that a file of a framework or options of predict say takes longer than the
+// Says, term by term, why a run from a file of a framework or options of predict takes longer than the
 // first plan, or does not. Throws usage_error.
 std::string comparison_with(std::string const& file_or_options, predicted_request const& r,
                             predicted_study const& s);

@@ -23,7 +23,7 @@ using ashlar::predict::open_sizes;
 using ashlar::predict::ranked_layout;
 using ashlar::predict::requirement;
 
-// A line on the terminal, from the second second on.
+// A line on the terminal, shown after the first second.
 class tried_line {
  public:
   ~tried_line() {

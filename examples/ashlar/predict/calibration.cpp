@@ -25,7 +25,7 @@ double mean_error(std::vector<double> const& ratios) {
   return sum / static_cast<double>(ratios.size());
 }
 
-// Measured over predicted: the middle of each tenth of runs at both ends.
+// Ratios of measured to predicted: the middle of each tenth of runs at both ends.
 std::string spread_words(std::vector<double> ratios) {
   std::sort(ratios.begin(), ratios.end());
   auto const at = [&](double share) {

@@ -17,7 +17,7 @@ constexpr char const* run_kind_names[ashlar::predict::run_kind_count] = {
     "sharded",       "classic",       "plain",          "experts",
     "dense, 4 bits", "dense, 8 bits", "dense, 16 bits", "dense, 32 bits"};
 
-// On which machines, and up to which sizes, runs were measured.
+// Reads on which machines, and up to which sizes, runs were measured.
 void read_measured(json_reader const& read, nlohmann::json const& measured, fitted_constants& made) {
   using ashlar::predict::measured_sizes;
   for (auto const& [name, runs] : read.object(read.at(measured, "machines"), "machines").items())

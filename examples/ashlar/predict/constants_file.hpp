@@ -1,4 +1,4 @@
-// Constants of `ashlar predict`, and how far published runs were from what they predict.
+// Constants of `ashlar predict`, and its errors on published runs.
 #pragma once
 
 #include <ashlar/predict/answer.hpp>
@@ -15,12 +15,12 @@ struct fitted_constants {
   std::vector<std::string> measured_machines = {};  // names of machines with runs in the fit
 };
 
-// The program's own, or a file's (as `bench/predict/fit.py` and --calibrate write them). Throws
+// Reads the program's own, or a file's (as `bench/predict/fit.py` and --calibrate write them). Throws
 // usage_error.
 fitted_constants own_constants();
 fitted_constants read_constants(std::string const& path);
 
-// "experts": as files call kinds of runs.
+// "experts": the names of kinds of runs in files.
 char const* name_of(ashlar::predict::run_kind kind);
 
 }  // namespace tool

@@ -1,4 +1,4 @@
-// A configuration of DeepSpeed as a run.
+// Reads a configuration of DeepSpeed as a run.
 #include "files/json_files.hpp"
 #include "predict/choices.hpp"
 #include "predict/framework_files.hpp"
@@ -77,8 +77,8 @@ bool says_off(json const& value) {
          || ((value.is_array() || value.is_object() || value.is_string()) && value.empty());
 }
 
-// "auto" is what the Trainer of transformers fills in from its own arguments
-// (integrations/deepspeed.py), which the file does not say.
+// The Trainer of transformers fills in "auto" from its own arguments (integrations/deepspeed.py), which
+// the file does not say.
 bool is_auto(json const& value) { return value == "auto"; }
 
 class deepspeed_reader : json_reader {
@@ -120,7 +120,7 @@ class deepspeed_reader : json_reader {
     json const* const at = find(root_, key);
     return at == nullptr ? nullptr : &object(*at, key);
   }
-  // 0: it is not there. What is "auto" must be given beside the file.
+  // 0: it is not there. Numbers that are "auto" must be given beside the file.
   long long number(json const& in, char const* key, char const* option, long long least = 1) const {
     json const* const at = find(in, key);
     if (at == nullptr) return 0;
@@ -176,8 +176,8 @@ class deepspeed_reader : json_reader {
       run_.options["offload-optimizer"] = "true";
     }
   }
-  // MiCS: shards over some ranks, and copies of these. ZeRO++'s hpZ: shards over all, and weights once
-  // more over some.
+  // Reads MiCS: shards over some ranks, and copies of these. ZeRO++'s hpZ: shards over all, and weights
+  // once more over some.
   void read_shards(json const& zero, long long stage) {
     json const *const mics = find(zero, "mics_shard_size"), *const hpz =
                                                                 find(zero, "zero_hpz_partition_size");

@@ -41,8 +41,8 @@ struct beside_file {
   int devices = 1;                         // of the cluster
 };
 
-// A shell script or a YAML of arguments of Megatron-LM, a job of torchtitan, a configuration of
-// DeepSpeed. They throw usage_error for what is not predicted as it stands there.
+// Read a shell script or a YAML of arguments of Megatron-LM, a job of torchtitan, a configuration of
+// DeepSpeed. They throw usage_error if it is not predicted as it stands there.
 framework_run read_megatron(std::string const& path, beside_file const& beside);
 framework_run read_torchtitan(std::string const& path, beside_file const& beside);
 framework_run read_deepspeed(std::string const& path, beside_file const& beside);

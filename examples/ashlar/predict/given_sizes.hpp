@@ -16,7 +16,7 @@ class given_sizes {
   explicit given_sizes(option_words const& given) : given_(given) {}
 
   bool has(char const* option) const { return given_.count(option) > 0; }
-  // Throws usage_error for what is no size.
+  // Throws usage_error if it is no size.
   long long number(char const* option) const {
     return number_within<long long>(fmt::format("--{}", option), given_.at(option), 1,
                                     largest_framework_size);

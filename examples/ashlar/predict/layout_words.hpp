@@ -1,4 +1,4 @@
-// Stages and what is run again, in words that are read back.
+// Stages and recomputation, in words that are read back.
 #pragma once
 
 #include "predict/report.hpp"
@@ -9,28 +9,28 @@
 
 namespace tool {
 
-// As Megatron-LM writes them: Et*7|(t*8|)*14,t*7L.
+// Writes stages as Megatron-LM does: Et*7|(t*8|)*14,t*7L.
 std::string megatron_letters(std::vector<ashlar::predict::stage> const& stages);
 
 // Layers of each stage: "7 8x14 7".
 std::string layer_counts(std::vector<ashlar::predict::stage> const& stages);
 
-// Whether all stages have as many.
+// Whether all stages have as many layers.
 bool deals_evenly(std::vector<ashlar::predict::stage> const& stages);
 
-// The name of its order of passes; "none" without a pipeline. Of a question alone, that with a closed
+// The name of its order of passes; "none" without a pipeline. For a question alone, that with a closed
 // form.
 std::string schedule_word(ashlar::predict::question const& q);
 std::string schedule_word(prediction const& p);
 
-// As --recompute takes it: "layernorm,moe_act:3"; empty where single layers are named.
+// The argument of --recompute: "layernorm,moe_act:3"; empty where single layers are named.
 std::string recompute_word(ashlar::predict::question const& q);
 
-// As --offload-activations takes it, "core_attn" or "full:3"; and its parts alone.
+// The argument of --offload-activations, "core_attn" or "full:3"; and its parts alone.
 std::string offload_word(ashlar::predict::question const& q);
 std::string offload_parts(ashlar::predict::question const& q, char const* between);
 
-// Names the stages that the question deals, as --layout would.
+// Names the stages that the question divides layers into, as --layout would.
 void settle_stages(prediction& p);
 
 }  // namespace tool

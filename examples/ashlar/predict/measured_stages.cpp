@@ -24,7 +24,7 @@ using ashlar::predict::question;
 
 constexpr double seconds_a_ns = 1e-9;
 
-// A list of events, or an object that has one.
+// Whether it is a list of events, or an object that has one.
 bool is_trace(std::string const& path) {
   if (path == "-" || is_folder(path))
     return false;  // the one cannot be read twice, the other has no text

@@ -1,4 +1,4 @@
-// Times of passes that were measured, in place of what formulas say.
+// Measured times of passes, in place of those of formulas.
 #pragma once
 
 #include <ashlar/predict/question.hpp>
@@ -7,8 +7,8 @@
 
 namespace tool {
 
-// The file that `ashlar profile` writes, or a trace with passes in it, as `train --trace` writes it. Of
-// a pass that the file has several times, the median counts. Throws usage_error.
+// Reads the file that `ashlar profile` writes, or a trace with passes in it, as `train --trace` writes
+// it. If the file has a pass several times, the median counts. Throws usage_error.
 void read_measured_stages(std::string const& path, ashlar::predict::question& q);
 
 }  // namespace tool

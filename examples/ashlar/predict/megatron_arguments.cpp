@@ -21,8 +21,8 @@ constexpr char const *another_model = "it makes another model",
                      *adapters = "adapters train in place of the model",
                      *not_counted = "nothing here counts what that takes";
 
-// megatron/training/arguments.py, and fields of transformer_config.py and model_parallel_config.py of
-// megatron-core 0.16.1; flags of forks that people have.
+// From megatron/training/arguments.py, and fields of transformer_config.py and model_parallel_config.py
+// of megatron-core 0.16.1; flags of forks that people have.
 constexpr std::array refusals{
     refusal{"heterogeneous_ ", another_model},
     refusal{"encoder_ ", another_model},

@@ -6,12 +6,12 @@
 
 namespace tool {
 
-// Whether it changes neither the model nor what a step takes: names of files, rates, logs, and what its
-// programs choose among kernels that are alike. Names have underscores.
+// Whether it changes neither the model nor the time of a step: names of files, rates, logs, and choices
+// among kernels that are alike. Names have underscores.
 bool says_nothing_to_predict(std::string_view name);
 
-// Why a run with it is not predicted: it makes another model, or takes what no formula here has. Empty:
-// it is none of these.
+// Why a run with it is not predicted: it makes another model, or needs a formula that is not here.
+// Empty: it is none of these.
 std::string why_not_predicted(std::string_view name);
 
 // Why a program that takes the arguments, such as pretrain_t5.py, trains another model; empty for

@@ -95,7 +95,7 @@ std::string megatron_command::not_read() const {
   return list;
 }
 
-// Whether all that a branch may put in the place of a word changes nothing here.
+// Whether all words that a branch may put in its place change nothing here.
 bool megatron_command::says_nothing(std::string const& word) const {
   std::vector<std::string> const* const branch = script_->branch_words(word);
   if (branch == nullptr) return false;
@@ -224,7 +224,7 @@ void megatron_command::read_arguments(std::vector<std::string> const& words) {
     for (; takes_many(name) && i + 1 < words.size() && !words[i + 1].starts_with('-'); ++i)
       value += " " + words[i + 1];
   }
-  // The last one of a command counts; of several commands, no one knows which runs.
+  // The last one of a command counts; with several commands, no one knows which runs.
   for (auto const& [name, value] : before)
     if (all_.at(name) != value) twice_.insert(name);
 }

@@ -13,17 +13,17 @@
 
 namespace tool {
 
-// As it is written: --num-layers.
+// The argument as it is written: --num-layers.
 std::string with_hyphens(std::string_view name);
 
 // Remembers which arguments were asked for. Errors name the file.
 class megatron_command {
  public:
-  // A shell script, or a YAML of arguments. Throws usage_error for a file that has none, and for what
-  // trains no decoder that is predicted.
+  // Reads a shell script, or a YAML of arguments. Throws usage_error if the file has none, or trains no
+  // decoder that is predicted.
   explicit megatron_command(std::string const& path);
 
-  // Names have underscores. What is set to false or nothing is not there.
+  // Names have underscores. Arguments set to false or nothing are not there.
   bool has(char const* name);
   // These throw usage_error for a value that the file leaves open: that of a branch, say.
   std::string word(char const* name, std::string const& otherwise = "");
@@ -38,7 +38,7 @@ class megatron_command {
 
  private:
   void read_yaml(std::string_view text);
-  // Fields of Megatron-Core's configuration as the arguments that say the same.
+  // Names fields of Megatron-Core's configuration by the arguments that say the same.
   void name_as_arguments();
   void read_shell(std::string_view text);
   void read_arguments(std::vector<std::string> const& words);

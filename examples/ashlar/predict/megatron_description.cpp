@@ -21,8 +21,8 @@ using ashlar::predict::mixer_kind;
 
 constexpr std::size_t most_megatron_layers = 100'000;
 
-// One bit a layer: a list as ([0]*3+[1]*58), as Python has it. Empty if it is none, or says more than
-// this many layers.
+// Reads one bit a layer: a list as ([0]*3+[1]*58), as Python has it. Empty if it is none, or has more
+// than this many layers.
 std::vector<bool> listed_layers(std::string_view list, std::size_t most) {
   std::vector<bool> all;
   std::string rest;

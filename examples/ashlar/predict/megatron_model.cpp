@@ -1,4 +1,4 @@
-// A model as arguments of Megatron-LM.
+// Writes a model as arguments of Megatron-LM.
 #include "predict/frameworks.hpp"
 #include "predict/megatron_norms.hpp"
 
@@ -20,7 +20,7 @@ using ashlar::predict::mixer_kind;
 
 std::string whole(double n) { return fmt::format("{:.0f}", n); }
 
-// Empty where all layers attend alike and have feed-forward parts.
+// Returns empty text if all layers attend alike and have feed-forward parts.
 std::string obstacle_of_layers(architecture const& a) {
   for (layer const& l : a.kinds) {
     if (l.mix.kind != mixer_kind::attention && l.mix.kind != mixer_kind::compressed)
@@ -40,7 +40,7 @@ std::string obstacle_of_layers(architecture const& a) {
   return {};
 }
 
-// Which layers have experts: ([0]*3+[1]*58).
+// Says which layers have experts: ([0]*3+[1]*58).
 std::string frequency_of(architecture const& a) {
   std::string text;
   int const n = a.layer_count();
@@ -98,7 +98,7 @@ std::vector<argument> megatron_model_arguments(prediction const& p, std::string&
     if (dense != nullptr) add("moe-layer-freq", frequency_of(a));
   }
   if (a.predictions > 0) add("mtp-num-layers", whole(a.predictions));
-  // Norms and biases: those that leave as many parameters beside the matrices.
+  // The norms and biases are those that leave as many parameters beside the matrices.
   for (megatron_norms const& norms : megatron_norms::all())
     if (norms.fits(a, p.asked.sequence)) {
       for (argument const& each : norms.arguments()) all.push_back(each);

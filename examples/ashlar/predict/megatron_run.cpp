@@ -1,4 +1,4 @@
-// Arguments of Megatron-LM as a run.
+// Reads arguments of Megatron-LM as a run.
 #include "predict/framework_files.hpp"
 #include "predict/given_sizes.hpp"
 #include "predict/megatron_command.hpp"
@@ -32,7 +32,7 @@ std::string megatron_precision(megatron_command& a) {
   return is_fp16 || mixes("fp16") ? "fp16" : is_bf16 || mixes("bf16") ? "bf16" : "fp32";
 }
 
-// Names with blanks, commas or brackets between, with commas.
+// Puts commas between names that have blanks, commas or brackets between them.
 std::string listed(std::string const& modules) {
   std::string parts;
   for (std::size_t at = 0; at < modules.size();) {
@@ -43,7 +43,7 @@ std::string listed(std::string const& modules) {
   return parts;
 }
 
-// Inputs of modules, or all that the first layers keep.
+// Reads inputs of modules, or all that the first layers keep.
 std::string megatron_offload(megatron_command& a) {
   std::string const modules = listed(a.word("offload_modules"));
   long long const layers = a.number("cpu_offloading_num_layers", 0);
@@ -53,7 +53,7 @@ std::string megatron_offload(megatron_command& a) {
   return layers > 0 ? fmt::format("full:{}", layers) : "none";
 }
 
-// `block` runs the first layers of each stage again, as many as are said; `uniform` all.
+// `block` recomputes a given number of first layers of each stage; `uniform` all.
 std::string megatron_recomputation(megatron_command& a) {
   std::string const how = a.word("recompute_granularity"), method = a.word("recompute_method");
   long long const layers = a.number("recompute_num_layers", 0);
@@ -70,7 +70,7 @@ std::string megatron_recomputation(megatron_command& a) {
 }
 
 // `local` is Megatron's own attention, of single kernels; `fused` Transformer Engine's by cuDNN; `flash`
-// the package flash-attn, of which version 3 is another one.
+// the package flash-attn, whose version 3 is another one.
 std::string megatron_attention(megatron_command& a) {
   std::string const backend = a.word("attention_backend", "auto");
   bool const is_local = a.word("transformer_impl") == "local";

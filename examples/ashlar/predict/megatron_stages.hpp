@@ -1,4 +1,4 @@
-// Which layers Megatron-LM gives to each virtual stage.
+// The layers that Megatron-LM gives to each virtual stage.
 #pragma once
 
 #include "predict/megatron_command.hpp"

@@ -19,7 +19,7 @@ constexpr std::string_view blanks = " \t\r\n";
   throw usage_error(fmt::format("'{}' {}", path, what));
 }
 
-// The words of a text that blanks part.
+// Adds the words of a text, parted by blanks.
 void add_parts(std::string_view text, std::vector<std::string>& words) {
   for (std::size_t at = text.find_first_not_of(blanks); at != text.npos;
        at = text.find_first_not_of(blanks, at)) {

@@ -9,7 +9,7 @@
 
 namespace tool {
 
-// "--num-layers" and "num_layers" are the same: num_layers.
+// "--num-layers" and "num_layers" both become num_layers.
 std::string with_underscores(std::string_view name);
 
 bool is_argument(std::string_view word);
@@ -17,8 +17,9 @@ bool is_argument(std::string_view word);
 // "--fp8-format hybrid" in one pair of quotes is two words; so are the lines that a shell is given.
 std::vector<std::string> parted(std::vector<std::string> const& words);
 
-// The words of the one command that trains, from its program on; in a file without one, those of each
-// line. `path`: for messages. Throws usage_error where a condition decides, or several commands train.
+// Returns the words of the one command that trains, from its program on; in a file without one, those of
+// each line. `path`: for messages. Throws usage_error where a condition decides, or several commands
+// train.
 std::vector<std::vector<std::string>> training_words(shell_script const& script,
                                                      std::string const& path);
 

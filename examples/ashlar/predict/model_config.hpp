@@ -15,7 +15,7 @@ namespace tool {
 
 class model_config {
  public:
-  // `defaults`: of the keys that the file leaves out; may be null.
+  // `defaults`: values for keys that the file leaves out; may be null.
   model_config(json_text const& source, nlohmann::json const& object, nlohmann::json const* defaults)
       : read_(source), object_(object), defaults_(defaults) {}
 
@@ -24,7 +24,7 @@ class model_config {
 
   // Throws usage_error where it is absent or no whole number from 1 on.
   double size(keys any) const;
-  // 0 and false say the same as absent.
+  // 0 and false count as absent.
   double size_or(keys any, double otherwise) const;
   long long whole_or(char const* key, long long otherwise) const;  // may be negative
   bool is_text(char const* key) const;
@@ -35,8 +35,8 @@ class model_config {
   bool has(keys any) const;                        // in the file or by default
   bool gives(char const* key) const;               // in the file
 
-  // Throws usage_error for the first key of the file that was not asked for and is not known to say
-  // nothing of size and cost.
+  // Throws usage_error for the first key of the file that was not asked for and may say something of
+  // size and cost.
   void must_be_understood(std::string const& type) const;
 
   [[noreturn]] void fail(std::string const& what) const { read_.fail(object_, what); }

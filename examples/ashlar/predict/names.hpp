@@ -1,4 +1,4 @@
-// Names regardless of case, and what someone may have meant.
+// Names regardless of case, and suggestions for misspelt ones.
 #pragma once
 
 #include <ashlar/interop/near_names.hpp>

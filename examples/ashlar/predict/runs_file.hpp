@@ -15,7 +15,7 @@ struct measured_run {
 };
 
 // The first row names the columns: model, cluster, sequence, batch and, as they matter, micro-batch,
-// tensor and so on; empty cells are not given. Models and clusters are named as in options. Throws
+// tensor and so on; empty cells do not count. Models and clusters are named as in options. Throws
 // usage_error with the line.
 std::vector<measured_run> read_runs(std::string const& path, fitted_constants const& constants);
 

@@ -1,4 +1,4 @@
-// The schedule that a run is asked to have.
+// Chooses the schedule of a run.
 #pragma once
 
 #include "predict/report.hpp"
@@ -7,8 +7,8 @@
 
 namespace tool {
 
-// A name of the catalog, with hyphens or underscores, `interleaved`, or a file. Fills what the question
-// needs of it. Throws usage_error.
+// Takes a name of the catalog, with hyphens or underscores, `interleaved`, or a file. Fills what the
+// question needs of it. Throws usage_error.
 void choose_schedule(std::string const& name_or_file, prediction& p);
 
 }  // namespace tool

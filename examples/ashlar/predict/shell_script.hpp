@@ -12,7 +12,7 @@
 
 namespace tool {
 
-// Words stand for themselves, or have what is not known in them: why_unknown() says why.
+// A word stands for itself, or has unknown parts: why_unknown() says why.
 struct shell_command {
   int line = 1;
   std::vector<std::string> words;
@@ -24,14 +24,15 @@ struct shell_command {
 // decides it.
 class shell_script {
  public:
-  // `path`: for messages. Throws usage_error for what grows beyond all scripts.
+  // `path`: for messages. Throws usage_error for values that grow beyond all scripts.
   shell_script(std::string path, std::string_view text);
 
   std::vector<shell_command> const& commands() const { return commands_; }
   // The words that each variable was given, in the order of the lines.
   std::vector<std::vector<std::string>> const& assigned() const { return assigned_; }
 
-  // Why a word is not known: "line 3: $TP is set neither here nor in the environment". Empty: it is.
+  // Why a word is not known: "line 3: $TP is set neither here nor in the environment". Empty: it is
+  // known.
   std::string why_unknown(std::string_view word) const;
   // Whether it may be nothing at all: a variable that is not set, an argument of the script.
   bool may_be_nothing(std::string_view word) const;
@@ -43,7 +44,7 @@ class shell_script {
  private:
   friend class shell_words;
 
-  // Around the number of what is not known.
+  // These stand around the number of an unknown part.
   static constexpr char mark_begin = '\x01', mark_end = '\x02';
 
   using values = std::vector<std::string>;

@@ -12,7 +12,7 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 constexpr int most_nested = 100;
 
-// Behind the bracket that closes the one at `at`, with quotes and escapes inside.
+// The place behind the bracket that closes the one at `at`, with quotes and escapes inside.
 std::size_t end_of_brackets(std::string_view text, std::size_t at, int depth = 0) {
   char const open = text[at], close = open == '(' ? ')' : '}';
   int inside = 0;
@@ -127,7 +127,7 @@ class tokenizer {
     step(std::min(at_ + 1, text_.size()));
   }
 
-  // With its file, or with the word that ends a here-document.
+  // Skips a redirection with its file, or with the word that ends a here-document.
   void redirect() {
     bool const is_document = begins("<<") && !begins("<<<");
     bool const is_indented = begins("<<-");

@@ -16,12 +16,12 @@ struct shell_token {
   bool is_list = false;
 };
 
-// Without remarks, redirections and the texts of here-documents. A line's end is an operator, "\n"; so
-// is what stands between commands. [[ ... ]] and (( ... )) are one word each. What is not closed goes to
+// Leaves out remarks, redirections and the texts of here-documents. A line's end is an operator, "\n";
+// so is what stands between commands. [[ ... ]] and (( ... )) are one word each. An unclosed one goes to
 // the end.
 std::vector<shell_token> shell_tokens(std::string_view text);
 
-// Where what begins with a quote, or with $, ends in a text: at its end where `depth` of quotes and
+// The end of a part that begins with a quote, or with $: the end of the text if `depth` of quotes and
 // brackets in each other are too many.
 std::size_t end_of_quoted(std::string_view text, std::size_t at, int depth = 0);
 std::size_t end_of_dollar(std::string_view text, std::size_t at, int depth = 0);

@@ -21,7 +21,7 @@ class shell_words {
  private:
   void end_word();
   void add(char c);
-  // Blanks in what is not quoted part words.
+  // Adds text; blanks that are not quoted part words.
   void add(std::string_view text, bool is_quoted);
   void add(std::vector<std::string> const& values, bool is_quoted, bool are_apart);
   void unknown(std::string_view text, std::string const& why, bool may_be_nothing = false);

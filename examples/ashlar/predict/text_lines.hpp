@@ -18,7 +18,7 @@ inline std::vector<std::string_view> lines_of(std::string_view text) {
   return all;
 }
 
-// Without blanks, a comma at the end, and quotes around.
+// The value without blanks, a comma at the end, and quotes around.
 inline std::string_view unquoted(std::string_view text) {
   text = trimmed(text);
   if (text.ends_with(',')) text = trimmed(text.substr(0, text.size() - 1));

@@ -62,7 +62,8 @@ bool is_silent_name(std::string_view name) {
                      [&](std::string_view each) { return name.starts_with(each); });
 }
 
-// Sections about logs, files and data say nothing of it. What is behind `job.config_file` is not read.
+// Sections about logs, files and data do not say what is computed. What is behind `job.config_file` is
+// not read.
 bool says_what_is_computed(std::string_view name) {
   constexpr std::array others{"job.",        "profiling.",  "profiler.",          "metrics.",
                               "checkpoint.", "comm.",       "memory_estimation.", "lr_scheduler.",
@@ -73,7 +74,7 @@ bool says_what_is_computed(std::string_view name) {
                          [&](std::string_view each) { return name.starts_with(each); });
 }
 
-// Up to a remark, which begins outside of quotes.
+// The line up to a remark, which begins outside of quotes.
 std::string_view without_remark(std::string_view line) {
   char quote = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -88,13 +89,13 @@ std::string_view without_remark(std::string_view line) {
   return line;
 }
 
-// How many brackets a value leaves open.
+// The number of brackets that a value leaves open.
 int open_brackets(std::string_view value) {
   return static_cast<int>(std::count(value.begin(), value.end(), '['))
          - static_cast<int>(std::count(value.begin(), value.end(), ']'));
 }
 
-// ["a", "b"] as a b, and [["a", "b"], ["c"]] as a,b c.
+// Writes ["a", "b"] as a b, and [["a", "b"], ["c"]] as a,b c.
 std::string list_words(std::string_view list) {
   bool const is_nested = list.substr(0, 1) == "[" && list.find('[', 1) != list.npos;
   std::string words;

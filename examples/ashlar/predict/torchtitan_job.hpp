@@ -12,8 +12,8 @@ namespace tool {
 // Remembers which values were asked for. Errors name the file.
 class torchtitan_job {
  public:
-  // A TOML, or arguments: --training.seq_len 8192. A list has a word for each entry; a list in a list,
-  // one with commas. Throws usage_error.
+  // Reads a TOML, or arguments: --training.seq_len 8192. A list has a word for each entry; a list in a
+  // list, one with commas. Throws usage_error.
   explicit torchtitan_job(std::string const& path);
 
   // Each reads the first of these names that is there.

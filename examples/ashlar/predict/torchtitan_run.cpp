@@ -1,4 +1,4 @@
-// A job of torchtitan as a run.
+// Reads a job of torchtitan as a run.
 #include "predict/framework_files.hpp"
 #include "predict/given_sizes.hpp"
 #include "predict/names.hpp"
@@ -17,7 +17,7 @@ namespace tool {
 
 namespace {
 
-// Names of modules, with commas in each stage and blanks between, as layers of each stage.
+// Turns names of modules, with commas in each stage and blanks between, into layers of each stage.
 std::string layout_of_modules(std::string_view parts, long long& stages) {
   std::string layout;
   stages = 0;
@@ -37,7 +37,7 @@ std::string layout_of_modules(std::string_view parts, long long& stages) {
   return layout;
 }
 
-// By the function of the registry, or by name and flavor; empty: it is none of ours.
+// Finds the model by the function of the registry, or by name and flavor; empty: it is none of ours.
 std::string model_of_job(torchtitan_job const& job) {
   std::string const name = job.word({"model.name"}, ""), flavor = job.word({"model.flavor"}, ""),
                     config = job.word({"config"}, "");
@@ -59,7 +59,7 @@ struct torch_schedule_name {
   bool has_chunks;
 };
 
-// get_schedule_class of torch/distributed/pipelining/schedules.py.
+// From get_schedule_class of torch/distributed/pipelining/schedules.py.
 constexpr std::array torch_schedules{
     torch_schedule_name{"1F1B", "1f1b", false},
     torch_schedule_name{"GPipe", "gpipe", false},
@@ -86,8 +86,9 @@ torch_schedule_name schedule_of(torchtitan_job const& job) {
                        name.substr(0, 64), did_you_mean(name, names), fmt::join(names, " ")));
 }
 
-// As torchtitan deals layers: embedding and head weigh as many layers as is said, and the first stages
-// get the rest (_generate_llm_fqn_per_model_part of distributed/pipeline_parallel.py, 0.3.0).
+// Divides layers as torchtitan does: embedding and head weigh as many layers as the job says, and the
+// first stages get the rest (_generate_llm_fqn_per_model_part of distributed/pipeline_parallel.py,
+// 0.3.0).
 std::string dealt_layers(torchtitan_job const& job, long long layers, long long stages, long long before,
                          long long behind) {
   long long const all = layers + before + behind, each = all / stages, more = all % stages;
@@ -131,7 +132,7 @@ class torchtitan_reader {
     return std::max(1LL, found);
   }
 
-  // Shards over some ranks, copies over the others (ParallelDims of distributed/parallel_dims.py).
+  // Reads shards over some ranks, copies over the others (ParallelDims of distributed/parallel_dims.py).
   void read_ranks() {
     tensor_ =
         size("tensor", {"parallelism.tensor_parallel_degree", "training.tensor_parallel_degree"}, 1);

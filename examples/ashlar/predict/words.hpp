@@ -9,7 +9,7 @@ namespace tool {
 
 std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict::question const& q);
 
-// That a machine has no products in a format, and in which it has some.
+// Says that a machine has no products in a format, and in which it has some.
 std::string lacking_format_words(std::string const& machine, ashlar::predict::machine const& m);
 
 }  // namespace tool

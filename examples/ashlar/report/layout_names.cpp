@@ -1,4 +1,4 @@
-// How reports and messages name layouts.
+// Names of layouts in reports and messages.
 #include "report/layout_names.hpp"
 
 #include "report/counted.hpp"

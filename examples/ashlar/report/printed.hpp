@@ -9,8 +9,8 @@
 
 namespace tool {
 
-// Control characters as \x1b, so that no text from outside reaches the terminal as an escape sequence;
-// also those of C1, and those that turn the direction of writing.
+// Writes control characters as \x1b, so that no text from outside reaches the terminal as an escape
+// sequence; also those of C1, and those that turn the direction of writing.
 inline std::string printable(std::string_view raw) {
   constexpr char const* digits = "0123456789abcdef";
   auto const is_turn = [](std::string_view three) {
@@ -55,14 +55,14 @@ std::string dumped(Json const& value, int indent = -1) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// In quotes, as RFC 4180 has fields of CSV.
+// Quotes a field of CSV as RFC 4180 does.
 inline std::string csv_quoted(std::string_view raw) {
   std::string field = "\"";
   for (char const c : raw) field += c == '"' ? std::string("\"\"") : std::string(1, c);
   return field + "\"";
 }
 
-// In quotes only where it has to be. What a spreadsheet would take for a formula gets a ' in front.
+// Quotes only where it has to. Text that a spreadsheet would take for a formula gets a ' in front.
 inline std::string csv_field(std::string_view raw) {
   bool const is_formula =
       !raw.empty() && std::string_view("=+-@\t\r").find(raw[0]) != std::string_view::npos;

@@ -22,7 +22,7 @@ namespace tool {
 
 namespace {
 
-// The ends of a long path, which are where schedules differ, and how much lies between.
+// The ends of a long path, where schedules differ, and how much lies between.
 std::string text_of_path(simulated_schedule const& r) {
   constexpr std::size_t most = 24;
   std::vector<ashlar::path_step> const& path = r.run.critical;

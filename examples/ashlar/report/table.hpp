@@ -7,11 +7,11 @@
 
 namespace tool {
 
-// Columns as wide as they have to be, numbers to the right, the first `left` columns to the left. All
-// rows have as many cells as the first.
+// Makes columns as wide as they have to be, numbers to the right, the first `left` columns to the left.
+// All rows have as many cells as the first.
 std::string table(std::vector<std::vector<std::string>> const& rows, std::size_t left = 0);
 
-// A number to read: six digits, of large ones all that are before the point.
+// A number for readers: six digits, or all before the point if it is large.
 std::string readable(double number);
 
 // A share as a number of percent.

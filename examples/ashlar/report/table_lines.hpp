@@ -6,21 +6,21 @@
 
 namespace tool {
 
-// Without blanks around.
+// The text without blanks around.
 inline std::string_view trimmed(std::string_view s) {
   auto const begin = s.find_first_not_of(" \t\r");
   if (begin == std::string_view::npos) return {};
   return s.substr(begin, s.find_last_not_of(" \t\r") - begin + 1);
 }
 
-// As Python's csv module has them: without blanks and quotes around.
+// The cell as Python's csv module has it: without blanks and quotes around.
 inline std::string_view cell_of(std::string_view text) {
   std::string_view const cell = trimmed(text);
   if (cell.size() < 2 || cell.front() != '"' || cell.back() != '"') return cell;
   return trimmed(cell.substr(1, cell.size() - 2));
 }
 
-// use(number, cells) for each line, counted from 1, that is not empty and does not begin with #.
+// Calls use(number, cells) for each line, counted from 1, that is not empty and does not begin with #.
 template <class Use>
 void for_each_line(std::string_view text, Use use) {
   std::vector<std::string_view> cells;

@@ -1,4 +1,4 @@
-// A measured timeline beside the one that was planned, and what makes the difference.
+// A measured timeline beside the planned one, and the causes of the difference.
 #pragma once
 
 #include "files/trace_file.hpp"
@@ -18,14 +18,14 @@ struct trace_comparison {
   ashlar::tick planned_end = 0;                     // of the pass that was measured to end last
 };
 
-// At most `most` are named. The timelines must have the same passes on the plan's devices: those beyond
-// are other data-parallel ranks. Throws usage_error.
+// Names at most `most` causes. The timelines must have the same passes on the plan's devices: those
+// beyond are other data-parallel ranks. Throws usage_error.
 trace_comparison compared(trace_file measured, trace_file planned, int most);
 
 std::string text_of(trace_comparison const& c);
 // One timeline above the other, device by device.
 std::string html_of(trace_comparison const& c);
-// Two processes a device.
+// A trace with two processes a device.
 std::string overlay_of(trace_comparison const& c);
 
 }  // namespace tool

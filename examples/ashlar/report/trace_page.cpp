@@ -1,4 +1,4 @@
-// Two timelines as a page: device by device, the plan above what was measured.
+// Two timelines as a page: device by device, the plan above the measurement.
 #include "command.hpp"
 #include "options/limits.hpp"
 #include "report/trace_comparison.hpp"

@@ -26,7 +26,7 @@ constexpr char const* checkpoint_ending = ".checkpoint";  // gpt::read_corpus pa
 constexpr char const* partial_ending = ".checkpoint.partial";  // and such
 constexpr int kept_checkpoints = 2;
 
-// Removes a checkpoint; what is half removed must not have the name of one.
+// Removes a checkpoint; one that is half removed must not have the name of one.
 void retire(fs::path const& path) {
   fs::path const away = path.parent_path() / ("removed-" + path.filename().string() + ".partial");
   std::error_code error;
@@ -45,12 +45,12 @@ std::string name_of_step(int step) {
   return fmt::format("{}{:08}{}", checkpoint_beginning, step, checkpoint_ending);
 }
 
-// Whether it is called as the checkpoint of some step.
+// Whether it has the name of some step's checkpoint.
 bool names_step(std::string const& name) {
   return name.starts_with(checkpoint_beginning) && name.ends_with(checkpoint_ending);
 }
 
-// Folders that are called checkpoints, by step.
+// Folders with names of checkpoints, by step.
 std::vector<fs::path> checkpoints_in(std::string const& folder) {
   std::vector<fs::path> all;
   std::error_code error;
@@ -63,7 +63,7 @@ std::vector<fs::path> checkpoints_in(std::string const& folder) {
   return all;
 }
 
-// The name says the step that the manifest does. A folder that is not called a checkpoint says none.
+// The name and the manifest must have the same step. A folder with another name has none.
 void must_have_its_name(checkpoint const& c) {
   fs::path path = fs::path(c.folder).lexically_normal();
   if (path.filename().empty()) path = path.parent_path();
@@ -160,7 +160,7 @@ std::string checkpoint_folder::complete(checkpoint const& c) const {
   std::string const text = manifest_of(c);
   write_durably(in(from, manifest_name), {bytes_of(text)});
   sync_folder(from);
-  // One of the same step, of a training that was resumed from before it, makes way.
+  // A checkpoint of the same step, from a training that was resumed from before it, makes way.
   std::error_code error;
   if (fs::exists(to, error)) retire(to);
   fs::rename(from, to, error);

@@ -18,7 +18,7 @@ checkpoint_part part_from(nlohmann::json const& value);
 
 std::string manifest_of(checkpoint const& c);
 
-// Without its folder. Throws usage_error, naming the file and what is wrong with it.
+// Reads a manifest without its folder. Throws usage_error, naming the file and what is wrong with it.
 checkpoint checkpoint_of_manifest(std::string const& text, std::string const& path);
 
 }  // namespace tool

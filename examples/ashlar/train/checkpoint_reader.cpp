@@ -12,7 +12,7 @@ namespace tool {
 
 namespace {
 
-// The entries that a name says it has behind "tensor[": "64:128]". None if it does not say it so.
+// Reads the entries behind "tensor[" in a name: "64:128]". None if it has another form.
 bool read_entries(std::string_view text, int& first, int& end) {
   auto const number = [&text](int& to, char behind) {
     auto const [at, error] = std::from_chars(text.data(), text.data() + text.size(), to);

@@ -1,4 +1,5 @@
-// Over a process that a launcher has started: its launcher may die, and the others may never come.
+// Watches over a process that a launcher has started: its launcher may die, and the others may never
+// come.
 #pragma once
 
 #include <atomic>
@@ -10,9 +11,9 @@ namespace tool {
 // Whether mpirun, srun or the like has started this process.
 bool is_launched();
 
-// Ends the process with `failed` and a sentence on standard error when MPI has not started within the
-// deadline. After that, when the launcher dies: it takes its processes along, but some only after
-// seconds in which another job of the same training has begun.
+// Ends the process with `failed` and a sentence on standard error if MPI has not started within the
+// deadline. After that, it does so when the launcher dies: launchers take their processes along, but
+// some only after seconds in which another job of the same training has begun.
 class launch_watch {
  public:
   explicit launch_watch(std::chrono::milliseconds deadline);

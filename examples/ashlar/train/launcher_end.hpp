@@ -1,5 +1,5 @@
-// A launcher that stays when the processes that it has started are gone: Open MPI's may wait for a lock
-// of its own for ever if a process is killed while it connects.
+// Notices a launcher that stays when the processes that it has started are gone: Open MPI's may wait for
+// a lock of its own for ever if a process is killed while it connects.
 #pragma once
 
 #include <sys/types.h>
@@ -9,7 +9,8 @@
 
 namespace tool {
 
-// Whether a process below `ancestor` runs this program. What has ended and was not waited for does not.
+// Whether a process below `ancestor` runs this program. One that has ended and was not waited for does
+// not.
 bool runs_below(pid_t ancestor);
 
 // Only processes of this machine are seen: a launcher that has never had one here is waited for.

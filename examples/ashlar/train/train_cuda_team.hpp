@@ -1,4 +1,4 @@
-// The model on GPUs, and beside it on the host, where checkpoints and comparisons look at it.
+// The model on GPUs, and beside it on the host, for checkpoints and comparisons.
 #pragma once
 
 #include "train/train_job.hpp"
@@ -21,11 +21,12 @@
 
 namespace tool {
 
-// T is what activations are made of.
+// T is the type of activations.
 template <class T>
 class cuda_team : public team<float> {
  public:
-  // Devices take turns on `gpus`. Alone if there is no job. Throws what the runtime and the worker do.
+  // Devices take turns on `gpus`; there is one process without a job. Throws what the runtime and the
+  // worker do.
   cuda_team(training const& t, std::vector<int> gpus, train_job* job)
       : cuda_team(t, gpus, job, t.devices() / (job ? job->size() : 1)) {}
 
@@ -100,7 +101,7 @@ class cuda_team : public team<float> {
   processors computing() const override { return {gpu_count_, "GPU"}; }
 
  private:
-  // `here`: how many devices each process has.
+  // `here`: the number of devices of each process.
   cuda_team(training const& t, std::vector<int> const& gpus, train_job* job, int here)
       : team<float>(t, job ? job->rank() * here : 0, here, job ? job->rank() : 0, job ? job->size() : 1),
         job_(job),

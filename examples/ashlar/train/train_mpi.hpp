@@ -5,9 +5,9 @@
 
 namespace tool {
 
-// As train(), on all processes that a launcher has started: those that train have the same exit code,
-// and errors are told once. A process that fails alone ends all. Throws usage_error where the tool was
-// built without MPI, and on process 0 when there are not as many processes as devices.
+// Trains as train() does, on all processes that a launcher has started: those that train have the same
+// exit code, and errors are told once. A process that fails alone ends all. Throws usage_error where the
+// tool was built without MPI, and on process 0 when there are not as many processes as devices.
 template <class Scalar>
 int train_on_mpi(train_options const& options);
 

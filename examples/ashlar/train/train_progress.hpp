@@ -1,4 +1,4 @@
-// How far training has come: a bar that redraws itself on a terminal, a line now and then elsewhere.
+// The progress of training: a bar that redraws itself on a terminal, a line now and then elsewhere.
 #pragma once
 
 #include <fmt/core.h>
@@ -16,7 +16,7 @@ class progress {
   progress(int steps, bool terminal)
       : steps_(steps), terminal_(terminal), pause_(terminal ? 0.1 : 5.0) {}
 
-  // After step `done` (from 1). Draws only when it is time to.
+  // Call it after step `done` (from 1). It draws only when it is time to.
   void update(int done, double loss, double tokens_per_second, double step_ms, double predicted_ms) {
     auto const now = clock::now();
     if (done != steps_ && done != 1 && std::chrono::duration<double>(now - last_).count() < pause_)

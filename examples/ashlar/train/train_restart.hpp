@@ -10,8 +10,8 @@ namespace tool {
 // died.
 int train_again_and_again(train_options const& options);
 
-// With which exit_code a training has ended that may have been started so: a launcher that was told to
-// end has a code of its own.
+// Reports the exit_code of a training that may have been started so: a launcher that was told to end has
+// a code of its own.
 void report_restarting(train_options const& options, int code);
 
 }  // namespace tool

@@ -31,8 +31,8 @@ ASHLAR_KERNEL adam_kernel(long long count, adam_numbers const* numbers, double c
     auto v = load<N>(second + i);
     for (int k = 0; k < N; ++k) {
       float const clipped = g.value[k] * factor;
-      // Which product is rounded is said here: left to the compiler it is another one in packs than one
-      // by one, and shards would not have the bits of the whole.
+      // This says which product is rounded: the compiler would choose another one in packs than one by
+      // one, and shards would not have the bits of the whole.
       m.value[k] = fmaf(n.beta1, m.value[k], (1 - n.beta1) * clipped);
       v.value[k] = fmaf(n.beta2, v.value[k], (1 - n.beta2) * (clipped * clipped));
       w.value[k] -= n.rate * m.value[k] / (sqrtf(v.value[k]) + n.epsilon);

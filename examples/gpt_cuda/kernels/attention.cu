@@ -8,8 +8,8 @@ namespace {
 
 using namespace ashlar::cuda;
 
-// The block's own rows are queries. Whenever a tile has a larger score than all before, what was summed
-// is scaled to it.
+// The block's own rows are queries. Whenever a tile has a larger score than all before, the sums are
+// scaled to it.
 template <int D>
 ASHLAR_KERNEL attention_kernel(attention_shape shape, float scale, float const* qkv, float* merged,
                                float* exponent) {

@@ -8,11 +8,11 @@ namespace {
 
 using namespace ashlar::cuda;
 
-// Whose gradient a block makes.
+// Tells whose gradient a block computes.
 enum class gradient_of : unsigned char { queries, keys_and_values };
 
 // With weights w = exp(scale q k - exponent), the gradient of a score is w (do v - do o) scale, and
-// those of q, k and v are sums of k, q and do over it. First of the queries, which leaves do o in
+// those of q, k and v are sums of k, q and do over it. The queries come first; they leave do o in
 // `along`.
 template <int D, gradient_of Of>
 ASHLAR_KERNEL_OF(attention_threads, 4)
@@ -44,7 +44,7 @@ attention_backward_kernel(attention_shape shape, float scale, float const* qkv, 
                    own.workers);
   };
   load_pair(fixed, fixed_up, of_keys, first, own_rows<D>);
-  // Behind the channels of a query's row: its exponent, and do o.
+  // A query's row has behind its channels its exponent, and do o.
   float* const queries = of_keys ? tile + lane() * row_stride<D> : fixed + mine * row_stride<D>;
   constexpr int query_step = of_keys ? 0 : row_stride<D>;
   if constexpr (!of_keys)

@@ -9,7 +9,7 @@ namespace {
 using namespace ashlar::cuda;
 
 // The block's own rows are queries. Scores are in units of log 2. Whenever a tile has a larger one than
-// all before, what was summed is scaled to it.
+// all before, the sums are scaled to it.
 template <int D>
 ASHLAR_KERNEL_OF(fragments_threads, 2)
 attention_kernel(attention_shape shape, float scale, bf16 const* qkv, bf16* merged, float* exponent) {

@@ -1,5 +1,5 @@
-// The gradients of what is added to, or multiplies, a column: sums over the rows, always in the same
-// order. Two stages: pieces of the rows into `partial`, then the pieces one after the other.
+// Gradients of terms that are added to, or multiply, a column: sums over the rows, always in the same
+// order. There are two stages: pieces of the rows into `partial`, then the pieces one after the other.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,12 +12,12 @@ namespace gpt_cuda {
 // columns.
 std::size_t column_sum_scratch(int rows, int cols, int sums);
 
-// bias += the sum of the rows of dy, rows x cols.
+// Computes bias += the sum of the rows of dy, rows x cols.
 template <class T>
 void add_bias_gradient(int rows, int cols, T const* dy, float* partial, float* bias,
                        cudaStream_t stream);
 
-// gain += the sum of dy times the normalised row, bias += the sum of dy; see layer_norm().
+// Computes gain += the sum of dy times the normalised row, bias += the sum of dy; see layer_norm().
 template <class T>
 void add_norm_gradient(int rows, int width, T const* x, float const* mean, float const* inverse,
                        T const* dy, float* partial, float* gain, float* bias, cudaStream_t stream);

@@ -1,4 +1,4 @@
-// Kernels in which every element is by itself: who has which.
+// Kernels in which every element is by itself: which thread has which.
 #pragma once
 
 #include "pack.cuh"
@@ -8,7 +8,7 @@ namespace gpt_cuda {
 
 inline constexpr int threads_of_elements = 256;
 
-// Blocks for this many packs: no more than keep a large GPU busy, the rest is a loop.
+// The blocks for this many packs: no more than keep a large GPU busy; a loop does the rest.
 constexpr int blocks_for(long long packs) {
   constexpr long long most = 2048;
   long long const blocks = (packs + threads_of_elements - 1) / threads_of_elements;

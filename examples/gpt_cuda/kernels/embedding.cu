@@ -32,8 +32,8 @@ ASHLAR_DEVICE bool has_zero_byte(unsigned word) {
   return ((word - 0x01010101U) & ~word & 0x80808080U) != 0;
 }
 
-// Block (x, y): token y, 128 columns. Each thread goes through all rows, four at a time, and sums those
-// of its token.
+// Block (x, y) sums token y, 128 columns. Each thread goes through all rows, four at a time, and sums
+// those of its token.
 template <class T>
 ASHLAR_KERNEL embed_tokens_backward(int rows, int width, std::uint8_t const* input, T const* dy,
                                     float* tokens) {
@@ -59,7 +59,7 @@ ASHLAR_KERNEL embed_tokens_backward(int rows, int width, std::uint8_t const* inp
   if (column < width) tokens[static_cast<long long>(token) * width + column] += sum;
 }
 
-// Block (x, y): position y, 128 columns.
+// Block (x, y) sums position y, 128 columns.
 template <class T>
 ASHLAR_KERNEL embed_positions_backward(int rows, int width, int context, T const* dy, float* positions) {
   int const position = ashlar::cuda::block_y();

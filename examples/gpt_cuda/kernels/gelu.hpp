@@ -7,11 +7,11 @@
 
 namespace gpt_cuda {
 
-// y = gelu(x)
+// Computes y = gelu(x).
 template <class T>
 void gelu(std::size_t count, T const* x, T* y, cudaStream_t stream);
 
-// gradient *= the slope at x
+// Computes gradient *= the slope at x.
 template <class T>
 void gelu_backward(std::size_t count, T const* x, T* gradient, cudaStream_t stream);
 

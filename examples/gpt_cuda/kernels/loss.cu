@@ -60,7 +60,7 @@ ASHLAR_KERNEL cross_entropy_kernel(int rows, int cols, float const* logits, T co
 
 constexpr int threads_of_mean = 256;
 
-// One block.
+// One block computes the mean.
 ASHLAR_KERNEL mean_kernel(int count, float const* values, double* mean) {
   auto* const all = ashlar::cuda::shared_memory<double>();
   double sum = 0;

@@ -11,7 +11,7 @@ namespace {
 constexpr int threads = 256;
 constexpr int neighbours = 16;
 
-// Rounds what is below 128 to a multiple of square_unit.
+// Rounds numbers below 128 to a multiple of square_unit.
 ASHLAR_DEVICE double in_units(double x) {
   constexpr double shift = 1.5 * square_unit * static_cast<double>(1LL << 52);
   return x < shift / 3 ? (x + shift) - shift : x;

@@ -15,10 +15,10 @@ inline constexpr int square_pieces = 256;
 // as tensors start at multiples of sixteen. A norm that is clipped at about 1 loses nothing.
 inline constexpr double square_unit = 1.0 / (1LL << 44);
 
-// Sums of the squares of parts of the values, in `pieces`.
+// Writes sums of the squares of parts of the values to `pieces`.
 void set_squares(std::size_t count, float const* values, double* pieces, cudaStream_t stream);
 
-// *sum = the sum of the pieces
+// Sets *sum to the sum of the pieces.
 void set_sum_of_squares(int count, double const* pieces, double* sum, cudaStream_t stream);
 
 }  // namespace gpt_cuda

@@ -1,5 +1,5 @@
-// Micro-batch clipping, recomputed from the gradients of the micro-batches; and how many of them wait
-// for their norm at once, from lowered programs.
+// Micro-batch clipping, recomputed from the gradients of the micro-batches; and the number of them that
+// wait for their norm at once, from lowered programs.
 #include "gpt/clipping.hpp"
 
 #include "../report.hpp"
@@ -30,7 +30,7 @@ struct clipped {
   numbers mean;
 };
 
-// As the worker does it: in one pass, with room for one gradient and the sum.
+// Clips as the worker does: in one pass, with room for one gradient and the sum.
 clipped clip(std::vector<numbers> const& gradients, std::optional<double> threshold) {
   clipped made{{}, {}, numbers(gradients.at(0).size(), 0.0)};
   for (numbers accumulator : gradients) {
@@ -46,7 +46,7 @@ clipped clip(std::vector<numbers> const& gradients, std::optional<double> thresh
   return made;
 }
 
-// No clipping at all, and clipping of what it gives.
+// The mean without any clipping.
 numbers plain_mean(std::vector<numbers> const& gradients) {
   return clip(gradients, std::numeric_limits<double>::infinity()).mean;
 }
@@ -73,7 +73,7 @@ void check_case(std::string const& name, json const& gold, systems::report& r) {
                  r);
 }
 
-// "D4_N8" of 1F1B. A backward takes two forwards' time, next to which clipping takes none.
+// Reads "D4_N8" of 1F1B. A backward takes two forwards' time, next to which clipping takes none.
 void check_pending(std::string const& shape, json const& gold, systems::report& r) {
   std::size_t const n = shape.find("_N");
   if (shape.empty() || shape[0] != 'D' || n == std::string::npos)

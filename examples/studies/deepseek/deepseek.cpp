@@ -44,7 +44,7 @@ struct layer_seconds {
 };
 
 // Attention and experts compute, dispatch and combine exchange. A pair takes as long as it computes if
-// its exchanges are hidden; what it is shorter than its passes are the exchanges of both, then.
+// its exchanges are hidden; then the exchanges of both are the difference to its passes.
 stage_parts parts_of(layer_seconds const& l, double layers) {
   using enum part_resource;
   double const moves = (l.forward + l.input + l.weight - l.pair) / 2;

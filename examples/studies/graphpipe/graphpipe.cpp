@@ -1,4 +1,4 @@
-// GraphPipe: the authors' strategies, their rule for what is in flight, and schedules of stage graphs
+// GraphPipe: the authors' strategies, their rule for samples in flight, and schedules of stage graphs
 // against those of the same stages as a chain.
 #include "../report.hpp"
 #include <ashlar/catalog/graphs.hpp>

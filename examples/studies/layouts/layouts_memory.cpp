@@ -1,4 +1,4 @@
-// Which layouts run out of memory.
+// Predicts which layouts run out of memory.
 #include "../rank.hpp"
 #include "../report.hpp"
 #include "layouts.hpp"
@@ -20,8 +20,8 @@ using namespace ashlar;
 using systems::report;
 using json = nlohmann::json;
 
-// The most that 1F1B holds, its micro-batches in flight counted in its schedule. In the steady part
-// nothing more comes: twice the devices are enough.
+// The peak of 1F1B, its micro-batches in flight counted in its schedule. In the steady part nothing more
+// comes: twice the devices are enough.
 double bytes_of(trial const& t) {
   int const p = t.layout.pipeline;
   schedule const s =

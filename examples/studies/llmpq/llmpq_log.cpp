@@ -1,4 +1,4 @@
-// Predicted against logged throughput.
+// Compares predicted with logged throughput.
 #include "../csv.hpp"
 #include "../rank.hpp"
 #include "llmpq.hpp"
@@ -77,7 +77,7 @@ std::vector<double> column(std::vector<compared> const& all, double compared::*n
   return values;
 }
 
-// In how many runs of several plans the one that was measured fastest is predicted to be.
+// Counts the runs of several plans whose fastest by measurement is also fastest by prediction.
 void print_hits(std::vector<compared> const& all, double compared::*predicted, char const* by) {
   std::set<std::string> runs;
   for (compared const& c : all) runs.insert(c.run);

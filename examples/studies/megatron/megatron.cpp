@@ -37,7 +37,7 @@ struct published_run {
   stage_division division() const {
     return {uniform_partition(model.layers, layout.pipeline * chunks), false};
   }
-  // Groups of p micro-batches, as in Megatron.
+  // Passes come in groups of p micro-batches, as in Megatron.
   schedule passes(int count) const {
     devices const p{layout.pipeline};
     return chunks == 1 ? repeat(catalog::one_f_one_b(p), ashlar::micro_batches{count})
@@ -131,7 +131,7 @@ void check_memory(report& r, json const& gold, std::vector<published_run> const&
                                     [&](published_run const& x) { return x.name == row.at("model"); });
     r.holds(row.at("model") + " has a run", found != all.end());
     if (found == all.end()) continue;
-    // The device that holds most, of parameters and optimizer state, or of what passes keep.
+    // The peak of the device that holds most, of parameters and optimizer state, or of what passes keep.
     auto const peak = [&](recomputation again, bool sequence_parallel, bool passes) {
       training_layout l = found->layout;
       l.again = again;

@@ -37,7 +37,7 @@ device_machine machine_of(json const& m) {
           .node_size = m.at("devices_per_node")};
 }
 
-// Sequences a second.
+// Throughput in sequences a second.
 double throughput(json const& study, json const& a) {
   catalog::entry const* const entry = catalog::find(a.at("schedule").get<std::string>());
   if (entry == nullptr) throw std::runtime_error("no schedule " + a.at("schedule").dump());
@@ -65,8 +65,8 @@ double throughput(json const& study, json const& a) {
                           a.value("blocking", false) ? message_mode::blocking : message_mode::beside);
 }
 
-// The most that a planner finds with some schedules, each with its best configuration, in sequences a
-// second.
+// The best throughput that a planner finds with some schedules, each with its best configuration, in
+// sequences a second.
 double best_throughput(json const& study, json const& a) {
   plan_question q;
   q.model = model_of(study.at("model"));

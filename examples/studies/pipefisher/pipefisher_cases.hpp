@@ -21,7 +21,7 @@ using nlohmann::json;
 
 inline tick nanoseconds(double milliseconds) { return std::llround(milliseconds * 1e6); }
 
-// The six linear modules of a layer, inner four times as wide as outer; what their factors' widths are
+// The six linear modules of a layer, inner four times as wide as outer, and the widths of their factors
 // in units of the model's. Curvature costs their squares, inversion their cubes.
 struct module_widths {
   char const* name;

@@ -22,7 +22,7 @@ class profiles {
     }
   }
 
-  // In milliseconds.
+  // Returns milliseconds.
   ashlar::refresh_times of(std::string const& model, std::string const& gpu, int micro_batch) const {
     auto const found = all_.find({model, gpu, micro_batch});
     if (found == all_.end())

@@ -78,7 +78,7 @@ inline instance instance_of(json const& timelines) {
   return make_instance(std::move(s), std::move(work));
 }
 
-// As the published scheduler writes them, step by step.
+// Labels as the published scheduler writes them, step by step.
 inline std::vector<std::vector<std::string>> labels(instance const& i, filling const& f,
                                                     std::size_t device) {
   auto const count = static_cast<std::size_t>(f.steps[device]);

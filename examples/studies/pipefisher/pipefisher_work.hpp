@@ -13,7 +13,7 @@ namespace systems {
 
 inline constexpr char const* up = ":up_pipe";  // marks what is of the second route
 
-// In the order of the published priorities.
+// Classes in the order of the published priorities.
 enum class work_class { curvature_a, curvature_b, sync_a, sync_b, inversion_a, inversion_b };
 inline constexpr char const* class_names[] = {"cov_kron_A",  "cov_kron_B", "sync_kron_A",
                                               "sync_kron_B", "inv_kron_A", "inv_kron_B"};

@@ -30,7 +30,7 @@ constexpr double ticks_per_ms = 1e6;
 tick ticks_of(double ms) { return static_cast<tick>(std::llround(ms * ticks_per_ms)); }
 double ms_of(tick t) { return static_cast<double>(t) / ticks_per_ms; }
 
-// Infinite where nothing fits, null in the file.
+// The computed time is infinite where nothing fits, null in the file.
 void near_ms(report& r, std::string const& what, double computed, json const& expected) {
   if (expected.is_null() || std::isinf(computed))
     r.same(what + ", nothing fits", std::isinf(computed), expected.is_null());
@@ -84,7 +84,7 @@ part_sizes sizes_of(std::string const& policy) {
   throw std::runtime_error("unknown policy " + policy);
 }
 
-// That the division of the file takes what it says there: our table is theirs.
+// Checks that the division of the file takes what it says there: our table is theirs.
 void recount(report& r, std::string const& where, kernel const& k, json const& division) {
   variant sum;
   for (json const& part : division["micro"])
@@ -109,7 +109,7 @@ void check_single(tables const& t, json const& row, report& r) {
   recount(r, where, k, best);
 }
 
-// As step functions, least time by workspace: points that differ by rounding alone count as one.
+// Fronts are step functions, least time by workspace: points that differ by rounding alone count as one.
 void check_front(std::string const& where, std::vector<division> const& front,
                  std::vector<std::pair<byte_count, double>> const& expected, report& r) {
   std::map<byte_count, int> steps;

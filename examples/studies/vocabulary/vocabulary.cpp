@@ -32,10 +32,10 @@ std::string schedule_of(std::string const& method) {
   return found->second;
 }
 
-// Ticks are microseconds. The file has one time of the output layer's shard, for S and T together: they
-// are divided by their matrix products, of which S has one of three with two barriers and interlaced,
-// two with one barrier. Three more times per device have no names in the file; they count as parts of
-// the device's forward, backward and S.
+// Ticks are microseconds. The file has one time of the output layer's shard, for S and T together. It is
+// divided by matrix products: S has one of three with two barriers and interlaced, two with one barrier.
+// Three more times per device have no names in the file; they count as parts of the device's forward,
+// backward and S.
 costs costs_of(systems::csv_row const& row, std::string const& schedule) {
   auto const time = [&](char column, int device) {
     return static_cast<tick>(std::stoll(row.at(column + std::to_string(device))));
@@ -82,7 +82,7 @@ void check_steps(nlohmann::json const& gold, std::string const& data, systems::r
   }
 }
 
-// How much longer a step of vocab-1 is with messages than with an all-reduce at each barrier.
+// Checks how much longer a step of vocab-1 is with messages than with an all-reduce at each barrier.
 void check_barriers(nlohmann::json const& gold, systems::report& r) {
   for (auto const& [name, lanes] :
        {std::pair{"one lane", transfer_lanes::one}, {"a lane a peer", transfer_lanes::one_a_peer}})
