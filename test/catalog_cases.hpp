@@ -17,7 +17,7 @@ struct catalog_case {
   ashlar::schedule schedule() const { return entry->make(shape); }
 };
 
-// For CAPTURE.
+// Needed for CAPTURE.
 inline std::ostream& operator<<(std::ostream& out, catalog_case const& c) {
   return out << c.entry->name << ", p = " << c.shape.p.value << ", m = " << c.shape.m.value;
 }

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-// Those of a stage follow each other.
+// The entries of a stage follow each other.
 inline std::vector<ashlar::stage_cost> entries_of(ashlar::pass_costs const& passes) {
   std::vector<ashlar::stage_cost> all;
   passes.for_each([&](int, int, ashlar::stage_cost const& c) { all.push_back(c); });

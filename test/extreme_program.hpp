@@ -1,4 +1,4 @@
-// Programs of which one field or another is anything.
+// Programs in which one field or another may be anything.
 #pragma once
 
 #include "extreme_fields.hpp"
@@ -35,7 +35,7 @@ inline void change_instruction(dice& d, program& p) {
   }
 }
 
-// Half a transfer, or a whole one, of a device to itself or to any other.
+// Inserts half a transfer, or a whole one, of a device to itself or to any other.
 inline void insert_transfer(dice& d, program& p) {
   if (p.instructions.empty() || p.stream_begin.size() != static_cast<std::size_t>(p.device_count()) + 1)
     return;

@@ -1,4 +1,4 @@
-// Schedules, blocks and workloads of which one field or another is anything.
+// Schedules, blocks and workloads in which one field or another may be anything.
 #pragma once
 
 #include "extreme_fields.hpp"

@@ -1,5 +1,5 @@
-// Workloads whose best bubble is known, or nearly: what is proved, what is known to be reached, and what
-// the best public schedulers reach. Bubble rates are 1 - busiest work / span.
+// Workloads whose best bubble is known, or nearly: proofs, known results, and results of the best public
+// schedulers. Bubble rates are 1 - busiest work / span.
 #pragma once
 
 #include <ashlar/bounds/closed_forms.hpp>

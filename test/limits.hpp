@@ -24,7 +24,7 @@ constexpr memory_limit sized(std::vector<byte_count> const& budget, std::vector<
   return {.memory = sized(stash, left), .budget = budget};
 }
 
-// These stages keep only so much until they recompute.
+// Makes these stages keep only this much until they recompute.
 constexpr memory_limit recomputing(memory_limit limit, int stage_count,
                                    std::vector<int> const& recomputed, byte_count checkpoint) {
   limit.memory = ashlar::recomputing(limit.memory, stage_count, recomputed,

@@ -29,7 +29,7 @@ struct example {
   }
 
   precedence_graph const& passes() const { return scheduler.passes(); }
-  // From the end of a pass to the start of one that needs it.
+  // The delay from the end of a pass to the start of one that needs it.
   tick delay(int from, int to) const {
     return of.cost.transfer(passes().device[static_cast<std::size_t>(from)],
                             passes().device[static_cast<std::size_t>(to)]);

@@ -1,4 +1,4 @@
-// A simulation as the schedule was timed.
+// Options for a simulation as the schedule was timed.
 #pragma once
 
 #include <ashlar/schedule/schedule.hpp>

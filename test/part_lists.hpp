@@ -1,4 +1,4 @@
-// Parts of passes, written short.
+// Parts of passes in short notation.
 #pragma once
 
 #include <ashlar/core/pass_parts.hpp>

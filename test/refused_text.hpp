@@ -1,4 +1,4 @@
-// That a text from outside is refused, and what is said of it.
+// Checks that a text from outside is refused, and in which words.
 #pragma once
 
 #include <ashlar/interop/input_error.hpp>

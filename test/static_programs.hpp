@@ -1,4 +1,4 @@
-// A published schedule as a program, at 4 devices and 8 micro-batches where nothing else is said.
+// A published schedule as a program, at 4 devices and 8 micro-batches unless another shape is given.
 #pragma once
 
 #include "families.hpp"
@@ -11,7 +11,7 @@ constexpr ashlar::program program_of() {
          | ashlar::lower();
 }
 
-// A member of a template, so that the limits on constant evaluation are for each entry alone.
+// This is a member of a template, so that the limits on constant evaluation are for each entry alone.
 template <std::size_t Entry>
 struct is_program_valid {
   static constexpr bool value = ashlar::valid<program_of<Entry>>();

@@ -17,7 +17,7 @@ constexpr ashlar::schedule schedule_of() {
   return made_for<Entry>(ashlar::devices{8}, ashlar::micro_batches{32});
 }
 
-// Members of a template, so that the limits on constant evaluation are for each entry alone.
+// These are members of a template, so that the limits on constant evaluation are for each entry alone.
 template <std::size_t Entry>
 struct is_block_valid {
   static constexpr bool value = [] {

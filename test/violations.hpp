@@ -1,4 +1,4 @@
-// Tests of what throws violations.
+// Tests of functions that throw violations.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
@@ -20,6 +20,6 @@ ashlar::rule broken_by(Call call) {
 
 }  // namespace violations
 
-// That an expression throws a violation of the rule (only its name is written).
+// Checks that an expression throws a violation of the rule (only its name is written).
 #define CHECK_BREAKS(name, ...) \
   CHECK(violations::broken_by([&] { (void)(__VA_ARGS__); }) == ashlar::rule::name)

@@ -54,7 +54,7 @@ struct written {
 };
 static_assert(device_backend<written> && !collective_backend<written>);
 
-// No more than 1F1B asks for.
+// A worker that needs no more than 1F1B asks for.
 struct plain {
   written* device;
   value_layout layout(value_key) const { return {64, 64, element_type::f64}; }
@@ -86,7 +86,7 @@ struct setup {
   plain worker;
 };
 
-// Notes also what it sums, what it records and who waits.
+// A device that notes also what it sums, what it records and who waits.
 struct summing_device : written {
   using written::written;
   void record(queue& q, event& e) {

@@ -21,8 +21,8 @@ inline schedule small_schedule(char const* name, int p, int m) {
   return catalog::find(name)->make({devices{p}, micro_batches{m}});
 }
 
-// Chains, stages that fork and join and take micro-batches of different sizes, both directions, what is
-// recomputed, work of all kinds, and ranks that share what they can.
+// The programs are chains, stages that fork and join and take micro-batches of different sizes, both
+// directions, recomputation, work of all kinds, and ranks that share all they can.
 inline std::vector<conformance::sample_program> victims() {
   std::vector<conformance::sample_program> all;
   auto const add = [&](std::string name, schedule const& s, lower_options const& o = {}) {

@@ -33,7 +33,7 @@ struct late_worker {
   Inner* inner;
 };
 
-// One that shards and optimizes, too.
+// A worker that shards and optimizes, too.
 template <class Inner>
 struct late_sharded_worker : late_worker<Inner> {
   using late_worker<Inner>::late_worker;

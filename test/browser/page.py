@@ -17,10 +17,10 @@ TOOL = sys.argv[1]
 BROWSER = sys.argv[2] if len(sys.argv) > 2 else ""
 complaints = []
 
-# Stands before the page's own script.
+# This stands before the page's own script.
 CATCH = "<script>const problems = []; addEventListener('error', event => problems.push(event.message));</script>"
 
-# Stands behind it: acts as a user does and writes down what is then to be seen.
+# This stands behind it: it acts as a user does and writes down what is then to be seen.
 PROBE = """<script>
 {
 const boxes = number => [...document.querySelectorAll(`[data-schedule="${number}"] rect[data-pass]`)];
@@ -254,7 +254,7 @@ def main():
     check(len(alone["schedules"]) == 1 and alone["page"] == "rgb(255, 255, 255)", "one schedule, light")
     drawn += check_schedule("1f1b", alone["schedules"][0], json.loads(emit("1f1b", *shape, "--as", "json")), set())
 
-    # Overlapped pairs, and sequences in three chunks.
+    # These have overlapped pairs, and sequences in three chunks.
     pair, chunks = ["dualpipev", "-p", "3", "-m", "6"], ["seq1f1b", "-p", "3", "-m", "2", "--sequence-chunks", "3"]
     schedule = json.loads(emit(*pair, "--as", "json"))
     found = look_at(emit(*pair, "--as", "html", "--light"))

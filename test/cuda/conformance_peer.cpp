@@ -24,9 +24,9 @@ void require_some_conform(conformance::report const& r, int at_least) {
 }
 void require_conforms(conformance::report const& r) { require_some_conform(r, random_cases(150)); }
 
-// Each fourth, of which there are three with different lanes; all with ASHLAR_ALL_TESTS. Below, all run
-// as replayed graphs, whose first step is none: these are for devices that are late, and for what else
-// the kit looks at.
+// Takes each fourth of the programs, of which there are three with different lanes; all with
+// ASHLAR_ALL_TESTS. Below, all run as replayed graphs, whose first step is none: these are for devices
+// that are late, and for what else the kit looks at.
 std::vector<conformance::sample_program> each_fourth(std::vector<conformance::sample_program> all) {
   std::vector<conformance::sample_program> some;
   for (std::size_t i = 0; i < all.size(); i += static_cast<std::size_t>(4 / turns(4)))

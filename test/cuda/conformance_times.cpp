@@ -1,4 +1,4 @@
-// When instructions ran, of steps that are issued and of steps that are replayed.
+// Times of instructions, in steps that are issued and in steps that are replayed.
 #include "staged.hpp"
 #include <ashlar/catalog.hpp>
 #include <ashlar/conformance/conforms.hpp>

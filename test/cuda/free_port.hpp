@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// Free a moment ago.
+// Returns a port that was free a moment ago.
 inline int free_port() {
   int const s = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in at{};

@@ -1,4 +1,4 @@
-// Arrays on a GPU, and what kernels are compared with.
+// Arrays on a GPU, and references for kernels.
 #pragma once
 
 #include <ashlar/cuda/error.hpp>
@@ -34,7 +34,7 @@ class gpu_array {
   operator T*() const { return get(); }
   std::size_t size() const { return size_; }
 
-  // Once all that the GPU was told to do has been done.
+  // The values once the GPU has done all that it was told to do.
   std::vector<T> values() const {
     ASHLAR_CUDA(cudaDeviceSynchronize);
     std::vector<T> all(size_);
@@ -47,7 +47,7 @@ class gpu_array {
   ashlar::cuda::device_memory memory_;
 };
 
-// Where the element type does not matter.
+// Converts any element type to double.
 inline double number(double x) { return x; }
 inline double number(float x) { return static_cast<double>(x); }
 inline double number(bf16 x) { return static_cast<double>(__bfloat162float(x)); }
@@ -65,7 +65,7 @@ std::vector<double> as_doubles(Values const& values) {
   return all;
 }
 
-// Normal numbers, other ones for each seed.
+// Normal numbers, different for each seed.
 template <class T>
 std::vector<T> random_values(std::size_t count, unsigned seed, double scale = 1) {
   std::mt19937 bits(seed);
@@ -93,7 +93,7 @@ inline double distance(std::vector<double> const& found, std::vector<double> con
   return length > 0 ? std::sqrt(apart / length) : std::sqrt(apart);
 }
 
-// How far from exact a kernel on T may be, rounding once.
+// The error that a kernel on T may have, rounding once.
 template <class T>
 inline constexpr double tolerance = std::is_same_v<T, bf16> ? 4e-3 : 2e-6;
 

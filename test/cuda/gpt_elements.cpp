@@ -1,4 +1,4 @@
-// The other kernels of the model against double precision, and the optimizer against the host's.
+// Compares the other kernels of the model with double precision, and the optimizer with the host's.
 #include "gpt_arrays.hpp"
 
 #include <doctest/doctest.h>
@@ -81,7 +81,7 @@ struct adam_state {
   std::vector<float> weights, first, second;
 };
 
-// `steps` steps with other gradients each.
+// Makes `steps` steps with other gradients each.
 void check_adam(std::size_t count, std::size_t offset, double clip) {
   CAPTURE(count);
   CAPTURE(clip);

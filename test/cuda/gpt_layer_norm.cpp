@@ -1,4 +1,4 @@
-// Layer norms on the GPU against sums in double precision.
+// Compares layer norms on the GPU with sums in double precision.
 #include "gpt_arrays.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ struct norm_case {
 };
 constexpr norm_case norm_cases[] = {{1, 1}, {5, 10}, {13, 96}, {70, 33}, {9, 264}, {600, 48}};
 
-// Everything in double precision.
+// The reference computes everything in double precision.
 struct norm_reference {
   std::vector<double> standard, output, mean, inverse, down, gain, bias;
 

@@ -1,4 +1,4 @@
-// The loss on the GPU against sums in double precision.
+// Compares the loss on the GPU with sums in double precision.
 #include "gpt_arrays.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Products of the model's forms against sums in double precision.
+// Compares products of the model's forms with sums in double precision.
 #include "gpt_arrays.hpp"
 
 #include <doctest/doctest.h>
@@ -53,7 +53,7 @@ void check_product(product_shape s, bool adds) {
                     adds ? out.get() : nullptr, out.get(), stream.get());
   CHECK(distance(as_doubles(out.values()), expected) < tolerance<Out>);
 
-  // To another place than what it adds, twice by the same plan.
+  // The product goes to another place than its summand, twice by the same plan.
   if (!adds) return;
   gpu_array<Out> const source(before), elsewhere(before), again(before);
   for (Out* const to : {elsewhere.get(), again.get()})

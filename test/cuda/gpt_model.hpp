@@ -18,7 +18,7 @@
 
 namespace gpt_cuda_test {
 
-// All that a step of a fresh model leaves, by name.
+// All results of a step of a fresh model, by name.
 struct outcome {
   std::vector<double> losses;
   std::map<std::string, std::vector<float>> gradients;
@@ -26,7 +26,7 @@ struct outcome {
   bool operator==(outcome const&) const = default;
 };
 
-// Away from the initial values, where biases are all zero and gains all one.
+// Moves weights away from the initial values, where biases are all zero and gains all one.
 inline void move_weights(gpt::model_parameters<float>& host) {
   for (int group = 0; group < host.shape().groups(); ++group) {
     host.visit(group, [](auto const& what, auto const& weight, auto const&) {

@@ -1,4 +1,4 @@
-// Whole stages on the GPU against the host's, and against themselves in other forms.
+// Compares whole stages on the GPU with the host's, and with themselves in other forms.
 #include "gpt_model.hpp"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ gpt::config packed(int stages) {
           .stages = stages};
 }
 
-// How far off the losses may be, the whole gradient, and each tensor of it.
+// Limits on the errors of the losses, of the whole gradient, and of each tensor of it.
 struct bars {
   double losses, all, each;
 };
@@ -61,8 +61,8 @@ TEST_CASE("gpt_cuda: in fp32, losses and gradients are the host's") {
   }
 }
 
-// Some roundings of a relative 2^-8 each, which cancel in part: of the whole gradient an H100 is up to
-// 1.2 % off.
+// Some roundings of a relative 2^-8 each cancel in part: the whole gradient on an H100 is up to 1.2 %
+// off.
 TEST_CASE("gpt_cuda: in bf16, losses and gradients are those of fp32 up to some roundings") {
   for (gpt::config const& shape : shapes()) {
     CAPTURE(shape.width);

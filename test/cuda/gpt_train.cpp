@@ -46,7 +46,7 @@ std::vector<std::vector<float>> train(gpt::config const& shape, bool replays,
 
 }  // namespace
 
-// Where a gradient is nothing but rounding errors, as that of the keys' bias, Adam makes whole steps of
+// If a gradient is nothing but rounding errors, as that of the keys' bias, Adam makes whole steps of
 // them: the host is given the GPU's gradient, which is compared by itself.
 TEST_CASE("gpt_cuda: in fp32, steps of training are the host's") {
   for (gpt::config const& shape : {tiny(2), tied(tiny(3))}) {

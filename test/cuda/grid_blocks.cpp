@@ -115,7 +115,7 @@ std::vector<float> reversed(std::uint64_t seed, bool wait) {
   return out.on_host();
 }
 
-// Why the device failed.
+// The reason why the device failed.
 template <class... P, class... A>
 std::string fault_of(void (*kernel)(P...), int threads, A... a) {
   substituted const machine({.guard = false});

@@ -1,4 +1,4 @@
-// Collective calls of the substitute of NCCL against plain sums.
+// Compares collective calls of the substitute of NCCL with plain sums.
 #include "nccl_ranks.hpp"
 
 #include <doctest/doctest.h>

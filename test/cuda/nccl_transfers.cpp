@@ -58,7 +58,7 @@ TEST_CASE("nccl: head-on transfers in a group, of all with all and with themselv
   }
 }
 
-// Both send first, each for itself.
+// Both ranks send first, each for itself.
 std::vector<std::string> head_on(std::size_t bytes, bool passes) {
   return on_ranks(2, [=](rank& r) {
     auto const out = r.put(std::vector<char>(bytes, 'a')), in = r.put(std::vector<char>(bytes, 'b'));
@@ -76,7 +76,7 @@ std::vector<std::string> head_on(std::size_t bytes, bool passes) {
 TEST_CASE("nccl: head-on transfers without a group hang until they are aborted") {
   new_machine(2);
   CHECK(head_on(4, false) == all_quiet(2));
-  // Where there is a buffer, small ones pass and large ones do not.
+  // With a buffer, small messages pass and large ones do not.
   new_machine(2, 1, 64);
   CHECK(head_on(64, true) == all_quiet(2));
   CHECK(head_on(65, false) == all_quiet(2));

@@ -41,7 +41,7 @@ inline void require_that(bool holds) {
   if (!holds) throw std::logic_error("not as expected");
 }
 
-// Opened once; who waits goes on then.
+// A gate that is opened once; waiting threads go on then.
 class gate {
  public:
   void open() {
@@ -73,7 +73,7 @@ struct cast {
   std::chrono::milliseconds deadline = long_time;
 };
 
-// Calls body(rendezvous&) on all ranks; what each of them threw, empty if nothing.
+// Calls body(rendezvous&) on all ranks; returns what each of them threw, empty if nothing.
 template <class Body>
 std::vector<std::string> on_ranks(int size, cast const& who, Body body) {
   std::promise<int> port;

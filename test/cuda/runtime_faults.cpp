@@ -1,4 +1,4 @@
-// Calls and operations that fail because the test says so, and what a device that has failed answers.
+// Calls and operations that fail because the test says so, and the answers of a failed device.
 #include "substituted.hpp"
 #include "truth.hpp"
 #include "truth_kernels.hpp"
@@ -13,7 +13,7 @@ using namespace ashlar::cuda_test;
 
 namespace {
 
-// Some of everything. Throws cuda::error.
+// Does some of everything. Throws cuda::error.
 std::vector<float> some_work() {
   numbers const x(100);
   cuda::pinned_memory const out(100 * sizeof(float));

@@ -1,4 +1,4 @@
-// The substitute's memory: what is refused, what the host cannot touch, what is counted.
+// The substitute's memory: refusals, memory that the host cannot touch, counts.
 #include "substituted.hpp"
 #include "truth.hpp"
 #include "truth_kernels.hpp"
@@ -15,7 +15,7 @@ using namespace ashlar::cuda_test;
 
 namespace {
 
-// In a process of its own, which may not survive it.
+// Reads in a process of its own, which may not survive it.
 bool can_read(void const* address) {
   pid_t const child = fork();
   REQUIRE(child >= 0);

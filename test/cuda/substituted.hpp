@@ -1,4 +1,4 @@
-// A new machine for each test of the substitute, and for whoever comes after.
+// A new machine for each test of the substitute, and for the test after it.
 #pragma once
 
 #include <substitute.hpp>

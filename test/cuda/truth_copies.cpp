@@ -1,4 +1,4 @@
-// Memory, copies, kernels and what is refused: true of GPUs and of their substitute.
+// Memory, copies, kernels and refusals: true of GPUs and of their substitute.
 #include "truth.hpp"
 #include "truth_kernels.hpp"
 
@@ -23,7 +23,7 @@ std::vector<float> one_to(int n) {
   return v;
 }
 
-// By the definition: the nearest number with 8 bits, of two the one whose last bit is 0.
+// Rounds by the definition: the nearest number with 8 bits, of two the one whose last bit is 0.
 float rounded_to_bf16(float x) {
   auto const bits = std::bit_cast<std::uint32_t>(x);
   auto const down = std::bit_cast<float>(bits & 0xffff0000U);

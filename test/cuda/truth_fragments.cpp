@@ -24,7 +24,7 @@ std::vector<float> small_integers(std::size_t count, unsigned seed) {
   return values;
 }
 
-// Row by row, a times b, or its transpose.
+// Adds a times b, or its transpose, row by row.
 void add_plain_product(float* to, float const* a, float const* b, bool transposed) {
   for (std::size_t row = 0; row < tile_side; ++row)
     for (std::size_t column = 0; column < tile_side; ++column)

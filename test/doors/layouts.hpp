@@ -1,4 +1,4 @@
-// Layouts of a model, and its layers dealt to stages.
+// Layouts of a model, and its layers divided over stages.
 #pragma once
 
 #include "doors/knock.hpp"

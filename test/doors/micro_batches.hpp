@@ -1,4 +1,4 @@
-// Micro-batches that differ: their order, what they are dealt, and passes in parts.
+// Micro-batches that differ: their order, the samples that they get, and passes in parts.
 #pragma once
 
 #include "doors/limits.hpp"

@@ -1,5 +1,5 @@
-// Public functions of the library with arbitrary values: the doors of test/doors, of which a program
-// knocks at one group. The fuzzer chooses what a random number chooses in
+// Calls public functions of the library with arbitrary values: a program knocks at one group of the
+// doors of test/doors. The fuzzer chooses what a random number chooses in
 // test/property/extreme_doors.cpp.
 #include ASHLAR_DOOR_FILE
 

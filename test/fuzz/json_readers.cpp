@@ -1,5 +1,6 @@
-// Any text as JSON of a schedule or a block, of measured costs, of a timeline, or of a data sheet. What
-// is read can be checked and written; what cannot be used is refused as such, and by nothing else.
+// Reads any text as JSON of a schedule or a block, of measured costs, of a timeline, or of a data sheet.
+// A value that is read can be checked and written; text that cannot be used is refused as such, and by
+// nothing else.
 #include <ashlar/block/check.hpp>
 #include <ashlar/interop/json.hpp>
 #include <ashlar/interop/json_costs.hpp>

@@ -1,5 +1,5 @@
-// Any text as a CSV of PyTorch's, without and with communication. What is taken is a valid value; what
-// is not, has a problem with words.
+// Reads any text as a CSV of PyTorch's, without and with communication. An accepted text is a valid
+// value; a refused one has a problem with words.
 #include <ashlar/check/check.hpp>
 #include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>

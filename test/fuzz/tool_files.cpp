@@ -1,6 +1,6 @@
-// Any text as one of the tool's files: costs and sizes by stage, measured costs, schedules and blocks,
-// graphs of operators, models, clusters, timelines, a checkpoint's manifest. What cannot be used is
-// refused as a wrong use of the command or by the rule that it breaks, and by nothing else.
+// Reads any text as one of the tool's files: costs and sizes by stage, measured costs, schedules and
+// blocks, graphs of operators, models, clusters, timelines, a checkpoint's manifest. A text that cannot
+// be used is refused as a wrong use of the command or by the rule that it breaks, and by nothing else.
 #include "command.hpp"
 #include "files/costs_file.hpp"
 #include "files/operator_files.hpp"

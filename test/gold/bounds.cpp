@@ -1,5 +1,5 @@
-// Lower bounds against what they are known to reach, against the closed forms, and against what the best
-// public schedulers reach.
+// Compares lower bounds with values that are known to be reached, with closed forms, and with results of
+// the best public schedulers.
 #include "known_bubbles.hpp"
 #include "random_cases.hpp"
 #include <ashlar/bounds/lower_bound.hpp>

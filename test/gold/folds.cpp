@@ -1,5 +1,5 @@
 // Hanayo with one unit of micro-batches is a folded bidirectional schedule: one wave Chimera's, two
-// waves BitPipe's. Its published orders (data/gold/folded) against the folds.
+// waves BitPipe's. Compares its published orders (data/gold/folded) with the folds.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/schedule/fold.hpp>

@@ -1,5 +1,5 @@
-// Orders and times that other systems' schedulers gave (data/gold/orders, a file a schedule; each case
-// names its source), against the catalog's schedule of that name.
+// Compares orders and times from other systems' schedulers (data/gold/orders, a file a schedule; each
+// case names its source) with the catalog's schedule of that name.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -67,7 +67,7 @@ schedule made_like(json const& g) {
   catalog::entry const* const found = catalog::find(entry);
   REQUIRE(found != nullptr);
   schedule made = found->make(s);
-  // Theirs deal the micro-batches to the rounds in turn, ours number them as they run.
+  // Their order deals the micro-batches to the rounds in turn, ours numbers them as they run.
   if (entry == "breadth-first-hybrid")
     for (auto& order : made.order)
       for (time_slot& t : order) {

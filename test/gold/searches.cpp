@@ -25,7 +25,7 @@ search_result search_known(known_bubbles::known const& k, std::int64_t passes) {
                 {.passes = passes, .aim = objective::span});
 }
 
-// More where less comes nowhere near.
+// The effort is larger where less comes nowhere near.
 std::int64_t little_effort(known_bubbles::known const& k) {
   bool const is_hard = k.p == 16 && (k.limit == 16 || (k.cost[0] == 100 && k.limit == 32));
   return is_hard ? 9'000'000 : 3'000'000;
@@ -61,7 +61,7 @@ TEST_CASE("a small budget comes within a tenth and a thousandth of the least kno
   CHECK(better_than_public >= 25);
 }
 
-// Where the bound is reached: it is met exactly, and that ends the search.
+// The bound is reached exactly, and that ends the search.
 TEST_CASE("proved optimal schedules") {
   int met = 0;
   for (known_bubbles::known const& k : known_bubbles::table) {

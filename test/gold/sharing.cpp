@@ -1,5 +1,6 @@
-// How often weights are gathered and gradients reduced under full sharding, as published implementations
-// do it (data/gold/fsdp.json: orders of passes, and counts a device), and closed forms of the counts.
+// Compares how often weights are gathered and gradients reduced under full sharding with published
+// implementations (data/gold/fsdp.json: orders of passes, and counts a device), and with closed forms of
+// the counts.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/prove.hpp>

@@ -40,7 +40,8 @@ TEST_CASE("reductions hide behind the passes unless transfers block") {
   layered_model dear = free;
   dear.reduction = 20;
   pipeline_choice choice{catalog::find("breadth-first"), devices{8}, chunks{4}, micro_batches{16}};
-  // Stage by stage as gradients complete; after the last pass only the last stage of a device is left.
+  // Gradients are reduced stage by stage as they complete; after the last pass only the last stage of a
+  // device is left.
   CHECK(step_time(dear, choice) - step_time(free, choice) == 2 * 20);
   choice.blocks = true;
   CHECK(step_time(dear, choice) - step_time(free, choice) == 4 * 2 * 20);

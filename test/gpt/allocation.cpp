@@ -26,7 +26,7 @@ extern "C" void* malloc(std::size_t size) {
 }
 
 TEST_CASE("a step allocates nothing") {
-  // Large enough that products do not fit Eigen's limit for packing on the stack in one piece.
+  // The shape is so large that products do not fit Eigen's limit for packing on the stack in one piece.
   gpt::config const shape{.blocks = 2,
                           .width = 144,
                           .heads = 4,
@@ -45,7 +45,7 @@ TEST_CASE("a step allocates nothing") {
   counting = false;
   CHECK(allocations.load() == 0);
 
-  // The count is alive; what is volatile is not optimised away.
+  // The count is alive; volatile memory is not optimised away.
   counting = true;
   void* const volatile memory = std::malloc(100);
   counting = false;

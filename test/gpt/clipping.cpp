@@ -1,5 +1,5 @@
-// Micro-batch clipping beside the passes: what it gives is what its formula gives, and on devices the
-// bits of the sequential run, for one rank and for two.
+// Micro-batch clipping beside the passes gives what its formula gives, and on devices the bits of the
+// sequential run, for one rank and for two.
 #include "gpt/batch_values.hpp"
 #include "gpt/worker.hpp"
 #include "support.hpp"
@@ -81,7 +81,7 @@ std::vector<std::vector<double>> micro_gradients(clipped_ranks const& of, std::u
   return all;
 }
 
-// Algorithm 1 on all of them, one after the other.
+// Runs algorithm 1 on all of them, one after the other.
 std::vector<double> clipped_mean(std::vector<std::vector<double>> const& gradients,
                                  std::optional<double> threshold) {
   std::vector<double> norms, mean(gradients.at(0).size(), 0.0);

@@ -1,4 +1,4 @@
-// Texts: what is read, what is left out, what is an error.
+// Texts that are read, that are left out, and that are errors.
 #include "gpt/corpus.hpp"
 
 #include "gpt/batch.hpp"

@@ -115,7 +115,7 @@ TEST_CASE("experts: scopes are the same where they count the same tokens, and no
   };
   CHECK(on("1f1b", 1, balance_scope::synchronised) == on("1f1b", 1, {}));
   CHECK(on("1f1b", 2, balance_scope::synchronised) != on("1f1b", 2, {}));
-  // Where all forwards come first, what is known is the whole batch.
+  // If all forwards come first, the whole batch is known.
   for (int ranks : {1, 2}) {
     CHECK(on("gpipe", ranks, balance_scope::global) == on("gpipe", ranks, balance_scope::running));
     CHECK(on("gpipe", ranks, balance_scope::global) != on("gpipe", ranks, balance_scope::synchronised));

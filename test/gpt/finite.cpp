@@ -1,4 +1,4 @@
-// Where numbers stop being finite.
+// Places where numbers stop being finite.
 #include "gpt/finite.hpp"
 
 #include "support.hpp"

@@ -1,4 +1,4 @@
-// The gradients against finite differences of the loss, in double precision.
+// Compares the gradients with finite differences of the loss, in double precision.
 #include "support.hpp"
 
 #include <doctest/doctest.h>
@@ -37,7 +37,7 @@ std::vector<parameter> some_of(gpt::worker<double>& w) {
   return chosen;
 }
 
-// The loss that is trained on: experts are to share the tokens, too. That is known after a backward.
+// The loss that is trained on; it also spreads tokens over experts. It is known after a backward.
 double trained_loss(gpt::worker<double> const& w) {
   double sum = 0;
   for (double loss : w.balance_losses()) sum += loss;
@@ -49,7 +49,7 @@ double trained_loss(gpt::worker<double> const& w) {
 void check_gradients(gpt::config const& shape) {
   gpt::worker<double> w(shape, 7);
   w.set_batch(gpt_test::batch_for(shape));
-  // Away from the initial values, where biases are all zero and gains all one.
+  // Weights move away from the initial values, where biases are all zero and gains all one.
   for (int group = 0; group < shape.groups(); ++group) {
     w.visit(group, [](auto const& what, auto const& weight, auto const&) {
       gpt::normal_numbers next(gpt::seed_of(what.name, 11));
@@ -121,7 +121,7 @@ TEST_CASE("every tensor of the model is checked") {
   gpt::worker<double> w(gpt_test::tiny(3), 7);
   w.set_batch(gpt_test::batch_for(w.shape()));
   gpt::sequential<double>(w).step();
-  // Per block 2 norms and 4 linears of 2 tensors; 2 embeddings, the final norm, the head.
+  // A block has 2 norms and 4 linears of 2 tensors; there are 2 embeddings, the final norm, the head.
   CHECK(gpt_test::tensors(w, gpt_test::which::gradient).size() == 2 * 12 + 6);
   // One of them is the other.
   gpt::worker<double> tied(gpt_test::tied(gpt_test::tiny(3)), 7);

@@ -1,4 +1,4 @@
-// Headers of the safetensors format, there and back, and what is none.
+// Headers of the safetensors format, there and back, and texts that are none.
 #include "gpt/safetensors.hpp"
 
 #include <doctest/doctest.h>

@@ -22,7 +22,7 @@ namespace {
 
 using scaling = gpt::loss_scaling_worker<float>;
 
-// Its first steps overflow: what is scaled by 2^126 has squares beyond any float.
+// Its first steps overflow: numbers scaled by 2^126 have squares beyond any float.
 constexpr gpt::loss_scaling too_much{.first = 0x1p126, .growth = 4, .interval = 2, .backoff = 0x1p-60};
 
 ashlar::program measured_program(char const* name, int ranks) {

@@ -1,5 +1,5 @@
-// A layer that predicts the token after the next one: the same bits however the model is cut, and a loss
-// of its own that falls.
+// A layer that predicts the token after the next one: the same bits for every cut of the model, and a
+// loss of its own that falls.
 #include "support.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/catalog/graphs.hpp>
@@ -40,7 +40,7 @@ TEST_CASE_TEMPLATE("a prediction layer's bits do not depend on how the model is 
   auto const alone = gpt_test::outcome_of<Scalar>(gpt_test::tied(tiny(1)));
   CHECK(alone.losses == expected.losses);
   CHECK(alone.gradients.at("block 0.qkv.weight") != expected.gradients.at("block 0.qkv.weight"));
-  // Per block 2 norms and 4 linears of 2 tensors; 3 norms and a linear that joins.
+  // A block has 2 norms and 4 linears of 2 tensors; there are 3 norms and a linear that joins.
   CHECK(expected.gradients.size() == alone.gradients.size() + 12 + 8);
 }
 
@@ -89,7 +89,7 @@ TEST_CASE(
         CHECK(run[rank]->copies_agree());
       }
       if (r.ranks > 1 || r.name == std::string("chimera")) continue;
-      // Only what several stages add to is summed in another order than in one stage.
+      // Only gradients that several stages add to are summed in another order than in one stage.
       gpt::config whole = predicting(tiny(1));
       whole.micro_batches = 4;
       auto const expected = gpt_test::outcome_of<float>(whole);
@@ -110,7 +110,8 @@ TEST_CASE("a prediction layer in a stage of its own takes memory from the last d
   using enum ashlar::slot_kind;
   gpt::worker<float> const a(whole, 1), b(apart, 1), plain(gpt_test::tied(tiny(4, 12)), 1);
   CHECK(a.parameters() == b.parameters());
-  // Without the trunk's last stage: three blocks and the norm; the head's bias is among what is tied.
+  // Sizes without the trunk's last stage: three blocks and the norm; the head's bias is among the tied
+  // parameters.
   std::size_t const bias = 256, layer = b.elements(3);
   CHECK(a.elements(3) - layer == plain.elements(3) - bias);
   CHECK(a.elements(4) == plain.elements(4) + bias);

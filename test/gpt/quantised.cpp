@@ -12,7 +12,7 @@
 
 namespace {
 
-// The model's own weights become what the codes stand for.
+// Replaces the model's own weights by those that the codes stand for.
 void expand_in_place(gpt::worker<float>& w, std::vector<int> const& bits) {
   gpt::carver<float> from(w.weights(0).data());
   gpt::stage_parameters<float> const own(from, gpt::shape_of(w.shape(), 0));

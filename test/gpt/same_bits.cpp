@@ -1,4 +1,4 @@
-// However a step is cut and run, it gives the same bits.
+// A step gives the same bits for every cut and run.
 #include "support.hpp"
 #include <ashlar/run/host_memory.hpp>
 

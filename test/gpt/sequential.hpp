@@ -32,7 +32,7 @@ class sequential {
       tied_ = array<std::byte>(w.bytes(ashlar::slot_kind::weight_gradient, w.shape().stages));
   }
 
-  // Losses and gradients of the worker's batch. Allocates nothing.
+  // Computes losses and gradients of the worker's batch. Allocates nothing.
   void step(backward_form backward = backward_form::fused, memory_form memory = memory_form::keep) {
     for (auto& stage : stages_) std::ranges::fill(stage.weight_gradient.span(), std::byte{});
     std::ranges::fill(tied_.span(), std::byte{});
@@ -46,7 +46,7 @@ class sequential {
     if (worker_->shape().tied) worker_->reduced(queue_, {.group = count, .gradient = tied_.span()});
   }
 
-  // Only the losses of the worker's batch: for validation.
+  // Computes only the losses of the worker's batch, for validation.
   void evaluate() {
     for (int m = 0; m < worker_->shape().micro_batches; ++m) forward(m, memory_form::keep);
   }

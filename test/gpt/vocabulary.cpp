@@ -64,7 +64,7 @@ step_of<Scalar> vocabulary_step(gpt::config const& shape, ashlar::program const&
   return {{w.losses().begin(), w.losses().end()}, tensors(w, which::gradient)};
 }
 
-// Relative to the largest of each tensor.
+// The difference relative to the largest number of each tensor.
 double difference_between(step_of<double> const& a, step_of<double> const& b) {
   double worst = 0;
   REQUIRE(a.losses.size() == b.losses.size());
@@ -216,7 +216,7 @@ TEST_CASE("where the numbers of a head in shards stop being finite is found, too
     }
 }
 
-// Where parameters outweigh what micro-batches keep: in flight are up to two more of these.
+// Parameters outweigh the values of micro-batches: up to two more of these are in flight.
 TEST_CASE("the last device needs less memory with a head in shards") {
   gpt::config const whole{.blocks = 4,
                           .width = 16,

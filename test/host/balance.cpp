@@ -1,4 +1,4 @@
-// The load of experts over a batch: on devices every backward is shown the counts that the sequential
+// The load of experts over a batch: every backward on devices is shown the counts that the sequential
 // reference shows it, of all ranks, step after step from zero.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/host/runtime.hpp>
@@ -41,7 +41,7 @@ class counting_router {
   }
   void backward(auto& q, frame const& f) { backward_input(q, f); }
   void backward_weight(auto&, frame const&) {}
-  // count: hands on what the forward kept; add: of the sum; show: of the state.
+  // `count` hands on what the forward kept; `add` adds the sum to the state; `show` hands on the state.
   void work(auto&, frame const& f) {
     if (f.work_state.empty()) {
       as_counts(f.work_output) = as_counts(f.work_inputs[0]);

@@ -35,8 +35,8 @@ bool goes_wrong(program const& p, adversary::options o, wait_detail detail) {
           }).ok();
 }
 
-// With one of some seeds. A rendezvous may bring about on other devices what a wait is for; then it
-// takes a buffer.
+// Tries some seeds. A rendezvous may bring about on other devices what a wait is for; then it takes a
+// buffer.
 bool can_go_wrong(program const& p, adversary::options o, wait_detail detail,
                   std::uint64_t seeds = 100) {
   bool wrong = false;

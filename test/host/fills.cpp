@@ -19,7 +19,7 @@ using namespace ashlar;
 
 namespace {
 
-// On each device a job that adds up what each of its forwards (or recomputes) keeps, one that does so
+// Each device has a job that adds up what each of its forwards (or recomputes) keeps, one that does so
 // for backwards, and one that reads both sums.
 work_graph factors(schedule const& s) {
   std::vector<work_job> jobs;

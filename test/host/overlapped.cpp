@@ -1,4 +1,4 @@
-// How the engine runs an overlapped pair.
+// The engine's handling of an overlapped pair.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/conformance/network.hpp>
 #include <ashlar/host/runtime.hpp>

@@ -1,4 +1,4 @@
-// Schedules that a search found, run on threads: the bits of the sequential reference.
+// Schedules from a search, run on threads, give the bits of the sequential reference.
 #include "limits.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/conformance/network.hpp>

@@ -18,7 +18,7 @@ using namespace ashlar;
 
 namespace {
 
-// On any device, a pass began before one that stands before it in the stream.
+// Counts passes that began, on any device, before one that stands before them in the stream.
 int passes_ahead(program const& p, std::vector<instruction_time> const& times) {
   int count = 0;
   for (int d = 0; d < p.device_count(); ++d) {

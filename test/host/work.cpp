@@ -1,4 +1,4 @@
-// Work on devices: the same bits as the sequential reference step after step, and what frames say.
+// Work on devices gives the bits of the sequential reference step after step; frames say what they must.
 #include "../shapes.hpp"
 #include <ashlar/conformance.hpp>
 #include <ashlar/conformance/random_schedule.hpp>
@@ -68,7 +68,7 @@ TEST_CASE("work: a norm over all stages scales what is added to the state of eac
   clipping on_host(3), expected(3);
   host::runtime runtime(p, on_host);
   sequential reference(p, expected);
-  // 1, 2, 4 forward; the gradients of the stages are 36, 12 and 4.
+  // The forward gives 1, 2, 4; the gradients of the stages are 36, 12 and 4.
   double const squares = 36.0 * 36 + 12 * 12 + 4 * 4;
   for (int step = 1; step <= 3; ++step) {
     runtime.run();

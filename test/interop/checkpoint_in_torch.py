@@ -94,7 +94,7 @@ def differences(before, after):
     weights = {name: old[name].clone().requires_grad_() for name in names}
     loss = loss_of(weights, *tokens_of_batch(manifest["batches"]))
     loss.backward()
-    # The manifest has running means: that of n losses moves by an n-th of what the next one is off.
+    # The manifest has running means: that of n losses moves by an n-th of the next loss's error.
     was, now = manifest["losses"], told["losses"]
     off_loss = abs(loss.item() - (was["mean"] + (now["mean"] - was["mean"]) * now["counted"]))
     norm = sum(w.grad.square().sum() for w in weights.values()).sqrt().item()

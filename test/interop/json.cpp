@@ -12,7 +12,7 @@ using namespace ashlar;
 
 TEST_CASE("1F1B on 4 devices with 8 micro-batches") {
   auto const object = to_json(catalog::find("1f1b")->make({devices{4}, micro_batches{8}}), "1f1b");
-  // As run by reference implementations.
+  // These are orders as reference implementations run them.
   auto const orders = nlohmann::ordered_json::parse(R"([
     ["0F0","0F1","0F2","0F3","0B0","0F4","0B1","0F5","0B2","0F6","0B3","0F7","0B4","0B5","0B6","0B7"],
     ["1F0","1F1","1F2","1B0","1F3","1B1","1F4","1B2","1F5","1B3","1F6","1B4","1F7","1B5","1B6","1B7"],

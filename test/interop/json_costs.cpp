@@ -85,7 +85,7 @@ TEST_CASE("passes that consist of parts") {
   CHECK(one.scale == time_scale{.ticks_per_unit = 1000, .unit = "us"});
   CHECK(one.parts == part_costs{.stages = {own}});
   CHECK(one.cost.passes == costs_of(one.parts));
-  // Several layers; stages of which only the passes are known; how parts alternate.
+  // These have several layers; stages whose passes alone are known; parts that alternate.
   json_costs const two =
       read("{\"layers\": 3, " + layer + "}, "
                R"({"forward": 5, "backward_input": 6, "backward_weight": 7, "recompute": 1})",

@@ -1,4 +1,4 @@
-// The CSV with communication: what is wrong is refused with its place and rule.
+// Faults of the CSV with communication are refused with their place and rule.
 #include "looped_file.hpp"
 #include <ashlar/interop/pytorch_comms.hpp>
 

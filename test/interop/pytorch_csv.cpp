@@ -1,4 +1,4 @@
-// The compute-only CSV: what is written is read again, and what is wrong is refused with its place and
+// The compute-only CSV is read again after it is written, and faults are refused with their place and
 // rule.
 #include "catalog_cases.hpp"
 #include <ashlar/catalog/entries.hpp>
@@ -195,7 +195,7 @@ TEST_CASE("any change of a byte is read or refused, never worse") {
     }
 }
 
-// Would take a minute if every micro-batch were compared with every route.
+// This would take a minute if every micro-batch were compared with every route.
 TEST_CASE("a file of many lines, each with a micro-batch of its own") {
   std::string text;
   for (int k = 0; k < 100'000; ++k) text += "0F" + std::to_string(k) + "\n";

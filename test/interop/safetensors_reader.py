@@ -12,7 +12,7 @@ import tempfile
 import zlib
 from pathlib import Path
 
-# Where cmake/setup-debian.sh has put it, if this Python has none.
+# cmake/setup-debian.sh has put it there, if this Python has none.
 sys.path.append(str(Path(__file__).resolve().parents[2] / "build" / "python"))
 try:
     from safetensors.numpy import load_file

@@ -91,7 +91,7 @@ def rank_of_pipeline(path, level, rank, ranks, micro_batches, meeting, size):
     where = owners(path)
     model = layers(len(where), size["width"])
     mine = [s for s in range(len(where)) if where[s] == rank]
-    # Shapes and what requires a gradient: found by the runtime itself in its first step.
+    # The runtime itself finds shapes, and tensors that require a gradient, in its first step.
     stages = [PipelineStage(model[s], s, len(where), torch.device("cpu")) for s in mine]
     runtime = _PipelineScheduleRuntime(stages, micro_batches, loss_fn=loss_of, scale_grads=False)
     runtime._load_csv(path, format=level)

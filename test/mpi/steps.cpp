@@ -86,7 +86,7 @@ TEST_CASE("mpi: steps with ordered sums allocate nothing, nor does MPI in the en
   counting = false;
   CHECK(allocations.exchange(0) == 0);
   if (!counts) return;
-  // The count is alive; what is volatile is not optimised away.
+  // The count is alive; volatile memory is not optimised away.
   counting = true;
   void* const volatile memory = std::malloc(100);
   counting = false;

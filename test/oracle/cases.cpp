@@ -19,7 +19,7 @@ program lowered(char const* name, int p, int m,
   return lower(catalog::find(name)->make({devices{p}, micro_batches{m}}), {.lanes = lanes});
 }
 
-// Where an instruction stands in its stream.
+// The place of an instruction in its stream.
 std::size_t find(draft& d, int device, opcode code, pass what) {
   auto const& stream = d.stream(device);
   auto const found = std::find_if(stream.begin(), stream.end(), [&](line const& l) {
@@ -171,7 +171,7 @@ TEST_CASE("what chunks of a sequence hand over is there, and has one slot for ea
       std::swap(stream[find(d, 0, opcode::compute, early)], stream[find(d, 0, opcode::compute, late)]);
       judge(d, rule::slot_holds_what_is_read);
     }
-    // The second state in the slot of the first, which its forward still reads.
+    // The second state goes into the slot of the first, which its forward still reads.
     draft d = right;
     line& second = d.stream(0)[find(d, 0, opcode::compute, forward(0, 1))];
     REQUIRE(second.operands.back().how == access::write);
@@ -204,7 +204,7 @@ TEST_CASE(
   judge(moved(opcode::clear, {pass_kind::work, 1, 0}, given), rule::state_is_cleared_after_its_last_use);
 }
 
-// Both devices of two ways hold both stages: what their replicas do together they do in one order.
+// Both devices of two ways hold both stages: their replicas do joint actions in one order.
 TEST_CASE("replicas that scatter and reduce in different orders") {
   using namespace ashlar;
   block const one = spread(catalog::one_f_one_b(devices{2}), 2);

@@ -1,4 +1,4 @@
-// Broken programs: the proofs must reject exactly what can go wrong when it is executed.
+// Broken programs: the proofs must reject exactly those that can go wrong.
 #include "oracle/agreement.hpp"
 #include "oracle/shard_samples.hpp"
 #include "random_cases.hpp"
@@ -167,7 +167,7 @@ TEST_CASE("copies to the host: other changes") {
   compare(all, 2, 32, 19'000'000);
 }
 
-// A checkpoint is no longer read once its forward has run again: what is elsewhere then may do no harm.
+// A checkpoint is no longer read once its forward has run again: other contents may do no harm then.
 TEST_CASE("one change where passes run again: a changed slot is harmless at times") {
   std::vector<sample> all;
   for (sample& s : samples(2, 3).take())

@@ -1,4 +1,4 @@
-// Lowered programs: right in every interleaving, and proven right.
+// Lowered programs are right in every interleaving, and proved right.
 #include "oracle/agreement.hpp"
 #include "oracle/shard_samples.hpp"
 #include "random_cases.hpp"
@@ -40,8 +40,8 @@ TEST_CASE(
     INFO(s.name << '\n' << written_out(o));
     CHECK(o.oracle.good);
     CHECK(o.proof.ok());
-    // Both ranks have about the square of one's states. Of every kind of program there are some with
-    // fewer than this many.
+    // Both ranks have about the square of one's states. Every kind of program has some with fewer than
+    // this many.
     if (s.made.data_ranks == 1 || o.oracle.states > many_cases(2000, 100'000)) continue;
     verdict const both = machine(s.made, 2).explore();
     INFO(both.why);

@@ -1,5 +1,5 @@
-// Who advances by himself, and what one thread may issue: the proofs beside runs that know no lane
-// machine and no table of waits.
+// Devices that advance by themselves, and orders that one thread may issue: the proofs beside runs that
+// know no lane machine and no table of waits.
 #include "oracle/agreement.hpp"
 #include "random_cases.hpp"
 #include <ashlar/program/issue_order.hpp>
@@ -19,8 +19,8 @@ namespace {
 using namespace oracle;
 using ashlar::progress_level;
 
-// A program as relations between its instructions, by index: what comes first on the device, and whom
-// each meets.
+// A program as relations between its instructions, by index: what comes first on the device, and which
+// others each meets.
 class relations {
  public:
   explicit relations(program const& p) : p_(p), all_(p, 1) {
@@ -65,7 +65,7 @@ class relations {
   }
 
   // Whether devices that take their parts of an order one instruction after the other all come to the
-  // end, whoever goes first: every state that they can reach is visited.
+  // end, in any turn: every state that they can reach is visited.
   bool devices_end(std::vector<int> const& order) const {
     std::vector<std::vector<std::size_t>> parts(static_cast<std::size_t>(p_.device_count()));
     for (int i : order)
@@ -153,7 +153,7 @@ bool is_complete_and_ordered(program const& p) {
   return ashlar::check_complete(p, index).ok() && ashlar::check_ordered(p, index).ok();
 }
 
-// Small ones of every sort.
+// Small samples of every sort.
 std::vector<sample> few() {
   std::vector<sample> all = samples(3, 2).take();
   std::vector<sample> some;

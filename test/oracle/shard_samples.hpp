@@ -11,8 +11,8 @@
 
 namespace oracle {
 
-// As published, split, recomputed, sharded over ranks, and with several shards and several stages a
-// device.
+// Layers as published, split, recomputed, sharded over ranks, and with several shards and several stages
+// a device.
 inline std::vector<sample> layers_in_shards() {
   using namespace ashlar;
   std::vector<sample> all;

@@ -18,7 +18,7 @@ struct verdicts {
   std::array<int, opcodes> accepted{}, rejected{};  // by what is changed
 };
 
-// One rank stands for all: where that is quickly done, both are run as well.
+// One rank stands for all; if that is quick, both are run as well.
 void judge_mutant(program const& p, opcode changed, std::string const& how, verdicts& found) {
   opinions const o = ask(p);
   auto const code = static_cast<std::size_t>(changed);
@@ -28,7 +28,7 @@ void judge_mutant(program const& p, opcode changed, std::string const& how, verd
   if (!agree) FAIL_CHECK(how << '\n' << written_out(o) << written_out(p));
 }
 
-// change(stream, position) for every position; false: there is nothing to change there.
+// Calls change(stream, position) for every position; false: there is nothing to change there.
 template <class Change>
 verdicts judge_all(char const* name, Change change) {
   verdicts found;

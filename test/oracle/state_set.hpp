@@ -12,7 +12,7 @@ namespace oracle {
 
 class state_set {
  public:
-  // For states of the size of this one.
+  // Takes states of the size of this one.
   explicit state_set(state const& any)
       : queues_(any.at.size()), slots_(any.slots.size()), width_((3 * queues_ + 7) / 8 + slots_) {}
 

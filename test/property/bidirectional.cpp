@@ -38,7 +38,7 @@ TEST_CASE("routes mirror each other, and so do the devices at all times") {
         CHECK(s.where.device_of(1, stage) == s.device_count() - 1 - s.where.device_of(0, stage));
       CHECK(is_mirror_symmetric(s));
       CHECK(is_mirror_symmetric(mirror(s)));
-      // One pass elsewhere, and it is no more.
+      // With one pass elsewhere it is no more.
       schedule bent = s;
       ++bent.order.front().back().start;
       CHECK(!is_mirror_symmetric(bent));

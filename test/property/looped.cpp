@@ -1,5 +1,5 @@
-// Laws between schedules of the looped and wave placements: what is a special case of what, and that
-// time reversed they are themselves.
+// Laws between schedules of the looped and wave placements: special cases of each other, and orders that
+// equal their own time reversal.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/schedule/compose.hpp>
@@ -93,7 +93,7 @@ TEST_CASE("law: without its recomputations, recomputed 1F1B has the order of 1F1
   });
 }
 
-// The orders backwards, forward for backward and the last micro-batch for the first.
+// The orders run backwards, forward for backward and the last micro-batch for the first.
 std::vector<std::vector<pass>> reversed_orders(schedule const& s) {
   std::vector<std::vector<pass>> orders;
   for (auto const& order : s.order) {

@@ -19,7 +19,7 @@ using namespace shapes;
 
 namespace {
 
-// On two devices, two micro-batches: 0F0 0F1 0B0 0B1 and 1F0 1B0 1F1 1B1.
+// A schedule of two devices and two micro-batches: 0F0 0F1 0B0 0B1 and 1F0 1B0 1F1 1B1.
 constexpr schedule two_devices() { return one_f_one_b(2, 2); }
 
 // The pair of 1B0 and 1F1 the other way about: 1F0, (1F1; 1B0), 1B1.
@@ -160,7 +160,7 @@ TEST_CASE("a pair stands together in the stream, on slots of its own") {
       if (!stream[i].overlaps_next) continue;
       ++pairs;
       CHECK((d == 1 && stream[i].what == pass{F, 1, 1} && stream[i + 1].what == pass{B, 1, 0}));
-      // Neither writes what the other uses, not even for a moment.
+      // Neither pass writes what the other uses, not even for a moment.
       for (operand const& a : v.operands_of(stream[i]))
         for (operand const& b : v.operands_of(stream[i + 1])) CHECK(a.slot != b.slot);
     }
@@ -192,7 +192,7 @@ TEST_CASE("programs in which a pair is none") {
   p = good;
   at(p, 0, find(p, 0, opcode::send, {F, 0, 0})).overlaps_next = true;  // no compute
   CHECK(check(p).broken == pair_rule);
-  // The forward's stash in the slot that the backward reads.
+  // The forward's stash is in the slot that the backward reads.
   p = good;
   auto const operand_of = [&](int i, ashlar::access how, slot_kind kind) -> operand& {
     instruction const self = at(p, 1, i);

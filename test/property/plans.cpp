@@ -1,4 +1,4 @@
-// Plans against exhaustive search, on random small cases.
+// Compares plans with exhaustive search, on random small cases.
 #include "random.hpp"
 #include "random_cases.hpp"
 #include "random_transformer.hpp"
@@ -137,7 +137,7 @@ TEST_CASE("partitions are the best of all, and AMP's no better") {
 
 namespace {
 
-// Tries every division of layers alike over the stages, from `stage` on.
+// Tries every division of equal layers over the stages, from `stage` on.
 double least_load(int rest, double layer, double head, placement const& where, std::vector<int>& sizes) {
   int const left = where.stage_count() - static_cast<int>(sizes.size());
   if (left == 0) {

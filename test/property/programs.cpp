@@ -17,13 +17,13 @@ namespace {
 
 transfer_lanes random_lanes(dice& d) { return static_cast<transfer_lanes>(d.between(0, 2)); }
 
-// One in five is for inference.
+// Makes one block in five for inference.
 block training_or_not(dice& d) {
   return random_block(
       d, block_options{.mode = d.percent(80) ? execution_mode::training : execution_mode::inference});
 }
 
-// Repeated, and most often squeezed, some with work.
+// Repeats a block, and most often squeezes it, some with work.
 schedule random_schedule(dice& d, block const& b) {
   schedule const s = repeat(b, random_count(d, b, 3));
   if (d.percent(30)) return s;

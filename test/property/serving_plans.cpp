@@ -1,4 +1,4 @@
-// Serving plans against exhaustive search, on random small cases.
+// Compares serving plans with exhaustive search, on random small cases.
 #include "random.hpp"
 #include "random_cases.hpp"
 #include <ashlar/plan/serving/plan_serving.hpp>
@@ -67,8 +67,8 @@ TEST_CASE("serving plans are the best of all, and what is missing is missing") {
                     seed);
       continue;
     }
-    // One byte less than what is said to be missing is too little. Where the first device cannot hold
-    // even one layer, what it lacks is not all that may be missing.
+    // One byte less than the stated shortfall is too little. If the first device cannot hold even one
+    // layer, its shortfall may not be all.
     ++without;
     REQUIRE_MESSAGE((plan.short_device >= 0 && plan.missing > 0), "seed ", seed);
     byte_count& limit = problem.limit[static_cast<std::size_t>(plan.short_device)];

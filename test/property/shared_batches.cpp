@@ -1,4 +1,4 @@
-// Batches that kinds of devices share by speed, against every way to share them.
+// Compares batches that kinds of devices share by speed with every way to share them.
 #include "random.hpp"
 #include "random_cases.hpp"
 #include "random_transformer.hpp"
@@ -97,7 +97,7 @@ TEST_CASE("shared batches: three kinds, and what cannot be shared") {
     shared_batch const found = share_batch(q, one_schedule, in_silence);
     REQUIRE(found.shares.size() == 3);
     CHECK(found.shares[0].batch + found.shares[1].batch + found.shares[2].batch == q.batch);
-    // Two thirds of the gradients there and back, from the kind with the least bandwidth.
+    // Two thirds of the gradients go there and back, from the kind with the least bandwidth.
     double const bytes = 2 * (2.0 / 3) * 4 * q.model.parameters();
     double longest = 0;
     for (device_kind const& k : q.kinds) {

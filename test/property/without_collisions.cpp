@@ -1,4 +1,4 @@
-// Blocks out of wishes: right, near, and where there are few passes the nearest there is.
+// Blocks from wishes are right and near; with few passes they are the nearest there are.
 #include "random.hpp"
 #include "random_cases.hpp"
 #include <ashlar/block/without_collisions.hpp>

@@ -1,4 +1,4 @@
-// The data inside the HTML page; test/browser looks at what the page does with it.
+// The data inside the HTML page; test/browser looks at how the page uses it.
 #include "shapes.hpp"
 #include <ashlar/render/html.hpp>
 #include <ashlar/render/needs.hpp>

@@ -1,4 +1,4 @@
-// Chrome traces are JSON, and hold what they are given.
+// Chrome traces are JSON, and hold their input.
 #include "catalog_cases.hpp"
 #include "violations.hpp"
 #include <ashlar/catalog/entries.hpp>

@@ -21,8 +21,9 @@ triple operator*(matrix const& m, triple const& v) {
   return out;
 }
 
-// How people see linear RGB who have all cones, or lack those for long, medium or short waves: Machado,
-// Oliveira, Fernandes: A Physiologically-based Model for Simulation of Color Vision Deficiency, 2009.
+// Matrices of linear RGB as seen with all cones, or without those for long, medium or short waves:
+// Machado, Oliveira, Fernandes: A Physiologically-based Model for Simulation of Color Vision Deficiency,
+// 2009.
 std::vector<matrix> const visions{
     {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}},
     {{{0.152286, 1.052583, -0.204868},

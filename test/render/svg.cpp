@@ -23,7 +23,8 @@ std::size_t count(std::string_view text, std::string_view part) {
   return n;
 }
 
-// Tags nest, attributes are quoted, no bare ampersand. Enough of XML for what we write.
+// Whether tags nest, attributes are quoted, and no ampersand is bare. This is enough of XML for what we
+// write.
 bool well_formed(std::string_view xml) {
   std::vector<std::string> open;
   while (!xml.empty()) {
@@ -73,7 +74,7 @@ TEST_CASE("thousands of passes are small and without numbers") {
     CHECK(count(text, "class=\"m F0") == 0);
     CHECK(count(text, ">idle<") == 1);
   }
-  // Forwards that follow each other are one: of GPipe, a device's first and last half.
+  // Forwards that follow each other are one: a device's first and last half of GPipe.
   schedule const s = catalog::find("gpipe")->make({.p = devices{4}, .m = micro_batches{1000}});
   std::string const text = svg(s);
   auto const begin = text.find("<path class=\"F0 whole\"");
@@ -165,7 +166,7 @@ TEST_CASE("times are in a unit of so many ticks, if it is given") {
   CHECK(count(halves, ", ms 0 to 0.5<") == 1);
   CHECK(count(halves, ">4</text>") == 1);  // the last whole one
   CHECK(count(halves, ">4.5</text>") == 0);
-  // Less than a few units: parts of one.
+  // Less than a few units is printed as parts of one.
   CHECK(count(svg(s, {.unit = {1000, "s"}}), ">0.005</text>") == 1);
 }
 

@@ -25,7 +25,7 @@ static_assert(makespan(one_by_one()) == 60);  // 3 + 2 + 3 + 4 + 2 + 4 + 2 a mic
 static_assert(schedule_bound(one_by_one(), 2)->makespan == 40);
 #endif
 
-// A device of half the speed, and one of which weights leave half of the memory.
+// One device has half the speed; the weights of one leave half of its memory.
 constexpr schedule on_a_slow_device() {
   schedule s = one_by_one();
   s.cost.on.speeds = {100, 50};

@@ -21,7 +21,7 @@ static_assert(valid<my_block>());
 static_assert(valid<my_schedule>());
 static_assert(valid<my_program>());
 
-// Where no CUDA compiler translates the file, a lambda will do.
+// A lambda will do if no CUDA compiler translates the file.
 #ifndef __CUDACC__
 static_assert(valid<[] { return my_block() | mirror(); }>());
 #endif

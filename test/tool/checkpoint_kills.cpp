@@ -1,5 +1,5 @@
-// A training that saves after each step and is killed at any moment: while it starts, computes, writes,
-// waits for the disk, renames or removes.
+// A training saves after each step and is killed at any moment: while it starts, computes, writes, waits
+// for the disk, renames or removes.
 #include "tool/training.hpp"
 
 #include <doctest/doctest.h>

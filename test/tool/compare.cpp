@@ -35,7 +35,7 @@ TEST_CASE("compare shows bound and gap, on several routes too") {
     for (std::string& cell : cells) line >> cell;
     return cells;
   };
-  // schedule, devices, stages, makespan, bound, gap, span, bound, gap
+  // The cells are schedule, devices, stages, makespan, bound, gap, span, bound, gap.
   CHECK(cells_of("zb-h1")[4] == cells_of("zb-h1")[3]);
   CHECK(cells_of("zb-h1")[5] == "0.0");
   CHECK(cells_of("zb-h1")[8] == "0.0");
@@ -93,7 +93,7 @@ TEST_CASE("compare on links that are slow") {
   auto const compared = [&](std::string const& words) {
     return nlohmann::json::parse(run_tool("compare " + words + " --as json " + times).out);
   };
-  // A forward and a backward on each of two devices, and the messages between.
+  // The step is a forward and a backward on each of two devices, and the messages between.
   CHECK(compared("1f1b -p 2 -m 1 --link 0-1:60ms")[0]["makespan"] == 60 + 60);
   CHECK(compared("1f1b -p 2 -m 1 --link 0-1:60ms --link 1-0:5ms")[0]["makespan"] == 60 + 65);
   std::string const slow = "1f1b eager-1f1b -p 8 -m 16 --link 2-3:60ms";
@@ -146,7 +146,7 @@ TEST_CASE("what is recomputed is overhead, and saves memory") {
   CHECK(plain["overhead"] == plain["bubble_rate"]);
   CHECK(again["overhead"].get<double>() > plain["overhead"].get<double>());
   CHECK(again["overhead"].get<double>() > again["bubble_rate"].get<double>());
-  // One whole activation, and of three more what is kept: 6 % unless stated otherwise.
+  // It holds one whole activation, and of three more what is kept: 6 % unless stated otherwise.
   CHECK(again["peak_activations"][0] == (100 + 3 * 6) / 400.0);
   CHECK(numbers("1f1b-recompute", " --checkpoint 0.5")["peak_activations"][0] == (100 + 3 * 50) / 400.0);
   CHECK(run_tool("compare 1f1b --checkpoint 2").code == 2);
@@ -162,7 +162,7 @@ TEST_CASE("a schedule of one's own beside the catalog") {
   CHECK(all[0]["devices"] == 2);
   CHECK(all[0]["micro_batches"] == 6);
   CHECK(all[1]["devices"] == 1);  // the whole catalog, on as many devices as the file has
-  // Under the costs of the command line: it is 1F1B.
+  // Under the costs of the command line it is 1F1B.
   auto const two = nlohmann::json::parse(
       run_tool("compare " + file + " 1f1b -p 2 -m 6 --as json --forward 3 --transfer 1").out);
   REQUIRE(two.size() == 2);
@@ -211,7 +211,7 @@ TEST_CASE("what cannot be compared") {
   CHECK(run_tool("compare --as text -o " + (scratch() / "table").string()).code == 2);
 }
 
-// In time units as the makespan, and of each link: one tick more makes the step longer.
+// Slacks are in time units as the makespan, and of each link: one tick more makes the step longer.
 TEST_CASE("compare says how late each link may be") {
   std::string const line = "zb-2p -p 4 -m 8 --forward 2.5ms --backward-input 3ms --backward-weight 2ms ";
   auto const one = nlohmann::json::parse(run_tool("compare " + line + "--as json").out).at(0);
@@ -220,7 +220,7 @@ TEST_CASE("compare says how late each link may be") {
   CHECK(most > 0);
   CHECK(contains(run_tool("compare " + line).out, "slack"));
   CHECK(contains(run_tool("compare " + line + "--as csv").out, "least_slack,most_slack"));
-  // Where there is one device there are no links.
+  // One device has no links.
   CHECK(nlohmann::json::parse(run_tool("compare depth-first-accumulation --as json").out)[0]["slack"]
             .empty());
 }

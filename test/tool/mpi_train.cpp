@@ -1,4 +1,4 @@
-// `ashlar train --backend mpi` under a real launcher: what the host learns, on processes.
+// `ashlar train --backend mpi` under a real launcher: processes learn what the host learns.
 #include "tool/mpi_training.hpp"
 
 #include <doctest/doctest.h>

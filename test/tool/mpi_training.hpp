@@ -8,7 +8,7 @@
 
 namespace training_test {
 
-// For the shell. Sanitizers are told that MPI keeps what it allocates.
+// A line of the shell. Sanitizers are told that MPI keeps what it allocates.
 inline std::string const train_mpi = "'" ASHLAR_TOOL "' train --backend mpi ";
 inline std::string const keeping = "env ASAN_OPTIONS=detect_leaks=0 ";
 
@@ -17,7 +17,7 @@ inline std::string on_processes(int n, std::string const& arguments) {
   return keeping + ASHLAR_MPI_LAUNCH " " + std::to_string(n) + " " + train_mpi + arguments;
 }
 
-// Without the launcher's own words about exit codes, which come on standard error.
+// Runs a line without the launcher's own words about exit codes, which come on standard error.
 inline tool_result run_line(std::string const& words) {
   std::string const out = (scratch() / "out").string(), err = (scratch() / "err").string();
   std::string const line = "timeout 200 " + words + " >'" + out + "' 2>'" + err + "'";

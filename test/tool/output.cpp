@@ -1,4 +1,4 @@
-// Where the tool writes: refused before the work begins, whole or not at all.
+// Places where the tool writes: refused before the work begins, whole or not at all.
 #include "tool/refusals.hpp"
 
 #include <doctest/doctest.h>
@@ -61,12 +61,12 @@ TEST_CASE("a file appears whole, in place of the one before, or not at all") {
         != 0);
   CHECK(content(file) == first);
   CHECK(files_in(folder) == 1);
-  // Not ignored, that limit is a signal in the middle of a write: nothing of it is left.
+  // If it is not ignored, that limit is a signal in the middle of a write: nothing of it is left.
   CHECK(std::system(("ulimit -c 0; ulimit -f 1; '" ASHLAR_TOOL "' " + large + " 2>/dev/null").c_str())
         != 0);
   CHECK(content(file) == first);
   CHECK(files_in(folder) == 1);
-  // Ctrl-C before it.
+  // Ctrl-C comes before it.
   int const status = std::system(("timeout -s INT --preserve-status 0.5 '" ASHLAR_TOOL
                                   "' search -p 8 -m 32 --memory 0.5 --backward-input 3 --transfer 1 "
                                   "--budget 1000000000 -o "

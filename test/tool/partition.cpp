@@ -1,4 +1,4 @@
-// `ashlar partition`: a file of operators, its stages, and what other commands make of them.
+// `ashlar partition`: a file of operators, its stages, and their use by other commands.
 #include "tool/refusals.hpp"
 #include "tool/run_tool.hpp"
 #include "tool/searching.hpp"
@@ -9,7 +9,7 @@
 
 namespace {
 
-// Two branches, and what joins them.
+// Two branches, and the operator that joins them.
 std::string branches() {
   return scratch_file(
       "branches.json",

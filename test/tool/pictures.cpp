@@ -1,4 +1,4 @@
-// Pictures from the command line: what the options add, and what is refused.
+// Pictures from the command line: effects of the options, and refusals.
 #include "tool/run_tool.hpp"
 #include <ashlar/catalog/entries.hpp>
 

@@ -163,7 +163,7 @@ TEST_CASE("plan: precision, kept scores and shared parameters") {
   for (char const* level : {"none", "optimizer", "gradients", "full"})
     CHECK_MESSAGE(contains(narrow["plans"].dump(), "\"sharding\":\"" + std::string(level) + "\""),
                   level);
-  // Scores that are kept may be run again alone.
+  // Kept scores may be run again alone.
   CHECK(!contains(narrow.dump(), "\"recomputation\":\"attention\""));
   CHECK(
       contains(planned(small("fp16") + "--attention scores").dump(), "\"recomputation\":\"attention\""));
@@ -189,7 +189,7 @@ TEST_CASE("plan: models with experts") {
       "mixtral.json", R"({"hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336,
     "max_position_embeddings": 4096, "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
     "num_experts_per_tok": 2, "num_local_experts": 8, "tie_word_embeddings": false, "vocab_size": 32000})");
-  // The published 46.7 billion, without norms.
+  // These are the published 46.7 billion, without norms.
   CHECK(planned("--model " + mixtral + " --cluster " + figures("H100", 4, 8)
                 + " --batch 64 --top 1 --search 0")["parameters"]
         == doctest::Approx(46.7e9).epsilon(1e-3));

@@ -1,4 +1,4 @@
-// `ashlar plan` on layers as they were measured.
+// `ashlar plan` on measured layers.
 #include "tool/planning.hpp"
 #include "tool/refusals.hpp"
 

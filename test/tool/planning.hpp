@@ -8,7 +8,7 @@
 
 #include <string>
 
-// Devices by their figures alone, which predict's formulas say too little of.
+// Devices given by their figures alone, which are not enough for predict's formulas.
 inline std::string figures(std::string const& kind, int nodes, int per_node) {
   bool const is_a100 = kind == "A100";
   nlohmann::json const file{{"nodes", nodes},

@@ -18,8 +18,8 @@ nlohmann::json counted(std::string const& config) {
   return predicted_run("--model " + scratch_file("config.json", config) + some_run);
 }
 
-// A file of a cluster NODESxDEVICESxKIND. Where the devices lack the format, the file says that they
-// have it, at the rate of the nearest wider one.
+// A file of a cluster NODESxDEVICESxKIND. If the devices lack the format, the file says that they have
+// it, at the rate of the nearest wider one.
 std::string cluster_with(std::string const& cluster, std::string const& format) {
   std::size_t const x = cluster.find('x'), y = cluster.find('x', x + 1);
   std::string file = cluster.substr(y + 1);
@@ -253,7 +253,7 @@ torchrun pretrain_gpt.py ${ARGS} ${MORE[@]} --micro-batch-size 1 --global-batch-
       == predicted_run(same + " --tensor 8 --precision fp8")["step_seconds"]);
   CHECK(contains(run_tool("predict --cluster 8x8xH100 --megatron " + shell).out,
                  "not read: --log-interval"));
-  // As scripts are written: with variables, some of them from outside, and GPT-2's tokenizer by its
+  // The words are as in scripts: with variables, some of them from outside, and GPT-2's tokenizer by its
   // files.
   std::string const variables = scratch_file("variables.sh", R"(#!/bin/bash
 export LAYERS=80 HEADS="64"
@@ -359,7 +359,7 @@ data_parallel_shard_degree = -1
       {"predict --cluster 8xH100 --megatron "
            + scratch_file("open.sh", "--num-layers $LAYERS --hidden-size ${HIDDEN}"),
        "${HIDDEN}"},
-      // A word of nothing, with a quote right behind it.
+      // An empty word has a quote right behind it.
       {"predict --cluster 8xH100 --megatron " + scratch_file("quoted.sh", "--num-layers \"\"\"4\""),
        "lacks --hidden-size"},
   });

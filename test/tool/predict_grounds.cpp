@@ -1,5 +1,5 @@
 // `ashlar predict` and `ashlar plan` refuse formats that hardware lacks, and give intervals where there
-// is ground.
+// are measurements.
 #include "tool/predicting.hpp"
 #include "tool/refusals.hpp"
 #include "tool/run_tool.hpp"

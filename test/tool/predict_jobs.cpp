@@ -1,4 +1,4 @@
-// `ashlar predict --torchtitan` and `--deepspeed`: who shares what, which schedule, and what is refused.
+// `ashlar predict --torchtitan` and `--deepspeed`: sharing, schedules, and refusals.
 #include "tool/predicting.hpp"
 #include "tool/refusals.hpp"
 #include "tool/run_tool.hpp"
@@ -76,7 +76,7 @@ TEST_CASE("predict: HSDP has shards over some ranks and copies over the others")
   CHECK(again["memory"][0]["parameters"].get<double>() - once["memory"][0]["parameters"].get<double>()
         == doctest::Approx(2 * once["parameters"].get<double>() / 8).epsilon(0.01));
   CHECK(again["step_seconds"] < once["step_seconds"]);
-  // Over slow links, copies that are summed once a step take less than shards over all.
+  // Copies that are summed once a step take less over slow links than shards over all.
   auto const mics = predicted_run(on + zero_job(zero + R"("mics_shard_size":8})")),
              each = predicted_run(
                  on + "--model 8B --sequence 4096 --batch 512 --sharding full --shard-ranks 8");
@@ -163,7 +163,7 @@ TEST_CASE("predict --torchtitan: its schedules and stages") {
   auto const unsure = predicted_run("--cluster 8xH200 " + titan_job("new_parallel_degree = 4"));
   CHECK(unsure["interval"].is_null());
   CHECK(contains(unsure["notes"].dump(), "parallelism.new_parallel_degree"));
-  // A section that is misspelt; another one about logs.
+  // One section is misspelt; another one is about logs.
   auto const misspelt =
       predicted_run("--cluster 8xH200 " + titan_job("", "[paralelism]\ntensor_parallel_degree = 2"));
   CHECK(contains(misspelt["notes"].dump(), "paralelism.tensor_parallel_degree"));

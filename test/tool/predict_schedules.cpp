@@ -118,7 +118,7 @@ TEST_CASE("predict --schedule: DeepSeek-V3's published step, with pairs that hid
   auto const with = predicted_run(run + "--schedule dualpipe");
   CHECK(with["step_seconds"].get<double>() == doctest::Approx(19.926).epsilon(0.1));
   CHECK(with["fits"] == true);
-  // With constants of the test's own: fits move which device takes longest, and so whose terms these
+  // The constants are the test's own: fits move which device takes longest, and so whose terms these
   // are.
   std::string const own =
       run + "--constants " + std::string(ASHLAR_TEST_DATA) + "/predict/constants.json ";

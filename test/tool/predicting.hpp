@@ -1,4 +1,4 @@
-// Runs `ashlar predict` and reads what it says.
+// Runs `ashlar predict` and reads its output.
 #pragma once
 
 #include "tool/run_tool.hpp"

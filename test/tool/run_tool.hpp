@@ -47,8 +47,8 @@ inline bool contains(std::string const& text, std::string const& part) {
   return text.find(part) != std::string::npos;
 }
 
-// `arguments` as one writes them in a shell. What takes more than `seconds` of processor time, however
-// busy the machine is, or more than 4 GB is stopped; so is what hangs.
+// Runs the tool; `arguments` as in a shell. It is stopped if it takes more than `seconds` of processor
+// time, however busy the machine is, or more than 4 GB, or if it hangs.
 inline tool_result run_tool(std::string const& arguments, int seconds = 20) {
   std::string const out = (scratch() / "out").string(), err = (scratch() / "err").string();
 #if defined(ASHLAR_SANITIZED)

@@ -46,7 +46,7 @@ TEST_CASE("simulate puts a bound beside what it reaches, whatever the links") {
       }
       if (links.empty()) CHECK(run["makespan_bound"] == run["schedule_makespan_bound"]);
     }
-  // Faster than --transfer: the bound is that of the links. So it is on several routes.
+  // It is faster than --transfer: the bound is that of the links. So it is on several routes.
   auto const fast = simulated("1f1b -p 4 -m 8 --transfer 3 --latency 0");
   CHECK(fast["makespan_bound"] == 33);
   CHECK(fast["schedule_makespan_bound"] > 33);
@@ -68,8 +68,8 @@ TEST_CASE("simulate counts links, bytes and rings") {
   CHECK(run.at("by_device")[3].at("memory").at("resident") == 8);
 }
 
-// On one device two gradients lie there in the second backward of a sequence, and the state that the
-// first forward of the next one has left by then.
+// One device holds two gradients in the second backward of a sequence, and the state that the first
+// forward of the next one has left by then.
 TEST_CASE("simulate counts what chunks of a sequence hand to each other") {
   auto const run = simulated("seq1f1b -p 1 -m 3 --sequence-chunks 3 --sequence-state-bytes 1KiB");
   CHECK(run.at("by_device")[0].at("memory").at("peak") == 3 * 1'024);
@@ -91,11 +91,11 @@ TEST_CASE("simulate delays a link, and says how late each may be") {
     CHECK(late(link["slack"].get<long long>() + 1) > plain["makespan"]);
   }
   CHECK(contains(run_tool("simulate " + line + "--slack").out, "may be later by"));
-  // On their way, delays of several messages overlap.
+  // Delays of several messages overlap on their way.
   std::string const gpipe = "gpipe" + line.substr(4) + "--slots one-a-value ";
   CHECK(simulated(gpipe + "--link 2-3:60ms --latency-in-flight").at("makespan")
         < simulated(gpipe + "--link 2-3:60ms").at("makespan"));
-  // Finer than the other times, and two directions.
+  // The delays are finer than the other times, and in two directions.
   CHECK(simulated(line + "--link 2-3:0.5ms --link 3-2:60ms").at("ticks_per_unit") == 2);
   for (auto const& [wrong, why] :
        {std::pair{"--link 0-2:1ms", "no transfer goes from device 0 to device 2"},
@@ -121,8 +121,8 @@ TEST_CASE("simulate writes text and a trace, to a file too") {
   tool_result const text = run_tool("simulate 1f1b -p 4 -m 8");
   CHECK(text.code == 0);
   CHECK(contains(text.out, "makespan  33 ticks, no less than 33, gap 0.00 %\n"));
-  // The way of the first micro-batch down, then the last device without a pause; what takes no time,
-  // like clearing gradients and these transfers, is no step.
+  // The path is the way of the first micro-batch down, then the last device without a pause;
+  // instructions that take no time, like clearing gradients and these transfers, are no steps.
   CHECK(contains(text.out, "critical path, 22 steps:\n"));
   CHECK(!contains(text.out, "clear"));
   CHECK(!contains(text.out, "send"));
@@ -161,7 +161,7 @@ TEST_CASE("simulate and compare run parts on two resources where costs have them
   CHECK(spans == 4 * (2 + 3));
   CHECK(trace.at("traceEvents").back().at("dur") == 2);
   CHECK(contains(run_tool("simulate gpipe --as part-trace").err, "what passes consist of"));
-  // Where times of chunks differ, their parts are not known.
+  // If times of chunks differ, their parts are not known.
   std::string const chunks = "seq1f1b -p 2 -m 4 --sequence-chunks 2 --causal 50 --costs " + file;
   CHECK(!simulated(chunks).contains("makespan_of_parts"));
   CHECK(!contains(run_tool("compare " + chunks).out, "of parts"));

@@ -1,4 +1,4 @@
-// `ashlar trace-diff`: a measured timeline beside the planned one, and what makes the difference.
+// `ashlar trace-diff`: a measured timeline beside the planned one, and the causes of the difference.
 #include "tool/refusals.hpp"
 #include "tool/training.hpp"
 

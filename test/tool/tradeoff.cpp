@@ -49,7 +49,7 @@ TEST_CASE("tradeoff as text, JSON and picture") {
       CHECK(p["utilisation_bound"].get<double>() <= 1);
     }
   }
-  // Small batches a device are where breadth-first is ahead.
+  // Breadth-first is ahead with small batches a device.
   CHECK(all[0]["schedule"] == "breadth-first");
   CHECK(all[0]["best"].back()["cost"].get<double>() < all[1]["best"].back()["cost"].get<double>());
   CHECK(run_tool("tradeoff --as svg" + model + cluster).out.starts_with("<svg"));

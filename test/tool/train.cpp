@@ -77,7 +77,7 @@ TEST_CASE("train ties the embeddings, on data-parallel ranks and in shards") {
       CHECK(r->err.empty());
       CHECK(contains(r->out, "losses and gradients of 2 steps bitwise equal to the sequential model's"));
     }
-    // 256 rows of 16 once instead of twice.
+    // The difference is 256 rows of 16 once instead of twice.
     auto const parameters = [](std::string const& text) {
       auto const end = text.find(" parameters in 4 blocks");
       REQUIRE(end != std::string::npos);
@@ -114,8 +114,8 @@ TEST_CASE("the loss falls, the same way each time") {
   CHECK(number_behind(again, " nats a byte at first, ") == last);
 }
 
-// On one device the step is the sum of its passes: what they took less than predicted, the step is
-// simulated to take less.
+// A step on one device is the sum of its passes: the simulation is shorter than the prediction by as
+// much as the passes were.
 TEST_CASE("a step is simulated with what all passes took, apart from its prediction") {
   std::string const line = "train --schedule gpipe -p 1 -m 64" + tiny + corpus();
   std::string const costs = scratch_file("a_millisecond.json", R"({"costs": {"unit": "ms", "stages": [
@@ -135,7 +135,7 @@ TEST_CASE("a step is simulated with what all passes took, apart from its predict
     CHECK(simulated
           == doctest::Approx(predicted * (1 + sign * percent / 100)).epsilon(rounding / simulated));
   }
-  // The steps that it is predicted from are all.
+  // The prediction is from all steps.
   tool_result const few = run_tool(line + " --steps 3");
   CHECK(contains(few.out, "\npredicted with the pass times of the first 3 steps: "));
   CHECK(!contains(few.out, "\nsimulated with "));
@@ -221,7 +221,7 @@ TEST_CASE("a signal ends after the step, two end at once") {
     CHECK(contains(r.out, "interrupted; "));
     CHECK(contains(r.out, "unigram entropy of the text"));
   }
-  // A step of many seconds.
+  // A step takes many seconds.
   std::string const slow =
       "train --schedule 1f1b -p 2 -m 2000 --blocks 32 --width 256 --steps 1000000" + corpus();
   running_program const twice(tool + slow);
@@ -276,7 +276,7 @@ TEST_CASE("what cannot be trained is refused") {
   }
 }
 
-// Built with CUDA or without: here is no GPU for it.
+// The tool has CUDA or not: there is no GPU for it here.
 TEST_CASE("training on GPUs says what is lacking") {
   setenv("CUDA_VISIBLE_DEVICES", "", 1);
   tool_result const r = run_tool("train --backend cuda --steps 1");

@@ -20,7 +20,7 @@ struct job_result {
   std::vector<std::string> printed;  // on both streams
 };
 
-// For the shell: process `rank` of `size`, as torchrun starts it.
+// A line of the shell for process `rank` of `size`, as torchrun starts it.
 std::string process_line(int rank, int size, int port, std::string const& options) {
   std::string const n = std::to_string(rank);
   return "env NCCL_HOSTID=machine-" + n + " MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(port)
@@ -28,7 +28,7 @@ std::string process_line(int rank, int size, int port, std::string const& option
          + " '" ASHLAR_TOOL "' train --backend cuda" + tiny + corpus() + options;
 }
 
-// `started` of `size` processes, all with these options.
+// Runs `started` of `size` processes, all with these options.
 job_result run_job(int size, int started, std::string const& options) {
   std::string line;
   int const port = free_port();
@@ -47,7 +47,7 @@ job_result run_job(int size, int started, std::string const& options) {
   return r;
 }
 
-// Kills the process of that rank of those that meet at the port; how many there were.
+// Kills the process of that rank among those that meet at the port; returns how many there were.
 int kill_process(int rank, int port) {
   int killed = 0;
   for (auto const& entry : std::filesystem::directory_iterator("/proc")) {

@@ -1,4 +1,4 @@
-// Capture: what capturing streams are given becomes nodes of a graph.
+// Capture: the operations of capturing streams become nodes of a graph.
 #include "graph.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How tests steer the machine: a new one, calls that fail, what is alive.
+// Lets tests steer the machine: a new one, calls that fail, live objects.
 #include "graph.hpp"
 #include "machine.hpp"
 

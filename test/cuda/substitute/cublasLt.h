@@ -133,7 +133,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference, int requested,
                                               cublasLtMatmulHeuristicResult_t* results, int* returned);
-// d = alpha op(a) op(b) + beta c, and the epilogue. alpha and beta on the host.
+// Computes d = alpha op(a) op(b) + beta c, and the epilogue. alpha and beta are on the host.
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, void const* alpha,
                               void const* a, cublasLtMatrixLayout_t a_layout, void const* b,
                               cublasLtMatrixLayout_t b_layout, void const* beta, void const* c,

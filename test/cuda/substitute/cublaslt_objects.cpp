@@ -11,7 +11,7 @@
 namespace cublaslt_substitute {
 namespace {
 
-// Never destroyed, as the machine.
+// This is never destroyed, as the machine.
 struct library {
   std::mutex mutex;
   std::set<void const*> alive;

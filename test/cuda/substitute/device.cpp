@@ -1,4 +1,4 @@
-// Devices: how many, what they are, which of them a thread's calls go to.
+// Devices: their number, their properties, and which of them a thread's calls go to.
 #include "graph.hpp"
 #include "machine.hpp"
 

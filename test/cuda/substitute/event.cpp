@@ -1,4 +1,4 @@
-// Events: what a stream had to do up to their last record.
+// Events: the work that a stream had up to their last record.
 #include "graph.hpp"
 #include "machine.hpp"
 

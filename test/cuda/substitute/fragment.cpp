@@ -21,7 +21,7 @@ struct product {
   fragment const *a, *b;
 };
 
-// By lane and element, the place in a tile.
+// The place in a tile, by lane and element.
 struct place {
   std::size_t row, column;
 };

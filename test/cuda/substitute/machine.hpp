@@ -1,4 +1,4 @@
-// The machine that the substitute pretends to be: its devices and all that was made on them.
+// The machine that the substitute pretends to be: its devices and all objects on them.
 #pragma once
 
 #include "substitute.hpp"
@@ -32,7 +32,7 @@ struct device_state {
 };
 using device_ptr = std::shared_ptr<device_state>;
 
-// Where the memory is: on a device, or page-locked on the host.
+// An allocation on a device, or page-locked on the host.
 struct allocation {
   std::size_t bytes = 0;
   device_ptr device;  // none: the host
@@ -57,7 +57,7 @@ struct machine {
   std::set<std::shared_ptr<capture>> captures;  // those that have not ended
   int largest_shared_memory = 0;                // that a kernel was allowed
 
-  // Each throws refused if there is none such, or if its device has failed.
+  // Each throws refused if there is no such object, or if its device has failed.
   device_ptr device(int number) const;
   device_ptr current() const;
   CUstream_st& at(cudaStream_t stream) const;
@@ -75,13 +75,13 @@ void make_current(int device);
 // The device fails: `words` say why.
 void fail(device_state& device, cudaError_t error, std::string words);
 
-// At the end of every call.
+// Called at the end of every call.
 cudaError_t remember(cudaError_t error);
 
 enum class on_error { nothing, give_back_still };
 
-// A call of the runtime: counted, refused in a host function, on a failed device, or by choice of the
-// test. `body` gets the machine and its lock.
+// Makes a call of the runtime: counted, refused in a host function, on a failed device, or by choice of
+// the test. `body` gets the machine and its lock.
 template <class Body>
 cudaError_t call(char const* name, Body body, on_error then = on_error::nothing) {
   auto run = [&] {
@@ -106,23 +106,23 @@ void hold_memory();
 void release_memory();
 void guard_idle_memory();
 
-// For a new machine. Device memory is given back unless somebody holds it.
+// Resets memory for a new machine. Device memory is given back unless somebody holds it.
 void forget_memory(machine& m);
 void forget_graphs(machine& m);
 void forget_faults();
 void forget_ranges();
 void forget_operations(int longest_delay);
 
-// The next operation of the stream, or a node of the graph that it captures. Throws refused.
+// Adds the next operation of the stream, or a node of the graph that it captures. Throws refused.
 void submit(machine& m, CUstream_st& stream, operation next);
 
-// All that the device still has to do.
+// All operations that the device still has to do.
 std::vector<ticket_ptr> pending(machine& m, device_state& device);
-// Lets go of the lock for as long as it waits; then the device's error.
+// Lets go of the lock for as long as it waits; then returns the device's error.
 cudaError_t wait_for(std::vector<ticket_ptr> const& tickets, device_state const& device,
                      std::unique_lock<std::mutex>& lock);
 
-// Calls that a capture under way does not allow this thread: throws refused and the captures are
+// Refuses calls that a capture under way does not allow this thread: throws refused and the captures are
 // invalid.
 void require_no_capture(machine& m);
 
@@ -134,7 +134,7 @@ struct CUstream_st {
   cuda_substitute::work_queue queue = {};
   cuda_substitute::ticket_ptr last = {};  // none: nothing was ever enqueued
 
-  // While it captures: what its next node comes after, and which of the capture's streams it is.
+  // The capture under way: what its next node comes after, and which of the capture's streams it is.
   std::shared_ptr<cuda_substitute::capture> capturing = {};
   std::vector<std::size_t> tips = {};
   std::size_t lane = 0;
@@ -145,7 +145,7 @@ struct CUevent_st {
   bool timed = false;
   cuda_substitute::ticket_ptr last = {};  // none: never recorded
 
-  // If it was last recorded in a capture: what whoever waits for it comes after.
+  // The capture of its last record: what a stream that waits for it comes after.
   std::shared_ptr<cuda_substitute::capture> captured = {};
   std::vector<std::size_t> tips = {};
 };

@@ -127,7 +127,7 @@ ncclResult_t ncclBroadcast(void const* from, void* to, std::size_t count, ncclDa
                            ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclAllReduce(void const* from, void* to, std::size_t count, ncclDataType_t type,
                            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
-// `count`: of one rank.
+// `count`: elements of one rank.
 ncclResult_t ncclAllGather(void const* from, void* to, std::size_t count, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclReduceScatter(void const* from, void* to, std::size_t count, ncclDataType_t type,

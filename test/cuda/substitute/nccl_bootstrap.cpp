@@ -33,7 +33,8 @@ bool introduces(guest const& g, rank_entry& e) {
   return true;
 }
 
-// Calls seat(entry, socket) for each who comes and says the token, until it says that this was the last.
+// Calls seat(entry, socket) for each rank that comes and says the token, until it says that this was the
+// last.
 template <class Seat>
 bool receive(tcp_socket const& listener, std::uint64_t token, std::atomic<bool> const* stop, instant end,
              Seat seat) {

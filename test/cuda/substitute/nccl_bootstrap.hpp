@@ -1,4 +1,4 @@
-// How the ranks of a communicator of the substitute find each other: all tell a root who they are, it
+// Lets the ranks of a communicator of the substitute find each other: all tell a root who they are, it
 // tells all who there is, and then each connects to all others.
 #pragma once
 
@@ -35,14 +35,14 @@ class bootstrap_failed : public std::runtime_error {
 
 using instant = ashlar::cuda::socket_clock::time_point;
 
-// The root's part: until all ranks have come and been told, or it is too late or told to stop.
+// Plays the root's part: until all ranks have come and been told, or it is too late or told to stop.
 void serve(ashlar::cuda::tcp_socket const& listener, std::uint64_t token, std::atomic<bool> const& stop,
            instant end);
 
-// A rank's part: all entries, by rank. Throws bootstrap_failed.
+// Plays a rank's part; returns all entries, by rank. Throws bootstrap_failed.
 std::vector<rank_entry> register_with_root(int port, rank_entry const& mine, instant end);
 
-// Sockets to all ranks of the table, that to itself empty. Throws bootstrap_failed.
+// Returns sockets to all ranks of the table, that to itself empty. Throws bootstrap_failed.
 std::vector<ashlar::cuda::tcp_socket> connect_all(ashlar::cuda::tcp_socket const& listener,
                                                   std::vector<rank_entry> const& table, int rank,
                                                   instant end);

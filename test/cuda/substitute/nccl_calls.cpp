@@ -1,4 +1,4 @@
-// Sends, receives and collective calls: what they check.
+// Checks of sends, receives and collective calls.
 #include "nccl_communicator.hpp"
 #include "nccl_sums.hpp"
 #include "substitute.hpp"
@@ -14,7 +14,7 @@ struct memory_use {
   std::size_t bytes;
 };
 
-// Success, or why the call is refused.
+// Returns success, or why the call is refused.
 ncclResult_t checked(communicator const& c, cudaStream_t stream, ncclDataType_t type,
                      std::vector<memory_use> const& uses) {
   if (size_of(type) == 0) return refuse(ncclInvalidArgument, "there is no such data type");
@@ -74,7 +74,7 @@ ncclResult_t collect_with(char const* name, void const* from, std::size_t sent_b
       {.comm = c, .stream = stream, .name = name, .transfer = {}, .collective = {std::move(call)}});
 }
 
-// How many times the count a buffer has.
+// The size of a buffer as a multiple of the count.
 constexpr std::size_t once = 1, for_each_rank = 0;
 
 }  // namespace

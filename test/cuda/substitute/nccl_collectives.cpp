@@ -13,7 +13,7 @@ std::size_t bytes_of(collective_description const& d) {
   return static_cast<std::size_t>(d.count) * size_of(static_cast<ncclDataType_t>(d.type));
 }
 
-// Elements [begin, end) of all parts into `to`.
+// Sums elements [begin, end) of all parts into `to`.
 void sum(collective_call const& c, std::size_t begin, std::size_t end, int first, std::byte* to) {
   auto const type = static_cast<ncclDataType_t>(c.what.type);
   auto const op = static_cast<ncclRedOp_t>(c.what.op);

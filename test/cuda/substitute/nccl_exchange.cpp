@@ -171,7 +171,7 @@ void exchange::end(int rank, frame const& f) {
   }
 }
 
-// All sockets a step further, after waiting so long at most that one can be.
+// Moves all sockets a step further, after waiting at most `wait_ms` for one.
 void exchange::move(int wait_ms) {
   std::vector<pollfd> all;
   for (peer const& p : peers_)
@@ -198,7 +198,7 @@ void exchange::gone(int rank) {
   if (!p.said_farewell) fail(ncclRemoteError, "rank " + std::to_string(rank) + " has gone away");
 }
 
-// Who has said farewell will never answer.
+// A rank that has said farewell will never answer.
 void exchange::require_present(operation_call const& o) {
   auto const left = [this](int r) {
     return r != rank_ && !peers_[static_cast<std::size_t>(r)].line.open();

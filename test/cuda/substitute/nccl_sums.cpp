@@ -37,7 +37,7 @@ struct half {
     if (std::abs(x) >= 65520.0F) return {static_cast<std::uint16_t>(sign | 0x7c00)};
     int exponent = 0;
     static_cast<void>(std::frexp(x, &exponent));
-    // In units of the last place; what it is rounded up to carries into the exponent.
+    // This is the unit of the last place; rounding up carries into the exponent.
     int const unit = std::max(exponent - 11, -24);
     auto const units = static_cast<int>(std::nearbyint(std::ldexp(std::abs(x), -unit)));
     int const bits = unit == -24 ? units : ((unit + 25) << 10) + (units - 0x400);

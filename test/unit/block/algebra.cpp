@@ -57,14 +57,14 @@ TEST_CASE("fused and split backwards") {
   CHECK(check(split).ok());
   CHECK(fuse_backward(split) == fused);
   CHECK((fuse_backward(fused) == fused && split_backward(split) == split));
-  // Weight passes elsewhere: room is made for the longer backward.
+  // Weight passes move: room is made for the longer backward.
   block const zb = catalog::zb_h1(devices{3});
   CHECK((check(fuse_backward(zb)).ok() && fuse_backward(zb).interval == 6));
   CHECK((zb | fuse_backward() | split_backward()) == split_backward(fuse_backward(zb)));
 }
 
 TEST_CASE("previous stages wait for fused backwards") {
-  // Weights right after, but stage 0 did not wait for that of stage 1.
+  // Weights come right after, but stage 0 did not wait for that of stage 1.
   block const b = make_block(linear(devices{2}), {}, 6, {F, I, W}, [](pass_kind kind, int stage) {
     return tick{kind == F ? stage : (kind == I ? 2 : 3) + 1 - stage};
   });
@@ -125,7 +125,7 @@ TEST_CASE("what takes no time stands where another begins, and not within it") {
   CHECK(collide(b, {{F, 0, 0}, 0}, {{I, 0, 0}, 1}));
   CHECK(collide(b, {{I, 0, 0}, 1}, {{F, 0, 0}, 0}));
   CHECK_FALSE(collide(b, {{W, 0, 0}, 2}, {{I, 0, 0}, 2}));
-  // However the cells are listed, what takes no time comes first in the repetitions.
+  // Cells may be listed in any order: a pass that takes no time comes first in the repetitions.
   std::swap(b.cells[1], b.cells[2]);
   schedule const s = repeat(b, micro_batches{2});
   CHECK((check(s).ok() && s.order[0][1].what.kind == I && s.order[0][2].what.kind == W));

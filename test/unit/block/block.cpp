@@ -44,13 +44,13 @@ TEST_CASE("lifespans over intervals") {
     CHECK(activation_bound(with_interval(catalog::one_f_one_b(devices{4}), 100), device_id{d}) == 1);
   }
   CHECK(activation_bound(catalog::one_f_one_b(devices{4}), device_id{4}) == 0);
-  // Lifespans of 6 and 12 ticks: whole intervals, and a part of one.
+  // There are lifespans of 6 and 12 ticks: whole intervals, and a part of one.
   CHECK(activation_bound(with_interval(catalog::one_f_one_b(devices{4}), 6), device_id{0}) == 2);
   CHECK(activation_bound(with_interval(catalog::one_f_one_b(devices{4}), 5), device_id{0}) == 3);
 }
 
-// Two stages on one device. They are at their most in the phase of the first one's forward, not in that
-// of the second's.
+// Two stages share one device. They hold most in the phase of the first one's forward, not in that of
+// the second's.
 TEST_CASE("the most held over all phases") {
   block const b =
       make_block(placement(devices{1}, {{0, 0}}), {}, 10, {F, B}, [](pass_kind kind, int stage) {

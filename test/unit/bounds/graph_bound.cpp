@@ -10,7 +10,7 @@ using namespace ashlar;
 namespace {
 
 TEST_CASE("paths and work bound a graph") {
-  // A last stage after a branch of two and a branch of one.
+  // The last stage comes after a branch of two and a branch of one.
   stage_graph const graph(stages{4}, {{0, 1}, {1, 3}, {2, 3}});
   schedule const s =
       catalog::one_f_one_b(graph, linear(devices{4}), micro_batches{6}, costs(stage_cost{1, 1, 1}, 1));

@@ -23,7 +23,7 @@ TEST_CASE("entries by name") {
 }
 
 // One loop over all entries, at every size that has a case of its own: one device or micro-batch, fewer
-// micro-batches than devices, numbers that do not divide each other; under costs that differ by stage.
+// micro-batches than devices, numbers that do not divide each other; costs differ by stage.
 TEST_CASE("every entry makes a valid schedule under the shape's costs, and says where its stages are") {
   for (catalog_case const& c : catalog_cases({1, 2, 4, 8, 16, 17}, {1, 4, 8, 9, 32})) {
     CAPTURE(c);

@@ -107,7 +107,7 @@ TEST_CASE("any number of micro-batches, in groups of any size that there may be"
           }
 }
 
-// Interleaved 1F1B as PyTorch has it where p does not divide m: 45 ticks at p = 4, m = 6, two chunks.
+// PyTorch's interleaved 1F1B where p does not divide m: 45 ticks at p = 4, m = 6, two chunks.
 TEST_CASE("no group is faster than the one that is taken unless told") {
   for (char const* name : {"depth-first", "interleaved-zb"})
     for (int p : {2, 3, 4, 7})

@@ -1,4 +1,4 @@
-// Two chains of parts on two resources, against all orders that there are.
+// Compares two chains of parts on two resources with all orders there are.
 #include "part_lists.hpp"
 #include "random.hpp"
 #include "random_cases.hpp"
@@ -103,7 +103,7 @@ TEST_CASE("the best alternation is the best of all orders") {
   CHECK(shorter > 500);
 }
 
-// Attention, dispatch, experts, combine, and back. By hand.
+// Attention, dispatch, experts, combine, and back, by hand.
 TEST_CASE("a layer of experts in the order of Megatron-Core") {
   std::vector<pass_part> const forward{computes(4), exchanges(3), computes(5), exchanges(3)},
       backward{exchanges(3), computes(5), computes(5, true),
@@ -111,11 +111,11 @@ TEST_CASE("a layer of experts in the order of Megatron-Core") {
   // exchange: combine B 0-3, dispatch F 4-7, dispatch B 14-17, combine F 19-22
   // compute:  attention F 0-4, experts B 4-9, their weights 9-14, experts F 14-19, attention B 19-27
   CHECK(braid_in_turn(forward, backward, false) == 27);
-  // Delayed: the dispatch of the backward need not wait for the weights, 9-12.
+  // With delays, the dispatch of the backward need not wait for the weights, 9-12.
   CHECK(braid_in_turn(forward, backward, true) == 27);
   CHECK(best_braid(forward, backward) == 27);  // computing alone takes as long
   CHECK(duration_of(forward) + duration_of(backward) == 15 + 24);
-  // With a long exchange, what is delayed hides it.
+  // Delayed parts hide a long exchange.
   std::vector<pass_part> const slow{exchanges(9), computes(2), computes(8, true),
                                     exchanges(9), computes(2), computes(2, true)};
   std::vector<pass_part> const none;

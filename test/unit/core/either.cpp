@@ -51,7 +51,7 @@ TEST_CASE("one of several kinds: a pointer to the value, or none") {
   CHECK((n.get_if<nothing>() == nullptr && n.get_if<another_number>() == nullptr));
 }
 
-// Assigned while compiling.
+// It is assigned while compiling.
 static_assert([] {
   number_or_none n = one_number{1};
   n = another_number{2};

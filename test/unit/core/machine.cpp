@@ -11,7 +11,7 @@ namespace {
 TEST_CASE("shares of times that cannot be counted are no shorter than they are") {
   CHECK((proportional(0, 7, 3) == 0 && proportional(9, 7, 3) == 21 && proportional(10, 7, 3) == 24));
   CHECK(proportional(max_tick, 2, 1) == max_tick);
-  // 5 / 7 of the time, whose product with 5 is out of range: all of it.
+  // The product of 5 and this time is out of range, so 5 / 7 of it is all of it.
   CHECK(proportional(5, max_tick / 2, 7) == max_tick / 2);
   CHECK(proportional(12, max_tick / 4, 7) == max_tick / 4 * 2);
 }

@@ -16,12 +16,12 @@ constexpr tick sum_of(costs const& c, pass_kind kind, int stage) {
 }
 
 TEST_CASE("later chunks attend to more") {
-  // A half of the sequence's forward is attention: of two chunks the first takes 1/4 + 1/8 of it.
+  // Half of the sequence's forward is attention: the first of two chunks takes 1/4 + 1/8 of it.
   finer_costs const halves = with_causal_chunks(costs(stage_cost{3, 5, 7}, 2), 2, {.forward = 50});
   CHECK((halves.unit == 4 && halves.cost.passes.sequence_chunks() == 2));
   CHECK(halves.cost.passes == pass_costs::by_stage_and_sequence_chunk({{9, 20, 28}, {15, 20, 28}}, 2));
   CHECK(halves.cost.transfer(0, 1) == 8);
-  // All of it: as 1 to 3 to 5.
+  // All of it is attention: as 1 to 3 to 5.
   finer_costs const thirds =
       with_causal_chunks(costs(stage_cost{1, 1, 1, 2}), 3, {.forward = 100, .backward_input = 100});
   CHECK(thirds.unit == 3);

@@ -10,7 +10,7 @@ using namespace ashlar;
 
 namespace {
 
-// Against std::stable_sort: all lists of up to seven of three keys, each element with its place.
+// Compares with std::stable_sort: all lists of up to seven of three keys, each element with its place.
 TEST_CASE("a sort is stable, and by key then index") {
   constexpr std::size_t longest = 7;
   for (std::size_t n = 0, lists = 1; n <= longest; ++n, lists *= 3)

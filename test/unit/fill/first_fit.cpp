@@ -10,7 +10,7 @@ using namespace shapes;
 
 namespace {
 
-// Not a constant: it holds vectors.
+// It is no constant, because it holds vectors.
 fill_options greedy() { return {.policy = fill_policy::first_fit}; }
 
 TEST_CASE("the published walk") {

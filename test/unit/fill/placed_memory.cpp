@@ -29,7 +29,7 @@ TEST_CASE("what parts hold, over time") {
   CHECK(held.peak_with({2, 0}, 9, 10) == 10);
   CHECK(held.peak_with({2, 0}, 12, 13) == 10);
   CHECK(held.peak_with({0, 0}, 3, 4) == 25);  // where no pass begins or ends
-  // Until the second backward, which ends with the step.
+  // They are held until the second backward, which ends with the step.
   CHECK(held.hold({0, 0}, 2, 3) == 25);
   CHECK(held.peak_with({1, 0}, 3, 4) == 25);
   CHECK(held.peak_with({1, 0}, 9, 10) == 25);  // the stash of the first micro-batch stays, too
@@ -43,7 +43,7 @@ TEST_CASE("what parts hold, over time") {
 
 TEST_CASE("what is handed on stays for its last reader, once") {
   schedule const s = one_f_one_b(3, 2);
-  // Two read what the first hands on; what the fourth hands on is read through a sum.
+  // Two jobs read what the first hands on; the output of the fourth is read through a sum.
   work_graph const work(
       {{.parts = {{0, 1}}},
        {.parts = {{0, 1}}},
@@ -77,7 +77,7 @@ TEST_CASE("what does not fit waits") {
 
 TEST_CASE("work that breaks the limit wherever it is put is refused with device and bytes") {
   schedule const s = one_f_one_b(3, 2);
-  // Held from the forward to the end of the step, at least.
+  // They are held from the forward to the end of the step, at least.
   work_graph const work({{.parts = {{0, 5}}}, {.parts = {{0, 5}}}},
                         {{{F, 0, 1}, {X, 1, 0}}, {{X, 0, 0}, {X, 1, 0}}});
   for (fill_policy policy : {fill_policy::best_fit, fill_policy::first_fit, fill_policy::exact}) {

@@ -205,14 +205,14 @@ TEST_CASE("work and its sums have their place in the streams") {
   CHECK((i.lane == p.collective_lane() && i.subject == slot_kind::work && i.operand_count == 1));
   CHECK((i.group == group_of_job(p, 1) && all_reduce_count(p) == i.group + 2));
   CHECK((member_count(p, i.group) == 2 && member_count(p, 0) == 1));
-  // Measured after B0, summed before the last part reads it in the same slot.
+  // The norm is measured after B0 and summed before the last part reads it in the same slot.
   int const measured = mutate::find(p, 0, opcode::compute, {X, 0, 0}),
             read = mutate::find(p, 0, opcode::compute, {X, 2, 0});
   CHECK((measured < sum && sum < read));
   int const slot = mutate::operand_of(copy, 0, sum, 0).slot;
   CHECK(mutate::operand_of(copy, 0, measured, 1) == (operand{slot, access::write}));
   CHECK(mutate::operand_of(copy, 0, read, 1) == (operand{slot, access::read}));
-  // As frameworks list transfers, too.
+  // It holds for the transfer order of frameworks, too.
   CHECK(check(with_norm(one_f_one_b(2, 2)) | lower({.transfers = transfer_order::asap})).ok());
   CHECK(check(with_norm(one_f_one_b(2, 2)) | lower({.slots = slot_reuse::never})).ok());
 }

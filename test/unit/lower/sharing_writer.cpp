@@ -76,7 +76,7 @@ TEST_CASE("buffers, prefetch and the time of reduction") {
   CHECK(count_slots(made(sharding_level::gradients, 1, 0).view(), 0, slot_kind::weight) == 2);
   CHECK(count_slots(made(sharding_level::gradients, 1, 0).view(), 0, slot_kind::weight_gradient) == 1);
   CHECK(count_slots(made(sharding_level::optimizer, 1, 0).view(), 0, slot_kind::weight_gradient) == 2);
-  // At the end: what a buffer need not give up before.
+  // Reductions come at the end, unless a buffer must be given up before.
   constexpr auto late = gradient_reduction::at_end;
   CHECK(reads(made(full, 1, 0, late), 0, "gFFxgFFBBxSgBBxSAA"));
   CHECK(reads(made(full, 2, 0, late), 0, "gFFgFFBBxBBxSSAA"));
@@ -84,7 +84,7 @@ TEST_CASE("buffers, prefetch and the time of reduction") {
   CHECK(reads(made(sharding_level::none, 1, 0), 0, "FFFFBBABBA"));
 }
 
-// Gathered as often as at the level that shares all buffers, but scattered once.
+// Weights are gathered as often as at the level that shares all buffers, but gradients scattered once.
 TEST_CASE("weights come and go, gradients stay until they are whole") {
   schedule const s =
       catalog::depth_first(devices{2}, chunks{2}, 2) | repeat(micro_batches{4}) | squeeze();
@@ -157,7 +157,7 @@ TEST_CASE("lanes and groups") {
   CHECK(check(p).ok());
 }
 
-// A forward and a backward that overlap, of two stages that want the one buffer.
+// A forward and a backward of two stages overlap and want the one buffer.
 TEST_CASE("a pair whose weights do not fit runs one after the other") {
   schedule s = schedule_from_orders(
       looped(devices{1}, chunks{2}), {0, 0}, {},

@@ -18,7 +18,7 @@ namespace {
 
 TEST_CASE("one pass at a time, the devices by turns") {
   schedule const s = one_by_one(one_f_one_b(2, 2));
-  // First sweep: 0F0, 1F0; second: 0F1, 1B0; third: 0B0, 1F1; then 1B1, 0B1.
+  // The first sweep has 0F0, 1F0; the second 0F1, 1B0; the third 0B0, 1F1; then come 1B1, 0B1.
   CHECK((s.order[0][0].start == 0 && s.order[1][0].start == 1));
   CHECK((s.order[0][1].start == 2 && s.order[1][1].start == 3));
   CHECK((s.order[0][2].start == 5 && s.order[1][2].start == 7));
@@ -36,7 +36,7 @@ TEST_CASE("a transfer is listed right after its producer") {
   CHECK(check(p).ok());
 }
 
-// One transfer lane, rendezvous, a tenth of a forward for a transfer that holds the lane.
+// There is one transfer lane, with rendezvous; a transfer holds it for a tenth of a forward.
 tick simulated(schedule const& s, transfer_order order, issue_mode issue) {
   program const p = lower(s, {.transfers = order, .slots = slot_reuse::never});
   REQUIRE(check(p).ok());
@@ -50,8 +50,8 @@ tick simulated(schedule const& s, transfer_order order, issue_mode issue) {
 // wait for; ordered by time they come for (nearly) nothing. An independent simulation has 274.4 / 216.0,
 // 578.4 / 411.2, 257.0 / 202.7 and 215.9 / 202.9 forwards. The last is 202.3 here: ZBV has ties, and
 // 202.9 is what the later stage first gives among gradients of one time; we have the earlier micro-batch
-// first. `in_stream`: what the order by time gives if a transfer waits for all passes before it in its
-// stream, as those listed as soon as possible do. Only waiting by slots hides the transfers.
+// first. `in_stream`: the order by time if a transfer waits for all passes before it in its stream, as
+// those listed as soon as possible do. Only waiting by slots hides the transfers.
 TEST_CASE("what the order of transfers costs") {
   costs const cost(stage_cost{10, 10, 10}, 1);
   struct row {

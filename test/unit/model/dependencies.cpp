@@ -68,7 +68,7 @@ TEST_CASE("a table has an entry for each micro-batch, stage and result") {
   CHECK(table.at(0, 0, result::activation) == 0);
 }
 
-// By micro-batch, then phase, then stage: backwards from the last one on.
+// Passes come by micro-batch, then phase, then stage: backwards from the last one on.
 TEST_CASE("passes in an order that all may run in") {
   stage_graph const graph = chain(stages{2});
   using enum pass_kind;

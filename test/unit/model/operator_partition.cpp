@@ -11,7 +11,7 @@ constexpr stage_graph diamond() {
 }
 
 TEST_CASE("a cut of operators has a stage graph") {
-  // A stage for each branch, numbered as they come.
+  // There is a stage for each branch, numbered as they come.
   operator_partition const p = partitioned(diamond(), {2, 0, 0, 1, 1, 3});
   CHECK(p.number == std::vector<int>({1, 2, 0, 3}));
   CHECK(p.stage_of == std::vector<int>({0, 1, 1, 2, 2, 3}));
@@ -21,7 +21,7 @@ TEST_CASE("a cut of operators has a stage graph") {
 }
 
 TEST_CASE("a path that leaves a stage and comes back is named") {
-  // 0 and 5 in one stage: both branches leave it and come back, the shortest first found by 1, 2.
+  // 0 and 5 are in one stage: both branches leave it and come back, the shortest first found by 1, 2.
   std::vector<int> const cut{0, 1, 1, 2, 2, 0};
   CHECK(find_returning_path(diamond(), cut) == std::vector<int>({0, 1, 2, 5}));
   diagnosis const d = check_partition(diamond(), cut);
@@ -31,7 +31,7 @@ TEST_CASE("a path that leaves a stage and comes back is named") {
 }
 
 TEST_CASE("stages that need each other in a cycle are named") {
-  // Convex stages that need each other: {0, 3} and {1, 2} over edges 0 > 2 and 1 > 3.
+  // These convex stages need each other: {0, 3} and {1, 2} over edges 0 > 2 and 1 > 3.
   stage_graph const crossed(stages{4}, {{0, 2}, {1, 3}});
   diagnosis const d = check_partition(crossed, {0, 1, 1, 0});
   CHECK(d.broken == rule::stages_have_no_cycle);

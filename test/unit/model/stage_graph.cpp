@@ -27,7 +27,7 @@ TEST_CASE("a chain") {
 }
 
 TEST_CASE("a fork that joins again") {
-  // Given in no order; found in ascending order.
+  // Edges are given in no order and found in ascending order.
   stage_graph const g(stages{4}, {{2, 3}, {0, 2}, {1, 3}, {0, 1}});
   CHECK(g == stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}));
   CHECK(g != chain(stages{4}));

@@ -94,7 +94,7 @@ TEST_CASE("after passes have changed places, all paths are as if they had always
       REQUIRE(!path.empty());
       CHECK(graph.head_of(path.front()) + graph.rest_of(path.front()) == longest);
       CHECK(graph.end_of(path.back()) - graph.released(graph.device_of(path.back())) == longest);
-      // Nothing lets the first one start when it does.
+      // Nothing else lets the first one start when it does.
       std::size_t const at = graph.position_of(path.front());
       if (at > 0)
         CHECK(graph.end_of(orders[graph.device_of(path.front())][at - 1]) < graph.head_of(path.front()));

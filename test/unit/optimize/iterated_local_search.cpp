@@ -64,7 +64,7 @@ TEST_CASE("a long schedule is perturbed, too, and what goes well repeated") {
   }
 }
 
-// Goes on from what the rate likes, and comes back with the best of it.
+// It goes on from schedules that the rate prefers, and returns the best by that rate.
 TEST_CASE("another rate") {
   schedule const s = uneven_v(3, 4, 3);
   justifier search(s, chunk_activations(6), {.passes = 40'000});

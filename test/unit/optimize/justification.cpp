@@ -60,7 +60,7 @@ TEST_CASE("justifying gives the best that was met, and costs its passes") {
   CHECK(search.judge(search.best()) == (free < least ? free : least));
 }
 
-// Step by step as the list scheduler does it.
+// It goes step by step as the list scheduler does.
 TEST_CASE("skewed, devices end as far apart as they began") {
   schedule const s =
       catalog::v_half(devices{2}) | repeat(micro_batches{2}) | retime(costs(stage_cost{3, 4, 2}));

@@ -47,7 +47,7 @@ TEST_CASE("what cannot be dispatched") {
                                                          | repeat(micro_batches{2})));
 }
 
-// The rule as it is written, everything counted anew for every choice.
+// The rule as it is written: everything is counted anew for every choice.
 class plain_scheduler {
  public:
   plain_scheduler(precedence_graph const& net, schedule const& s, int limit, bool reversed)
@@ -96,7 +96,7 @@ class plain_scheduler {
     return (reversed_ ? net_.takes : net_.gives)[static_cast<std::size_t>(x)];
   }
 
-  // When its inputs have arrived; -1 if one has not run.
+  // The time when its inputs have arrived; -1 if one has not run.
   tick ready(int x) const {
     lists<int> const& needs = reversed_ ? net_.feeds : net_.needs;
     auto const i = static_cast<std::size_t>(x);

@@ -33,7 +33,7 @@ TEST_CASE("turns of a device give every pass its start") {
          && block.start_of({W, 0, 0}) == 8));
 }
 
-// The block repeated as it is.
+// Repeats the block as it is.
 schedule repeated(schedule s, modulo_block const& block) {
   for (auto& order : s.order) {
     for (time_slot& t : order) t.start = block.start_of(t.what);
@@ -43,7 +43,7 @@ schedule repeated(schedule s, modulo_block const& block) {
   return s;
 }
 
-// Any turns: what repeats is a valid schedule, and holds as much more as is said.
+// Checks any turns: the repetition is a valid schedule, and holds as much more as claimed.
 void check_repeated(schedule const& s, memory_limit const& limit, tick period, unsigned seed) {
   justifier search(s, limit, {.seed = seed});
   modulo_block block(s, limit, period);

@@ -41,7 +41,7 @@ TEST_CASE("estimate, it is as long as expected") {
   CHECK(check(search.result()).ok());
 }
 
-// Whether what was expected of the best block comes true up to `allowed` percent, within the limit.
+// Whether the expectation of the best block comes true up to `allowed` percent, within the limit.
 void hill_climbs(schedule const& s, int limit, tick allowed) {
   search_budget const e{.passes = 400'000, .aim = objective::span};
   justifier search(s, chunk_activations(limit), e);
@@ -60,7 +60,7 @@ void hill_climbs(schedule const& s, int limit, tick allowed) {
 
 TEST_CASE("a longer schedule climbs by the surrogate") { hill_climbs(uneven_v(2, 40, 1), 4, 2); }
 
-// Extended by whole sequences: their chunks still go back in reverse.
+// The extension is by whole sequences: their chunks still go back in reverse.
 TEST_CASE("sequences in chunks climb by the surrogate, too") {
   hill_climbs(one_after_another(linear(devices{3}), micro_batches{20}, costs(stage_cost{5, 7, 4}, 1), 2),
               6, 5);

@@ -57,7 +57,7 @@ TEST_CASE(
   CHECK(shorter > 6);
 }
 
-// When the last device ends if passes start as soon as they can, each device counted from its release.
+// The last end of a device if passes start as soon as they can, each device counted from its release.
 tick longest_after(precedence_graph::device_orders const& orders, schedule const& s,
                    memory_limit const& limit, std::vector<tick> const& released) {
   list_scheduler scheduler(s, limit);
@@ -69,7 +69,7 @@ tick longest_after(precedence_graph::device_orders const& orders, schedule const
   return longest;
 }
 
-// Without bans, with moves that are not the best, or with too few, the sums are greater.
+// The sums are greater without bans, with moves that are not the best, or with too few.
 TEST_CASE("what ten seeds come to in one run") {
   tick by_limit[2] = {0, 0};
   for (int const activations : {8, 5})

@@ -78,7 +78,7 @@ TEST_CASE("frozen parts: a backward is without them, as far as nothing before th
   CHECK(b.weight_seconds() < a.weight_seconds());
   // With an embedding that trains, gradients of inputs go through all layers.
   CHECK(d.backward.on_device() == doctest::Approx(a.backward.on_device() - 4 * layer.backward.weights));
-  // Each of four layers: gradients of inputs and of weights, and twice attention (of 1024 tokens).
+  // Each of four layers loses gradients of inputs and of weights, and twice attention (of 1024 tokens).
   double const less = 4 * (4 * layer_size + 2 * 4 * 1024.0 * 1024) * 64 * 2048;
   CHECK(step_operations(first) == doctest::Approx(step_operations(all) - less));
   CHECK(answered(behind).memory[0].activations < answered(all).memory[0].activations);

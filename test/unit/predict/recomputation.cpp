@@ -88,14 +88,14 @@ TEST_CASE("recomputation: a backward takes as much more as what it runs again") 
   layer_work const routed = work_again(q, l, recomputation::experts);
   CHECK(routed.products.size() == 5);  // router, experts, shared
   CHECK(routed.experts == 16);
-  // Parts that are run again together take what they take alone.
+  // Parts that are run again together take as long as alone.
   double sum = once;
   for (recomputation part :
        {recomputation::norms, recomputation::up_projections, recomputation::experts})
     sum += backward(q, part) - once;
   CHECK(backward(q, recomputation::norms | recomputation::up_projections | recomputation::experts)
         == doctest::Approx(sum));
-  // Experts have their shared one.
+  // Experts include the shared one.
   CHECK(backward(q, recomputation::experts | recomputation::shared_expert | recomputation::activation)
         == backward(q, recomputation::experts));
 }
@@ -134,7 +134,7 @@ TEST_CASE("recomputation: of a half of the layers, half of the time and half of 
   CHECK(four.peak == all.peak);
   CHECK(half.step.passes - none.step.passes
         == doctest::Approx((all.step.passes - none.step.passes) / 2));
-  // Beside one part that is whole at a time.
+  // They come beside one part that is whole at a time.
   double const part = 3 * 2 * 4096.0 * 2048;
   CHECK(none.memory[0].activations - half.memory[0].activations == doctest::Approx(2 * 2 * part - part));
   CHECK(none.memory[0].activations - all.memory[0].activations == doctest::Approx(2 * 4 * part - part));

@@ -109,7 +109,7 @@ TEST_CASE("hash: every field of a program counts") {
       other.slots[i] = slot_kind::scalar;
       v = other.view();
     });
-  // Work: its parts, kinds, and who reads what.
+  // Work differs in its parts, kinds, and readers.
   auto const work_differs = [&](std::vector<work_job> jobs, std::vector<work_edge> edges) {
     differs([&](program_view& v, program& other) {
       other.work = work_graph(std::move(jobs), std::move(edges));

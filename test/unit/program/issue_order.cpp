@@ -15,7 +15,8 @@ namespace {
 
 TEST_CASE("a small program has one order to issue it in") {
   program const p = one_f_one_b(2, 1) | lower();
-  // On device 0 clear, F, send, receive, B, all-reduce; on 1 clear, receive, F, B, send, all-reduce.
+  // Device 0 does clear, F, send, receive, B, all-reduce; device 1 does clear, receive, F, B, send,
+  // all-reduce.
   std::vector<int> const order = issue_order(p.view());
   std::vector<int> where(order.size(), -1);
   for (std::size_t at = 0; at < order.size(); ++at)

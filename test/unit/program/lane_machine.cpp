@@ -13,7 +13,7 @@ using namespace shapes;
 
 namespace {
 
-// Writes down what happens, and who came last.
+// Writes down what happens, and which member came last.
 class noting_machine : public lane_machine<noting_machine> {
  public:
   constexpr noting_machine(program const& p, int lanes)
@@ -33,7 +33,8 @@ class noting_machine : public lane_machine<noting_machine> {
   bool is_whole = true;
 };
 
-// On device 0 clear, F, send, receive, B, all-reduce; on 1 clear, receive, F, B, send, all-reduce.
+// Device 0 does clear, F, send, receive, B, all-reduce; device 1 does clear, receive, F, B, send,
+// all-reduce.
 TEST_CASE("each instruction happens once, transfers as one") {
   program const p = one_f_one_b(2, 1) | lower();
   for (int lanes : {1, p.view().lane_count}) {
@@ -112,7 +113,7 @@ TEST_CASE("replicas reduce at once, a pair starts at once") {
   CHECK(found > 0);
 }
 
-// Who waits for what is not there waits in no cycle.
+// An instruction that waits for a missing one waits in no cycle.
 TEST_CASE("a receive without its send") {
   program p = one_f_one_b(2, 1) | lower();
   p.instructions[2].code = opcode::release;
@@ -146,7 +147,7 @@ TEST_CASE("without rendezvous both halves of a transfer happen apart") {
   CHECK(buffered_machine(p).run());
 }
 
-// On one lane, device 0 receives what device 1 makes of what device 0 sends after that.
+// Device 0 receives, on one lane, what device 1 makes of what device 0 sends after that.
 TEST_CASE("a cycle of waits is told by two of its instructions and their number") {
   program p = one_f_one_b(2, 1) | lower();
   std::swap(p.instructions[2], p.instructions[3]);

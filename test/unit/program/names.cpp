@@ -17,7 +17,7 @@ TEST_CASE("passes by their letters") {
   CHECK((to_string(pass{pass_kind::forward, 2, 5}) == "2F5" && to_string(part_id{3, 0}) == "3X0"));
 }
 
-// Every kind has a name, and no two the same.
+// Every kind has a name; no two have the same.
 TEST_CASE("names of kinds") {
   auto const different = [](auto name_at, int count) {
     std::set<std::string> names;

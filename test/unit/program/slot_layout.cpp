@@ -9,7 +9,7 @@ using namespace shapes;
 
 namespace {
 
-// Something else for each kind and stage; stashes want a page.
+// Each kind and stage has another layout; stashes want a page.
 constexpr value_layout layout_of(value_key key) {
   return {static_cast<std::size_t>(10 * (1 + static_cast<int>(key.kind)) + key.of),
           key.kind == slot_kind::stash ? std::size_t{4096} : std::size_t{16}};

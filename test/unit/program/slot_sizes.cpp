@@ -13,7 +13,7 @@ using namespace shapes;
 
 namespace {
 
-// Two stages a device with the same slots, the larger one first or last.
+// Two stages a device have the same slots, the larger one first or last.
 TEST_CASE("a slot for several values is as large as the largest") {
   program const p = (*catalog::find("v-half")).make({devices{2}, micro_batches{4}}) | lower();
   for (bool larger_first : {true, false}) {

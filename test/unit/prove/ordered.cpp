@@ -26,7 +26,7 @@ TEST_CASE("the k-th send meets the k-th receive") {
   CHECK(d.broken == rule::sends_and_receives_have_the_same_order);
   CHECK((d.first.device == 1 && d.first.code == opcode::send && d.first.what == pass{F, 1, 1}));
   CHECK((d.second.device == 2 && d.second.code == opcode::receive && d.number == 1));
-  // Swapped on both sides, it is an order again.
+  // If they are swapped on both sides, it is an order again.
   exchange(p, 1, find(p, 1, opcode::send, {F, 1, 1}), find(p, 1, opcode::send, {F, 1, 2}));
   CHECK(judge_order(p).ok());
 }

@@ -61,7 +61,7 @@ TEST_CASE("indices within their tables") {
   CHECK(check(p).broken == rule::slot_holds_what_is_read);
   operand_of(p, 1, 0, 0).slot = 1000;
   CHECK((check(p).broken == rule::slot_holds_what_is_read && check(p).number == 1000));
-  // Whose sum no int holds.
+  // No int holds their sum.
   constexpr int most = std::numeric_limits<int>::max();
   p = good;
   at(p, 1, 0).operand_count = most;

@@ -203,7 +203,7 @@ TEST_CASE("groups and lanes of collectives") {
   CHECK(check(p).broken == rule::counts_are_positive);
 }
 
-// Slots: what the walk over stages cannot see.
+// The walk over stages cannot see these faults of slots.
 TEST_CASE("slots of weights and shards") {
   program p = shared(2);
   operand_of(p, 0, nth(p, 0, opcode::all_gather, 1), 0).slot =

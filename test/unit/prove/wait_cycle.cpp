@@ -87,7 +87,7 @@ TEST_CASE("a receive before the send that it depends on") {
   is_cycle(p);
 }
 
-// Would take minutes if each step of the cycle looked through all instructions.
+// This would take minutes if each step of the cycle looked through all instructions.
 TEST_CASE("a cycle after many instructions") {
   program p = catalog::find("chimera")->make({devices{32}, micro_batches{2'048}})
               | lower({.reduction = gradient_reduction::at_end});
@@ -100,7 +100,7 @@ TEST_CASE("a cycle after many instructions") {
   for (site const& s : circle) CHECK(s.code == opcode::all_reduce);
 }
 
-// It is no cycle that is found in a program that cannot be read.
+// No cycle is found in a program that cannot be read.
 TEST_CASE("cycles of waits in what is no program") {
   program p = one_f_one_b(3, 2) | lower();
   p.stream_begin[0] = -1;

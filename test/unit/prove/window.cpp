@@ -153,7 +153,8 @@ class every_order {
   std::set<std::pair<bits, bits>> seen_;
 };
 
-// With the waits of a program in which some slots have been exchanged: some are missing, some too many.
+// It takes the waits of a program in which some slots have been exchanged: some are missing, some too
+// many.
 TEST_CASE("what is proved of one device's waits is what all of its orders say") {
   int safe = 0, wrong = 0, foreign = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
@@ -175,7 +176,7 @@ TEST_CASE("what is proved of one device's waits is what all of its orders say") 
                             d.percent(80) ? wait_detail::any_pass_order : wait_detail::all);
     int const window = d.between(1, 4);
     diagnosis const proof = judged(p.view(), 0, table, window);
-    // A wait that nothing implies is refused even where the end is reached with it.
+    // A wait that nothing implies is refused even if the end is reached with it.
     if (proof.broken == rule::no_cycle_of_waits) {
       ++foreign;
       continue;

@@ -39,7 +39,7 @@ TEST_CASE("contributions: a device has room for the largest sum that it takes pa
   CHECK(bytes_for(p, 0) == 3 * 64);
   CHECK(bytes_for(p, 1) == 3 * 384);
   CHECK(bytes_for(lower(s, {.data_ranks = 3, .sharding = sharding_level::full}), 1) == 3 * 384);
-  // On both devices, both stages: the larger one counts, whichever comes first.
+  // Both devices have both stages: the larger one counts, in any order.
   schedule const two = catalog::find("chimera")->make({devices{2}, micro_batches{2}});
   for (int d : {0, 1})
     for (int large : {0, 1}) CHECK(bytes_for(lower(two), d, large) == 2 * 512);

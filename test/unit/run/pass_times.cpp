@@ -35,7 +35,7 @@ TEST_CASE("passes take what their instructions took, by stage and kind") {
   CHECK(all.any());
   CHECK((all.of(pass_kind::forward, 0).samples == 3 && all.of(pass_kind::forward, 1).samples == 6));
   CHECK((all.of(pass_kind::forward, 1).median == 200 && all.of(pass_kind::backward, 1).median == 400));
-  // Half of a fused backward is each part's; what was not measured takes a tick.
+  // Each part has half of a fused backward; a pass that was not measured takes a tick.
   CHECK(all.costs(10) == std::vector{stage_cost{10, 10, 10, 1}, stage_cost{20, 20, 20, 1}});
 }
 

@@ -25,7 +25,7 @@ TEST_CASE("polling posts what can be posted, and stands still until an event hap
         s.device.event_of(s.plan.events().event_of(i)).happened = true;
       }
   };
-  // A pass or a clear each time. The receives wait for nothing, but stand after sends.
+  // Each time a pass or a clear runs. The receives wait for nothing, but stand after sends.
   CHECK(poll(s.plan, cursor, s.worker, s.device));
   CHECK(poll(s.plan, cursor, s.worker, s.device));
   std::string const first = s.device.text;

@@ -16,7 +16,7 @@ using namespace shapes;
 
 namespace {
 
-// A number each; asks for what the test looks at.
+// Each value is a number; the worker asks for what the test looks at.
 struct number_worker {
   std::vector<std::pair<int, int>> shards;  // asked for: group and replica
   std::vector<double> states;               // of work, as it found them

@@ -60,7 +60,7 @@ TEST_CASE("what is its own mirror image") {
 TEST_CASE("what cannot be folded") {
   CHECK_BREAKS(halves_mirror_each_other, fold_in_half(one_f_one_b(4, 4)));
   CHECK_BREAKS(halves_mirror_each_other, fold_in_half(schedule{}));
-  // Symmetric about a device that has nothing to do.
+  // It is symmetric about a device that has nothing to do.
   schedule const odd =
       squeeze(schedule_from_orders(placement(devices{3}, {{0}, {2}}), {0, 1}, costs{},
                                    {{{F, 0, 0}, {B, 0, 0}}, {}, {{F, 0, 1}, {B, 0, 1}}}));

@@ -94,7 +94,7 @@ TEST_CASE("the most that lies on a device") {
   one.order[0].pop_back();
   one.order[0].push_back({{F, 0, 2}, 3});
   CHECK(peak_memory(one, m)[0] == 100 + 10 + (4 + 3) + 10);
-  // A checkpoint until the recompute.
+  // A checkpoint is held until the recompute.
   schedule const again = recomputed(2) | repeat(micro_batches{3}) | squeeze();
   memory_model const kept{.stages = {{.checkpoint = 0, .stash = 5}}};
   CHECK(peak_memory(again, kept) == std::vector<byte_count>{5, 5});

@@ -29,7 +29,7 @@ constexpr schedule with_a_gap(pass_kind second, tick start) {
   return s;
 }
 
-// By hand: where a pass may go, and where not.
+// These show by hand where a pass may go, and where not.
 TEST_CASE("to the first gap that is long enough") {
   auto const moved = [](schedule s) {
     gap_filler(s).run(reordering::throughout);
@@ -40,7 +40,7 @@ TEST_CASE("to the first gap that is long enough") {
   CHECK((r.order[0][1].what == pass{I, 0, 0} && r.order[0][1].start == 1));
   CHECK((r.order[0][3].what == pass{F, 0, 1} && r.order[0][3].start == 3));
 
-  // Where two are held later anyway, it goes to the first gap.
+  // If two are held later anyway, it goes to the first gap.
   schedule two = with_a_gap(F, 3);
   two.order[0] = {{{F, 0, 0}, 0}, {{F, 0, 1}, 3}, {{I, 0, 0}, 4}, {{W, 0, 0}, 5}};
   CHECK(moved(two).order[0][1].start == 1);
@@ -58,7 +58,7 @@ TEST_CASE("to the first gap that is long enough") {
   alone.order[1][0].start = 20;
   CHECK(moved(alone).order[1][0].start == 0);
 
-  // Not before the pass that makes its input, though both take no time.
+  // It does not go before the pass that makes its input, though both take no time.
   schedule instants = schedule_from_orders(looped(devices{1}, chunks{2}), {0},
                                            costs({{0, 1, 1}, {0, 1, 1}}), {{{F, 0, 0}, {F, 1, 0}}});
   instants.order[0][0].start = 1;
@@ -66,7 +66,7 @@ TEST_CASE("to the first gap that is long enough") {
   r = moved(instants);
   CHECK((r.order[0][0].what == pass{F, 0, 0} && r.order[0][1].start == r.order[0][0].start));
 
-  // Not before a pass of its own stage and kind, though its input comes first.
+  // It does not go before a pass of its own stage and kind, though its input comes first.
   schedule s = schedule_from_orders(
       linear(devices{2}), {0, 0}, {},
       {{{F, 0, 1}, {F, 0, 0}, {B, 0, 0}, {B, 0, 1}}, {{F, 1, 0}, {F, 1, 1}, {B, 1, 0}, {B, 1, 1}}});

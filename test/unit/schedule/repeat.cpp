@@ -45,7 +45,7 @@ TEST_CASE("a device without stages has nothing to do") {
 }
 
 TEST_CASE("offsets that lie far apart") {
-  // The backward a million intervals after: order and times are those of the copies, shifted.
+  // The backward comes a million intervals after: order and times are those of the copies, shifted.
   block const b = make_block(linear(devices{2}), {}, 3, {F, B}, [](pass_kind kind, int s) {
     return kind == F ? tick{s} : 3'000'002 + 2 * tick{1 - s};
   });
@@ -81,7 +81,7 @@ TEST_CASE("passes absurdly far apart take no longer than others") {
   }
 }
 
-// More than a sort by insertion takes.
+// These are more than a sort by insertion takes.
 TEST_CASE("passes that start together, far apart from others") {
   constexpr int count = 40;
   block const b =

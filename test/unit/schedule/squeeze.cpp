@@ -35,7 +35,7 @@ TEST_CASE("a join waits for all its branches") {
 TEST_CASE("transfers take their time, hand-overs none") {
   schedule const s = retime(one_f_one_b(3, 1), costs(stage_cost{}, 10));
   CHECK(makespan(s) == 3 * 3 + 4 * 10);
-  // Also that of a pass that ends at tick 0.
+  // It holds for a pass that ends at tick 0, too.
   schedule const instant = retime(s, costs({{0, 1, 1}, {1, 1, 1}, {1, 1, 1}}, 10));
   CHECK(instant.order[1][0].start == 10);
   // A hand-over within a device is free.
@@ -55,7 +55,7 @@ TEST_CASE("work takes its place and its time, and is waited for") {
   s.work = work_graph({{.parts = {{1, 50}}}}, {});
   s = retime(s, costs(stage_cost{2, 2, 2}));
   CHECK((check(s).ok() && s.order[1][0].start == 0 && s.order[1][1].start == 50));
-  // On device 0 F0 waits for it, as if it handed something on.
+  // F0 waits for it on device 0, as if it handed something on.
   s.work = work_graph({{.parts = {{0, 50}, {1, 50}}}}, {{{X, 0, 0}, {F, 0, 0}}});
   s.order[0].insert(s.order[0].begin(), {{X, 0, 0}, 0});
   s.order[1][0].what = {X, 0, 1};
@@ -65,8 +65,8 @@ TEST_CASE("work takes its place and its time, and is waited for") {
 
 TEST_CASE("work that is summed over devices is waited for") {
   schedule const s = with_norm(one_f_one_b(2, 1));
-  // F0 F0 B0 B0, each backward of 2 ticks: they end at 4 and 6; the norm is there a tick later, its sum
-  // two.
+  // The order is F0 F0 B0 B0, each backward of 2 ticks: they end at 4 and 6; the norm is there a tick
+  // later, its sum two.
   CHECK((s.order[0].back().what == pass{X, 2, 0} && s.order[0].back().start == 6 + 1 + 2));
   CHECK((s.order[1].back().start == 6 + 1 + 2 && check(s).ok() && squeeze(s) == s));
   schedule t = s;
@@ -193,7 +193,7 @@ TEST_CASE("both directions on devices of different speeds") {
     CHECK(makespan(s) > makespan(alike));
     CHECK(makespan(s) < 3 * makespan(alike));
     CHECK(check(lower(s)).ok());
-    // With all alike nothing changes.
+    // Nothing changes if all are alike.
     shape.cost.on.speeds = {100, 100, 100, 100};
     CHECK(catalog::find(name)->make(shape).order == alike.order);
   }

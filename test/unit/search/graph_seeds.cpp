@@ -31,7 +31,7 @@ TEST_CASE("large micro-batches after each other") {
   stage_graph const joins = in_micro_batches(chain(stages{2}), {1, 2});
   schedule const s = one_after_another(joins, linear(devices{2}), micro_batches{4}, costs(stage_cost{}));
   CHECK((check(s).ok() && peak_activations(s) == std::vector<int>{2, 1}));
-  // Where the last one takes the smaller, it is through with each before it takes the next.
+  // If the last one takes the smaller, it is through with each before it takes the next.
   stage_graph const divides = in_micro_batches(chain(stages{2}), {2, 1});
   schedule const t =
       one_after_another(divides, linear(devices{2}), micro_batches{4}, costs(stage_cost{}));

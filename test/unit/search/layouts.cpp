@@ -28,7 +28,7 @@ std::vector<layout_choice> some_layouts(int count) {
   return all;
 }
 
-// In ticks of the model, layout i reaches 100 - i and is bounded by `least`[i].
+// Layout i reaches 100 - i in ticks of the model, and is bounded by `least`[i].
 struct pretended {
   std::vector<double>* shares;
   std::vector<int>* layouts;
@@ -108,7 +108,7 @@ TEST_CASE("the best of several layouts is optimal only if no layout has a lower 
   CHECK((p.best == 1 && p.least == 20 && p.gap == 0 && p.is_optimal));
 }
 
-// As floating-point numbers, these are one.
+// These are one as floating-point numbers.
 TEST_CASE("lengths of layouts are compared without rounding") {
   std::vector<searched_layout> all;
   tick const large = tick{1} << 60;
@@ -127,7 +127,7 @@ TEST_CASE("what is recomputed is not the model's own work") {
   CHECK(found.overhead_of(0) == 0);
 }
 
-// Those that cannot win take from nobody: what they had gone on with goes to the others.
+// Layouts that cannot win take from nobody: the others get what they had gone on with.
 TEST_CASE("more choices that cannot win take nothing from those that can") {
   std::vector<double> shares, more_shares;
   std::vector<int> asked;
@@ -140,7 +140,7 @@ TEST_CASE("more choices that cannot win take nothing from those that can") {
   CHECK((more_shares.size() == 9 && all[1].result.evaluations == 2));  // one of two, then it is alone
 }
 
-// Half of 1F1B's memory: who may recompute and cut is no longer than who may not.
+// With half of 1F1B's memory, a search that may recompute and cut is no longer than one that may not.
 TEST_CASE("a model's best layout") {
   model_share const model{devices{4}, micro_batches{8}, costs({20, 26, 14}, 1)};
   search_budget const e{.passes = 2'000'000, .aim = objective::span};

@@ -47,7 +47,7 @@ void is_permutation(std::vector<int> order) {
   for (std::size_t k = 0; k < order.size(); ++k) CHECK(order[k] == static_cast<int>(k));
 }
 
-// On one route and on two, alone and in pairs; micro-batches that are alike among them.
+// There is one route or two, alone and in pairs; some micro-batches are alike.
 TEST_CASE("order of micro-batches: trying all agrees, and a short search is between bound and best") {
   for (char const* const name : {"1f1b", "gpipe", "zb-h1", "v-half", "chimera", "interleaved-zb"})
     for (std::vector<int> const& each :

@@ -13,7 +13,8 @@ using namespace shapes;
 
 namespace {
 
-// Not const where it is used: g++ 12 cannot construct members of const objects in constant expressions.
+// It is not const where it is used: g++ 12 cannot construct members of const objects in constant
+// expressions.
 model_share on_four(tick transfer) {
   return {devices{4}, micro_batches{8}, costs({20, 26, 14}, transfer)};
 }
@@ -88,7 +89,7 @@ TEST_CASE("sequences in chunks that differ") {
     CHECK(c.problem.cost.transfer(0, 1) == 3 * c.unit);
   }
   CHECK((all[1].unit == 2 * 2 * 4 && all[1].problem.cost.of({F, 0, 0}, 0) == 3 * 20));
-  // As they were measured.
+  // These are the costs as they were measured.
   costs const by_sequence_chunk(
       pass_costs::by_stage_and_sequence_chunk({{6, 8, 5}, {6, 9, 5}, {8, 9, 4}}, 3), 5);
   all = variants_of(plain, {.most_sequence_chunks = 4, .by_sequence_chunk = by_sequence_chunk});
@@ -98,7 +99,7 @@ TEST_CASE("sequences in chunks that differ") {
   CHECK((check(all[1].problem).ok() && all[1].problem.limit == chunk_activations(12)));
 }
 
-// Half of the memory on a line of devices: the first two hold more than that at the pace of 1F1B.
+// The devices on a line have half of the memory: the first two hold more than that at the pace of 1F1B.
 TEST_CASE("chunks that leave no room for 1F1B") {
   model_share model = on_four(3);
   variety how{.kept_percent = {10}};

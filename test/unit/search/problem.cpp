@@ -43,7 +43,7 @@ TEST_CASE("a bound where stages recompute") {
   workload w{.where = problem.where, .micro_batch_count = 6, .cost = problem.cost};
   w.limit = limits::recomputing(chunk_activations({10, 2}), 4, {0}, 1);
   bound const b = problem_bound(problem), kept = workload_bound(w);
-  // Room for two that are recomputed, or for any number that are not yet.
+  // There is room for two that are recomputed, or for any number that are not yet.
   bound const taken = bounding::machine_bound(
       bounding::flow_of({.where = w.where,
                          .micro_batch_count = 6,

@@ -61,7 +61,8 @@ TEST_CASE("what is published on a placement") {
   };
   CHECK(paired(v_shape(devices{4})) == std::set<std::string>{"dualpipev", "stp"});
   CHECK(paired(looped(devices{4}, chunks{2})) == std::set<std::string>{"combined-1f1b"});
-  // Two routes, pairs, recomputation, inference and sequence chunks are none of it.
+  // Schedules with two routes, pairs, recomputation, inference or sequence chunks are not among the
+  // names.
   for (placement const& where : {linear(devices{4}), v_shape(devices{4}), looped(devices{4}, chunks{2})})
     for (char const* name : {"chimera", "bitpipe", "gems", "dualpipe", "dualpipev", "stp", "inference",
                              "1f1b-recompute", "seq1f1b"})

@@ -38,7 +38,7 @@ TEST_CASE("every instruction of the critical path lets the next one start") {
     }
 }
 
-// Shortening what is not on the critical path changes nothing, shortening what is on it may.
+// Shortening a pass off the critical path changes nothing, shortening one on it may.
 TEST_CASE("a stage that is not on the critical path may be slower for nothing") {
   costs c(std::vector<stage_cost>{{1, 1, 1}, {10, 10, 10}, {1, 1, 1}});
   schedule const s = catalog::find("1f1b")->make({devices{3}, micro_batches{6}, c});

@@ -48,7 +48,7 @@ simulation_options buffered(costs const& c, tick latency) {
   return o;
 }
 
-// Bytes that have left hold the sender's lane; what is under way holds none of the receiver's.
+// Bytes that have left hold the sender's lane; bytes under way hold none of the receiver's.
 TEST_CASE("a buffered message does not hold the lane that it will arrive on") {
   // Device 1 is to receive 0F1, which begins at 100 and takes 10, before it sends 1F0, which is there at
   // 61.

@@ -28,7 +28,7 @@ int transfers_of(std::vector<link_slack> const& links) {
   return sum;
 }
 
-// So much later changes nothing, and one more does.
+// Being so much later changes nothing, and one tick more does.
 void is_exact(schedule const& s) {
   tick const whole = makespan(squeeze(s));
   std::vector<link_slack> const links = link_slacks(s);

@@ -29,7 +29,7 @@ tick sum_of(std::vector<path_difference> const& path) {
 }
 
 TEST_CASE("what is slower is on the path") {
-  // Only stage 1 is slower than planned: all that is explained is explained by it.
+  // Only stage 1 is slower than planned: it explains the whole difference.
   schedule const planned = squeeze(one_f_one_b(3, 4));
   schedule const measured = retime(planned, std::vector<stage_cost>{{1, 1, 1}, {5, 1, 1}, {1, 1, 1}});
   std::vector<path_difference> const path = path_of_difference(paired(measured, planned), 3, 4);
@@ -44,7 +44,7 @@ TEST_CASE("what is slower is on the path") {
 }
 
 TEST_CASE("what waits longer is on the path") {
-  // Passes take what was planned, but messages take time.
+  // Passes take the planned times, but messages take time.
   schedule const planned = squeeze(one_f_one_b(2, 1));
   schedule const measured = retime(planned, costs(stage_cost{}, 7));
   std::vector<path_difference> const path = path_of_difference(paired(measured, planned), 2, 1);

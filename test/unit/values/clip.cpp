@@ -32,7 +32,7 @@ TEST_CASE("a clipped step is proved") {
   program const p = lower(clip_micro_batches(slow(2, 2)), {.data_ranks = 2});
   CHECK(check(p).ok());
   CHECK(pending(p) == std::vector<int>{1, 1});
-  // take, norm, scale, least norm, give: a job for each stage, and for each micro-batch.
+  // The jobs are take, norm, scale, least norm and give: one for each stage, and for each micro-batch.
   CHECK(p.work.job_count() == 2 + 2 + 2 + 2 + 2);
   CHECK(count_slots(p.view(), 0, slot_kind::work_state) == 1);
 }
@@ -40,7 +40,7 @@ TEST_CASE("a clipped step is proved") {
 TEST_CASE("stages of a device have one norm") {
   schedule const s = catalog::v_half(devices{2}) | repeat(micro_batches{2}) | clip_micro_batches();
   CHECK(check(s).ok());
-  // One job more: it adds up what the stages of a device hand on.
+  // There is one job more: it adds up what the stages of a device hand on.
   CHECK((s.work.job_count() == 4 + 1 + 2 + 4 + 4 + 4 && s.work.part_count(4) == 2 * 2));
   CHECK(check(lower(s)).ok());
 }
@@ -75,7 +75,7 @@ TEST_CASE("clip: every schedule on one route, with split backwards, too, is prov
 }
 
 TEST_CASE("clip: a gradient that is added to before it is taken is refused") {
-  // As where the accumulation is fused into the weight pass, and nobody takes what each has added.
+  // It is as if the accumulation were fused into the weight pass, and nobody took what each has added.
   schedule s = clip_micro_batches(one_f_one_b(2, 3));
   auto& order = s.order[1];
   std::size_t first = 0, second = 0;
@@ -108,7 +108,7 @@ TEST_CASE("clip: sums of several stages and shards are refused") {
 TEST_CASE("clip: an all-reduce of the plain gradient, early and so overlapped, is refused") {
   program const good = lower(clip_micro_batches(one_f_one_b(2, 2)), {.data_ranks = 2});
   program p = good;
-  // After the last weight pass, where it would stand without clipping.
+  // It comes after the last weight pass, where it would stand without clipping.
   pass const last{pass_kind::backward, 1, 1}, given{pass_kind::work, good.work.job_count() - 1, 0};
   mutate::move(p, 1, mutate::find(p, 1, opcode::all_reduce, {pass_kind::backward_weight, 1, 0}),
                mutate::find(p, 1, opcode::compute, last) + 1);

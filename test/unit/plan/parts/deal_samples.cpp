@@ -95,7 +95,7 @@ TEST_CASE("deal: each sample once, no micro-batch empty, within the limit, near 
   CHECK(10 * exact >= 9 * cases);
 }
 
-// By tokens alone, one micro-batch would have the long sequence and the other all short ones.
+// If tokens alone counted, one micro-batch would have the long sequence and the other all short ones.
 TEST_CASE("deal: micro-batches of equal time, not of equal tokens") {
   std::vector<int> tokens{400};
   for (int i = 0; i < 40; ++i) tokens.push_back(10);

@@ -25,7 +25,7 @@ TEST_CASE("device grids: grid") {
   // All four messages leave the node over its one link.
   CHECK(hop_time(two_kinds(), g, 0) == 4);
   CHECK(hop_time(two_kinds(), g, 2) == 2);
-  // Inside a node each has a link of its own.
+  // Each device has a link of its own inside a node.
   CHECK(hop_time(two_kinds(), {.tensor = 1, .data = 2, .pipeline = 8}, 0) == 0.125);
   // Half of them leave.
   CHECK(hop_time(two_kinds(), {.tensor = 1, .data = 3, .pipeline = 5}, 0) == 2);
@@ -36,7 +36,7 @@ TEST_CASE("device grids: rings") {
   CHECK(ring_sum_time(c, {.tensor = 4, .data = 1, .pipeline = 4}, 0) == 0);
   CHECK(ring_sum_time(c, {.tensor = 2, .data = 2, .pipeline = 4}, 0) == 0.125);
   CHECK(ring_sum_time(c, {.tensor = 2, .data = 2, .pipeline = 4}, 2) == 0.25);
-  // Over two nodes: two rings share each link.
+  // Two rings share each link over two nodes.
   CHECK(ring_sum_time(c, {.tensor = 2, .data = 4, .pipeline = 2}, 0) == 1.5 * 2);
   CHECK(ring_sum_time(c, {.tensor = 1, .data = 8, .pipeline = 2}, 1) == 1.75 * 0.5);
 }

@@ -67,7 +67,7 @@ TEST_CASE("layers are not divided for costs that no schedule may have") {
   CHECK_THROWS_AS(layouts_for(model, devices{2}), violation);
 }
 
-// A device of a V has a stage of each half: what is heavy at one end is made up for at the other.
+// A device of a V has a stage of each half: heavy layers at one end are balanced at the other.
 TEST_CASE("the busiest device, not the longest stage") {
   layer_chain model = of_times({6, 1, 1, 1, 1, 1, 1, 6}, {100});
   model.on.speeds = {100, 50};
@@ -80,7 +80,7 @@ TEST_CASE("the busiest device, not the longest stage") {
   CHECK(least < even);
 }
 
-// By time one layer each; but the first device has room for no more than one of the stashes.
+// Each would get one layer by time; but the first device has room for no more than one of the stashes.
 TEST_CASE("layers go where there is room") {
   layer_chain model{.m = micro_batches{1}, .layers = {}, .budget = {12, 40}};
   for (byte_count const stash : {6, 6, 1, 1}) model.layers.push_back(layer_of(2, stash, 2));

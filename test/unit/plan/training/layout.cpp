@@ -18,15 +18,15 @@ transformer small_model() {
 }
 
 TEST_CASE("layouts: layout memory") {
-  // Two layers of 640 and an embedding of 80, whole.
+  // It has two layers of 640 and an embedding of 80, whole.
   training_layout l{.pipeline = 2, .data = 3};
   stage_memory m = layout_memory(small_model(), l).of(0);
   CHECK((m.weights == 2 * 1360 && m.weight_gradient == 2 * 1360 && m.optimizer_state == 4 * 1360));
   CHECK(m.stash == 2 * 4 * (8 * 8 + 8 * 8 + 8 * 16));
-  // Scores, and what is made between a norm and its scale.
+  // It keeps scores, and the values between a norm and its scale.
   l.flash_attention = l.fused_norm = false;
   CHECK(layout_memory(small_model(), l).of(0).stash == 2 * 4 * (24 * 8 + 8 * 8 + 8 * 16 + 5 * 2 * 4));
-  // All layers with both embeddings, and the logits.
+  // It has all layers with both embeddings, and the logits.
   l = {.pipeline = 1};
   m = layout_memory(small_model(), l).of(0);
   CHECK(m.weights == 2 * (3 * 640 + 160) + 6 * 10 * 4);

@@ -8,7 +8,7 @@ using namespace ashlar;
 namespace {
 
 TEST_CASE("measured layers: micro batch time") {
-  // Alone, time is as the samples are many.
+  // The time alone is proportional to the samples.
   CHECK(micro_batch_time({.alone = 4, .split = 4}, 1, 1, 8) == 32);
   // Split in two with an exchange of 1: a sample takes 2 + 1, and 2 are left that are the same for all.
   measured_layer const l{.alone = 4, .split = 5, .exchange = 2};

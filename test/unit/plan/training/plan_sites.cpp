@@ -56,7 +56,7 @@ TEST_CASE("plan sites: members") {
 TEST_CASE("plan sites: links of sites") {
   plan_question q = question_of_kinds();
   training_plan const pairs = plan_of_kinds(2, 3, {0, 1});
-  // Within a kind its network, between them the slower one's, or what there is.
+  // A link within a kind is its network; between two kinds it is the slower one's, or what there is.
   CHECK((link_between(q, pairs, 0, 1) == 6 && link_between(q, pairs, 1, 2) == 5));
   CHECK((sites_of(q, pairs)[0].next == 6 && sites_of(q, pairs)[1].next == 5));
   CHECK((sites_of(q, pairs)[1].link == 6 && sites_of(q, pairs)[2].link == 5));

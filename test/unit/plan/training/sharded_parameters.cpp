@@ -20,7 +20,7 @@ TEST_CASE("sharded parameters: what ranks keep and move") {
   CHECK((m.weights == 2000 && m.weight_gradient == 4 * (250 + 200) && m.optimizer_state == 3000));
   m = kept(sharding_level::full);
   CHECK((m.weights == 2 * (250 + 400) && m.weight_gradient == 4 * (250 + 200)));
-  // Never more than the whole.
+  // It is never more than the whole.
   CHECK(kept_parameters(300, 300, {}, {sharding_level::full, 2}).weights == 600);
 
   auto const once = [](sharding_level level) { return reduced_bytes(parameter_sharing{level, 4}); };
