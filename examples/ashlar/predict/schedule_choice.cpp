@@ -15,8 +15,6 @@
 
 namespace tool {
 
-namespace {}  // namespace
-
 void choose_schedule(std::string const& name_or_file, prediction& p) {
   ashlar::predict::question& q = p.asked;
   p.schedule = name_or_file;
