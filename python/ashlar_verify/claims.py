@@ -31,7 +31,7 @@ def claims_of(document: Any) -> list[Claim]:
         return [Claim("valid", "refuted", why)]
     if (fault := next(faults(s), None)) is not None:
         return [Claim("valid", "refuted", fault)]
-    return [Claim("valid", "shown"), *_figures(s, document), *_bounds(s, document)]
+    return [Claim("valid", "shown"), *_figures(s, document), *_bounds(s, document), *_searched(s, document)]
 
 
 def _figures(s: Schedule, document: dict[str, Any]) -> list[Claim]:
@@ -83,3 +83,28 @@ def _bounds(s: Schedule, document: dict[str, Any]) -> list[Claim]:
         return [Claim(name, "open", f"the arguments here say {least}"), *spans]
     optimal = [Claim("no schedule with this memory is shorter", "shown")] if claimed == ends else []
     return [Claim(name, "shown"), *optimal, *spans]
+
+
+def _searched(s: Schedule, document: dict[str, Any]) -> list[Claim]:
+    """The bound within the limit that a search was given."""
+    if "objective" not in document:
+        return []
+    claimed, ends = document.get("bound"), max((one.end for one in s.passes()), default=0)
+    name = f"no schedule within the limit of the search ends before {claimed}"
+    if document["objective"] != "makespan" or document.get("limit_unit") != "chunk activations":
+        return [Claim(name, "open", "the arguments here are about makespans, and limits in activations")]
+    if document.get("reached") != ends or type(claimed) is not int or claimed > ends:
+        return [Claim(name, "refuted", f"this one ends at {ends}")]
+    if len(document.get("layouts", [])) != 1:
+        return [Claim(name, "open", "it is the least of several layouts, and the file has the schedule of one")]
+    limit = document["limit"]
+    limits = limit if isinstance(limit, list) else [limit] * len(s.lines)
+    if any(held > most for held, most in zip(peaks(s), limits)):
+        return [Claim("it is within the limit", "refuted", f"devices hold {peaks(s)}")]
+    try:
+        least = makespan_bound(s, limits)
+    except NoBound as error:
+        return [Claim(name, "open", str(error))]
+    if least < claimed:
+        return [Claim(name, "open", f"the arguments here say {least}")]
+    return [Claim(name, "shown"), *([Claim("it is the shortest within the limit", "shown")] if claimed == ends else [])]

@@ -14,6 +14,10 @@ _READ = {
     *("busy", "bubble_rate", "bubble_rate_span", "overhead", "overhead_span", "peak_activations"),
     *("makespan_bound", "makespan_gap", "span_bound", "span_gap"),
 }
+_OF_A_SEARCH = {
+    *("objective", "layout", "chunks", "recomputed_chunks", "recomputed_stages", "sequence_chunks", "unit", "limit", "limit_unit"),
+    *("status", "reached", "bound", "gap", "optimal", "evaluations", "not_searched", "layouts"),
+}
 
 
 class Unread(ValueError):
@@ -73,8 +77,11 @@ def read(document: Any) -> Schedule:
     """Raises Unread for what is not known here, and Wrong for what is no schedule."""
     if not isinstance(document, dict) or "orders" not in document or "starts" not in document:
         raise Unread("the file has no orders with starts: `ashlar emit NAME --as json` writes them")
-    if more := sorted(document.keys() - _READ):
+    known = _READ | _OF_A_SEARCH if "objective" in document else _READ
+    if more := sorted(document.keys() - known):
         raise Unread(f"the file has {', '.join(more)}")
+    if document.get("sequence_chunks", 1) != 1:
+        raise Unread("sequences are in chunks")
     costs = document["costs"]
     if more := sorted(costs.keys() - {"per_stage", "transfer", "ticks_per_unit", "time_unit"}):
         raise Unread(f"its costs have {', '.join(more)}")
