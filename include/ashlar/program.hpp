@@ -1,4 +1,4 @@
-// Programs: instruction streams over slots, and what they wait for.
+// Programs: instruction streams over slots, and their waits.
 #pragma once
 
 #include <ashlar/program/event_table.hpp>

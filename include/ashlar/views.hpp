@@ -1,4 +1,4 @@
-// Lazy views of schedules and programs for range-v3. For host compilers. What is viewed must outlive
+// Lazy views of schedules and programs for range-v3. For host compilers. The viewed object must outlive
 // the view. A filtered view remembers where it begins, so it cannot be walked as a const object.
 //
 //   for (auto const& p : all_passes(s) | of_kind(pass_kind::forward) | of_stage(stage_id{2})) ...

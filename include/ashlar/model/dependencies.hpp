@@ -94,7 +94,7 @@ class result_table {
   }
 
   int micro_batches_;
-  dynamic_array<Entry> entries_;  // those of a stage together: what a device works on
+  dynamic_array<Entry> entries_;  // those of a stage together, as a device uses them
 };
 
 }  // namespace ashlar

@@ -23,13 +23,13 @@ struct stage_memory {
   byte_count weights = 0;
   byte_count optimizer_state = 0;
   byte_count weight_gradient = 0;
-  byte_count activation = 0;    // the stage's output, as a message
-  byte_count gradient = 0;      // of the stage's output, as a message from each next stage
-  byte_count checkpoint = all;  // what of the stash a forward keeps for a recompute; all: there is none
-  byte_count stash = 0;         // what a forward (or recompute) keeps for the backward: an activation
-  byte_count stash_left = all;  // what of the stash stays from the input to the weight pass
-  byte_count weight_stash = 0;  // what a backward keeps beside that from its input to its weight pass
-  byte_count sequence_state = 0;     // what a chunk of a sequence leaves for the next one
+  byte_count activation = 0;         // the stage's output, as a message
+  byte_count gradient = 0;           // of the stage's output, as a message from each next stage
+  byte_count checkpoint = all;       // part of the stash that a forward keeps for a recompute; all: none
+  byte_count stash = 0;              // kept by a forward (or recompute) for the backward: an activation
+  byte_count stash_left = all;       // part of the stash that stays from the input to the weight pass
+  byte_count weight_stash = 0;       // kept by a backward beside that from its input to its weight pass
+  byte_count sequence_state = 0;     // left by a chunk of a sequence for the next one
   byte_count sequence_gradient = 0;  // of that, for the one before
 
   // Memory of each replica that is always taken, max_tick at most.
@@ -190,8 +190,8 @@ constexpr diagnosis check(memory_model const& memory, int stage_count, int micro
   return {};
 }
 
-// The memory limit of each device: the memory that is always taken together with what passes keep.
-// Messages do not count.
+// The memory limit of each device: for the memory that is always taken and the values of passes
+// together. Messages do not count.
 struct memory_limit {
   memory_model memory = {};
   std::vector<byte_count> budget = {};  // one entry for all devices, or one each

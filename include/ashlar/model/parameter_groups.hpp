@@ -84,10 +84,9 @@ class parameter_groups {
  public:
   constexpr parameter_groups() = default;
 
-  // `shared`: a list of stages for each group of parameters that several stages use. Throws violation:
-  // rule::counts_are_positive for an empty list, rule::every_pass_is_known for a stage that there is not
-  // or that is named twice in one list.
-  // O(stages * routes^2) for stages without shared parameters.
+  // Takes `shared`: a list of stages for each group of parameters that several stages use. Throws
+  // violation: rule::counts_are_positive for an empty list, rule::every_pass_is_known for a stage that
+  // is unknown or named twice in one list. O(stages * routes^2) for stages without shared parameters.
   constexpr explicit parameter_groups(placement const& where,
                                       std::vector<std::vector<int>> const& shared = {})
       : stages_(where.stage_count()) {

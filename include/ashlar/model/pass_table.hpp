@@ -22,11 +22,11 @@ class pass_table {
         work_(work),
         parts_(work.parts.size(), initial) {}
 
-  // The entry of a result that there is.
+  // The entry of a result that exists.
   constexpr Entry& at(int micro_batch, int stage, result r) {
     return results_.at(micro_batch, stage, r);
   }
-  // The entry of what a pass of the pipeline or of work gives. The pass must exist.
+  // The entry of the result of a pass, of the pipeline or of work. The pass must exist.
   constexpr Entry& at(pass const& what) {
     if (what.kind == pass_kind::work) return nth(parts_, work_.number(part_of(what)));
     return results_.at(what.micro_batch, what.stage, result_of(what.kind));

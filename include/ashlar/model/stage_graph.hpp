@@ -77,14 +77,14 @@ struct graph_view {
 
 // A directed acyclic graph over stages 0 .. count-1, every edge from a lower to a higher number. If
 // sequences are cut into q chunks, micro-batches q*i .. q*i+q-1 are the chunks of one sequence. On each
-// stage their forwards need each other in order (attention looks back), their backwards in reverse. What
-// one chunk hands to the next is a value like any other (program/operands.hpp). Stages may have
-// micro-batches of different sizes, in units of the schedule's micro-batches. A stage of size b has
+// stage their forwards need each other in order (attention looks back), their backwards in reverse. The
+// state that one chunk hands to the next is a value like any other (program/operands.hpp). Stages may
+// have micro-batches of different sizes, in units of the schedule's micro-batches. A stage of size b has
 // passes only for 0, b, 2b, ..., each for b units, and one with larger micro-batches needs several of
 // the stage before it. Last stages may be the shards of one layer, as of an output layer that is split
 // by its vocabulary (Yeung et al., Balancing Pipeline Parallelism with Vocabulary Parallelism, 2024).
-// Their forwards meet at a barrier: each backward reads what the forwards of all shards of the layer
-// made. Both directions are kept as indexed tables, so that a walk over neighbours is a loop over
+// Their forwards meet at a barrier: each backward reads the results of the forwards of all shards of the
+// layer. Both directions are kept as indexed tables, so that a walk over neighbours is a loop over
 // consecutive ints.
 class stage_graph {
  public:
@@ -220,7 +220,7 @@ class stage_graph {
     return count_ == 0 ? 0 : static_cast<int>(after_.size()) - count_ - 1;
   }
   constexpr int first_edge(int from) const { return nth(after_, from) - count_ - 1; }
-  // Links are what activations go over: the edges with their numbers, then those among shards.
+  // Links carry activations: the edges with their numbers, then those among shards.
   constexpr int link_count() const {
     return edge_count() + (has_shards_ ? static_cast<int>(shards_.size()) - count_ - 1 : 0);
   }

@@ -35,9 +35,8 @@ class taken_gradients {
     taken_ = dynamic_array<char>(stages_.size() * static_cast<std::size_t>(micro_batches_));
   }
 
-  // The next pass of the device, which exists. Broken rules: rule::taken_gradient_is_given_back,
-  // rule::gradient_is_taken_before_more_is_added, rule::work_uses_what_exists for a stage that there is
-  // not.
+  // Visits the next pass of the device, which exists. Broken rules: rule::taken_gradient_is_given_back,
+  // rule::gradient_is_taken_before_more_is_added, rule::work_uses_what_exists for an unknown stage.
   constexpr diagnosis visit(site const& where) {
     if (is_part(where.what)) return visit_work(where);
     if (!gives_weight_gradient(where.what.kind)) return {};
@@ -52,7 +51,7 @@ class taken_gradients {
     return {};
   }
 
-  // The stage's gradient is reduced: rule::taken_gradient_is_given_back unless what was added has been
+  // Reduces the stage's gradient: rule::taken_gradient_is_given_back unless all that was added has been
   // taken and given back.
   constexpr diagnosis reduce(site const& where, int stage) {
     stage_state const& s = of(stage);
@@ -61,7 +60,7 @@ class taken_gradients {
   }
 
   // Comes after the passes of a device: rule::gradient_is_taken_before_more_is_added and
-  // rule::taken_gradient_is_given_back for what was left.
+  // rule::taken_gradient_is_given_back for the rest.
   constexpr diagnosis end_device() const {
     for (stage_state const& s : stages_) {
       if (s.has_added) return {.broken = rule::gradient_is_taken_before_more_is_added, .first = s.added};

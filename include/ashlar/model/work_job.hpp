@@ -50,7 +50,7 @@ struct read_gradient {
 
   friend constexpr bool operator==(read_gradient const&, read_gradient const&) = default;
 };
-// A part on each holder of the stage puts what is to be reduced in place of all that was taken.
+// A part on each holder of the stage puts the gradient to be reduced in place of all that was taken.
 struct give_gradient {
   int stage = 0;
 
@@ -65,8 +65,8 @@ struct compute_job {
 
   friend constexpr bool operator==(compute_job const&, compute_job const&) = default;
 };
-// The parts, one on each device that takes part, sum element by element what they read, in the order of
-// the parts; as soon as all have it, on the lane of collectives.
+// The parts, one on each device that takes part, sum their inputs element by element, in the order of
+// the parts; as soon as all have them, on the lane of collectives.
 struct all_reduce_job {
   bool over_ranks = false;  // also over the data-parallel ranks, part by part
 
@@ -74,7 +74,7 @@ struct all_reduce_job {
 };
 using job_action = either<compute_job, all_reduce_job>;
 
-// A job: its parts, numbered from 0, and what they do. work_graph says what must hold of it.
+// A job: its parts, numbered from 0, and their action. work_graph has the conditions.
 struct work_job {
   std::vector<work_part> parts;
   job_action does = {};

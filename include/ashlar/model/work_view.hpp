@@ -57,7 +57,7 @@ struct work_view {
   constexpr bool knows(part_id id) const {
     return id.job >= 0 && id.job < job_count() && id.part >= 0 && id.part < part_count(id.job);
   }
-  // Whether the pass is a part that there is.
+  // Whether the pass is an existing part.
   constexpr bool knows(pass const& what) const { return is_part(what) && knows(part_of(what)); }
   // Whether the parts of a job use state, and which job's that is. O(1).
   constexpr bool uses_state(int number) const { return !state(number).is<no_state>(); }
@@ -96,8 +96,8 @@ struct work_view {
   // Parts are numbered job by job.
   constexpr int number(part_id id) const { return of(id.job).first_part + id.part; }
   constexpr work_part const& part(part_id id) const { return nth(parts, number(id)); }
-  // The ticks of a part. A collective lasts as long as the longest of its parts, whichever is
-  // asked about; unknown work takes no time.
+  // The ticks of a part. A collective lasts as long as the longest of its parts, for any of them;
+  // unknown work takes no time.
   constexpr tick duration(part_id id) const {
     if (!knows(id)) return 0;
     if (!is_collective(id.job)) return part(id).duration;

@@ -19,7 +19,7 @@ namespace ashlar {
 
 // The *head* of a pass is the earliest time at which it can start; its *tail* is the least time between
 // its end and the end of everything. Devices start and end apart: device d is free from released[d] on,
-// and what ends there at time t counts as t - released[d].
+// and an end there at time t counts as t - released[d].
 class disjunctive_graph {
  public:
   using device_orders = precedence_graph::device_orders;
@@ -65,7 +65,7 @@ class disjunctive_graph {
   list_view<arc> needs_of(int x) const { return nth(needs_, x); }
   list_view<arc> feeds_of(int x) const { return nth(feeds_, x); }
 
-  // When all inputs are there; how much time must follow for what needs the output.
+  // When all inputs are there; how much time must follow for the readers of the output.
   tick input_time(int x) const;
   tick output_time(int x) const;
 
@@ -110,7 +110,7 @@ class disjunctive_graph {
   std::vector<int> before_, after_;           // on its device
   std::vector<tick> end_, rest_;              // head or tail, with the pass itself
   std::vector<std::uint64_t> changed_;        // by rank, a bit each
-  std::vector<int> part_, open_;              // what sort() works with
+  std::vector<int> part_, open_;              // used by sort()
   std::int64_t visits_ = 0;
 };
 

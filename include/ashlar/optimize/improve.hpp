@@ -16,8 +16,8 @@ bool is_within(schedule const& s, memory_limit const& limit);
 // Whether delay blocks can make plans for a schedule: a chain of stages with one route, in training.
 bool has_delay_blocks(schedule const& s);
 
-// Spends the first half of the search's budget: on `seeds`, schedules of the same passes, and on
-// delay blocks where has_delay_blocks(), whose climb at full size may be pruned. What is left is for
+// Spends the first half of the search's budget: on `seeds`, schedules of the same passes, and on delay
+// blocks where has_delay_blocks(), whose climb at full size may be pruned. The rest is for
 // iterated_local_search() or iterated_tabu_search(). Returns the best candidates on the way, best first.
 std::vector<candidate> improve_orders(justifier& search, std::vector<schedule> const& seeds,
                                       memory_limit const& limit, search_budget budget,

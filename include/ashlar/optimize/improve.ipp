@@ -76,7 +76,7 @@ ASHLAR_INLINE std::vector<schedule> improved_within(std::vector<schedule> const&
   if (seeds.empty()) refuse({.broken = rule::counts_are_positive});
   schedule first = squeeze(seeds[0]);
   bool const fits = is_within(first, limit);
-  for (int d = 0; d < first.device_count(); ++d)  // what keeps nothing would not look at these
+  for (int d = 0; d < first.device_count(); ++d)  // a model that keeps nothing would not look at these
     if (limit.free_on(first.where, d) < 0) return {};
   tick busiest = 0;
   for (tick work : busy(first)) busiest = max_of(busiest, work);

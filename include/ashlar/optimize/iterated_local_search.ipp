@@ -12,7 +12,7 @@
 
 namespace ashlar::local_search_detail {
 
-// Lets some consecutive micro-batches of a long schedule do what a few others did.
+// Lets some consecutive micro-batches of a long schedule repeat a few others.
 ASHLAR_INLINE void repeat_window(justifier& search, list_scheduler::solution const& t, pass reference,
                                  std::vector<tick>& targets) {
   schedule const& s = search.of();

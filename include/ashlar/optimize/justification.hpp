@@ -68,7 +68,7 @@ class justifier {
   bool is_solved() const { return found_ && judge(best_).first <= budget_.goal; }
   void spend(std::int64_t passes) { spent_ += passes; }
 
-  // Sets the total budget, including what is spent, and a new seed.
+  // Sets the total budget, including the part that is spent, and a new seed.
   void set_budget(std::int64_t passes, std::uint64_t seed) {
     budget_.passes = passes;
     random_ = seed;
@@ -108,7 +108,7 @@ class justifier {
   list_scheduler scheduler_;
   search_budget budget_;
   std::int64_t spent_ = 0, size_ = 0;
-  std::int64_t watched_ = 0;  // of what is spent, what the watch knows
+  std::int64_t watched_ = 0;  // the part of spent_ that the watch knows
   std::uint64_t random_;
   search_watch watch_;
   list_scheduler::solution now_, reversed_, reached_, best_;

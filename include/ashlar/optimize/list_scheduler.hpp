@@ -66,7 +66,7 @@ class list_scheduler {
     tick free = 0;
     int head = nobody;  // first of its order that has not run
     std::int64_t held = 0, limit = 0;
-    int pick = nobody;  // what it would run next
+    int pick = nobody;  // the pass that it would run next
     int before_pick = nobody;
     tick pick_start = 0;
     std::uint64_t streams = 0;  // all of the device

@@ -83,7 +83,7 @@ class modulo_block {
   std::vector<std::vector<need>> needs_;
   std::vector<tick> moment_, start_;  // by pass
   result_table<int> number_;
-  std::vector<int> sequence_;  // every pass after what it needs
+  std::vector<int> sequence_;  // every pass after its inputs
   std::vector<turns> devices_;
   std::vector<byte_count> room_, unit_;  // by device
   std::vector<tick> left_;

@@ -1,4 +1,4 @@
-// The passes of a schedule by number, and what they wait for.
+// The passes of a schedule by number, and their waits.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>

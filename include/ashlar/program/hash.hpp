@@ -8,8 +8,8 @@
 
 namespace ashlar {
 
-// Mixes numbers one after another, each by a bijection, so that what differs in one number alone never
-// collides.
+// Mixes numbers one after another, each by a bijection, so that lists that differ in one number alone
+// never collide.
 class hasher {
  public:
   // Adds a number to the hash.

@@ -16,8 +16,8 @@ enum class wait_detail : unsigned char {
   any_pass_order,  // and what is left of the order of passes, where a device may start a later one first
 };
 
-// Whether a device may start this before passes that stand before it: a pass of a stage. What else is on
-// the lane of passes, and work of jobs, keeps its place among all of them.
+// Whether a device may start this before passes that stand before it: a pass of a stage. All else on the
+// lane of passes, and work of jobs, keeps its place among all of them.
 constexpr bool may_go_ahead(instruction const& i) {
   return i.code == opcode::compute && i.what.kind < pass_kind::work;
 }

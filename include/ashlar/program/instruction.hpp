@@ -11,20 +11,20 @@ namespace ashlar {
 enum class slot_kind : unsigned char {
   activation,    // a stage's output: written by its forward or received, read by next stages or sent
   gradient,      // of a stage's input, for one previous stage: written by its backward or received
-  checkpoint,    // what a forward keeps for its recompute
-  stash,         // what a forward or recompute keeps for the backward passes
-  weight_stash,  // what a backward_input keeps for its backward_weight
+  checkpoint,    // kept by a forward for its recompute
+  stash,         // kept by a forward or recompute for the backward passes
+  weight_stash,  // kept by a backward_input for its backward_weight
   // The state of a sequence in chunks, left by the forward before: all that the forward of a chunk needs
   // of the chunks before it (keys and values of attention, or a recurrence's state);
   sequence_state,
   sequence_gradient,  // and the gradient of that, left by the backward of the chunk for the one before
-  work,               // what a part of work hands on
-  micro_gradient,     // of a stage, what one micro-batch adds to it, where work takes it
+  work,               // the output of a part of work
+  micro_gradient,     // one micro-batch's part of a stage's gradient, where work takes it
   weight_gradient,    // the accumulator of a parameter group
   weight,             // gathered parameters of a group
   gradient_shard,     // this rank's shard of a group's gradient
   scalar,             // a number that all devices know in the end
-  work_state,         // what a job keeps on a device from step to step
+  work_state,         // kept by a job on a device from step to step
   host_checkpoint,    // a checkpoint while it is on the host,
   host_stash,         // and a stash
 };
@@ -39,7 +39,7 @@ constexpr bool is_of_the_step(slot_kind kind) {
 // Whether slots of the kind lie in the memory of the host.
 constexpr bool is_on_host(slot_kind kind) { return kind >= slot_kind::host_checkpoint; }
 // The kind of a checkpoint or a stash while it is on the host; and of both on the device. All others
-// stay what they are.
+// stay as they are.
 constexpr slot_kind on_host(slot_kind kind) {
   if (kind == slot_kind::checkpoint) return slot_kind::host_checkpoint;
   return kind == slot_kind::stash ? slot_kind::host_stash : kind;

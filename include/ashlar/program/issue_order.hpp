@@ -27,7 +27,7 @@ struct rendezvous_list {
   }
 };
 
-// Notes what happens.
+// Notes the order of instructions.
 class issuing_machine : public lane_machine<issuing_machine> {
  public:
   // Walks the program and notes what happens together. Refers to its memory.

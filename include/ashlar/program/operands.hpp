@@ -24,12 +24,13 @@ class program_shape {
     passes_.at(what.micro_batch, what.stage, result_of(what.kind)) |=
         what.kind == pass_kind::backward ? fused : one;
   }
-  // Notes that what this forward keeps leaves for the host until it is needed. It must exist.
+  // Notes that the value of this forward leaves for the host until it is needed. It must exist.
   constexpr void add_offload(pass const& forward) {
     passes_.at(forward.micro_batch, forward.stage, result::activation) |= leaves;
     some_leave_ = true;
   }
-  // Notes all passes of the program, and what leaves. Their stages and micro-batches must exist.
+  // Notes all passes of the program, and the values that leave. Their stages and micro-batches must
+  // exist.
   constexpr void add_all() {
     for (instruction const& i : p_.instructions)
       if (i.code == opcode::compute)
@@ -44,7 +45,7 @@ class program_shape {
   constexpr bool is_recomputed(pass const& what) const {
     return passes_.at(what.micro_batch, what.stage, result::recomputed) != 0;
   }
-  // Whether what the forward of this stage and micro-batch keeps is on the host for a while.
+  // Whether the value of this stage's and micro-batch's forward is on the host for a while.
   constexpr bool is_offloaded(pass const& what) const {
     return some_leave_ && (passes_.at(what.micro_batch, what.stage, result::activation) & leaves) != 0;
   }

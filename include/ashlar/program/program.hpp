@@ -133,8 +133,8 @@ constexpr void for_each_table(View& p, Visit visit) {
   visit(p.work.out_of);
 }
 
-// A program as a value. It includes what its proofs need to know: the stages, where they live, and which
-// micro-batch takes which route.
+// A program as a value. It includes the facts that its proofs need: the stages, where they live, and
+// which micro-batch takes which route.
 struct program {
   stage_graph graph;
   placement where;
@@ -167,9 +167,9 @@ struct program {
   constexpr int offload_lane() const { return collective_lane() + 1; }
   constexpr int reload_lane() const { return collective_lane() + 2; }
   constexpr int lane_count() const { return offloads ? reload_lane() + 1 : collective_lane() + 1; }
-  // The lane that an instruction belongs on, which follows from all else that it says; its group must
-  // exist. An all-reduce with nobody to meet needs no collective, and computes. A sum over ranks, or of
-  // what was scattered over them, is waited for on the lane of collectives, so that passes go on.
+  // The lane that an instruction belongs on, which follows from its other fields; its group must exist.
+  // An all-reduce with nobody to meet needs no collective, and computes. A sum over ranks, or of
+  // gradients scattered over them, is waited for on the lane of collectives, so that passes go on.
   constexpr int lane_of(instruction const& i) const {
     if (i.code == opcode::compute) return compute_lane;
     if (i.code == opcode::send || i.code == opcode::receive)

@@ -12,8 +12,8 @@
 
 namespace ashlar {
 
-// Walks each device's stream and keeps what every slot holds. That is enough for all interleavings of
-// the lanes: the waits between lanes follow from the stream's order slot by slot (hazards.hpp).
+// Walks each device's stream and keeps the content of every slot. That is enough for all interleavings
+// of the lanes: the waits between lanes follow from the stream's order slot by slot (hazards.hpp).
 class slot_walk {
  public:
   // Refers to the program, which is well formed.
@@ -76,7 +76,7 @@ class slot_walk {
       return complain(rule::slot_holds_what_is_read, o.slot);
     content& c = nth(contents_, o.slot);
     if (is_of_the_step(v.kind)) return use_of_the_step(v, how, c, o.slot);
-    if (how == access::accumulate) {  // a sum of work takes over the slot of what only it reads
+    if (how == access::accumulate) {  // a sum of work takes over the slot that only it reads
       if (c.holds != summed_value(view_.work, part_of(v)))
         return complain(rule::slot_holds_what_is_read, o.slot);
       c = {reads == 0 ? value_key{} : v, reads, -1, self_};
@@ -94,9 +94,9 @@ class slot_walk {
     c = {reads == 0 ? value_key{} : v, reads, -1, self_};
   }
 
-  // Nobody counts the reads of these: from a write on they are there until they are given up. That none
-  // is cleared while it is needed is proved group by group (sharing.hpp). What work keeps was there
-  // before the step, in the slot where it will be looked for after it.
+  // Nobody counts the reads of these: from a write on they are there until they are given up. It is
+  // proved group by group (sharing.hpp) that none is cleared while it is needed. The state of work was
+  // there before the step, in the slot where it will be looked for after it.
   constexpr void use_of_the_step(value_key const& v, access how, content& c, int slot) {
     if (v.kind == slot_kind::work_state) {
       int& home = nth(state_slots_, v.of);

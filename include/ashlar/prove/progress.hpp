@@ -99,11 +99,11 @@ constexpr diagnosis check_progress_of_readable(program_view const& p, progress_l
 }  // namespace prove_detail
 
 // Whether one thread can issue a program in this order and block at any instruction: each is there once,
-// lanes keep their order, each comes after what it waits for, and those that meet (the halves of a
-// transfer, the members of a collective, an overlapped pair) come one right after the other. Then
-// devices that take their parts of this order, each by itself, do not block each other for ever either.
-// `order` holds indices into p.instructions. Says what check_tables says of a program that it cannot
-// read; the k-th send of a device to another meets its k-th receive. Linear in instructions and waits.
+// lanes keep their order, each comes after its waits, and those that meet (the halves of a transfer, the
+// members of a collective, an overlapped pair) come one right after the other. Then devices that take
+// their parts of this order, each by itself, do not block each other for ever either. `order` holds
+// indices into p.instructions. Returns the result of check_tables for a program that it cannot read; the
+// k-th send of a device to another meets its k-th receive. Linear in instructions and waits.
 constexpr diagnosis check_issue_order(program_view const& p, list_view<int> order) {
   diagnosis const d = check_tables(p);
   return d.ok() ? prove_detail::check_readable_issue_order(p, order) : d;

@@ -25,9 +25,8 @@ constexpr diagnosis check(program const& p) {
   return check_memory_safe(p);
 }
 
-// bytes(value_key) of each slot, at the largest value that it ever holds, against a budget per device.
-// Says what check says of a program that is not right. `number` of the diagnosis is the bytes needed on
-// `first.device`.
+// Checks bytes(value_key) of each slot, at the largest value that it ever holds, against a budget per
+// device. Runs check first. `number` of the diagnosis is the bytes needed on `first.device`.
 template <class Bytes>
 constexpr diagnosis check_memory_budget(program const& p, Bytes bytes, std::int64_t budget) {
   if (diagnosis const d = check(p); !d.ok()) return d;

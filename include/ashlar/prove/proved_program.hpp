@@ -24,7 +24,7 @@ class proved_program {
   constexpr operator program const&() const { return program_; }
   // Valid while the program is.
   constexpr program_view view() const { return program_.view(); }
-  // The program, which whoever takes it may change.
+  // Gives the program away; the caller may change it.
   constexpr program take() && { return std::move(program_); }
 
   friend constexpr bool operator==(proved_program const&, proved_program const&) = default;

@@ -12,7 +12,7 @@
 namespace ashlar {
 
 // Walks each device's stream and keeps the state of each of its parameter groups. All data-parallel
-// ranks run the same streams, so what holds on one holds on all, and their collectives meet in the same
+// ranks run the same streams, so one rank's proof holds for all, and their collectives meet in the same
 // order.
 class sharing_walk {
  public:

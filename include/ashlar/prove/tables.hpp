@@ -9,8 +9,8 @@
 
 namespace ashlar {
 
-// Instruction `i` of a stream that ends before `end`, run overlapped with the next: a forward and a
-// backward, an input or a weight pass, neither of which writes what the other uses.
+// Whether instruction `i` of a stream that ends before `end` can overlap the next: a forward and a
+// backward, an input or a weight pass, neither of which writes a slot that the other uses.
 constexpr bool overlaps_well(program_view const& p, int i, int end) {
   if (i + 1 == end) return false;
   instruction const &self = nth(p.instructions, i),
@@ -69,7 +69,7 @@ constexpr bool names_a_group_rightly(program_view const& p, instruction const& i
   }
 }
 
-// Whether the begins of the devices ascend from 0 to the size of what they begin, and so stay inside.
+// Whether the begins of the devices ascend from 0 to the size of the table, and so stay inside.
 constexpr bool are_begins(list_view<int> begin, int device_count, std::size_t size) {
   if (begin.size() != static_cast<std::size_t>(device_count) + 1 || begin[0] != 0
       || begin[begin.size() - 1] != static_cast<int>(size))

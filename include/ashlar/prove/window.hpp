@@ -112,7 +112,7 @@ class window_walk {
       instruction const& self = nth(stream_, i);
       for (operand const& o : p_.operands_of(self)) {
         bool const changes = o.how != access::read;
-        // A reader needs the last that changed the slot; who changes it needs all since then, too.
+        // A reader needs the last that changed the slot; a change needs all since then, too.
         for (int k = nth(latest, o.slot); k != none; k = nth(uses, k).earlier) {
           if (changes || nth(uses, k).changes) need(nth(uses, k).index);
           if (nth(uses, k).changes) break;

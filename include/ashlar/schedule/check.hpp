@@ -106,8 +106,8 @@ constexpr diagnosis check_start(schedule const& s, pass_ends const& ends, site c
 }
 
 // Runs check_passes, and checks that passes of a device do not overlap, and nothing starts before its
-// inputs have arrived. If every pass takes time, there can be no cycle then; else the orders of what
-// starts together must have none. Fills `ends` with the end of every pass. Linear.
+// inputs have arrived. If every pass takes time, there can be no cycle then; else the orders of passes
+// that start together must have none. Fills `ends` with the end of every pass. Linear.
 constexpr diagnosis check(schedule const& s, pass_ends& ends) {
   if (diagnosis const d = check_passes(s, ends); !d.ok()) return d;
   bool const has_work = !s.work.empty();

@@ -102,11 +102,11 @@ constexpr schedule then(schedule const& a, schedule const& b) {
   return merge(a, shift(b, makespan(a)));
 }
 
-// Only the first `count` micro-batches and all work, at their old times; of an overlapped pair one pass
-// may be left, which is then alone. Throws violation: check_form(s); rule::counts_are_positive unless
-// 1 <= count <= m;
-// rule::micro_batches_fill_blocks where it parts what belongs together;
-// rule::every_pass_is_present for a pass that is left out and that work reads, or that reads work.
+// Keeps only the first `count` micro-batches and all work, at their old times; of an overlapped pair one
+// pass may be left, which is then alone. Throws violation: check_form(s); rule::counts_are_positive
+// unless 1 <= count <= m; rule::micro_batches_fill_blocks where it parts micro-batches that belong
+// together; rule::every_pass_is_present for a pass that is left out and that work reads, or that reads
+// work.
 constexpr schedule take(schedule s, micro_batches count) {
   must_have_form(s);
   if (count.value < 1 || count.value > s.micro_batch_count())
@@ -142,7 +142,7 @@ constexpr schedule split_backward(schedule s) {
   if (!s.work.empty()) {
     auto const stage_count = static_cast<std::size_t>(s.stage_count());
     dynamic_array<char> splits(stage_count * s.route.size(), 0);
-    auto const number = [&](pass what) {  // of passes that there are not: beyond the table
+    auto const number = [&](pass what) {  // unknown passes lie beyond the table
       auto const stage = static_cast<std::size_t>(what.stage);
       auto const k = static_cast<std::size_t>(what.micro_batch);
       return stage < stage_count && k < s.route.size() ? k * stage_count + stage : splits.size();

@@ -30,8 +30,8 @@ constexpr std::vector<int> counterparts(schedule const& s) {
 }
 
 // Whether the schedule has two routes and is its own mirror image when they change places: at any time,
-// device p - 1 - d does with a stage of one route what device d does with that stage of the other. A
-// schedule with work is not.
+// device p - 1 - d runs a stage of one route when device d runs that stage of the other. A schedule with
+// work is not.
 constexpr bool is_mirror_symmetric(schedule const& s) {
   if (s.where.route_count() != 2 || !s.work.empty()
       || s.order.size() != static_cast<std::size_t>(s.device_count()))
@@ -58,9 +58,9 @@ constexpr bool is_mirror_symmetric(schedule const& s) {
   return true;
 }
 
-// The first half of the devices, with the micro-batches of both routes on one: what was done on the
-// second half is what the first half did for the other route, at the same speed. A linear placement
-// becomes a V, a V a wave that goes down and up twice. Keeps all starts. Throws
+// Folds a schedule onto the first half of the devices, with the micro-batches of both routes on one: the
+// second half did at the same speed, for one route, the passes that the first half did for the other. A
+// linear placement becomes a V, a V a wave that goes down and up twice. Keeps all starts. Throws
 // violation{rule::halves_mirror_each_other} unless the schedule is mirror symmetric on an even number of
 // devices, none of whose links is an exception, with micro-batches that are alike. Linear.
 constexpr schedule fold_in_half(schedule s) {

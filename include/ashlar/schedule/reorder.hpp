@@ -76,7 +76,7 @@ class gap_filler {
     return s_.cost.of(what, static_cast<int>(device));
   }
 
-  // Notes the ends of a device's passes and what is held meanwhile.
+  // Notes the ends of a device's passes and the memory held meanwhile.
   constexpr void enter(std::size_t device) {
     std::vector<time_slot> const& order = s_.order[device];
     int const m = s_.micro_batch_count();
@@ -222,7 +222,7 @@ class gap_filler {
         start = along[gap - 1].end > ready ? along[gap - 1].end : ready;
         if (gap == n || start + length <= at[gap].start) break;
       }
-      along[gap - 1].end = start + length;  // of what is in front of the gap
+      along[gap - 1].end = start + length;  // of the pass in front of the gap
       gaps.push_back({static_cast<tick>(gap), weights.size()});
       weights.push_back({weight, start});
     }

@@ -77,8 +77,8 @@ constexpr std::vector<time_slot> repeat_cells(block const& b, list_view<modulo_c
   return order;
 }
 
-// The orders of all devices. A function of its own, because nvcc's front end forgets to destroy what
-// stands beside a schedule that is returned.
+// The orders of all devices. A function of its own, because nvcc's front end forgets to destroy locals
+// beside a schedule that is returned.
 constexpr std::vector<std::vector<time_slot>> repeat_devices(block const& b, tick instances) {
   std::vector<std::vector<time_slot>> orders;
   lists<modulo_cell> const cells = modulo_order(b);

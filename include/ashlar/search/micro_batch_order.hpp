@@ -11,20 +11,19 @@
 namespace ashlar {
 
 // The best order found, no worse than that given. A schedule has a place for each micro-batch: when its
-// passes run, and on which route. These stay as they are; what is chosen is who takes which place, so
-// one search answers for orders, for routes, and for who runs beside whom. With so few micro-batches
-// that the budget has room for all orders that differ, all are tried. Otherwise it begins with orders
-// that are often good (longest first or last, short ones at both ends, each route with its share) and
-// exchanges and moves single micro-batches, at random, as long as that makes nothing worse.
+// passes run, and on which route. These stay as they are; the search assigns micro-batches to places, so
+// one search answers for orders, for routes, and for neighbours. With so few micro-batches that the
+// budget has room for all orders that differ, all are tried. Otherwise it begins with orders that are
+// often good (longest first or last, short ones at both ends, each route with its share) and exchanges
+// and moves single micro-batches, at random, as long as that makes nothing worse.
 //
-// `limit`, if not null, is what devices have room for; it counts where the memory of micro-batches
-// differs. Where the order given is not within it, only orders that are count as found, if there are
-// any.
+// Devices have room for `limit`, if not null; it counts where the memory of micro-batches differs. Where
+// the order given is not within it, only orders within it count as found, if there are any.
 //
-// The bound counts what differs as its shortest, and the rest as work; so it is one for all orders.
+// The bound counts differing times as the shortest, and the rest as work; so it is one for all orders.
 // O(evaluations * passes). Throws violation as squeeze() does, and check() of the result;
 // rule::tables_agree for a schedule whose sequences are in chunks, or whose stages take micro-batches of
-// several sizes; rule::overlapped_passes_are_a_pair for one with pairs, of which no time by micro-batch
+// several sizes; rule::overlapped_passes_are_a_pair for one with pairs, for which no time by micro-batch
 // is known.
 ordered_micro_batches order_micro_batches(schedule const& s, order_budget const& budget = {},
                                           memory_limit const* limit = nullptr);

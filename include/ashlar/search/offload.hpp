@@ -14,8 +14,8 @@ namespace ashlar {
 // Values that leave, and peaks of memory then.
 struct offload_choice {
   offload_options offload = {};
-  std::vector<byte_count> peak = {};  // by device: what lies there all the time, and what passes keep
-  std::vector<byte_count> host_peak = {};  // by device: of what is on its host
+  std::vector<byte_count> peak = {};  // by device: memory that is always taken, and values of passes
+  std::vector<byte_count> host_peak = {};  // by device: memory on its host
   bool fits = true;                        // whether no device holds more than the limit
 };
 

@@ -226,7 +226,7 @@ ASHLAR_INLINE offload_choice selective_offload(schedule const& s, memory_limit c
 
 ASHLAR_INLINE offload_choice steady_offload(schedule const& s, memory_limit const& limit,
                                             host_link const& host) {
-  static_cast<void>(offload_exactly(s, limit, host, {}));  // throws what it must
+  static_cast<void>(offload_exactly(s, limit, host, {}));  // throws for invalid arguments
   host_ladder const ladder(limit.memory, s.stage_count(), host);
   auto const could_fit = [&](host_link const& slower) {
     return search_detail::choose_offload(s, limit.memory, slower,

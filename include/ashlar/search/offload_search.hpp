@@ -7,19 +7,19 @@
 
 namespace ashlar {
 
-// A schedule, and what leaves of it so that devices stay within the limit.
+// A schedule, and the values that leave so that devices stay within the limit.
 struct offloaded_schedule {
   schedule best = {};
-  tick reached = 0;  // what the objective counts
+  tick reached = 0;  // the value of the objective
   bound least = {};  // no schedule is shorter, however much memory there is
   offload_choice choice = {};
 };
 
-// Searches under limits from the given one up to that of all that there is, and under such as count
-// little of what could have left; takes the shortest schedule that steady_offload() brings within the
-// given limit; and moves passes about where these may wait for copies (paged_order.hpp). No worse than
-// `plain`, what a search without copies has found, if there is one, and no worse than over a slower link
-// of the same latency: both are so by construction, because copies are planned over links of fixed
+// Searches under limits from the given one up to one that holds everything, and under limits that count
+// little of values that could have left; takes the shortest schedule that steady_offload() brings within
+// the given limit; and moves passes about where these may wait for copies (paged_order.hpp). No worse
+// than `plain`, the result of a search without copies, if there is one, and no worse than over a slower
+// link of the same latency: both are so by construction, because copies are planned over links of fixed
 // speeds (host_ladder.hpp). Nothing, if none fits: another order might. Half of the budget is divided
 // among at most 21 searches, each with `watch`; the other half is the measure of the last part, in which
 // `watch` is asked for each link. The result depends on the budget alone. Throws violation: check() of

@@ -221,7 +221,7 @@ ASHLAR_INLINE literal_optional<offloaded_schedule> search_offloaded(
   if (plain != nullptr) offer_result(*plain);
   for (search_problem const& other : problems)
     if (check(other).ok()) offer_result(search(other, budget, watch, for_each_task));
-  // Passes may also wait for copies. What a program takes with messages on its links is not known here.
+  // Passes may also wait for copies. The time of a program with messages on its links is not known here.
   if (budget.aim != objective::program && !starts.empty()) {
     tick longest = 0;  // with longer copies nothing that leaves makes a step shorter than `plain`
     if (plain != nullptr)

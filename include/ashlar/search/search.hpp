@@ -13,12 +13,12 @@ namespace ashlar {
 // The result of search(). Times are ticks.
 struct search_result {
   schedule best = {};
-  tick reached = 0;              // what the objective counts
+  tick reached = 0;              // the value of the objective
   bound least = {};              // no schedule is shorter
   std::int64_t passes = 0;       // dispatched
   std::int64_t evaluations = 0;  // of whole schedules
 
-  // The lower bound on what this objective counts.
+  // The lower bound on the value of this objective.
   tick bound_of(objective aim) const {
     if (aim == objective::both) return least.makespan + 3 * least.span;
     return aim == objective::span ? least.span : least.makespan;
@@ -41,7 +41,7 @@ struct search_start {
   explicit search_start(search_problem const& problem);
 
   // Adds a schedule to begin with, for the same problem: its order is put under the problem's costs, its
-  // backwards are split, its pairs undone, and what the problem recomputes is recomputed. Throws
+  // backwards are split, its pairs undone, and the problem's stages are recomputed. Throws
   // violation{check_start(problem, s)}. O(passes).
   void add(search_problem const& problem, schedule s);
 };

@@ -21,9 +21,9 @@ enum class paired_entries : unsigned char { left_out, alone };
 
 // Every schedule of the catalog on this very placement, with one route and, unless asked for, no
 // overlapped pairs, made for these costs with each group size, number of rounds and waves that make
-// sense; backwards are split. Of m sequences in chunks, those that cut them so. O(passes) each, but for
-// entries that are searches themselves. A search leaves those out: where they begin is in the catalog by
-// a name of its own.
+// sense; backwards are split. For m sequences in chunks, those that cut them so. O(passes) each, but for
+// entries that are searches themselves. A search leaves those out: their starts are in the catalog by
+// names of their own.
 std::vector<published_schedule> published_on(placement const& where, micro_batches m, costs const& cost,
                                              int sequence_chunks = 1,
                                              searched_entries searched = searched_entries::taken,

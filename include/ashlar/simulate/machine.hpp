@@ -16,8 +16,9 @@
 
 namespace ashlar {
 
-// Every instruction starts at the latest of what it waits for. Nothing depends on who is served first,
-// so no queue of events is needed: a lane that has to wait is woken by what it waits for.
+// Every instruction starts when the last of its waits is over. Nothing depends on who is served first,
+// so no queue of events is needed: a lane that has to wait is woken by the instruction that it waits
+// for.
 class timed_machine : public lane_machine<timed_machine> {
  public:
   // Throws violation with check_can_be_timed, and as transfer_pairs does. Waits for all hazards: a
@@ -108,7 +109,7 @@ class timed_machine : public lane_machine<timed_machine> {
 
  private:
   struct lane_state {
-    int last = none;  // what made it free
+    int last = none;  // the instruction that made it free
     tick free = 0;
   };
 

@@ -173,7 +173,7 @@ class memory_walk {
     for (std::size_t s = 0; s < slots_.size(); ++s) free_value(slots_[s], is_on_host(kinds[s]));
     merge_sort(changes_, [](change const& a, change const& b) {
       if (a.time != b.time) return a.time < b.time;
-      if ((a.bytes < 0) != (b.bytes < 0)) return a.bytes < 0;  // what goes makes room for what comes
+      if ((a.bytes < 0) != (b.bytes < 0)) return a.bytes < 0;  // values that leave make room first
       return a.index < b.index;
     });
   }

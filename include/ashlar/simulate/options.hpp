@@ -27,7 +27,7 @@ enum class transfer_mode : unsigned char {
 
 // The waits of a transfer on its device.
 enum class issue_mode : unsigned char {
-  by_slots,   // a transfer waits for what its slots say, as the engine does
+  by_slots,   // a transfer waits as its slots say, as the engine does
   in_stream,  // and also for every compute that stands before it in its device's stream
 };
 

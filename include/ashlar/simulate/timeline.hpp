@@ -1,4 +1,4 @@
-// When each instruction of a program starts and ends, and what it waited for.
+// When each instruction of a program starts and ends, and its cause.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
@@ -13,7 +13,7 @@ namespace ashlar {
 struct timed_instruction {
   tick start = 0;
   tick end = 0;    // of a receive: the value is there; of a send: its slot may be overwritten
-  tick made = 0;   // when what it needs from elsewhere was ready there, transfers apart
+  tick made = 0;   // when its inputs from elsewhere were ready there, transfers apart
   int cause = -1;  // the instruction that it started right after; -1: it started at tick 0
 
   friend constexpr bool operator==(timed_instruction const&, timed_instruction const&) = default;

@@ -27,7 +27,7 @@ constexpr diagnosis check_can_be_timed(program const& p, simulation_options cons
       instruction const& self = nth(p.instructions, i);
       if (sums_work(self)) continue;  // well-formed
       if (is_part(self.what)
-          && !copies_to_or_from_host(self)) {  // a part, or the clear of what its job keeps
+          && !copies_to_or_from_host(self)) {  // a part, or the clear of a job's state
         if (!p.work.view().knows(self.what))
           return {.broken = rule::every_pass_is_known, .first = site_of(self, d, i - begin)};
         continue;

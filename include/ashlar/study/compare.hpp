@@ -33,7 +33,7 @@ struct comparison {
   std::optional<double> makespan_of_parts = {};  // time_parts(), if parts are known
   double bubble_rate = 0;                        // of the makespan
   double bubble_rate_span = 0;                   // of the span
-  double overhead = 0;                           // of the makespan: what is recomputed counts as well
+  double overhead = 0;                           // of the makespan: recomputation counts as well
   double overhead_span = 0;                      // of the span
   std::vector<double> peaks = {};    // most that each device holds, as a share of the most that one of
                                      // 1F1B does: p micro-batches of a p-th of the model
@@ -43,7 +43,7 @@ struct comparison {
   std::vector<compared_link> links = {};  // that transfers take, by sender and receiver
   bool trains = true;
   bool has_task = false;
-  workload task = {};  // what a bound is for, if there is one
+  workload task = {};  // the workload of the bound, if there is one
   tick unit = 1;       // ticks of the task in one of the above
 };
 
@@ -53,7 +53,7 @@ struct comparison {
 struct divided_model {
   costs cost = {};
   int piece_count = 1;       // where costs are alike
-  int kept_percent = 100;    // what of an activation a recompute leaves until it runs
+  int kept_percent = 100;    // left of an activation until a recompute runs
   causal_share causal = {};  // makes later sequence chunks take longer, unless costs differ by chunk
   part_costs parts = {};     // if there are any: what the passes of the pieces consist of, of as many
                              // pieces as `cost` is; pairs follow from these

@@ -17,7 +17,7 @@
 
 namespace ashlar::study_detail {
 
-// Passes and pairs as nodes in an order that goes forward only, and what each waits for.
+// Passes and pairs as nodes in an order that goes forward only, and their waits.
 class delayed_paths {
  public:
   // Requires a squeezed schedule, and refers to it.
@@ -199,7 +199,7 @@ class delayed_paths {
   std::vector<tick> length_;  // by node
   std::vector<int> device_;   // by node
   lists<pass> what_;          // by node
-  lists<arc> arcs_;           // by node: what it waits for
+  lists<arc> arcs_;           // by node: its waits
   std::vector<link_slack> links_;
   std::vector<std::size_t> first_link_;  // by sender
   std::vector<int> sorted_;

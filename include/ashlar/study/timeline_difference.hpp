@@ -24,7 +24,7 @@ struct path_difference {
   pass what;
   int device = 0;
   tick longer = 0;  // that it took
-  tick later = 0;   // that it began after what it came after
+  tick later = 0;   // that it began after its cause
 
   tick sum() const { return longer + later; }
 
@@ -32,11 +32,11 @@ struct path_difference {
 };
 
 // The passes on the measured timeline's longest path, the first one first: from the one that ends last,
-// each time to that which ended last of its inputs and the pass before it on its device. What they took
-// longer and began later adds up to the difference between the ends of the last of them, measured and
-// planned, both timelines from 0 on. Stages are a chain; passes are given in any order, each once; where
-// they run before what they need, the path goes back no further than there are passes. O(n log n).
-// Throws violation: rule::every_pass_is_known for one of no such stage or micro-batch and for work,
+// each time to the last to end of its inputs and the pass before it on its device. Their differences in
+// length and begin add up to the difference between the ends of the last of them, measured and planned,
+// both timelines from 0 on. Stages are a chain; passes are given in any order, each once; where they run
+// before their inputs, the path goes back no further than there are passes. O(n log n). Throws
+// violation: rule::every_pass_is_known for an unknown stage or micro-batch and for work,
 // rule::ticks_fit, rule::parameter_is_at_most for more than most_passes.
 std::vector<path_difference> path_of_difference(std::vector<paired_pass> const& passes, int stage_count,
                                                 int micro_batch_count);

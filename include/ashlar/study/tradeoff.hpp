@@ -11,7 +11,7 @@
 namespace ashlar {
 
 // A model as a pipeline sees it. Ticks are per layer and micro-batch. No stage_cost: the source knows
-// one time of a backward, and that of a whole stage is split, with what blocks it.
+// one time of a backward; that of a whole stage is split, with the transfers that block it.
 struct layered_model {
   int layers = 64;
   tick forward = 10;

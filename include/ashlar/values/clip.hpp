@@ -17,8 +17,8 @@
 
 namespace ashlar {
 
-// Ticks of what clipping does with each micro-batch of each stage (take, scale) and once (give), and of
-// the all-reduces of one number for each micro-batch, and for each stage of one from each rank.
+// Ticks of clipping for each micro-batch of each stage (take, scale) and once (give), and of the
+// all-reduces of one number for each micro-batch, and for each stage of one from each rank.
 struct clipping_costs {
   tick take = 1;
   tick scale = 1;
@@ -107,7 +107,7 @@ class writer {
     }
   }
 
-  // On each device the all-reduce sums what its one stage hands on, or the sum of its several ones.
+  // On each device the all-reduce sums the output of its one stage, or the sum of its several ones.
   constexpr void add_norms() {
     work_job sum;
     std::vector<work_job> norms(static_cast<std::size_t>(m_),
