@@ -85,7 +85,7 @@ int main(int argc, char** argv) try {
     choice const chosen = choose(widths, uniform.what.memory);
     print("chosen, as many bytes", gpt::bits_of(chosen), chosen, w, unseen);
   }
-  // Compare with two uniform widths.
+  // These limits lie between two uniform widths.
   choice const low = gpt::uniform_width(widths, 0), middle = gpt::uniform_width(widths, 1),
                high = gpt::uniform_width(widths, 2);
   for (auto const& [name, limit] :

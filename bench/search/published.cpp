@@ -1,5 +1,5 @@
-// Are the catalog's searched schedules as short as those of public schedulers, and how long do they
-// take?
+// Measures whether the catalog's searched schedules are as short as those of public schedulers, and how
+// long they take.
 //
 // Prints Markdown: for each recorded case, the span and the processor time of the catalog's schedule of
 // that name and the span recorded; then how many are longer, and the longest time.

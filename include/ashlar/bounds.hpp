@@ -1,4 +1,4 @@
-// Times that no schedule is below.
+// Lower bounds on the times of schedules.
 #pragma once
 
 #include <ashlar/bounds/closed_forms.hpp>

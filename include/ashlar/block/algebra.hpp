@@ -18,7 +18,7 @@
 
 namespace ashlar {
 
-// Device d becomes p - 1 - d, with its speed and its links; offsets stay. mirror(mirror(b)) == b.
+// Renames device d to p - 1 - d, with its speed and its links; offsets stay. mirror(mirror(b)) == b.
 constexpr block mirror(block b) {
   b.where = mirror(std::move(b.where));
   b.cost.on = mirrored(std::move(b.cost.on), b.where.device_count());
@@ -263,7 +263,7 @@ constexpr block weights_in_first_gaps(block b) {
           ++i;
           continue;
         }
-        // Go behind the pass that is in the way, then look at all of them again.
+        // Goes behind the pass that is in the way, then looks at all of them again.
         tick const end = taken[i].offset + b.length_of(taken[i].what);
         tick const step = floor_remainder(end - weight.offset, b.interval);
         weight.offset += step == 0 ? b.interval : step;

@@ -13,7 +13,7 @@
 
 namespace ashlar {
 
-// When each result ends. Blocks, schedules and programs share this.
+// The end of each result. Blocks, schedules and programs share this.
 class pass_register {
  public:
   // Empty, for that many stages and micro-batches. O(stages · micro-batches).

@@ -122,7 +122,7 @@ constexpr tick v_shape_bound(uniform_workload const& u) {
                                  (3 * p - 1) * (f + b) + w + 6 * (p - 1) * u.transfer - u.limit * each);
 }
 
-// One chunk a device: what the last device is idle before its first forward and after its last backward,
+// One chunk a device: idle time of the last device before its first forward and after its last backward,
 // less the weight passes that it has put off.
 constexpr tick deferred_weights_bound(uniform_workload const& u) {
   tick const p = u.p.value, m = u.m.value;

@@ -33,7 +33,7 @@ class earliest_starts {
  public:
   static constexpr int whole = -1;
 
-  // Time 0 is the first start on the device `origin`, and other devices may start before; or for
+  // Counts from the first start on the device `origin`, and other devices may start before; or for
   // `whole` no pass starts before 0. O(rounds * n log(chunks of a device)) for n passes.
   constexpr earliest_starts(flow const& f, int origin) : f_(f), origin_(origin) {
     constexpr int rounds = 8;
@@ -180,8 +180,8 @@ class earliest_starts {
     return k >= f_.takes && other <= f_.gives ? given_back : 0;
   }
 
-  // When a device can have taken each step k done[k] times: its time is full at least between `since`
-  // and `until`.
+  // The state when a device can have taken each step k done[k] times: its time is full at least between
+  // `since` and `until`.
   struct busy_time {
     tick since = any_time, until = any_time;
     tick work = 0;  // all that is done, also before `since`

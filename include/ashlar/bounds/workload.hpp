@@ -148,8 +148,7 @@ constexpr int activations_on(workload const& w, int device, counted_span counted
       min_of<byte_count>(w.limit.free_on(w.where, device) / least, workload::no_limit));
 }
 
-// All ways to count that may say something of their own: what recomputes or ends early holds less before
-// or after.
+// All ways to count that may differ: a stage that recomputes or ends early holds less before or after.
 constexpr dynamic_array<counted_span> counted_spans(workload const& w) {
   bool again = false, early = false;
   for (int stage = 0; stage < w.where.stage_count(); ++stage)

@@ -32,7 +32,8 @@ constexpr schedule grouped_interleaved(devices p, micro_batches m, chunks v, int
   shape given{.p = p, .m = m, .v = v, .group = group};  // const, g++ 12 does not evaluate its costs
   must_be(check_close_groups(given));
   group = close_group_of(given);
-  // (local chunk, micro-batch) in the order of the forwards; backwards go through the chunks in reverse.
+  // Pairs (local chunk, micro-batch) in the order of the forwards; backwards go through the chunks in
+  // reverse.
   struct place {
     int chunk = 0, micro_batch = 0;
   };

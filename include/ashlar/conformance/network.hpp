@@ -143,7 +143,7 @@ class network : public network_results {
     return f.weight.empty() ? weights(f.what.stage) : as<matrix>(f.weight);
   }
 
-  // x: all of the input but the sequence's state.
+  // Takes x, all of the input but the sequence's state.
   vector compute(frame const& f, vector x);
 
   void input_gradient(frame const& f);

@@ -16,7 +16,7 @@ class random_work {
  public:
   random_work(schedule s, std::uint64_t seed, bool with_state);
 
-  // Squeezed.
+  // The result is squeezed.
   schedule with_jobs(int count) &&;
 
  private:
@@ -35,7 +35,7 @@ class random_work {
   void add_readers(pass what, int device, std::vector<item>::iterator from);
 
   void add_part(part_id part, int device, bool is_summed);
-  // `each_device`: a part on each, to be summed.
+  // Adds a part on each device if `each_device`, to be summed.
   void add_job(int parts, bool each_device);
   void add_sum();
 

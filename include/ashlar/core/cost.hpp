@@ -12,7 +12,7 @@
 
 namespace ashlar {
 
-// Passes on a machine: what a simulation needs, which takes sizes of messages from the memory model.
+// Passes on a machine: enough for a simulation, which takes sizes of messages from the memory model.
 struct execution_costs {
   pass_costs passes = {};
   machine on = {};

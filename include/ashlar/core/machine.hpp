@@ -56,7 +56,7 @@ struct link_level {
   friend constexpr bool operator==(link_level const&, link_level const&) = default;
 };
 
-// One direction of one link, which is not as its level says: slow, or broken and led around.
+// One direction of one link that differs from its level: slow, or broken and led around.
 struct link_exception {
   int from = 0;
   int to = 0;

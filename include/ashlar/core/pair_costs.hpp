@@ -17,7 +17,7 @@ namespace ashlar {
 class pair_costs {
  public:
   static constexpr tick one_after_the_other = -1;
-  // Kinds of backwards that a forward may run with.
+  // The kinds of backwards that a forward may run with.
   static constexpr pass_kind backwards[] = {pass_kind::backward, pass_kind::backward_input,
                                             pass_kind::backward_weight};
 

@@ -14,7 +14,7 @@ struct closure {
   explicit constexpr closure(Call c) : call(std::move(c)) {}
 };
 
-// First one, then the other.
+// Applies first one, then the other.
 template <class First, class Second>
 struct composed {
   First first;

@@ -3,7 +3,7 @@
 
 namespace ashlar {
 
-// Rules are phrased as what must hold.
+// Each rule says what must hold.
 enum class rule : unsigned char {
   none,
   // sizes and costs

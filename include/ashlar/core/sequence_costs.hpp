@@ -28,11 +28,11 @@ struct finer_costs {
   tick unit = 1;
 };
 
-// From costs of the mean chunk of a sequence in q chunks. The result has whole numbers, in the longest
-// ticks that allow that: chunk i takes (100 - a) q + a (2 i + 1) of 100 q parts. A message takes the
-// same time for each chunk. Throws violation: rule::counts_are_positive for q < 1, rule::sizes_fit for a
-// share that is not a percentage from 0 to 100, rule::tables_agree for costs that differ by sequence
-// chunk already, or by micro-batch where chunks differ.
+// Makes costs of the q chunks of a sequence from those of the mean chunk. The result has whole numbers,
+// in the longest ticks that allow that: chunk i takes (100 - a) q + a (2 i + 1) of 100 q parts. A
+// message takes the same time for each chunk. Throws violation: rule::counts_are_positive for q < 1,
+// rule::sizes_fit for a share that is not a percentage from 0 to 100, rule::tables_agree for costs that
+// differ by sequence chunk already, or by micro-batch where chunks differ.
 constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) {
   if (q < 1) refuse({.broken = rule::counts_are_positive, .number = q});
   if (mean.passes.sequence_chunks() != 1)

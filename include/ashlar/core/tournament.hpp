@@ -1,4 +1,4 @@
-// Which of several clocks shows the earliest time, while they advance one at a time.
+// Finds which of several clocks shows the earliest time, while they advance one at a time.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
@@ -11,7 +11,7 @@ namespace ashlar {
 // Matches between neighbours, then between winners; a clock that advances plays its own again, O(log n).
 class tournament {
  public:
-  // n clocks, all at max_tick.
+  // Makes n clocks, all at max_tick.
   explicit constexpr tournament(std::size_t n) {
     while (width_ < n) width_ *= 2;
     times_ = dynamic_array<tick>(width_, max_tick);

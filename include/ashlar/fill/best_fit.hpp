@@ -71,7 +71,7 @@ class best_fit_packing {
   // Works from the end, on one device, the last number first.
   int first_failure_backward(int device, bool is_best);
 
-  // Its start, or never.
+  // The start, or never.
   tick place_backward(int number, tick latest, dynamic_array<room>& rooms, bool is_best);
 
   // The parts, none before what it reads.

@@ -1,4 +1,4 @@
-// When the parts of work can start, and when they do.
+// The times when the parts of work can start, and when they do.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -41,11 +41,11 @@ class part_times {
   // The part of the same job before it on its device, or nobody: they go in order, so that state is
   // summed in the order of the parts.
   int before(int number) const { return nth(before_, number); }
-  // When all its inputs from the pipeline are there.
+  // The time when all its inputs from the pipeline are there.
   tick released(int number) const { return nth(released_, number); }
   // Its release as published: by the number of earlier passes (fill_readiness::published_counts).
   tick released_by_count(int number) const { return nth(counted_, number); }
-  // When its outputs to the pipeline have to be there.
+  // The time when its outputs to the pipeline have to be there.
   tick deadline(int number) const { return nth(deadlines_, number); }
 
   // Whether a pass of the pipeline reads its output, directly or through other parts.
@@ -56,7 +56,7 @@ class part_times {
   tick end(int number) const { return saturating_sum(start(number), duration(number)); }
   void place(int number, tick start) { nth(starts_, number) = start; }
 
-  // When the work that it reads or stands after is done; `never` if some is not placed.
+  // The time when the work that it reads or stands after is done; `never` if some is not placed.
   tick work_is_there(int number) const;
   tick ready(int number) const { return max_of(released(number), work_is_there(number)); }
 

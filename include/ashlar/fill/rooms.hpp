@@ -19,7 +19,7 @@ struct room : idle_time {
   bool holds(tick at, tick duration, int margin) const {
     return at >= start && end - at >= duration && spare_room(gap_end - at, duration, margin) >= 0;
   }
-  // When a part starts here at the latest; it need not fit.
+  // The latest start of a part here; it need not fit.
   tick latest_start(tick duration, int margin) const {
     tick const free = (saturating_product(duration, margin) + 99) / 100;
     return min_of(end, gap_end - free) - duration;

@@ -15,8 +15,8 @@ namespace ashlar {
 dynamic_array<bool> find_long_parts(schedule const& step, tick length, part_times const& times,
                                     fill_options const& o);
 
-// When each part can start at the earliest, were it alone: after its inputs, and after the parts that it
-// stands behind.
+// The earliest start of each part, were it alone: after its inputs, and after the parts that it stands
+// behind.
 dynamic_array<tick> heads_of(part_times const& times);
 
 // The steps, at least 1, that each device takes for its parts in the order of their heads, if it may

@@ -28,7 +28,7 @@ struct collective {
 // scattered when that run ends.
 struct collective_order {
   dynamic_array<collective> steps;  // in the order of the stream
-  // By pass: 1 if it opens a pair that cannot overlap, for want of a buffer.
+  // by pass: 1 if it opens a pair that cannot overlap, for want of a buffer
   dynamic_array<char> split;
 };
 

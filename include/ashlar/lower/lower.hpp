@@ -205,7 +205,7 @@ class lowering {
                time + s_.work.view().duration(part));
   }
 
-  // When the receive of an event is issued.
+  // The time when the receive of an event is issued.
   constexpr tick received(int event) const {
     return receive_times_.empty() ? nth(events_, event).time : nth(receive_times_, event);
   }

@@ -34,7 +34,7 @@ struct event {
 
 namespace lower_detail {
 
-// When things end that events wait for.
+// The ends that events wait for.
 struct event_times {
   tick earliest = 0, latest = 0;      // a schedule may begin before 0
   dynamic_array<tick> gradient_ends;  // by stage: of what adds to its gradient last, or gives it back

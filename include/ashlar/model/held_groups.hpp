@@ -1,4 +1,4 @@
-// Which parameter groups a device holds.
+// The parameter groups of a device.
 #pragma once
 
 #include <ashlar/core/lists.hpp>

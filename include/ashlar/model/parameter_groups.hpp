@@ -111,7 +111,7 @@ class parameter_groups {
   // Parameter groups, without `everyone()`.
   constexpr int count() const { return group_stages_.size(); }
   constexpr int everyone() const { return count(); }
-  // These are those of the view.
+  // These are the view's.
   constexpr list_view<int> holders(int group) const { return view().holders(group); }
   constexpr list_view<int> stages(int group) const { return view().stages(group); }
   constexpr int member_of(int group, int device) const { return view().member_of(group, device); }

@@ -52,7 +52,7 @@ struct graph_view {
   bool has_shards = false;
   shard_gradient gradients = shard_gradient::of_backward;
 
-  // These functions are those of stage_graph.
+  // These functions work as those of stage_graph.
   constexpr bool has_sizes() const { return sizes.size() > 0; }
   constexpr int size_of(int stage) const { return has_sizes() ? nth(sizes, stage) : 1; }
   constexpr list_view<int> predecessors(int stage) const { return slice(before, stage); }

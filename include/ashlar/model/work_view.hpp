@@ -13,9 +13,9 @@
 
 namespace ashlar {
 
-// `to` reads what `from` leaves on the same device. From work that is its output; from a forward or
-// recompute, the stash of the stage; from a backward or input pass, its weight stash; each of that
-// micro-batch.
+// `to` reads what `from` leaves on the same device. If `from` is work, that is its output; for a
+// forward or recompute, the stash of the stage; for a backward or input pass, its weight stash; each
+// of that micro-batch.
 struct work_edge {
   pass from;
   pass to;

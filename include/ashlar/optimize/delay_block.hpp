@@ -38,7 +38,7 @@ tick mean_length(schedule const& s, pass_kind kind, int stage, int device);
 // The leg of each stage of a chain.
 dynamic_array<std::size_t> legs_of(placement const& where);
 
-// When a micro-batch that begins at 0 passes the stages of a chain.
+// The times when a micro-batch that begins at 0 passes the stages of a chain.
 struct offsets_of_stages {
   std::vector<tick> forward, backward, weight;
 

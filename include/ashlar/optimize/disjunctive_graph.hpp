@@ -65,7 +65,7 @@ class disjunctive_graph {
   list_view<arc> needs_of(int x) const { return nth(needs_, x); }
   list_view<arc> feeds_of(int x) const { return nth(feeds_, x); }
 
-  // When all inputs are there; how much time must follow for the readers of the output.
+  // The time when all inputs are there; the time that must follow for the readers of the output.
   tick input_time(int x) const;
   tick output_time(int x) const;
 

@@ -31,7 +31,7 @@ class full_evaluation {
   bool prunes_;
 };
 
-// Where a hill climb starts: hops of a half, a sixth and none of the work, as V-ZB, V-Half and V-Min
+// The start of a hill climb: hops of a half, a sixth and none of the work, as V-ZB, V-Half and V-Min
 // have them, at a period that leaves the activations room (Little's law).
 delay_block start_of_hill_climb(justifier& search, memory_limit const& limit, std::size_t round);
 

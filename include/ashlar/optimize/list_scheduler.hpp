@@ -96,7 +96,7 @@ class list_scheduler {
   dynamic_array<device_state> state_;
 };
 
-// `s` with the orders and starts of a solution of its `passes`.
+// Puts the orders and starts of a solution of `passes` into `s`.
 schedule timed(schedule s, precedence_graph const& passes, list_scheduler::solution const& t);
 
 }  // namespace ashlar

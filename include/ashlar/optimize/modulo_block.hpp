@@ -40,15 +40,14 @@ class modulo_block {
     place_passes(device);
   }
 
-  // Small is good: how long the device that is busy longest has passes of one micro-batch, and the mean
-  // of that; a period for every activation too many. O(passes).
+  // The cost, to be minimised: the longest time for which a device has passes of one micro-batch, and
+  // the mean of that; a period for every activation too many. O(passes).
   tick cost();
 
-  // How many activations more than there is room for all devices hold together, rounded up; after
-  // cost().
+  // The activations that all devices hold beyond their room, together, rounded up; after cost().
   tick too_many() const;
 
-  // When a pass of the whole schedule runs, counted from any moment; after cost().
+  // The time when a pass of the whole schedule runs, counted from any moment; after cost().
   tick start_of(pass what) const {
     int const x = number_.at(what.micro_batch % chunks_, what.stage, result_of(what.kind));
     return nth(start_, x) + what.micro_batch / chunks_ * period_;

@@ -10,7 +10,7 @@ namespace ashlar {
 
 namespace modulo_search_detail {
 
-// Other turns: two change places, or one goes elsewhere, or all begin at another time.
+// Makes other turns: two change places, or one goes elsewhere, or all begin at another time.
 modulo_block::turns neighbour(justifier& search, modulo_block::turns t, tick period);
 
 }  // namespace modulo_search_detail

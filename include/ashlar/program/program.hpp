@@ -77,7 +77,7 @@ struct program_view {
     int const taken = nth(route, micro_batch);
     return nth(where, taken * stage_count + stage);
   }
-  // Where the gradient of a group lies in the end. Parameters that several stages share are kept whole.
+  // The final place of a group's gradient. Parameters that several stages share are kept whole.
   constexpr slot_kind gradient_kind(int group) const {
     return sharding != sharding_level::none && group < stage_count ? slot_kind::gradient_shard
                                                                    : slot_kind::weight_gradient;
@@ -245,7 +245,7 @@ constexpr std::size_t member_count(Program const& p, int group) {
   return job < 0 ? p.groups.holders(group).size() : static_cast<std::size_t>(p.work.part_count(job));
 }
 
-// Where an instruction stands, for a diagnosis.
+// The place of an instruction, for a diagnosis.
 constexpr site site_of(instruction const& i, int device, int index) {
   return {.device = device, .index = index, .code = i.code, .what = i.what};
 }

@@ -80,7 +80,7 @@ class frozen_program {
     });
   }
 
-  // Where the entries of such tables lie, one table after the other.
+  // The place of the entries of such tables, one table after the other.
   template <class Self>
   static constexpr auto& pool(Self& self, list_view<int>) {
     return self.numbers_;

@@ -56,7 +56,7 @@ class message_index {
   // The device of an instruction.
   constexpr int device(int index) const { return nth(device_, index); }
 
-  // Where an instruction stands in its device's stream.
+  // The place of an instruction in its device's stream.
   constexpr site at(int index) const {
     int const d = device(index);
     return site_of(nth(p_.instructions, index), d, index - stream_begin(p_, d));

@@ -20,7 +20,7 @@ enum class progress_level : unsigned char {
 
 namespace prove_detail {
 
-// See below. For a view of which check_tables says nothing.
+// Checks as below, for a view that passes check_tables.
 constexpr diagnosis check_readable_issue_order(program_view const& p, list_view<int> order) {
   auto const at = [](int i) { return static_cast<std::size_t>(i); };
   auto const place = [&](int i) {

@@ -113,7 +113,7 @@ constexpr diagnosis check_tables(program_view const& p) {
       if (!names_a_group_rightly(p, self, d))
         return {.broken = rule::group_is_held_where_it_is_named, .first = where, .number = self.group};
     }
-    // Comes after the operands of both are known to be there.
+    // This comes when the operands of both are known to exist.
     for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) {
       instruction const& self = nth(p.instructions, i);
       if (self.overlaps_next && !overlaps_well(p, i, stream_end(p, d)))

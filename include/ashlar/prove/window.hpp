@@ -49,10 +49,11 @@ class window_walk {
     }
   }
 
-  // rule::nothing_is_issued_before_what_it_waits_for if the first may start before the second has ended
-  // although they share a slot that one of them changes, or are passes of a kind and stage, or share the
-  // lane of passes and one is no pass of a stage. rule::no_cycle_of_waits for a wait that neither slots
-  // nor the lane's own order imply: the proof that the program ends knows nothing of it.
+  // Returns rule::nothing_is_issued_before_what_it_waits_for if the first may start before the second
+  // has ended although they share a slot that one of them changes, or are passes of a kind and stage, or
+  // share the lane of passes and one is no pass of a stage. Returns rule::no_cycle_of_waits for a wait
+  // that neither slots nor the lane's own order imply: the proof that the program ends knows nothing of
+  // it.
   constexpr diagnosis run() {
     for (int i = 0; i < count(); ++i)
       if (unit(i) == i)

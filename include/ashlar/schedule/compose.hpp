@@ -18,7 +18,7 @@
 
 namespace ashlar {
 
-// Device d becomes p - 1 - d, with its speed. mirror(mirror(s)) == s; repeat(mirror(b), m) ==
+// Renames device d to p - 1 - d, with its speed. mirror(mirror(s)) == s; repeat(mirror(b), m) ==
 // mirror(repeat(b, m)).
 constexpr schedule mirror(schedule s) {
   s.work = mirror(s.work, s.device_count());
@@ -28,8 +28,8 @@ constexpr schedule mirror(schedule s) {
   return s;
 }
 
-// Every pass `by` ticks later. Throws violation{rule::ticks_fit} for a start that is out of range before
-// or after.
+// Starts every pass `by` ticks later. Throws violation{rule::ticks_fit} for a start that is out of range
+// before or after.
 constexpr schedule shift(schedule s, tick by) {
   for (auto& order : s.order)
     for (time_slot& t : order) t.start = shifted(t.start, by);

@@ -18,9 +18,9 @@
 
 namespace ashlar {
 
-// Which passes may move: only those of warm-up and cool-down (until the first micro-batch is through the
-// devices, and from when the last one has come in); or all, which may shift passes of the steady state
-// against each other.
+// The passes that may move: only those of warm-up and cool-down (until the first micro-batch is through
+// the devices, and from when the last one has come in); or all, which may shift passes of the steady
+// state against each other.
 enum class reordering : unsigned char { at_ends, throughout };
 
 // Moves passes of a schedule up into gaps, in the order of their starts.

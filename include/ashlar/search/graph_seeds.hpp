@@ -42,8 +42,8 @@ class demand_order {
 schedule one_after_another(stage_graph const& graph, placement const& where, micro_batches m,
                            costs const& cost);
 
-// That, then kFkB with one, two and four of the largest micro-batches in turn, and with all of them at
-// once; backwards are split. As k_f_k_b() does.
+// Makes that, then kFkB with one, two and four of the largest micro-batches in turn, and with all of
+// them at once; backwards are split. Throws as k_f_k_b() does.
 std::vector<schedule> graph_seeds(stage_graph const& graph, placement const& where, micro_batches m,
                                   costs const& cost);
 

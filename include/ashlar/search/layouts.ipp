@@ -13,8 +13,8 @@
 
 namespace ashlar::search_detail {
 
-// a / b < c / d for b, d > 0, without rounding: the whole parts decide, else the reciprocals of the
-// rests.
+// Whether a / b < c / d for b, d > 0, without rounding: the whole parts decide, else the reciprocals of
+// the rests.
 ASHLAR_INLINE bool is_less(tick a, tick b, tick c, tick d) {
   for (bool answer = true;; answer = !answer) {
     tick const first = floor_quotient(a, b), second = floor_quotient(c, d);

@@ -1,4 +1,4 @@
-// When the passes of given orders can run if devices have room for few stashes, and the others are on
+// The times of the passes of given orders if devices have room for few stashes, and the others are on
 // their hosts.
 #pragma once
 

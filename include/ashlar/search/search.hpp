@@ -41,8 +41,8 @@ struct search_start {
   explicit search_start(search_problem const& problem);
 
   // Adds a schedule to begin with, for the same problem: its order is put under the problem's costs, its
-  // backwards are split, its pairs undone, and the problem's stages are recomputed. Throws
-  // violation{check_start(problem, s)}. O(passes).
+  // backwards are split, its pairs undone, and the stages that the problem recomputes are recomputed.
+  // Throws violation{check_start(problem, s)}. O(passes).
   void add(search_problem const& problem, schedule s);
 };
 

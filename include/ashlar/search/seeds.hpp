@@ -29,7 +29,7 @@ std::vector<published_schedule> published_on(placement const& where, micro_batch
                                              searched_entries searched = searched_entries::taken,
                                              paired_entries paired = paired_entries::left_out);
 
-// One micro-batch (sequence) after the other, with split backwards: what holds least. On the first
+// Runs one micro-batch (sequence) after the other, with split backwards, which holds least. On the first
 // route.
 schedule one_after_another(placement const& where, micro_batches m, costs const& cost,
                            int sequence_chunks = 1);

@@ -190,7 +190,7 @@ class memory_walk {
 
 namespace simulate_detail {
 
-// Program and times pass their checks.
+// Requires that program and times pass their checks.
 constexpr std::vector<device_memory> memory_of(program const& p, timeline const& line,
                                                simulation_options const& o) {
   std::vector<device_memory> all;

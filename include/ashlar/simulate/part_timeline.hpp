@@ -1,4 +1,4 @@
-// When each part of a schedule's passes runs, on devices that compute and exchange at the same time.
+// The time of each part of a schedule's passes, on devices that compute and exchange at the same time.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,4 +1,4 @@
-// Where the time of each device goes.
+// The use of each device's time.
 #pragma once
 
 #include <ashlar/core/refuse.hpp>

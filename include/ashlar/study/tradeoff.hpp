@@ -64,7 +64,7 @@ double utilisation(layered_model const& model, pipeline_choice const& choice);
 // Share of a step of `step` ticks.
 double utilisation_of(layered_model const& model, pipeline_choice const& choice, tick step);
 
-// Samples a device: the batch over all devices of the pipeline.
+// Samples per device: the batch over all devices of the pipeline.
 inline double batch_per_device(layered_model const& model, pipeline_choice const& choice) {
   return static_cast<double>(model.micro_batch) * choice.m.value / choice.p.value;
 }

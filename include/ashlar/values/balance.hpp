@@ -154,7 +154,7 @@ class writer {
 
 }  // namespace balance_detail
 
-// For load balancing over more than a micro-batch, on each of the stages:
+// Adds load balancing over more than a micro-batch, on each of the stages:
 //   count  after each forward: reads its stash, and hands on how many tokens it sent to each expert;
 //   an all-reduce of these counts over the data-parallel ranks, one for each micro-batch.
 // Synchronised, the backward (fused or of the input) of a micro-batch reads that sum in its work_inputs.

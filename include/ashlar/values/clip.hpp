@@ -72,7 +72,7 @@ class writer {
   }
 
  private:
-  // When the gradient of each micro-batch is there.
+  // The time when the gradient of each micro-batch is there.
   constexpr void note_gradients() {
     there_.assign(static_cast<std::size_t>(stages_ * m_), 0);
     on_device_.assign(static_cast<std::size_t>(s_.device_count() * m_), 0);

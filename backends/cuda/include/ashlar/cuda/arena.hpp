@@ -22,7 +22,7 @@ class out_of_memory : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Where the slots of a device are to lie.
+// The place for the slots of a device.
 struct placed_slots {
   int number = 0;  // of the device
   int gpu = 0;

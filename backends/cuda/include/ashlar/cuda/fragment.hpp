@@ -19,7 +19,7 @@ struct sum_fragment {
   float values[8];
 };
 
-// Where in the tile element i of this lane is.
+// The place of element i of this lane in the tile.
 ASHLAR_DEVICE int fragment_row(int i) { return lane() / 4 + i / 2 % 2 * 8; }
 ASHLAR_DEVICE int fragment_column(int i) { return lane() % 4 * 2 + i % 2 + i / 4 * 8; }
 

@@ -34,7 +34,7 @@ struct member {
   std::optional<step_timer> times;
   event end;  // of a lane, where a step is joined
 
-  // Leaves what may never end everything that it uses.
+  // Leaves all of its memory to work that may never end.
   void leave() {
     arena.leave();
     away.leave();

@@ -57,8 +57,8 @@ void in_a_group(Act act) {
   ASHLAR_CUDA(ncclGroupEnd);
 }
 
-// Which device of the run a process drives, and on which GPU. Devices are numbered rank after rank:
-// rank · devices + device.
+// The device of the run that a process drives, and its GPU. Devices are numbered rank after rank: rank ·
+// devices + device.
 struct local_device {
   int number = 0;
   int gpu = 0;

@@ -23,14 +23,14 @@ class step_timer {
     }
   }
 
-  // Steps are captured from now on.
+  // Captures steps from now on.
   void captures() { how_ = cudaEventRecordExternal; }
   // A step does.
   void starts(cudaStream_t on) { record(start_, on); }
   void begins(int index, cudaStream_t on) { record(nth(begin_, index), on); }
   void ends(int index, cudaStream_t on) { record(nth(end_, index), on); }
 
-  // Reads the times after the step.
+  // Reads times after the step.
   void read(instruction_time* into) const {
     cudaEvent_t const start = start_.get();
     for (std::size_t i = 0; i < begin_.size(); ++i)

@@ -37,7 +37,7 @@ class watch {
         std::chrono::milliseconds deadline)
       : view_(p), members_(&members), transport_(&between), deadline_(deadline) {}
 
-  // Counts from now on.
+  // Starts counting.
   void begins() {
     seen_ = marks();
     moved_ = next_ = clock::now();

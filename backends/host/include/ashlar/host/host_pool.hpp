@@ -1,4 +1,4 @@
-// Where a device's values lie while they are on the host: in memory, or in a file.
+// The place of a device's values while they are on the host: in memory, or in a file.
 #pragma once
 
 #include <ashlar/run/host_memory.hpp>
@@ -21,7 +21,7 @@ namespace ashlar::host {
 // want of it, and no name, so that it is gone when the process ends, however that happens.
 class file_memory {
  public:
-  // Zeroed, `size` > 0 bytes, in a file of `folder`; `alignment` is a power of two. Throws
+  // Makes `size` > 0 zero bytes in a file of `folder`; `alignment` is a power of two. Throws
   // std::system_error, which names the folder and `whose` it was to be, where the folder takes no file
   // or has no room for it.
   file_memory(std::string const& folder, std::string const& whose, std::size_t size,

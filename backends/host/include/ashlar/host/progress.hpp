@@ -1,4 +1,4 @@
-// Which of a device's instructions have happened.
+// The instructions of a device that have happened.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

@@ -17,7 +17,7 @@ namespace ashlar::host {
 // have nothing to do by then. Copies share their threads.
 class task_threads {
  public:
-  // One for each core by default.
+  // Takes one for each core by default.
   explicit task_threads(int count = static_cast<int>(std::thread::hardware_concurrency()))
       : idle_(std::make_shared<std::atomic<int>>(count > 1 ? count - 1 : 0)) {}
 

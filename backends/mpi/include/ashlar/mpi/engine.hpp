@@ -27,7 +27,7 @@
 
 namespace ashlar::mpi {
 
-// Who moves transfers on while a pass computes.
+// Who advances transfers while a pass computes.
 enum class progress_by : unsigned char {
   thread,  // one that looks after them; needs MPI_THREAD_MULTIPLE
   nobody,  // they wait until the pass is over

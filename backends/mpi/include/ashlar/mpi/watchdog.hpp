@@ -58,8 +58,8 @@ class watchdog {
   void answer() {
     watch_.look([this] { return where(); });
   }
-  // Nothing moves: gives up the lock for a moment. Throws stalled when nothing has moved anywhere for
-  // the deadline, nobody computes, or somebody does not answer.
+  // Gives up the lock for a moment, when nothing moves. Throws stalled when nothing has moved anywhere
+  // for the deadline, nobody computes, or somebody does not answer.
   void wait(std::unique_lock<std::mutex>& lock) {
     look();
     auto const now = clock::now();
@@ -94,7 +94,7 @@ class watchdog {
       lock.lock();
       look();
     }
-    // If a launcher ends all although no process has died, there is time to end the step.
+    // If a launcher ends all processes although none has died, there is time to end the step.
     if (watch_.all_answered() && (ends || watch_.anyone_computes())) return moved();
     if (auto const lately = watch_.last_moved(); watch_.all_answered() && lately < deadline_) {
       not_before_ = clock::now() + (deadline_ - lately);
