@@ -17,7 +17,7 @@ begin=$(date +%s)
 
 wants() { case " $parts " in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
 say() { printf '\n%s\n\n' "$*"; }
-# What went wrong, also in a pipe, makes the script fail.
+# An error, also in a pipe, makes the script fail.
 note() { printf '\n**%s**\n' "$*" | tee -a "$build/failures"; }
 # Runs within so many seconds; says so if it fails.
 within() {
