@@ -1,5 +1,5 @@
 #!/bin/sh
-# All that is to be said of a GPU, in about twelve minutes: tests, checks of memory, measurements. Prints Markdown, for
+# All measurements and checks of a GPU, in about twelve minutes: tests, checks of memory, measurements. Prints Markdown, for
 # docs/measurements.md. From the top of a checkout, on a machine with CUDA 13, CMake and ninja; needs no network.
 #
 #   ASHLAR_DEPS=/path bench/gpu.sh > measured.md      # build and all parts
@@ -7,7 +7,7 @@
 #                                                     # profiles
 #
 # ASHLAR_DEPS/include holds the headers of doctest, CLI11, fmt, nlohmann, Eigen, range-v3 and, where CUDA has none, nccl.h;
-# ASHLAR_DEPS/lib libnccl.so.2. What the machine itself has installed is found without it. BUILD names the build folder.
+# ASHLAR_DEPS/lib libnccl.so.2. Installed packages are found without it. BUILD names the build folder.
 set -u
 PATH=$PATH:/usr/local/cuda/bin
 deps=${ASHLAR_DEPS:-}
@@ -19,7 +19,7 @@ wants() { case " $parts " in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
 say() { printf '\n%s\n\n' "$*"; }
 # An error, also in a pipe, makes the script fail.
 note() { printf '\n**%s**\n' "$*" | tee -a "$build/failures"; }
-# Runs within so many seconds; says so if it fails.
+# Runs within that many seconds; reports a failure.
 within() {
   seconds=$1
   shift

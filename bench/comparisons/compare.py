@@ -23,7 +23,7 @@ LONG = 2  # seconds after which a step is not repeated, and no larger size is tr
 
 
 def least(call, repeat):
-    """The least processor time of calls, in milliseconds, and what the last one gave."""
+    """The least processor time of calls, in milliseconds, and the result of the last one."""
     best = float("inf")
     for _ in range(repeat):
         begin = time.process_time()

@@ -47,7 +47,7 @@ def has_words_for(row, models):
 
 
 def asked(row, model):
-    """What llm-analysis says of a row at an efficiency of 1: seconds, and bytes of the fullest device. None where it refuses."""
+    """llm-analysis on a row at an efficiency of 1: seconds, and bytes of the fullest device. None where it refuses."""
     hidden, inner = model["hidden_size"], model.get("intermediate_size") or 4 * model["hidden_size"]
     gated = model.get("hidden_act", "") not in ("gelu", "relu", "squared_relu")
     wide = max(1, round((1.5 if gated else 1) * inner / hidden))  # it has two matrices, and whole multiples of the hidden size
@@ -82,7 +82,7 @@ def has_peak(row):
 
 
 def peaks(o, rows, models):
-    """Of each row its source, our error and that of llm-analysis."""
+    """Source, our error and that of llm-analysis, by row."""
     with tempfile.TemporaryDirectory() as folder:
         mine = answers(o.evaluate, write(rows, models, folder), o.constants)
     found = []

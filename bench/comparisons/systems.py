@@ -1,4 +1,4 @@
-"""Systems that make pipeline schedules: each by its own code, as a user calls it. What is not installed is left out.
+"""Systems that make pipeline schedules: each by its own code, as a user calls it. Systems that are not installed are left out.
 
 A system has entries: the name of a schedule, the placement of its stages, and up to four functions. make(p, m) is what the system's
 own code gives; validate(made, p, m) is its own check of that; lower(made, p, m) adds its own sends and receives; prove(lowered, p, m) is its
@@ -34,7 +34,7 @@ def pytorch():
     from torch.distributed.pipelining.stage import _PipelineStageBase
 
     class Stage(_PipelineStageBase):
-        """What a schedule asks its stages for when it is built: no model, no processes."""
+        """The interface of a stage that building a schedule needs: no model, no processes."""
 
         def __init__(self, index, where):
             self.stage_index, self.group_rank = index, 0

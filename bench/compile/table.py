@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What does a compiler pay? Prints Markdown tables.
+"""Measures the cost of the headers to a compiler. Prints Markdown tables.
 
 usage: table.py [--only headers|asserts] [--headers NAME ...] [--repeat N] [--sizes P,M ...]
 
@@ -34,7 +34,7 @@ class Compiler:
         self.program, self.limit_flags, self.default = program, limit_flags, default
 
     def run(self, text, flags=()):
-        """What the compiler complains of, empty if the text compiles, and the processor time in milliseconds."""
+        """The complaint of the compiler, empty if the text compiles, and the processor time in milliseconds."""
         with tempfile.NamedTemporaryFile("w", suffix=".cpp") as source:
             source.write(text)
             source.flush()

@@ -29,7 +29,7 @@ SETTINGS = {"16 T4": ("homogeneous", ["T4"] * 4), "12 V100 and 4 T4": ("het_clus
 
 
 def layer_seconds(kind):
-    """Of a transformer layer's forward of one sequence."""
+    """Seconds of a transformer layer's forward of one sequence."""
     with open(STUDY / "data/layer_forward_s.csv", newline="") as file:
         return statistics.median(float(row["forward_s_per_sample"]) for row in csv.DictReader(file)
                                  if row["profile"] == PROFILE[kind] and row["tp"] == "1" and 2 <= int(row["layer"]) < 26)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Of layouts that were measured, how much slower the one is that is predicted to be the fastest.
+"""How much slower the layout predicted to be the fastest is than the fastest of those measured.
 
 usage: choices.py EVALUATE RUNS.csv MODELS.json CONSTANTS.json [--sweep SWEEP.csv] [--tool ASHLAR] [--page PAGE.md]
 

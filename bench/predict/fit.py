@@ -94,7 +94,7 @@ def print_table(rows, errors):
 
 
 def intervals(kinds, ratios):
-    """Of measured over predicted, by kind of run; a kind with fewer than 40 errors takes those of one node and of several together."""
+    """Intervals of measured over predicted, by kind of run; a kind with fewer than 40 errors takes those of one node and of several together."""
     by = collections.defaultdict(list)
     for kind, ratio in zip(kinds, ratios):
         by[kind].append(ratio)
@@ -112,7 +112,7 @@ def intervals(kinds, ratios):
 
 
 def peaks_by_kind(rows, said):
-    """Of measured peaks over predicted, by kind of run; no kind of fewer than ten."""
+    """Intervals of measured peaks over predicted, by kind of run; no kind of fewer than ten."""
     by = collections.defaultdict(list)
     for row, answer in zip(rows, said):
         if "error" not in answer and row["status"] == "ok" and "memory" in row["use"] and row["peak_bytes"]:
@@ -122,7 +122,7 @@ def peaks_by_kind(rows, said):
 
 
 def measured_of(rows, said):
-    """On which machines, and up to which sizes, steps were measured."""
+    """The machines on which steps were measured, and the largest sizes."""
     steps = [(row, answer["machine"]) for row, answer in zip(rows, said) if has_step(row) and "error" not in answer]
     largest = {name: max(row[column] or 1 for row, _ in steps) for name, column in
                (("sequence", "sequence"), ("devices", "gpus"), ("pipeline", "pipeline"), ("tensor", "tensor"), ("context", "context"), ("expert", "expert"))}

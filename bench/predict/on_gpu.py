@@ -1,4 +1,4 @@
-"""What steps of models of `transformers` take on this GPU, as a file for `ashlar predict --calibrate` or to lay beside its predictions.
+"""Measures steps of models of `transformers` on this GPU, as a file for `ashlar predict --calibrate` or to lay beside its predictions.
 
 usage: python on_gpu.py FOLDER [--steps 5] [--only llama]
 

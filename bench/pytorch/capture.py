@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `torch.export` makes of the random models of python/tests: whether a captured graph is the model, as `Pipeline` has to be.
+"""Captures the random models of python/tests by `torch.export`: whether a captured graph is the model, as `Pipeline` has to be.
 
 usage: capture.py [FIRST COUNT]
 
@@ -28,7 +28,7 @@ def seeded(number):
 
 
 def of_seed(seed):
-    """What became of a model."""
+    """The outcome of a model."""
     model, whole = random_models.made(seed), random_models.made(seed)
     first = {**random_models.events(seed)[0], "thaw": False}
     for one in (model, whole):

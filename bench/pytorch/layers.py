@@ -1,4 +1,4 @@
-"""What both programs here train: layers of a transformer's MLP."""
+"""The model of both programs here: layers of a transformer's MLP."""
 
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""What a step of ours takes over a step of PyTorch's own runtime with the same orders, in turns.
+"""Measures a step of ours against a step of PyTorch's own runtime with the same orders, in turns.
 
 usage: torchrun --standalone --nproc-per-node 2 overhead.py [--rounds 20] [--width 256] [--rows 192] [--micro-batches 8] [--only 1f1b]
            [--device cuda] [--type bfloat16]
