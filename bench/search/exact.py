@@ -29,7 +29,7 @@ LARGE = [(UNEVEN, 8, 2, 16, 8)]
 
 
 def searched(costs, p, chunks, m, limit):
-    """The result of `ashlar search`: the schedule's span, its bound, and whether it is proved, in ticks."""
+    """The result of `ashlar search`: the span of the schedule and its bound, in ticks."""
     forward, backward_input, backward_weight, transfer = costs
     said = subprocess.run(
         [TOOL, "search", "-p", str(p), "-m", str(m), "--placement", "v" if chunks == 2 else "linear", "--limit", str(limit),
