@@ -1,4 +1,4 @@
-// How many buffers of each kind a timed schedule needs, counted from the lives of its values and without
+// Counts the buffers of each kind that a timed schedule needs, from the lives of its values and without
 // the library's lowering.
 //
 // At one tick passes end, then transfers start in their order (gradients before activations, each by
@@ -122,7 +122,7 @@ class live_values {
 
   // The life of a pass of the schedule's orders.
   life const& of(ashlar::pass what) const { return when_.at({what.micro_batch, what.stage, what.kind}); }
-  // When the last work that reads what a pass leaves has ended, `least` if earlier.
+  // The time when the last work that reads what a pass leaves has ended, `least` if earlier.
   ashlar::tick read_by_work(ashlar::pass from, ashlar::tick least) const {
     for (ashlar::work_edge const& e : s_.work.edges())
       if (e.from == from) least = std::max(least, of(e.to).end);

@@ -32,7 +32,7 @@ constexpr int many_cases([[maybe_unused]] int some, [[maybe_unused]] int all) {
 #endif
 }
 
-// How often a test goes through its cases if it shares its variants out among them: with
+// The number of times that a test goes through its cases if it shares its variants out among them: with
 // ASHLAR_ALL_TESTS each case has all `variants`, every day one.
 constexpr int turns([[maybe_unused]] int variants) {
 #if defined(ASHLAR_ALL_CASES) && !defined(ASHLAR_SANITIZED)

@@ -41,7 +41,7 @@ std::vector<std::vector<ashlar::variant>> measured_widths(config const& shape,
   return widths;
 }
 
-// All products in the same width, the number `which` of bit_widths.
+// Gives all products one width, number `which` of bit_widths.
 inline ashlar::choice uniform_width(std::vector<std::vector<ashlar::variant>> const& widths, int which) {
   ashlar::choice c;
   for (std::vector<ashlar::variant> const& each : widths) {

@@ -20,8 +20,8 @@ struct token_range {
   friend constexpr bool operator==(token_range, token_range) = default;
 };
 
-// Where a prediction layer (prediction.hpp) is. The number of each is that of the stages that it takes
-// from the blocks.
+// The place of a prediction layer (prediction.hpp). Its value is the number of stages that it takes from
+// the blocks.
 enum class prediction_place : unsigned char {
   with_head = 0,    // in the last stage, with the model's head
   behind_head = 1,  // alone in the last stage; the stage before has the head and hands on its stream
@@ -60,7 +60,7 @@ struct config {
   constexpr int tokens() const {
     return ((micro_batches - 1) * sequences + sequences_of(micro_batches - 1)) * context;
   }
-  // How many whole micro-batches one counts as in the mean over all tokens.
+  // The whole micro-batches that one counts as in the mean over all tokens.
   constexpr double share_of(int micro_batch) const {
     return static_cast<double>(sequences_of(micro_batch)) / sequences;
   }
@@ -204,7 +204,7 @@ struct stage_shape {
   constexpr int predicted_tokens() const { return tokens / model.context * (model.context - 1); }
   // Whether it has the embedding's tokens, some of them or its places.
   constexpr bool has_embedding() const { return first || fed_by_shards || is_input_shard(); }
-  // Those of its part of the head, and of its part of the embedding.
+  // The tokens of its part of the head, and of its part of the embedding.
   constexpr token_range head_tokens() const {
     return is_shard() ? config::tokens_of(shard, model.shards) : token_range{};
   }

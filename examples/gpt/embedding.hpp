@@ -34,7 +34,7 @@ struct embedding {
         tokens(shape.tied ? tied : from.take(of.count, shape.width)),
         positions(has_positions ? from.take(shape.context, shape.width) : matrix<Scalar>()) {}
 
-  // Without tokens of its own, adds the positions to what the shards have made.
+  // Adds the positions to the sum of the shards if it has no tokens of its own.
   void forward(std::span<token const> input, matrix<value> const& y) const {
     for (int i = 0; i < y.rows; ++i) {
       value* const out = y.row(i);

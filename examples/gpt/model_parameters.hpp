@@ -87,7 +87,7 @@ class model_parameters {
   bool holds(int group) const { return site_.held.empty() || site_.held.at(index(group)); }
   // Elements of a group, wherever it is kept.
   std::size_t elements(int group) const { return groups_.at(index(group))->size; }
-  // How many copies there are of a group.
+  // The number of copies of a group.
   int copies(int group) const { return static_cast<int>(groups_.at(index(group))->copies.size()); }
   // Whether all copies have the same bits.
   bool copies_agree() const {
@@ -105,7 +105,7 @@ class model_parameters {
   std::span<Scalar const> weights(int group, int copy = 0) const {
     return copy_of(group, copy).weights.span();
   }
-  // After a step: the gradient of the mean loss, in the same layout.
+  // The gradient of the mean loss after a step, in the same layout.
   std::span<Scalar const> gradient(int group, int copy = 0) const {
     return copy_of(group, copy).gradient.span();
   }

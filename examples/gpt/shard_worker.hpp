@@ -38,7 +38,7 @@ class shard_worker : public model_parameters<Scalar> {
     batch_ = std::move(tokens);
   }
 
-  // After a step: the loss of every micro-batch, mean over its tokens, in nats.
+  // The loss of every micro-batch after a step, mean over its tokens, in nats.
   std::span<double const> losses() const { return losses_; }
   // Their mean over all tokens.
   double loss() const { return mean_loss(this->shape(), losses_); }

@@ -154,7 +154,7 @@ struct stage_balance {
   std::span<double> losses = {};        // by block of the stage, to write; empty without experts
 };
 
-// Which gradients a backward pass computes.
+// The gradients that a backward pass computes.
 struct backward_parts {
   bool input = false;
   bool weight = false;

@@ -44,7 +44,7 @@ class worker : public shard_worker<Scalar> {
 
   using shard_worker<Scalar>::weights;
 
-  // After a step: the loss that spreads tokens over experts, by micro-batch and block, and how many
+  // Results of a step: the loss that spreads tokens over experts, by micro-batch and block, and how many
   // tokens of the micro-batch each expert got, by micro-batch, block and expert. Zeros for the blocks of
   // stages that are not here.
   std::span<double const> balance_losses() const { return balance_losses_; }

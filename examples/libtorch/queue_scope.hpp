@@ -3,7 +3,7 @@
 
 namespace libtorch {
 
-// On threads and processes operators run where they are called.
+// Operators run where they are called, on threads and processes.
 template <class Queue>
 struct queue_scope {
   explicit queue_scope(Queue&) {}

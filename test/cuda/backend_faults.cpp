@@ -112,8 +112,8 @@ TEST_CASE("cuda: an error at any call ends cleanly and names the call") {
   cuda_substitute::reset();
 }
 
-// How often a program asks how things stand depends on the time, so calls are chosen by their name and
-// number of that name; of those that ask, the first ones.
+// The number of times that a program asks how things stand depends on the time, so calls are chosen by
+// their name and number of that name; of those that ask, the first ones.
 TEST_CASE("cuda: an error at any call of NCCL's ends cleanly, too") {
   struct chosen_call {
     std::string name;

@@ -1,4 +1,4 @@
-// How communicators of the substitute of NCCL are made and split.
+// Communicators of the substitute of NCCL are made and split.
 #include "nccl_ranks.hpp"
 
 #include <doctest/doctest.h>

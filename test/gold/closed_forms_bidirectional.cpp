@@ -67,7 +67,7 @@ void gradients_come_in_turn(schedule const& s, tick f, tick b) {
     }
 }
 
-// Behind the backward of one micro-batch goes the forward of the next, the slower of the two sets the
+// The forward of the next micro-batch goes behind the backward of one; the slower of the two sets the
 // pace: T = p f + m p b + (m - 1) f for f <= b.
 TEST_CASE("GEMS: T = p f + (m - 1) max(p b + f, p f + b) + p b, one held") {
   for (stage_cost const& c : small_costs())

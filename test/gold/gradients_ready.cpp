@@ -1,6 +1,6 @@
-// How long before the end a stage's gradient is complete, as formulas in p devices, m micro-batches, the
-// chunk c and device d of the stage, and the ticks f, b = i + w of forward and backward; transfers take
-// none. Formulas for other schedules are in closed_forms_bidirectional.cpp.
+// Formulas for how long before the end a stage's gradient is complete, in p devices, m micro-batches,
+// the chunk c and device d of the stage, and the ticks f, b = i + w of forward and backward; transfers
+// take none. Formulas for other schedules are in closed_forms_bidirectional.cpp.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/transfer_events.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -16,7 +16,7 @@ using namespace ashlar;
 
 namespace {
 
-// By stage, ticks from the last weight pass of any of its replicas to the end.
+// Ticks from the last weight pass of any replica of a stage to the end, by stage.
 std::vector<tick> ready_before_end(schedule const& s) {
   std::vector<tick> ready(static_cast<std::size_t>(s.stage_count()), max_tick);
   for (int d = 0; d < s.device_count(); ++d)
@@ -36,7 +36,7 @@ struct ready_setting {
   tick p, m, v, f, b, i, w;
   bool squeezed_only = false;  // the block repeated and squeezed, not reordered
 
-  // Each stage of `names` as before_end(chunk, device) says, stage = chunk * p + device.
+  // Checks that each stage of `names` is as before_end(chunk, device) says, stage = chunk * p + device.
   template <class BeforeEnd>
   void expect(std::initializer_list<char const*> names, BeforeEnd before_end) const {
     for (char const* name : names) {

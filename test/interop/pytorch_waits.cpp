@@ -110,7 +110,7 @@ TEST_CASE("few sends are open at a time") {
 }
 
 TEST_CASE("a wait that comes too early is seen") {
-  // Right after its send, the wait of rank 0 needs a receive after a gradient that rank 0 has yet to
+  // The wait of rank 0 right after its send needs a receive after a gradient that rank 0 has yet to
   // make.
   program const p = lower(catalog::find("1f1b")->make({devices{2}, micro_batches{2}}));
   std::string text = pytorch_comms_csv(p);

@@ -188,7 +188,7 @@ class inventory {
     auto const at = std::find(stages.begin(), stages.end(), stage) - stages.begin();
     return 1U << (at * p_.micro_batch_count() + micro_batch);
   }
-  // All that a device adds.
+  // All contributions of a device.
   unsigned contributions(int device, int group) const {
     unsigned bits = 0;
     for (int s : groups_[static_cast<std::size_t>(group)])

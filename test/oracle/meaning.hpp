@@ -259,7 +259,7 @@ class meaning : public inventory {
   std::vector<argument> of_pass(pass what, int device) const {
     int const s = what.stage, k = what.micro_batch;
     bool const again = runs(pass_kind::recompute, what);
-    // Whoever goes backward reads the stash: the input's pass (bit 0) and the weights' (bit 1).
+    // The passes that go backward read the stash: the input's pass (bit 0) and the weights' (bit 1).
     unsigned const back_readers = p_.mode == execution_mode::inference     ? 0
                                   : runs(pass_kind::backward_weight, what) ? 3
                                                                            : 1;

@@ -25,7 +25,7 @@ struct sample {
 
 class samples {
  public:
-  // All shapes up to p devices and m micro-batches.
+  // Makes samples of all shapes up to p devices and m micro-batches.
   samples(int p, int m) {
     using namespace ashlar;
     for (int d = 1; d <= p; ++d)

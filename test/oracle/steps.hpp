@@ -236,7 +236,7 @@ class steps {
     }
   }
 
-  // How many transfers between the same two devices in the same direction come before.
+  // Counts the earlier transfers between the same two devices in the same direction.
   int rank(step const& s) const {
     int before = 0;
     for (step const& t : all_)

@@ -106,7 +106,7 @@ search_budget some_budget(dice& d, std::uint64_t seed) {
           .aim = d.percent(50) ? objective::span : objective::makespan};
 }
 
-// How a search of all these choices fared.
+// Results of a search of all these choices.
 struct claims {
   int optimal = 0, layouts = 0, undecided = 0;
 };

@@ -44,9 +44,9 @@ schedule under(schedule s, part_costs const& c) {
   return retime(std::move(s), cost);
 }
 
-// When parts start and passes end if each waits for all that it must, as the longest paths of a graph
-// whose nodes are parts, and begins and ends of passes. Written apart from what it judges. There may be
-// several shortest braids; which one counts is read off the times.
+// Computes when parts start and passes end if each waits for all that it must, as the longest paths of a
+// graph whose nodes are parts, and begins and ends of passes. Written apart from what it judges. There
+// may be several shortest braids; which one counts is read off the times.
 class graph_of_parts {
  public:
   graph_of_parts(schedule const& s, part_costs const& c, part_timeline const& judged)

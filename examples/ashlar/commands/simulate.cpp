@@ -44,7 +44,7 @@ struct simulate_options {
   ashlar::simulation_options run;
   int node_size = 0;
   ashlar::stage_memory bytes = {.checkpoint = 0}, tied;
-  // Negative: not given.
+  // A negative number means not given.
   ashlar::byte_count message = -1;
   long long bandwidth = -1, between_bandwidth = -1, ring_bandwidth = -1;
   bool in_flight = false, slack = false;

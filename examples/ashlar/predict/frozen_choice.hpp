@@ -1,4 +1,4 @@
-// Which parts of a model are frozen.
+// Chooses the parts of a model that are frozen.
 #pragma once
 
 #include <ashlar/predict/architecture.hpp>

@@ -124,7 +124,7 @@ class team {
         w.set_updates(group, w.updates(group) + 1);
     });
   }
-  // By how much its numbers may differ from the host's, relative to the largest; 0: not in a bit.
+  // The relative difference to the host's numbers that is allowed, by the largest; 0: not a bit.
   virtual double tolerance() const { return 0; }
   virtual processors computing() const {
     return {static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))};
@@ -139,7 +139,7 @@ class team {
     int const number = rank * program_->device_count() + device;
     return number >= first_ && number < first_ + count_;
   }
-  // Null where the rank has no device here.
+  // The worker of a rank; null where the rank has no device here.
   worker* of(int rank) const { return workers_[static_cast<std::size_t>(rank)].get(); }
   void set_optimizer(gpt::adam_options const& options) {
     for (worker* w : workers()) w->set_optimizer(options);

@@ -204,7 +204,7 @@ ashlar::program program_of(train_options const& o, ashlar::schedule const& sched
                            gpt::config const& shape) {
   ashlar::lower_options lowering = lowering_for(o, shape, schedule.graph);
   must_have_effect(*o.shape.command, effects_on(lowering, schedule, o.shape.name));
-  // On GPUs all of a step is one graph; require_backend_options() refuses another end of it.
+  // A step on GPUs is one graph; require_backend_options() refuses another end of it.
   if (o.backend == "cuda") lowering.step = ashlar::optimizer_step::after_norm;
   lowering.offload = offload_of(o.host, schedule);
   return lower(schedule, lowering);

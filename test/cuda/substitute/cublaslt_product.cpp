@@ -42,7 +42,7 @@ void store(std::byte* to, std::uint32_t type, double value) {
   std::memcpy(to, &upper, sizeof upper);
 }
 
-// Where the elements of one matrix of a batch lie.
+// The place of the elements of one matrix of a batch.
 struct matrix {
   std::byte* data;
   std::uint32_t type;

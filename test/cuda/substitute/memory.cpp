@@ -201,8 +201,8 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   });
 }
 
-// As on a GPU, it waits for what the device has to do. If the device has failed it does not wait, as
-// that may never end, and what is under way may go on with the memory.
+// It waits, as on a GPU, for what the device has to do. If the device has failed it does not wait, as
+// that may never end, and operations under way may go on with the memory.
 cudaError_t cudaFree(void* memory) {
   auto const free = [&](machine& m, auto& lock) {
     if (memory == nullptr) return cudaSuccess;

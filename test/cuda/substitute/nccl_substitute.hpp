@@ -15,7 +15,7 @@ struct settings {
   // Whether calls return when their operations have ended, as NCCL's first ones between two ranks do,
   // which connect them; not those that are captured.
   bool calls_wait = false;
-  // How long ranks wait for each other when a communicator is made, and for operations when one is
+  // The time that ranks wait for each other when a communicator is made, and for operations when one is
   // destroyed.
   std::chrono::milliseconds timeout{30'000};
 };

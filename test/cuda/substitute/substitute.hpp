@@ -46,7 +46,7 @@ void fail_call_of(std::string const& name, std::size_t nth, cudaError_t error);
 // The nth operation from now on does not happen; from then on all calls to its device return the error.
 void fail_operation(std::size_t nth, cudaError_t error);
 
-// For other libraries' calls: counts and lists the call; cudaSuccess unless it was chosen to fail.
+// Counts and lists a call of another library; returns cudaSuccess unless it was chosen to fail.
 cudaError_t injected(char const* call);
 
 // The objects that were made and not given back.

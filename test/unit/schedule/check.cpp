@@ -128,7 +128,7 @@ TEST_CASE("passes that take no time stand in an order that has no cycle") {
   schedule s = good;
   std::swap(s.order[1][0], s.order[1][1]);  // at the same time, but the backward first
   CHECK(check(s).broken == rule::order_has_no_cycle);
-  // Where passes take time, times say that already.
+  // If passes take time, their times say that already.
   s = one_f_one_b(2, 2);
   std::swap(s.order[1][0].what, s.order[1][1].what);
   CHECK(check(s).broken == rule::no_pass_starts_before_its_input);

@@ -113,7 +113,7 @@ TEST_CASE("training plans: attention of pieces") {
   CHECK((is_close(times[0].weight, matrices * 1024) && is_close(times[1].weight, matrices * 1024)));
 }
 
-// With measured layers it is what costs of chunks are made of elsewhere.
+// Measured layers have the costs that with_causal_chunks() gives.
 TEST_CASE("training plans: attention of a list") {
   plan_question q = asked_question();
   training_plan const plan = plan_in("seq1f1b", 1, 2, {3, 1});
