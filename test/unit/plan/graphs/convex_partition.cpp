@@ -17,7 +17,7 @@ operator_model joined_model() {
   return m;
 }
 
-// test/unit/plan/graph_partition.cpp compares it with exhaustive search.
+// graph_partition.cpp compares it with exhaustive search.
 TEST_CASE("a branch may share a stage with what joins it") {
   operator_model const m = joined_model();
   operator_machine const machine{.device_count = 2};
