@@ -118,7 +118,7 @@ int run(int argc, char** argv) {
   } catch (CLI::ParseError const& e) {
     std::ostringstream wrong;
     int const code = app.exit(e, std::cout, wrong);
-    if (e.get_name() == "ExtrasError") wrong << meant_options(app);
+    if (e.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) wrong << meant_options(app);
     std::fputs(tool::printable_lines(wrong.str()).c_str(), stderr);
     if (code != 0) return tool::unusable;
     must_be_written();

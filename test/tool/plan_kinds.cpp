@@ -144,15 +144,15 @@ TEST_CASE("plan: the report says which kind runs what, and what the others would
   tool_result const r = run_tool(asked_on("2x8xH100+2x8xA100") + "--explain");
   REQUIRE(r.code == 0);
   for (char const* part : {"32 devices of 2 kinds, between them the slower one's network",
-                           "  H100: 16 devices of 989 TFLOP/s", "  A100: 16 devices of 312 TFLOP/s",
-                           "kinds (layers)", "H100 alone: ", "A100 alone: ", " TFLOP/s of H100:",
-                           " of each pipeline (", "GiB of H100 and 67.1 GiB of A100", "  kind\n"})
+                           "  H100: 16 devices of 989 TFLOP/s", "  A100-80: 16 devices of 312 TFLOP/s",
+                           "kinds (layers)", "H100 alone: ", "A100-80 alone: ", " TFLOP/s of H100:",
+                           " of each pipeline (", "GiB of H100 and 72.0 GiB of A100-80", "  kind\n"})
     CHECK_MESSAGE(contains(r.out, part), part);
   // Plans that fit on neither kind are rejected with the device, its kind and the bytes.
   tool_result const large = run_tool("plan --model 175B --batch 16 --cluster 1x2xH100+1x2xA100");
   CHECK(large.code == 1);
   CHECK(contains(large.out, "device 0 of each pipeline ("));
-  CHECK(contains(large.out, " of 67.1 GiB: weights and logits"));
+  CHECK(contains(large.out, " of 72.0 GiB: weights and logits"));
 }
 
 TEST_CASE("plan: what is wrong with a cluster of kinds") {

@@ -53,7 +53,7 @@ def must_show(found):
             states[claim.name.rstrip("0123456789"), claim.state] += 1
     for (claim, state), count in sorted(states.items()):
         print(f"{count:5} {state}: {claim}")
-    assert states["valid", "shown"] > 6 * states["valid", "open"]
+    assert states["valid", "shown"] > 3 * states["valid", "open"]
     assert states["no schedule ends before ", "shown"] > 1.5 * states["no schedule ends before ", "open"]
     assert states["no schedule with this memory is shorter", "shown"] > 100
 
