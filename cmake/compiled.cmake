@@ -41,5 +41,4 @@ if(Threads_FOUND)  # ashlar/conformance has threads
 endif()
 list(JOIN ashlar_compiled_needs " " ashlar_compiled_needs)
 
-install(TARGETS ashlar_compiled EXPORT ashlar-compiled ARCHIVE)
-install(EXPORT ashlar-compiled NAMESPACE ashlar:: DESTINATION ${CMAKE_INSTALL_DATADIR}/cmake/ashlar)
+ashlar_install_target(ashlar_compiled compiled ARCHIVE)

@@ -9,6 +9,7 @@ install(FILES ${PROJECT_BINARY_DIR}/ashlar-config.cmake ${PROJECT_BINARY_DIR}/as
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/ashlar.pc.in ${PROJECT_BINARY_DIR}/ashlar.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/ashlar.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libashlar-dev RENAME copyright)
 
 # Packages: `cpack -G DEB` and `cpack -G TGZ` in a release build. One has the tool, one all that is to build with.
 if(PROJECT_IS_TOP_LEVEL)
