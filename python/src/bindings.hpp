@@ -6,6 +6,7 @@
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/part_costs.hpp>
 #include <ashlar/core/sequence_costs.hpp>
+#include <ashlar/interop/input_limits.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/optimize/budget.hpp>
@@ -18,7 +19,6 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
-#include <options/limits.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -33,6 +33,7 @@
 namespace python {
 
 namespace nb = nanobind;
+namespace limits = ashlar::input_limits;
 using namespace nb::literals;
 
 // A violation of a value that can say more about it than the diagnosis alone.
@@ -74,10 +75,10 @@ inline int within(char const* parameter, long long given, long long least, long 
                             .c_str());
 }
 inline ashlar::devices device_count(long long given) {
-  return ashlar::devices{within("devices", given, 1, tool::most_devices)};
+  return ashlar::devices{within("devices", given, 1, limits::devices)};
 }
 inline ashlar::micro_batches micro_batch_count(long long given) {
-  return ashlar::micro_batches{within("micro_batches", given, 1, tool::most_micro_batches)};
+  return ashlar::micro_batches{within("micro_batches", given, 1, limits::micro_batches)};
 }
 
 // Percentages of a forward and of an input pass, or one for both.

@@ -1,12 +1,12 @@
 // The published schedules by name.
 #include "bindings.hpp"
 #include <ashlar/catalog/searched_entries.hpp>
+#include <ashlar/interop/near_names.hpp>
 #include <ashlar/study/compare.hpp>
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
-#include <options/suggest.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -42,12 +42,12 @@ struct parameter_range {
 };
 
 constexpr parameter_range ranges[] = {
-    {parameter::chunk_count, "chunks", 2, 1, tool::most_devices},
-    {parameter::wave_count, "waves", 1, 1, tool::most_devices},
-    {parameter::route_count, "routes", 2, 1, tool::most_devices},
-    {parameter::round_count, "rounds", 1, 1, tool::most_micro_batches},
-    {parameter::group_size, "group", 0, 0, tool::most_micro_batches},
-    {parameter::sequence_chunk_count, "sequence_chunks", 2, 1, tool::most_sequence_chunks},
+    {parameter::chunk_count, "chunks", 2, 1, limits::devices},
+    {parameter::wave_count, "waves", 1, 1, limits::devices},
+    {parameter::route_count, "routes", 2, 1, limits::devices},
+    {parameter::round_count, "rounds", 1, 1, limits::micro_batches},
+    {parameter::group_size, "group", 0, 0, limits::micro_batches},
+    {parameter::sequence_chunk_count, "sequence_chunks", 2, 1, limits::sequence_chunks},
 };
 constexpr char const* junction = "junction";
 constexpr char const* junctions[] = {"code", "figure"};
@@ -84,7 +84,11 @@ shape shape_of(long long p, long long m, ashlar::costs cost, entry_parameters co
 
 known_entry find(std::string const& name) {
   if (entry const* const found = ashlar::catalog::find_any(name)) return {found};
-  std::string const near = tool::nearest_name(name);
+  std::vector<std::string> names;
+  for (entry const* each : ashlar::catalog::all_entries) names.emplace_back(each->name);
+  for (ashlar::catalog::other_name const& other : ashlar::catalog::other_names)
+    names.emplace_back(other.name);
+  std::string const near = ashlar::nearest_of(name, names);
   throw nb::value_error(("there is no schedule '" + name.substr(0, 64) + "'"
                          + (near.empty() ? "" : ": did you mean '" + near + "'?"))
                             .c_str());
@@ -113,7 +117,7 @@ ashlar::divided_model model_of(ashlar::costs const& cost, long long pieces,
   if (parts && static_cast<int>(parts->stages.size()) != std::max(1, cost.passes.stages()))
     throw nb::value_error("parts and costs must be of as many stages: Costs(parts=parts)");
   return {.cost = cost,
-          .piece_count = within("pieces", pieces, 1, tool::most_devices),
+          .piece_count = within("pieces", pieces, 1, limits::devices),
           .causal = causal_share_of(causal, cost),
           .parts = parts.value_or(ashlar::part_costs{})};
 }
@@ -126,7 +130,7 @@ ashlar::comparison compare_entry(known_entry const& e, long long p, long long m,
   shape const s{
       .p = device_count(p),
       .m = micro_batch_count(m),
-      .sequence_chunks = within("sequence_chunks", sequence_chunks, 1, tool::most_sequence_chunks)};
+      .sequence_chunks = within("sequence_chunks", sequence_chunks, 1, limits::sequence_chunks)};
   return ashlar::compare(*e.of, s, model_of(cost, pieces, causal, parts));
 }
 ashlar::comparison compare_schedule(ashlar::schedule const& s, ashlar::costs const& cost,

@@ -50,13 +50,12 @@ ashlar::costs make_costs(tick forward, tick backward_input, tick backward_weight
         auto const& [f, i, w, r] = std::get<1>(given);
         each.push_back({f, i, w, r});
       }
-    int const q = within("sequence_chunks", sequence_chunks, 1, tool::most_sequence_chunks);
+    int const q = within("sequence_chunks", sequence_chunks, 1, limits::sequence_chunks);
     if (micro_batches && q > 1)
       throw nb::value_error("either the chunks of sequences differ or micro-batches do");
-    made.passes =
-        micro_batches ? ashlar::pass_costs::by_stage_and_micro_batch(
-            std::move(each), within("micro_batches", *micro_batches, 1, tool::most_micro_batches))
-                      : ashlar::pass_costs::by_stage_and_sequence_chunk(std::move(each), q);
+    made.passes = micro_batches ? ashlar::pass_costs::by_stage_and_micro_batch(
+                      std::move(each), within("micro_batches", *micro_batches, 1, limits::micro_batches))
+                                : ashlar::pass_costs::by_stage_and_sequence_chunk(std::move(each), q);
   }
   if (parts) {
     if (per_stage || overlapped || recompute)
@@ -85,14 +84,14 @@ std::optional<tick> pair_of(ashlar::costs const& c, std::string const& kind, int
                                      {"backward_input", ashlar::pass_kind::backward_input},
                                      {"backward_weight", ashlar::pass_kind::backward_weight}});
   for (int const stage : {forward_stage, backward_stage})
-    within("a stage", stage, 0, (pairs.stages() > 1 ? pairs.stages() : tool::most_devices) - 1);
+    within("a stage", stage, 0, (pairs.stages() > 1 ? pairs.stages() : limits::devices) - 1);
   if (!pairs.are_given()) return std::nullopt;
   return pairs.of(forward_stage, backward, backward_stage);
 }
 
 // Of a link whose transfers take longer, in both directions.
 ashlar::costs with_late_link(ashlar::costs c, int one, int other, tick by) {
-  for (int const device : {one, other}) within("a device", device, 0, tool::most_devices - 1);
+  for (int const device : {one, other}) within("a device", device, 0, limits::devices - 1);
   if (one == other || by < 0)
     throw nb::value_error("a link is between two devices, and its transfers are later, not earlier");
   delay_link(c.on.links, one, other, by);
@@ -193,9 +192,9 @@ void bind_costs(nb::module_& m) {
             costs c = make_costs(f, i, w, recompute, per_stage, transfer, between, node_size, bandwidth,
                                  message, overlapped, std::move(speeds), sequence_chunks, micro_batches,
                                  levels, links, parts);
-            within("host_bandwidth", host_bandwidth, 0, tool::most_memory);
+            within("host_bandwidth", host_bandwidth, 0, limits::bytes);
             c.on.host = {.speed = {.bandwidth = host_bandwidth},
-                         .shared_by = within("host_shared_by", host_shared_by, 1, tool::most_devices)};
+                         .shared_by = within("host_shared_by", host_shared_by, 1, limits::devices)};
             new (made) costs(std::move(c));
           },
           "forward"_a = 1, "backward_input"_a = 1, "backward_weight"_a = 1, nb::kw_only(),
@@ -222,7 +221,7 @@ void bind_costs(nb::module_& m) {
           "with_causal_chunks",
           [](costs const& mean, long long sequence_chunks, causal_percent const& share) {
             ashlar::finer_costs made = ashlar::with_causal_chunks(
-                mean, within("sequence_chunks", sequence_chunks, 1, tool::most_sequence_chunks),
+                mean, within("sequence_chunks", sequence_chunks, 1, limits::sequence_chunks),
                 causal_share_of(share));
             return std::pair(std::move(made.cost), made.unit);
           },

@@ -35,7 +35,7 @@ ashlar::pass pass_of(std::string const& token, bool of_block, int stage_count) {
   if (!what)
     throw nb::value_error(("a pass is written like 2F0, not '" + token.substr(0, 64) + "'").c_str());
   within(("the stage of " + token).c_str(), what->stage, 0, stage_count - 1);
-  within(("the micro-batch of " + token).c_str(), what->micro_batch, 0, tool::most_micro_batches - 1);
+  within(("the micro-batch of " + token).c_str(), what->micro_batch, 0, limits::micro_batches - 1);
   return *what;
 }
 
@@ -49,7 +49,7 @@ ashlar::stage_graph graph_of(int stage_count, std::optional<stage_pairs> const& 
   }
   if (!sizes.empty()) graph = in_micro_batches(std::move(graph), sizes);
   return in_sequence_chunks(std::move(graph),
-                            within("sequence_chunks", sequence_chunks, 1, tool::most_sequence_chunks));
+                            within("sequence_chunks", sequence_chunks, 1, limits::sequence_chunks));
 }
 
 // Only a program that trains has passes other than forwards.

@@ -38,7 +38,7 @@ ashlar::placement make_placement(std::vector<std::vector<int>> const& routes) {
   int most = -1;
   for (auto const& route : routes)
     for (int const device : route)
-      most = std::max(most, within("a device", device, 0, tool::most_devices - 1));
+      most = std::max(most, within("a device", device, 0, limits::devices - 1));
   return {ashlar::devices{most + 1}, routes};
 }
 
@@ -66,8 +66,7 @@ void bind_placements(nb::module_& m) {
   m.def(
       "looped",
       [](long long p, long long v) {
-        return ashlar::looped(device_count(p),
-                              ashlar::chunks{within("chunks", v, 1, tool::most_devices)});
+        return ashlar::looped(device_count(p), ashlar::chunks{within("chunks", v, 1, limits::devices)});
       },
       "devices"_a, "chunks"_a, "Round and round the devices.");
   m.def(
@@ -76,7 +75,7 @@ void bind_placements(nb::module_& m) {
   m.def(
       "wave",
       [](long long p, long long w) {
-        return ashlar::wave(device_count(p), ashlar::waves{within("waves", w, 1, tool::most_devices)});
+        return ashlar::wave(device_count(p), ashlar::waves{within("waves", w, 1, limits::devices)});
       },
       "devices"_a, "waves"_a, "Down the devices and up again, several times.");
   m.def(

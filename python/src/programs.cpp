@@ -56,7 +56,7 @@ program lowered(ashlar::schedule const& s, int data_ranks, std::string const& sh
   using ashlar::sharding_level;
   return ashlar::lower(
       s, {.lanes = lanes_of(lanes),
-          .data_ranks = within("data_ranks", data_ranks, 1, tool::most_data_ranks),
+          .data_ranks = within("data_ranks", data_ranks, 1, limits::data_ranks),
           .reduction = meaning_of<gradient_reduction>(
               "reduction", reduction,
               {{"at_end", gradient_reduction::at_end},
@@ -68,8 +68,8 @@ program lowered(ashlar::schedule const& s, int data_ranks, std::string const& sh
                                                   {"gradients", sharding_level::gradients},
                                                   {"weights", sharding_level::weights},
                                                   {"full", sharding_level::full}}),
-          .weight_buffers = within("weight_buffers", weight_buffers, 1, tool::most_devices),
-          .prefetch = within("prefetch", prefetch, 0, tool::most_passes),
+          .weight_buffers = within("weight_buffers", weight_buffers, 1, limits::devices),
+          .prefetch = within("prefetch", prefetch, 0, limits::passes),
           .receives = meaning_of<receive_time>(
               "receives", receives,
               {{"when_sent", receive_time::when_sent}, {"when_needed", receive_time::when_needed}}),

@@ -146,7 +146,7 @@ found_layout search_placement(ashlar::placement const& where, long long m, ashla
                   .limit = limit_of(limit, memory, where),
                   .sequence_chunks =
                       within("sequence_chunks", sequence_chunks.value_or(cost.passes.sequence_chunks()),
-                             1, tool::most_sequence_chunks)}};
+                             1, limits::sequence_chunks)}};
   search_options const o{budget, seed, aim_of(aim), braid, order};
   must_have_effect(o, cost);
   if (offload && (braid || order))
@@ -178,8 +178,8 @@ std::vector<found_layout> search_shapes(long long p, long long m, ashlar::costs 
         "give a placement for costs of each stage");
   ashlar::variety how{
       .kept_percent = {within("kept_percent", kept_percent, 0, 100)},
-      .most_sequence_chunks = within("sequence_chunks", sequence_chunks.value_or(chunk_classes), 1,
-                                     tool::most_sequence_chunks),
+      .most_sequence_chunks =
+          within("sequence_chunks", sequence_chunks.value_or(chunk_classes), 1, limits::sequence_chunks),
       .causal = causal_share_of(causal, cost)};
   if (causal && how.most_sequence_chunks == 1)
     throw nb::value_error("causal has no effect without sequence_chunks");
@@ -192,7 +192,7 @@ std::vector<found_layout> search_shapes(long long p, long long m, ashlar::costs 
   ashlar::model_share const model{device_count(p), micro_batch_count(m),
                                   ashlar::of_whole_sequences(cost)};
   auto const choices =
-      ashlar::layouts_for(model, within("memory_percent", memory_percent, 1, tool::most_percent), how);
+      ashlar::layouts_for(model, within("memory_percent", memory_percent, 1, limits::percent), how);
   if (choices.empty()) throw nb::value_error("there is no schedule within the limit on memory");
   search_options const o{budget, seed, aim_of(aim), braid, order};
   must_have_effect(o, cost);
