@@ -28,13 +28,12 @@ inline constexpr std::array other_names{
     other_name{"looped-bfs", "breadth-first"},                // PyTorch
     other_name{"zb", "zb-h1"},                                // Qi et al., 2023
     other_name{"zero-bubble", "zb-h1"},                       // Qi et al., 2023
-    other_name{"zb-v", "zbv"},                                // Qi et al., 2023
     other_name{"zbv-zero-bubble", "zbv"},                     // PyTorch
     other_name{"interleaved-zero-bubble", "interleaved-zb"},  // PyTorch
 };
 
-// Whether two names have the same letters and digits, whatever their case and hyphens, underscores and
-// blanks: ZBH1 is zb-h1. O(length).
+// Whether two names have the same letters and digits. Case, hyphens, underscores and blanks do not
+// count: ZBH1 is zb-h1. O(length).
 constexpr bool is_same_name(list_view<char> a, list_view<char> b) {
   auto const small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   auto const skips = [](char c) { return c == '-' || c == '_' || c == ' '; };
