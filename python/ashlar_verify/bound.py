@@ -40,7 +40,7 @@ def makespan_bound(s: Schedule, limits: Sequence[int]) -> int:
     devices = s.routes[s.route[0]]
     split = "W" in kinds  # then every backward counts as two passes: whatever runs whole may be split
     steps = ["F", "I", "W"] if split else ["F", "B"]
-    heads = _raised(s, devices, steps, limits)
+    heads = _heads(s, devices, steps, limits)
     tails = _tails(s, devices, steps, limits)
     longest = 0
     for device in set(devices):
@@ -59,7 +59,7 @@ Table = dict[str, list[list[int]]]
 """By step, stage and number."""
 
 
-def _raised(s: Schedule, devices: list[int], steps: list[str], limits: Sequence[int]) -> Table:
+def _heads(s: Schedule, devices: list[int], steps: list[str], limits: Sequence[int]) -> Table:
     back = steps[1]
 
     def needs(step: str, stage: int) -> list[tuple[str, int, int]]:
@@ -71,7 +71,7 @@ def _raised(s: Schedule, devices: list[int], steps: list[str], limits: Sequence[
         behind = [(back, stage + 1, s.hop(stage + 1, stage, 0))] if stage + 1 < s.stages else []
         return [("F", stage, 0), *behind]
 
-    return _fixpoint(s, devices, steps, limits, needs, takes="F", gives=steps[-1], order=range(s.stages))
+    return _fixpoint(s, devices, steps, limits, needs, takes="F", gives=steps[-1])
 
 
 def _tails(s: Schedule, devices: list[int], steps: list[str], limits: Sequence[int]) -> Table:
@@ -87,8 +87,7 @@ def _tails(s: Schedule, devices: list[int], steps: list[str], limits: Sequence[i
         after = [(back, stage - 1, s.hop(stage, stage - 1, 0))] if stage > 0 else []
         return [*after, *([("W", stage, 0)] if "W" in steps else [])]
 
-    reverse = list(reversed(steps))
-    return _fixpoint(s, devices, reverse, limits, needs, takes=steps[-1], gives="F", order=range(s.stages), tells=back)
+    return _fixpoint(s, devices, steps[::-1], limits, needs, takes=steps[-1], gives="F")
 
 
 def _fixpoint(
@@ -99,35 +98,31 @@ def _fixpoint(
     needs: Callable[[str, int], list[tuple[str, int, int]]],
     takes: str,
     gives: str,
-    order: Sequence[int],
-    tells: str = "F",
 ) -> Table:
-    """Bounds on starts. tells: the step whose order over the stages says what must have been taken before."""
-    m = s.micro_batches
-    at: Table = {step: [[0] * m for _ in order] for step in steps}
+    """Bounds on starts."""
+    stages, numbers = range(s.stages), range(s.micro_batches)
+    at: Table = {step: [[0] * s.micro_batches for _ in stages] for step in steps}
     for _ in range(ROUNDS):
         before = [row[:] for step in steps for row in at[step]]
         ends = {
             device: sorted(
-                at[gives][stage][i] + s.lengths[stage][gives] for stage in order if devices[stage] == device for i in range(m)
+                at[gives][stage][i] + s.lengths[stage][gives] for stage in stages if devices[stage] == device for i in numbers
             )
             for device in set(devices)
         }
         for step in steps:
-            sweep = list(order) if step == "F" and tells == "F" else list(reversed(order)) if tells == "F" else list(order)
-            for stage in sweep:
-                for i in range(m):
+            for stage in (*stages, *reversed(stages)):
+                # Its device has earlier stages whose i-th has been taken by then, unless nothing needs what takes memory.
+                others = sum(devices[one] == devices[stage] for one in range(stage)) if takes != "W" else 0
+                for i in numbers:
                     start = at[step][stage][i]
                     if i > 0:
                         start = max(start, at[step][stage][i - 1] + s.lengths[stage][step])
                     for other, of, hop in needs(step, stage):
                         start = max(start, at[other][of][i] + s.lengths[of][other] + hop)
-                    if step == takes:
-                        # Stages of this device whose i-th must have been taken as well: those before it on the way.
-                        others = sum(devices[one] == devices[stage] for one in order if one < stage) if takes != "W" else 0
-                        room = i + others * (i + 1) + 1 - limits[devices[stage]]
-                        if room > 0:
-                            start = max(start, ends[devices[stage]][room - 1])
+                    room = i + others * (i + 1) + 1 - limits[devices[stage]]
+                    if step == takes and room > 0:
+                        start = max(start, ends[devices[stage]][room - 1])
                     at[step][stage][i] = start
         if before == [row for step in steps for row in at[step]]:
             break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -108,7 +109,7 @@ def read(document: Any) -> Schedule:
         if len(tokens) != len(starts):
             raise Wrong(f"device {device} has {len(tokens)} passes and {len(starts)} starts")
         line = [_pass(made, device, token, _whole(at, "a start")) for token, at in zip(tokens, starts)]
-        for one, other in zip(line, line[1:]):
+        for one, other in itertools.pairwise(line):
             if one.start == other.start and one.end > one.start and other.end > other.start and "F" in (one.kind, other.kind):
                 raise Unread(f"{one} and {other} on device {device} run as a pair")
         made.lines.append(line)
@@ -142,7 +143,7 @@ def faults(s: Schedule) -> Iterator[str]:
         if one.device != s.device_of(one.stage, one.micro_batch):
             yield f"{one} is on device {one.device}, and its stage on {s.device_of(one.stage, one.micro_batch)}"
     for line in s.lines:
-        for before, after in zip(line, line[1:]):
+        for before, after in itertools.pairwise(line):
             if after.start < before.end:
                 yield f"{after} starts at {after.start}, before {before} ends at {before.end}"
     trains = any(one.kind in "BIW" for one in s.passes())
