@@ -1,4 +1,4 @@
-"""What PyTorch's runtime is at, told to those who watch: which action is under way, and for whom it waits."""
+"""Reports which action PyTorch's runtime is executing, and which rank it waits for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .waiting import Waits
 
 
 class _Watched(list[Any]):
-    """Actions of a rank. Whoever goes through them after `arm` tells which one is under way, and None after the last."""
+    """The actions of a rank. The first iteration after `arm` reports each action as it begins, and None after the last."""
 
     def arm(self, comes_to: Callable[[Any], None]) -> None:
         self._comes_to: Callable[[Any], None] | None = comes_to
@@ -32,7 +32,7 @@ class _Watched(list[Any]):
 
 
 class WatchedActions:
-    """Of a runtime whose actions are loaded."""
+    """Reports the actions of a runtime, which must have been loaded."""
 
     def __init__(self, runtime: _PipelineScheduleRuntime, stages: Sequence[PipelineStage], waits: Waits) -> None:
         self._runtime, self._waits = runtime, waits
@@ -42,14 +42,14 @@ class WatchedActions:
             _watch_passes(stage, waits)
 
     def arm(self) -> None:
-        """Before a step: its actions are told."""
+        """Makes the next step report its actions."""
         actions = self._runtime.pipeline_order_with_comms[self._runtime.rank]
         if not isinstance(actions, _Watched):
             actions = self._runtime.pipeline_order_with_comms[self._runtime.rank] = _Watched(actions)
         actions.arm(self._comes_to)
 
     def _awaited_at(self, action: Any) -> Awaited | None:
-        """What an action waits for, of whom; None for one that waits for nobody."""
+        """Describes what an action waits for, and on which rank; None if it waits for nobody."""
         stage, k, kind = action.stage_index, action.microbatch_index, action.computation_type
         at = str(action)
         if kind in (_ComputationType.FORWARD, _ComputationType.RECV_F):
@@ -62,7 +62,7 @@ class WatchedActions:
         return None
 
     def _message(self, letter: str, stage: int, to: int, k: int, at: str) -> Awaited | None:
-        """Of the message from a stage to a stage, one of which is elsewhere."""
+        """Describes a message between two stages; None if both are on this rank."""
         is_received = to in self._here
         other = stage if is_received else to
         if not 0 <= other < self._count or other in self._here:
@@ -86,7 +86,7 @@ class WatchedActions:
 
 
 def _watch_passes(stage: PipelineStage, waits: Waits) -> None:
-    """When a pass begins, all is there that it needs. What is wrong with one is told before PyTorch waits for messages."""
+    """Ends the wait when a pass begins, since its inputs are there. Reports its error before PyTorch waits for messages."""
     for name in ("forward_one_chunk", "backward_one_chunk", "backward_weight_one_chunk"):
 
         def begun(*args: Any, run: Callable[..., Any] = getattr(stage, name), **kwargs: Any) -> Any:
@@ -99,7 +99,7 @@ def _watch_passes(stage: PipelineStage, waits: Waits) -> None:
 
 @contextlib.contextmanager
 def telling(waits: Waits) -> Iterator[None]:
-    """What is wrong inside is told to all ranks, before PyTorch waits for messages."""
+    """Reports an error inside to all ranks, before PyTorch waits for messages."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Costs of stages as their passes took in a step."""
+"""Costs of stages, measured in a step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Times = dict[tuple[str, int], list[float]]
 
 
 def medians(all_ranks: list[Times]) -> dict[tuple[str, int], float]:
-    """Of the seconds of all ranks, by letter of the pass and stage."""
+    """Median seconds over all ranks, by letter of the pass and stage."""
     times: Times = {}
     for one in all_ranks:
         for key, seconds in one.items():
@@ -24,7 +24,7 @@ def medians(all_ranks: list[Times]) -> dict[tuple[str, int], float]:
 
 
 def ticks(taken: Mapping[tuple[str, int], float], known: tuple[int, int, int], stage: int, fused: bool) -> tuple[int, int, int]:
-    """Of the stage's forward, input and weight pass. A fused backward is divided as the known costs are."""
+    """Ticks of a stage's forward, input and weight pass. A fused backward is divided in the ratio of the known costs."""
     _, inputs, weights = known
     whole = max(1, inputs + weights)
     of_inputs, of_weights = taken.get(("I", stage)), taken.get(("W", stage))
@@ -37,7 +37,7 @@ def ticks(taken: Mapping[tuple[str, int], float], known: tuple[int, int, int], s
 
 
 def dealt_as_taken(dealt: Dealt, clock: Clock, fused: bool) -> Dealt:
-    """The same stages with the medians of all ranks' last step, on all ranks alike. Raises ValueError before a step."""
+    """The same stages with median times of the last step over all ranks, equal on all ranks. Raises ValueError before a step."""
     taken = everywhere(clock.seconds(), medians)
     if not any(letter in "BW" for letter, _ in taken):
         raise ValueError("adapt() needs the times of a step: call step() first")

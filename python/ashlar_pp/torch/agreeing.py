@@ -1,4 +1,4 @@
-"""What every rank has to know alike."""
+"""Agreement of all ranks on groups, costs and parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .tracing import Trace
 
 
 def everywhere(mine: Any, combine: Callable[[list[Any]], Any]) -> Any:
-    """What rank 0 makes of what all ranks have, on all ranks. Every rank of the default group has to call this."""
+    """Returns on all ranks what rank 0 makes of the values of all. Every rank of the default group has to call this."""
     gathered = _all(mine, None)
     result = [combine(gathered) if dist.get_rank() == 0 else None]
     dist.broadcast_object_list(result, src=0)
@@ -25,8 +25,8 @@ def everywhere(mine: Any, combine: Callable[[list[Any]], Any]) -> Any:
 
 
 def made_groups(wanted: Iterable[tuple[int, ...]], backend: str | None = None) -> dict[tuple[int, ...], dist.ProcessGroup]:
-    """Groups of ranks that this rank is in. Every rank of the default group has to call this: PyTorch names groups by their
-    count, which has to be the same on all."""
+    """Makes groups of ranks, and returns those that this rank is in. Every rank of the default group has to call this:
+    PyTorch names groups by their count, which has to be the same on all."""
     lists: set[tuple[int, ...]] = set(everywhere(list(wanted), lambda all_ranks: sorted({one for of in all_ranks for one in of})))
     found = {}
     for ranks in sorted(lists):
@@ -37,7 +37,7 @@ def made_groups(wanted: Iterable[tuple[int, ...]], backend: str | None = None) -
 
 
 def agree(trace: Trace) -> None:
-    """Every call takes the median of what it took on all ranks. Raises ValueError where ranks call other layers."""
+    """Sets each call's times to medians over all ranks, and its bytes to maxima. Raises ValueError if ranks call other layers."""
     names = [call.layer.name for call in trace.calls]
     mine = [call.measured for call in trace.calls]
 
@@ -67,7 +67,7 @@ def _median(of: list[Measured]) -> Measured:
 
 
 def message_seconds(nbytes: int, group: dist.ProcessGroup | None, device: torch.device, rounds: int = 20) -> float:
-    """A message of so many bytes there and back between the first two ranks of the group, halved: their medians. 0 on others."""
+    """Median seconds of a message of `nbytes` between the first two ranks of the group (half a round trip). 0 on others."""
     rank, times = dist.get_rank(group), []
     if rank >= 2 or dist.get_world_size(group) < 2:
         return 0.0
@@ -84,12 +84,12 @@ def message_seconds(nbytes: int, group: dist.ProcessGroup | None, device: torch.
 
 
 def transfer_seconds(nbytes: int, group: dist.ProcessGroup | None, device: torch.device) -> float:
-    """What a message of so many bytes takes, on all ranks alike."""
+    """Seconds of a message of `nbytes`, the same on all ranks."""
     return everywhere(message_seconds(nbytes, group, device), max)
 
 
 def make_equal(module: nn.Module, group: dist.ProcessGroup | None, device: torch.device) -> None:
-    """All ranks of the group get the parameters and buffers of its first, which may be elsewhere than the messages."""
+    """Copies parameters and buffers of the group's first rank to all. `device` is that of the messages, not of the module."""
     if dist.get_world_size(group) == 1:
         return
     _must_have_one_form(module, group)

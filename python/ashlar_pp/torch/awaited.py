@@ -1,4 +1,4 @@
-"""What a rank waits for, in words that others can read."""
+"""Descriptions of what a rank waits for, for other ranks to read."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import torch.distributed as dist
 
 Awaited = Callable[[], dict[str, Any]]
-"""Who (`rank`) has yet to do what (`stage`, `micro_batch`, `instruction`, and `words` for all that), and `at`, where this
-rank needs it. Who waits for any of several waits for itself, and for `ranks`."""
+"""The rank that is awaited (`rank`), what it has yet to do (`stage`, `micro_batch`, `instruction`, and `words` for all of it),
+and where this rank needs it (`at`). If any of several ranks may be missing, `rank` is this rank, and `ranks` lists them."""
 
 
 def awaited_of_sender(letter: str, stage: int, k: int, rank: int, at: str) -> dict[str, Any]:
-    """What F or B of a stage gives: letter, stage and micro-batch, and the rank that has the stage."""
+    """Awaits the output of F or B of a stage from the rank that has the stage."""
     what = "output" if letter == "F" else "gradient of the input"
     name = f"{stage}SEND_{letter}{k}"
     words = f"sent the {what} of stage {stage} for micro-batch {k} ({name})"
@@ -21,7 +21,7 @@ def awaited_of_sender(letter: str, stage: int, k: int, rank: int, at: str) -> di
 
 
 def awaited_of_receiver(letter: str, stage: int, k: int, to: int, rank: int) -> dict[str, Any]:
-    """That it takes what F or B of a stage gives to stage `to`."""
+    """Awaits that stage `to` receives the output of F or B of a stage."""
     name = f"{to}RECV_{letter}{k}"
     words = f"received for stage {to} what stage {stage} made of micro-batch {k} ({name})"
     return {
@@ -30,7 +30,7 @@ def awaited_of_receiver(letter: str, stage: int, k: int, to: int, rank: int) -> 
 
 
 def awaited_sum(stage: int, ranks: list[int]) -> dict[str, Any]:
-    """Of all ranks that take part: who has not come cannot be seen."""
+    """Awaits all ranks of a sum, since the missing one is not known."""
     name = f"{stage}REDUCE_GRAD"
     words = f"come to the sum of the gradients of stage {stage}"
     return {
@@ -40,17 +40,17 @@ def awaited_sum(stage: int, ranks: list[int]) -> dict[str, Any]:
 
 
 def awaited_of_group(rank: int, ranks: list[int], at: str) -> dict[str, Any]:
-    """What any of the ranks has to do, for which this one waits."""
+    """Awaits any of the ranks in a collective."""
     return {"rank": rank, "ranks": ranks, "words": f"come to {at or 'what all ranks do'}", "at": at or "a message to all"}
 
 
 def awaited_call(kind: str, rank: int) -> dict[str, Any]:
-    """That the rank before calls the same."""
+    """Awaits that a neighbouring rank begins the same call."""
     return {"rank": rank, "words": f"begun {kind}", "at": f"the start of {kind}"}
 
 
 def awaited_first_step() -> dict[str, Any]:
-    """Of all ranks, which tell each other after the first step what got no gradient: who has not come cannot be seen."""
+    """Awaits all ranks, which exchange after the first step what got no gradient: the missing one is not known."""
     words = "heard which parameters got no gradient in the first step, for which another rank may be missing"
     return {
         "rank": dist.get_rank(), "stage": None, "micro_batch": None, "instruction": "FIRST_STEP", "words": words,
@@ -59,6 +59,6 @@ def awaited_first_step() -> dict[str, Any]:
 
 
 def awaited_loss(stage: int, rank: int) -> dict[str, Any]:
-    """That all ranks learn the step's loss from the one that has the last stage."""
+    """Awaits the step's loss from the rank that has the last stage."""
     words = f"told the loss of the step, which stage {stage} has"
     return {"rank": rank, "stage": stage, "micro_batch": None, "instruction": "LOSS", "words": words, "at": "the end of the step"}

@@ -13,18 +13,18 @@ Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def inputs_of(given: Any) -> Inputs:
-    """A tensor or tuple stands for positional inputs of the model, a mapping for keyword inputs."""
+    """Positional and keyword inputs of the model: a tensor or tuple is positional, a mapping holds keywords."""
     if isinstance(given, Mapping):
         return (), dict(given)
     return (tuple(given), {}) if isinstance(given, (tuple, list)) else ((given,), {})
 
 
 def micro_batches_of(batch: Any, example: Any, count: int, what: str) -> list[Any]:
-    """The batch in `count` parts that have the example's shapes.
+    """Splits the batch into `count` parts of the example's shapes.
 
-    Tensors that are so many times as long as the example's are cut along dimension 0. Tensors of the example's shape,
-    and what is no tensor, are the same for all. Raises ValueError with the name of any other, and of what has as many
-    rows as a micro-batch where others have those of the batch: it would be that of no micro-batch, or of one.
+    Tensors `count` times as long as the example's are cut along dimension 0. Tensors of the example's shape, and
+    objects that are no tensors, are the same for all parts. Raises ValueError, with the name, for other shapes, for
+    objects that hold tensors, and for a tensor with the rows of one micro-batch if no tensor, or one of as many, is cut.
     """
     leaves, spec = tree_flatten_with_path(batch)
     known, known_spec = tree_flatten_with_path(example)
@@ -61,7 +61,7 @@ def micro_batches_of(batch: Any, example: Any, count: int, what: str) -> list[An
 
 
 def holds_tensors(value: Any, depth: int = 4) -> bool:
-    """Whether an object has tensors inside that nobody follows."""
+    """Whether an object holds tensors, up to `depth` levels down."""
     if isinstance(value, torch.Tensor):
         return True
     if depth == 0 or isinstance(value, (nn.Module, type, str, bytes, int, float, complex)) or callable(value):
@@ -77,5 +77,5 @@ def holds_tensors(value: Any, depth: int = 4) -> bool:
 
 
 def rows_of(example: Any) -> Any:
-    """The example's leaves on no device: what a batch is compared with."""
+    """The example with tensors on the meta device, to compare batches with."""
     return torch.utils._pytree.tree_map_only(torch.Tensor, lambda x: x.detach().to("meta"), example)

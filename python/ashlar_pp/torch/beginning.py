@@ -1,4 +1,4 @@
-"""How a call of all ranks begins: a message goes from rank to rank and says which call it is."""
+"""The beginning of a call of all ranks: a message goes from rank to rank and says which call it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TAG = (1 << 31) - 9
 
 
 class Beginning:
-    """Without it, activations of an evaluation would be taken for those of a step, and gradients of one step for the next's."""
+    """Makes ranks agree on the call. Else an evaluation's activations could be taken for a step's, or gradients for the next's."""
 
     def __init__(self, waits: Waits, group: dist.ProcessGroup | None, device: torch.device, program: Program) -> None:
         ranks = [dist.get_global_rank(group, d) if group is not None else d for d in range(program.devices)]
@@ -28,7 +28,7 @@ class Beginning:
         self._sent: list[tuple[Any, torch.Tensor, int]] = []
 
     def agree(self, shapes: Any = None) -> int:
-        """A number for the shapes that the rank with stage 0 is given. Raises RuntimeError if ranks call something else."""
+        """Returns a checksum of the shapes given to the rank with stage 0. Raises RuntimeError if ranks call something else."""
         waits = self._waits
         waits.has_begun = True
         mine = [waits.calls, zlib.crc32(waits.kind.encode()), self._schedule, zlib.crc32(repr(shapes).encode())]
@@ -57,7 +57,7 @@ class Beginning:
         self._sent = []
 
     def _message(self, operation: Any, tensor: torch.Tensor, peer: int) -> Any:
-        """In a batch, which with NCCL takes the communicator of the other messages."""
+        """Sends or receives in a batch, which with NCCL uses the communicator of the other messages."""
         (work,) = dist.batch_isend_irecv([dist.P2POp(operation, tensor, peer, self._group, _TAG)])
         return work
 

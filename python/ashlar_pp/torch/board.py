@@ -1,4 +1,4 @@
-"""What the ranks of the default group tell each other in its store: who has failed, who has ended, and where each is."""
+"""Messages between the ranks of the default group in its store: failures, ends of processes, and where each rank is."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from typing import Any
 import torch.distributed as dist
 
 Told = dict[str, Any]
-"""Of a failure: `rank` and, where they are known, `stage`, `micro_batch` and `instruction`; `text` says all that, and `by`
-who found it out. Of a rank: see Waits.status."""
+"""A failure has `rank` and, if known, `stage`, `micro_batch` and `instruction`; `text` says all of it, and `by` is the rank
+that found it. Waits.status describes the state of a rank."""
 
 _ANSWERS = 3.0
-"""Seconds in which a rank that lives answers where it is."""
+"""Seconds within which a living rank answers."""
 
 
 _PATIENCE = 5.0
-"""Seconds in which the store answers."""
+"""Seconds within which the store answers."""
 
 
 class Board:
-    """Each entry is written once. Methods raise RuntimeError when the store is gone, with the process that has it: without
-    torchrun, that of rank 0."""
+    """Entries in the store, each written once. Methods raise RuntimeError when the store is lost with the process that has it
+    (without torchrun, that of rank 0)."""
 
     def __init__(self, generation: int) -> None:
-        """generation: of the default group in this process, in which stores may be the same."""
+        """generation: number of the default group in this process; several may share a store."""
         store = dist.distributed_c10d._get_default_store()
         try:
-            store = store.clone()  # whoever waits in the default one keeps all others of the process from it
+            store = store.clone()  # a wait in the default store blocks all other threads of the process
         except (AttributeError, RuntimeError):
             pass
         self._store = dist.PrefixStore(f"ashlar/{generation}", store)
@@ -40,20 +40,20 @@ class Board:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self.failure: Told | None = None
         self.endings: dict[int, dict[str, int]] = {}
-        """Of processes that have ended: how often they called each pipeline."""
+        """Processes that have ended, by rank: how often they called each pipeline."""
         self._processes: dict[int, tuple[str, int]] = {}
         self._answered = 0
         self._lock = threading.Lock()
         self._do("set", f"process/{self.rank}", json.dumps([socket.gethostname(), os.getpid()]))
 
     def fail(self, told: Told) -> Told:
-        """What all ranks say from now on: the first that any of them has told."""
+        """Records a failure, and returns the first that any rank has recorded."""
         self._do("compare_set", "failure", "", json.dumps(told))
         self._happened()
         return self._learn(self._read("failure"))
 
     def refuse(self, call: str, told: Told) -> None:
-        """Of one call: whoever refuses it, too, goes on."""
+        """Records that a call is refused: ranks that refuse it, too, go on."""
         self._do("compare_set", f"refused/{call}", "", json.dumps(told))
         self._happened()
 
@@ -61,17 +61,17 @@ class Board:
         return self._read(f"refused/{call}")
 
     def end(self, calls: dict[str, int]) -> None:
-        """This process ends."""
+        """Records that this process ends."""
         number = self._do("add", "endings", 1)
         self._do("set", f"ending/{number}", json.dumps([self.rank, calls]))
         self._happened()
 
     def happens(self) -> int:
-        """How much was told so far."""
+        """Number of events so far."""
         return int(self._do("add", "events", 0))
 
     def read(self) -> None:
-        """`failure` and `endings` are then what is known."""
+        """Updates `failure` and `endings` from the store."""
         if self.failure is None and (failure := self._read("failure")) is not None:
             self._learn(failure)
         for number in range(1, self._do("add", "endings", 0) + 1):
@@ -79,7 +79,7 @@ class Board:
                 self.endings[ending[0]] = ending[1]
 
     def all_end(self) -> bool:
-        """Whether every process has come to its end."""
+        """Whether every process has recorded its end."""
         return bool(self._do("add", "endings", 0) >= self.size)
 
     def _learn(self, failure: Told) -> Told:
@@ -88,7 +88,7 @@ class Board:
         return self.failure
 
     def questions(self) -> range:
-        """Where this rank is: numbers of those who have asked it, and have no answer yet."""
+        """Numbers of the questions that this rank has yet to answer; each is returned once."""
         asked, answered = self._do("add", "questions", 0), self._answered
         self._answered = asked
         return range(answered + 1, asked + 1)
@@ -97,13 +97,13 @@ class Board:
         self._do("set", f"answer/{question}/{self.rank}", json.dumps(status))
 
     def ask(self) -> Question:
-        """All ranks, where they are."""
+        """Asks all ranks where they are."""
         number = self._do("add", "questions", 1)
         self._happened()
         return Question(self, number)
 
     def process(self, rank: int) -> tuple[str, int] | None:
-        """Host and process of a rank, as far as that is known: what was asked once, also without the store."""
+        """Host and process id of a rank; None if unknown. Known ones are kept for when the store is gone."""
         if rank not in self._processes:
             with contextlib.suppress(RuntimeError):
                 if (found := self._read(f"process/{rank}")) is not None:
@@ -123,7 +123,7 @@ class Board:
 
         if threading.current_thread().daemon:
             ask()
-        else:  # the store has no deadline where its process is stopped
+        else:  # a request has no deadline while the store's process is stopped
             asking = threading.Thread(target=ask, daemon=True)
             asking.start()
             asking.join(_PATIENCE)
@@ -134,7 +134,7 @@ class Board:
         return found[0]
 
     def try_again(self) -> None:
-        """After the store did not answer."""
+        """Allows requests again after the store did not answer."""
         self._gone = ""
 
     def _happened(self) -> None:
@@ -149,7 +149,7 @@ class Question:
         self._board, self._number, self._until = board, number, time.monotonic() + _ANSWERS
 
     def answer_of(self, rank: int) -> Told | None:
-        """None: it has not said in time, or has ended."""
+        """The rank's answer; None if it does not answer in time, or has ended."""
         while True:
             found: Told | None = self._board._read(f"answer/{self._number}/{rank}")
             if found is not None or rank in self._board.endings or time.monotonic() > self._until:

@@ -1,9 +1,9 @@
 """Where a model may be cut: its layers, and a skeleton that runs the model's own forward around them.
 
-A model is a tree of modules. Some are opened: those that have layers below them. Their Python code, which makes masks
-and positions and passes tensors from layer to layer, is the skeleton. It runs on every rank. Every child of an opened
-module that is not opened itself is a layer here: embeddings, norms and heads are, too. A layer's parameters are
-only where its stage is.
+A model is a tree of modules. Modules with layers below them are opened. Their Python code, which makes masks and
+positions and passes tensors from layer to layer, is the skeleton. It runs on every rank. Every child of an opened
+module that is not opened itself is a layer, including embeddings, norms and heads. A layer's parameters are
+only on the rank of its stage.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from .unseen import UnseenValue, place_in_model, shown
 
 
 class Layer(nn.Module):
-    """Stands in the skeleton where the module stood. Its attributes are the module's, also where the module is elsewhere.
+    """Takes the module's place in the skeleton. Its attributes are the module's, also if that is on another rank.
 
-    The skeleton says what a call does.
+    `Skeleton.run` determines what a call does.
     """
 
     def __init__(self, name: str, module: nn.Module, skeleton: Skeleton) -> None:
@@ -32,9 +32,9 @@ class Layer(nn.Module):
         self.name = name
         self.training = module.training
         self.__dict__["skeleton"] = skeleton
-        self.__dict__["module"] = module  # not a child: parameters have the names of the model, in its stage
+        self.__dict__["module"] = module  # not a child: the stage's module has the parameters, under the model's names
         self.changes_inputs = False
-        """In place."""
+        """Whether a call changes its inputs in place."""
         self.is_here = True
         """Whether this rank has the parameters."""
         self.written: set[str] = set()
@@ -52,7 +52,7 @@ class Layer(nn.Module):
             return getattr(self.__dict__["module"], name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """What a trainer sets, such as a probability of dropout, is the module's."""
+        """Sets the module's attributes, such as a dropout probability that a trainer changes."""
         if name in ("name", "training", "changes_inputs", "is_here", "written") or "module" not in self.__dict__:
             super().__setattr__(name, value)
         else:
@@ -61,7 +61,7 @@ class Layer(nn.Module):
     def named_modules(
         self, memo: set[nn.Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, nn.Module]]:
-        """The module's, too, where it is: so the model's parameters are those of this rank."""
+        """Includes the module's if this rank has it, so the model's parameters are those of this rank."""
         known = set() if memo is None else memo
         if self in known:
             return
@@ -100,13 +100,13 @@ class Layer(nn.Module):
         return self.skeleton.run(self, args, kwargs)
 
     def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the module gives. One that changes its inputs in place gets copies: what was received, or is sent, stays."""
+        """Calls the module. It gets copies if it changes inputs in place, so received and sent tensors stay intact."""
         if self.changes_inputs:
             args, kwargs = tree_map_only(torch.Tensor, torch.clone, (args, kwargs))
         return self.module(*args, **kwargs)
 
     def forget(self) -> None:
-        """Frees the parameters: only their shapes stay. What other layers have, too, stays theirs, and so do buffers."""
+        """Frees the parameters; only their shapes stay. Other layers keep shared parameters, and buffers stay."""
         self.is_here = False
         for one in self.module.modules():
             for name, p in one._parameters.items():
@@ -115,7 +115,7 @@ class Layer(nn.Module):
 
 
 class Part(nn.Module):
-    """Some layers of a model, under their names in it. `execute` says what a call does."""
+    """Some layers of a model, under their names in it. `execute` determines what a call does."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,12 +130,12 @@ def _below(parent: str, name: str) -> str:
 
 
 def _is_list(module: nn.Module) -> bool:
-    """Whether its children are layers."""
+    """Whether the module is a list whose children are layers."""
     return isinstance(module, (nn.ModuleList, nn.ModuleDict, nn.Sequential))
 
 
 def _parts(module: nn.Module) -> list[tuple[str, nn.Module]]:
-    """The children by name. What makes a module's own weight (weight_norm) is no part that could be elsewhere."""
+    """The children by name; none if parametrized (as by weight_norm): what makes a weight stays with it."""
     return [] if is_parametrized(module) else list(module.named_children())
 
 
@@ -166,7 +166,7 @@ def _opened_for_names(model: nn.Module, names: Iterable[str]) -> set[str]:
 
 
 def _layers(model: nn.Module, opened: set[str]) -> dict[str, nn.Module]:
-    """By name, in the order of the tree; a module with several names has one entry each."""
+    """The layers by name, in the order of the tree; a module with several names has one entry each."""
     found: dict[str, nn.Module] = {}
     for name, module in model.named_modules(remove_duplicate=False):
         if name not in opened and name.rpartition(".")[0] in opened:
@@ -181,9 +181,8 @@ def _size(module: nn.Module) -> int:
 def find_layers(model: nn.Module, at_least: int, names: Iterable[str] | None = None) -> tuple[set[str], dict[str, nn.Module]]:
     """The opened modules and the layers, by name.
 
-    names: of layers, or of lists of them. Without: the outermost lists of modules (ModuleList, ModuleDict,
-    Sequential). As long as
-    there are fewer than `at_least` layers with parameters, the largest that has children is opened.
+    names: those of layers, or of lists of them. Without them, the outermost lists of modules (ModuleList, ModuleDict,
+    Sequential) are opened; then the largest layer with children, while fewer than `at_least` layers have parameters.
     """
     opened = {""}
     if names is not None:
@@ -202,23 +201,23 @@ def find_layers(model: nn.Module, at_least: int, names: Iterable[str] | None = N
 
 
 def whole_name(device: torch.device) -> torch.device:
-    """With its number, as tensors have it."""
+    """The device with its index, as tensors report it."""
     return torch.empty(0, device=device).device
 
 
 def _home(module: nn.Module, device: torch.device) -> torch.device:
-    """Where the module is; one without numbers is anywhere."""
+    """The module's device; `device` if it has no tensors."""
     return next((t.device for t in (*module.parameters(), *module.buffers())), device)
 
 
 @contextlib.contextmanager
 def visiting(module: nn.Module, device: torch.device) -> Iterator[None]:
-    """The module on the device inside, and where it was after."""
+    """Moves the module to the device inside, and back at the end."""
     home = _home(module, device)
     if home == device:
         yield
         return
-    with _disable_current_modes():  # moving is nothing that the model computes
+    with _disable_current_modes():  # moving is no operation of the model
         module.to(device)
     try:
         yield
@@ -229,11 +228,11 @@ def visiting(module: nn.Module, device: torch.device) -> Iterator[None]:
 
 @contextlib.contextmanager
 def all_visiting(model: nn.Module, opened: set[str], layers: dict[str, nn.Module], device: torch.device) -> Iterator[None]:
-    """Inside, each layer visits the device for its calls. What opened modules have themselves stays there."""
+    """Moves each layer to the device for its calls, inside. Tensors of opened modules themselves stay there."""
     modules = dict(model.named_modules(remove_duplicate=False))
     for name in opened:
         modules[name]._apply(lambda t: t.to(device), recurse=False)
-    calls: list[contextlib.AbstractContextManager[None]] = []  # under way, the innermost last
+    calls: list[contextlib.AbstractContextManager[None]] = []  # running calls, the innermost last
 
     def comes(module: nn.Module, *_: Any) -> None:
         calls.append(visiting(module, device))
@@ -257,7 +256,7 @@ def _itself(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 class Skeleton:
-    """The model with its layers replaced. Calling it runs the model's own forward, and `run` for each call of a layer."""
+    """The model with its layers replaced. A call runs the model's own forward, and `run` for each call of a layer."""
 
     def __init__(self, model: nn.Module, opened: set[str], layers: dict[str, nn.Module], device: torch.device) -> None:
         self.model, self.opened, self.device = model, opened, device
@@ -277,7 +276,7 @@ class Skeleton:
 
     @contextlib.contextmanager
     def calling(self, run: Run) -> Iterator[None]:
-        """Inside, `run` is what a call of a layer does."""
+        """Makes calls of layers `run`, inside."""
         self.run = run
         try:
             yield
@@ -292,7 +291,7 @@ class Skeleton:
         return list({id(b): b for of in (self.model, *(one.module for one in self.layers)) for b in of.buffers()}.values())
 
     def part(self, layers: Iterable[Layer]) -> Part:
-        """A module with these layers under the names that the model has, and with what the skeleton has itself."""
+        """Makes a module with these layers under their names in the model, and with the skeleton's own parameters and buffers."""
         wanted = {id(layer) for layer in layers}
         root = Part()
         nodes: dict[str, nn.Module] = {"": root}

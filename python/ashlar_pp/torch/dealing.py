@@ -1,4 +1,4 @@
-"""Which layers are in which stage, and which stage on which device."""
+"""Assigns layers to stages, and stages to devices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TICK = 1e-6
 
 @dataclass
 class Dealt:
-    """Stage s has the calls from cuts[s] up to cuts[s + 1]."""
+    """Layers assigned to stages: stage s has the calls from cuts[s] up to, not including, cuts[s + 1]."""
 
     name: str
     placement: Placement
@@ -29,7 +29,7 @@ class Dealt:
 
 
 def places_to_cut(trace: Trace) -> list[int]:
-    """Before which calls a stage may begin: something differentiable goes over, and no activation checkpoint is in two
+    """Calls at which a stage may begin: a differentiable value crosses the cut, and no activation checkpoint spans two
     stages."""
     found = []
     for cut in range(1, len(trace.calls)):
@@ -45,7 +45,7 @@ def _seconds(trace: Trace) -> list[float]:
 
 
 def _balanced(seconds: Sequence[float], places: Sequence[int], stages: int) -> list[int]:
-    """Cuts for which the longest stage is as short as possible: by dynamic programming, cubic in the places."""
+    """Cuts that minimise the longest stage, by dynamic programming; at most cubic in the places."""
     ends = [0, *places, len(seconds)]
     upto = [sum(seconds[:end]) for end in ends]
     best = [[(upto[i], 0) for i in range(len(ends))]]
@@ -62,7 +62,7 @@ def _balanced(seconds: Sequence[float], places: Sequence[int], stages: int) -> l
 
 
 def _loads(seconds: Sequence[float], cuts: Sequence[int], route: Sequence[int]) -> tuple[float, float]:
-    """The longest device, and how uneven all are."""
+    """The load of the busiest device, and the sum of squared loads."""
     loads = [0.0] * (max(route) + 1)
     for s, device in enumerate(route):
         loads[device] += sum(seconds[cuts[s] : cuts[s + 1]])
@@ -70,7 +70,7 @@ def _loads(seconds: Sequence[float], cuts: Sequence[int], route: Sequence[int]) 
 
 
 def _improved(seconds: Sequence[float], places: Sequence[int], cuts: list[int], route: Sequence[int]) -> list[int]:
-    """Single cuts moved as long as that evens out the devices."""
+    """Moves single cuts while that evens out the devices."""
     best, moved = _loads(seconds, cuts, route), True
     while moved:
         moved = False
@@ -126,7 +126,7 @@ def _memory(trace: Trace, cuts: Sequence[int], optimizer_copies: float, fused: b
 
 
 def deal(trace: Trace, devices: int, *, transfer: float, optimizer_copies: float, fused: bool) -> list[Dealt]:
-    """The layers on one and two stages a device: straight, as a V, and round and round. None where layers do not suffice."""
+    """Deals the layers to one and two stages a device: linear, V and looped. Leaves out placements with too many stages."""
     shapes = [("linear", _core.linear(devices))]
     if devices > 1:
         shapes += [("v", _core.v_shape(devices)), ("looped", _core.looped(devices, 2))]
@@ -136,7 +136,7 @@ def deal(trace: Trace, devices: int, *, transfer: float, optimizer_copies: float
 def deal_on(
     trace: Trace, name: str, placement: Placement, transfer: float, optimizer_copies: float, fused: bool
 ) -> Dealt | None:
-    """The layers on the stages of a placement, so that the busiest device is as short as possible; None if they are too few."""
+    """Deals the layers to the stages of a placement, balancing the devices; None if there are too few layers."""
     places, seconds = places_to_cut(trace), _seconds(trace)
     if len(places) + 1 < placement.stage_count:
         return None
@@ -152,7 +152,7 @@ def deal_on(
 
 
 class StagesOfCalls:
-    """Which stage each call of a layer is in, where layers stay where they are."""
+    """The stage of each call of a layer, while layers stay in their stages."""
 
     def __init__(self, of_layers: Mapping[int, list[int]]) -> None:
         self._of_layers = of_layers
@@ -160,7 +160,7 @@ class StagesOfCalls:
         self._now = 0
 
     def of(self, at: int, layer: Layer) -> int:
-        """Calls come in their order. A layer without parameters is where the model comes to it."""
+        """Returns the stage of a call; calls come in order. A layer without parameters may follow in the current stage."""
         able = [s for s in self._of_layers.get(id(layer), []) if s >= self._now]
         if not able and any(True for _ in layer.module.parameters()):
             raise ValueError(
@@ -172,7 +172,7 @@ class StagesOfCalls:
         return self._now
 
     def cuts(self, trace: Trace, stages: int) -> list[int]:
-        """Before which calls stages begin. Raises ValueError for one that would be empty, or get nothing to train on."""
+        """Calls at which stages begin. Raises ValueError if a stage would be empty, or cannot begin there."""
         found = [0]
         for s in range(1, stages):
             begins = next((at for at, stage in self._of_calls.items() if stage == s), None)

@@ -1,4 +1,4 @@
-"""What a pipeline is, in words and a picture."""
+"""Describes a pipeline in words and a picture."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _row(plan: Plan) -> dict[str, object]:
 
 
 def explained(pipe: Pipeline) -> str:
-    """Of this pipeline; the alternatives are the other plans, and the catalog's schedules on their placements."""
+    """Describes the pipeline. Alternatives are the other plans, and the catalog's schedules on their placements."""
     plan = pipe.plan
     lines = []
     for stage in range(plan.schedule.stages):

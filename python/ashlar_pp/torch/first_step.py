@@ -1,4 +1,4 @@
-"""After the first step that trains, each trainable parameter has a gradient, or a reason why not."""
+"""Checks after the first training step that each trainable parameter has a gradient, or a reason to have none."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def _call(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 class FirstStep:
-    """Of one rank: what the outputs of its stages depend on, seen in their graphs, and what got a gradient.
+    """Records on one rank which parameters the outputs of its stages depend on, and which got a gradient.
 
-    has_gradient: of a parameter, after the step.
+    has_gradient: tells whether a parameter has one after the step.
     """
 
     def __init__(self, modules: Mapping[int, nn.Module], has_gradient: Callable[[nn.Parameter], bool] | None = None) -> None:
@@ -37,7 +37,7 @@ class FirstStep:
         self._missing: dict[int, list[tuple[str, bool]]] = {}
 
     def forward(self, stage: int, outputs: Any) -> None:
-        """outputs: of a micro-batch, or its loss."""
+        """Records what the outputs of a micro-batch, or its loss, depend on."""
         used, known = self._used[stage], self._parameters[stage]
         if self.is_over or all(key in used for key, (_, p) in known.items() if p.requires_grad):
             return
@@ -46,7 +46,7 @@ class FirstStep:
             used.add(shards.get(id(leaf), id(leaf)))
 
     def look(self, stage: int) -> None:
-        """Which parameters have no gradient, before sums over ranks give them zeros."""
+        """Records which parameters have no gradient, before sums over ranks give them zeros."""
         if stage not in self._missing:
             self._missing[stage] = [
                 (f"{name} of stage {stage}", key in self._used[stage])
@@ -55,8 +55,8 @@ class FirstStep:
             ]
 
     def finish(self, group: dist.ProcessGroup | None, call: Callable[..., Any] = _call) -> None:
-        """Raises RuntimeError on every rank of the group, each of which has to call this, where a gradient was lost; warns
-        of parameters that nothing depends on. call: how to exchange, where waits are watched."""
+        """Raises RuntimeError on every rank of the group if a gradient was lost; warns of parameters that nothing depends on.
+        Every rank of the group has to call this. call: runs the exchange, where waits are watched."""
         for stage in self._modules:
             self.look(stage)
         mine = [one for missing in self._missing.values() for one in missing]
@@ -73,7 +73,7 @@ class FirstStep:
 
 
 def watch_forwards(stage: PipelineStage, first: FirstStep) -> None:
-    """PyTorch's stage tells what it gives in a step that trains, but for the loss."""
+    """Makes PyTorch's stage record its outputs in training steps, except those of the last stage."""
     own = stage.forward_one_chunk
 
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -86,7 +86,7 @@ def watch_forwards(stage: PipelineStage, first: FirstStep) -> None:
 
 
 def _gathered_parameters(module: nn.Module) -> dict[int, int]:
-    """Of parameters that fully_shard has gathered, which shards they are of."""
+    """Maps parameters that fully_shard has gathered to their shards, by id."""
     return {
         id(one._unsharded_param): id(one.sharded_param)
         for child in module.modules()

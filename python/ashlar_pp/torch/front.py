@@ -1,4 +1,4 @@
-"""One line from a model to a pipeline."""
+"""Makes a pipeline of a model in one line."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from .waiting import making
 
 
 class Pipeline(Steps):
-    """A model in a pipeline: cut at its layers, measured, dealt to stages, with a schedule searched for what it takes.
+    """A pipeline of a model: cut at its layers, measured, dealt to stages, with a schedule searched for the measured costs.
 
         pipe = Pipeline(model, example, loss_fn=loss_fn, target=target, memory="70GiB")
         optimizer = torch.optim.AdamW(pipe.parameters())
         loss = pipe.step(batch, target=targets)
 
-    Every rank of the default group makes it, with the same model, and the model is then part of it. `module` has this
-    rank's layers, under the names that they have in the model.
+    Every rank of the default group makes it, with the same model, which is then part of it. `module` has this rank's
+    layers, under their names in the model.
     """
 
     @making("Pipeline()")
@@ -72,18 +72,19 @@ class Pipeline(Steps):
         budget: int = 1000,
     ) -> None:
         """
-        example: one micro-batch of inputs, with a target as the loss has: a tensor or tuple, or a mapping of keyword
-        inputs. loss_fn(output, target): the mean over a micro-batch; without it the model's output has a `loss`.
-        devices: ranks of `group` (all). micro_batches: in a step (twice as many). memory: bytes that each device
-        may hold, or "70GiB"; without it, as many activations as 1F1B holds. optimizer_copies: of the parameters, that the
-        optimizer keeps. layers: names of layers or of lists of them (the outermost lists of modules).
-        schedule: of the catalog by name, or one of your own, instead of a search. data_group: ranks with the same
-        layers and other batches; gradients are their mean. wrap: fully_shard or the like, for the module of a stage;
-        then data_ranks and sharding as in `pipeline`. device: where the layers of this rank will be (where the model is); a
-        model in the host's memory visits it layer by layer, and may be larger than what it holds. seed: of all random
-        numbers (the first rank's torch.initial_seed()). repeats: measurements of each layer. budget: of the search.
+        example: one micro-batch of inputs: a tensor or tuple, or a mapping of keyword inputs. target: its target, if the
+        loss takes one. loss_fn(output, target): mean over a micro-batch; without it the model's output has a `loss`.
+        devices: number of ranks in `group` (default: all of them). micro_batches: number in a step (default: twice the
+        ranks). memory: limit of each device in bytes, or as "70GiB"; by default, as many activations as 1F1B holds.
+        optimizer_copies: size of the optimizer's state, in multiples of the trained parameters. layers: names of layers
+        or of lists of them (default: the outermost lists of modules). schedule: a name of the catalog, or a schedule,
+        instead of a search. data_group: ranks with the same layers and other batches; gradients are averaged. wrap:
+        fully_shard or the like, applied to the module of each stage; then data_ranks and sharding are as in `pipeline`.
+        device: device of this rank's layers (default: the model's); a model in host memory visits it layer by layer, and
+        may be larger than the device's memory. seed: seed of all random numbers (default: the first rank's
+        torch.initial_seed()). repeats: measurements of each layer. budget: schedules that the search evaluates.
 
-        Raises ValueError for what cannot run, with the layer and the reason.
+        Raises ValueError, with the layer and the reason, if the model cannot run.
         """
         check_model(model)
         guards.must_have_no_parameters(loss_fn, besides=model.parameters())
@@ -166,8 +167,8 @@ class Pipeline(Steps):
     def _example_losses(
         self, model: nn.Module, opened: set[str], found: dict[str, nn.Module], args: Any, kwargs: Any, target: Any
     ) -> list[float]:
-        """Two, of the whole model as it is set. Raises ValueError for a loss that is none, and for a model whose own forward
-        leaves something behind each time that it runs: every stage runs it."""
+        """Losses of two runs of the whole model as it is set. Raises ValueError for an invalid loss, and if a forward writes to
+        weights, or the model's own forward, which every stage runs, changes state."""
         modules = dict(model.named_modules(remove_duplicate=False))
         layers = State(found.items())
         losses = []
@@ -222,7 +223,7 @@ class Pipeline(Steps):
         weakref.finalize(self, self._guard.close)
 
     def _runnable(self) -> Plan:
-        """The shortest plan that PyTorch runs; where it runs none, the shortest published schedule on the same stages."""
+        """The shortest plan that PyTorch runs, else the shortest published schedule that it runs on the same stages."""
         if found := [plan for plan in self.plans if not self._obstacle(plan)]:
             return found[0]
         others = [plan for one in self.plans for plan in published(one.dealt, self.micro_batches)]
@@ -231,11 +232,11 @@ class Pipeline(Steps):
         return min(whole, key=lambda plan: plan.schedule.makespan, default=self.plans[0])
 
     def step(self, *batch: Any, target: Any = None, **inputs: Any) -> torch.Tensor:
-        """Trains on a batch: gradients of its mean loss are added to the parameters' `.grad`. The mean loss, on all ranks.
+        """Trains on a batch: adds gradients of its mean loss to the parameters' `.grad`. Returns the mean loss, on all ranks.
 
-        batch, target: as the example's, `micro_batches` times as long, on every rank of the group. An error leaves
-        gradients, and what layers count, as they were. Raises ValueError on all ranks for shapes that are not the example's, and
-        where ranks have other batches or set the model otherwise.
+        batch, target: as the example's, `micro_batches` times as long, the same on every rank of the group. An error leaves
+        gradients and the state of layers as they were. Raises ValueError on all ranks for other shapes than the example's,
+        and if ranks have other batches or set the model otherwise.
         """
         if not torch.is_grad_enabled():
             raise ValueError("step() trains, and gradients are off: call evaluate()")
@@ -244,14 +245,14 @@ class Pipeline(Steps):
             return self._run(batch, target, inputs, trains=True)
 
     def evaluate(self, *batch: Any, target: Any = None, **inputs: Any) -> torch.Tensor:
-        """The mean loss of a batch, without gradients, on all ranks."""
+        """Returns the mean loss of a batch, without gradients, on all ranks."""
         with self.waits.call("evaluate()"), torch.no_grad(), self._undone():
             return self._run(batch, target, inputs, trains=False)
 
     def trace_again(self, *batch: Any, target: Any = None, **inputs: Any) -> None:
-        """Follows the first micro-batch of a batch through the model as it is now. Every rank has to call this.
+        """Traces the model as it is now with the first micro-batch of a batch. Every rank has to call this.
 
-        A change of train() and eval(), of a flag, or of an input that is no tensor is seen by itself.
+        Changes of train() and eval(), of a flag, or of an input that is no tensor are noticed without it.
         """
         with self.waits.call("trace_again()"):
             pieces, targets = self._pieces(batch, target, inputs, trains=False)
@@ -259,18 +260,18 @@ class Pipeline(Steps):
             self._changed_mode(self._mode, self._moved(pieces[0]), self._moved(targets[0]))
 
     def parameters(self) -> Iterable[nn.Parameter]:
-        """This rank's."""
+        """This rank's parameters."""
         return self.module.parameters()
 
     def named_parameters(self) -> Iterable[tuple[str, nn.Parameter]]:
-        """This rank's, under the model's names."""
+        """This rank's parameters, under the model's names."""
         return self.module.named_parameters()
 
     def zero_grad(self) -> None:
         self.module.zero_grad(set_to_none=True)
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> torch.Tensor:
-        """Clips gradients by the norm of those of all stages, as torch.nn.utils.clip_grad_norm_ does, and returns it.
+        """Clips gradients by their norm over all stages, as torch.nn.utils.clip_grad_norm_ does, and returns the norm.
 
         Every rank of the group has to call this. A parameter that several stages have counts once.
         """
@@ -284,13 +285,13 @@ class Pipeline(Steps):
         return self.train(False)
 
     def state_dict(self) -> dict[str, Any]:
-        """This rank's part of the model's state, under the model's names: those of all ranks are the model's."""
+        """This rank's part of the model's state, under the model's names; the parts of all ranks are the whole state."""
         return self.module.state_dict()
 
     @contextlib.contextmanager
     def same_numbers(self, model: nn.Module, micro_batch: int, step: int | None = None) -> Iterator[None]:
-        """Inside, one forward of a model that is not in a pipeline, made like this one's, draws the random numbers that this
-        micro-batch drew in a step (the last one; they count from 0)."""
+        """Inside, one forward of an unpiped model, made like this one's, draws the random numbers that this micro-batch drew
+        in a step (default: the last one; steps and micro-batches count from 0)."""
         modules = dict(model.named_modules(remove_duplicate=False))
         at = self._streams.step, self._streams.micro_batch
         self._streams.step, self._streams.micro_batch = (self._steps - 1 if step is None else step), micro_batch
@@ -301,11 +302,11 @@ class Pipeline(Steps):
             self._streams.step, self._streams.micro_batch = at
 
     def whole_state_dict(self) -> dict[str, Any]:
-        """The whole model's state in the hosts' memory, on the first rank; nothing on others. Every rank has to call this."""
+        """Returns the whole model's state in host memory on the first rank, and {} on others. Every rank has to call this."""
         return gathered_state(self.module, self._meeting.group)
 
     def save_pretrained(self, folder: str, **options: Any) -> None:
-        """The whole model, as `transformers` saves it. Every rank of the group has to call this; the first one writes."""
+        """Saves the whole model as `transformers` does. Every rank of the group has to call this; the first one writes."""
         state = self.whole_state_dict()
         if dist.get_rank(self.group) == 0:
             model: Any = self.skeleton.model
@@ -313,12 +314,12 @@ class Pipeline(Steps):
         dist.barrier(group=self._meeting.group)
 
     def optimizer_state(self, optimizer: torch.optim.Optimizer) -> OptimizerState:
-        """This rank's, by the names of the whole model, for `torch.distributed.checkpoint`: layers may be dealt otherwise
-        when it is loaded."""
+        """This rank's optimizer state under the names of the whole model, for `torch.distributed.checkpoint`. It can be
+        loaded where layers are dealt otherwise."""
         return OptimizerState(self.module, optimizer, self._gradients.shared_names())
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """From a state of the whole model. Of parameters that are shared, one name is enough."""
+        """Loads from a state of the whole model. A shared parameter needs only one of its names."""
         found = dict(state)
         for names in self._gradients.shared_names():
             known = next((found[name] for name in names if name in found), None)
@@ -328,11 +329,11 @@ class Pipeline(Steps):
         self.module.load_state_dict({name: found[name] for name in self.module.state_dict() if name in found})
 
     def explain(self) -> str:
-        """Stages and layers, what goes over the cuts, the schedule as a picture, its bound, memory, and alternatives."""
+        """Describes stages and layers, values that cross cuts, the schedule as a picture, its bound, memory, and alternatives."""
         return explained(self)
 
     def adapt(self) -> bool:
-        """Searches again for what the passes of the last step took; whether that found a better schedule, which runs now.
+        """Searches again with the pass times of the last step. Returns whether it found a better schedule, which then runs.
 
         Layers, parameters and the optimizer stay where they are. Every rank of the default group has to call this.
         """

@@ -1,6 +1,6 @@
-"""The random numbers of a step: from one seed, the same for every schedule and every number of ranks.
+"""Random numbers of a step: from one seed, the same for every schedule and every number of ranks.
 
-Each call of a layer draws from a stream of its own, and so does what the model's own forward draws between two calls.
+Each call of a layer draws from a stream of its own, and so does the model's own forward between two calls.
 A stream is numbered by the seed, the step, the micro-batch and the call, so it does not matter which rank runs what, or when.
 """
 
@@ -27,7 +27,7 @@ Restore = Callable[[], None]
 
 
 def kept_states(device: torch.device | None = None) -> Restore:
-    """What puts PyTorch's generators back to where they are now: that of the host, and that of the device."""
+    """Returns a function that restores the current states of PyTorch's generators on host and device."""
     host = torch.get_rng_state()
     if device is None or device.type != "cuda":
         return lambda: torch.set_rng_state(host)
@@ -41,7 +41,7 @@ def kept_states(device: torch.device | None = None) -> Restore:
 
 
 def torch_states(device: torch.device) -> tuple[bytes, ...]:
-    """Of PyTorch's generators, to compare."""
+    """States of PyTorch's generators, as bytes to compare."""
     found = [torch.get_rng_state()]
     if device.type == "cuda":
         found.append(torch.cuda.get_rng_state(device))
@@ -50,7 +50,7 @@ def torch_states(device: torch.device) -> tuple[bytes, ...]:
 
 @contextlib.contextmanager
 def kept_generators(device: torch.device) -> Iterator[None]:
-    """The global generators of PyTorch, Python and NumPy are after it as they were before."""
+    """Restores the global generators of PyTorch, Python and NumPy at its end."""
     restore, python = kept_states(device), random.getstate()
     numpy = sys.modules.get("numpy")
     of_numpy = None if numpy is None else numpy.random.get_state()
@@ -73,7 +73,7 @@ def _seed_all(number: int, device: torch.device) -> None:
 
 
 class Streams:
-    """Seeds the global generators for one micro-batch of one step. Copies of the pipeline, with other data, have others."""
+    """Seeds the global generators for one micro-batch of one step. Copies of the pipeline, with other data, draw others."""
 
     def __init__(self, seed: int, copy: int, device: torch.device) -> None:
         self.seed, self.step, self.micro_batch = seed, 0, 0
@@ -88,16 +88,16 @@ class Streams:
         self._draw_from(0, call)
 
     def after_call(self, call: int) -> None:
-        """What the model draws itself after a call; -1 is before the first."""
+        """Seeds for the model's own draws after a call; -1 is before the first."""
         self._draw_from(1, call)
 
     @contextlib.contextmanager
     def in_whole_model(self, layers: Mapping[str, nn.Module]) -> Iterator[None]:
-        """Inside, one call of a model without a pipeline draws what the pipeline draws for this micro-batch.
+        """Inside, one call of an unpiped model draws what the pipeline draws for this micro-batch.
 
-        layers: those of the pipeline, by name, in that model.
+        layers: the pipeline's layers in that model, by name.
         """
-        calls: list[int] = []  # under way, the innermost last
+        calls: list[int] = []  # running calls, the innermost last
         count = 0
 
         def comes(*_: Any) -> None:

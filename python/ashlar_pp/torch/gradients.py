@@ -1,4 +1,4 @@
-"""Gradients around a step: those of parameters that several stages have, and what was there before."""
+"""Gradients around a step: sums for parameters in several stages, and gradients from before."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .tracing import Trace
 
 
 class StepGradients:
-    """Made on every rank, before layers are freed."""
+    """Gradients of a step. Must be made on every rank, before layers are freed."""
 
     def __init__(
         self,
@@ -70,15 +70,15 @@ class StepGradients:
         self._several_stages = [names[key] for key in parameters if len(stages[key]) > 1]
 
     def layout(self) -> Layout:
-        """Which ranks of the group have which parameter; a layer that is not called is on the first."""
+        """Ranks of the group that have each parameter; a layer that is not called is on the first."""
         return self._layout
 
     def shared_names(self) -> list[list[str]]:
-        """Of each parameter that has several, its names in the model."""
+        """Names in the model of each parameter that has several."""
         return self._names
 
     def refuse_shared_in_wrapped(self, sharded: bool) -> None:
-        """Raises ValueError: wrappers of one stage do not know of the other."""
+        """Raises ValueError if sharded stages share a parameter: each wrapper would divide it."""
         if sharded and self._several_stages:
             raise ValueError(
                 f"{' and '.join(self._several_stages[0])} is one parameter in several stages: fully_shard would divide it "
@@ -87,7 +87,7 @@ class StepGradients:
 
     @contextlib.contextmanager
     def of_a_step(self, module: nn.Module) -> Iterator[None]:
-        """Gradients of the step alone inside; after it they are summed and added to what was there. Errors undo the step."""
+        """Inside, gradients are those of the step; at the end they are summed and added to earlier ones. Errors undo the step."""
         carried = {p: p.grad for p in module.parameters()}
         for p in carried:
             p.grad = None
@@ -103,7 +103,7 @@ class StepGradients:
                 p.grad = before if p.grad is None else before.add_(p.grad)
 
     def clip(self, module: nn.Module, max_norm: float, norm_type: float, device: torch.device) -> torch.Tensor:
-        """As torch.nn.utils.clip_grad_norm_, by the norm over all ranks of the group."""
+        """Clips as torch.nn.utils.clip_grad_norm_ does, by the norm over all ranks of the group, and returns it."""
         by_mesh: dict[object, list[torch.Tensor]] = {}
         for p in module.parameters():
             if p.grad is not None and id(p) not in self._counted_elsewhere:
@@ -125,14 +125,14 @@ class StepGradients:
         return self._first_names
 
     def flags(self) -> list[int]:
-        """Of each parameter that ranks share: 0 where it is not here, else whether it is trained, and has hooks."""
+        """A flag for each parameter that ranks share: 0 if not here, else 1, plus 1 if trained, plus 2 if it has hooks."""
         return [
             0 if one.parameter is None else 1 + one.parameter.requires_grad + 2 * bool(_hooks_of(one.parameter))
             for one in self._shared
         ]
 
     def must_be_alike(self, everyone: list[list[int]]) -> None:
-        """Raises ValueError on all ranks if the flags of one say what a sum over ranks would make wrong."""
+        """Raises ValueError on all ranks if flags show that a sum over ranks would be wrong."""
         for k, one in enumerate(self._shared):
             found = {rank: flags[k] for rank, flags in enumerate(everyone) if flags[k] > 0}
             if any(flag > 2 for flag in found.values()):
@@ -152,7 +152,7 @@ class StepGradients:
         return [int(one.parameter is not None and one.parameter.grad is not None) for one in self._shared]
 
     def expect(self, present: list[int]) -> None:
-        """present: of all ranks, added up. What has a gradient nowhere gets none, as without a pipeline."""
+        """present: sums over all ranks. A parameter without a gradient on any rank gets none, as without a pipeline."""
         self._present = present
 
     def _finish(self) -> None:
@@ -166,7 +166,7 @@ class StepGradients:
 
 @dataclass
 class _Shared:
-    """A parameter in stages of several ranks: with the group of these, where this rank is one of them."""
+    """A parameter in stages of several ranks. `group` is that of these ranks, if this rank is one of them."""
 
     name: str
     parameter: nn.Parameter | None

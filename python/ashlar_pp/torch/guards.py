@@ -1,4 +1,4 @@
-"""What would train something wrong without a word, and is refused instead, with the reason."""
+"""Checks that refuse, with the reason, what would silently train something wrong."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._core import Program
 
 try:
     from torch.distributed.fsdp import FSDPModule
-except ImportError:  # before torch 2.6 it had another place
+except ImportError:  # its place before torch 2.6
     from torch.distributed._composable.fsdp import FSDPModule
 
 
@@ -22,7 +22,7 @@ def is_sharded(module: nn.Module) -> bool:
 
 
 def gathered_groups(module: FSDPModule) -> list[Any]:
-    """What fully_shard gathers at once of the parameters of a module. Earlier versions of torch have one such group at most."""
+    """Groups of a module's parameters that fully_shard gathers at once. Earlier versions of torch have at most one."""
     state = module._get_fsdp_state()
     if (several := getattr(state, "_fsdp_param_groups", None)) is not None:
         return list(several)
@@ -47,9 +47,9 @@ def must_know_parameters(
     *,
     parameters_alone: bool = False,
 ) -> None:
-    """Raises ValueError if what is computed depends on something trained that is no parameter of the stage.
+    """Raises ValueError if the roots depend on a trained tensor that is no parameter of the stage.
 
-    parameters_alone: other leaves may be inputs.
+    parameters_alone: checks parameters alone; other leaves may be inputs.
     """
     known = {id(p) for p in module.parameters()} | {id(x) for x in inputs}
     for leaf in leaves_under(roots):
@@ -61,7 +61,7 @@ def must_know_parameters(
 
 
 def leaves_under(roots: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
-    """What is trained and what these tensors were computed from: the leaves of their graphs."""
+    """Yields the trained leaves of these tensors' graphs."""
     seen: set[Any] = set()
     stack = [r.grad_fn for r in roots if r.grad_fn is not None]
     while stack:
@@ -76,7 +76,7 @@ def leaves_under(roots: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
 
 
 def must_have_no_parameters(loss_fn: Any, besides: Iterable[nn.Parameter] = ()) -> None:
-    """Raises ValueError if a loss has parameters of its own, however it is wrapped. besides: it may know these."""
+    """Raises ValueError if a loss, however wrapped, has trained parameters of its own. besides: parameters that it may have."""
     known = {id(p) for p in besides}
     for found in _parameters_in(loss_fn, set()):
         if id(found) not in known:
@@ -131,7 +131,7 @@ def must_fit(modules: Mapping[int, nn.Module], sharding: str) -> None:
 
 
 def must_train(modules: Iterable[int], last: int, loss_fn: Any, target: Any) -> None:
-    """Raises what is wrong with a step() before it begins. modules: the stages of this rank; last: of all."""
+    """Raises RuntimeError or ValueError if step() cannot train. modules: stages of this rank; last: the last stage of all."""
     if not torch.is_grad_enabled():
         raise RuntimeError("step() trains, and gradients are disabled here (torch.no_grad): eval() runs forwards alone")
     if last not in modules:

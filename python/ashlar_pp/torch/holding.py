@@ -1,4 +1,4 @@
-"""Which rank has which parameters, and whether that is what a layout says."""
+"""Checks which rank has which parameters against a layout."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import torch.distributed as dist
 from torch import nn
 
 Parameters = dict[str, tuple[tuple[int, ...], bool]]
-"""By name: the shape, and whether it is trained."""
+"""Shape by name, and whether the parameter is trained."""
 Layout = Mapping[str, tuple[tuple[int, ...], Collection[int]]]
-"""By name: the shape, and the ranks that have the parameter."""
+"""Shape by name, and the ranks that have the parameter."""
 
 _WRAPPERS = {"_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"}
 
 
 def plain_name(name: str) -> str:
-    """Without the names that compilers and checkpoints put between."""
+    """The name without the parts that compilers and checkpoints insert."""
     return ".".join(part for part in name.split(".") if part not in _WRAPPERS)
 
 
@@ -27,9 +27,10 @@ def parameters_of(module: nn.Module) -> Parameters:
 
 
 def fault_in(given: Sequence[Parameters], layout: Layout) -> str:
-    """The first parameter that is trained, and is not on exactly the ranks of the layout with its shape; empty: there is none.
+    """Describes the first parameter with other ranks or another shape than in the layout, or not trained on all of them, or
+    trained and not in the layout. Empty if there is none.
 
-    given: of each rank.
+    given: parameters of each rank.
     """
     for name, (shape, ranks) in layout.items():
         have = [rank for rank, mine in enumerate(given) if name in mine]
@@ -49,7 +50,7 @@ def fault_in(given: Sequence[Parameters], layout: Layout) -> str:
 
 
 def fault_in_stages(stages: Sequence[Parameters], whole: Parameters) -> str:
-    """The first parameter that is not in exactly one stage, or not of the whole model; empty: there is none."""
+    """Describes the first parameter that is not in exactly one stage, or differs from the whole model's. Empty if there is none."""
     for name in dict.fromkeys([*whole, *(name for stage in stages for name in stage)]):
         have = [number for number, stage in enumerate(stages) if name in stage]
         if name not in whole:
@@ -62,8 +63,8 @@ def fault_in_stages(stages: Sequence[Parameters], whole: Parameters) -> str:
 
 
 def must_be_laid_out(mine: Parameters, layout: Layout, group: dist.ProcessGroup | None) -> None:
-    """Raises ValueError on every rank of the group, each of which has to call this, where a parameter is not where the
-    layout says, or where ranks have other layouts."""
+    """Raises ValueError on every rank of the group if a parameter is not where the layout says, or if ranks have other
+    layouts. Every rank of the group has to call this."""
     everyone: list[Any] = [None] * dist.get_world_size(group)
     dist.all_gather_object(everyone, (mine, dict(layout)), group=group)
     for rank, (_, other) in enumerate(everyone):

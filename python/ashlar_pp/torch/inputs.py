@@ -1,4 +1,4 @@
-"""What a step is given, in micro-batches: whole batches are split, lists of micro-batches are taken as they are."""
+"""Inputs of a step by micro-batch: whole batches are split, lists of micro-batches are taken as they are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 
 class Batch:
-    """By micro-batch: positional and keyword inputs, and targets (None: none). is_cut: out of a whole batch."""
+    """Positional and keyword inputs, and targets (None: none), by micro-batch. is_cut: whether a whole batch was split."""
 
     def __init__(
         self, args: list[tuple[Any, ...]], kwargs: list[dict[str, Any]], targets: list[Any] | None, is_cut: bool
@@ -31,10 +31,10 @@ def split(
     *,
     equal: bool = True,
 ) -> Batch:
-    """In `count` micro-batches along dimension 0, each in `chunks` along dimension 1.
+    """Splits a batch into `count` micro-batches along dimension 0, each into `chunks` along dimension 1.
 
-    Tensors are split, all else is given to each. equal: of one size. Lists of micro-batches (of chunks, if there
-    are several) exclude whole batches, as in PyTorch. Raises TypeError and ValueError.
+    Tensors are split; other objects go to each. equal: micro-batches must have one size. Lists of micro-batches (of
+    chunks, if there are several) exclude whole batches, as in PyTorch. Raises TypeError or ValueError for other inputs.
     """
     if arg_mbs is None and kwarg_mbs is None and target_mbs is None:
         must_divide([*args, kwargs, target], count, chunks, equal)
@@ -77,7 +77,7 @@ def _micro_batches(name: str, given: Any, count: int, kind: type | None) -> list
 
 
 def must_divide(values: Any, count: int, chunks: int, equal: bool) -> None:
-    """Raises ValueError for what is not cut in micro-batches as its rows are."""
+    """Raises ValueError for values that cannot be split into micro-batches."""
     for leaf in tree_leaves(tuple(values), is_leaf=_is_plain_list):
         if not isinstance(leaf, torch.Tensor):
             if getattr(leaf, "ndim", 0) > 0 or (_is_plain_list(leaf) and len(leaf) >= count > 1):
@@ -95,13 +95,13 @@ def must_divide(values: Any, count: int, chunks: int, equal: bool) -> None:
 
 
 def _is_plain_list(value: Any) -> bool:
-    """Such as labels or texts, one for each row."""
+    """Whether the value is a list without tensors, such as labels or texts for each row."""
     return isinstance(value, list) and not any(isinstance(leaf, torch.Tensor) for leaf in tree_leaves(value))
 
 
 def must_have_rows_of(output: Any, target: Any) -> None:
-    """Raises ValueError where a loss would take the one row of a target that was cut for all rows of an output: of the whole
-    batch, their numbers differ."""
+    """Raises ValueError if a target has one row and the output several: a loss would broadcast it, which the whole batch does
+    not allow."""
     both = isinstance(output, torch.Tensor) and isinstance(target, torch.Tensor)
     if both and output.dim() == target.dim() > 0 and target.shape[0] == 1 < output.shape[0]:
         raise ValueError(
@@ -121,14 +121,14 @@ def _chunks_of(values: Sequence[Any], chunks: int) -> list[Any]:
 
 
 def merge(outputs: dict[int, Any], chunks: int) -> Any:
-    """Outputs by micro-batch as one: tensors are joined along dimension 0 (chunks of sequences along dimension 1)."""
+    """Joins the outputs of micro-batches along dimension 0 (chunks of sequences along dimension 1)."""
     order = sorted(outputs)
     sequences = [_joined([outputs[k + j] for j in range(chunks)], 1) for k in order[::chunks]]
     return _joined(sequences, 0)
 
 
 def _joined(values: list[Any], dim: int) -> Any:
-    """What is no tensor, or has no dimension, comes as a list."""
+    """Joins values along a dimension; leaves that are no tensors, or lack the dimension, become lists."""
     if len(values) == 1 and dim == 1:
         return values[0]
     flat = [tree_flatten(value) for value in values]

@@ -1,4 +1,4 @@
-"""Asking all ranks where they are, when a wait has failed and nobody has said why."""
+"""Asks all ranks where they are, when a wait has failed and nobody has said why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def inquire(board: Board, waits: Waits, awaited: dict[str, Any]) -> Told:
-    """Who is to blame that `awaited` does not come: the rank at the end of those that wait for another."""
+    """Finds the rank to blame that `awaited` does not come: the last in the chain of ranks that wait for another."""
     question = board.ask()
     asked = [waits.rank]
     statuses: dict[int, Told | None] = {waits.rank: waits.status() | {"awaited": awaited}}
@@ -42,7 +42,7 @@ def _waits(ranks: list[int], statuses: dict[int, Told | None]) -> list[tuple[int
 
 
 def _doubt(status: Told | None, waits: Waits) -> int:
-    """From 0: it does not answer; it is elsewhere; it works; 3: it waits itself."""
+    """0: the rank does not answer; 1: it is in another call; 2: it works; 3: it waits itself."""
     if status is None:
         return 0
     if not _is_here(status, waits):
@@ -78,7 +78,7 @@ def _fault(
 
 
 def state_of_process(board: Board, rank: int) -> str:
-    """What the system says of a rank's process, if it is on this machine. One that is stopped goes on, so that it can end."""
+    """The state of a rank's process, if it is on this machine. Continues a stopped one, so that it can end."""
     known = board.process(rank)
     if known is None:
         return "it does not answer"

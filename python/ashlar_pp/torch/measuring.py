@@ -1,4 +1,4 @@
-"""What a layer takes: the time of each of its passes, and the bytes that it keeps between them."""
+"""Measures a layer: the time of each of its passes, and the bytes that it keeps between them."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from .untouched import State
 
 @dataclass
 class Measured:
-    """Of one call of a layer: seconds, and bytes."""
+    """Measurement of one call of a layer, in seconds and bytes."""
 
     forward: float = 0.0
     backward_input: float = 0.0
     backward_weight: float = 0.0
     kept: int = 0
-    """From its forward to its backward."""
+    """Bytes kept from its forward to its backward."""
     kept_for_weights: int = 0
-    """Of that, from the input pass to the weight pass."""
+    """The part of `kept` that stays from the input pass to the weight pass."""
     is_whole: bool = False
-    """Its backward cannot be split: the input pass has the time of all."""
+    """Whether its backward cannot be split: the input pass then has the time of both."""
 
     def total(self) -> float:
         return self.forward + self.backward_input + self.backward_weight
 
 
 def changes_inputs(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a call changes tensors that it is given, which are as they were after."""
+    """Whether a call changes its input tensors; it runs on copies."""
     given = tree_map_only(torch.Tensor, lambda x: x.detach().clone(), (args, kwargs))
     tensors = [x for x in tree_leaves(given) if isinstance(x, torch.Tensor)]
     before = [x._version for x in tensors]
@@ -47,7 +47,7 @@ def changes_inputs(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 class KeptBytes:
-    """Bytes of what autograd keeps, now and at most. A storage counts once; those of parameters do not."""
+    """Counts the bytes that autograd keeps, now and at most. A storage counts once; those of parameters do not."""
 
     def __init__(self, parameters: Iterable[torch.Tensor]) -> None:
         self._known = {_storage_of(p) for p in parameters}
@@ -70,7 +70,7 @@ class KeptBytes:
             if count == 0:
                 self.now += _bytes_of(tensor)
                 self.most = max(self.most, self.now)
-        return _Kept(self, tensor.detach(), key)  # not its graph, which would keep itself alive
+        return _Kept(self, tensor.detach(), key)  # detached: its graph would keep itself alive
 
     def release(self, tensor: torch.Tensor, key: Any) -> None:
         if key in self._known:
@@ -112,16 +112,16 @@ def _now(device: torch.device) -> float:
 
 
 def measure(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: int) -> Measured:
-    """What the passes of a call take: a warm-up, and the median of so many. Gradients are as they were before.
+    """Measures the passes of a call: medians of `repeats` runs after a warm-up. Gradients stay as they were.
 
-    Raises ValueError for a backward that adds up gradients of weights by itself.
+    Raises ValueError if the backward accumulates gradients of weights by itself.
     """
     module = layer.module
     parameters = [p for p in module.parameters() if p.requires_grad]
     gradients = [p.grad for p in parameters]
     hooks = [p._post_accumulate_grad_hooks for p in parameters]
     for p in parameters:
-        p._post_accumulate_grad_hooks = None  # they are of gradients of a step
+        p._post_accumulate_grad_hooks = None  # these hooks are for gradients of a step
     device = next((x.device for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)), torch.device("cpu"))
     result = Measured()
     counted = (0, 0, False)
@@ -143,7 +143,7 @@ def _leaf(x: torch.Tensor) -> torch.Tensor:
 
 
 _WHOLE = {"CheckpointFunctionBackward", "CompiledFunctionBackward"}
-"""Nodes of autograd's that are a backward by themselves: of reentrant checkpoints, and of compiled modules."""
+"""Autograd nodes that are a whole backward: those of reentrant checkpoints, and of compiled modules."""
 
 
 def _is_whole(outputs: Iterable[torch.Tensor]) -> bool:
@@ -161,7 +161,7 @@ def _is_whole(outputs: Iterable[torch.Tensor]) -> bool:
 
 
 def _sums_of(parameters: list[nn.Parameter]) -> dict[tuple[int, str], torch.Tensor]:
-    """Tensors that hang on parameters, such as main_grad."""
+    """Tensors attached to parameters, such as main_grad."""
     return {
         (k, name): tensor
         for k, p in enumerate(parameters)
@@ -171,14 +171,14 @@ def _sums_of(parameters: list[nn.Parameter]) -> dict[tuple[int, str], torch.Tens
 
 
 def _is_unchanged(now: torch.Tensor, before: tuple[torch.Tensor, torch.Tensor] | None) -> bool:
-    """before: the tensor, and its numbers."""
+    """before: the tensor, and a copy of its values."""
     return before is not None and now is before[0] and torch.equal(now.detach(), before[1])
 
 
 def _has_odd_backward(layer: Layer, parameters: list[nn.Parameter], args: Any, kwargs: Any) -> bool:
-    """Whether the backward changes more than gradients, and so must run once: it then cannot be split.
+    """Whether the backward cannot be split: it is one node, or changes more than gradients and so must run once.
 
-    Raises ValueError where it adds up gradients by itself, which no step of a pipeline could undo, sum or scale.
+    Raises ValueError if it accumulates gradients by itself, which no step of a pipeline could undo, sum or scale.
     """
     args, kwargs = _copied((args, kwargs))
     with torch.enable_grad():
@@ -218,7 +218,7 @@ def _passes(
     times: dict[str, list[float]] | None,
     is_whole: bool,
 ) -> tuple[int, int, bool]:
-    """Runs each pass once. The bytes that autograd keeps after the forward and after the input pass, and `is_whole`."""
+    """Runs each pass once. Returns the bytes that autograd keeps after the forward and the input pass, and `is_whole`."""
     args, kwargs = _copied((args, kwargs))
     inputs = _differentiable((args, kwargs))
     for p in parameters:
@@ -253,5 +253,5 @@ def _passes(
 
 
 def _copied(tree: Any) -> Any:
-    """Tensors as leaves, other objects as copies: a layer may change them."""
+    """Tensors as detached leaves, in new containers: a layer may change these."""
     return copy.copy(tree_map_only(torch.Tensor, _leaf, tree))

@@ -1,4 +1,4 @@
-"""What a model is set to, and what all ranks of a pipeline have to agree on in every step."""
+"""Settings of a model, and what all ranks of a pipeline have to agree on in every step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLAIN = (bool, int, float, complex, str, type(None))
 
 
 def _told(value: Any) -> Any:
-    """Numbers that grow from step to step change no decision but where they leave zero."""
+    """Reduces a number to whether it is zero: counters that grow from step to step change decisions only there."""
     if isinstance(value, (int, float, complex)) and not isinstance(value, bool):
         return (type(value).__name__, value != 0)
     return value
@@ -31,7 +31,7 @@ def _plain(found: dict[str, Any], *, exact: bool = False) -> tuple[tuple[str, An
 
 
 def _attributes(of: nn.Module, *, exact: bool = False) -> tuple[Any, ...]:
-    """Words, flags and numbers, also those of a configuration."""
+    """A module's attributes that are words, flags or numbers, also those of its configuration."""
     own = vars(of)
     below = (
         (key, _plain(vars(value), exact=exact))
@@ -42,7 +42,7 @@ def _attributes(of: nn.Module, *, exact: bool = False) -> tuple[Any, ...]:
 
 
 class Modes:
-    """What may change between steps without a word."""
+    """Settings of a model that may silently change between steps."""
 
     def __init__(self, skeleton: Skeleton) -> None:
         self._containers = skeleton.containers
@@ -50,14 +50,14 @@ class Modes:
         self._modules = [*skeleton.containers.values(), *below]
 
     def now(self, inputs: Any) -> Mode:
-        """Modules in training or not, flags that the model's own forward may look at, and inputs that are no tensors."""
+        """The current mode: which modules train, flags that the model's own forward may read, and inputs that are no tensors."""
         leaves, spec = tree_flatten(inputs)
         given = [_told(x) if isinstance(x, _PLAIN) else type(x).__name__ for x in leaves if not isinstance(x, torch.Tensor)]
         attributes = tuple(_attributes(of) for of in self._containers.values())
         return tuple(one.training for one in self._modules), attributes, tuple(given), repr(spec)
 
     def own_attributes(self) -> dict[str, tuple[Any, ...]]:
-        """Of the opened modules, whose forward every stage runs."""
+        """Attributes of the opened modules, whose forward every stage runs."""
         return {name: _attributes(of, exact=True) for name, of in self._containers.items()}
 
 
@@ -67,7 +67,7 @@ def number_of(words: str) -> int:
 
 
 def sum_of(tree: Any) -> int:
-    """A checksum of tensors, in which places count. What has no bytes of its own is not looked at."""
+    """A checksum of tensors that depends on positions. Skips distributed, sparse and meta tensors."""
     total = 0
     for x in tree_leaves(tree):
         if not isinstance(x, torch.Tensor) or hasattr(x, "to_local") or x.is_sparse or x.is_meta:
@@ -83,28 +83,28 @@ def sum_of(tree: Any) -> int:
 
 
 class Meeting:
-    """Of the ranks of a pipeline, in the hosts' memory, before and after each step."""
+    """Exchanges numbers between the ranks of a pipeline, in host memory, before and after each step."""
 
     def __init__(self, group: dist.ProcessGroup | None) -> None:
         ranks = dist.get_process_group_ranks(group if group is not None else dist.group.WORLD)
         self.group, self._ranks = made_groups([tuple(ranks)], backend="gloo")[tuple(ranks)], ranks
 
     def gather(self, mine: Iterable[int]) -> list[list[int]]:
-        """The numbers of all ranks."""
+        """Gathers the numbers of all ranks."""
         sent = torch.tensor(list(mine), dtype=torch.long)
         got = [torch.empty_like(sent) for _ in self._ranks]
         dist.all_gather(got, sent, group=self.group)
         return [one.tolist() for one in got]
 
     def add(self, mine: list[int]) -> list[int]:
-        """The sums over all ranks."""
+        """Sums the numbers over all ranks."""
         sent = torch.tensor(mine, dtype=torch.long)
         dist.all_reduce(sent, group=self.group)
         found: list[int] = sent.tolist()
         return found
 
     def must_agree(self, mine: dict[str, int]) -> None:
-        """Raises ValueError, with these words, on all ranks where one has another number of any of these."""
+        """Raises ValueError, with the key as its words, on all ranks if a number differs from that of rank 0."""
         _must_agree(list(mine), self.gather(mine.values()))
 
 
@@ -129,10 +129,10 @@ DIFFERENT_MODE = (
 
 
 def numbers_of(mode: Mode, trains: bool, batch: Any) -> list[int]:
-    """What `must_be_alike` compares."""
+    """The numbers that `must_be_alike` compares."""
     return [number_of(repr((mode, trains))), sum_of(batch)]
 
 
 def must_be_alike(everyone: list[list[int]]) -> None:
-    """In every step. Raises ValueError on all ranks."""
+    """Raises ValueError on all ranks if modes or batches differ. Called in every step."""
     _must_agree([DIFFERENT_MODE, DIFFERENT_BATCH], everyone)

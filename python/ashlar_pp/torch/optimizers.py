@@ -24,10 +24,10 @@ def _number_of(name: str) -> int:
 
 
 class StateGuard:
-    """Marks what optimizers keep with the name of its parameter, and refuses a step with what is of another one.
+    """Marks optimizer states with the names of their parameters, and refuses a step with the state of another parameter.
 
-    Optimizers number their parameters. A state that was saved where layers were dealt otherwise would be loaded without a
-    word, with the moments of other layers.
+    Optimizers number their parameters. A state saved where layers were dealt otherwise would silently be loaded, with the
+    moments of other layers.
     """
 
     def __init__(self, names: Mapping[nn.Parameter, str]) -> None:
@@ -59,15 +59,15 @@ class StateGuard:
 
 
 class OptimizerState:
-    """An optimizer's state by the names of the whole model, for torch.distributed.checkpoint: it loads where layers are
-    dealt otherwise, too. A parameter that several layers share is there under each of its names."""
+    """An optimizer's state by the names of the whole model, for torch.distributed.checkpoint. It also loads where layers are
+    dealt otherwise. A shared parameter is there under each of its names."""
 
     def __init__(self, module: nn.Module, optimizer: torch.optim.Optimizer, aliases: list[list[str]]) -> None:
         self._module, self._optimizer, self._aliases = module, optimizer, aliases
         self._options = StateDictOptions(flatten_optimizer_state_dict=True)
 
     def _others(self, key: str) -> Iterable[str]:
-        """The key with the parameter's other names."""
+        """The key under the parameter's other names."""
         for names in self._aliases:
             for name in names:
                 for begin in ("state.", "param_groups."):
@@ -76,7 +76,7 @@ class OptimizerState:
         return []
 
     def _found(self) -> dict[str, Any]:
-        """As PyTorch has it, which makes a state where there is none yet, but not beside gradients."""
+        """The state as PyTorch returns it. PyTorch creates missing state, but not while there are gradients."""
         gradients = {p: p.grad for p in self._module.parameters()}
         for p in gradients:
             p.grad = None
@@ -98,7 +98,7 @@ class OptimizerState:
 
 
 def gathered_state(module: nn.Module, group: dist.ProcessGroup) -> dict[str, Any]:
-    """The states of all ranks of the group in one, on its first; nothing on others."""
+    """Gathers the module states of all ranks of the group on its first; {} on others."""
     def in_host(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
             return value
@@ -112,7 +112,7 @@ def gathered_state(module: nn.Module, group: dist.ProcessGroup) -> dict[str, Any
 
 
 def must_decide_together(loss_fn: Any, model: nn.Module) -> None:
-    """Raises ValueError if losses are scaled by a scaler that looks at the gradients of one rank alone."""
+    """Raises ValueError if losses are scaled by a scaler that checks the gradients of one rank alone."""
     if any(isinstance(one, GradScaler) and not isinstance(one, ShardedGradScaler) for one in _reachable((loss_fn, vars(model)))):
         raise ValueError(
             "loss_fn uses a GradScaler, which skips a step on the ranks alone whose own gradients overflow: use "
@@ -121,7 +121,7 @@ def must_decide_together(loss_fn: Any, model: nn.Module) -> None:
 
 
 def _reachable(value: Any) -> Iterator[Any]:
-    """What a function can see: what it encloses, the globals that it names, and what hangs on these."""
+    """Yields what a function can reach: its closure, the globals that it names, and their attributes."""
     seen: set[int] = set()
     stack = [(value, 6)]
     while stack:
