@@ -20,7 +20,7 @@ Tensors = Sequence[torch.Tensor | None]
 
 
 def tensors_of(output: Any, stage: str) -> tuple[torch.Tensor, ...]:
-    """What goes to the next stage. Raises TypeError for what cannot."""
+    """The tensors that go to the next stage. Raises TypeError for other outputs."""
     given = output if isinstance(output, (tuple, list)) else (output,)
     for one in given:
         if not isinstance(one, torch.Tensor):
@@ -35,7 +35,7 @@ def has_gradient(tensor: torch.Tensor) -> bool:
 
 
 class MicroBatch:
-    """What a forward is given from outside the pipeline."""
+    """Arguments of a forward from outside the pipeline."""
 
     def __init__(
         self,
@@ -44,12 +44,12 @@ class MicroBatch:
         loss_kwargs: dict[str, Any] | None = None,
         is_cut: bool = False,
     ) -> None:
-        """is_cut: the target, out of that of the whole batch."""
+        """is_cut: whether the target was cut from that of a whole batch."""
         self.kwargs, self.target, self.loss_kwargs, self.is_cut = kwargs or {}, target, loss_kwargs or {}, is_cut
 
 
 class _Kept:
-    """What a forward keeps for the backward of its micro-batch."""
+    """Values that a forward keeps for the backward of its micro-batch."""
 
     def __init__(self, inputs: Tensors, state: torch.Tensor | None, roots: list[torch.Tensor]) -> None:
         self.inputs, self.state, self.roots = inputs, state, roots
@@ -58,10 +58,10 @@ class _Kept:
 
 
 class StagePasses:
-    """Gradients of weights are added to `.grad` of the module's parameters.
+    """Runs passes of one stage. They add gradients of weights to `.grad` of the module's parameters.
 
-    A module maps tensors to a tensor or a tuple of tensors. Of sequences that come in chunks, it also takes the state
-    that the chunk before left (None: there is none), and gives its output and the state for the next chunk.
+    A module maps tensors to a tensor or a tuple of tensors. If sequences come in chunks, it also takes the state that
+    the chunk before left (None for the first), and returns its output and the state for the next chunk.
     """
 
     def __init__(
@@ -80,15 +80,15 @@ class StagePasses:
         self.clear()
 
     def clear(self) -> None:
-        """Forgets a step that did not come to its end."""
+        """Drops the state of an unfinished step."""
         self._kept: dict[int, _Kept] = {}
         self._checkpoints: dict[int, tuple[Any, ...]] = {}
-        self._states: dict[int, torch.Tensor] = {}  # of the chunk after
-        self._state_gradients: dict[int, torch.Tensor | None] = {}  # of the chunk before
+        self._states: dict[int, torch.Tensor] = {}  # by the chunk that takes it
+        self._state_gradients: dict[int, torch.Tensor | None] = {}  # by the chunk that took the state
         self.losses.clear()
 
     def forward(self, k: int, inputs: tuple[Any, ...], given: MicroBatch, *, trains: bool, again: bool = False) -> Any:
-        """The output of micro-batch k, detached. `again`: it will be recomputed, and keeps its inputs only."""
+        """Returns the output of micro-batch k, detached. again: the forward will be recomputed, and keeps its inputs only."""
         state = self._states.pop(k, None)
         if again:
             self._checkpoints[k] = (inputs, state, given, kept_states(self._device()))
@@ -97,7 +97,7 @@ class StagePasses:
 
     def recompute(self, k: int) -> None:
         inputs, state, given, as_then = self._checkpoints.pop(k)
-        hands_on = self._states.pop(k + 1, None)  # the forward has done so
+        hands_on = self._states.pop(k + 1, None)  # the forward has handed it on already
         as_now = kept_states(self._device())
         as_then()
         try:
@@ -151,7 +151,7 @@ class StagePasses:
         return tree_map_only(torch.Tensor, torch.Tensor.detach, output)
 
     def backward(self, k: int, gradients: Tensors | None) -> list[torch.Tensor | None]:
-        """The gradients of the inputs, and those of the weights at once."""
+        """Returns the gradients of the inputs, and adds those of the weights."""
         kept = self._kept.pop(k)
         self._take_gradients(k, kept, gradients)
         if kept.roots:
@@ -160,7 +160,7 @@ class StagePasses:
         return self._hand_back(k, kept, [None if x is None else x.grad for x in kept.inputs], state)
 
     def backward_input(self, k: int, gradients: Tensors | None) -> list[torch.Tensor | None]:
-        """The gradients of the inputs alone. Where nobody asks for them, the weight pass does all."""
+        """Returns the gradients of the inputs alone. If no input needs one, the weight pass does the whole backward."""
         kept = self._kept[k]
         self._take_gradients(k, kept, gradients)
         asked = [x for x in (*kept.inputs, kept.state) if x is not None]
@@ -175,7 +175,7 @@ class StagePasses:
         return result
 
     def backward_weight(self, k: int) -> None:
-        """The gradients of the weights, from what the input pass has kept."""
+        """Adds the gradients of the weights, from what the input pass has kept."""
         kept = self._kept.pop(k)
         if kept.weight_part is not None:
             kept.weight_part()
@@ -183,7 +183,7 @@ class StagePasses:
             torch.autograd.backward(kept.roots, kept.gradients)
 
     def _take_gradients(self, k: int, kept: _Kept, gradients: Tensors | None) -> None:
-        """Of the roots that depend on something that is trained. gradients: None for a loss."""
+        """Keeps the roots that require gradients, with their gradients. gradients: None for a loss."""
         given: list[torch.Tensor | None] = (
             [torch.ones_like(kept.roots[0])] if gradients is None else list(gradients)
         )
@@ -195,7 +195,7 @@ class StagePasses:
     def _hand_back(
         self, k: int, kept: _Kept, found: list[torch.Tensor | None], of_state: torch.Tensor | None
     ) -> list[torch.Tensor | None]:
-        """Zeros for inputs that nothing depends on; None for those that have no gradient."""
+        """Returns gradients of the inputs: zeros if nothing depends on one, None for types without gradients."""
         if self.sequence_chunks > 1 and k % self.sequence_chunks != 0:
             self._state_gradients[k] = of_state
         return [x if x is None else torch.zeros_like(x) if g is None else g for x, g in zip(kept.inputs, found)]

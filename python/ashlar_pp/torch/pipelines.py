@@ -1,4 +1,4 @@
-"""From a schedule and the stages of a rank to something with a `step`."""
+"""Makes a runtime from a schedule and the stages of a rank."""
 
 from __future__ import annotations
 
@@ -51,29 +51,29 @@ def pipeline(
     timeout: float | datetime.timedelta | None = None,
     whole: nn.Module | None = None,
 ) -> Any:
-    """What runs the schedule on this rank; device d of the schedule is rank d of `group`.
+    """Returns a runtime of the schedule on this rank; device d of the schedule is rank d of `group`.
 
     stages: this rank's modules by stage, or a function that makes the module of a stage, or PipelineStages.
-    device: of what is received (where the parameters of this rank's modules are).
-    loss_fn(output, target): of a micro-batch. scale_grads: gradients are divided by the number of micro-batches.
+    device: device of received tensors (default: that of the parameters of this rank's modules).
+    loss_fn(output, target): loss of a micro-batch. scale_grads: divides gradients by the number of micro-batches.
     data_group: the ranks with the same stages, each with data of its own. They begin with the weights of the first,
-    and gradients are averaged over them, as DistributedDataParallel does. The group of stages that are in it is taken
-    where none is given.
-    data_ranks, sharding: of stages in fully_shard, which averages over its own mesh.
+    and gradients are averaged over them, as DistributedDataParallel does. Default: the group of stages that are in
+    DistributedDataParallel, if any.
+    data_ranks, sharding: those of stages in fully_shard, which averages over its own mesh.
     runtime: `pytorch` is PyTorch's own, with our communication; `ashlar` is ours, which also runs several
-    routes, recomputes, and sequences in chunks; `auto` is PyTorch's where it can run the schedule.
+    routes, recomputes, and sequences in chunks; `auto` is PyTorch's if it can run the schedule.
     lanes: which transfers share a communicator in PyTorch (one, one_a_kind, one_a_direction; None: as torch is set).
     receives: when PyTorch issues a receive: when_sent, or when_needed: as late as the lanes allow. A receive that waits
     on a GPU holds up what shares its communicator, and one that comes late is not hidden behind passes.
-    dynamic_shapes: micro-batches may differ in shape; each step then begins with messages about that (ours alone).
-    timeout: in seconds; whoever does not answer for so long is named (ours alone; else the group's own holds).
-    whole: the model that the stages are parts of, where they keep its names; it may be on the meta device. Each of its
+    dynamic_shapes: micro-batches may differ in shape; each step then begins with messages about shapes (`ashlar` only).
+    timeout: seconds after which a rank that does not answer is named (`ashlar` only; default: the group's timeout).
+    whole: the model that the stages are parts of, if they keep its names; it may be on the meta device. Each of its
     parameters must then be in exactly one stage.
 
     The result has step(*inputs, target=, losses=, ...) and eval(), with the arguments of PyTorch's own.
-    Every rank of the group has to call this. Raises ValueError with the reason where `pytorch` cannot run the
-    schedule; `auto` then takes `ashlar`. Copies of a stage must have the same parameters. After the first step, a
-    trainable parameter that the loss may depend on and that has no gradient is a RuntimeError.
+    Every rank of the group has to call this. Raises ValueError with the reason if `pytorch` cannot run the schedule;
+    `auto` then takes `ashlar`. Copies of a stage must have the same parameters. The first step raises RuntimeError if a
+    trainable parameter that the loss may depend on got no gradient.
     """
     seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
     alone = dist.get_world_size(group) == 1 and data_group is None and sharding == "none"
@@ -160,12 +160,12 @@ def _aside(obstacle: str) -> str:
 
 
 class _all_or_none:
-    """If one rank fails, all do. What they have, all know."""
+    """Raises on all ranks if one fails inside. Gathers the parameters of all ranks."""
 
     def __init__(self, group: dist.ProcessGroup | None) -> None:
         self._group = group
         self.parameters: dict[int, Parameters] = {}
-        """By stage."""
+        """Parameters by stage."""
         self.data_ranks = 1
         self._everyone: list[Any] = []
 
@@ -181,8 +181,8 @@ class _all_or_none:
             raise ValueError(f"rank {failed} of the group cannot make its stages: {self._everyone[failed][0]}")
 
     def must_agree(self, program: Program, whole: Parameters) -> None:
-        """Raises ValueError where copies of a stage differ, ranks average gradients over other numbers of ranks, or a
-        parameter of the whole model is not in one stage."""
+        """Raises ValueError if copies of a stage differ, if ranks average gradients over different numbers of ranks, or if a
+        parameter of the whole model is not in exactly one stage."""
         given = [{} if rank >= program.devices else parameters for rank, (_, parameters, _) in enumerate(self._everyone)]
         layout = {}
         for stage in range(program.stages):
@@ -213,7 +213,7 @@ def _named(parameters: Mapping[int, Parameters]) -> Parameters:
 
 
 def _must_be_copies(mine: Mapping[int, Parameters], data_group: dist.ProcessGroup) -> None:
-    """Raises ValueError on all ranks of the group where stages differ."""
+    """Raises ValueError on all ranks of the group if stages differ."""
     everyone: list[Any] = [None] * dist.get_world_size(data_group)
     dist.all_gather_object(everyone, _named(mine), group=data_group)
     every_rank = range(len(everyone))

@@ -1,4 +1,4 @@
-"""From dealt layers to a schedule: searched within memory, and beside what is published."""
+"""Schedules of dealt layers: searched within a memory limit, and published ones to compare with."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Plan:
     dealt: Dealt
     schedule: Schedule
     bound: float | None = None
-    """No schedule of these stages takes fewer ticks, where a search has told."""
+    """Lower bound in ticks for any schedule of these stages; None if no search has given one."""
 
     def peak_memory(self) -> list[int]:
         return self.schedule.peak_memory(self.dealt.memory)
 
 
 def parsed_bytes(given: int | str | None) -> int | None:
-    """`"70GiB"`, `"500 MB"`, or a number of bytes."""
+    """Bytes of `"70GiB"`, `"500 MB"`, or a number of bytes. Raises ValueError for other text."""
     if given is None or isinstance(given, int):
         return given
     units = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
@@ -40,7 +40,7 @@ def parsed_bytes(given: int | str | None) -> int | None:
 
 
 def searched(dealt: Dealt, micro_batches: int, limit: int | None, budget: int, fuses: bool) -> Plan:
-    """Raises Violation where no schedule is within the limit: bytes of each device, or what 1F1B holds."""
+    """Searches a schedule within `limit`: bytes of each device, or by default what 1F1B holds. Raises Violation if there is none."""
     found = search(
         dealt.placement,
         micro_batches,
@@ -55,7 +55,7 @@ def searched(dealt: Dealt, micro_batches: int, limit: int | None, budget: int, f
 
 
 def best_of(dealt: Sequence[Dealt], micro_batches: int, limit: int | None, budget: int, fuses: bool) -> list[Plan]:
-    """Of each placement the best found, the shortest first. Raises ValueError where none is within the limit."""
+    """The best plan found for each placement, the shortest first. Raises ValueError if none is within the limit."""
     plans, reasons = [], []
     for one in dealt:
         try:
@@ -79,7 +79,7 @@ def _least_memory(memory: Sequence[StageMemory], dealt: Dealt) -> list[int]:
 
 
 def splits(schedule: Schedule) -> bool:
-    """Whether it has passes for the gradients of inputs alone."""
+    """Whether the schedule has passes for the gradients of inputs alone."""
     return any(one.kind == "backward_input" for line in schedule.order for one in line)
 
 

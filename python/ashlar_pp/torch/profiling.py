@@ -19,9 +19,9 @@ TICK = 1e-6
 def profile(
     runtime: ProgramRuntime, *args: torch.Tensor, target: torch.Tensor | None = None, steps: int = 5
 ) -> Costs:
-    """Runs a warm-up and so many steps; the median times of each stage's passes, in ticks of a microsecond.
+    """Runs a warm-up and `steps` steps. Returns the median times of each stage's passes, in ticks of a microsecond.
 
-    The runtime's schedule has split backwards. Every rank has to call this. Gradients are as they were.
+    The runtime's schedule must split backwards. Every rank has to call this. Gradients stay as they were.
     Raises ValueError for a stage whose backwards are fused.
     """
     carried = {p: p.grad for module in runtime.modules.values() for p in module.parameters()}
@@ -50,7 +50,7 @@ def profile(
 
 
 def _transfer(runtime: ProgramRuntime) -> float:
-    """Seconds of a message of the first stage's output, on all ranks of the group alike."""
+    """Seconds of a message of the first stage's output, the same on all ranks of the group."""
     if runtime.program.devices < 2:
         return 0.0
     assert runtime.shapes is not None

@@ -1,4 +1,4 @@
-"""PyTorch's own pipeline runtime with our program, and without what it does wrong."""
+"""PyTorch's own pipeline runtime with our program, with workarounds for its faults."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STEP_TAKES = inspect.signature(_PipelineScheduleRuntime.step).parameters
 
 
 def installed_dialect() -> str:
-    """Of PyTorch's CSV, as the installed torch reads it."""
+    """The dialect of PyTorch's CSV that the installed torch reads."""
     words = _ComputationType.__members__
     if "WAIT_SEND_F" in words:
         return "waits"
@@ -44,7 +44,7 @@ def installed_dialect() -> str:
 
 
 def installed_lanes() -> str:
-    """Which transfers of a rank share a communicator in the installed torch, as it is set now."""
+    """Says which transfers of a rank share a communicator in the installed torch, as it is set now."""
     import torch.distributed as distributed
 
     config = getattr(distributed, "config", None)
@@ -53,7 +53,7 @@ def installed_lanes() -> str:
 
 
 def prepare(modules: Mapping[int, nn.Module], program: Program) -> None:
-    """Settings without which a backward in two parts fails or loses gradients."""
+    """Makes settings without which a backward in two parts fails or loses gradients."""
     if not splits_backwards(program):
         return
     for module in modules.values():
@@ -64,13 +64,13 @@ def prepare(modules: Mapping[int, nn.Module], program: Program) -> None:
             torch._functorch.config.donated_buffer = False
         for one in module.modules():
             if (sets := getattr(one, "set_reshard_after_forward", None)) is not None and is_sharded(one):
-                # Else nested modules are gathered anew for the first part, and the second part works on weights that
-                # nobody takes gradients from. The program itself says when weights are given up.
+                # Otherwise nested modules are gathered anew for the first part, and the gradients that the second part
+                # computes are lost. The program itself says when weights are resharded.
                 sets(False, recurse=False)
 
 
 def _without_messages_to_itself(stage: PipelineStage) -> None:
-    """Earlier versions of torch try out connections between stages before the first step, also of a rank with itself,
+    """Skips messages of a rank to itself. Earlier versions of torch send them between its stages before the first step,
     which gloo refuses."""
     if (make := getattr(stage, "_get_init_p2p_neighbors_ops", None)) is not None:
         def others() -> list[Any]:
@@ -80,8 +80,8 @@ def _without_messages_to_itself(stage: PipelineStage) -> None:
 
 
 def _watch_outputs(stage: PipelineStage) -> None:
-    """What a stage gives must be what its receiver expects: gloo ends the process that gets a longer message, and a shorter
-    one leaves numbers of before."""
+    """Checks that a stage's output has the shapes that its receiver expects: gloo ends a process that gets a longer message,
+    and a shorter one leaves old numbers."""
     if stage.is_last:
         return
     forward, words = stage.forward_one_chunk, f"stage {stage.stage_index}"
@@ -108,15 +108,15 @@ def _watch_outputs(stage: PipelineStage) -> None:
 
 
 def _outputs_of(stage: Any) -> Signature | None:
-    """What PyTorch has told the next stage; None for distributed tensors, whose parts are sent."""
+    """The output shapes that PyTorch has told the next stage; None for distributed tensors, whose local parts are sent."""
     meta = getattr(stage, "_stage_meta", None)
     outputs = stage.get_outputs_meta() if meta is None else meta.outputs  # earlier versions of torch have the former
     return None if outputs is None or any(hasattr(t, "placements") for t in outputs) else signature_of(outputs)
 
 
 class PytorchRuntime(_PipelineScheduleRuntime):
-    """`step` and `eval` as PyTorch's. Gradients of a step are divided by the number of micro-batches once, whoever
-    shares parameters and however many steps add up, averaged over `data_group`, and as before if it fails."""
+    """Has `step` and `eval` as PyTorch's. Gradients of a step are divided by the number of micro-batches once, also if
+    stages share parameters or steps add up, and averaged over `data_group`. A failed step leaves gradients as before."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
     ) -> None:
         self._modules, data_group = out_of_ddp({stage.stage_index: stage.submod for stage in stages}, data_group)
         self._first = FirstStep(self._modules)
-        self._tells = True  # the copies of this rank's stages each other, which gradients they have
+        self._tells = True  # whether copies of this rank's stages tell each other which gradients they have
         self._frozen: list[int] = []  # stages with nothing to train in the first step
         for stage in stages:
             stage.submod = self._modules[stage.stage_index]
@@ -146,7 +146,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         self._beginning = Beginning(self.waits, self._group, stages[0].device, program)
         self._cuts_target = False
         self._takes_inputs = any(stage.is_first and type(stage) is PipelineStage for stage in stages)
-        self._shapes = 0  # a number for those that the stages were made for
+        self._shapes = 0  # checksum of the shapes that the stages were made for
         self._scales, self._data_group, self._bucket_bytes = scale_grads, data_group, bucket_bytes
         handle, path = tempfile.mkstemp(suffix=".csv")
         try:
@@ -160,7 +160,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         self._actions = WatchedActions(self, stages, self.waits)
 
     def _checked(self, loss_fn: Callable[..., torch.Tensor] | None, stages: int) -> Callable[..., torch.Tensor] | None:
-        """Looks at the graphs of the losses in the first step."""
+        """The loss function, checked for the graphs of its losses in the first step."""
         module = self._modules.get(stages - 1)
         if loss_fn is None or module is None:
             return loss_fn
@@ -182,7 +182,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         return checked
 
     def step(self, *args: Any, **kwargs: Any) -> Any:
-        """As PyTorch's own, which see. After an exception, gradients are as before."""
+        """Runs a step as PyTorch's own does. After an exception, gradients are as before."""
         with self.waits.call("step()" if self._has_backward else "eval()"):
             for name in ("arg_mbs", "kwarg_mbs", "target_mbs", "loss_kwargs"):
                 if kwargs.get(name) is not None and name not in _STEP_TAKES:
@@ -196,7 +196,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
             return self._train(args, kwargs)
 
     def _must_fit(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raises ValueError for what PyTorch would split in unequal parts, or would miss when others already wait."""
+        """Raises ValueError for inputs that PyTorch would split in unequal parts, or would miss only when other ranks already wait."""
         given = {name: value for name, value in kwargs.items() if name not in _STEP_TAKES}
         self._cuts_target = kwargs.get("target") is not None
         targets = kwargs.get("target") if kwargs.get("target_mbs") is None else kwargs["target_mbs"]
@@ -229,7 +229,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         return result
 
     def _must_know_what_is_trained(self) -> None:
-        """PyTorch keeps for ever which outputs needed a gradient in the first step."""
+        """Raises ValueError if a stage trains now and did not in the first step: PyTorch keeps which outputs needed a gradient."""
         if not self._first.is_over:
             self._frozen = [s for s, m in self._modules.items() if not any(p.requires_grad for p in m.parameters())]
         elif thawed := [s for s in self._frozen if any(p.requires_grad for p in self._modules[s].parameters())]:
@@ -248,7 +248,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         self._tells = tells and self._tells
 
     def _watched_step(self, args: Any, kwargs: Any) -> Any:
-        """PyTorch's own. Errors of the stages come without those that PyTorch puts around them."""
+        """Runs PyTorch's own step. Errors of the stages come without those that PyTorch puts around them."""
         self._actions.arm()
         try:
             result = super().step(*args, **kwargs)
@@ -260,7 +260,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
             raise
 
     def _initialize_stages(self, args: tuple[Any, ...], kwargs: Any, *more: Any, **options: Any) -> None:
-        """Anew where inputs have other shapes than before."""
+        """Initializes stages anew if inputs have other shapes than before."""
         inputs = signature_of(x for x in (*args, *(kwargs or {}).values()) if isinstance(x, torch.Tensor))
         shapes = self._beginning.agree(inputs if 0 in self._modules else None)
         if shapes != self._shapes or (self._has_backward and not self._stages_backward_initialized):

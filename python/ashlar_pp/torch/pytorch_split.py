@@ -1,4 +1,4 @@
-"""Backwards in two parts in a stage of PyTorch's, divided as ours are."""
+"""Splits backwards in PyTorch's stages as ours are split."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .split import input_gradients
 
 
 def split_as_ours(stage: PipelineStage) -> None:
-    """PyTorch's own split leaves out the weights that meet no input which needs a gradient: all of a stage behind frozen
-    ones, or those of an output of their own. It fails where a weight is used in several places."""
+    """Makes the stage split backwards as ours. PyTorch's split omits weights that meet no input with a gradient: all of a
+    stage behind frozen ones, or those of an output of their own. It fails if a weight is used in several places."""
     own = stage.backward_maybe_with_nosync
 
     def backward(kind: Any, given: dict[str, Any], last_backward: bool = False) -> Any:
@@ -32,7 +32,7 @@ def split_as_ours(stage: PipelineStage) -> None:
 
 
 def _input_pass(stage: PipelineStage, given: dict[str, Any]) -> Any:
-    """The gradients of the inputs, and the weight pass."""
+    """Returns the gradients of the inputs, and the weight pass."""
     outputs, inputs, gradients = given["stage_output"], given["input_values"], given["output_grads"]
     asked = [x for x in inputs if isinstance(x, torch.Tensor) and x.requires_grad]
     roots, known = [], []
@@ -41,7 +41,7 @@ def _input_pass(stage: PipelineStage, given: dict[str, Any]) -> Any:
             roots.append(output)
             known.append(gradients[i])
         elif isinstance(output, torch.Tensor) and output.requires_grad:
-            # An edge, because the output gives up its graph, whose upper part is not needed any more.
+            # Takes an edge, because the output gives up its graph, whose upper part is not needed any more.
             roots.append(get_gradient_edge(output))
             known.append(_gradient(output, None if gradients is None else gradients[i], gradients is None))
             if output.grad_fn is not None and not output._is_view():  # an input that is handed on stays one
@@ -54,7 +54,7 @@ def _input_pass(stage: PipelineStage, given: dict[str, Any]) -> Any:
 
 
 def _gradient(output: torch.Tensor, given: torch.Tensor | None, is_loss: bool) -> torch.Tensor:
-    """1 for a loss, which is given none; 0 for an output that the next stage does not use."""
+    """The given gradient; without one, 1 for a loss, and 0 for an output that the next stage does not use."""
     if given is not None:
         return given
     return torch.ones_like(output) if is_loss else torch.zeros_like(output)

@@ -21,14 +21,14 @@ from .unseen import Between, Unseen, UnseenValue
 
 
 class _StageEnds(BaseException):
-    """Leaves the model's forward after the last layer of a stage. No handler of errors should see it."""
+    """Leaves the model's forward after the last layer of a stage. A BaseException, so that no handler of errors catches it."""
 
 
 class _Joined(torch.autograd.Function):
-    """Several outputs as those of one node.
+    """Makes several outputs those of one node.
 
-    A split backward takes the gradients of weights where their paths meet those of the inputs. An output that depends
-    on weights and on no input, such as the embedding in a decoder, has no such place but this.
+    A split backward takes the gradients of weights where their paths meet those of the inputs. For an output that
+    depends on weights and on no input, such as the embedding in a decoder, this node is the only such place.
     """
 
     @staticmethod
@@ -41,7 +41,7 @@ class _Joined(torch.autograd.Function):
 
 
 class Replay:
-    """What a stage computes. Layers before it give what was received; those after it are not reached."""
+    """The forward of a stage. Layers before it return received values; those after it are not reached."""
 
     def __init__(
         self,
@@ -59,10 +59,10 @@ class Replay:
         self.outgoing = [] if self.is_last else trace.crossing(end)
         self.loss_of, self.context, self.streams = loss_of, context, streams
         self.inputs: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
-        """Of each micro-batch."""
+        """Inputs of each micro-batch."""
         self.micro_batch = 0
         self.numbers: dict[int, tuple[int, int]] = {}
-        """By micro-batch, sums of what operations between layers were given: up to the first call, and up to the end."""
+        """Checksums, by micro-batch, of numbers given to operations between layers: up to the first call, and up to the end."""
         self._position = 0
         self._values: dict[int, torch.Tensor] = {}
         self._between = Between()
@@ -72,7 +72,7 @@ class Replay:
         return list({id(call.layer): call.layer for call in calls if not call.is_free}.values())
 
     def examples(self, numbers: list[int]) -> tuple[torch.Tensor, ...]:
-        """Tensors without numbers, in the shapes of these values."""
+        """Meta tensors in the shapes of these values."""
         return tuple(
             torch.empty(v.shape, dtype=v.dtype, device="meta", requires_grad=v.is_differentiable())
             for v in (self.trace.values[k] for k in numbers)
@@ -81,7 +81,7 @@ class Replay:
     def __call__(self, *received: torch.Tensor) -> Any:
         for x in received:
             if x.requires_grad:
-                x.register_hook(torch.Tensor.contiguous)  # it is sent
+                x.register_hook(torch.Tensor.contiguous)  # the gradient is sent
         self._values, self._position = dict(zip(self.incoming, received)), 0
         self._between, self._at_first = Between(), 0
         args, kwargs = self.inputs[self.micro_batch]
@@ -99,7 +99,7 @@ class Replay:
                     self._between.ledger.must_be_seen(output, "the model's output")
                     return self.loss_of(output, self.micro_batch)
             except _StageEnds:
-                pass  # its traceback goes, and with it what the model had begun, such as an activation checkpoint
+                pass  # frees its traceback, and with it what the model had begun, such as an activation checkpoint
             return self._outputs()
         finally:
             self.numbers[self.micro_batch] = (self._at_first, self._between.numbers)
@@ -107,7 +107,7 @@ class Replay:
 
     @contextlib.contextmanager
     def _unchanged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[None]:
-        """Raises UnseenValue if a batch of which other stages read the same tensors is changed."""
+        """Raises UnseenValue if the batch is changed, unless it was when traced: other stages read the same tensors."""
         given = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
         versions = [x._version for x in given]
         try:
@@ -117,7 +117,7 @@ class Replay:
                 raise UnseenValue("the model's own forward changes the batch in place, and did not when it was traced")
 
     def again(self, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call in a backward, by an activation checkpoint that the model makes between its layers."""
+        """Runs a call in a backward, by an activation checkpoint that the model makes between its layers."""
         if all(one is not layer for one in self.layers()):
             raise RuntimeError(
                 f"an activation checkpoint of the model's own forward calls {layer.name}, which is in another stage: "
@@ -182,7 +182,7 @@ class Replay:
         return output
 
     def _received(self, number: int) -> torch.Tensor:
-        """The value, or for one that was not sent here something without numbers."""
+        """The value; an `Unseen` if it was not sent here."""
         value = self.trace.values[number]
         if number in self._values:
             return self._values[number].clone() if value.is_changed else self._values[number]
@@ -217,7 +217,7 @@ class Replay:
 
 
 def _is_same(given: Any, constant: Any) -> bool:
-    """Of numbers and words; other objects stand for themselves."""
+    """Whether numbers and words are equal; other objects are not compared."""
     if not isinstance(constant, (int, float, complex, str, type(None))):
         return not isinstance(given, (int, float, complex, str, type(None), torch.Tensor))
     return type(given) is type(constant) and (given == constant or given != given and constant != constant)
@@ -258,7 +258,7 @@ class Clock:
 
 
 class ReplayStage(PipelineStage):
-    """A stage for PyTorch's runtime. Shapes are known, and inputs of the model come by micro-batch to every stage."""
+    """A stage for PyTorch's runtime. Its shapes are known, and every stage has the model's inputs by micro-batch."""
 
     def __init__(
         self,
@@ -278,7 +278,7 @@ class ReplayStage(PipelineStage):
         self.replay, self.clock = replay, clock
 
     def forward_maybe_with_nosync(self, *args: Any, **kwargs: Any) -> Any:
-        """On a GPU, fully_shard fails where a module is called without arguments."""
+        """Adds an argument if there is none: on a GPU, fully_shard fails for a module called without arguments."""
         if isinstance(self.submod, FSDPModule) and not args:
             args = (torch.empty(0, device=self.device),)
         return super().forward_maybe_with_nosync(*args, **kwargs)
@@ -293,7 +293,7 @@ class ReplayStage(PipelineStage):
         except RuntimeError as error:
             if error.__cause__ is None:
                 raise
-            raise error.__cause__  # PyTorch's tells the arguments' shapes instead of what is wrong
+            raise error.__cause__  # PyTorch's error names the arguments' shapes instead of the fault
 
     def _timed_backward(self, letter: str, micro_batch: int, backward: Callable[[], Any]) -> None:
         self.replay.streams.micro_batch = micro_batch
@@ -322,7 +322,7 @@ class ReplayStage(PipelineStage):
             )
 
     def get_local_bwd_output(self, mb_index: int) -> Any:
-        """Nothing in an evaluation, for which PyTorch hands on gradients between stages of a rank all the same."""
+        """Returns () in an evaluation, in which PyTorch hands gradients between stages of a rank all the same."""
         return super().get_local_bwd_output(mb_index) if self.has_backward else ()
 
     def set_local_bwd_input(self, next_stage_bwd_outputs: Any, mb_index: int) -> None:

@@ -1,5 +1,5 @@
-"""Stages in DistributedDataParallel, which are taken out of it: its hooks see neither the last weight pass nor the passes
-of several micro-batches. Gradients are averaged over its ranks once a step has all of them."""
+"""Takes stages out of DistributedDataParallel, whose hooks see neither the last weight pass nor the passes of several
+micro-batches. Gradients are averaged over its ranks at the end of a step instead."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 def out_of_ddp(
     modules: Mapping[int, nn.Module], data_group: dist.ProcessGroup | None
 ) -> tuple[dict[int, nn.Module], dist.ProcessGroup | None]:
-    """Modules by stage without their wrapper, and the group over which gradients are averaged. Raises ValueError for what
-    averages gradients in another way, or for some stages alone."""
+    """Returns modules by stage without their wrapper, and the group over which gradients are averaged. Raises ValueError for
+    wrappers that average in another way, or of some stages alone."""
     wrapped = {stage: m for stage, m in modules.items() if isinstance(m, DistributedDataParallel)}
     plain = {stage: m.module if isinstance(m, DistributedDataParallel) else m for stage, m in modules.items()}
     for stage, module in plain.items():
@@ -53,7 +53,7 @@ def _ranks(group: dist.ProcessGroup) -> list[int]:
 
 
 def _asked_besides(module: DistributedDataParallel) -> str:
-    """What it was told to do otherwise than to average all gradients."""
+    """Names the option by which a wrapper does other than average all gradients; empty if there is none."""
     if hook := module._get_ddp_logging_data().get("comm_hook"):
         return f"the communication hook {hook}"
     if module.mixed_precision is not None:

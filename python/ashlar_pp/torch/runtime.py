@@ -1,4 +1,4 @@
-"""A small runtime of our own: it interprets a proved program over torch.distributed."""
+"""A small runtime of our own, which interprets a proved program over torch.distributed."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ProgramRuntime:
         self.scale_grads, self.bucket_bytes, self.dynamic_shapes = scale_grads, bucket_bytes, dynamic_shapes
         self.loss_fn = loss_fn
         self.times: dict[tuple[str, int], list[float]] | None = None
-        """By letter of the pass and stage: seconds of each, where somebody has put a dictionary here."""
+        """Seconds of passes by letter and stage, if set to a dictionary."""
         in_pipeline = self.rank < self.program.devices
         self.stream = self.program.stream(self.rank) if in_pipeline else []
         self.forwards = [i for i in self.stream if i.letter == "F" and i.code in ("compute", "send", "receive")]
@@ -79,7 +79,7 @@ class ProgramRuntime:
         }
         self.recomputed = {(i.stage, i.micro_batch) for i in self.stream if i.code == "compute" and i.letter == "R"}
         self.tells = {stage: True for stage in self.modules}
-        """Whether its copies tell each other which gradients they have."""
+        """By stage, whether its copies tell each other which gradients they have."""
         self._holders = self._groups_of_holders()
         if waits is None:
             seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
@@ -92,11 +92,11 @@ class ProgramRuntime:
         self._beginning = Beginning(self.waits, group, self.device, self.program)
 
     def _groups_of_holders(self) -> dict[int, dist.ProcessGroup]:
-        """Of each stage with several holders their group, one for all stages with the same."""
+        """The group of the holders of each stage with several that include this rank; stages with the same holders share one."""
         holders_of = {stage: tuple(self.program.holders(stage)) for stage in range(self.program.stages)}
         made: dict[tuple[int, ...], Any] = {}
         for holders in dict.fromkeys(of for of in holders_of.values() if len(of) > 1):
-            # PyTorch names groups by their count, so all ranks make as many: one that is in none, one of its own.
+            # PyTorch names groups by their count, so all ranks make as many: ranks outside make a group of their own.
             ranks = [self.global_rank(device) for device in (holders if self.rank in holders else (self.rank,))]
             made[holders] = dist.new_group(ranks, use_local_synchronization=True)
         return {stage: made[of] for stage, of in holders_of.items() if of in made and self.rank in of}
@@ -105,7 +105,7 @@ class ProgramRuntime:
         return [g for g in (self._holders.get(stage), self.data_group) if g is not None]
 
     def _make_copies_equal(self) -> None:
-        """Copies of a stage begin with what the first of their ranks has."""
+        """Gives copies of a stage the parameters and buffers of the first of their ranks."""
         for stage in sorted(self.modules):
             for group in self.sum_groups(stage):
                 make_equal(self.modules[stage], group, self.device)
@@ -128,9 +128,9 @@ class ProgramRuntime:
     ) -> Any:
         """Runs the batch: args where stage 0 is, target where the last stage is. Adds to the parameters' `.grad`.
 
-        kwargs go to all stages of this rank. A batch is split along dimension 0; arg_mbs, kwarg_mbs and target_mbs have
-        it in micro-batches. losses: is filled with those of the micro-batches. Returns the outputs of the last stage
-        where it is, those of the micro-batches that came through here. After an exception, gradients are as before.
+        kwargs go to all stages of this rank. A batch is split along dimension 0; arg_mbs, kwarg_mbs and target_mbs give it
+        in micro-batches. losses: a list, filled with those of the micro-batches. Returns the last stage's outputs, if it is
+        here, of the micro-batches that came through here. After an exception, gradients are as before.
         """
         with self.waits.call("step()"):
             if not finalize_gradients:
@@ -143,7 +143,7 @@ class ProgramRuntime:
     def _train(
         self, batch: Batch, loss_kwargs: dict[str, Any] | None, losses: list | None, return_outputs: bool
     ) -> Any:
-        """Adds this step's gradients to those of before."""
+        """Runs a step that trains, and adds its gradients to earlier ones."""
         carried = {p: p.grad for module in self.modules.values() for p in module.parameters()}
         for p in carried:
             p.grad = None  # sums are of this step alone
@@ -174,7 +174,7 @@ class ProgramRuntime:
         loss_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """The forwards alone, without gradients, otherwise as step(). Losses only where there is a target."""
+        """Runs the forwards alone, without gradients, otherwise as step(). There are losses only if there is a target."""
         with self.waits.call("eval()"), torch.no_grad():
             batch = self._split(args, kwargs, target, arg_mbs, kwarg_mbs, target_mbs)
             return self._run(batch, loss_kwargs, losses, True, trains=False)
@@ -217,7 +217,7 @@ class ProgramRuntime:
         return outputs
 
     def _input_shapes(self, batch: Batch) -> list[Signature]:
-        """By micro-batch. Raises ValueError where they are others than before."""
+        """Shapes of the inputs by micro-batch. Raises ValueError if they differ from earlier ones, unless shapes are dynamic."""
         inputs = [signature_of(a for a in args if isinstance(a, torch.Tensor)) for args in batch.args]
         if not self.dynamic_shapes and 0 in self.modules:
             if self._first_inputs is None:
@@ -231,7 +231,7 @@ class ProgramRuntime:
         return inputs
 
     def _find_shapes(self, batch: Batch, inputs: list[Signature]) -> None:
-        """Of each stage's outputs, where its first holder is: once, or for each micro-batch of each step."""
+        """Finds the shapes of each stage's outputs on its first holder: once, or in every step if shapes are dynamic."""
         if self.shapes is not None and not self.dynamic_shapes:
             return
         found: list[list[Signature]] = []

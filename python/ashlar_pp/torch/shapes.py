@@ -1,4 +1,4 @@
-"""What stages give to each other: found by running them without numbers."""
+"""Shapes that stages give each other, found by running the stages on fake tensors."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def words_of(signature: Signature) -> str:
 def trace(
     stage: str, module: nn.Module, inputs: Any, kwargs: dict[str, Any], device: torch.device, sequences: bool
 ) -> Signature:
-    """Of the stage's outputs. inputs: tensors, or a signature. Autocast counts; no random number is drawn."""
-    module = getattr(module, "_orig_mod", module)  # a compiled one would be compiled for this, too
+    """The signature of the stage's outputs. inputs: tensors, or a signature. Respects autocast; draws no random numbers."""
+    module = getattr(module, "_orig_mod", module)  # a compiled module would be compiled for this, too
     with FakeTensorMode(allow_non_fake_inputs=True) as mode, torch.no_grad():
 
         def fake(t: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""A backward in two parts: the gradients of the inputs first, those of the weights later."""
+"""Backwards in two parts: the gradients of the inputs first, those of the weights later."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.autograd.graph import GradientEdge, Node
 
 
 def _accumulator(leaf: torch.Tensor) -> Node:
-    """The node at which the graph ends that computes the leaf's gradient."""
+    """The node that accumulates the leaf's gradient."""
     function = leaf.view_as(leaf).grad_fn
     assert function is not None
     node = function.next_functions[0][0]
@@ -44,7 +44,7 @@ def _children_first(roots: Iterable[Node]) -> list[Node]:
 
 
 class _Use:
-    """Where weights come in: a node on the way to the inputs, and the gradient that it is given."""
+    """A place where weights enter: a node on the way to the inputs, and the gradient that it is given."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -69,7 +69,7 @@ class _Use:
 
 
 def _add(weight: torch.Tensor, gradient: torch.Tensor | None) -> None:
-    """As autograd does at a leaf."""
+    """Adds to `.grad` and calls hooks, as autograd does at a leaf."""
     if gradient is not None:
         weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)
         for hook in (weight._post_accumulate_grad_hooks or {}).values():
@@ -79,10 +79,10 @@ def _add(weight: torch.Tensor, gradient: torch.Tensor | None) -> None:
 def _uses(
     roots: Sequence[torch.Tensor | GradientEdge], inputs: Sequence[torch.Tensor], weights: dict[Node, torch.Tensor]
 ) -> list[_Use] | None:
-    """Every place where weights come in; None if one of them comes in at several, or apart from the inputs."""
+    """All places where weights enter; None if a weight enters at several, or apart from the inputs."""
     targets = {_accumulator(x) for x in inputs}
     to_inputs: set[Node] = set()
-    below: dict[Node, set[Node]] = {}  # the weights below a node that no input is below
+    below: dict[Node, set[Node]] = {}  # the weights below a node with no input below
     uses: list[_Use] = []
     known: set[Node] = set()
     top = [_node_of(r) for r in roots]
@@ -111,11 +111,11 @@ def input_gradients(
     inputs: Sequence[torch.Tensor],
     weights: Iterable[torch.Tensor],
 ) -> tuple[list[torch.Tensor | None], Callable[[], None]]:
-    """The gradients of the inputs, and what adds those of the weights to their `.grad`, once, later.
+    """Returns the gradients of the inputs, and a function that adds those of the weights to `.grad`. Call it once.
 
-    roots: with these gradients, or edges that stand for them; they and the inputs, which are leaves, require
-    gradients. If a weight is used in several places, or not together with an input, the first part does the whole
-    backward, and nothing is left for the second.
+    roots: outputs with these gradients, or edges that stand for them. They and the inputs, which are leaves, must
+    require gradients. If a weight is used in several places, or not together with an input, the first part does the
+    whole backward, and the second does nothing.
     """
     ends: Any = roots
     trained: dict[Node, torch.Tensor] = {_accumulator(w): w for w in weights if w.requires_grad}

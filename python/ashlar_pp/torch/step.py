@@ -1,4 +1,4 @@
-"""One step of our runtime under way."""
+"""A running step of our runtime."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from .runtime import ProgramRuntime
 
 Key = tuple[str, int, int, int]
-"""F or B; the stage that made it, the micro-batch, the stage that it is for."""
+"""F or B, the stage that made the value, the micro-batch, and the stage that it is for."""
 
 MOST_TENSORS = 64
-"""From a stage to the next: each has a tag of its own."""
+"""The most tensors from a stage to the next; each has a tag of its own."""
 
 
 class Step:
@@ -33,9 +33,9 @@ class Step:
         self.of, self.batch, self.loss_kwargs = of, batch, loss_kwargs
         self.trains, self.return_outputs = trains, return_outputs
         self.values: dict[Key, list[torch.Tensor | None]] = {}
-        self.arriving: dict[Key, tuple[list[Any], int]] = {}  # and from which rank
+        self.arriving: dict[Key, tuple[list[Any], int]] = {}  # and the sender's rank
         self.leaving: list[tuple[Any, torch.Tensor, Instruction]] = []
-        self.sums: list[tuple[GradientSum, int]] = []  # and of which stage
+        self.sums: list[tuple[GradientSum, int]] = []  # and the stage
         self.outputs: dict[int, Any] = {}
 
     def run(self, i: Instruction) -> None:
@@ -165,7 +165,7 @@ class Step:
             self.values["B", stage, k, stage - 1] = result
 
     def _now(self) -> float:
-        """When all is done that was begun: on a GPU also the messages that a pass waits for."""
+        """The time when all work begun is done: on a GPU also the messages that a pass waits for."""
         if self.of.device.type == "cuda":
             torch.cuda.synchronize(self.of.device)
         return time.perf_counter()

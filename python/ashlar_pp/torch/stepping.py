@@ -1,4 +1,4 @@
-"""The steps of a pipeline: modes of the model, micro-batches, and what all ranks agree on before and after."""
+"""Steps of a pipeline: modes of the model, micro-batches, and what all ranks agree on before and after."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from .waiting import Waits
 
 
 _MODES = 4
-"""Modes that are kept: each has its own buffers for messages."""
+"""The most modes kept: each has its own buffers for messages."""
 
 
 @dataclass
 class Running:
-    """What runs in one mode of the model."""
+    """Everything that runs in one mode of the model."""
 
     trace: Trace
     plan: Plan
@@ -51,7 +51,7 @@ class Running:
 
 
 class Steps:
-    """What runs a model that is cut and dealt. `Pipeline` makes it."""
+    """Runs a model that is cut and dealt. `Pipeline` derives from it."""
 
     waits: Waits
     group: dist.ProcessGroup | None
@@ -74,22 +74,22 @@ class Steps:
     _example_target: Any
     _gradients: StepGradients
     _stages_of: dict[int, list[int]]
-    """By layer."""
+    """Stages of the calls of each layer, by id."""
     _inner: dict[int, nn.Module]
-    """This rank's stages, not wrapped."""
+    """This rank's stages, without wrappers."""
     _parts: dict[int, nn.Module]
-    """The same, wrapped."""
+    """This rank's stages, in their wrappers."""
     _wrapped: dict[str, Any]
     _steps: int
-    """That have trained."""
+    """Number of steps that have trained."""
 
     def _state_of_layers(self) -> State:
         return State((layer.name, layer.module) for layer in self.skeleton.layers)
 
     def _must_be(self, expected: list[float], example: Any, target: Any) -> None:
-        """Raises ValueError if the pipeline does not compute the example's loss: something leaves a layer in secret.
+        """Raises ValueError if the pipeline does not compute the example's loss: some value then leaves a layer unseen.
 
-        expected: of two runs, which tell how far they may be apart.
+        expected: losses of two runs, whose difference sets the tolerance.
         """
         before = self._state_of_layers()
         with self._context(), torch.no_grad(), kept_generators(self.device):
@@ -111,15 +111,15 @@ class Steps:
             )
 
     def _replays_of(self, trace: Trace, cuts: list[int]) -> dict[int, Replay]:
-        """Of this rank's stages."""
+        """Makes the replays of this rank's stages."""
         return {
             s: Replay(self.skeleton, trace, cuts[s], cuts[s + 1], self._stage_loss, self._context, self._streams)
             for s in stages_of(self.plan.schedule, dist.get_rank(self.group))
         }
 
     def _must_keep_order(self, trace: Trace, plan: Plan) -> None:
-        """Raises ValueError if a layer that counts calls, or the like, would come to them in another order or on several
-        stages."""
+        """Raises ValueError if a layer that changes state in its forward would be called in several stages, or not in the order of
+        micro-batches."""
         written = {id(call.layer): call for call in trace.calls if call.layer.written}
         for key, call in written.items():
             name = f"{call.layer.name} changes {min(call.layer.written)}"
@@ -136,11 +136,11 @@ class Steps:
         return _core.lower(plan.schedule, lanes=installed_lanes(), **self._wrapped)
 
     def _obstacle(self, plan: Plan) -> str:
-        """Why PyTorch cannot run the plan: it reduces the gradients of a sharded stage once, for example."""
+        """The reason why PyTorch cannot run the plan, or empty. It reduces the gradients of a sharded stage once, for example."""
         return self._lowered(plan).pytorch_obstacle()
 
     def _start(self, trace: Trace, plan: Plan) -> Running:
-        """The runtime for the plan's schedule."""
+        """Makes the runtime of the plan's schedule."""
         self._clock = Clock(self.device)
         count = plan.schedule.stages
         replays = self._replays_of(trace, plan.dealt.cuts)
@@ -167,9 +167,9 @@ class Steps:
             self._inner[s].__dict__["execute"] = replay
 
     def _changed_mode(self, mode: Mode, given: Any, target: Any) -> None:
-        """Traces the model as it is set now: each rank runs its own layers. What goes over the cuts may be another.
+        """Traces the model as it is set now: each rank runs its own layers. Other values may cross the cuts.
 
-        Raises ValueError where layers would be called elsewhere than they are.
+        Raises ValueError if layers would be called in other stages than their own.
         """
         before = self._running
         if mode not in self._by_mode:
@@ -213,7 +213,7 @@ class Steps:
 
     @contextlib.contextmanager
     def _context(self) -> Iterator[None]:
-        """In which layers are called: in an evaluation, PyTorch's encoder would hand them nested tensors."""
+        """Sets autocast, and switches off the fast path by which PyTorch's encoder hands layers nested tensors in evaluations."""
         before = torch.backends.mha.get_fastpath_enabled()
         torch.backends.mha.set_fastpath_enabled(False)
         kind = self._autocast
@@ -244,7 +244,7 @@ class Steps:
 
     @contextlib.contextmanager
     def _undone(self) -> Iterator[None]:
-        """What layers count is as it was, where a step fails."""
+        """Restores the state of layers if a step fails."""
         before = State(self._running.counting)
         try:
             yield
@@ -253,7 +253,7 @@ class Steps:
             raise
 
     def _pieces(self, batch: Any, target: Any, inputs: dict[str, Any], trains: bool) -> tuple[list[Any], list[Any]]:
-        """The micro-batches, and their targets. Raises ValueError on all ranks where one would do something else."""
+        """Splits a batch; returns the micro-batches and their targets. Raises ValueError on all ranks if one would do otherwise."""
         failed: Exception | None = None
         given: Any = None
         mode: Mode = ()
@@ -292,7 +292,7 @@ class Steps:
         return loss
 
     def _must_have_run_alike(self, changed: list[str]) -> None:
-        """Raises UnseenValue on all ranks if the model's own forward was not the same on all stages."""
+        """Raises UnseenValue on all ranks if the model's own forward computed other numbers on some stage, or changed attributes."""
         stages = self.plan.schedule.stages
         sums = [0] * (2 * stages)
         for s, replay in self._replays.items():
@@ -325,7 +325,7 @@ class Steps:
         last = self._last_rank()
         has_last = dist.get_rank(self.group) == last
         none = torch.autocast(self._autocast[0], enabled=False) if self._autocast else contextlib.nullcontext()
-        with none:  # backwards run outside of it, as in a loop without a pipeline
+        with none:  # backwards run outside of autocast, as in a loop without a pipeline
             run(target=torch.zeros(m) if has_last else None, return_outputs=False)
         loss = torch.zeros((), dtype=torch.double, device=self.device)
         if has_last:

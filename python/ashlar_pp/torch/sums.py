@@ -20,7 +20,7 @@ class _Bucket:
         self.flat = torch.cat(pieces)
 
     def spread(self) -> bool:
-        """Whether each parameter has a gradient on some rank; others stay without one."""
+        """Sets the parameters' gradients. Returns whether each has one on some rank; the others get None."""
         count = len(self._parameters)
         has = (self.flat[-count:] != 0).tolist() if self._tells else [True] * count
         at = 0
@@ -35,7 +35,7 @@ def _gradient(p: nn.Parameter) -> torch.Tensor:
 
 
 def buckets_of(parameters: Iterable[nn.Parameter], most_bytes: int) -> list[list[nn.Parameter]]:
-    """Neighbours of one type together, as long as they are within so many bytes."""
+    """Groups neighbouring trained parameters of one type into buckets of at most `most_bytes`."""
     found: list[list[nn.Parameter]] = []
     size = 0
     for p in parameters:
@@ -51,10 +51,10 @@ def buckets_of(parameters: Iterable[nn.Parameter], most_bytes: int) -> list[list
 
 
 class GradientSum:
-    """The sum of a stage's gradients under way: over `groups`, one after the other, divided by `over`.
+    """A running sum of a stage's gradients over `groups`, one after the other, divided by `over`.
 
-    tells: ranks tell which gradients they have, so that what no rank uses gets none, as without copies: an optimizer
-    leaves it alone. Else it gets zeros.
+    tells: ranks tell which gradients they have. A parameter without one on any rank then gets none, as without copies,
+    and optimizers skip it. Otherwise it gets zeros.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class GradientSum:
         return [dist.all_reduce(b.flat, group=group, async_op=True) for b in self._buckets]
 
     def finish(self, wait: Callable[[Any], None] = lambda work: work.wait()) -> bool:
-        """Whether there was a gradient of each parameter on some rank: then they need not tell again."""
+        """Waits for the sum. Returns whether each parameter had a gradient on some rank: then they need not tell again."""
         for work in self._works:
             wait(work)
         for group in self._others:

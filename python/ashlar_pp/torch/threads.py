@@ -1,4 +1,4 @@
-"""Where a thread of this process is, and how it is taken out of waiting for others."""
+"""Finds where a thread of this process is, and ends its waits for other ranks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WAITING = (os.path.join(_TORCH, "distributed") + os.sep, os.path.join(_OWN, "wa
 
 
 def place_of(thread: int) -> str:
-    """The user's line that a thread is at; empty if it is at none."""
+    """The line of user code that a thread is at; empty if there is none."""
     frame = sys._current_frames().get(thread)
     found: list[tuple[FrameType, int]] = []
     while frame is not None:
@@ -28,7 +28,7 @@ def place_of(thread: int) -> str:
 
 
 def place_of_error(error: BaseException) -> str:
-    """The user's line that raised it; empty if PyTorch or the pipeline itself did."""
+    """The line of user code that raised the error; empty if PyTorch or the pipeline itself did."""
     found: list[tuple[FrameType, int]] = []
     trace: TracebackType | None = error.__traceback__
     while trace is not None:
@@ -38,7 +38,7 @@ def place_of_error(error: BaseException) -> str:
 
 
 def _place(frames: list[tuple[FrameType, int]]) -> str:
-    """frames: the innermost first."""
+    """frames: the frames, innermost first."""
     for frame, line in frames:
         file = frame.f_code.co_filename
         if not file.startswith((_TORCH, _OWN, "<frozen")) and os.path.basename(file) not in _BESIDE:
@@ -47,7 +47,7 @@ def _place(frames: list[tuple[FrameType, int]]) -> str:
 
 
 class Stillness:
-    """How long a thread has been in the same wait for a message."""
+    """Measures how long a thread has been in the same wait for a message."""
 
     def __init__(self) -> None:
         self.at: object = None
@@ -65,7 +65,7 @@ class Stillness:
 
 
 def break_waits() -> None:
-    """Every wait in a group of this process ends with a RuntimeError, now and later, here and at its peers'."""
+    """Ends every wait in a group of this process with a RuntimeError, now and later, here and at its peers."""
     for group in list(dist.distributed_c10d._world.pg_map):
         if not isinstance(group, dist.ProcessGroup):
             continue
@@ -73,7 +73,7 @@ def break_waits() -> None:
             if dist.get_backend(group) != "gloo":
                 group.abort()
             elif group.size() > 1:
-                # gloo has nothing else that does it: a wait that passes its deadline closes all connections of the group.
+                # gloo has no other way: a wait that passes its deadline closes all connections of the group.
                 peer = (group.rank() + 1) % group.size()
                 work = group.recv([torch.empty(1, device="cpu")], peer, _NOBODYS)
                 work.wait(datetime.timedelta(milliseconds=1))

@@ -1,4 +1,4 @@
-"""What layers pass to each other: one run of the example, in which every tensor between layers is followed."""
+"""Traces what layers pass to each other: runs the example once, and follows every tensor between layers."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from .untouched import State
 
 @dataclass
 class Value:
-    """A tensor that a layer gives: where it is made, and by which calls it is read. A layer may hand on its input."""
+    """A tensor that a layer returns, with the call that makes it and the calls that read it. A layer may hand on its input."""
 
     shape: torch.Size
     dtype: torch.dtype
     made_by: int
     read_by: list[int] = field(default_factory=list)
     is_changed: bool = False
-    """In place, between layers: every stage does that again, with a copy."""
+    """Whether it is changed in place between layers: every stage repeats that on a copy."""
 
     def nbytes(self) -> int:
         return self.shape.numel() * self.dtype.itemsize
@@ -48,12 +48,12 @@ class Call:
 
     layer: Layer
     is_free: bool
-    """It has no parameters and depends on the model's inputs alone: every stage calls it again."""
+    """Whether it has no parameters and depends on the model's inputs alone: every stage calls it again."""
     measured: Measured | None = None
     spec: TreeSpec | None = None
     leaves: list[tuple[int | None, Any]] = field(default_factory=list)
     checkpoint: int | None = None
-    """The number of the activation checkpoint around it that the model makes between layers."""
+    """The number of the model's own activation checkpoint around it, if any."""
 
     def output(self, value: Callable[[int], torch.Tensor]) -> Any:
         assert self.spec is not None
@@ -62,35 +62,35 @@ class Call:
 
 @dataclass
 class Trace:
-    """The calls of a model in their order, and the values between them."""
+    """The calls of a model, in order, and the values between them."""
 
     calls: list[Call]
     values: list[Value]
     changes_inputs: bool = False
-    """The model's own forward changes the batch in place, so every stage gets a copy."""
+    """Whether the model's own forward changes the batch in place, so that every stage gets a copy."""
 
     def whole_layers(self) -> list[str]:
-        """Layers whose backwards cannot be split."""
+        """Names of layers whose backwards cannot be split."""
         return [call.layer.name for call in self.calls if call.measured is not None and call.measured.is_whole]
 
     def crossing(self, cut: int) -> list[int]:
-        """The values that go over a cut before this call: made before, read at or after it."""
+        """Numbers of the values that cross a cut before this call: made before it, read at or after it."""
         return [k for k, v in enumerate(self.values) if v.made_by < cut and any(reader >= cut for reader in v.read_by)]
 
     def summary(self) -> str:
-        """What ranks have to agree on."""
+        """The parts of the trace that ranks have to agree on, as text."""
         calls = [(call.layer.name, call.is_free, [number for number, _ in call.leaves], call.checkpoint) for call in self.calls]
         values = [(tuple(v.shape), str(v.dtype), v.made_by, sorted(set(v.read_by)), v.is_changed) for v in self.values]
         return repr((calls, values))
 
     def widest(self) -> int:
-        """The most bytes that go over a cut."""
+        """The most bytes that cross a cut."""
         cuts = range(1, len(self.calls))
         return max((sum(self.values[k].nbytes() for k in self.crossing(cut)) for cut in cuts), default=0)
 
 
 class _Made(TorchDispatchMode):
-    """The tensors that are made inside."""
+    """Records the tensors that are made inside."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -108,11 +108,11 @@ class _Made(TorchDispatchMode):
 
 
 Compute = Callable[["Tracer", int, Call, tuple[Any, ...], dict[str, Any]], tuple[Any, list[int | None]]]
-"""What a call of a layer gives, which has this number, and which of its arguments the leaves of that are."""
+"""Runs the call with this number; returns its output and, for each leaf of it, which leaf of the arguments it is, if any."""
 
 
 class Tracer(TorchDispatchMode):
-    """Follows values through the skeleton's own operations. It does not look into layers."""
+    """Follows values through the skeleton's own operations, but not into layers."""
 
     def __init__(self, layers: list[Layer], streams: Streams, compute: Compute) -> None:
         super().__init__()
@@ -121,10 +121,10 @@ class Tracer(TorchDispatchMode):
         self.streams, self._compute = streams, compute
         self.between = Between()
         self._made: dict[int, torch.Tensor] = {}
-        self._inside: dict[int, tuple[weakref.ref[torch.Tensor], str]] = {}  # what layers have made, and who
+        self._inside: dict[int, tuple[weakref.ref[torch.Tensor], str]] = {}  # tensors made inside layers, and the layer
         self._sources: dict[int, frozenset[int]] = {}  # by id of a tensor
         self._written: dict[int, frozenset[int]] = {}  # by memory
-        self._kept: list[torch.Tensor] = []  # an id is of one tensor only as long as that lives
+        self._kept: list[torch.Tensor] = []  # an id is unique only while its tensor lives
         self._checkpoints: list[FrameType] = []
 
     def sources(self, tree: Any) -> frozenset[int]:
@@ -178,7 +178,7 @@ class Tracer(TorchDispatchMode):
         return result
 
     def _checkpoint(self, layer: Layer) -> int | None:
-        """The number of the outermost activation checkpoint that this call of a layer is in."""
+        """The number of the outermost activation checkpoint around this call; None without one. Raises ValueError if reentrant."""
         outermost, frame = None, sys._getframe()
         while frame.f_back is not None and frame.f_code is not traced.__code__:
             if frame.f_code.co_name == "checkpoint" and frame.f_code.co_filename == torch.utils.checkpoint.__file__:
@@ -219,7 +219,7 @@ class Tracer(TorchDispatchMode):
                 source = tree_leaves((args, kwargs))[position]
                 leaves[k] = source
                 if self._known(source) is None:
-                    with _disable_current_modes():  # a value of its own from here
+                    with _disable_current_modes():  # makes it a value of its own
                         leaves[k] = source.view_as(source)
             call.leaves.append((self._value(leaves[k], at), None))
         return tree_unflatten(leaves, call.spec)
@@ -227,7 +227,7 @@ class Tracer(TorchDispatchMode):
     def _called(self, at: int, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[int | None]]:
         layer = call.layer
         if not any(True for _ in layer.module.parameters()):
-            # Its operations are followed like the skeleton's: it may only ask for a shape.
+            # Follows its operations like the skeleton's: it may depend on shapes alone.
             with _disable_current_modes():
                 state = State([(layer.name, layer.module)])
             output = layer.compute(args, kwargs)
@@ -238,7 +238,7 @@ class Tracer(TorchDispatchMode):
             return self._compute(self, at, call, args, kwargs)
 
     def inside(self, call: Call, run: Callable[[], Any]) -> Any:
-        """What a call computes. Other tensors from inside must not be read, where they can be seen."""
+        """Runs a call, and records the tensors made inside, which the model must not read unless returned."""
         if call.measured is not None and call.measured.is_whole:
             return run()
         with _Made() as made:
@@ -250,7 +250,7 @@ class Tracer(TorchDispatchMode):
         return next((one for one in self._sources.get(id(tensor), frozenset()) if self._made.get(one) is tensor), None)
 
     def _value(self, tensor: torch.Tensor, made_by: int) -> int:
-        """The number of the value: that of a tensor that a layer handed on, or a new one."""
+        """The number of the value: known for a tensor that a layer handed on, else new."""
         if (known := self._known(tensor)) is not None:
             return known
         number = len(self.trace.values)
@@ -263,18 +263,18 @@ class Tracer(TorchDispatchMode):
 def _storage(tensor: torch.Tensor) -> int:
     try:
         return tensor.untyped_storage()._cdata
-    except (NotImplementedError, RuntimeError):  # of a wrapper that has none
+    except (NotImplementedError, RuntimeError):  # a wrapper without storage
         return id(tensor)
 
 
 def _handed_on(output: Any, given: Any) -> list[int | None]:
-    """Which leaves of what a layer was given the leaves of its output are."""
+    """For each leaf of a layer's output, its position among the leaves of the arguments, if it is one."""
     positions = {id(one): k for k, one in enumerate(tree_leaves(given)) if isinstance(one, torch.Tensor)}
     return [positions.get(id(one)) for one in tree_leaves(output)]
 
 
 def measured(repeats: int) -> Compute:
-    """Measures each layer on the way, and leaves nothing behind but what one call of it does."""
+    """A `Compute` that measures each layer, and leaves the state as one call does."""
 
     def compute(tracer: Tracer, at: int, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[int | None]]:
         layer = call.layer
@@ -292,9 +292,9 @@ def measured(repeats: int) -> Compute:
 
 
 def shared(trace: Trace, owner_of: Callable[[int, Layer], int], group: dist.ProcessGroup) -> Compute:
-    """Each layer is called by the rank that has it, and all ranks of the group get what it gives.
+    """A `Compute` in which the rank that has a layer calls it, and all ranks of the group get the output.
 
-    trace: of another mode, which has measured the layers.
+    trace: trace of another mode, with measured layers.
     """
     known: dict[int, list[Measured | None]] = {}
     for call in trace.calls:
@@ -332,9 +332,9 @@ def shared(trace: Trace, owner_of: Callable[[int, Layer], int], group: dist.Proc
 
 
 def traced(skeleton: Skeleton, args: tuple[Any, ...], kwargs: dict[str, Any], tracer: Tracer) -> tuple[Trace, Any]:
-    """Runs a micro-batch, and gives its trace and the model's output.
+    """Runs a micro-batch, and returns its trace and the model's output.
 
-    Raises ValueError for what cannot be followed, with the layer.
+    Raises ValueError, with the layer, for models that cannot be followed.
     """
     args, kwargs = tree_map_only(torch.Tensor, torch.clone, (args, kwargs))
     given = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]

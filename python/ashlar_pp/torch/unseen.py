@@ -1,5 +1,5 @@
-"""Values that a stage was not sent. Nothing is made up for them: what is computed with one is unseen, too, and where that
-would count, the step ends with the line of the model."""
+"""Values that a stage was not sent. Results computed with one are unseen, too; if such a result would matter, the step
+ends with an error that names the line of the model."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _FOREIGN = tuple(os.path.dirname(path) + os.sep for path in (torch.__file__, __f
 
 
 class UnseenValue(RuntimeError):
-    """The model reads something that was not read when it was traced, or does between its layers what only one stage may."""
+    """The model reads a value that it did not read when traced, or does between its layers what only one stage may do."""
 
 
 Place = tuple[str, int, str]
-"""A file, a line, and the function there."""
+"""A file, a line number, and the function there."""
 
 
 def place_in_model() -> Place:
-    """Where the model's own code is now."""
+    """The current line of the model's own code."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_FOREIGN):
         frame = frame.f_back
@@ -41,16 +41,16 @@ def shown(place: Place) -> str:
 def _storage(tensor: torch.Tensor) -> int | None:
     try:
         return tensor.untyped_storage()._cdata
-    except (NotImplementedError, RuntimeError):  # of a wrapper that has none
+    except (NotImplementedError, RuntimeError):  # a wrapper without storage
         return None
 
 
 class Ledger:
-    """Of one forward: the memory that something unseen was written to."""
+    """Records the memory that unseen values were written to, in one forward."""
 
     def __init__(self) -> None:
         self.stained: dict[int, Unseen] = {}
-        self._kept: list[torch.Tensor] = []  # memory is one tensor's only as long as that lives
+        self._kept: list[torch.Tensor] = []  # memory is one tensor's only while that lives
 
     def stain(self, tensor: torch.Tensor, by: Unseen) -> None:
         storage = _storage(tensor)
@@ -73,11 +73,11 @@ class Ledger:
 
 
 _SAME_NUMBERS = ("dropout", "bernoulli", "rand", "normal", "uniform", "exponential", "geometric", "cauchy")
-"""Operations that draw as many numbers for any values of the same shape."""
+"""Operations that draw the same number of random numbers for all values of a shape."""
 
 
 class Unseen(torch.Tensor):
-    """A tensor without numbers, which has the shape, type and device of one that another stage has."""
+    """A tensor without values, with the shape, type and device of one that another stage has."""
 
     @staticmethod
     def __new__(
@@ -90,12 +90,12 @@ class Unseen(torch.Tensor):
         return made
 
     shapes: torch.Tensor
-    """On the meta device."""
+    """A tensor of the shape on the meta device."""
     ledger: Ledger
     made_by: frozenset[str]
-    """Names of layers."""
+    """Names of the layers that it comes from."""
     place: Place | None
-    """Where the model has computed it; None for what a layer gives."""
+    """Where the model computed it; None for a layer's output."""
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return f"Unseen({tuple(self.shape)}, {self.dtype}, made by {', '.join(sorted(self.made_by))})"
@@ -151,7 +151,7 @@ def _shapes(x: torch.Tensor) -> torch.Tensor:
 
 
 def _written(func: Any, args: Any, kwargs: Any) -> Iterable[torch.Tensor]:
-    """Arguments that the operation changes."""
+    """Yields the tensors that the operation changes."""
     if not func._schema.is_mutable:
         return
     for at, argument in enumerate(func._schema.arguments):
@@ -161,7 +161,7 @@ def _written(func: Any, args: Any, kwargs: Any) -> Iterable[torch.Tensor]:
 
 
 def _draw_as(func: Any, args: Any, kwargs: Any, one: Unseen) -> None:
-    """Draws as many random numbers as the operation does elsewhere, so that those after it are the same."""
+    """Draws as many random numbers as the operation does on other stages, so that later draws are the same."""
     if not any(word in func.__name__ for word in _SAME_NUMBERS):
         raise UnseenValue(one.told(f"goes into {func}, which draws random numbers,"))
 
@@ -179,10 +179,10 @@ _MANY = (1 << 61) - 1
 
 
 class Between(TorchFunctionMode):
-    """Around what a model's own forward does between its layers, on each stage.
+    """Watches what a model's own forward does between its layers, on each stage.
 
-    It refuses what must happen once in a model and would happen on each stage, and sums up the numbers that operations
-    are given: they have to be the same on all stages.
+    Refuses operations that must happen once in a model and would happen on each stage. Keeps a checksum of the numbers
+    that operations are given, which must be the same on all stages.
     """
 
     def __init__(self) -> None:
@@ -192,7 +192,7 @@ class Between(TorchFunctionMode):
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Inside, layers run as if it were not there."""
+        """Switches watching off inside, for layers."""
         is_on_top = _get_current_function_mode() is self
         if is_on_top:
             _pop_mode()
@@ -223,7 +223,7 @@ class Between(TorchFunctionMode):
         return result
 
     def _stained(self, func: Any, result: Any, args: Any, kwargs: Any) -> Any:
-        """The result, unseen if an argument is."""
+        """The result, as unseen if an argument is."""
         given = (x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor))
         by = next((found for x in given if (found := self.ledger.stain_of(x)) is not None), None)
         if by is None:

@@ -1,4 +1,4 @@
-"""What can be seen of modules, to put back: calls that measure or trace leave nothing behind."""
+"""Saves and restores the visible state of modules, so that calls that measure or trace leave nothing behind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch import nn
 
 _FOREIGN = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, dist.ProcessGroup)
-"""What is not looked into."""
+"""Kinds of objects that are not looked into."""
 
 _PLAIN = (int, float, complex, str, bytes)
 
@@ -28,34 +28,34 @@ _DEPTH = 8
 class _Change:
     path: str
     is_replaced: Callable[[], bool]
-    """By anything else."""
+    """Whether the value is another object or has other contents."""
     is_other: Callable[[], bool]
-    """In its numbers or words."""
+    """Whether its numbers or words differ."""
     back: Callable[[], None]
 
 
 class State:
-    """The attributes, buffers, and everything that hangs on them, of modules now. Weights are not copied."""
+    """A copy of the attributes and buffers of modules, and of the objects below them. Weights are not copied."""
 
     def __init__(self, modules: Iterable[tuple[str, nn.Module]], beyond: tuple[type, ...] = ()) -> None:
-        """modules: with their names, and all below them. beyond: kinds of objects that are not looked into."""
+        """modules: modules by name, with all below them. beyond: more kinds of objects that are not looked into."""
         self._beyond = (*_FOREIGN, *beyond)
         self._seen: set[int] = set()
         self._changes: list[_Change] = []
         self._weights: list[tuple[str, Callable[[], bool]]] = []
         self._globals: set[str] = set()
-        self._kept: list[Any] = []  # an id is of one object only as long as that lives
+        self._kept: list[Any] = []  # an id is unique only while its object lives
         for name, module in modules:
             if id(module) not in self._seen:
                 self._seen.add(id(module))
                 self._look_at_attributes(name, vars(module), _DEPTH)
 
     def changed(self) -> list[str]:
-        """The paths of what has other numbers or words. Other objects of the same kind are not compared."""
+        """Paths of values whose numbers or words changed. Other objects of the same kind are not compared."""
         return sorted({one.path for one in self._changes if one.is_other()})
 
     def restore(self) -> list[str]:
-        """Puts everything back, and says what had changed."""
+        """Puts everything back, and returns the paths of what had changed."""
         changed = self.changed()
         with torch.no_grad():
             for one in [one for one in self._changes if one.is_replaced()]:
@@ -63,7 +63,7 @@ class State:
         return changed
 
     def changed_weights(self) -> list[str]:
-        """The paths of weights that were written to. These are not put back."""
+        """Paths of weights that were written to. These are not put back."""
         return sorted(path for path, is_changed in self._weights if is_changed())
 
     def _look(self, path: str, value: Any, depth: int) -> None:
@@ -74,7 +74,7 @@ class State:
         if isinstance(value, torch.Tensor):
             self._look_at_tensor(path, value, depth)
         elif isinstance(value, nn.Module):
-            self._look_at_attributes(path, vars(value), _DEPTH)  # modules may be as deep as they like
+            self._look_at_attributes(path, vars(value), _DEPTH)  # the depth of modules is not limited
         elif isinstance(value, (dict, list, set, deque)):
             self._look_at_attributes(path, value, depth)
         elif isinstance(value, (tuple, frozenset)):
@@ -136,8 +136,8 @@ class State:
         self._add(path, lambda: found.keys() != before.keys(), back)
 
     def look_at_globals(self, module: nn.Module) -> State:
-        """Also at global variables that the module's forward names, and the functions that it calls. Lists may grow: logs do.
-        Dictionaries and sets are looked at where its own methods name them: functions of libraries keep what they know there."""
+        """Adds global variables named by the module's forward and the functions it calls. Lists may grow, as logs do. Dictionaries
+        and sets are added only if its own methods name them: functions of libraries use them as caches."""
         methods = _methods_of(type(module))
         for function in _reached_from([*methods, *_functions_in(vars(module))]):
             for path, of, name, value in _variables_of(function):
@@ -158,12 +158,12 @@ class State:
 
 
 def _is_of_hooks(key: Any) -> bool:
-    """A module's dictionaries of hooks: whoever hangs a hook on it knows that from then on."""
+    """Whether the attribute is a module's dictionary of hooks, which are kept."""
     return isinstance(key, str) and key.startswith("_") and "_hooks" in key
 
 
 def _methods_of(kind: type, depth: int = 3) -> list[types.FunctionType]:
-    """Its forward, and methods whose names that has."""
+    """The class's forward, and methods that it names, `depth` levels down."""
     found: dict[str, types.FunctionType] = {}
     names = {"forward"}
     for _ in range(depth):
@@ -175,7 +175,7 @@ def _methods_of(kind: type, depth: int = 3) -> list[types.FunctionType]:
 
 
 def _reached_from(functions: list[types.FunctionType]) -> Iterator[types.FunctionType]:
-    """These, and those that they name in turn."""
+    """Yields these functions, and those that they name in turn."""
     left, seen = list(functions), set[int]()
     while left:
         function = left.pop()
@@ -187,21 +187,21 @@ def _reached_from(functions: list[types.FunctionType]) -> Iterator[types.Functio
 
 
 def _variables_of(function: types.FunctionType) -> Iterator[tuple[str, dict[str, Any], str, Any]]:
-    """Global variables, and those of functions around it, that it names: the path, where it is, its name and its value."""
+    """Yields globals and enclosed variables that a function names: the path, the dictionary, the name and the value."""
     for name in _names_in(function.__code__) & function.__globals__.keys():
         yield f"{function.__module__}.{name}", function.__globals__, name, function.__globals__[name]
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-        with contextlib.suppress(ValueError):  # it is not filled yet
+        with contextlib.suppress(ValueError):  # an empty cell
             yield f"{function.__module__}.{function.__qualname__}.{name}", {name: cell.cell_contents}, name, cell.cell_contents
 
 
 def _names_in(code: types.CodeType) -> set[str]:
-    """Also in functions and comprehensions inside of it."""
+    """Names in a code object, and in functions and comprehensions inside it."""
     return set(code.co_names).union(*(_names_in(one) for one in code.co_consts if isinstance(one, types.CodeType)))
 
 
 def _functions_in(found: Any, depth: int = 3) -> list[types.FunctionType]:
-    """In dictionaries, lists and tuples."""
+    """The functions in dictionaries, lists and tuples, `depth` levels down."""
     if isinstance(found, types.FunctionType):
         return [found]
     if depth == 0 or not isinstance(found, (dict, list, tuple)):
@@ -215,7 +215,7 @@ def _put(of: dict[str, Any], name: str, value: Any) -> Callable[[], None]:
 
 
 def _change_of_list(path: str, value: list[Any]) -> _Change:
-    """Of a log: it may grow."""
+    """Watches a list, which may grow as a log does."""
     before = list(value)
     return _Change(
         path,
@@ -230,7 +230,7 @@ def _replaces(found: dict[Any, Any], key: Any, before: Any) -> Callable[[], bool
 
 
 def _differs(found: dict[Any, Any], key: Any, before: Any) -> Callable[[], bool]:
-    """A tensor of the same numbers is none that matters."""
+    """Tells whether an entry differs. Another tensor with the same numbers does not count."""
     is_tensor = isinstance(before, torch.Tensor) and before.grad_fn is None and not before.is_meta
     numbers = before.detach().clone() if is_tensor and not isinstance(before, nn.Parameter) else None
 
@@ -278,7 +278,7 @@ def _set_state(generator: torch.Generator, state: torch.Tensor) -> None:
 
 
 def _generator_state(value: Any) -> tuple[Callable[[], Any], Callable[[Any], None]] | None:
-    """How the state of a generator of random numbers is read and set."""
+    """Functions that get and set the state of a random generator; None for other objects."""
     if isinstance(value, torch.Generator):
         return value.get_state, functools.partial(_set_state, value)
     if isinstance(value, random.Random):

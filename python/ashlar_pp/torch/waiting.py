@@ -1,4 +1,4 @@
-"""Waiting for other ranks, no longer than a deadline, and who is to blame when it has passed."""
+"""Waits for other ranks up to a deadline, and finds who is to blame when it has passed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _numbers: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
 
 
 def timeout_of(group: dist.ProcessGroup | None) -> float | None:
-    """Seconds after which a wait in the group fails, where its backend tells."""
+    """Seconds after which a wait in the group fails; None if its backend does not tell."""
     whole: Any = group or dist.group.WORLD
     for device in whole._device_types:
         with contextlib.suppress(AttributeError, RuntimeError):
@@ -36,7 +36,7 @@ def timeout_of(group: dist.ProcessGroup | None) -> float | None:
 
 class LostRank(RuntimeError):
     """Another rank has not done its part. `rank` is its number in the default group; `stage`, `micro_batch` and
-    `instruction` (in PyTorch's words, like 1SEND_F0) are what others wait for, or where it has failed, if that is known."""
+    `instruction` (in PyTorch's notation, like 1SEND_F0) say what others wait for, or where it failed, if known."""
 
     def __init__(self, text: str, told: Told) -> None:
         super().__init__(text)
@@ -46,11 +46,11 @@ class LostRank(RuntimeError):
 
 
 class Waits:
-    """Of one pipeline on this rank. What all its ranks call alike is a `call`: an error in it is told to the others, who
-    then no longer wait."""
+    """Waits of one pipeline on this rank. A `call` is one that all its ranks make: an error in it is told to the others,
+    which then stop waiting."""
 
     def __init__(self, group: dist.ProcessGroup | None, timeout: float | None = None, *, alone: bool = False) -> None:
-        """timeout: seconds. Without, a wait has the deadline of its group. alone: nobody waits for this rank."""
+        """timeout: seconds; by default, a wait has the deadline of its group. alone: no other rank waits for this one."""
         self.ranks: list[int] = dist.get_process_group_ranks(group or dist.group.WORLD)
         self.rank = dist.get_rank()
         of_group = timeout_of(group)
@@ -72,15 +72,15 @@ class Waits:
             with contextlib.suppress(RuntimeError):
                 self._watch.board.read()
             if self._watch.board.failure is not None:
-                self._watch = None  # somebody went on after a failure, of which all would hear again
+                self._watch = None  # the program went on after a failure, which all would report again
             else:
                 self._watch.pipelines.add(self)
 
     @contextlib.contextmanager
     def call(self, kind: str, *, makes: bool = False) -> Iterator[None]:
-        """Around a call of all ranks, `kind` by name. Raises LostRank for what is the fault of others. makes: the pipeline,
-        which is not counted."""
-        if self.is_inside:  # a part of one
+        """Wraps a call of all ranks, named `kind`. Raises LostRank for faults of other ranks. makes: the call makes the
+        pipeline, and is not counted."""
+        if self.is_inside:  # a part of another call
             yield
             return
         if self.is_broken:
@@ -93,7 +93,7 @@ class Waits:
             self._must_be_whole()
             yield
             if makes and self._watch is not None:
-                self._watch.board.process(0)  # which has the store, and may be gone with it later
+                self._watch.board.process(0)  # rank 0 has the store, and may be gone with it later
         except BaseException as error:
             if (lost := self._explained(error)) is not None:
                 raise lost from error
@@ -109,11 +109,11 @@ class Waits:
         return f"{self.name}/{self.calls}"
 
     def move(self, instruction: str, stage: int | None = None, micro_batch: int | None = None) -> None:
-        """What this rank does from now on."""
+        """Sets what this rank does from now on."""
         self.at, self.stage, self.micro_batch, self.since = instruction, stage, micro_batch, time.monotonic()
 
     def start(self, call: Callable[..., Any], *args: Any, awaited: Awaited, **options: Any) -> Any:
-        """What `call` starts, which may wait itself: NCCL connects two ranks at their first message."""
+        """Runs `call`, which may itself wait: NCCL connects two ranks at their first message. Returns what it started."""
         self.begin(awaited)
         started = call(*args, **options)
         self.end()
@@ -128,7 +128,7 @@ class Waits:
         self.end()
 
     def begin(self, awaited: Awaited) -> None:
-        """From now on this rank waits. Raises LostRank if that is in vain."""
+        """Marks this rank as waiting. Raises LostRank if a failure is known."""
         self._must_be_whole()
         self.since, self._awaited = time.monotonic(), awaited
 
@@ -136,7 +136,7 @@ class Waits:
         self.since, self._awaited = time.monotonic(), None
 
     def tell(self, error: BaseException) -> None:
-        """The others learn what is wrong on this rank, before the call has come to its end."""
+        """Tells the other ranks what is wrong on this one, before the call has ended."""
         if self._watch is None or _is_of_messages(error) or isinstance(error, LostRank):
             return
         text = f"rank {self.rank} failed at {self.at}: {words_of_error(root_of(error))}"
@@ -153,14 +153,14 @@ class Waits:
                 self._watch.board.refuse(self.call_name(), told)
 
     def status(self) -> Told:
-        """For others who ask."""
+        """The state of this rank, for others that ask."""
         return {
             "rank": self.rank, "name": self.name, "calls": self.calls, "kind": self.kind, "is_inside": self.is_inside,
             "at": self.at, "seconds": time.monotonic() - self.since, "awaited": self.awaited(),
         }
 
     def awaited(self) -> dict[str, Any] | None:
-        """What this rank waits for, in words; None if it does not wait."""
+        """A description of what this rank waits for; None if it does not wait."""
         awaited = self._awaited
         if awaited is not None:
             return awaited()
@@ -173,7 +173,7 @@ class Waits:
             raise self._lost(failure, "")
 
     def _explained(self, error: BaseException) -> LostRank | None:
-        """Whose fault it is: another's, or this rank's own."""
+        """LostRank if the error is another rank's fault; None if it is this rank's own, which is told to the others."""
         if self._watch is None or isinstance(error, LostRank):
             return None
         if not _is_of_messages(error):
@@ -184,7 +184,7 @@ class Waits:
         try:
             told = self._watch.learn(self) or inquire(self._watch.board, self, own)
             told = self._watch.board.fail(told)
-        except RuntimeError:  # with the store
+        except RuntimeError:  # the store is gone
             state = state_of_process(self._watch.board, own["rank"])
             told = {**own, "by": self.rank, "text": f"rank {own['rank']} is lost: {state}. It has not {own['words']}"}
             self._watch.board.try_again()
@@ -204,7 +204,7 @@ Made = TypeVar("Made", bound=Callable[..., None])
 
 
 def making(kind: str) -> Callable[[Made], Made]:
-    """Of the __init__ of something that all ranks of its `group` make, `kind` by name, and that then has `waits`."""
+    """Decorates the __init__ of an object that all ranks of its `group` make, named `kind`; gives it `waits`."""
 
     def of(init: Made) -> Made:
         @functools.wraps(init)
@@ -220,14 +220,14 @@ def making(kind: str) -> Callable[[Made], Made]:
 
 
 def root_of(error: BaseException) -> BaseException:
-    """Without the errors that PyTorch puts around those of passes."""
+    """The error of a pass, without those that PyTorch puts around it."""
     while error.__cause__ is not None and isinstance(error, RuntimeError) and "ailed to run " in str(error):
         error = error.__cause__
     return error
 
 
 def _is_of_messages(error: BaseException) -> bool:
-    """Whether messages failed, and not what this rank does by itself."""
+    """Whether messages failed, rather than this rank's own work."""
     root = root_of(error)
     while root.__cause__ is not None:
         root = root.__cause__
@@ -236,6 +236,6 @@ def _is_of_messages(error: BaseException) -> bool:
 
 
 def _words_of_messages(error: BaseException) -> str:
-    """Without the file of the library, and without advice."""
+    """The first line of an error, without the library's source line and advice."""
     first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     return re.sub(r"^\[[^]]*\] ", "", first).partition(". This is typically")[0]

@@ -1,4 +1,4 @@
-"""The thread of a process that looks what other ranks tell: it answers them, wakes who waits in vain, and ends what hangs."""
+"""A thread that reads what other ranks tell: it answers them, ends waits that are in vain, and ends a process that hangs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from .waiting import Waits
 
 GRACE = 10.0
-"""Seconds beyond its deadline after which a rank that others wait for in vain is ended."""
+"""Seconds beyond its deadline after which a rank that hangs after a failure is ended."""
 
 _LINGER = 3.0
-"""Seconds in which a process that ends after a failure waits for the others' ends: the store may be its own, and torchrun
-stops all at the first end. Rank 0, which then has the store, waits a third of that in any case."""
+"""Seconds that a process that ends after a failure waits for the others' ends: it may have the store, and torchrun stops
+all processes at the first end. Rank 0, which may have the store, waits a third of that in any case."""
 
 _PATIENCE = 2.0
-"""Seconds after which it is believed that a wait is in vain because another rank has refused the call, or has ended."""
+"""Seconds after which a wait counts as in vain because another rank has refused the call, or has ended."""
 
 
 class Watch(threading.Thread):
@@ -50,14 +50,14 @@ class Watch(threading.Thread):
         while not self._over.wait(self._interval()):
             try:
                 self._look()
-            except RuntimeError:  # the store is gone, and with it all that others could tell
+            except RuntimeError:  # the store is gone, so other ranks can tell nothing more
                 if self.board.failure is None:
                     return
             for waits in list(self.pipelines):
                 self._end_if_it_hangs(waits)
 
     def _interval(self) -> float:
-        """Shorter while somebody may wait; the store bears the requests of all ranks."""
+        """Seconds between looks: fewer while a rank may wait, more for many ranks, which share the store."""
         short = any(w.is_inside for w in list(self.pipelines)) or self.board.failure is not None
         return max(0.25 if short else 1.0, self.board.size / 1000)
 
@@ -77,16 +77,16 @@ class Watch(threading.Thread):
             if reason is not None and still > (0.4 if reason is board.failure else _PATIENCE):
                 break_waits()
             elif waits.patience is not None and still > waits.patience.total_seconds() + 1:
-                break_waits()  # a wait that takes no deadline of its own
+                break_waits()  # a wait that has no deadline of its own
 
     def learn(self, waits: Waits) -> Told | None:
-        """The same as `_reason`, of what is told by now."""
+        """Reads the store, and returns `_reason`."""
         self.board.read()
         self._looked.clear()
         return self._reason(waits)
 
     def _reason(self, waits: Waits) -> Told | None:
-        """Why a pipeline's call cannot come to its end, as far as somebody has told."""
+        """The known reason why a pipeline's call cannot end; None if there is none."""
         if self.board.failure is not None:
             return self.board.failure
         call = waits.call_name()
@@ -118,15 +118,15 @@ class Watch(threading.Thread):
             os._exit(1)
 
     def finished(self, waits: Waits) -> None:
-        """A call, also of a pipeline that is soon forgotten."""
+        """Counts a finished call, also of a pipeline that is soon deleted."""
         self._calls[waits.name] = waits.calls
 
     def remember(self, error: BaseException, told: Told) -> None:
-        """What was told of an error that may yet end this process."""
+        """Keeps what was told of an error that may yet end this process."""
         self._told_error = id(error), told
 
     def failed_outside(self, error: BaseException) -> None:
-        """An error that nobody has caught."""
+        """Reports an uncaught error."""
         if self.board.failure is not None:
             return
         told = self._told_error[1] if self._told_error is not None and self._told_error[0] == id(error) else None
@@ -139,7 +139,7 @@ class Watch(threading.Thread):
             self.board.fail(told)
 
     def end(self) -> None:
-        """With the process: a thread that lives on would come back into an interpreter that is gone."""
+        """Ends the thread with the process: later it would return into an interpreter that is gone."""
         self._over.set()
         self.join(2 * _LINGER)
         with contextlib.suppress(RuntimeError):
@@ -170,7 +170,7 @@ _generations = 0
 
 
 def watch() -> Watch | None:
-    """Of the default group; None where that has one rank."""
+    """The watch of the default group, started if needed; None if the group has one rank."""
     global _watch, _generations
     if dist.get_world_size() == 1:
         return None
@@ -197,7 +197,7 @@ def _hear_of_the_end() -> None:
     sys.excepthook = tell
     atexit.register(_end)
     if multiprocessing.parent_process() is not None:
-        multiprocessing.util.Finalize(None, _end, exitpriority=100)  # a fork does not come to atexit
+        multiprocessing.util.Finalize(None, _end, exitpriority=100)  # a forked process does not run atexit
 
 
 def _end() -> None:
