@@ -9,7 +9,7 @@ A notebook shows a schedule as a picture. `ashlar_pp.torch` runs schedules in Py
 
 from . import _core, telling
 
-telling.tell(_core)  # before anything takes functions out of it
+telling.tell(_core)  # before other modules import functions from it
 
 from . import catalog  # noqa: E402
 from ._core import (  # noqa: E402

@@ -1,4 +1,4 @@
-"""Operations with their other arguments bound, waiting for their value: `value | operation(arguments)`."""
+"""Operations with all arguments bound but the value: `value | operation(arguments)`."""
 
 from __future__ import annotations
 
@@ -37,107 +37,107 @@ def _checked(value: Any) -> Any:
 
 
 def check() -> Operation:
-    """The value itself, if every rule holds for it; raises Violation."""
+    """Returns the value itself if every rule holds for it; raises Violation otherwise."""
     return Operation(_checked)
 
 
 def repeat(micro_batches: int) -> Operation:
-    """Block to schedule: one block an interval, until so many micro-batches have passed."""
+    """Makes a schedule of a block: starts one block an interval, for `micro_batches` micro-batches."""
     return Operation(_core.repeat, micro_batches)
 
 
 def squeeze() -> Operation:
-    """Every pass starts as early as order and dependencies allow."""
+    """Starts every pass as early as order and dependencies allow."""
     return Operation(_core.squeeze)
 
 
 def retime(costs: Costs) -> Operation:
-    """The same orders under other costs, squeezed."""
+    """Keeps the orders under other costs, squeezed."""
     return Operation(_core.retime, costs)
 
 
 def reorder(throughout: bool = False) -> Operation:
-    """Passes move up into gaps: those of warm-up and cool-down, or all."""
+    """Moves passes up into gaps: those of warm-up and cool-down, or all."""
     return Operation(_core.reorder, throughout)
 
 
 def relocate(placement: Placement) -> Operation:
-    """In the order of starts, on another placement."""
+    """Moves passes to another placement, in the order of their starts."""
     return Operation(_core.relocate, placement)
 
 
 def improve(passes: int = 1_000_000, seed: int = 1) -> Operation:
-    """The best order that a search finds within the same memory, dispatching so many passes."""
+    """Searches the best order within the same memory, dispatching at most `passes` passes."""
     return Operation(_core.improve, passes, seed)
 
 
 def mirror() -> Operation:
-    """Device d becomes p - 1 - d."""
+    """Makes device d device p - 1 - d."""
     return Operation(_core.mirror)
 
 
 def shift(ticks: int) -> Operation:
-    """Everything later by so many ticks."""
+    """Starts everything `ticks` ticks later."""
     return Operation(_core.shift, ticks)
 
 
 def scale(factor: int) -> Operation:
-    """Of a block: everything takes so many times as long."""
+    """Makes everything in a block take `factor` times as long."""
     return Operation(_core.scale, factor)
 
 
 def with_interval(interval: int) -> Operation:
-    """The same block with other ticks between its repetitions."""
+    """Sets the ticks between repetitions of a block."""
     return Operation(_core.with_interval, interval)
 
 
 def overlay(other: Block) -> Operation:
-    """Both blocks side by side, each on routes of its own."""
+    """Puts both blocks side by side, each on routes of its own."""
     return Operation(_core.overlay, other)
 
 
 def split_backward() -> Operation:
-    """Each backward becomes an input and a weight pass."""
+    """Splits each backward into an input and a weight pass."""
     return Operation(_core.split_backward)
 
 
 def fuse_backward() -> Operation:
-    """Of a block: input and weight passes become backwards."""
+    """Fuses the input and weight passes of a block into backwards."""
     return Operation(_core.fuse_backward)
 
 
 def recompute(stages: Sequence[int] | None = None) -> Operation:
-    """Stages run each forward again before its backward: of a block all, of a schedule those given."""
+    """Makes stages run each forward again before its backward: all stages of a block, the given ones of a schedule."""
     return Operation(_core.recompute) if stages is None else Operation(_core.recompute, list(stages))
 
 
 def weights_in_first_gaps() -> Operation:
-    """Of a block: weight passes go into the first gaps after their input passes."""
+    """Moves the weight passes of a block into the first gaps after their input passes."""
     return Operation(_core.weights_in_first_gaps)
 
 
 def without_collisions() -> Operation:
-    """The nearest block whose passes do not collide when it is repeated."""
+    """Finds the nearest block whose passes do not collide when it is repeated."""
     return Operation(_core.without_collisions)
 
 
 def then(next: Schedule) -> Operation:
-    """One schedule after the other."""
+    """Runs one schedule after the other."""
     return Operation(_core.then, next)
 
 
 def merge(other: Schedule) -> Operation:
-    """Both schedules at their times."""
+    """Merges both schedules, each at its times."""
     return Operation(_core.merge, other)
 
 
 def take(micro_batches: int) -> Operation:
-    """Only the first micro-batches."""
+    """Keeps only the first micro-batches."""
     return Operation(_core.take, micro_batches)
 
 
 def fold_in_half() -> Operation:
-    """A bidirectional schedule on half the devices."""
+    """Folds a bidirectional schedule onto half the devices."""
     return Operation(_core.fold_in_half)
 
 
@@ -152,12 +152,12 @@ def lower(
     receives: str = "when_sent",
     offload: Offload | None = None,
 ) -> Operation:
-    """Schedule to program: passes, transfers, and sums of gradients.
+    """Makes a program of a schedule: passes, transfers, and sums of gradients.
 
     sharding: none, optimizer, gradients, weights, full (over data_ranks copies of the pipeline).
     reduction: eager, at_end, eager_middle_last. lanes: one, one_a_peer, one_a_direction, one_a_kind.
     receives: when_sent, or when_needed: as late as the lanes allow without holding anything up.
-    offload: what leaves for the hosts of devices and comes back, as `selective_offload` chooses it.
+    offload: activations that move to host memory and back, as `selective_offload` chooses them.
     """
     return Operation(
         _core.lower,
@@ -177,9 +177,9 @@ def simulate(
     memory: Sequence[StageMemory | Sequence[StageMemory]] | None = None,
     data_ranks: int = 1,
 ) -> Operation:
-    """Program to simulation: what running it takes. memory: one StageMemory for all stages, or one each.
+    """Simulates a program: the time and memory of a run. memory: one StageMemory for all stages, or one each.
 
-    Where micro-batches differ, each is a list of one StageMemory for each micro-batch.
+    If micro-batches differ, each is a list of one StageMemory for each micro-batch.
     """
     given: dict[str, Any] = {"data_ranks": data_ranks}
     if costs is not None:

@@ -15,7 +15,7 @@ from ._core import Block, Costs, Entry, Parameter, Schedule
 
 
 class Published:
-    """One published schedule: its name, what it is, its source, and which parameters it has."""
+    """A published schedule, with its name, summary, source and parameters."""
 
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
@@ -31,7 +31,7 @@ class Published:
     def __call__(
         self, devices: int, micro_batches: int | None = None, costs: Costs | None = None, **parameters: Any
     ) -> Block | Schedule:
-        """The schedule, or without micro-batches the building block. Raises Violation for sizes that it is not for."""
+        """Returns the schedule, or without micro-batches the building block. Raises Violation for sizes that do not fit."""
         if micro_batches is not None:
             return self.entry.schedule(devices, micro_batches, costs or Costs(), **self._known(parameters))
         if costs is not None:
@@ -39,7 +39,7 @@ class Published:
         return self.block(devices, **parameters)
 
     def block(self, devices: int, micro_batches: int | None = None, **parameters: Any) -> Block:
-        """The building block. Some have all micro-batches in it, and have to be told how many."""
+        """Returns the building block. Some blocks contain all micro-batches, and need their number."""
         known = self._known(parameters)
         if micro_batches is not None:
             return self.entry.block(devices, micro_batches, **known)
@@ -49,9 +49,9 @@ class Published:
         return few
 
     def values(self, parameter: str, devices: int, micro_batches: int, **others: Any) -> list[int] | list[str]:
-        """Which values of a parameter there is a schedule for; of numbers, those up to the larger of both sizes.
+        """Values of a parameter for which there is a schedule; numbers are tried up to the larger of both sizes.
 
-        others: of its other parameters. An empty list: none, or the sizes are not for this entry.
+        others: values of its other parameters. The list is empty if no value fits, or the sizes do not.
         """
         self._known({parameter: None, **others})
         known = self.parameters[parameter]
@@ -75,16 +75,16 @@ def _python_name(name: str) -> str:
 
 
 entries: dict[str, Published] = {entry.name: Published(entry) for entry in _core.entries()}
-"""By the names that the command-line tool has: `entries["1f1b"]`."""
+"""Entries by their names in the command-line tool: `entries["1f1b"]`."""
 
 vocabulary_entries: dict[str, Published] = {entry.name: Published(entry) for entry in _core.vocabulary_entries()}
-"""In which all devices have a shard of the output layer: their stages are no parts of a model that can be divided at will."""
+"""Entries in which all devices have a shard of the output layer. Their stages are not parts of a freely divisible model."""
 
 _by_python_name = {_python_name(name): published for name, published in (entries | vocabulary_entries).items()}
 
 
 def find(name: str) -> Published:
-    """The entry of that name. Raises ValueError, with a name that is near."""
+    """Returns the entry of that name. Raises ValueError, with a similar name."""
     return (entries | vocabulary_entries)[_core.find(name).name]
 
 

@@ -11,13 +11,13 @@ from ._core import Comparison, Costs, PartCosts, Schedule
 
 
 class Table:
-    """Rows of numbers with names. A notebook shows it as a table, print() as text."""
+    """Named rows of numbers. A notebook shows them as a table, print() as text."""
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
         self.rows = rows
 
     def frame(self) -> Any:
-        """The table as a pandas frame. Raises ImportError where there is no pandas."""
+        """Returns the table as a pandas frame. Raises ImportError without pandas."""
         import pandas
 
         return pandas.DataFrame(self.rows).set_index("schedule")
@@ -84,18 +84,18 @@ def compare(
     causal: int | tuple[int, int] | None = None,
     parts: PartCosts | None = None,
 ) -> Table:
-    """The same model under several schedules: names of the catalog, or a mapping of names to names and schedules.
+    """Compares schedules for the same model: names of the catalog, or a mapping of names to names and schedules.
 
-    Costs are those of a device's share of the model, or of consecutive parts of it, one each; schedules with
-    more or fewer stages take their share. Without schedules: all of the catalog that these sizes suit.
-    peak_activations is a share of what 1F1B holds; times are in ticks. slack: by how much all transfers of the link
-    that tolerates least may be later before the makespan grows. parts: what `costs`, which are made of them, consist
-    of; pairs of schedules with more or fewer stages follow from that.
+    Costs are those of a device's share of the model, or one each of consecutive parts of it; schedules with more or
+    fewer stages take their share. Default: all schedules of the catalog for these sizes. In the table,
+    peak_activations is a share of what 1F1B holds; times are in ticks; slack is the delay of all transfers of a link
+    that leaves the makespan as it is, of the least tolerant link. parts: the parts of which `costs` are made, from which
+    costs of pairs follow for schedules with more or fewer stages.
 
-    sequence_chunks: of schedules of the catalog that cut sequences; as many as the costs have, or 2, unless given.
-    causal: the percentage of a whole sequence's forward and input pass, or of each as a pair, that is causal
-    attention, for which later chunks take longer. Raises ValueError where it has no effect: on whole sequences, or
-    on costs of each chunk.
+    sequence_chunks: chunks of a sequence in the catalog's schedules that cut them (default: those of the costs, or 2).
+    causal: percentage of causal attention, for which later chunks take longer, in a whole sequence's forward and
+    input pass, or a pair of percentages. Raises ValueError if it has no effect: on whole sequences, or on costs of
+    each chunk.
     """
     costs = costs or Costs()
     if sequence_chunks is None:

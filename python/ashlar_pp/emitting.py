@@ -9,10 +9,10 @@ FORMATS = ("pytorch", "pytorch-comms", "json", "trace", "svg", "html")
 
 
 def emit(schedule: Schedule, format: str, *, dialect: str = "newest") -> str:
-    """The schedule as text: `pytorch` (passes alone), `pytorch-comms` (with transfers, reductions and
+    """Returns the schedule as text: `pytorch` (passes alone), `pytorch-comms` (with transfers, reductions and
     gathers), `json`, `trace` (for chrome://tracing and Perfetto), `svg`, `html`.
 
-    dialect: of PyTorch's CSV: newest, b-bw, i-b, reduce-grad, waits. Raises ValueError for what PyTorch cannot run.
+    dialect: that of PyTorch's CSV: newest, b-bw, i-b, reduce-grad, waits. Raises ValueError if PyTorch cannot run it.
     """
     if format == "pytorch":
         return _core.write_pytorch(schedule, dialect)

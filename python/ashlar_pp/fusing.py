@@ -1,4 +1,4 @@
-"""Backwards that need not be split."""
+"""Fuses split backwards."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from .algebra import Operation
 
 
 def fuse_where_free() -> Operation:
-    """Weight passes move up to their input passes and fuse with them, where that makes the schedule no longer.
+    """Moves weight passes up to their input passes and fuses them, where that makes the schedule no longer.
 
-    Both together take autograd longer than one backward, which walks the graph once. For schedules of one route
-    that PyTorch's CSV can express; costs and memory limits stay kept, because activations are freed no later.
+    Autograd takes longer for both than for one backward, which walks the graph once. For schedules of one route that
+    PyTorch's CSV can express. Keeps costs and memory limits, because activations are freed no later.
     """
     return Operation(_fused)
 
 
 def fuse_backwards() -> Operation:
-    """All weight passes move up to their input passes and fuse with them, also where that makes the schedule longer.
+    """Moves all weight passes up to their input passes and fuses them, even if that makes the schedule longer.
 
-    For what cannot walk a graph in two parts. Of schedules that `fuse_where_free` takes.
+    For runtimes and models that cannot walk a graph in two parts. Takes the schedules that `fuse_where_free` takes.
     """
     return Operation(_all_fused)
 

@@ -1,4 +1,4 @@
-"""What is said of arguments that a function of the extension does not take: which one, and what it should be."""
+"""Explains arguments that a function of the extension does not take: which one, and what it should be."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 LARGEST = 2**63 - 1
 DEFAULT = re.compile(r"\\\d+")
-"""In a signature: which one, of a list beside it."""
+"""The number of a default value, in a signature with a list of these beside it."""
 
 
 class _Parameter:
@@ -21,7 +21,7 @@ class _Parameter:
 
 
 def _parameters(signature: str) -> tuple[list[_Parameter], list[_Parameter]]:
-    """Those by position or keyword, and those by keyword alone."""
+    """Parameters by position or keyword, and those by keyword alone."""
     (function,) = ast.parse(DEFAULT.sub("None", signature) + ": ...").body
     assert isinstance(function, ast.FunctionDef)
     given = function.args
@@ -41,7 +41,7 @@ def _words(wanted: ast.expr | None) -> str:
 
 
 def _takes(wanted: ast.expr | None, value: Any) -> bool:
-    """Whether a value is of an annotated type, as far as that can be told."""
+    """Whether a value may be of an annotated type."""
     if isinstance(wanted, ast.BinOp):
         return _takes(wanted.left, value) or _takes(wanted.right, value)
     if isinstance(wanted, ast.Constant) and wanted.value is None:
@@ -97,13 +97,13 @@ def _problem(signature: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
 
 
 def problem(name: str, signatures: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """What is wrong with arguments, by nanobind's signatures of a function."""
+    """Describes what is wrong with arguments, by nanobind's signatures of a function."""
     found = dict.fromkeys(_problem(one[0], args, kwargs) for one in signatures if "NoReturn" not in one[0])
     return f"{name}(): {', or '.join(found)}"
 
 
 def problem_of_new(kind: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """Of an object that is to be made."""
+    """Describes what is wrong with the arguments of a constructor."""
     return problem(kind.__name__, kind.__init__.__nb_signature__, (None, *args), kwargs)  # type: ignore[misc]
 
 
@@ -122,7 +122,7 @@ def _told(function: Any, name: str) -> Callable[..., Any]:
 
 
 def tell(module: Any) -> None:
-    """Has all functions and methods of an extension say what is wrong with their arguments."""
+    """Makes all functions and methods of an extension explain wrong arguments."""
     for name, value in list(vars(module).items()):
         if type(value).__name__ == "nb_func":
             setattr(module, name, _told(value, name))

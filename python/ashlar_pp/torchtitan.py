@@ -1,9 +1,9 @@
-"""Schedules in torchtitan: any placement, our transfers, and a schedule that is searched for while training.
+"""Schedules in torchtitan: any placement, our transfers, and a search for a schedule while training.
 
     config.model_spec = dataclasses.replace(config.model_spec, pipelining_fn=ashlar_pp.torchtitan.pipelining(schedule))
 
-torchtitan 0.3, for models that its `pipeline_llm` divides. The schedule gives the stages, who holds them, and the
-number of micro-batches; the flags pipeline_parallel_schedule and pipeline_parallel_schedule_csv are not looked at.
+For torchtitan 0.3, and models that its `pipeline_llm` divides. The schedule gives the stages, their ranks, and the
+number of micro-batches; the flags pipeline_parallel_schedule and pipeline_parallel_schedule_csv are ignored.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from .torch.pytorch_split import split_as_ours
 from .torch.waiting import Waits
 
 def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> Callable[..., Any]:
-    """A ModelSpec's `pipelining_fn` that runs the schedule.
+    """Returns a `pipelining_fn` of a ModelSpec that runs the schedule.
 
-    adapt_after: so many steps are measured, the first of them not counted; then every rank searches the same order of
-    passes for these times, within the memory that the schedule takes (options: those of `search`), and runs it from
-    the next step on if it takes less time. 0: the schedule stays.
+    adapt_after: number of steps to measure; the first does not count. Then every rank searches the same order of passes
+    for these times, within the activations that the schedule holds (options: those of `search`), and runs it from the
+    next step on if it takes less time. 0: the schedule stays.
 
-    The result raises ValueError, naming the flag, where the configuration and the schedule do not fit, where a parameter
-    of the model is not in exactly one stage, and for what silently loses gradients: with split backwards selective
-    checkpointing, chunked losses and resharding after forwards. After the first step, a trainable parameter that the loss
-    may depend on and that has no gradient is a RuntimeError. What goes wrong on one rank ends the step on all ranks, within
-    seconds or the group's time-out: the others raise a RuntimeError that says whose fault it is.
+    The result raises ValueError, naming the flag, if the configuration does not fit the schedule, if a parameter of the
+    model is not in exactly one stage, and for options that silently lose gradients: with split backwards, selective
+    checkpointing, chunked losses and resharding after forwards. The first step raises RuntimeError if a trainable
+    parameter that the loss may depend on got no gradient. An error on one rank ends the step on all ranks, within seconds
+    or the group's time-out: the others raise a RuntimeError that names the rank at fault.
     """
     if adapt_after == 1 or adapt_after < 0:
         raise ValueError(f"adapt_after must be 0, or at least 2, as the first step does not count, not {adapt_after}")
@@ -78,7 +78,7 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
         if unsplit and _splits(schedule):
             raise ValueError(f"{unsplit}; or run `schedule | ashlar_pp.fuse_backwards()`")
         if _splits(schedule) or adapt_after:
-            # A compiled backward may reuse the memory of what it saved: the second walk over the graph then finds it gone.
+            # A compiled backward may reuse the memory of its saved tensors, which the second walk over the graph needs.
             torch._functorch.config.donated_buffer = False
         _show_loss_of(schedule, parallel_dims.world_size)
         names = _modules_of_stages(schedule, parallelism, model_config)
@@ -166,8 +166,8 @@ def _modules_of_stages(schedule: Schedule, parallelism: Any, model_config: Any) 
 
 
 def _layout_of(schedule: Schedule, names: list[list[str]], model: nn.Module) -> dict[str, tuple[tuple[int, ...], list[int]]]:
-    """Of each parameter of the model its shape, and the rank of the stage that has it. Raises ValueError for one that is in
-    no stage or in several: torchtitan would train without it, or a copy in each."""
+    """Shape of each parameter of the model, and the rank of its stage. Raises ValueError for a parameter in no stage or in
+    several: torchtitan would train without it, or a copy in each."""
     (route,) = schedule.placement.routes
     layout = {}
     tensors: dict[int, tuple[str, int]] = {}
@@ -191,8 +191,8 @@ def _layout_of(schedule: Schedule, names: list[list[str]], model: nn.Module) -> 
 def _watch_steps(
     runtime: _PipelineScheduleRuntime, actions: WatchedActions, waits: Waits, first: FirstStep, group: dist.ProcessGroup
 ) -> None:
-    """An error of one rank ends the step on all, which say whose it is. After the first step each parameter has a gradient,
-    or a reason why not."""
+    """Makes an error of one rank end the step on all, which name that rank. Checks after the first step that each parameter
+    has a gradient, or a reason to have none."""
     own_step = runtime.step
 
     def step(*args: Any, **more: Any) -> Any:
@@ -208,7 +208,7 @@ def _watch_steps(
 
 
 def _why_backwards_stay_whole(ac_config: Any, loss_fn: Any) -> str:
-    """Why split backwards would lose gradients without a word; empty if they do not."""
+    """The reason why split backwards would silently lose gradients; empty if they do not."""
     if type(ac_config).__qualname__.startswith("SelectiveAC"):
         return (
             "split backwards walk twice over a graph, which selective activation checkpointing refuses: use "
@@ -223,7 +223,7 @@ def _why_backwards_stay_whole(ac_config: Any, loss_fn: Any) -> str:
 
 
 def _resharded_after_forward(parts: list[nn.Module]) -> str:
-    """The first module whose parameters fully_shard takes away after a forward."""
+    """Name of the first module that fully_shard reshards after a forward; empty if there is none."""
     for part in parts:
         for name, module in part.named_modules():
             if name and isinstance(module, FSDPModule):
@@ -233,8 +233,8 @@ def _resharded_after_forward(parts: list[nn.Module]) -> str:
 
 
 def _show_loss_of(schedule: Schedule, world: int) -> None:
-    """torchtitan logs on the last pipeline rank, or for its one schedule in a V on the first; ours may end
-    anywhere."""
+    """Logs on the rank with the last stage, which may be any. torchtitan logs on the last pipeline rank, or on the
+    first for its one schedule in a V."""
     rank = world // schedule.devices * schedule.placement.routes[0][-1]
     metrics._get_metrics_rank = lambda **_: rank
     trainer.ensure_pp_loss_visible = lambda **_: None
@@ -243,7 +243,7 @@ def _show_loss_of(schedule: Schedule, world: int) -> None:
 
 
 def _load(runtime: _PipelineScheduleRuntime, schedule: Schedule) -> None:
-    """With our transfers. Stages are in fully_shard whatever the degree, and gathered once."""
+    """Loads the schedule with our transfers. Stages are in fully_shard for every degree, and gathered once."""
     program = _core.lower(schedule, data_ranks=2, sharding="optimizer", lanes="one")
     program.check()
     with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
@@ -253,7 +253,7 @@ def _load(runtime: _PipelineScheduleRuntime, schedule: Schedule) -> None:
 
 
 class _Adapting:
-    """Measures passes for some steps, searches on every rank alike, and loads the result between two steps."""
+    """Measures passes for some steps, runs the same search on every rank, and loads the result between two steps."""
 
     _PASSES = {"F": "forward_one_chunk", "I": "backward_one_chunk", "W": "backward_weight_one_chunk"}
 
@@ -297,7 +297,7 @@ class _Adapting:
     def _step(self, *args: Any, **more: Any) -> Any:
         result = self._plain(*args, **more)
         if not self._warm:
-            self._times.clear()  # a first step allocates and traces
+            self._times.clear()  # the first step allocates and traces
         self._warm = True
         self._left -= 1
         if self._left == 0:
@@ -307,8 +307,8 @@ class _Adapting:
         return result
 
     def _costs(self) -> Costs:
-        """Medians over all ranks, those of other replicas too: all of them run one schedule, or their collectives would not
-        come in one order. The halves of a backward that is whole count alike, but on the first stage."""
+        """Medians over all ranks, including other replicas: all must run one schedule, so that their collectives come in one
+        order. A whole backward counts as two equal halves, except on the first stage."""
         taken = everywhere(dict(self._times), medians)
         stages = range(self._schedule.stages)
         return Costs(per_stage=[ticks(taken, (1, int(stage > 0), 1), stage, False) for stage in stages])

@@ -1,4 +1,4 @@
-"""Costs out of traces of PyTorch's profiler."""
+"""Costs from traces of PyTorch's profiler."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ._core import Costs
 
 @dataclasses.dataclass(frozen=True)
 class TracedCosts:
-    """What a trace says that passes and transfers take.
+    """Costs of passes and transfers, measured from a trace.
 
     text: a costs file for the command-line tool, with medians, quartiles and numbers of samples of each stage.
-    warnings: what was guessed, and what may be wrong.
+    warnings: guesses, and possible faults.
     """
 
     costs: Costs
@@ -28,7 +28,7 @@ class TracedCosts:
 
 
 def files_of(path: str | os.PathLike[str]) -> list[pathlib.Path]:
-    """The file, or the traces of a folder, in the order of their names."""
+    """The file, or the traces of a folder, ordered by name. Raises ValueError for a folder without traces."""
     if not os.path.isdir(path):
         return [pathlib.Path(path)]
     found = sorted(one for one in pathlib.Path(path).iterdir() if one.name.endswith((".json", ".json.gz")))
@@ -43,13 +43,13 @@ def text_of(path: pathlib.Path) -> str:
 
 
 def costs_from_trace(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> TracedCosts:
-    """The costs of a pipeline that PyTorch's own runtime ran under `torch.profiler`.
+    """Measures the costs of a pipeline that PyTorch's own runtime ran under `torch.profiler`.
 
-    paths: the trace of one rank, of several, or a folder with those of all. Gzipped traces are read, too. Record
-    operators or kernels, as the profiler does by default: an annotation of a pass (`PP:2F0`) includes the wait for
-    its input, and what ran inside tells how long that was. Transfers are measured from the traces of all ranks, which
-    each have a clock of their own; messages both ways tell how these differ. Issues a UserWarning for what had to be
-    guessed. Raises ValueError with line, column and key for what is no such trace, OSError for what cannot be read.
+    paths: the trace of one rank, of several, or a folder with those of all; traces may be gzipped. Record operators or
+    kernels, as the profiler does by default: an annotation of a pass (`PP:2F0`) includes the wait for its input, and
+    the operators inside tell how long that was. Transfers are measured from the traces of all ranks. Their clocks
+    differ; messages both ways tell by how much. Issues a UserWarning for each guess. Raises ValueError, with line,
+    column and key, for other files, OSError for unreadable ones.
     """
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     files = [file for one in given for file in files_of(one)]

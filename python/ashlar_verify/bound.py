@@ -1,16 +1,17 @@
 """Lower bounds on the makespan of every schedule of the same passes on the same devices, within limits on activations.
 
-Micro-batches are alike and take one route. Then the i-th start of a kind of pass on a stage, in any schedule, obeys what the
-pass of micro-batch i would: sorted starts keep every dependency. So a table of (kind, stage, i) holds lower bounds on these
-starts, and one of tails, by the same argument in reversed time, on what comes after their ends. Three rules raise them:
+Micro-batches are alike and take one route. Then, in any schedule, the i-th start of a kind of pass on a stage obeys the
+dependencies of micro-batch i: sorted starts keep every dependency. So a table of (kind, stage, i) holds lower bounds on
+these starts. A table of tails holds bounds on the time after their ends, by the same argument in reversed time. Three
+rules raise the bounds:
 
-* a pass needs what comes before it, and the time of messages;
+* a pass waits for its predecessors, and the time of messages;
 * the i-th pass of a kind on a stage comes after the (i - 1)-th;
-* a forward needs room: before it, the device has begun as many forwards as its own stages must have by then, so it has ended as
+* a forward needs room: before it, the device has begun the forwards that its own stages must have by then, so it has ended as
   many last backwards as these exceed the limit. The j-th end on a device is no earlier than the j-th smallest bound on one.
 
-Then no device ends earlier than with passes that may be interrupted: at any time the one with the longest tail runs, which is the
-best that there is (Jackson's rule, preemptive).
+Finally, no device ends earlier than with passes that may be interrupted. For these it is optimal always to run the pass
+with the longest tail (Jackson's preemptive rule).
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ from collections.abc import Callable, Sequence
 from .schedule import Schedule
 
 ROUNDS = 64
-"""In which bounds rise. Each round's are true; more rounds could raise them further."""
+"""Rounds in which bounds rise. The bounds of every round hold; more rounds could raise them further."""
 
 
 class NoBound(ValueError):
-    """These arguments are not about such a schedule."""
+    """The arguments of this module do not apply to the schedule."""
 
 
 def makespan_bound(s: Schedule, limits: Sequence[int]) -> int:
-    """limits: activations that each device may hold. O(rounds n log n) for n passes."""
+    """A lower bound on the makespan, in ticks. limits: activations that each device may hold. Raises NoBound.
+    O(rounds n log n) for n passes."""
     if len({*s.route}) > 1:
         raise NoBound("micro-batches take several routes")
     kinds = {one.kind for one in s.passes()}
@@ -38,7 +40,7 @@ def makespan_bound(s: Schedule, limits: Sequence[int]) -> int:
     if not kinds & set("BIW"):
         raise NoBound("it has forwards only")
     devices = s.routes[s.route[0]]
-    split = "W" in kinds  # then every backward counts as two passes: whatever runs whole may be split
+    split = "W" in kinds  # then every backward counts as two passes, since a whole one may be split
     steps = ["F", "I", "W"] if split else ["F", "B"]
     heads = _heads(s, devices, steps, limits)
     tails = _tails(s, devices, steps, limits)
@@ -56,14 +58,14 @@ def makespan_bound(s: Schedule, limits: Sequence[int]) -> int:
 
 
 Table = dict[str, list[list[int]]]
-"""By step, stage and number."""
+"""Bounds by step, stage and number."""
 
 
 def _heads(s: Schedule, devices: list[int], steps: list[str], limits: Sequence[int]) -> Table:
     back = steps[1]
 
     def needs(step: str, stage: int) -> list[tuple[str, int, int]]:
-        """Steps before it, with their stages and the time of a message."""
+        """The steps before it, with their stages and the time of a message."""
         if step == "W":
             return [("I", stage, 0)]
         if step == "F":
@@ -75,7 +77,7 @@ def _heads(s: Schedule, devices: list[int], steps: list[str], limits: Sequence[i
 
 
 def _tails(s: Schedule, devices: list[int], steps: list[str], limits: Sequence[int]) -> Table:
-    """In reversed time a last backward takes memory, and the forward gives it back."""
+    """Bounds on tails: in reversed time a last backward takes memory, and the forward gives it back."""
     back = steps[1]
 
     def needs(step: str, stage: int) -> list[tuple[str, int, int]]:
@@ -99,7 +101,7 @@ def _fixpoint(
     takes: str,
     gives: str,
 ) -> Table:
-    """Bounds on starts."""
+    """Bounds on starts, raised until they stay, or for ROUNDS rounds."""
     stages, numbers = range(s.stages), range(s.micro_batches)
     at: Table = {step: [[0] * s.micro_batches for _ in stages] for step in steps}
     for _ in range(ROUNDS):
@@ -130,7 +132,7 @@ def _fixpoint(
 
 
 def preemptive(jobs: list[tuple[int, int, int]]) -> int:
-    """The least end of jobs (head, length, tail) on one machine that may interrupt them, each followed by its tail."""
+    """The least end of jobs (head, length, tail) on one machine with preemption; each job is followed by its tail."""
     left = sorted(jobs)
     ready: list[tuple[int, int]] = []
     now = end = at = 0

@@ -1,4 +1,4 @@
-"""The claims of a file, each with what becomes of it."""
+"""The claims of a file, each shown, refuted or open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Claim:
 
 
 def claims_of(document: Any) -> list[Claim]:
-    """What is claimed in the JSON of a schedule. Reads anything, and never fails."""
+    """Checks the claims in the JSON of a schedule. Takes any document, and never fails."""
     try:
         s = read(document)
     except Unread as error:
@@ -86,7 +86,7 @@ def _bounds(s: Schedule, document: dict[str, Any]) -> list[Claim]:
 
 
 def _searched(s: Schedule, document: dict[str, Any]) -> list[Claim]:
-    """The bound within the limit that a search was given."""
+    """Checks the bound within the limit of a search."""
     if "objective" not in document:
         return []
     claimed, ends = document.get("bound"), max((one.end for one in s.passes()), default=0)

@@ -1,4 +1,4 @@
-"""A schedule as its file says it: passes with starts, and what must hold of them."""
+"""A schedule read from its file: passes with starts, and the rules that they must keep."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_A_SEARCH = {
 
 
 class Unread(ValueError):
-    """The file says something that this package does not know: nothing in it is shown."""
+    """The file has something that this package does not know, so nothing in it is shown."""
 
 
 class Wrong(ValueError):
@@ -45,14 +45,14 @@ class Pass:
 @dataclasses.dataclass
 class Schedule:
     routes: list[list[int]]
-    """By route and stage, the device."""
+    """Device by route and stage."""
     route: list[int]
-    """By micro-batch."""
+    """Route by micro-batch."""
     lengths: list[dict[str, int]]
-    """By stage and letter."""
+    """Ticks by stage and letter."""
     transfer: int
     lines: list[list[Pass]]
-    """By device, in order."""
+    """Passes by device, in order."""
 
     @property
     def stages(self) -> int:
@@ -75,7 +75,7 @@ class Schedule:
 
 
 def read(document: Any) -> Schedule:
-    """Raises Unread for what is not known here, and Wrong for what is no schedule."""
+    """Reads a schedule. Raises Unread for parts that are not known here, and Wrong for a document that is no schedule."""
     if not isinstance(document, dict) or "orders" not in document or "starts" not in document:
         raise Unread("the file has no orders with starts: `ashlar emit NAME --as json` writes them")
     known = _READ | _OF_A_SEARCH if "objective" in document else _READ
@@ -133,7 +133,7 @@ def _pass(of: Schedule, device: int, token: Any, start: int) -> Pass:
 
 
 def faults(s: Schedule) -> Iterator[str]:
-    """What keeps it from being valid, in words. O(n) for n passes."""
+    """Yields reasons why the schedule is invalid. O(n) for n passes."""
     done: dict[tuple[str, int, int], Pass] = {}
     for one in s.passes():
         key = (one.kind, one.stage, one.micro_batch)
@@ -153,7 +153,7 @@ def faults(s: Schedule) -> Iterator[str]:
 
 
 def _faults_of(s: Schedule, done: dict[tuple[str, int, int], Pass], stage: int, k: int, trains: bool) -> Iterator[str]:
-    """Of the passes of one stage on one micro-batch."""
+    """Faults in the passes of one stage on one micro-batch."""
     has = {kind: done[kind, stage, k] for kind in "FBIWR" if (kind, stage, k) in done}
     wanted = [{"F"}] if not trains else [{"F", "B"}, {"F", "I", "W"}]
     if has.keys() - {"R"} not in wanted or ("R" in has and not trains):
@@ -182,13 +182,13 @@ def _order(before: Pass, after: Pass, hop: int) -> Iterator[str]:
 
 
 def peaks(s: Schedule) -> list[int]:
-    """By device, activations held at once: from the start of a forward to the end of its last backward."""
+    """The most activations held at once, by device: from the start of a forward to the end of its last backward."""
     found = []
     for line in s.lines:
         events = [(one.start, 1) for one in line if one.kind == "F"]
         events += [(one.end, -1) for one in line if one.kind in "BW"]
         held = most = 0
-        for _, change in sorted(events):  # what ends at a time is gone before the next begins
+        for _, change in sorted(events):  # at equal times, ends come before starts
             held += change
             most = max(most, held)
         found.append(most)

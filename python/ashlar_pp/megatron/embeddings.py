@@ -1,7 +1,7 @@
-"""Word embeddings that several stages have: the first, that of multi-token prediction (MTP), and the last where its
-output layer has the embedding's weights.
+"""Word embeddings that several stages have: the first, that of multi-token prediction (MTP), and the last if its output
+layer shares the embedding's weights.
 
-Megatron sums their gradients between ranks. Where all of them are on one rank, as in a V, it does not, and this does.
+Megatron sums their gradients between ranks. If all of them are on one rank, as in a V, this module sums them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .supported import unwrapped
 
 
 def mtp_stage(config: Any, stages: int) -> int | None:
-    """The stage that has the MTP layers, all of them: that of the layout, else the last."""
+    """The stage that has all MTP layers: that of the layout, else the last; None without MTP."""
     if not getattr(config, "mtp_num_layers", None):
         return None
     layout = config.pipeline_model_parallel_layout
@@ -30,13 +30,13 @@ def mtp_stage(config: Any, stages: int) -> int | None:
 
 
 def hidden_states(config: Any, stages: int) -> list[int]:
-    """How many hidden states each stage hands on: from the stage of MTP on also those of its layers."""
+    """Number of hidden states that each stage hands on: from the stage of MTP on also those of its layers."""
     own = mtp_stage(config, stages)
     return [1 if own is None or stage < own else 1 + config.mtp_num_layers for stage in range(stages)]
 
 
 def are_on_one_rank(schedule: Schedule, config: Any, groups: Any, tied: bool) -> bool:
-    """Whether one rank has all stages with the embedding, and there are several. ValueError, naming the options, where
+    """Whether one rank has all stages with the embedding, and there are several. Raises ValueError, naming the options, if
     they are on several ranks and Megatron does not sum their gradients."""
     (route,) = schedule.placement.routes
     mtp = mtp_stage(config, schedule.stages)
@@ -71,8 +71,8 @@ def are_on_one_rank(schedule: Schedule, config: Any, groups: Any, tied: bool) ->
 
 
 def share_embeddings(chunks: list[Any]) -> None:
-    """Gives the later word embeddings of a rank's chunks the first one's values, where a rank has several, as in a V.
-    Between ranks Megatron does so itself. Call it when all chunks are made, before they are wrapped."""
+    """Gives the later word embeddings of a rank's chunks the first one's values, if a rank has several, as in a V. Megatron
+    does so between ranks. Call it when all chunks are made, before they are wrapped."""
     weights = _weights_of(chunks)
     for other in weights[1:]:
         other.data.copy_(weights[0].data)
@@ -80,15 +80,15 @@ def share_embeddings(chunks: list[Any]) -> None:
 
 @contextlib.contextmanager
 def summed(chunks: list[Any]) -> Iterator[None]:
-    """Within, gradients of the word embeddings of this rank's chunks become their sum, once Megatron has reduced them
-    over data-parallel ranks: in a finalize_model_grads_func, which does that first."""
+    """Inside, gradients of the word embeddings of this rank's chunks become their sum, once a finalize_model_grads_func has
+    reduced them over data-parallel ranks."""
     weights, last = _weights_of(chunks), chunks[-1]
     reduced = last.finish_grad_sync
 
     def finish_grad_sync(*args: Any, **more: Any) -> None:
         reduced(*args, **more)
         gradients = [w.main_grad if hasattr(w, "main_grad") else w.grad for w in weights]
-        given = [g for g in gradients if g is not None]  # frozen ones have none
+        given = [g for g in gradients if g is not None]  # frozen embeddings have none
         for other in given[1:]:
             given[0].add_(other)
         for other in given[1:]:
@@ -111,7 +111,7 @@ def must_be_equal(chunks: list[Any]) -> None:
 
 
 class Alone:
-    """In the place of a group of ranks that sum embeddings: Megatron skips what one rank has alone."""
+    """Stands for the group of ranks that sum embeddings. It has size 1, so Megatron skips the sum."""
 
     def size(self) -> int:
         return 1

@@ -24,15 +24,15 @@ from .supported import must_reduce_right, must_support, unwrapped
 
 
 def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
-    """The schedule's forward_backward_func: takes and returns what Megatron's own do.
+    """Returns a forward_backward_func that runs the schedule, with the arguments and results of Megatron's own.
 
-    With `forward_only` every micro-batch goes forward as it can, in any number of them. Otherwise their number must
-    be that of the schedule. Reductions start where Megatron starts them: in the backward that completes the gradients
-    of a chunk; or with `grad_sync_func`, where the program has them. Split backwards use `backward_dw()` of layers
-    under delay_wgrad_compute; else autograd walks the graph in two parts. Raises ValueError, naming the option, for
-    what is not supported, where a schedule cannot run, and where chunks are not those of its stages; RuntimeError after
-    the first step for a gradient that was lost, and where another rank fails or is lost, with its reason; Violation for a
-    program that is not proved.
+    With `forward_only` it runs forwards alone, of any number of micro-batches. Otherwise their number must be that of
+    the schedule. Reductions start as in Megatron, in the backward that completes the gradients of a chunk, or with
+    `grad_sync_func` where the program has them. Split backwards use `backward_dw()` of layers under
+    delay_wgrad_compute; otherwise autograd walks the graph in two parts. Raises ValueError, naming the option, for
+    unsupported options, a schedule that cannot run, and chunks that are not those of its stages; RuntimeError if the
+    first step lost a gradient, or another rank fails or is lost, with the reason; Violation for a program that is not
+    proved.
     """
     training = lowered(schedule)
     evaluations: dict[int, Program] = {}
@@ -125,8 +125,8 @@ def stages_with(chunks: list[Any], program: Program, groups: Any) -> dict[int, A
 
 
 class Checks:
-    """Once: that the chunks of all ranks are the model, and after the first step that trains, that each parameter has a
-    gradient or a reason why not."""
+    """Checks once that the chunks of all ranks are the model, and after the first training step that each parameter has a
+    gradient or a reason to have none."""
 
     def __init__(self, program: Program, chunks: dict[int, Any], config: Any, groups: Any, splits: bool) -> None:
         for chunk in chunks.values():
@@ -143,7 +143,7 @@ class Checks:
         self._arrived.add(key)
 
     def _has_gradient(self, p: Any) -> bool:
-        """Megatron's wrapper takes it out of `.grad`, and some layers add it to `main_grad` themselves."""
+        """Whether it got a gradient. Megatron's wrapper takes it out of `.grad`; some layers add it to `main_grad`."""
         main = getattr(p, "main_grad", None)
         return id(p) in self._arrived or p.grad is not None or (main is not None and bool(main.any()))
 
@@ -158,11 +158,11 @@ class Checks:
 def finalize(
     config: Any, chunks: list[Any], tokens: Any, groups: Any, schedule: Schedule, sums: bool, force_all_reduce: bool
 ) -> None:
-    """Megatron's reductions after a step. `sums`: one rank has all stages with the word embedding."""
+    """Runs Megatron's reductions after a step. sums: whether one rank has all stages with the word embedding."""
     (route,) = schedule.placement.routes
     if not config.calculate_per_token_loss:
         tokens = None
-    elif route[-1] != groups.pp.size() - 1:  # Megatron takes the number of tokens that the last rank has
+    elif route[-1] != groups.pp.size() - 1:  # Megatron takes the number of tokens from the last rank
         dist.broadcast(tokens, dist.get_global_rank(groups.pp, route[-1]), group=groups.pp)
     if sums:
         groups = copy.copy(groups)
@@ -172,7 +172,7 @@ def finalize(
 
 
 def groups_of_parallel_state() -> Any:
-    """Those of parallel_state, as Megatron's own schedules collect them."""
+    """The groups of parallel_state, as Megatron's own schedules collect them."""
     from megatron.core import parallel_state
     from megatron.core.process_groups_config import ProcessGroupCollection
 

@@ -1,4 +1,4 @@
-"""Whether the chunks of all ranks are together the model of the configuration, each layer once and in order."""
+"""Checks that the chunks of all ranks are together the model of the configuration, each layer once and in order."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .supported import unwrapped
 
 @dataclass
 class Held:
-    """What a stage has."""
+    """The layers and parameters of a stage."""
 
     blocks: dict[str, tuple[list[int], int]] = field(default_factory=dict)
-    """By name in the model: numbers of the layers, from 1 on, and how many there are in the whole model."""
+    """By name of the block: numbers of its layers here, from 1 on, and their count in the whole model."""
     parameters: Parameters = field(default_factory=dict)
-    """Layers have their numbers in the names."""
+    """Parameters by name, with the layer's number in the whole model."""
     ends: dict[str, bool] = field(default_factory=dict)
     """Whether it has the embedding, the output layer, and MTP; empty for models of other kinds."""
 
@@ -59,7 +59,7 @@ def held_by(chunk: Any) -> Held:
 
 
 def must_be_the_model(program: Program, chunks: Mapping[int, Any], config: Any, group: dist.ProcessGroup) -> None:
-    """Raises ValueError on every rank of the pipeline, each of which has to call this, with what is wrong and where."""
+    """Raises ValueError on every rank of the pipeline if the chunks are not the model. Every rank has to call this."""
     everyone: list[Any] = [None] * group.size()
     dist.all_gather_object(everyone, {stage: held_by(chunk) for stage, chunk in chunks.items()}, group=group)
     stages = [next(held[stage] for held in everyone if stage in held) for stage in range(program.stages)]
@@ -71,7 +71,7 @@ def must_be_the_model(program: Program, chunks: Mapping[int, Any], config: Any, 
 
 
 def fault_of(stages: Sequence[Held], config: Any) -> str:
-    if not any(held.blocks for held in stages):  # no model of Megatron's
+    if not any(held.blocks for held in stages):  # not a model of Megatron's
         return ""
     return (
         _fault_of_numbers(stages)
@@ -125,7 +125,7 @@ def _fault_of_ends(stages: Sequence[Held], config: Any) -> str:
 
 
 def _fault_of_names(stages: Sequence[Held]) -> str:
-    """Each parameter is in one stage, but for copies of the word embedding, which are summed."""
+    """Finds a parameter that is not in one stage alone. Copies of the word embedding are allowed: they are summed."""
     layout: dict[str, tuple[tuple[int, ...], list[int]]] = {}
     for stage, held in enumerate(stages):
         for name, (shape, _) in held.parameters.items():
@@ -136,7 +136,7 @@ def _fault_of_names(stages: Sequence[Held]) -> str:
 
 
 def _fault_of_kinds(stages: Sequence[Held], config: Any) -> str:
-    """Layers have experts, linear attention, or nothing where the configuration says so for their numbers."""
+    """Finds a layer whose parts (experts, linear attention, attention, MLP) are not those of the configuration."""
     names: dict[int, list[str]] = {}
     for held in stages:
         for name in held.parameters:
@@ -151,9 +151,9 @@ def _fault_of_kinds(stages: Sequence[Held], config: Any) -> str:
 
 
 def _kinds(config: Any) -> dict[int, dict[str, tuple[str, bool]]]:
-    """By layer: how names of its parameters begin that it has by the configuration, or has not."""
+    """By layer and part: how names of the part's parameters begin, and whether the configuration gives it to the layer."""
     found: dict[int, dict[str, tuple[str, bool]]] = {number: {} for number in range(1, config.num_layers + 1)}
-    if getattr(config, "is_hybrid_model", False):  # kinds are in a pattern of the model's own
+    if getattr(config, "is_hybrid_model", False):  # such a model has its own pattern
         return {}
     experts, linear = getattr(config, "moe_layer_freq", 1), getattr(config, "linear_attention_freq", None)
     for number, kinds in found.items():

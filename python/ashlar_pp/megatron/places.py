@@ -1,4 +1,4 @@
-"""Which chunks of a model a rank builds, where the placement is not Megatron's own."""
+"""Builds a rank's chunks of a model for placements other than Megatron's own."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .programs import route_of
 
 
 def chunks_of(schedule: Schedule, pg_collection: Any, build: Callable[..., Any]) -> list[Any]:
-    """This rank's chunks of a model, in the order of their stages.
+    """Builds this rank's chunks of a model, in the order of their stages.
 
-    build: makes one of pre_process, post_process, vp_stage and pg_collection, as `GPTModel(config, spec, ...)` takes them.
-    While it is called, Megatron's parallel state is that of the rank and the chunk which have the stage in Megatron's own
-    numbering. So specs belong into it: `get_gpt_decoder_block_spec` and its like ask the parallel state. Word
-    embeddings that several chunks have become equal.
+    build: makes a chunk from pre_process, post_process, vp_stage and pg_collection, as `GPTModel(config, spec, ...)` takes
+    them. During the call, Megatron's parallel state is that of the rank and chunk with this stage in Megatron's own
+    numbering. Make specs inside it: `get_gpt_decoder_block_spec` and the like read the parallel state. Word embeddings
+    of several chunks are made equal.
     """
     chunks = []
     for stage, rank in enumerate(route_of(schedule)):
@@ -38,9 +38,9 @@ def chunks_of(schedule: Schedule, pg_collection: Any, build: Callable[..., Any])
 
 @contextlib.contextmanager
 def standing_at(schedule: Schedule | Program, stage: int, group: Any = None) -> Iterator[None]:
-    """Within, the parallel state is that of the rank and the chunk which have the stage in Megatron's own numbering.
+    """Inside, the parallel state is that of the rank and chunk with this stage in Megatron's own numbering.
 
-    group: where the group of pipeline ranks is asked, too, and nothing is sent.
+    group: replaces the group of pipeline ranks, for code that asks it and sends nothing.
     """
     names = ["_MPU_PIPELINE_MODEL_PARALLEL_RANK", "_VIRTUAL_PIPELINE_MODEL_PARALLEL_RANK", "_PIPELINE_MODEL_PARALLEL_GROUP"]
     before = {name: getattr(parallel_state, name) for name in names}
@@ -56,7 +56,7 @@ def standing_at(schedule: Schedule | Program, stage: int, group: Any = None) -> 
 
 
 def _saves_at(chunk: Any, schedule: Schedule, stage: int, group: Any) -> None:
-    """Names of layers in a checkpoint are made from the parallel state, too."""
+    """Sets the parallel state while a chunk makes its checkpoint, in which names of layers depend on it."""
     if (own := getattr(chunk, "sharded_state_dict", None)) is None:
         return
 
@@ -69,11 +69,11 @@ def _saves_at(chunk: Any, schedule: Schedule, stage: int, group: Any) -> None:
 
 
 def place_of(schedule: Schedule, stage: int, pg_collection: Any) -> dict[str, Any]:
-    """What to give a model's constructor beside its configuration: pre_process, post_process, vp_stage,
+    """Arguments of a model's constructor beside its configuration: pre_process, post_process, vp_stage,
     pg_collection.
 
-    Megatron numbers the layers of a chunk by its rank and its number there. Where the placement differs, as in a V,
-    the collection pretends to be on the rank that has the stage in Megatron's numbering. What asks the parallel state
+    Megatron numbers the layers of a chunk by its rank and its number there. If the placement differs, as in a V, the
+    collection pretends to be on the rank with the stage in Megatron's numbering. Code that reads the parallel state
     instead is right within `chunks_of` alone.
     """
     chunk, rank = divmod(stage, schedule.devices)
@@ -83,7 +83,7 @@ def place_of(schedule: Schedule, stage: int, pg_collection: Any) -> dict[str, An
         groups.pp = _PretendedGroup(pg_collection.pp, rank)
     route = route_of(schedule)
     if (route[0], route[-1]) != (0, schedule.devices - 1):
-        # Ranks that share embeddings meet while a model is made, and the last rank would not come.
+        # Ranks that share embeddings exchange them while a model is made, and the last rank would not take part.
         groups = copy.copy(groups)
         groups.embd = None
     several = schedule.stages > schedule.devices
@@ -96,8 +96,8 @@ def place_of(schedule: Schedule, stage: int, pg_collection: Any) -> dict[str, An
 
 
 def mtp_of(schedule: Schedule, stage: int, config: Any, layer: Any, transformer_engine: bool) -> Any:
-    """The mtp_block_spec of a stage's chunk, of layers like `layer`; None where it has none. Megatron's own
-    get_gpt_mtp_block_spec asks the rank, which is right in its own numbering, and within `chunks_of`."""
+    """The mtp_block_spec of a stage's chunk, with layers like `layer`; None if it has no MTP. Megatron's own
+    get_gpt_mtp_block_spec reads the rank, which is right in its own numbering, and within `chunks_of`."""
     if stage != mtp_stage(config, schedule.stages):
         return None
     return MultiTokenPredictionBlockSubmodules(

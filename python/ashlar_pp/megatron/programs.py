@@ -7,8 +7,8 @@ from .._core import Placement, Program, Schedule
 
 
 def lowered(schedule: Schedule) -> Program:
-    """Proved for one communicator of each rank, hence for more. Two data ranks: so that it says where reductions
-    start."""
+    """Lowers and proves a schedule, for one communicator of each rank, hence for more. It has two data ranks, so that it
+    says where reductions start."""
     program = _core.lower(schedule, lanes="one", data_ranks=2)
     program.check()
     if not program.is_chain:
@@ -24,14 +24,14 @@ def lowered(schedule: Schedule) -> Program:
 
 
 def route_of(schedule: Schedule) -> list[int]:
-    """The rank of each stage. Raises ValueError where stages have several."""
+    """The rank of each stage. Raises ValueError if stages have several."""
     if len(schedule.placement.routes) > 1:
         raise ValueError("the schedule has copies of stages on several ranks, Megatron one chunk of a stage")
     return schedule.placement.routes[0]
 
 
 def forwards(placement: Placement, micro_batches: int) -> Schedule:
-    """Forwards alone; each device takes what its turn is on the way of the micro-batches through all stages."""
+    """A schedule of forwards alone. Each device runs them in the order in which micro-batches reach its stages."""
     (route,) = placement.routes
     passes = sorted((k + stage, stage, k) for stage in range(len(route)) for k in range(micro_batches))
     order = [[f"{stage}F{k}" for _, stage, k in passes if route[stage] == device] for device in range(max(route) + 1)]

@@ -26,7 +26,7 @@ from .supported import unwrapped
 
 
 class Batches:
-    """Micro-batches by number, of an iterator that gives them in order."""
+    """Micro-batches by number, from an iterator that gives them in order."""
 
     def __init__(self, iterator: Iterator[Any] | None) -> None:
         self._iterator, self._next = iterator, 0
@@ -42,7 +42,7 @@ class Batches:
 
 
 def _backward(output: torch.Tensor, gradient: torch.Tensor | None) -> None:
-    """As Megatron's custom_backward: autograd's own function refuses outputs that have given up their data."""
+    """Does what Megatron's custom_backward does: autograd's own function refuses outputs without their data."""
     if output.requires_grad:
         given = torch.ones_like(output) if gradient is None else gradient
         Variable._execution_engine.run_backward((output,), (given,), False, False, (), True, True)
@@ -76,7 +76,7 @@ class Step:
             raise ValueError(
                 f"data_iterator must be a list of {len(chunks)}, one for each chunk, not of {len(iterators)}"
             )
-        self._shapes = shapes  # of what each stage hands on
+        self._shapes = shapes  # shapes of what each stage hands on
         self._call, self._forward_only = forward_step_func, forward_only
         self._collect, self._first_val_step = collect_non_loss_data, first_val_step
         self._chunks = chunks
@@ -89,7 +89,7 @@ class Step:
         self._leaving: list[tuple[Any, torch.Tensor, Awaited]] = []
         self._alive: dict[tuple[int, int], Any] = {}
         self._losses: dict[int, list[Any]] = {}
-        self._left = {stage: program.micro_batches for stage in stages}  # backwards until the gradient is whole
+        self._left = {stage: program.micro_batches for stage in stages}  # backwards left until the gradient is complete
         self._inputs_left = dict(self._left)
         self._delayed = (
             {stage: delayed_layers(chunk) for stage, chunk in self._chunks.items()}
@@ -98,7 +98,7 @@ class Step:
         )
         self._shared: dict[int, list[nn.Parameter]] = {}
         self._no_sync: contextlib.ExitStack | None = None
-        self._first = set(stages)  # stages of which no micro-batch has gone forward
+        self._first = set(stages)  # stages without a forward yet
 
     def losses(self) -> list[Any]:
         return [one for k in sorted(self._losses) for one in self._losses[k]]
@@ -120,7 +120,7 @@ class Step:
             self._sync(True)
 
     def _sync(self, on: bool) -> None:
-        """Whether backwards start reductions, in Megatron's DistributedDataParallel."""
+        """Sets whether backwards start reductions, in Megatron's DistributedDataParallel."""
         if on and self._no_sync is not None:
             self._no_sync.close()
             self._no_sync = None
@@ -204,7 +204,7 @@ class Step:
         return x, y, None, edge
 
     def _completing(self, stage: int, backward: Callable[[], None]) -> None:
-        """The backward that completes a chunk's gradient starts its reduction, unless the program says where."""
+        """Runs a backward. The last of a chunk starts its reduction, unless `grad_sync_func` does."""
         self._left[stage] -= 1
         if self._left[stage] == 0 and self._config.grad_sync_func is None:
             self._sync(True)
@@ -223,13 +223,13 @@ class Step:
             self._values["B", stage, k] = x.grad
 
     def _input(self, stage: int, k: int) -> None:
-        """Under delay_wgrad_compute a whole backward, in which layers keep what their weights need. Else autograd
-        goes down from the output; Megatron's cross entropy overwrites what it has saved, so no part of a graph can be
-        walked twice. Between two uses of one weight it would be, as of the output layer's for each loss of MTP: such
-        gradients are complete here, and the weight pass adds them."""
+        """Runs an input pass. Under delay_wgrad_compute it is a whole backward, in which layers keep what their weights
+        need. Otherwise autograd goes down from the output. Megatron's cross entropy overwrites what it has saved, so no
+        part of a graph can be walked twice. Weights with several uses, like the output layer's for each loss of MTP,
+        would need that: their gradients are complete here, and the weight pass adds them."""
         x, y, g, edge = self._gradient(stage, k)
         if stage in self._delayed:
-            # Of weights without a backward_dw, like those of norms, this completes the gradients.
+            # This completes the gradients of weights without a backward_dw, like those of norms.
             self._inputs_left[stage] -= 1
             self._sync(self._inputs_left[stage] == 0 and self._config.grad_sync_func is None)
             _backward(y, g)
@@ -245,12 +245,12 @@ class Step:
             self._values["B", stage, k], self._alive[stage, k] = dx, (None, gradients, groups)
 
     def _input_and_shared(self, stage: int, root: Any, given: torch.Tensor, x: torch.Tensor, edge: Any) -> Any:
-        """Gradients of the input and of weights that are used several times; of the others, what they are made from."""
+        """Gradients of the input and of weights with several uses; for the others, what the weight pass needs."""
         if stage not in self._shared:
             self._shared[stage] = used_several_times(edge.node, self._chunks[stage].parameters())
         shared = self._shared[stage]
         others = (p for p in self._chunks[stage].parameters() if not any(p is one for one in shared))
-        before = [p.grad for p in shared]  # PyTorch's function adds to it
+        before = [p.grad for p in shared]  # PyTorch's function would add to it
         for p in shared:
             p.grad = None
         (dx, *gradients), groups = stage_backward_input([root], [given], [x, *shared], others)
@@ -270,8 +270,8 @@ class Step:
             layer.backward_dw()
 
     def _weights_of(self, stage: int, groups: list[Any], shared: list[torch.Tensor | None]) -> None:
-        """No hook of autograd's sees these gradients: what Megatron's DistributedDataParallel does in its own is done
-        here."""
+        """Runs a weight pass. Autograd's hooks do not see these gradients, so it does what Megatron's
+        DistributedDataParallel does in its hooks."""
         chunk = self._chunks[stage]
         stage_backward_weight(iter(chunk.parameters()), groups)
         for p, gradient in zip(self._shared[stage], shared):
@@ -284,7 +284,7 @@ class Step:
 
 
 def used_several_times(root: Any, parameters: Iterator[nn.Parameter]) -> list[nn.Parameter]:
-    """The parameters that several nodes of the graph under `root` take."""
+    """The parameters that several nodes of the graph under `root` use."""
     users: collections.Counter[Any] = collections.Counter()
     reached, left = {root}, [root]
     while left:
@@ -297,8 +297,8 @@ def used_several_times(root: Any, parameters: Iterator[nn.Parameter]) -> list[nn
 
 
 def delayed_layers(chunk: nn.Module) -> list[Any]:
-    """Layers that compute the gradients of their weights when asked, the last one first, as a backward would; none
-    that merely asks its own layers: some of those ask only a part of them."""
+    """Layers that compute the gradients of their weights on request, the last one first, as in a backward. Leaves out
+    modules that pass the request to their own layers, some of them to a part of these only."""
     asked = [module for module in chunk.modules() if hasattr(module, "backward_dw")]
     askers = {
         module

@@ -1,4 +1,4 @@
-"""What of Megatron's configuration a schedule of ours cannot keep, and what a chunk wraps."""
+"""Options of Megatron's configuration that our schedules do not support, and the model inside a chunk's wrappers."""
 
 from __future__ import annotations
 

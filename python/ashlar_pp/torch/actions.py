@@ -86,7 +86,7 @@ class WatchedActions:
 
 
 def _watch_passes(stage: PipelineStage, waits: Waits) -> None:
-    """Ends the wait when a pass begins, since its inputs are there. Reports its error before PyTorch waits for messages."""
+    """Ends the wait when a pass begins: its inputs are there. Reports its error before PyTorch waits for messages."""
     for name in ("forward_one_chunk", "backward_one_chunk", "backward_weight_one_chunk"):
 
         def begun(*args: Any, run: Callable[..., Any] = getattr(stage, name), **kwargs: Any) -> Any:

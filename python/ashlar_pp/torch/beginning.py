@@ -17,7 +17,7 @@ _TAG = (1 << 31) - 9
 
 
 class Beginning:
-    """Makes ranks agree on the call. Else an evaluation's activations could be taken for a step's, or gradients for the next's."""
+    """Makes ranks agree on the call, so that activations of an evaluation are not taken for those of a step."""
 
     def __init__(self, waits: Waits, group: dist.ProcessGroup | None, device: torch.device, program: Program) -> None:
         ranks = [dist.get_global_rank(group, d) if group is not None else d for d in range(program.devices)]

@@ -13,8 +13,8 @@ from typing import Any
 import torch.distributed as dist
 
 Told = dict[str, Any]
-"""A failure has `rank` and, if known, `stage`, `micro_batch` and `instruction`; `text` says all of it, and `by` is the rank
-that found it. Waits.status describes the state of a rank."""
+"""A failure has `rank` and, if known, `stage`, `micro_batch` and `instruction`; `text` says all of it, and `by` is the
+rank that found it. Waits.status describes the state of a rank."""
 
 _ANSWERS = 3.0
 """Seconds within which a living rank answers."""
@@ -25,8 +25,8 @@ _PATIENCE = 5.0
 
 
 class Board:
-    """Entries in the store, each written once. Methods raise RuntimeError when the store is lost with the process that has it
-    (without torchrun, that of rank 0)."""
+    """Entries in the store, each written once. Methods raise RuntimeError when the store is lost with the process that has
+    it (without torchrun, that of rank 0)."""
 
     def __init__(self, generation: int) -> None:
         """generation: number of the default group in this process; several may share a store."""

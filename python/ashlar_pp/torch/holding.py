@@ -50,7 +50,7 @@ def fault_in(given: Sequence[Parameters], layout: Layout) -> str:
 
 
 def fault_in_stages(stages: Sequence[Parameters], whole: Parameters) -> str:
-    """Describes the first parameter that is not in exactly one stage, or differs from the whole model's. Empty if there is none."""
+    """Describes the first parameter that is not in exactly one stage, or differs from the whole model's; empty if none."""
     for name in dict.fromkeys([*whole, *(name for stage in stages for name in stage)]):
         have = [number for number, stage in enumerate(stages) if name in stage]
         if name not in whole:

@@ -50,7 +50,7 @@ class Modes:
         self._modules = [*skeleton.containers.values(), *below]
 
     def now(self, inputs: Any) -> Mode:
-        """The current mode: which modules train, flags that the model's own forward may read, and inputs that are no tensors."""
+        """The mode: which modules train, flags that the model's own forward may read, and inputs that are no tensors."""
         leaves, spec = tree_flatten(inputs)
         given = [_told(x) if isinstance(x, _PLAIN) else type(x).__name__ for x in leaves if not isinstance(x, torch.Tensor)]
         attributes = tuple(_attributes(of) for of in self._containers.values())

@@ -88,7 +88,7 @@ class StagePasses:
         self.losses.clear()
 
     def forward(self, k: int, inputs: tuple[Any, ...], given: MicroBatch, *, trains: bool, again: bool = False) -> Any:
-        """Returns the output of micro-batch k, detached. again: the forward will be recomputed, and keeps its inputs only."""
+        """Returns the output of micro-batch k, detached. again: it will be recomputed, and keeps its inputs only."""
         state = self._states.pop(k, None)
         if again:
             self._checkpoints[k] = (inputs, state, given, kept_states(self._device()))

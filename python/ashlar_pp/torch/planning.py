@@ -40,7 +40,7 @@ def parsed_bytes(given: int | str | None) -> int | None:
 
 
 def searched(dealt: Dealt, micro_batches: int, limit: int | None, budget: int, fuses: bool) -> Plan:
-    """Searches a schedule within `limit`: bytes of each device, or by default what 1F1B holds. Raises Violation if there is none."""
+    """Searches a schedule within `limit` bytes a device (None: what 1F1B holds). Raises Violation if there is none."""
     found = search(
         dealt.placement,
         micro_batches,

@@ -196,7 +196,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
             return self._train(args, kwargs)
 
     def _must_fit(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raises ValueError for inputs that PyTorch would split in unequal parts, or would miss only when other ranks already wait."""
+        """Raises ValueError for inputs that PyTorch would split unequally, or would miss only when other ranks already wait."""
         given = {name: value for name, value in kwargs.items() if name not in _STEP_TAKES}
         self._cuts_target = kwargs.get("target") is not None
         targets = kwargs.get("target") if kwargs.get("target_mbs") is None else kwargs["target_mbs"]
@@ -229,7 +229,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         return result
 
     def _must_know_what_is_trained(self) -> None:
-        """Raises ValueError if a stage trains now and did not in the first step: PyTorch keeps which outputs needed a gradient."""
+        """Raises ValueError if a stage trains and did not in the first step: PyTorch keeps which outputs need gradients."""
         if not self._first.is_over:
             self._frozen = [s for s, m in self._modules.items() if not any(p.requires_grad for p in m.parameters())]
         elif thawed := [s for s in self._frozen if any(p.requires_grad for p in self._modules[s].parameters())]:

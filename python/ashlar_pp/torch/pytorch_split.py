@@ -13,8 +13,8 @@ from .split import input_gradients
 
 
 def split_as_ours(stage: PipelineStage) -> None:
-    """Makes the stage split backwards as ours. PyTorch's split omits weights that meet no input with a gradient: all of a
-    stage behind frozen ones, or those of an output of their own. It fails if a weight is used in several places."""
+    """Makes the stage split backwards as ours. PyTorch's split omits weights that meet no input with a gradient: all of
+    a stage behind frozen ones, or those of an output of their own. It fails if a weight is used in several places."""
     own = stage.backward_maybe_with_nosync
 
     def backward(kind: Any, given: dict[str, Any], last_backward: bool = False) -> Any:

@@ -8,8 +8,8 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 
 
 def check_model(model: nn.Module) -> None:
-    """Raises ValueError for wrappers that would not see the pipeline's passes, a model compiled as a whole, or parameters on
-    the meta device. It says what to do instead."""
+    """Raises ValueError for wrappers that would not see the pipeline's passes, a model compiled as a whole, or
+    parameters on the meta device. It says what to do instead."""
     for name, module in model.named_modules():
         where = f"'{name}'" if name else "the model"
         if isinstance(module, (DistributedDataParallel, DataParallel)):

@@ -26,7 +26,7 @@ def words_of(signature: Signature) -> str:
 def trace(
     stage: str, module: nn.Module, inputs: Any, kwargs: dict[str, Any], device: torch.device, sequences: bool
 ) -> Signature:
-    """The signature of the stage's outputs. inputs: tensors, or a signature. Respects autocast; draws no random numbers."""
+    """Signature of the stage's outputs. inputs: tensors, or a signature. Respects autocast; draws no random numbers."""
     module = getattr(module, "_orig_mod", module)  # a compiled module would be compiled for this, too
     with FakeTensorMode(allow_non_fake_inputs=True) as mode, torch.no_grad():
 

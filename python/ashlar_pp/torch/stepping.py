@@ -292,7 +292,7 @@ class Steps:
         return loss
 
     def _must_have_run_alike(self, changed: list[str]) -> None:
-        """Raises UnseenValue on all ranks if the model's own forward computed other numbers on some stage, or changed attributes."""
+        """Raises UnseenValue on all ranks if the model's own forward computed other numbers on a stage, or changed attributes."""
         stages = self.plan.schedule.stages
         sums = [0] * (2 * stages)
         for s, replay in self._replays.items():

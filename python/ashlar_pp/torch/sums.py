@@ -69,7 +69,7 @@ class GradientSum:
         return [dist.all_reduce(b.flat, group=group, async_op=True) for b in self._buckets]
 
     def finish(self, wait: Callable[[Any], None] = lambda work: work.wait()) -> bool:
-        """Waits for the sum. Returns whether each parameter had a gradient on some rank: then they need not tell again."""
+        """Waits for the sum. Returns whether each parameter had a gradient on some rank: then ranks need not tell."""
         for work in self._works:
             wait(work)
         for group in self._others:

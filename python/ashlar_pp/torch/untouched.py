@@ -136,8 +136,8 @@ class State:
         self._add(path, lambda: found.keys() != before.keys(), back)
 
     def look_at_globals(self, module: nn.Module) -> State:
-        """Adds global variables named by the module's forward and the functions it calls. Lists may grow, as logs do. Dictionaries
-        and sets are added only if its own methods name them: functions of libraries use them as caches."""
+        """Adds global variables named by the module's forward and the functions it calls. Lists may grow, as logs do.
+        Dictionaries and sets are added only if its own methods name them: functions of libraries use them as caches."""
         methods = _methods_of(type(module))
         for function in _reached_from([*methods, *_functions_in(vars(module))]):
             for path, of, name, value in _variables_of(function):
