@@ -2,11 +2,11 @@
 
 usage: build_wheels.py [--to dist] [--test] [--for-aarch64] [PYTHON ...]
 
-PYTHON: interpreters (this one if none is given). 3.10 and 3.11 have wheels of their own, 3.12 and all later versions
-share one (abi3). The wheels carry the C++ runtime with them and get the oldest manylinux tag that their symbols
-allow; who wants older ones runs this in an older Linux. --test installs each wheel into a fresh environment of each
-interpreter that can use it, checks the stubs, and runs the tests that need no torch. --for-aarch64 compiles with
-aarch64-linux-gnu-g++ (Debian: g++-aarch64-linux-gnu); on a machine of that kind it is not needed.
+PYTHON: interpreters (default: this one). 3.10 and 3.11 have wheels of their own, 3.12 and all later versions share
+one (abi3). The wheels include the C++ runtime and get the oldest manylinux tag that their symbols allow; run this in
+an older Linux for older tags. --test installs each wheel into a fresh environment of each interpreter that can use
+it, checks the stubs, and runs the tests that need no torch. --for-aarch64 compiles with aarch64-linux-gnu-g++
+(Debian: g++-aarch64-linux-gnu); an aarch64 machine does not need it.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def run(*line, **more):
 
 
 def asked(python, question):
-    """What an interpreter prints for an expression of sys and sysconfig."""
+    """The value that an interpreter prints for an expression of sys and sysconfig."""
     code = f"import sys, sysconfig; print({question})"
     return subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
@@ -57,7 +57,7 @@ def cross(python, stubs):
 
 
 def with_tools(python, home):
-    """An environment with what the build takes. Where the platform is another one, pip would take that one's CMake."""
+    """Makes an environment with the build's tools. For another platform, pip would install that platform's CMake."""
     required = re.search(r"^requires = (\[.*?\])", (CHECKOUT / "pyproject.toml").read_text(), re.M | re.S)[1]
     run(python, "-m", "venv", home)
     install = (home / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
@@ -66,7 +66,7 @@ def with_tools(python, home):
 
 
 def wheel_of(source, python, folder, stubs=None):
-    """Builds a wheel and gives it its manylinux tag. stubs: those of a native wheel, to compile for aarch64."""
+    """Builds a wheel and sets its manylinux tag. stubs: those of a native wheel, to compile for aarch64."""
     if stubs:
         variables, definitions = cross(python, stubs)
         tools = with_tools(python, stubs.parent.parent / "tools")
@@ -103,7 +103,7 @@ def stubs_of(wheel, folder):
 
 
 def test(wheel, python):
-    """In a fresh environment, from a folder in which nothing of the checkout can be imported."""
+    """Tests a wheel in a fresh environment, from a folder in which nothing of the checkout can be imported."""
     with tempfile.TemporaryDirectory() as folder:
         home = pathlib.Path(folder, "environment")
         run(python, "-m", "venv", home)

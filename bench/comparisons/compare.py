@@ -17,7 +17,7 @@ import time
 import ashlar_pp
 from systems import found, places
 
-# Ticks of a p-th of the model, forward, input pass and weight pass; a message takes one.
+# Ticks of forward, input pass and weight pass, for a p-th of the model; a message takes one.
 COSTS = {"linear": (20, 26, 14), "looped": (10, 13, 7), "v_shape": (10, 13, 7)}
 LONG = 2  # seconds after which a step is not repeated, and no larger size is tried
 

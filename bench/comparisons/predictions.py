@@ -47,7 +47,7 @@ def has_words_for(row, models):
 
 
 def asked(row, model):
-    """llm-analysis on a row at an efficiency of 1: seconds, and bytes of the fullest device. None where it refuses."""
+    """Runs llm-analysis on a row at an efficiency of 1: seconds, and bytes of the fullest device. None if it refuses."""
     hidden, inner = model["hidden_size"], model.get("intermediate_size") or 4 * model["hidden_size"]
     gated = model.get("hidden_act", "") not in ("gelu", "relu", "squared_relu")
     wide = max(1, round((1.5 if gated else 1) * inner / hidden))  # it has two matrices, and whole multiples of the hidden size
@@ -67,7 +67,7 @@ def asked(row, model):
 
 
 def without_family(rows, ideal):
-    """Errors of each row at the efficiency that suits the same devices in all other families best: the median of theirs."""
+    """Error of each row at the median efficiency of other families on the same devices, or on all if there are none."""
     errors = np.full(len(rows), math.nan)
     for i, row in enumerate(rows):
         others = [(other["accelerator"], time / other["step_s"]) for other, time in zip(rows, ideal) if other["family"] != row["family"]]
@@ -82,7 +82,7 @@ def has_peak(row):
 
 
 def peaks(o, rows, models):
-    """Source, our error and that of llm-analysis, by row."""
+    """Source, our error and that of llm-analysis, for each row with a measured peak."""
     with tempfile.TemporaryDirectory() as folder:
         mine = answers(o.evaluate, write(rows, models, folder), o.constants)
     found = []

@@ -1,9 +1,9 @@
-"""Systems that make pipeline schedules: each by its own code, as a user calls it. Systems that are not installed are left out.
+"""Systems that make pipeline schedules, each called as a user does. Systems that are not installed are left out.
 
-A system has entries: the name of a schedule, the placement of its stages, and up to four functions. make(p, m) is what the system's
-own code gives; validate(made, p, m) is its own check of that; lower(made, p, m) adds its own sends and receives; prove(lowered, p, m) is its
-own check of those. orders(made, p, m) are the passes of each device as `stage kind micro-batch`, with the kinds F, I, W and B (both
-halves): for those who measure, and not timed.
+A system has entries: the name of a schedule, the placement of its stages, and up to four functions of the system's own code.
+make(p, m) makes the schedule; validate(made, p, m) checks it; lower(made, p, m) adds sends and receives;
+prove(lowered, p, m) checks those. orders(made, p, m) returns the passes of each device as `stage kind micro-batch`, with the
+kinds F, I, W and B (both halves). It is for comparisons, and not timed.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ def pytorch():
 
         _create_grad_recv_info = _prepare_forward_infra = _prepare_backward_infra = None
 
-    # The constructor makes the order and lowers it, too; its parts are also timed by calling their functions again.
+    # The constructor makes the order and lowers it. Its parts are timed by calling their functions again.
     def made(kind, placement, p, m):
         where = places(placement, p)
         return kind([Stage(index, where) for index, device in enumerate(where) if device == 0], m, loss_fn=print)
@@ -88,8 +88,8 @@ def pytorch():
 def megatron():
     from megatron.core.pipeline_parallel.schedules import get_schedule_table
 
-    # forward_backward_pipelining_with_interleaving runs through this table: warm-up forwards, then one and one; without
-    # overlap, rank r warms up by 2 (p - r - 1) + (chunks - 1) groups of p. There is no list that it makes.
+    # forward_backward_pipelining_with_interleaving runs through this table: warm-up forwards, then one forward and one backward.
+    # Without overlap, rank r warms up by 2 (p - r - 1) + (chunks - 1) groups of p. It makes no list.
     def orders(table, p, m):
         lines = []
         for rank in range(p):
@@ -111,7 +111,7 @@ def elf():
     letters = {OperationType.FORWARD: "F", OperationType.BACKWARD_INPUTS: "I", OperationType.BACKWARD_PARAMS: "W"}
 
     class Neighbours:
-        """Who sends to a stage, and whom it sends to: a chain."""
+        """Sources and targets of a stage in a chain."""
 
         def __init__(self, stage, count):
             self.sources = [stage - 1] if stage else []
@@ -160,14 +160,14 @@ def deepspeed():
             made.append(order)
         return made
 
-    # Its steps have sends and receives from the start.
+    # DeepSpeed's steps have sends and receives from the start.
     return [Entry("1F1B", "linear", lambda p, m: [list(TrainSchedule(m, p, stage).steps()) for stage in range(p)], orders)]
 
 
 def zero_bubble():
     from zbpp_light.auto_schedule import auto_schedule
 
-    # Its lists have sends and receives from the start.
+    # These lists have sends and receives from the start.
     def orders(lines, p, m):
         letters = {"F": "F", "B": "I", "W": "W"}
         return [[f"{one.stage}{letters[one.type]}{one.minibatch}" for one in line if one.type in letters] for line in lines]
@@ -211,7 +211,7 @@ def ashlar():
     ]
 
 
-SYSTEMS = {  # name: the distribution whose version is said, and the entries
+SYSTEMS = {  # by name: the distribution whose version is printed, and the entries
     "Ashlar": ("ashlar-pp", ashlar),
     "PyTorch": ("torch", pytorch),
     "Megatron-Core": ("megatron-core", megatron),

@@ -34,7 +34,7 @@ class Compiler:
         self.program, self.limit_flags, self.default = program, limit_flags, default
 
     def run(self, text, flags=()):
-        """The complaint of the compiler, empty if the text compiles, and the processor time in milliseconds."""
+        """Compiles a text. Returns the compiler's error, or an empty one, and the processor time in milliseconds."""
         with tempfile.NamedTemporaryFile("w", suffix=".cpp") as source:
             source.write(text)
             source.flush()
@@ -47,7 +47,7 @@ class Compiler:
         return words, 1000 * spent
 
     def fastest(self, text, repeat, flags=()):
-        """The smallest time of some runs; None if it includes a header of a library that is not installed."""
+        """The smallest time of `repeat` runs; None if the text includes a header that is not installed."""
         times = []
         for _ in range(repeat):
             words, time = self.run(text, flags)
@@ -86,7 +86,7 @@ def number(value, form="{:,.0f}"):
 
 
 def headers(found, names, repeat):
-    """The rows take turns, so that a busy machine slows all of them: read the ratios."""
+    """Prints the costs of headers. Rows take turns, so that a busy machine slows all of them: read the ratios."""
     print(f"| header | {' | '.join(f'{name}, ms | of `<vector>`' for name in found)} |")
     print("|---|" + "---:|" * (2 * len(found)))
     rows = {"`<vector>`": "#include <vector>\n"}

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""How far the search that may offload is behind a general solver (CP-SAT), which has the same freedom: any order of passes, and any
-set of stashes that leave, with copies at any time, also such that passes wait for.  OptPipe's question (Li et al., 2025), for tiny
+"""Compares the search with offload to a general solver (CP-SAT) with the same freedom: any order of passes, and any set of stashes
+moved to the host, with copies at any time, also such that passes wait for. It is OptPipe's question (Li et al., 2025), for tiny
 pipelines.
 
 usage: exact.py ASHLAR [seconds of a case] [most percent behind]     needs the package `ortools`
 
-Prints a table: the makespan without copies, with them as the search finds it, and the least.  Exit code 1: a case is further behind.
+Prints a table: the makespan without copies, the one that the search finds with copies, and the least. Exit code 1: a case is
+further behind.
 """
 import json
 import subprocess
@@ -69,7 +70,7 @@ def least(costs, p, m, limit, copy, horizon):
                 return model.new_optional_interval_var(first, length, last, when, "")
 
             held += [stay(forward, end, ~leaves), stay(forward, out + copy, leaves), stay(comes, end, leaves)]
-            if k > 0 and d == 0:  # micro-batches are alike: they have their numbers from the first device
+            if k > 0 and d == 0:  # micro-batches are alike, so they are numbered in the order of the first device
                 model.add(starts["F", d, k] >= starts["F", d, k - 1])
         for lane in (computes, outs, ins):
             model.add_no_overlap(lane)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Plans for several kinds of devices beside runs that were measured on them: AMP's on V100 and T4 (Li et al., 2022).
+"""Compares plans for several kinds of devices with runs measured on them: AMP's on V100 and T4 (Li et al., 2022).
 
 usage: kinds.py ASHLAR [--page PAGE.md]
 
-The runs, and the times of single layers on each device, are those of the study in examples/studies/amp. A kind's products take as long as its
-transformer layers took alone, on one tensor rank. Links are those of the authors' file: of a node, which its four devices may share, or not.
-Of each division over ranks that was measured and is among the plans, the fastest plan of 1F1B that runs nothing again counts. Memory is not
+The runs, and the times of single layers on each device, are those of the study in examples/studies/amp. A kind's matrix products take as long
+as its transformer layers took alone, on one tensor rank. Links are those of the authors' file: a node's link is shared by its four devices, or
+not. Each division over ranks that was measured is compared with the fastest plan of 1F1B without recomputation, if there is one. Memory is not
 compared: devices have enough. Needs SciPy.
 """
 import argparse
@@ -43,7 +43,7 @@ def cluster(nodes, links, shared_by):
 
 
 def planned(ashlar, described, folder):
-    """Seconds by micro-batch and ranks, of plans on all devices."""
+    """Seconds of plans on all devices, by micro-batch and ranks."""
     model, machines = Path(folder) / "model.json", Path(folder) / "cluster.json"
     model.write_text(json.dumps(MODEL))
     machines.write_text(json.dumps(described))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Large runs that were published: what `ashlar predict` says of their layout, and what `ashlar plan` would do instead.
+"""Compares large published runs with the prediction of `ashlar predict` for their layout, and with the plans of `ashlar plan`.
 
 usage: published.py ASHLAR [--page PAGE.md]
 
-A source gives seconds of a step, or the floating-point operations of a device, from which seconds follow by the operations that predict counts.
-What a source leaves open is said in `open`: the layout is tried with what that may be.
+A source gives seconds of a step, or the FLOP/s of a device, from which seconds follow by the operations that predict counts.
+`open` names details that a source omits: the layout is one possible reading.
 """
 import argparse
 import json
@@ -14,7 +14,7 @@ import subprocess
 from pathlib import Path
 
 RUNS = [
-    # Section 3.3.2: virtual stages, as many as V, a layer less on the first and the last, and gradients in shards.
+    # Section 3.3.2: V virtual stages, a layer less on the first and the last stage, and sharded gradients.
     *(dict(name=f"Llama 3 405B, sequences of {tokens:,}", source="arXiv 2407.21783, table 4", tflops=tflops, open="V",
            run=f"--model llama3.1-405b --cluster 2048x8xH100 --sequence {tokens} --batch {2 ** 24 // tokens}",
            layouts={f"V = {chunks}": f"--tensor 8 {context} --pipeline 16 --chunks {chunks} --ends-as-layers --sharding gradients" for chunks in (2, 4, 8)})

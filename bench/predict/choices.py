@@ -32,7 +32,7 @@ SHAPES = {"13B": (40, 5120, 40, 13824), "30B": (60, 6656, 52, 17920), "65B": (80
 
 
 def sweep_rows(path, models):
-    """Trials that ran, as rows of measured runs; their models are added."""
+    """Yields trials that ran as rows of measured runs, and adds their models to `models`."""
     for name, (layers, hidden, heads, width) in SHAPES.items():
         models[f"llama-{name}"] = {"num_hidden_layers": layers, "hidden_size": hidden, "num_attention_heads": heads, "intermediate_size": width,
                                    "vocab_size": 128000, "hidden_act": "silu", "tie_word_embeddings": False}
@@ -58,7 +58,7 @@ def questions(rows, said):
                                             "recompute", "recompute_modules", "layout", "schedule"))
         asked[tuple(row[key] for key in SAME)][layout].append((row["step_s"], answer["step_seconds"]))
     for key, layouts in asked.items():
-        if len(layouts) > 1:  # of runs of one layout, the mean
+        if len(layouts) > 1:  # takes the mean of runs of one layout
             yield key, [tuple(sum(each) / len(runs) for each in zip(*runs)) for runs in layouts.values()]
 
 
@@ -77,7 +77,7 @@ def table(rows, said):
 
 
 def calibrated(rows, models, evaluate, constants, tool):
-    """A line for each source of several models: how it chooses for each of them with constants of the others' runs."""
+    """A line for each source with several models: the choices for each model with constants fitted to the others' runs."""
     lines = ["| source | error of a step, mean | fitted | slower than the fastest, mean | at worst | rank correlation, mean |", "|---|---|---|---|---|---|"]
     for source in dict.fromkeys(row["source"] for row in rows):
         ours = [row for row in rows if row["source"] == source]

@@ -5,11 +5,11 @@ usage: fit.py EVALUATE RUNS.csv MODELS.json CONSTANTS.json [--out CONSTANTS.json
 
 --out writes the fitted constants, --page the tables of errors into a page, after the comments that name them.
 
-EVALUATE is bench_predict_evaluate; runs.py says what the table of runs has. Least squares of the logarithms of predicted over measured steps,
-linear beyond 4 %, each source with the same weight over what is expected of it, and drawn weakly to round numbers that others have published.
+EVALUATE is bench_predict_evaluate; runs.py describes the table of runs. The fit minimises squares of the logarithms of predicted over measured
+steps, linear beyond 4 %. Sources weigh the same over their expected errors. Constants are drawn weakly to round numbers that others published.
 CONSTANTS.json has these ("round") and the constants that are not fitted: those of memory, link_inside, a fact of NCCL's
 measurements, and attention.hopper.flash, of FlashAttention 3's paper.
-Then a third of the configurations is left out, three times, and one family of models, each once: intervals come from these errors alone.
+Then each third of the configurations is left out once, and each family of models once: intervals come from these errors alone.
 Those of peaks come from all measured peaks; constants of memory are not fitted.
 Needs SciPy.
 """
@@ -28,16 +28,16 @@ from scipy.optimize import least_squares
 
 from runs import Evaluator, answers, has_step, read, write
 
-# Mean errors that are expected of each source, and how much more one weighs than another.
+# The expected mean error of each source, and how much more one source weighs than another.
 EXPECTED = {"dgxc": .05, "mlperf": .08, "megatron_bridge": .12, "nanotron": .10, "mosaic": .10, "torchtitan": .10, "vtrain_multi": .07,
             "megatron2022": .03, "bridge_cards": .2, "vocabulary_parallelism": .2, "sailor": 3.0, "vtrain_single": 1.0}
 EMPHASIS = {"dgxc": 1.5, "torchtitan": 2.0, "mosaic": 0.8, "nanotron": 0.8, "mlperf": 0.8}
-# Whose memory a source tells, where that is not the most of all devices: Megatron's tests the last rank's; MLPerf's logs are taken to tell the
-# first one's.
+# The rank whose memory a source reports, if not the most of all devices: Megatron's tests report the last rank's; MLPerf's logs are taken to
+# report the first one's.
 LOGGED = {"golden": "peak_bytes_last", "mlperf": "peak_bytes_first"}
 FIXED = {"link_inside", "attention.hopper.flash", "kept_plain", "logit_bytes", "logit_bytes.plain", "framework_bytes", "outside_bytes"}
 SHARES_BELOW_1 = {"tensor_exposed.tuned", "tensor_exposed", "data_exposed", "memory", "link_outside"}
-PULL = 0.6  # to the round numbers
+PULL = 0.6  # towards the round numbers
 LINEAR_BEYOND = 0.04
 
 
@@ -56,7 +56,7 @@ class Fit:
         return np.array(self.evaluate(constants))
 
     def fit(self, start, round_numbers, use, steps):
-        """The constants that suit the rows with use[i]."""
+        """Fits the constants to the rows with use[i]."""
         names = [name for name in start if name not in FIXED]
         first = np.array([math.log(start[name]) for name in names])
         centre = np.array([math.log(round_numbers[name]) for name in names])
@@ -94,7 +94,7 @@ def print_table(rows, errors):
 
 
 def intervals(kinds, ratios):
-    """Intervals of measured over predicted, by kind of run; a kind with fewer than 40 errors takes those of one node and of several together."""
+    """Intervals of measured over predicted, by kind of run and nodes. With fewer than 40 errors, those of one node and of several are pooled."""
     by = collections.defaultdict(list)
     for kind, ratio in zip(kinds, ratios):
         by[kind].append(ratio)
@@ -112,7 +112,7 @@ def intervals(kinds, ratios):
 
 
 def peaks_by_kind(rows, said):
-    """Intervals of measured peaks over predicted, by kind of run; no kind of fewer than ten."""
+    """Intervals of measured peaks over predicted, by kind of run, for kinds with at least ten."""
     by = collections.defaultdict(list)
     for row, answer in zip(rows, said):
         if "error" not in answer and row["status"] == "ok" and "memory" in row["use"] and row["peak_bytes"]:
@@ -143,7 +143,7 @@ def percent(share):
 
 
 def table_of_steps(rows, columns, within):
-    """A line a source: mean errors of each column, the 90th percentile of the last, what is expected, and rows within their interval."""
+    """A line a source: mean errors of each column, the 90th percentile of the last, the expected error, and rows within their interval."""
     lines = ["| source | rows | " + " | ".join(columns) + " | p90 | expected | within the interval |", "|---" * (5 + len(columns)) + "|"]
     last = list(columns)[-1]
     for source in dict.fromkeys(row["source"] for row in rows):
@@ -161,7 +161,7 @@ def table_of_steps(rows, columns, within):
 
 
 def table_of_memory(rows, said):
-    """Errors of peaks, and whether what ran is said to fit and what did not is not."""
+    """Errors of peaks by source, and how many runs that ran, or failed, are predicted to fit, or not."""
     lines = ["| source | peaks | mean | median | bias | ran: fits | failed: does not |", "|---|---|---|---|---|---|---|"]
     for source in dict.fromkeys(row["source"] for row in rows):
         errors, fits = [], collections.Counter()
@@ -182,7 +182,7 @@ def table_of_memory(rows, said):
 
 
 def table_of_worst(rows, errors, said):
-    """The worst of each source that is more than 20 % off, a row a configuration."""
+    """The three worst configurations of each source that are at least 20 % off, a row each."""
     lines = ["| source | run | measured | predicted | error |", "|---|---|---|---|---|"]
     seen = set()
     for i in sorted(range(len(rows)), key=lambda i: -abs(errors[i])):
@@ -210,7 +210,7 @@ def write_page(path, tables):
 
 
 def leave_out(run, values, round_numbers, thinned, part_of):
-    """Errors of each row by constants that it had no part in."""
+    """Error of each row by constants fitted without it."""
     errors = np.full(len(run.rows), math.nan)
     for part in sorted({part_of(row) for row in run.rows} - {None}):
         out = np.array([part_of(row) == part for row in run.rows])
@@ -235,7 +235,7 @@ def main():
         kinds = [each["kind_of_run"] for each in answers(o.evaluate, path, o.constants)]
         run = Fit(o.evaluate, path, rows, o.constants)
         counted, thinned = collections.Counter(), []
-        for row in rows:  # of the source with a thousand rows alike, each twelfth
+        for row in rows:  # keeps each twelfth row of the source with a thousand similar ones
             counted[row["source"]] += 1
             thinned.append(row["source"] != "vtrain_single" or counted[row["source"]] % 12 == 0)
         thinned = np.array(thinned)

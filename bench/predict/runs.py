@@ -1,4 +1,4 @@
-"""Rows of a table of measured runs, as files that `ashlar predict` reads.
+"""Reads a table of measured runs, and writes rows as files that `ashlar predict` reads.
 
 The table is a CSV with a row a run: id, source, group (rows of the same configuration), model, accelerator, gpus, gpus_per_node, the sizes
 of the run, sequence_parallel (yes, no or nothing), sharding, recompute and recompute_modules, precision, layout, schedule, attention (flash, unfused, or
@@ -41,7 +41,7 @@ def has_step(row):
 
 
 def write(rows, models, folder):
-    """The rows as a file of runs, and its path; models are files beside it."""
+    """Writes the rows as a file of runs, with models as files beside it, and returns its path."""
     folder = Path(folder)
     for name in {row["model"] for row in rows}:
         keys = {key: value for key, value in models[name].items() if key not in ("note", "family")}
@@ -55,7 +55,7 @@ def write(rows, models, folder):
             recompute = row["recompute"] or "none"
             if recompute == "selective":
                 recompute = "attention" if "core_attn" in (row["recompute_modules"] or "") else "none"
-            # Steps are predicted by sizes alone.
+            # Steps are predicted from sizes alone.
             attention = ATTENTION.get(row["attention"], "auto") if "step" not in row["use"] else "auto"
             out.writerow([folder / f"{row['model']}.json", f"{row['gpus'] // per}x{per}x{row['accelerator']}",
                           *(row[column] or "" for column in COLUMNS), row["sharding"] or "none", recompute, attention, row["layout"],
@@ -69,7 +69,7 @@ def answers(program, path, constants):
 
 
 class Evaluator:
-    """Seconds of all rows of a file of runs, for constants by name."""
+    """Predicts seconds of all rows of a file of runs, for constants by name."""
 
     def __init__(self, program, path, constants):
         self.process = subprocess.Popen([program, path, constants, "seconds"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Architectures of `transformers` in `Pipeline`: whether small random ones train with the losses of the unpiped model.
+"""Tries architectures of `transformers` in `Pipeline`: do small random ones train with the losses of the unpiped model?
 
 usage: architectures.py [NAME ...]
 
-NAME is a class of transformers, as LlamaForCausalLM; without one, all of the list below. Each is made small, trains for three steps of
-four micro-batches on two processes, and is compared with itself without a pipeline, as python/tests/test_front.py does with eleven. A
-line a model: the largest relative difference of losses, and the largest of parameters after the steps; or why there is none. Run by a
-Python that has ashlar-pp, torch and transformers; about ten seconds a model.
+NAME is a class of transformers, like LlamaForCausalLM; by default, all of the list below. Each is made small, trains for three steps of
+four micro-batches on two processes, and is compared with itself without a pipeline, as python/tests/test_front.py does with eleven.
+Prints a line a model: the largest relative difference of losses, and the largest of parameters after the steps; or the error. Needs a
+Python with ashlar-pp, torch and transformers, and about ten seconds a model.
 """
 import datetime
 import json
@@ -53,7 +53,7 @@ SMALL = {
     "attention_hidden_size": 32, **HYBRID, "use_cache": False, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
     "decoder_start_token_id": 1, "image_size": 16, "patch_size": 4, "num_labels": 7,
 }
-# Where sizes depend on each other; "only" has nothing of SMALL.
+# For configurations whose sizes depend on each other; with "only", nothing of SMALL is used.
 OWN = {
     "DeepseekV2Config": {"num_key_value_heads": 4}, "DeepseekV3Config": {"num_key_value_heads": 4},
     "Mamba2Config": {"num_heads": 8, "head_dim": 8, "n_groups": 2},
@@ -70,7 +70,7 @@ OWN = {
 def small(configuration):
     """A configuration of few parameters, without random numbers."""
     usual, own = configuration(), dict(OWN.get(configuration.__name__, {}))
-    read_only = {key for key in SMALL if getattr(getattr(configuration, key, None), "fset", key) is None}  # made of others
+    read_only = {key for key in SMALL if getattr(getattr(configuration, key, None), "fset", key) is None}  # derived from others
     known = {key: value for key, value in SMALL.items() if hasattr(usual, key) and key not in read_only}
     sizes = own if own.pop("only", False) else {**known, **own}
     still = {key: 0.0 for key, value in vars(usual).items() if ("drop" in key or "jitter" in key) and type(value) in (int, float)}

@@ -1,12 +1,12 @@
-"""`ashlar_pp.torch.Pipeline` beside ELF (PyPI's elf-pipeline): the same model, batch and ranks, in turns.
+"""Measures `ashlar_pp.torch.Pipeline` beside ELF (PyPI's elf-pipeline): the same model, batch and ranks, in turns.
 
 usage: MALLOC_MMAP_THRESHOLD_=65536 torchrun --standalone --nproc-per-node 2 beside_elf.py [--rounds 20] [--width 256] [--vocabulary 1024] [--only pipeline]
            [--device cuda]
 
-Both get a model that nobody has cut, and cut it themselves by what they measure: layers of an MLP with a head that makes
-the last part longer. ELF runs each of its schedules, and `Pipeline` those that it finds
-within each limit on memory (None: as many activations as 1F1B has). Prints the median and least step, the most memory that a step took over what the rank with the
-most had before it (of the processor's memory, or of the GPU's), and the loss of the first step, which must be the same for all.
+Both get an uncut model, and cut it by their own measurements: layers of an MLP with a head that makes the last part longer.
+ELF runs each of its schedules, and `Pipeline` those that it finds within each limit on memory (None: as many activations as
+1F1B has). Prints the median and least step, the most memory (of the processor or the GPU) that a step took beyond that before
+it, on the rank with the most, and the loss of the first step, which must be the same for all.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def model(options):
 
 
 def elf_for(device):
-    """The package as it is, where there is a GPU."""
+    """The package elf, changed for CPUs if there is no GPU."""
     return importlib.import_module("elf") if device == "cuda" else elf_on_cpu.installed()
 
 
@@ -60,13 +60,13 @@ class OfAshlar:
 
 
 def status(field):
-    """MiB of this process: VmRSS is what it has, VmHWM the most since the last reset."""
+    """MiB of this process: VmRSS is its memory now, VmHWM the most since the last reset."""
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
 
 
 class Memory:
-    """MiB that are used at most from now on, beyond what is used now."""
+    """Measures the most MiB used from now on, beyond those used now."""
 
     def __init__(self, device):
         self.on_gpu = device == "cuda"
@@ -75,7 +75,7 @@ class Memory:
             self.before = torch.cuda.memory_allocated() / 2**20
             return
         with open("/proc/self/clear_refs", "w") as file:
-            file.write("5")  # the most begins anew
+            file.write("5")  # resets VmHWM
         self.before = status("VmRSS")
 
     def most(self):
@@ -83,7 +83,7 @@ class Memory:
 
 
 def timed_step(one, device):
-    """Seconds; MiB that the step took at most; its loss, on the rank that has it."""
+    """Seconds of a step, the most MiB that it took, and its loss on the rank that has it."""
     one.pipe.zero_grad()
     all_done()
     memory = Memory(device)

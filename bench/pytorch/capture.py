@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Captures the random models of python/tests by `torch.export`: whether a captured graph is the model, as `Pipeline` has to be.
+"""Captures the random models of python/tests by `torch.export`, to see whether a captured graph equals the model.
 
 usage: capture.py [FIRST COUNT]
 
-Each model is captured as it is trained first, and then runs the steps that the tests make (modes, a flag, an input that is no tensor),
-beside itself with the same random numbers of PyTorch, Python and NumPy. Counts those that cannot be captured, that give the model's own
-losses in all steps, and that give others without a word. Run by a Python that has torch.
+Each model is captured in its first mode, and then runs the steps of the tests (modes, a flag, an input that is no tensor), beside
+itself with the same random numbers of PyTorch, Python and NumPy. Counts models that cannot be captured, that give the model's own
+losses in all steps, and that silently give others. Needs a Python with torch.
 """
 import collections
 import pathlib
@@ -28,7 +28,7 @@ def seeded(number):
 
 
 def of_seed(seed):
-    """The outcome of a model."""
+    """The outcome of one seed's model."""
     model, whole = random_models.made(seed), random_models.made(seed)
     first = {**random_models.events(seed)[0], "thaw": False}
     for one in (model, whole):

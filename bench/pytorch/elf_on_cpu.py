@@ -1,4 +1,4 @@
-"""ELF (elf-pipeline 0.1.0) on ranks without a GPU. It asks for CUDA by name in a few places; here they mean the processor.
+"""Runs ELF (elf-pipeline 0.1.0) on ranks without a GPU. It names CUDA in a few places; here they mean the processor.
 
 Streams do nothing, tensors and modules that go to "cuda" stay, and sends are kept until the end of a step, as ELF does
 itself with MPI: gloo drops a send that nobody holds. Two stages of one rank that exchange values get a group of
@@ -20,7 +20,7 @@ class _Stream:
 
 
 class _Torch(types.ModuleType):
-    """torch, for one module of ELF's."""
+    """Stands for torch in one module of ELF's."""
 
     def __getattr__(self, name):
         return getattr(torch, name)
@@ -31,7 +31,7 @@ class _Torch(types.ModuleType):
 
 @functools.cache
 def installed():
-    """The package elf, which may not have been imported before."""
+    """Imports the package elf with these changes. It must not have been imported before."""
     torch.cuda.Stream = _Stream
     torch.cuda.current_stream = lambda *_: _Stream()
     torch.cuda.stream = lambda _: contextlib.nullcontext()

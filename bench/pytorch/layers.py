@@ -1,4 +1,4 @@
-"""The model of both programs here: layers of a transformer's MLP."""
+"""The model of the programs here: MLP layers as in a transformer."""
 
 from torch import nn
 

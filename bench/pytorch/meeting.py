@@ -1,4 +1,4 @@
-"""How the ranks of a measurement meet, with gloo or on GPUs, and when all is done that they have begun."""
+"""Joins the ranks of a measurement, with gloo or on GPUs, and waits until their work is done."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ import devices  # noqa: E402
 
 
 def join(device):
-    """The group of torchrun's ranks, which may share a GPU."""
+    """Makes the group of torchrun's ranks, which may share a GPU."""
     devices.join("env://", int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), device)
 
 
@@ -21,4 +21,4 @@ def all_done():
         torch.cuda.synchronize()
     dist.barrier()
     if torch.cuda.is_initialized():
-        torch.cuda.synchronize()  # NCCL's barrier is one of the stream
+        torch.cuda.synchronize()  # NCCL's barrier only orders the stream

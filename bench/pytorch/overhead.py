@@ -3,10 +3,10 @@
 usage: torchrun --standalone --nproc-per-node 2 overhead.py [--rounds 20] [--width 256] [--rows 192] [--micro-batches 8] [--only 1f1b]
            [--device cuda] [--type bfloat16]
 
-PyTorch's runtime (_PipelineScheduleRuntime) is given the passes alone, and adds the transfers itself, as with a file of
-its own. Ours is `ashlar_pp.torch.pipeline`: PyTorch's runtime with our transfers and checks of the step, and the
-runtime of our own. The order within a round changes from round to round. Prints for each schedule the median step of
-PyTorch's, and by how much the same round of the others differs: median and quartiles.
+PyTorch's runtime (_PipelineScheduleRuntime) gets the passes alone, and adds the transfers itself, as with a file of its
+own. Ours is `ashlar_pp.torch.pipeline`: PyTorch's runtime with our transfers and checks, and the runtime of our own. The
+order within a round changes from round to round. Prints for each schedule the median step of PyTorch's, and the
+differences of the others in the same rounds: median and quartiles.
 """
 
 import argparse

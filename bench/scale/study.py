@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure and predict what docs/scale.md says, and draw its pictures.
+"""Measures and predicts the numbers of docs/scale.md, and draws its pictures.
 
 usage: study.py BUILD [--big]      BUILD is a folder of the preset `release` with benchmarks; --big also runs what needs 6 to 14 GiB
 """
@@ -45,7 +45,7 @@ def draw(file, title, x, y, points):
 
 
 def phases():
-    """Rows of what it takes to make, prove and simulate; points of the picture."""
+    """Prints rows of the time and memory to make, prove and simulate; draws the picture."""
     rows, points = [], []
     for name in SCHEDULES:
         for p, m in [*SHAPES, *[(p, m) for n, p, m in LONG_SHAPES + BIG_SHAPES * BIG if n == name]]:
@@ -53,7 +53,7 @@ def phases():
             cells = [cell.strip() for cell in cells]
             passes, seconds = int(cells[3]), float(cells[10])
             rows.append("| " + " | ".join(cells) + " |")
-            if seconds >= 0.05:  # enough to tell
+            if seconds >= 0.05:  # long enough to measure
                 points.append((name, passes / 1e6, seconds))
             print(rows[-1], flush=True)
     draw("scale-time.svg", "from a name to a proved, simulated program", "log:passes, millions", "log:processor time, s", points)
@@ -67,7 +67,7 @@ def cluster(folder, nodes, network):
 
 
 def steps(network):
-    """Rows of the best plan of each schedule on each cluster, and points of the picture."""
+    """Makes rows of the best plan of each schedule on each cluster, and draws the picture."""
     rows, points = [], {}
     with tempfile.TemporaryDirectory() as folder:
         for nodes in NODES:

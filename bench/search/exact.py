@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Where a gap between what the search finds and its bound is left, asks a general solver (CP-SAT) which of the two is loose.
+"""Asks a general solver (CP-SAT) whether the search or its bound is loose, in cases with a gap between them.
 
 usage: exact.py ASHLAR [seconds of a case] [small | large]      needs the package `ortools`
 
-Prints a table: the span that the search finds and its bound; the least span and the best bound that the solver comes to, which
-is told no order but that of micro-batches, which are alike; and what share of the gap was the bound's.  The large case shows how far
-the solver gets where the search takes seconds.
+Prints a table: the span that the search finds and its bound; the least span and the best bound of the solver, which is given no order
+but that of micro-batches, which are alike; and the bound's share of the gap. The large case shows how far the solver gets where the
+search takes seconds.
 """
 import json
 import subprocess
@@ -17,7 +17,7 @@ TOOL = sys.argv[1]
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 60
 SIZE = sys.argv[3] if len(sys.argv) > 3 else "small"
 
-# Costs are forward, input and weight gradient, transfer; chunks 1: stage d on device d, 2: down and up again.
+# Costs are forward, input and weight gradient, transfer. chunks: 1 puts stage d on device d, 2 is a V.
 UNEVEN = (10, 13, 7, 1)
 UNIT = (1, 1, 1, 0)
 SMALL = [
@@ -64,8 +64,8 @@ class Model:
                     after(("I", s, k), ("I", s - 1, k), hop)
                 after(("I", s, k), ("W", s, k), 0)
             after(("F", stages - 1, k), ("I", stages - 1, k), 0)
-            # Micro-batches are alike: sorting the starts of each stage and kind keeps a schedule one (the k-th of what comes after is
-            # no earlier than the k-th of what comes before, and devices run and hold the same).
+            # Micro-batches are alike: sorting the starts of each stage and kind keeps a schedule valid (the k-th successor starts no
+            # earlier than the k-th predecessor, and devices run and hold the same).
             if k > 0:
                 for kind in lengths:
                     for s in range(stages):

@@ -1,11 +1,11 @@
-"""A searched schedule beside PyTorch's own, for the same model on the same ranks, in turns.
+"""Measures searched schedules beside PyTorch's own, for the same model on the same ranks, in turns.
 
 usage: torchrun --nproc-per-node 2 measure.py [--micro-batches 8] [--rounds 10] [--width 192] [--vocabulary 2048] [--only V]
 
-A language model in two stages a rank, whose head makes the last stage longer than the others. Its passes are
-measured, schedules are searched for what they take, and then all are run: PyTorch's as PyTorch makes them, the
-searched ones in PyTorch's runtime and in ours. Prints the median and the least time of a step, and
-by how much the searched ones differ from the best of PyTorch's in the same rounds.
+The model is a language model in two stages a rank, whose head makes the last stage longer than the others. Its passes
+are measured, schedules are searched for these times, and then all are run: PyTorch's as PyTorch makes them, the
+searched ones in PyTorch's runtime and in ours. Prints the median and the least time of a step, and the difference of
+the searched ones to the best of PyTorch's in the same rounds.
 """
 
 import argparse
@@ -24,7 +24,7 @@ STAGES_A_RANK = 2
 
 
 class Layer(nn.Module):
-    """A transformer's MLP, with a residual."""
+    """The MLP of a transformer, with a residual."""
 
     def __init__(self, width):
         super().__init__()
@@ -43,7 +43,7 @@ def stage(number, count, options):
 
 
 def joined(number, ranks, options):
-    """Both stages of a rank as one, for schedules with one stage a rank."""
+    """Joins both stages of a rank, for schedules with one stage a rank."""
     count = STAGES_A_RANK * ranks
     return nn.Sequential(*(stage(STAGES_A_RANK * number + k, count, options) for k in range(STAGES_A_RANK)))
 
@@ -53,7 +53,7 @@ def loss_of(output, target):
 
 
 def theirs(options, ranks):
-    """PyTorch's own schedules: name, the stages of this rank, and what makes the schedule."""
+    """Yields PyTorch's own schedules: the name, the stages of this rank, and the schedule."""
     rank, count = dist.get_rank(), STAGES_A_RANK * ranks
     looped, v = [rank, rank + ranks], [rank, count - 1 - rank]
     for name, mine in [
@@ -75,7 +75,7 @@ def theirs(options, ranks):
 
 
 def searched(options, ranks, batch):
-    """The best found for measured costs on the placements that PyTorch's schedules have, in both runtimes."""
+    """Yields the best schedules found for measured costs on the placements of PyTorch's schedules, in both runtimes."""
     rank, count = dist.get_rank(), STAGES_A_RANK * ranks
     first = ashlar_pp.catalog.v_zb(ranks, options.micro_batches)
     mine = ashlar_pp.torch.stages_of(first, rank)
@@ -98,7 +98,7 @@ def searched(options, ranks, batch):
 
 
 def for_stages(mine, count, batch):
-    """What a step of a rank with these stages is given."""
+    """Arguments of a step on a rank with these stages."""
     return (batch[0],) if 0 in mine else (), {"target": batch[1]} if count - 1 in mine else {}
 
 
@@ -109,7 +109,7 @@ def timed_step(pipe, mine, count, batch):
     pipe.step(*args, **last)
     dist.barrier()
     took = time.perf_counter() - started
-    time.sleep(took / 10)  # systems stop for a while whoever runs before all others and never rests
+    time.sleep(took / 10)  # operating systems pause a process that always runs and never rests
     return took
 
 

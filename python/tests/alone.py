@@ -1,4 +1,4 @@
-"""A group of one rank in the process of the tests: what does not need others is tested there."""
+"""A group of one rank in the process of the tests, for tests that need no other rank."""
 
 import tempfile
 
@@ -12,7 +12,7 @@ import ashlar_pp
 import ashlar_pp.torch
 
 EARLIER = tuple(int(one) for one in torch.__version__.split(".")[:2]) < (2, 15)
-"""What earlier versions of torch are not asked for is in docs/pytorch.md."""
+"""docs/pytorch.md says what earlier versions of torch do not support."""
 BOTH = pytest.mark.parametrize("runtime", ["pytorch", "ashlar"])
 FUSED = ashlar_pp.catalog.one_f_one_b(1, 4)
 SPLIT = ashlar_pp.catalog.v_zb(1, 4)
@@ -42,7 +42,7 @@ def mse(output, target):
 
 
 def whole(modules, inputs, targets, loss_fn=mse, micro_batches=4):
-    """Gradients by module of the mean over micro-batches, without a pipeline."""
+    """Gradients, by module, of the mean over micro-batches, without a pipeline."""
     for module in modules:
         module.zero_grad()
     for x, y in zip(inputs.chunk(micro_batches), targets.chunk(micro_batches)):

@@ -1,4 +1,4 @@
-"""What the processes of test_changed.py do: one function each, with a rank in a group."""
+"""Functions that the processes of test_changed.py run: one each, with a rank in a group."""
 
 import sys
 import tempfile
@@ -18,7 +18,7 @@ words_of = front_ranks.words_of
 
 
 class Tied(nn.Module):
-    """An embedding that is the head, too."""
+    """A model whose embedding is also its head."""
 
     def __init__(self, depth=4):
         super().__init__()
@@ -52,7 +52,7 @@ def piped(model, schedule="1f1b", **options):
 
 
 def off(pipe, model, batch):
-    """How far the pipeline's gradients are from the model's."""
+    """The largest difference between the pipeline's gradients and the model's."""
     for part in batch.chunk(MICRO_BATCHES):
         (model(part) / MICRO_BATCHES).backward()
     known = dict(model.named_parameters(remove_duplicate=False))
@@ -60,7 +60,7 @@ def off(pipe, model, batch):
 
 
 def ties(_):
-    """Weights that are frozen at first, on all ranks or one, and with hooks; and a term that is traced when asked for."""
+    """Tries tied weights that are frozen at first, on all ranks or one, or have hooks; and a term traced on request."""
     model, whole = made(), made()
     model.embed.weight.requires_grad_(False)
     pipe, batch = piped(model), tokens(8)
@@ -86,7 +86,7 @@ def ties(_):
 
 
 def batches(_):
-    """Ranks that have other batches, or other rows of the same, in any step; and rows of one micro-batch for all."""
+    """Tries ranks with other batches, or other rows of the same, in any step; and rows of one micro-batch for all."""
     pipe, batch, rank = piped(made()), tokens(8), dist.get_rank()
     pipe.step(tokens=batch)
     found = {
@@ -104,7 +104,7 @@ def batches(_):
 
 
 class Fused(torch.autograd.Function):
-    """Adds the gradient of its weight up by itself."""
+    """Accumulates the gradient of its weight by itself."""
 
     @staticmethod
     def forward(ctx, x, weight, place):
@@ -135,7 +135,7 @@ class Adds(nn.Module):
 
 
 def accumulates(_):
-    """Layers whose backward fills another place than `.grad`, or fills that itself."""
+    """Tries layers whose backward fills another place than `.grad`, or fills `.grad` itself."""
 
     def of(place):
         model = made()
@@ -151,7 +151,7 @@ SCALER = torch.amp.GradScaler("cpu", init_scale=2.0**8)
 
 
 def scalers(_):
-    """A scaler of this rank's gradients alone, as a global and enclosed; and one that decides for all ranks."""
+    """Tries a scaler of this rank's gradients alone, global and enclosed, and one that decides for all ranks."""
     inner = torch.amp.GradScaler("cpu")
     found = {
         "global": words_of(lambda: piped(made(), loss_fn=lambda loss, _: SCALER.scale(loss))),
@@ -171,7 +171,7 @@ def scalers(_):
 
 
 def optimizers(_):
-    """States of optimizers where layers are dealt otherwise: by number, and by name with tied weights."""
+    """Loads states of optimizers where layers are dealt otherwise: by number, and by name with tied weights."""
     batch = tokens(8)
     pipe = piped(made(), layers=["layers"])
     optimizer = torch.optim.AdamW(pipe.parameters(), lr=0.1)

@@ -1,4 +1,4 @@
-"""Where the tests run: on the processor with gloo, or with ASHLAR_TEST_DEVICE=cuda on GPUs with NCCL."""
+"""Selects where the tests run: on the processor with gloo, or with ASHLAR_TEST_DEVICE=cuda on GPUs with NCCL."""
 
 import os
 
@@ -9,9 +9,9 @@ DEVICE = os.environ.get("ASHLAR_TEST_DEVICE", "cpu")
 
 
 def join(meeting, rank, world, device=DEVICE):
-    """The group of all ranks, which meet at a place, as `init_process_group` names it. What is made later is on the device.
+    """Makes the group of all ranks. meeting: an init_method of `init_process_group`. Later tensors are on the device.
 
-    Ranks may share a GPU. Then each says that it is a machine of its own: NCCL takes two processes on a GPU for a mistake.
+    Ranks may share a GPU. Then each claims to be a machine of its own, because NCCL refuses two processes on a GPU.
     """
     torch.set_num_threads(1)
     if device == "cuda":

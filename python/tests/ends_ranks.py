@@ -1,4 +1,4 @@
-"""What the processes of test_ends.py do: a training of two stages that goes wrong on one rank. No error is caught."""
+"""Programs of the processes of test_ends.py: a training of two stages that fails on one rank. No error is caught."""
 
 import datetime
 import json
@@ -20,7 +20,7 @@ import ashlar_pp
 import ashlar_pp.torch.shapes
 
 WIDTH, ROWS, MICRO_BATCHES = 6, 2, 4
-TIMEOUT = float(os.environ.get("ASHLAR_TEST_TIMEOUT", "6"))  # of the group, in seconds
+TIMEOUT = float(os.environ.get("ASHLAR_TEST_TIMEOUT", "6"))  # seconds, of the group
 
 
 class Stage(nn.Module):
@@ -41,7 +41,7 @@ def loss_of(output, target):
 
 
 class Training:
-    """Of one rank, whose stage has its number."""
+    """The training of one rank. Its stage has the rank's number."""
 
     def __init__(self, runtime, change=lambda y: y, schedule=None, modules=None, loss_fn=loss_of):
         self.rank = dist.get_rank()
@@ -74,7 +74,7 @@ def no_inputs(runtime):
 
 
 def gives(what, late=False):
-    """Stage 0 gives something else than the next one takes, from the first micro-batch on, or in the second step."""
+    """Stage 0 gives another output than the next stage takes, from the first micro-batch on, or in the second step."""
 
     def case(runtime):
         training = Training(runtime)
@@ -88,7 +88,7 @@ def gives(what, late=False):
 
 
 def other_schedule(runtime):
-    """One with another number of micro-batches."""
+    """One rank has a schedule with another number of micro-batches."""
     training = Training(runtime, schedule=ashlar_pp.catalog.one_f_one_b(2, MICRO_BATCHES + 4 * dist.get_rank()))
     training.run(rows=ROWS * (1 + training.rank))
 
@@ -108,7 +108,7 @@ def no_rows(runtime):
 
 
 def longer(runtime):
-    """Rows become more, and fewer, in steps and in evaluations."""
+    """The number of rows changes between steps and evaluations."""
     training = Training(runtime)
     first, second = Stage(0), Stage(1)
     for method, rows in [(method, rows) for rows in (2, 3, 1) for method in ("step", "eval", "eval")]:
@@ -120,14 +120,14 @@ def longer(runtime):
 
 
 def one_longer(runtime):
-    """Only the rank with the inputs has longer ones."""
+    """Only the rank with the inputs gets more rows."""
     training = Training(runtime)
     training.steps(1)
     training.run(rows=3 if training.rank == 0 else 2)
 
 
 def in_the_pass(what, rank=1, micro_batch=2):
-    """In the forward of a later step."""
+    """Calls `what` in the forward of a later step."""
 
     def case(runtime):
         training = Training(runtime)
@@ -147,7 +147,7 @@ def in_the_pass(what, rank=1, micro_batch=2):
 
 
 def between(what, rank=1):
-    """After the first step."""
+    """Calls `what` after the first step."""
 
     def case(runtime):
         training = Training(runtime)
@@ -160,7 +160,7 @@ def between(what, rank=1):
 
 
 def before(what, rank=1):
-    """When the pipeline is made, but has run nothing."""
+    """Calls `what` when the pipeline is made, before the first step."""
 
     def case(runtime):
         training = Training(runtime)
@@ -317,7 +317,7 @@ def train(case, runtime, rank, meeting):
 
 
 def start(case, runtime, rank, meeting, folder):
-    """A process of its own, whose words are in a file. None in that process."""
+    """Forks a process that writes its output to a file. Returns None in that process."""
     process = os.fork()
     if process == 0:
         file = os.open(os.path.join(folder, f"{rank}"), os.O_WRONLY | os.O_CREAT)
@@ -327,7 +327,7 @@ def start(case, runtime, rank, meeting, folder):
 
 
 def ended(processes, started):
-    """By rank: exit status (below 0: of a signal), and seconds after the start; None for those that do not end."""
+    """Exit status (negative for a signal) and seconds after the start, by rank; None for processes that do not end."""
     found = [None] * len(processes)
     while None in found and time.monotonic() < started + TIMEOUT + 40:
         for rank, process in enumerate(processes):
@@ -342,7 +342,7 @@ def ended(processes, started):
 
 
 def run(names, runtime):
-    """Each case in processes that have loaded PyTorch already. Prints what they said. In one of those, what it has to train."""
+    """Runs each case in forked processes, which have loaded PyTorch, and prints their output. Returns in them what to train."""
     for case in names:
         with socket.socket() as one:
             one.bind(("127.0.0.1", 0))
@@ -361,7 +361,7 @@ def run(names, runtime):
 
 
 def load():
-    """What a first step would load. A backward here would keep the processes from theirs."""
+    """Loads what a first step would load. A backward here would break those of the forked processes."""
     torch.set_num_threads(1)
     stage, x = Stage(0), torch.ones(ROWS, WIDTH).double()
     ashlar_pp.torch.shapes.trace("", stage, (x,), {}, x.device, False)

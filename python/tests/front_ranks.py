@@ -1,4 +1,4 @@
-"""What the processes of test_front.py do: one function each, with a rank in a group."""
+"""Functions that the processes of test_front.py run: one each, with a rank in a group."""
 
 import contextlib
 import functools
@@ -29,7 +29,7 @@ def parts(batch, count):
 
 
 def unpiped(model, batch_of, micro_batches, steps=STEPS, around=contextlib.nullcontext):
-    """Losses of some steps of the whole model, by micro-batches in their order."""
+    """Losses of some steps of the whole model, run by micro-batches in order."""
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
     losses = []
     for step in range(steps):
@@ -46,7 +46,7 @@ def unpiped(model, batch_of, micro_batches, steps=STEPS, around=contextlib.nullc
 
 
 def piped(pipe, batch_of, steps=STEPS, around=contextlib.nullcontext):
-    """The same in a pipeline."""
+    """Losses of the same steps in a pipeline."""
     optimizer = torch.optim.SGD(pipe.parameters(), lr=RATE)
     losses = []
     for step in range(steps):
@@ -63,7 +63,7 @@ def made(make, seed=1):
 
 
 def beside(make, batch_of, micro_batches=4, around=contextlib.nullcontext, **options):
-    """Losses of the pipeline and of the unpiped model, and how far the states are apart after training."""
+    """Losses of the pipeline and of the unpiped model, and the largest difference of states after training."""
     whole = made(make)
     expected = unpiped(whole, batch_of, micro_batches, around=around)
     state = whole.state_dict()
@@ -85,7 +85,7 @@ def beside(make, batch_of, micro_batches=4, around=contextlib.nullcontext, **opt
 
 
 def all_train(names):
-    """By name of the model."""
+    """Results of `beside` by name of the model."""
     found = {}
     for name in names:
         dist.barrier()
@@ -94,7 +94,7 @@ def all_train(names):
 
 
 def with_options(_):
-    """What users do to models before they are cut."""
+    """Trains models that users changed before the cut: checkpointed, compiled, frozen and the like."""
     make, batch_of = models.llama()
 
     def checkpointed(reentrant):
@@ -128,7 +128,7 @@ def with_options(_):
 
 
 class Stack(nn.Module):
-    """Layers without a list, and a parameter and a random number of the model's own."""
+    """A model without a list of layers, with a parameter and a random number of its own."""
 
     def __init__(self, depth=6, width=8):
         super().__init__()
@@ -177,7 +177,7 @@ def two_by_two(names):
 
 
 def copies(_):
-    """Two pipelines of two ranks: whole copies, and stages in fully_shard; gradients are means over both batches."""
+    """Trains two pipelines of two ranks, as whole copies and in fully_shard; gradients are means over both batches."""
     mesh, data, pipe_mesh = two_by_two(("data", "pipe"))
     whole = made(lambda: Stack().double())
     batches = [numbers(4, 20 + copy) for copy in range(2)]
@@ -219,7 +219,7 @@ def copies(_):
 
 
 def tensor_parallel(_):
-    """Two stages, each on two ranks that divide its matrices."""
+    """Trains two stages, each on two ranks that divide its matrices."""
     mesh, pipe_mesh, tensor = two_by_two(("pipe", "tensor"))
     whole = made(lambda: Stack().double())
     x, y = numbers(4, 20)
@@ -238,12 +238,12 @@ def tensor_parallel(_):
 
 
 def states(_):
-    """Checkpoints of the whole model load, and those of the pipeline are the whole model's."""
+    """Loads checkpoints of the whole model, and compares those of the pipeline with it."""
     make, batch_of = models.gpt2()
     whole = made(make, 7)
     pipe = ashlar_pp.torch.Pipeline(made(make), batch_of(1, 3), micro_batches=4, repeats=1, budget=100)
     state = dict(whole.state_dict())
-    del state["lm_head.weight"]  # as in files of safetensors: shared with the embedding
+    del state["lm_head.weight"]  # as in safetensors files: shared with the embedding
     pipe.load_state_dict(state)
     batch = batch_of(4, 5)
     with torch.no_grad():
@@ -271,10 +271,10 @@ def states(_):
 
 
 def adapts(_):
-    """A search with what was measured: the schedule may change, losses do not.
+    """Searches with measured costs: the schedule may change, losses do not.
 
-    The first step counts as if each pass had taken a second. Messages take nothing beside that, so something is better
-    than GPipe, whatever else the machine does.
+    The clock says that each pass of the first step took a second. Messages are negligible beside that, so some schedule
+    is better than GPipe on any machine.
     """
     make, batch_of = models.llama()
     expected = unpiped(made(make), batch_of, 4, steps=4)
@@ -289,7 +289,7 @@ def adapts(_):
         if step == 0:
             taken = pipe._clock.seconds()
             pipe._clock.seconds = lambda: {key: [1.0] * len(each) for key, each in taken.items()}
-        changed.append(pipe.adapt())  # with a clock of its own, where there is another schedule
+        changed.append(pipe.adapt())  # a new schedule has a new clock
         if step == 0:
             after = pipe.plan.schedule
     return {
@@ -302,7 +302,7 @@ def adapts(_):
 
 
 class Chooses(Stack):
-    """Goes another way for some inputs."""
+    """Takes another path for some inputs."""
 
     def forward(self, x):
         if x.sum() > 0:
@@ -311,7 +311,7 @@ class Chooses(Stack):
 
 
 class Looks(Stack):
-    """Goes another way for what a layer gives."""
+    """Takes another path for some outputs of a layer."""
 
     def forward(self, x):
         x = self.part0(x)
@@ -319,7 +319,7 @@ class Looks(Stack):
 
 
 class Marks(Stack):
-    """Of the first layer's output, later ones need only which numbers are positive: no gradient comes back."""
+    """Later layers need only the signs of the first layer's output, so no gradient comes back."""
 
     def forward(self, x):
         first = self.part0(x)
@@ -330,7 +330,7 @@ class Marks(Stack):
 
 
 def without_gradient(schedules):
-    """Something goes from stage to stage that has no gradient: how far those of weights are off, by schedule."""
+    """Sends a value without gradient between stages. Returns the largest error of weight gradients by schedule."""
     x, y = numbers(4, 20)
     a, b = numbers(1, 3)
     expected = of_stack(made(lambda: Marks().double()), (x, y), 4)
@@ -345,7 +345,7 @@ def without_gradient(schedules):
 
 
 def from_the_host(_):
-    """A model in the host's memory, in a pipeline on GPUs."""
+    """Trains a model in host memory, in a pipeline on GPUs."""
     make, batch_of = models.llama()
     whole = made(make)
     expected = unpiped(whole, batch_of, 4)
@@ -357,7 +357,7 @@ def from_the_host(_):
 
 
 def alone(_):
-    """A pipeline of one rank, and a model that goes another way with another batch."""
+    """Runs a pipeline of one rank, and a model that takes another path for another batch."""
     x, y = numbers(1, 3)
     x = -x.abs()
     pipe = ashlar_pp.torch.Pipeline(Chooses().double(), x, target=y, loss_fn=mean_squares, micro_batches=4, repeats=1)
@@ -376,14 +376,14 @@ def alone(_):
 
 
 class Borrows(Stack):
-    """Computes with a layer's weight by itself."""
+    """Uses a layer's weight outside of the layer."""
 
     def forward(self, x):
         return super().forward(x) @ self.part0[0].weight.t() @ self.part0[2].weight.t()
 
 
 def words_of(call):
-    """Of the error that it ends with, if any."""
+    """The text of the error that the call raises; empty if it raises none."""
     try:
         call()
     except (ValueError, RuntimeError) as error:
@@ -392,7 +392,7 @@ def words_of(call):
 
 
 def refused(_):
-    """What is said about what cannot be in a pipeline, and about inputs that are not the example's."""
+    """Errors for models that cannot be in a pipeline, and for inputs that are not like the example."""
     x, y = numbers(1, 3)
     options = {"target": y, "loss_fn": mean_squares, "micro_batches": 4, "repeats": 1, "budget": 50}
 

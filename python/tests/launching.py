@@ -11,7 +11,7 @@ TIMEOUT = 1200  # seconds
 
 
 def on_ranks(function, world, arguments=None, prefix=(), script="ranks.py"):
-    """What each rank returns, in their order. Raises AssertionError with the errors of those that fail."""
+    """Returns the results of all ranks in order. Raises AssertionError with the errors of ranks that fail."""
     with tempfile.TemporaryDirectory() as folder:
         meeting = os.path.join(folder, "meeting")
         line = [*prefix, sys.executable, str(pathlib.Path(__file__).with_name(script)), function]

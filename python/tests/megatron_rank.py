@@ -1,12 +1,13 @@
-"""A small GPTModel of Megatron-Core on CPUs, under schedules of its own and of ours.
+"""Runs a small GPTModel of Megatron-Core on CPUs, under Megatron's schedules and ours.
 
 usage: megatron_rank.py WORK   (by torchrun)
 
-WORK: JSON with a list of runs: `schedule` (the JSON of a schedule; null: Megatron's own), `ranks` and `chunks` (of
+WORK: JSON with a list of runs: `schedule` (the JSON of a schedule; null: Megatron's own), `ranks` and `chunks` (for
 Megatron's own), and options of `run`. Rank 0 prints, as the last line, for each run the largest difference of
 gradients or weights to those of the first run, relative to the largest, and the largest difference of losses. Later
-runs are compared with the last one before them that has `compare_from_here`. Of a run that is `refused`, it prints why. What a CPU lacks is replaced. Weights
-depend on their names and layers alone. Rank 1 ends as `end` says in its third micro-batch.
+runs are compared with the last one before them that has `compare_from_here`. For a run with `refused`, it prints the
+error. Functions that a CPU lacks are replaced. Weights depend on their names and layers alone. Rank 1 ends as `end`
+says in its third micro-batch.
 """
 
 import contextlib
@@ -79,7 +80,7 @@ from megatron.core.transformer.transformer_config import TransformerConfig  # no
 from megatron.core.utils import get_attr_wrapped_model  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel as TorchDistributedDataParallel  # noqa: E402
 
-if not hasattr(moe_utils, "te_general_gemm"):  # 0.16.1 asks for it also without Transformer Engine
+if not hasattr(moe_utils, "te_general_gemm"):  # 0.16.1 needs it even without Transformer Engine
     moe_utils.te_general_gemm = None
 parallel_random._get_cuda_rng_state = lambda *_, **__: torch.get_rng_state()
 parallel_random._set_cuda_rng_state = lambda state, *_, **__: torch.set_rng_state(state)
@@ -113,7 +114,7 @@ def set_weights(chunks):
     for model in chunks:
         for name, p in model.named_parameters():
             if getattr(p, "shared", False) and model.pg_collection.embd is None:
-                continue  # share_embeddings has to
+                continue  # share_embeddings has to set it
             tied = name == "output_layer.weight" and shares(model)
             own = name if "embedding" in name else global_name(model, name)
             known = "embedding.word_embeddings.weight" if tied else own
@@ -124,7 +125,7 @@ def set_weights(chunks):
 
 
 def must_be_saved_by_number(chunks, metadata):
-    """In a distributed checkpoint, layers are numbers of a first dimension, or in names where they are not alike."""
+    """Checks a distributed checkpoint: layers are indices of the first dimension, or in names if they are not alike."""
     for model in chunks:
         saved = model.sharded_state_dict(metadata=metadata)
         for name, _ in model.named_parameters():
@@ -134,7 +135,7 @@ def must_be_saved_by_number(chunks, metadata):
 
 
 def embedding_ranks(group, config, tied):
-    """As in Megatron-LM's pretrain_gpt.py."""
+    """The ranks with the word embedding, as in Megatron-LM's pretrain_gpt.py."""
     return sorted({group[0], *([group[-1]] if tied else []), *get_mtp_ranks(group, config)})
 
 
@@ -170,12 +171,12 @@ def run(
     experts=False, layout=None, tied=False, delayed=False, mtp=0, layers=LAYERS, per_token=False, scale=0, clip=1.0,
     gradients=False, pattern=None, by_hand="", wrap=False, frozen=(), minutes=30,
 ):  # fmt: skip
-    """Gradients of a step by name, or with steps > 0 the weights after so many of Adam, or with `gradients` what the
-    last of these steps reduced; and losses.
+    """Returns gradients of a step by name, or with steps > 0 the weights after these steps of Adam, or with `gradients`
+    the reduced gradients of the last one; and losses.
 
-    pattern: which layers have experts; the others have no rotary embedding. by_hand: chunks are made with place_of, and
+    pattern: which layers have experts; the others have no rotary embedding. by_hand: chunks are made with place_of, or
     with "specs" their specs are made outside of chunks_of. wrap: chunks are in torch's DistributedDataParallel. frozen:
-    how the names of parameters begin that are not trained.
+    prefixes of the names of frozen parameters.
     """
     if schedule:
         schedule = ashlar_pp.read_json(schedule)
@@ -195,7 +196,7 @@ def run(
     )  # fmt: skip
     config.delay_wgrad_compute = delayed
     config.grad_scale_func = (lambda loss: scale * loss) if scale else None
-    for scaler in (MTPLossAutoScaler, MoEAuxLossAutoScaler):  # nothing is left of the run before
+    for scaler in (MTPLossAutoScaler, MoEAuxLossAutoScaler):  # clears the state of the run before
         scaler.set_loss_scale(torch.full((1,), float("nan")))
     MTPLossLoggingHelper.tracker.clear()
     parallel_state.destroy_model_parallel()

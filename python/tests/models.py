@@ -1,4 +1,4 @@
-"""Small random models of `transformers`: of each its inputs, and whether its losses have the bits of the unpiped model."""
+"""Small random models of `transformers`, each with its inputs, and whether its losses have the unpiped model's bits."""
 
 import torch
 import transformers as hf

@@ -1,4 +1,4 @@
-"""What the processes of test_odd_models.py do: one function each, with a rank in a group."""
+"""Functions that the processes of test_odd_models.py run: one each, with a rank in a group."""
 
 import random
 import sys
@@ -29,7 +29,7 @@ class Stack(nn.Module):
 
 
 def in_place_layers():
-    """As in image models: activations take the place of what they are given, and norms count what they have seen."""
+    """Layers as in image models: activations work in place, and norms keep running statistics."""
     blocks = [nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.BatchNorm1d(WIDTH), nn.ReLU(inplace=True)) for _ in range(4)]
     return nn.Sequential(*blocks, nn.Linear(WIDTH, WIDTH))
 
@@ -44,7 +44,7 @@ class InPlaceBetween(Stack):
 
 
 class Named(nn.Module):
-    """Layers in a dictionary."""
+    """A model with layers in a dictionary."""
 
     def __init__(self):
         super().__init__()
@@ -59,7 +59,7 @@ class Named(nn.Module):
 
 
 class Checkpointed(Stack):
-    """Checkpoints blocks in its own forward, each of several layers."""
+    """Checkpoints blocks of several layers in its own forward."""
 
     reentrant = False
 
@@ -77,7 +77,7 @@ class Reentrant(Checkpointed):
 
 
 class AcrossStages(Stack):
-    """A checkpoint that computes with what layers give: later stages would need these layers again."""
+    """Computes with outputs of layers in a checkpoint: later stages would need these layers again."""
 
     def forward(self, x):
         for k in range(0, 6, 2):
@@ -87,7 +87,7 @@ class AcrossStages(Stack):
 
 
 class Parametrized(nn.Module):
-    """Weights that are made of others, and no list of layers."""
+    """A model with parametrized weights, and no list of layers."""
 
     def __init__(self):
         super().__init__()
@@ -100,7 +100,7 @@ class Parametrized(nn.Module):
 
 
 class Masked(nn.Module):
-    """In an evaluation, PyTorch's encoder packs rows of several lengths."""
+    """A model with PyTorch's encoder, which packs rows of several lengths in an evaluation."""
 
     def __init__(self):
         super().__init__()
@@ -124,7 +124,7 @@ MODELS = {
 
 
 def gradients_of(model, x, y, micro_batches=4):
-    """By name, after one step of the whole model."""
+    """Gradients by name, after one step of the whole model."""
     for one, target in zip(x.chunk(micro_batches), y.chunk(micro_batches)):
         (front_ranks.mean_squares(model(one), target) / micro_batches).backward()
     return {name: p.grad for name, p in model.named_parameters()}
@@ -138,7 +138,7 @@ def pipeline_of(make, **options):
 
 
 def train(_):
-    """How far gradients and states are from the whole model's, in PyTorch's order of stages and as a V."""
+    """The largest difference of gradients and states to the whole model's, under 1F1B and ZB-H1."""
     x, y = front_ranks.numbers(4, 20)
     found = {}
     for name, make in MODELS.items():
@@ -155,7 +155,7 @@ def train(_):
 
 
 def clips(norm_types):
-    """By the norm of all stages, and a shared parameter counts once."""
+    """Clips by the norm of all stages, in which a shared parameter counts once."""
 
     class Tied(Stack):
         def __init__(self):
@@ -178,7 +178,7 @@ def clips(norm_types):
 
 
 def hooks(_):
-    """How often hooks of parameters are called in a step: for each parameter here and each micro-batch."""
+    """Counts calls of hooks of parameters in a step: one for each parameter here and each micro-batch."""
     x, y = front_ranks.numbers(4, 20)
     called = []
 
@@ -199,12 +199,12 @@ def hooks(_):
 
 
 def words_of_whole(model):
-    """What is said where a state of the whole model is asked of a rank."""
+    """The error when one rank is asked for the state of the whole model."""
     return front_ranks.words_of(model.state_dict)
 
 
 def through_the_model(_):
-    """What a trainer does with the model that it made: its parameters, state and attributes are those of this rank."""
+    """Uses the model as a trainer does: its parameters, state and attributes are those of this rank."""
 
     def make():
         return nn.Sequential(*(layer for _ in range(4) for layer in (nn.Linear(WIDTH, WIDTH), nn.Dropout(0.5))))
@@ -315,7 +315,7 @@ def rolled(x):
 
 
 class ByChance(Stack):
-    """Draws in a function that the forward does not name."""
+    """Draws random numbers in a function that the forward does not name."""
 
     def __init__(self):
         super().__init__()
@@ -328,7 +328,7 @@ class ByChance(Stack):
 
 
 class Numbers(nn.Module):
-    """Hands a Python number on."""
+    """Hands on a Python number."""
 
     def __init__(self):
         super().__init__()
@@ -351,7 +351,7 @@ class ByNumbers(Stack):
 
 
 def refused_in_a_step(_):
-    """On one rank, so that nobody waits for it."""
+    """Errors of steps that are refused, on one rank, so that no other waits."""
     x, y = front_ranks.numbers(4, 20)
     return {
         "numbers": front_ranks.words_of(lambda: pipeline_of(ByNumbers).step(x, target=y)),

@@ -1,5 +1,5 @@
-"""Random models that do what models do: modes, flags, dropout, ties, buffers, frozen parts, checkpoints, hooks, and random
-numbers of PyTorch, Python and NumPy. Each is one seed's."""
+"""Random models with the habits of real ones: modes, flags, dropout, ties, buffers, frozen parts, checkpoints, hooks, and
+random numbers of PyTorch, Python and NumPy. A seed determines each."""
 
 import random
 
@@ -29,7 +29,7 @@ class Dropped(Plain):
 
 
 class Normed(Plain):
-    """Counts what it has seen, in training."""
+    """Keeps running statistics in training."""
 
     def __init__(self):
         super().__init__()
@@ -40,7 +40,7 @@ class Normed(Plain):
 
 
 class Annealed(Plain):
-    """A buffer that is bound anew, and a number of Python's."""
+    """Rebinds a buffer, and counts with a Python number."""
 
     def __init__(self):
         super().__init__()
@@ -60,7 +60,7 @@ class Checkpointed(Dropped):
 
 
 class Mixing(Plain):
-    """Random numbers of Python and NumPy inside a layer."""
+    """Draws random numbers of Python and NumPy inside a layer."""
 
     def forward(self, x):
         if not self.training:
@@ -69,7 +69,7 @@ class Mixing(Plain):
 
 
 class Hooked(Plain):
-    """Scales a gradient on its way."""
+    """Clamps a gradient with a hook."""
 
     def forward(self, x):
         y = super().forward(x)
@@ -79,7 +79,7 @@ class Hooked(Plain):
 
 
 class Two(Plain):
-    """Gives two tensors, of which one is its input."""
+    """Returns two tensors, of which one is its input."""
 
     def forward(self, x):
         return super().forward(x), x
@@ -131,7 +131,7 @@ def _in_place(model, x, kept, y):
 
 
 def _gathered(model, x, kept, y):
-    """Outputs of layers written into one tensor."""
+    """Writes outputs of layers into one tensor."""
     out = torch.zeros(len(x), 2, WIDTH, dtype=x.dtype)
     out[:, 0], out[:, 1] = x, kept[0]
     return out.mean(1)
@@ -159,7 +159,7 @@ def _attribute(model, x, kept, y):
 
 BETWEEN = [_residual, _dropout, _noise, _of_python, _of_numpy, _skip, _only_in_training, _by_flag, _in_place, _gathered]
 ODD = [_by_labels, _hook, _count, _own_generator, _attribute]
-"""May be refused."""
+"""Habits that may be refused."""
 
 
 class Model(nn.Module):
@@ -208,7 +208,7 @@ def batch(seed, rows):
 
 
 def events(seed):
-    """What happens before each step: a mode, the flag, whether frozen layers are trained from then on, an input."""
+    """Settings before each step: the mode, the flag, whether frozen layers train from then on, and an input."""
     chosen = random.Random(-seed - 1)
     found = []
     for _ in range(3):
@@ -222,7 +222,7 @@ def events(seed):
 
 
 def apply(model, event):
-    """To a model, in a pipeline or not."""
+    """Applies an event to a model, in a pipeline or not."""
     model.train(event["train"])
     model.flag = event["flag"]
     if event["thaw"]:

@@ -1,4 +1,4 @@
-"""What the processes of test_random_models.py do: each seed's model in a pipeline, beside itself without one."""
+"""Program of the processes of test_random_models.py: each seed's model in a pipeline, beside itself without one."""
 
 import json
 import os
@@ -17,11 +17,11 @@ SCHEDULES = ["1f1b", "zb-h1", "1f1b-v", "v-half", "depth-first", "gpipe"]
 
 
 def _seen(model):
-    """All that can be seen of a model."""
+    """The visible state of a model."""
     found = {name: t.detach().clone() for name, t in model.state_dict().items()}
     for name, one in model.named_modules():
         if type(one) is nn.Module or isinstance(one, nn.ModuleList) or not name:
-            continue  # what holds layers together is made anew
+            continue  # containers of layers are made anew
         found |= {f"{name}:{key}": value for key, value in vars(one).items() if isinstance(value, (int, float, str))}
     return found
 
@@ -49,7 +49,7 @@ def _far(a, b):
 
 
 def one(seed):
-    """How far loss, gradients and states are from the model's own at most, or the words of the refusal."""
+    """The largest difference of loss, gradients and states to the model's own, or the words of the refusal."""
     chosen = random.Random(seed)
     model, whole = random_models.made(seed), random_models.made(seed)
     first = random_models.events(seed)[0]
@@ -105,7 +105,7 @@ def one(seed):
 
 
 def several(seeds):
-    """By seed. A refusal in a step leaves messages under way, and ends both processes."""
+    """Results by seed. A refusal in a step leaves messages under way, and ends both processes."""
     found = {}
     for seed in seeds:
         found[seed] = one(seed)

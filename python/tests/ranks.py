@@ -1,4 +1,4 @@
-"""What the processes of the tests do: one function each, with a rank in a group."""
+"""Functions that the processes of the tests run: one each, with a rank in a group."""
 
 import datetime
 import functools
@@ -20,7 +20,7 @@ import ashlar_pp.torch
 
 
 def shapes_of(published, devices):
-    """Schedules of some numbers of micro-batches; none for numbers that it is not for."""
+    """Yields schedules of some numbers of micro-batches, leaving out numbers for which there is none."""
     for micro_batches in (devices, 2 * devices, 2 * devices + 1):
         try:
             yield micro_batches, published(devices, micro_batches)
@@ -29,13 +29,13 @@ def shapes_of(published, devices):
 
 
 def different(gradients, expected):
-    """The largest difference, relative to the largest number; 0: every bit is the same."""
+    """The largest difference, relative to the largest number; 0 if all numbers are equal."""
     most = max(float(g.abs().max()) for g in expected)
     return max(float((a - b).abs().max()) for a, b in zip(gradients, expected)) / most
 
 
 def run_case(schedule, runtime):
-    """A step in one runtime beside the whole model: how far losses and gradients are off, and what autograd kept."""
+    """Runs a step in one runtime, and the whole model. Returns errors of losses and gradients, and what autograd kept."""
     rank, q = dist.get_rank(), schedule.sequence_chunks
     count, micro_batches, sequences = schedule.stages, schedule.micro_batches // q, q > 1
     mine = ashlar_pp.torch.stages_of(schedule, rank)
@@ -68,7 +68,7 @@ def run_case(schedule, runtime):
 
 
 def predicted_bytes(schedule):
-    """The most that autograd keeps on each device, from what single passes of each stage keep."""
+    """The most bytes that autograd keeps on each device, from those that single passes of each stage keep."""
     recomputed = {one.stage for line in schedule.order for one in line if one.kind == "recompute"}
     memory = []
     for stage in range(schedule.stages):
@@ -78,7 +78,7 @@ def predicted_bytes(schedule):
 
 
 def all_entries(_):
-    """Every entry of the catalog in both runtimes."""
+    """Runs every entry of the catalog in both runtimes."""
     devices = dist.get_world_size()
     results = {}
     for name, published in ashlar_pp.catalog.entries.items():
@@ -93,19 +93,19 @@ def all_entries(_):
 
 
 def two_by_two():
-    """This rank's pipeline and the copies of it beside: rank = 2 * copy + device."""
+    """Groups of this rank's pipeline and of the copies of its stage: rank = 2 * copy + device."""
     mesh = init_device_mesh(DEVICE, (2, 2), mesh_dim_names=("data", "pipe"))
     return mesh, mesh["pipe"].get_group(), mesh["data"].get_group()
 
 
 def sum_of_both(stage_count, micro_batches):
-    """Gradients by stage of both copies' batches together, and the losses of each."""
+    """Gradients of both copies' batches together, by stage, and the losses of each."""
     seen = [trainers.sequential(stage_count, micro_batches, False, seed=2 + copy) for copy in range(2)]
     return [[a + b for a, b in zip(*stage)] for stage in zip(seen[0][1], seen[1][1])], [one[0] for one in seen]
 
 
 def fully_sharded(cases):
-    """Stages in fully_shard under PyTorch's runtime: how far gradients are off, by schedule and mode."""
+    """Runs stages in fully_shard under PyTorch's runtime. Returns errors of gradients by schedule and mode."""
     mesh, pipe_group, data_group = two_by_two()
     copy = dist.get_rank(data_group)
     results = {}
@@ -138,15 +138,15 @@ def fully_sharded(cases):
 
 
 def copies_of_pipelines(names):
-    """Two copies of pipelines in both runtimes: how far gradients are off the mean of both. `ddp`: stages are in
-    DistributedDataParallel."""
+    """Runs two copies of pipelines in both runtimes. Returns errors of gradients against the mean of both. ddp: stages are
+    in DistributedDataParallel."""
     _, pipe_group, data_group = two_by_two()
     copy = dist.get_rank(data_group)
     results = {}
     for name, runtime, *how in names:
         schedule = ashlar_pp.catalog.find(name)(2, 4)
         mine = ashlar_pp.torch.stages_of(schedule, dist.get_rank(pipe_group))
-        modules = given = {s: trainers.stage(s + 10 * copy, False) for s in mine}  # made equal to those of the first
+        modules = given = {s: trainers.stage(s + 10 * copy, False) for s in mine}  # to be made equal
         if "ddp" in how:
             views = "views" in how
             wrap = functools.partial(DistributedDataParallel, process_group=data_group, gradient_as_bucket_view=views)
@@ -162,8 +162,8 @@ def copies_of_pipelines(names):
         )
         inputs, targets = trainers.batch(4, False, seed=2 + copy)
         expected, _ = sum_of_both(schedule.stages, 4)
-        # Twice, so that gradients add up, as in a loop that clears them after several steps; the mean of 4
-        # micro-batches and of 2 copies.
+        # Runs two steps, so that gradients add up, as in a loop that clears them after several steps. They are means
+        # of 4 micro-batches and of 2 copies.
         for _ in range(2):
             pipe.step(*((inputs,) if 0 in mine else ()), target=targets if schedule.stages - 1 in mine else None)
         results["/".join([name, runtime, *how])] = max(
@@ -173,7 +173,7 @@ def copies_of_pipelines(names):
 
 
 def nested_in_fully_shard(_):
-    """One pipeline device, two data-parallel ranks; layers are sharded on their own, and given up after forwards."""
+    """Runs one pipeline device on two data-parallel ranks; layers are sharded alone, and resharded after forwards."""
     mesh = init_device_mesh(DEVICE, (2, 1), mesh_dim_names=("data", "pipe"))
     pipe_group, copy = mesh["pipe"].get_group(), dist.get_rank()
 
@@ -217,7 +217,7 @@ def nested_in_fully_shard(_):
 
 
 class Beside(torch.nn.Module):
-    """Several tensors between stages, one of whole numbers; the first stage takes one, the last gives one."""
+    """A stage that exchanges several tensors, one of whole numbers; the first stage takes one, the last gives one."""
 
     def __init__(self, number, last):
         super().__init__()
@@ -233,7 +233,7 @@ class Beside(torch.nn.Module):
 
 
 def several_tensors(name):
-    """Micro-batches of different sizes with several tensors between stages; how far gradients are off, by run."""
+    """Runs micro-batches of different sizes with several tensors between stages. Returns errors of gradients by run."""
     devices = dist.get_world_size()
     schedule = ashlar_pp.catalog.find(name)(devices, 4)
     last = schedule.stages - 1
@@ -264,7 +264,7 @@ def several_tensors(name):
 
 
 class Stalls(torch.nn.Module):
-    """Comes back from its third micro-batch after so many seconds."""
+    """Stalls for `seconds` in its third micro-batch."""
 
     def __init__(self, inner, seconds):
         super().__init__()
@@ -287,13 +287,13 @@ class Fails(Stalls):
 
 
 def one_hangs(how):
-    """Rank 1 hangs, or fails: what the others say, and after how long."""
+    """Lets rank 1 hang or fail. Returns what the others say, and after how long."""
     timeout, runtime, fails = how
     schedule = ashlar_pp.catalog.one_f_one_b(4, 4)
     rank = dist.get_rank()
     module = trainers.stage(rank, False)
     options = {"timeout": timeout}
-    if runtime == "pytorch":  # it has the deadline of its group
+    if runtime == "pytorch":  # PyTorch's runtime has the deadline of its group
         options = {"runtime": runtime, "group": dist.new_group(timeout=datetime.timedelta(seconds=timeout))}
     wrong = Fails(module, 0) if fails else Stalls(module, 1.5 * timeout)
     pipe = ashlar_pp.torch.pipeline({rank: wrong if rank == 1 else module}, schedule, trainers.loss_of, **options)
@@ -309,12 +309,12 @@ def one_hangs(how):
         found["words"] = str(error)
     found["untouched"] = all(p.grad is None for p in module.parameters())
     print(json.dumps(found), flush=True)
-    time.sleep(timeout)  # the others look at what this rank has told
+    time.sleep(timeout)  # the others read what this rank has told
     os._exit(0)  # the group is beyond repair
 
 
 def profiled(_):
-    """Costs of a real run, a search with them, and a step of what it found."""
+    """Measures costs in a real run, searches with them, and runs a step of the result."""
     placement = ashlar_pp.v_shape(2)
     first = ashlar_pp.catalog.v_zb(2, 4)
     mine = ashlar_pp.torch.stages_of(first, dist.get_rank())
@@ -338,7 +338,7 @@ def profiled(_):
 
 
 def refused(_):
-    """What is said about inputs that cannot be run."""
+    """Errors for arguments that cannot be run."""
     schedule = ashlar_pp.catalog.chimera(2, 4)
     modules = {s: trainers.stage(s, False) for s in (0, 1)}
 

@@ -184,12 +184,12 @@ def test_later_chunks_attend_to_more():
 
 
 def test_layouts_are_searched_with_causal_attention():
-    # As `ashlar search -p 4 -m 8 --forward 20 --backward-input 26 --backward-weight 14 --budget 50` finds them.
+    # `ashlar search -p 4 -m 8 --forward 20 --backward-input 26 --backward-weight 14 --budget 50` finds the same.
     whole = Costs(20, 26, 14)
     found = ashlar_pp.search_layouts(4, 8, whole, sequence_chunks=4, causal=(30, 46), budget=50)
     linear = {one.sequence_chunks: one.reached for one in found if one.layout == "linear"}
     assert linear == {1: 576, 2: 646.33, 4: 629.3925}
-    # Costs of each chunk say the same: here 200 ticks to one.
+    # Costs of each chunk give the same: here 200 ticks to one.
     each, unit = whole.with_causal_chunks(2, (30, 46))
     same = ashlar_pp.search_layouts(4, 8, each, budget=50)
     cut = ashlar_pp.search_layouts(4, 8, whole, sequence_chunks=2, causal=(30, 46), budget=50)
@@ -248,7 +248,7 @@ def test_passes_may_take_no_time_and_links_may_be_exceptions():
 
 
 def test_comparisons_with_causal_attention():
-    # As `ashlar compare seq1f1b 1f1b -p 4 -m 8 --sequence-chunks 4 --causal 30,46` has them.
+    # `ashlar compare seq1f1b 1f1b -p 4 -m 8 --sequence-chunks 4 --causal 30,46` prints the same.
     whole = Costs(20, 26, 14)
     rows = ashlar_pp.compare(["seq1f1b", "1f1b"], costs=whole, sequence_chunks=4, causal=(30, 46)).rows
     assert [row["makespan"] for row in rows] == [629.3925, 660]

@@ -1,4 +1,4 @@
-"""What a trainer changes, gives or keeps beside a pipeline: right, or refused on every rank."""
+"""Changes, batches and states of a trainer beside a pipeline are right, or refused on every rank."""
 
 from launching import on_ranks
 

@@ -1,4 +1,4 @@
-"""The script of docs/comparisons.md runs, and PyTorch's schedules are the catalog's of the same name."""
+"""The script of docs/comparisons.md runs, and PyTorch's schedules equal the catalog's of the same name."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""docs/pytorch.md says what is so, and docs/start.md of PyTorch."""
+"""The code of docs/pytorch.md, and the PyTorch script of docs/start.md, run as the pages say."""
 
 import pathlib
 import re
@@ -8,7 +8,7 @@ import sys
 import pytest
 
 PYTHON = pathlib.Path(__file__).resolve().parent.parent
-HERE = PYTHON / "examples"  # beside the package, whose folder would else be found before what is installed
+HERE = PYTHON / "examples"  # not the package's folder, which would be imported instead of the installed package
 PAGE = (PYTHON.parent / "docs" / "pytorch.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 

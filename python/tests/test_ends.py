@@ -1,5 +1,5 @@
-"""What goes wrong on one rank ends all, soon, and all say why. Each case is in ends_ranks.py. All of them run with
-ASHLAR_ALL_TESTS in the environment; in the gate a few do."""
+"""A failure on one rank ends all soon, and all say why. Each case is in ends_ranks.py. All of them run with
+ASHLAR_ALL_TESTS in the environment, otherwise a few."""
 
 import json
 import os
@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-TIMEOUT = 8  # of the group, in seconds
-MOST = TIMEOUT + 15 + 15  # with what it takes to start on a busy machine
+TIMEOUT = 8  # seconds, of the group
+MOST = TIMEOUT + 15 + 15  # includes the start on a busy machine
 
 FAILS = {
     # which rank knows the reason, and its words; the other says them, too
@@ -110,7 +110,7 @@ def missing(is_ended, words, reason, others_words, others_reason):
 
 
 def longer_rows(runtime, statuses, words):
-    """PyTorch's stages are made anew; shapes of our own runtime stay."""
+    """PyTorch's stages are made anew; our own runtime refuses other shapes."""
     if runtime == "pytorch":
         return "" if statuses == [0, 0] else "exit statuses"
     return missing(statuses == [1, 1], words[0], "shapes that differ need", words[1], "LostRank: rank 0 failed at the start of step")

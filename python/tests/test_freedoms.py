@@ -1,4 +1,4 @@
-"""Pairs of passes in parts, late links, offload, micro-batches that differ: as the tool and the C++ library have them."""
+"""Pairs of passes in parts, late links, offload, and differing micro-batches give the results of the tool and the library."""
 
 import ashlar_pp
 import pytest
@@ -49,7 +49,7 @@ def test_parts_are_read_and_compared():
     names = ["depth-first", "combined-1f1b", "dualpipev", "dualpipe"]
     rows = ashlar_pp.compare({n: catalog.find(n)(8, 32, **({"chunks": 4} if "p" in n[:3] or "comb" in n else {})) for n in names},
                              devices=8, costs=costs, parts=parts).rows
-    # As `ashlar compare` has it in docs/braids.md.
+    # `ashlar compare` prints the same in docs/braids.md.
     assert [round(row["makespan"] * tick_ns / 1000) for row in rows] == [432000, 349600, 362400, 360000]
     with pytest.raises(ValueError, match="of as many stages"):
         ashlar_pp.compare(["1f1b"], costs=Costs(per_stage=[(1, 1, 1)] * 4), parts=parts)
@@ -118,7 +118,7 @@ def test_what_is_kept_may_leave_for_the_host():
     assert run.makespan == found.reached
     assert [d.peak for d in run.memory] == found.offload.peak and max(found.offload.peak) <= 2 * GIB
     assert max(d.host_peak for d in run.memory) > 0 == max(d.host_peak for d in (found.schedule | lower() | simulate(costs, memory)).memory)
-    # Twice as many devices on a link: no better.
+    # Two devices on a link are no better.
     shared = Costs(20, 20, 20, host_bandwidth=GIB // 16, host_shared_by=2)
     assert ashlar_pp.search(ashlar_pp.linear(4), 8, shared, **asked, offload=True).reached >= found.reached
     with pytest.raises(ValueError, match="offload needs memory and limit"):
@@ -137,7 +137,7 @@ def test_what_leaves_is_chosen():
     assert sorted(token[:2] for token in half.forwards) == ["0F"] * 3 + ["1F"] * 3
     run = schedule | lower(offload=half) | check() | simulate(costs, memory)
     assert run.makespan == schedule.makespan and [d.peak for d in run.memory] == half.peak
-    assert all(0 < d.host_peak <= most for d, most in zip(run.memory, half.host_peak))  # copies are early there
+    assert all(0 < d.host_peak <= most for d, most in zip(run.memory, half.host_peak))  # copies start early here
     for room in (3, 4, 5):
         enough = ashlar_pp.selective_offload(schedule, memory, room * GIB)
         assert enough.fits == (max(enough.peak) <= room * GIB)

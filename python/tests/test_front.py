@@ -11,8 +11,8 @@ from torch import nn
 from ashlar_pp.torch.cutting import all_visiting, find_layers, visiting
 
 CLOSE = 2e-6
-"""How far losses around 5 and parameters may be apart where sums are in another order: of the weight passes of a searched
-schedule, or of parameters that two stages have."""
+"""Tolerance of losses around 5, and of parameters, where sums are in another order: over the weight passes of a searched
+schedule, or for parameters in two stages."""
 
 needs_transformers = pytest.mark.skipif(
     importlib.util.find_spec("transformers") is None, reason="this Python has no transformers"
@@ -68,7 +68,7 @@ def test_copies_have_the_mean_gradient():
 
 
 class Moves(nn.Linear):
-    """Tells where it is sent, and stays where it is."""
+    """Records where it is moved, and stays where it is."""
 
     def __init__(self, told):
         super().__init__(2, 2)
@@ -128,7 +128,7 @@ def test_a_search_with_what_was_measured_changes_no_loss():
     first, second = from_front("adapts", 2)
     assert first["losses"] == second["losses"] == pytest.approx(first["expected"], rel=CLOSE)
     assert first["csv"] == second["csv"] and first["changed"] == second["changed"]
-    assert first["changed"][0]  # anything is better than GPipe
+    assert first["changed"][0]  # every searched schedule is better than GPipe
     assert first["peak"][1] < first["peak"][0]
 
 

@@ -1,4 +1,4 @@
-"""No gradient is wrong without a word: it is right, or refused with the reason."""
+"""No gradient is silently wrong: it is right, or refused with the reason."""
 
 import functools
 
@@ -21,7 +21,7 @@ def frozen(module):
 @pytest.mark.parametrize("split", [False, True], ids=["fused", "split"])
 @pytest.mark.parametrize("which", [{0}, {1}, {2}, {0, 1}, {0, 2}])
 def test_what_is_not_frozen_is_trained(runtime, split, which):
-    """Also where it is frozen after the pipeline is made."""
+    """Freezes stages before or after the pipeline is made."""
     x, y = batch()
     for before in (True, False):
         modules = {s: linear(s) for s in range(3)}
@@ -130,7 +130,7 @@ def test_gradients_are_as_before_if_a_step_fails(runtime):
 
 
 class Scored(nn.Module):
-    """A loss that is trained."""
+    """A loss with trained parameters."""
 
     def __init__(self):
         super().__init__()
@@ -200,7 +200,7 @@ def test_compiled_stages_with_split_backwards(runtime):
 
 
 class TwoUses(nn.Module):
-    """One weight in two places, one on the other's way to the input."""
+    """Uses one weight in two places, one on the other's path to the input."""
 
     def __init__(self, seed):
         super().__init__()
@@ -211,7 +211,7 @@ class TwoUses(nn.Module):
 
 
 class Apart(nn.Module):
-    """A weight that meets the input nowhere but in the loss, and one that is not used."""
+    """Has a weight that meets the input only in the loss, and one that is not used."""
 
     def __init__(self, seed):
         super().__init__()
@@ -253,7 +253,7 @@ def test_split_backwards_of_a_weight_apart_from_the_inputs(runtime):
 
 @BOTH
 def test_what_no_copy_uses_has_no_gradient(runtime):
-    """An optimizer would make weights smaller whose gradient is zero."""
+    """With zero gradients an optimizer would shrink the weights."""
     x, y = batch()
     modules = {0: linear(1), 1: Apart(2), 2: Both()}
     pipe = ashlar_pp.torch.pipeline(modules, three_stages(True), mse, runtime=runtime, data_group=dist.group.WORLD)
@@ -266,7 +266,7 @@ def test_what_no_copy_uses_has_no_gradient(runtime):
 
 
 class Keeps(torch.autograd.Function):
-    """Keeps the gradient of its weight to itself."""
+    """Returns no gradient for its weight."""
 
     @staticmethod
     def forward(ctx, x, weight):

@@ -1,4 +1,4 @@
-"""Who has which parameters, and who averages their gradients: agreed on before the first step."""
+"""Ranks agree before the first step which of them has which parameters, and which average their gradients."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""A model of Megatron-Core under schedules of ours, bit for bit as under its own: gradients, and weights after Adam."""
+"""A model of Megatron-Core has the same bits under our schedules as under its own: gradients, and weights after Adam."""
 
 import json
 import pathlib
@@ -43,7 +43,7 @@ def test_the_blocks_of_the_page_run():
     page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "megatron.md").read_text()
     names = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        if "megatron.training" not in block:  # of Megatron-LM's repository
+        if "megatron.training" not in block:  # part of Megatron-LM's repository
             exec(block, names)
     assert callable(names["run"]) and callable(names["chunks_of"])
 
@@ -88,7 +88,7 @@ def test_uneven_layouts_and_delayed_weight_gradients(tmp_path):
 
 
 def test_layers_are_those_of_the_layout_in_every_placement(tmp_path):
-    """Numbers, experts and rotary embeddings of layers, and their names in a checkpoint; else it is refused."""
+    """Compares numbers, experts and rotary embeddings of layers, and their names in a checkpoint; others are refused."""
     pattern = [0, 1, 1, 0, 1, 0, 0, 1]
     v, loop, uneven = catalog.v_half(2, M), catalog.depth_first(2, M), "Et|tttt|t|ttL"
     runs = [own()]
@@ -108,7 +108,7 @@ def test_layers_are_those_of_the_layout_in_every_placement(tmp_path):
 @pytest.mark.parametrize("experts", [False, True])
 def test_weights_after_steps_with_data_parallelism(tmp_path, experts):
     more = {"steps": 3, "deallocate": True, "experts": experts}
-    # The distributed optimizer alone changes the order of a sum, of the norm that gradients are clipped by.
+    # The distributed optimizer by itself changes the order of a sum, in the norm by which gradients are clipped.
     runs = []
     for overlap, distributed, sync in ((False, False, False), (True, True, False), (True, True, True)):
         now = more | {"overlap": overlap, "distributed": distributed, "sync": sync}
@@ -170,7 +170,7 @@ def test_embeddings_of_prediction_on_other_ranks(tmp_path):
 
 
 def test_what_megatron_takes_from_the_last_rank_alone(tmp_path):
-    """The number of tokens, and embeddings of MTP: in a V, and on the first rank, where its own gradients lack a part."""
+    """Tries the number of tokens, and embeddings of MTP, in a V and on the first rank, where Megatron's gradients lack a part."""
     more = {"steps": 1, "gradients": True, "per_token": True}
     runs = [own(**more)] + [ours(getattr(catalog, name)(2, M), **more) for name in ("zb_h1", "v_half")]
     more["mtp"] = 1
@@ -217,7 +217,7 @@ def test_chunks_that_are_not_the_model_are_refused():
         return fault_of(held, types.SimpleNamespace(**known | config))
 
     assert words([1], [2, 3], [], [4]) == words([1], [2, 3], [], [4], layout="Et|tt||tL") == words([1, 2, 3, 4]) == ""
-    assert fault_of([Held(), Held()], types.SimpleNamespace()) == ""  # no model of Megatron's
+    assert fault_of([Held(), Held()], types.SimpleNamespace()) == ""  # not a model of Megatron's
     assert words([1, 2], [4, 3]) == "decoder of stage 1 has layers 4, 3, and layer 3 comes next"
     assert words([1, 2], [2, 3, 4]) == "decoder of stage 1 has layers 2, 3, 4, and layer 3 comes next"
     assert words([1, 2], [3]) == "decoder has layers 1 to 3 in all stages, and the model has 4"

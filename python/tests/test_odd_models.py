@@ -1,4 +1,4 @@
-"""Models that do what is unusual between or in their layers: trained as without a pipeline, or refused by name."""
+"""Models that are unusual in or between their layers train as without a pipeline, or are refused by name."""
 
 from launching import on_ranks
 

@@ -1,4 +1,4 @@
-"""From a real run to a searched schedule, and what is refused."""
+"""A real run gives costs for a searched schedule; wrong arguments are refused."""
 
 import pytest
 from launching import on_ranks

@@ -1,4 +1,4 @@
-"""What PyTorch's own checks let pass, and ours do not."""
+"""Ashlar's checks find faults that PyTorch's own let pass."""
 
 import ashlar_pp
 import pytest
@@ -8,7 +8,7 @@ from torch.distributed.pipelining.stage import _PipelineStageBase
 
 
 class Stage(_PipelineStageBase):
-    """What a schedule asks its stage for when it is built: no model, no processes."""
+    """The interface of a stage that building a schedule needs: no model, no processes."""
 
     def __init__(self):
         self.stage_index = self.group_rank = 0

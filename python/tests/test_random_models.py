@@ -1,6 +1,6 @@
 """Each step of a random model in a pipeline is the model's own, with the same random numbers, or is refused.
 
-As a program, `python test_random_models.py RANKS FIRST COUNT` tries as many seeds, and says what became of them.
+As a program, `python test_random_models.py RANKS FIRST COUNT` tries COUNT seeds, and prints the outcomes.
 """
 
 import collections
@@ -9,11 +9,11 @@ import sys
 from launching import on_ranks
 
 CLOSE = 1e-11
-"""Relative, of numbers in double precision whose sums are in another order."""
+"""Relative tolerance of numbers in double precision whose sums are in another order."""
 
 
 def tried(seeds, world):
-    """What became of each seed, on all ranks: refused, or how far it was from the model alone."""
+    """Outcomes of each seed on all ranks: refused, or the difference to the model alone."""
     found, left = {}, list(seeds)
     while left:
         ranks = on_ranks("several", world, left, script="random_ranks.py")
@@ -41,7 +41,7 @@ def test_steps_of_random_models_are_the_models_own_or_refused():
 
 
 def test_on_four_ranks_too():
-    """Groups of some ranks alone, as of those that share weights, must not keep later ones from meeting."""
+    """Groups of some ranks, such as those that share weights, must not block later groups."""
     found = tried(range(6), 4)
     assert wrong(found) == {}
     assert sum("far" in of[0] for of in found.values()) >= 3

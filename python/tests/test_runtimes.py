@@ -1,4 +1,4 @@
-"""Every schedule of the catalog in our runtime, and in PyTorch's where that can run it, beside the whole model."""
+"""Every schedule of the catalog equals the whole model, in our runtime, and in PyTorch's if that can run it."""
 
 import ashlar_pp
 import pytest
@@ -17,7 +17,7 @@ IN_ANOTHER_ORDER = {
 }
 # Weight gradients are added in another order than micro-batches come.
 WEIGHTS_IN_ANOTHER_ORDER = {"stp"}
-# What PyTorch's runtime cannot run: several routes, recomputes, chunks of sequences, no backwards, one device.
+# PyTorch's runtime cannot run several routes, recomputes, chunks of sequences, no backwards, or one device.
 OURS_ALONE = IN_ANOTHER_ORDER | {
     "1f1b-recompute",
     "inference",
@@ -28,7 +28,7 @@ OURS_ALONE = IN_ANOTHER_ORDER | {
 
 @pytest.fixture(scope="module", params=[2, 4], ids="p={}".format)
 def results(request):
-    """By schedule, micro-batches and runtime: what each rank found."""
+    """Results of each rank by schedule, micro-batches and runtime."""
     ranks = on_ranks("all_entries", request.param)
     return {tuple(key.split("/")): [rank[key] for rank in ranks] for key in ranks[0]}
 

@@ -1,4 +1,4 @@
-"""What ranks give to each other, and what they say of one that hangs."""
+"""Ranks exchange several tensors, and name a rank that hangs or fails."""
 
 import pytest
 from launching import on_ranks
@@ -30,7 +30,7 @@ def test_a_rank_that_hangs_is_named_by_all_others(runtime):
 
 @RUNTIMES
 def test_a_rank_that_fails_is_named_by_all_others(runtime):
-    """At once, while its process lives on."""
+    """They name it at once, while its process lives on."""
     ranks = on_ranks("one_hangs", 4, [8, runtime, True])
     for number, found in enumerate(ranks):
         assert found["untouched"] and "no third" in found["words"]

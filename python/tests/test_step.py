@@ -1,4 +1,4 @@
-"""What `step` and `eval` take: what PyTorch's do."""
+"""`step` and `eval` take the arguments that PyTorch's do."""
 
 import contextlib
 
@@ -21,7 +21,7 @@ class Scaled(nn.Module):
 
 
 class Two(nn.Module):
-    """Gives two tensors and a whole-number one, which the next stage takes."""
+    """Returns two tensors and a whole-number one, which the next stage takes."""
 
     def __init__(self, seed):
         super().__init__()
@@ -52,7 +52,7 @@ def plain(runtime="ashlar", module=None, schedule=FUSED, **kwargs):
 
 
 def taken_by(runtime, name):
-    """What earlier versions of PyTorch's runtime do not take is refused by name."""
+    """Expects arguments that earlier versions of PyTorch's runtime do not take to be refused by name."""
     if EARLIER and runtime == "pytorch":
         return pytest.raises(ValueError, match=f"takes no {name}")
     return contextlib.nullcontext()

@@ -1,4 +1,4 @@
-"""What is said of wrong arguments: which one, and what it should be; never nanobind's own words."""
+"""Errors for wrong arguments say which one, and what it should be, never in nanobind's own words."""
 
 import pytest
 

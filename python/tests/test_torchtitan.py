@@ -1,4 +1,4 @@
-"""torchtitan's debug model on a CPU under schedules of ours: its losses and gradients are those without a pipeline."""
+"""torchtitan's debug model on a CPU has the same losses and gradients under our schedules as without a pipeline."""
 
 import json
 import pathlib
@@ -47,7 +47,7 @@ def run(folder, ranks, schedule=None, *options, adapt_after=0, chunked_loss=Fals
 
 
 def whole(results):
-    """Gradients of all ranks by name, and the losses where they are."""
+    """Gradients of all ranks by name, and the losses of the ranks that have them."""
     gradients = {name: g for one in results for name, g in one["gradients"].items()}
     return gradients, [loss for one in results for loss in one["losses"]]
 
@@ -93,7 +93,7 @@ def test_stages_behind_a_frozen_one_are_trained(tmp_path, alone):
     expected, known = alone
     assert gradients.pop("tok_embeddings.weight") is None
     assert gradients.keys() == expected.keys() - {"tok_embeddings.weight"} and all(g is not None for g in gradients.values())
-    # Up to one factor: they are clipped by a norm in which those of the embeddings have no part.
+    # Gradients agree up to one factor: the norm that clips them leaves out those of the embeddings.
     sums = [float(sum((other[name] * expected[name]).sum() for name in gradients)) for other in (gradients, expected)]
     for name, g in gradients.items():
         most = expected[name].abs().max()
@@ -141,7 +141,7 @@ def test_a_schedule_that_changes_while_training(tmp_path, alone):
 
 @pytest.mark.parametrize("own", ["1F1B", "Interleaved1F1B", "ZBVZeroBubble"])
 def test_torchtitans_own_flags_take_a_file_of_passes(tmp_path, alone, own):
-    """The flags that `ashlar emit --as frameworks` names; the debug model's layers are dealt as torchtitan does."""
+    """Runs with the flags that `ashlar emit --as frameworks` names; torchtitan divides the debug model's layers."""
     made = {"1F1B": catalog.zb_h1, "Interleaved1F1B": catalog.depth_first, "ZBVZeroBubble": catalog.v_half}[own](2, 4)
     file = tmp_path / "passes.csv"
     file.write_text(ashlar_pp.emit(made | ashlar_pp.fuse_backwards(), "pytorch"))
@@ -178,7 +178,7 @@ def test_graph_pp_runs_every_action_of_our_files():
 
 
 def test_the_program_of_the_page(tmp_path):
-    """With the page's flags; it adapts after five steps. The tokenizer and the texts are not those of
+    """Runs the program with the page's flags; it adapts after five steps. The tokenizer and the texts are not those of
     torchtitan's repository.
     """
     page = (pathlib.Path(__file__).resolve().parents[2] / "docs/torchtitan.md").read_text()

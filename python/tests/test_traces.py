@@ -1,4 +1,4 @@
-"""Costs out of traces of PyTorch's profiler: of those in test/data, and of one that is made here."""
+"""Costs are read from traces of PyTorch's profiler: from those in test/data, and from one made here."""
 
 import gzip
 import json
@@ -10,7 +10,7 @@ from ashlar_pp import costs_from_trace
 
 
 def passes(rank, stage, ahead):
-    """Two steps of a micro-batch on two ranks: forwards take 2 ms, backwards 4; before the first operator 0.1 is work."""
+    """Events of two steps of a micro-batch on two ranks: forwards take 2 ms, backwards 4, with 0.1 before operators."""
     for step in range(2):
         from_ = 20e3 * step + ahead
         times = {0: [("F", 0, 0.1, 2), ("B", 11, 0.1, 4)], 1: [("F", 3, 0.1, 2), ("B", 5, 0.1, 4)]}[rank]

@@ -1,6 +1,6 @@
-"""What torchtitan asks of a machine and a CPU lacks: imported before it. And the files of its debug model.
+"""Replaces what torchtitan needs and a CPU lacks (import this first), and makes the files of its debug model.
 
-Functions that ask for a device, gloo's sums, and an attention that CPUs have.
+Replaced are functions that ask for a device, gloo's sums, and the attention.
 """
 
 import json
@@ -44,7 +44,7 @@ trainer.dist_utils.set_pg_timeouts = lambda **_: None  # its barrier asks for de
 
 
 def assets():
-    """A tokenizer of bytes and a text of random words, where the debug model looks for them."""
+    """Writes a tokenizer of bytes and a text of random words where the debug model looks for them."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
     folder = pathlib.Path("tests/assets")
@@ -65,7 +65,7 @@ def assets():
 
 
 def with_attention(made):
-    """The configuration, with an attention that CPUs have."""
+    """Returns the configuration with an attention that CPUs support."""
     for layer in made.model_spec.model.layers:
         layer.attention.inner_attention = ScaledDotProductAttention.Config()
     return made

@@ -1,12 +1,11 @@
-"""torchtitan's own trainer on a CPU: its debug model, under a schedule of ours or as it is.
+"""Runs torchtitan's own trainer on a CPU, with its debug model, under our schedule or its own.
 
 usage: torchtitan_rank.py WORK RESULT torchtitan's options…   (by torchrun, in a folder of one's own)
 
-WORK: JSON with `schedule` (the JSON of a schedule, or null), `adapt_after`, `chunked_loss`, `names` (of modules, by stage)
-`frozen` (how the names of parameters begin that are frozen once the trainer is made) and `fails` (whether the norm of
-rank 1 raises an error). Weights depend on their
-names alone, so that placements can be compared. Rank r writes what its last stage's losses and its gradients of the
-first step are to RESULT.r.
+WORK: JSON with `schedule` (the JSON of a schedule, or null), `adapt_after`, `chunked_loss`, `names` (of modules, by
+stage), `frozen` (prefixes of the names of parameters that are frozen once the trainer is made) and `fails` (whether
+the norm of rank 1 raises an error). Weights depend on their names alone, so that placements can be compared. Rank r
+writes its last stage's losses and its gradients of the first step to RESULT.r.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Models in stages, and what the whole of one gives without a pipeline."""
+"""Models in stages, and the results of the whole model without a pipeline."""
 
 import torch
 from torch import nn
@@ -6,8 +6,8 @@ from torch import nn
 from ashlar_pp.torch.passes import MicroBatch, StagePasses
 
 WIDTH = 6
-ROWS = 2  # of a micro-batch
-TIME = 4  # of a sequence
+ROWS = 2  # in a micro-batch
+TIME = 4  # steps in a sequence
 
 
 class Plain(nn.Module):
@@ -50,7 +50,7 @@ def loss_of(output, target):
 
 
 def sequential(stage_count, micro_batches, sequences, trains=True, seed=2):
-    """Losses of the micro-batches, gradients by stage, and outputs, micro-batch after micro-batch."""
+    """Losses of the micro-batches, gradients by stage, and outputs, without a pipeline."""
     stages = [stage(s, sequences) for s in range(stage_count)]
     inputs, targets = batch(micro_batches, sequences, seed)
     losses, outputs = [], []
@@ -66,7 +66,7 @@ def sequential(stage_count, micro_batches, sequences, trains=True, seed=2):
 
 
 class SavedBytes:
-    """Bytes that autograd keeps, now and at most: each tensor as often as it is saved, parameters not."""
+    """Counts bytes that autograd keeps, now and at most: each tensor as often as it is saved, parameters not."""
 
     def __init__(self, parameters):
         self._known = {p.data_ptr() for p in parameters}
@@ -84,7 +84,7 @@ class SavedBytes:
         size = 0 if tensor.data_ptr() in self._known else tensor.nbytes
         self.now += size
         self.most = max(self.most, self.now)
-        return _Kept(self, tensor.detach(), size)  # not its graph, which would keep itself alive
+        return _Kept(self, tensor.detach(), size)  # detached: its graph would keep itself alive
 
 
 class _Kept:
@@ -96,7 +96,7 @@ class _Kept:
 
 
 def kept_bytes(stage_count, number):
-    """What a forward of the stage keeps for its backward, and what of that stays from the input to the weight pass."""
+    """Bytes that a forward of the stage keeps for its backward, and those that stay until the weight pass."""
     one = stage(number, sequences=False)
     is_first, is_last = number == 0, number + 1 == stage_count
     passes = StagePasses(one, number, is_first, loss_of if is_last else None, sequence_chunks=1)
