@@ -1,4 +1,4 @@
-# Writes FILE, which says of which commit SOURCE is, only if that is another one than it says.
+# Writes the commit of SOURCE into FILE, only if FILE has another one.
 find_package(Git QUIET)
 set(commit "")
 if(Git_FOUND)

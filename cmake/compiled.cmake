@@ -1,4 +1,4 @@
-# ashlar::compiled: the same headers, with what .ipp files define in a static library: a file to compile for each folder.
+# ashlar::compiled: the same headers, with the definitions of .ipp files in a static library, one source for each folder.
 file(GLOB_RECURSE definitions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/ashlar/*.ipp)
 if(NOT TARGET ashlar::json)
   list(FILTER definitions EXCLUDE REGEX "/interop/json[^/]*\\.ipp$")

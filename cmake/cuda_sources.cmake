@@ -1,6 +1,6 @@
-# Kernels: `.cu` files that nvcc compiles, or, where there is no GPU, any C++ compiler against test/cuda/substitute.
+# Kernels are `.cu` files. nvcc compiles them, or any C++ compiler against test/cuda/substitute.
 
-# Enables nvcc where it can be used. Sets ASHLAR_HAS_NVCC in the caller's scope; says why not in ASHLAR_WHY_NO_NVCC.
+# Enables nvcc if it can be used. Sets ASHLAR_HAS_NVCC in the caller's scope, or else ASHLAR_WHY_NO_NVCC.
 macro(ashlar_find_nvcc)
   set(ASHLAR_HAS_NVCC FALSE)
   if(NOT CMAKE_CUDA_COMPILER AND CUDAToolkit_NVCC_EXECUTABLE)
@@ -16,13 +16,13 @@ macro(ashlar_find_nvcc)
   endif()
 endmacro()
 
-# Machine code for the GPUs that are in use, and code for the drivers of later ones to compile.
+# Machine code for GPUs in use, and PTX for later ones.
 set(ASHLAR_CUDA_FLAGS
     -std=c++20 -gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=[sm_90,compute_90]
     CACHE STRING "What nvcc compiles kernels with")
 mark_as_advanced(ASHLAR_CUDA_FLAGS)
 
-# A static library of kernels, by nvcc.
+# Adds a static library of kernels, compiled by nvcc.
 function(ashlar_add_kernels target)
   set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
   add_library(${target} STATIC ${ARGN})
@@ -35,7 +35,7 @@ function(ashlar_add_kernels target)
   target_link_libraries(${target} PUBLIC ashlar::cuda_headers)
 endfunction()
 
-# The same for the substitute. Called in another folder than ashlar_add_kernels(): a file has one language a folder.
+# Adds kernels for the substitute, in another folder than ashlar_add_kernels(): a file has one language a folder.
 function(ashlar_add_substitute_kernels target)
   set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
   add_library(${target} STATIC ${ARGN})

@@ -1,6 +1,6 @@
-# Makes headers of the files of the HTML page, so that who uses the headers alone needs no file and no build step.
+# Makes headers of the files of the HTML page, so that users of the headers alone need no file and no build step.
 #
-# usage: cmake -P cmake/embed_page.cmake                     # writes them
+# usage: cmake -P cmake/embed_page.cmake                     # writes the headers
 #        cmake -D CHECK=ON -P cmake/embed_page.cmake         # fails if one is out of date
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH root)
 set(stale "")

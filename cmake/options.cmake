@@ -1,4 +1,4 @@
-# What to build.  A project that embeds Ashlar gets the headers and nothing else unless it asks.
+# Options of the build. By default, a project that embeds Ashlar gets the headers alone.
 option(ASHLAR_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ASHLAR_COMPILED_LIBRARY "Build ashlar::compiled, which tests, examples and benchmarks need" ${PROJECT_IS_TOP_LEVEL})
 option(ASHLAR_EXAMPLES "Build the examples and the command-line tool" ${PROJECT_IS_TOP_LEVEL})
@@ -24,7 +24,7 @@ endif()
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
-# Files of a target are compiled together, in a fifth of the processor time; -DCMAKE_UNITY_BUILD=OFF compiles each alone.
+# Compiles the files of a target together, in a fifth of the processor time; -DCMAKE_UNITY_BUILD=OFF compiles each alone.
 if(NOT DEFINED CMAKE_UNITY_BUILD)
   set(CMAKE_UNITY_BUILD ON)
 endif()
@@ -57,12 +57,12 @@ if(ASHLAR_SANITIZE)
   target_link_options(ashlar_strict INTERFACE -fsanitize=${ashlar_sanitizers})
 endif()
 
-# Say that a part is left out, and what would bring it back.
+# Reports that a part is left out, and which package it needs.
 function(ashlar_left_out part library package)
   message(STATUS "ashlar: without ${part}: ${library} not found (Debian: ${package})")
 endfunction()
 
-# Install a target with an export set of its own, ashlar-NAME; more arguments say what of it.
+# Installs a target with an export set of its own, ashlar-NAME. Further arguments go to install(TARGETS).
 function(ashlar_install_target target name)
   if(ASHLAR_INSTALL)
     install(TARGETS ${target} EXPORT ashlar-${name} ${ARGN})
@@ -70,7 +70,7 @@ function(ashlar_install_target target name)
   endif()
 endfunction()
 
-# An interface library ashlar_NAME, known as ashlar::NAME, whose headers live under DIRECTORY; installed with its own export set.
+# Adds an interface library ashlar_NAME, alias ashlar::NAME, with headers under DIRECTORY; installs it with its own export set.
 function(ashlar_add_headers name)
   cmake_parse_arguments(arg "" "DIRECTORY" "HEADERS;LINK" ${ARGN})
   set(target ashlar_${name})

@@ -1,4 +1,4 @@
-# find_package(ashlar [COMPONENTS views json host mpi cuda]) and pkg-config for what install() puts down.
+# Files for find_package(ashlar [COMPONENTS views json host mpi cuda]) and pkg-config.
 include(CMakePackageConfigHelpers)
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/ashlar-config.cmake.in ${PROJECT_BINARY_DIR}/ashlar-config.cmake @ONLY)
@@ -11,7 +11,7 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/ashlar.pc.in ${PROJECT_BINARY_DIR}/as
 install(FILES ${PROJECT_BINARY_DIR}/ashlar.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libashlar-dev RENAME copyright)
 
-# Packages: `cpack -G DEB` and `cpack -G TGZ` in a release build. One has the tool, one all that is to build with.
+# Packages: `cpack -G DEB` and `cpack -G TGZ` in a release build. One has the tool, one the headers and libraries.
 if(PROJECT_IS_TOP_LEVEL)
   set(CPACK_PACKAGE_VENDOR "The Ashlar authors")
   set(CPACK_PACKAGE_CONTACT "the maintainers of Ashlar")

@@ -1,4 +1,4 @@
-# Runs PROGRAM and compares what it prints with the file EXPECTED.
+# Runs PROGRAM and compares its output with the file EXPECTED.
 execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE printed RESULT_VARIABLE result)
 file(READ ${EXPECTED} expected)
 if(NOT result EQUAL 0)

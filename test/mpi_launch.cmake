@@ -1,4 +1,4 @@
-# ashlar_mpi_launch: the command that starts processes; their number follows.
+# ashlar_mpi_launch is the command that starts processes; append their number.
 set(ashlar_mpi_launch ${MPIEXEC_EXECUTABLE})
 execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE version ERROR_QUIET)
 if(version MATCHES "Open MPI|OpenRTE")  # as many processes as there are devices, also for root

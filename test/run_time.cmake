@@ -1,27 +1,27 @@
-# One doctest program a folder; each of its cases is a test of its own.
+# Each folder is a doctest program; each of its cases is a test of its own.
 add_library(ashlar_test_main OBJECT main.cpp)
 target_link_libraries(ashlar_test_main PRIVATE doctest::doctest)
 target_compile_features(ashlar_test_main PRIVATE cxx_std_20)
 
-# ashlar_add_test_program(NAME FOLDER [target…]): the program test_NAME of the cases in FOLDER, which are tests named after the
+# ashlar_add_test_program(NAME FOLDER [target…]) adds the program test_NAME of the cases in FOLDER. Tests are named after the
 # first folder.
 function(ashlar_add_test_program name folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
-  # A header whose library is not here has no tests either.
+  # Leaves out tests of headers whose library is missing.
   foreach(part IN ITEMS views json mpi)
     if(NOT TARGET ashlar::${part})
       list(FILTER sources EXCLUDE REGEX "/${part}[^/]*\\.cpp$")
     endif()
   endforeach()
-  # What compares bounds and searches with all orders there are: what it calls, the unit tests and the doors run.
+  # Leaves out comparisons of bounds and searches with all orders: unit tests and doors run the same functions.
   if(ASHLAR_SANITIZE AND folder STREQUAL "property" AND NOT ASHLAR_ALL_TESTS)
     list(FILTER sources EXCLUDE REGEX "/(bounds|graph_searches|layered_layouts|optimal_[^/]*|plans[^/]*|searches)\\.cpp$")
   endif()
-  # What starts no thread.
+  # Leaves out tests that start no thread.
   if(ASHLAR_SANITIZE STREQUAL "thread" AND folder STREQUAL "gpt")
     list(FILTER sources EXCLUDE REGEX "/(allocation|corpus|divided|exact_sum|finite|gradients|json_safetensors|quantised)\\.cpp$")
   endif()
-  # What trains, on threads and under a launcher, takes minutes, and runs what the tests of backends and of the model run.
+  # Leaves out trainings on threads and under a launcher: they take minutes, and tests of backends and model run the same code.
   if(ASHLAR_SANITIZE AND folder STREQUAL "tool")
     list(FILTER sources EXCLUDE REGEX "/(checkpoint[^/]*|mpi_[^/]*|optimizer_steps|profile|train[^/]*)\\.cpp$")
     if(NOT ASHLAR_ALL_TESTS)  # what reads files and numbers, but not what searches for long
@@ -31,7 +31,7 @@ function(ashlar_add_test_program name folder)
 
   set(target test_${name})
   add_executable(${target} ${sources} $<TARGET_OBJECTS:ashlar_test_main>)
-  # After the flags of the build type: some take longer to compile than to run, and some the other way round.
+  # These flags follow those of the build type: some tests take longer to compile than to run, others longer to run.
   if(NOT ASHLAR_SANITIZE AND NOT ASHLAR_TESTS_BY_ROOM)
     if(folder MATCHES "^(unit|conformance|render|interop|tool)$")
       target_compile_options(${target} PRIVATE -O0)
@@ -60,7 +60,7 @@ function(ashlar_add_test_program name folder)
   doctest_discover_tests(${target} TEST_PREFIX "${label}/" PROPERTIES LABELS ${label} TIMEOUT ${seconds})
 endfunction()
 
-# ashlar_add_tests(FOLDER [target…]): its tests, where these targets are there.
+# ashlar_add_tests(FOLDER [target…]) adds the folder's tests if these targets exist.
 function(ashlar_add_tests folder)
   foreach(needed IN LISTS ARGN)
     if(NOT TARGET ${needed})
@@ -71,7 +71,7 @@ function(ashlar_add_tests folder)
   ashlar_add_test_program(${folder} ${folder} ${ARGN})
 endfunction()
 
-# The unit tests: one program, or one for each room, which the target check_unit_ROOM runs; check_unit runs all.
+# Adds the unit tests as one program, or one for each room, which the target check_unit_ROOM runs; check_unit runs all.
 function(ashlar_add_unit_tests)
   if(NOT ASHLAR_TESTS_BY_ROOM)
     ashlar_add_test_program(unit unit)
@@ -87,7 +87,7 @@ function(ashlar_add_unit_tests)
   endforeach()
 endfunction()
 
-# Of every day, a sanitizer runs what it can find something in. With ASHLAR_ALL_TESTS it runs all that it can.
+# By default, a sanitizer runs tests in which it can find something. With ASHLAR_ALL_TESTS it runs all that it can.
 set(address FALSE)
 set(thread FALSE)
 if(ASHLAR_SANITIZE)
@@ -135,7 +135,7 @@ if(TARGET test_tool)
   add_dependencies(test_tool ashlar_tool)
 endif()
 
-# Our CSV in PyTorch's own runtime, where the Python that is found has one.
+# Our CSV in PyTorch's own runtime, if the Python that is found has it.
 find_package(Python3 QUIET COMPONENTS Interpreter)
 if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
   add_test(NAME interop/torch_runtime COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/interop/torch_runtime.py

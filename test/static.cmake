@@ -1,14 +1,14 @@
 # Tests that pass by compiling.
 #
-# test/static is compiled with the limits on constant evaluation pinned to the compilers' defaults: whatever stands there works
-# for a user who sets no flag, and a slower constant evaluation fails the test, the same on every machine.
-# test/static_large holds what needs more; how much more stands here and nowhere else:
+# test/static is compiled with the limits on constant evaluation pinned to the compilers' defaults: its code works for a user
+# who sets no flag, and a slower constant evaluation fails the test, on every machine alike.
+# test/static_large needs higher limits, which are set only here:
 set(limits_static_g++ -fconstexpr-ops-limit=33554432 -fconstexpr-loop-limit=262144)
 set(limits_static_clang++ -fconstexpr-steps=1048576)
 set(limits_static_large_g++ -fconstexpr-ops-limit=1073741824 -fconstexpr-loop-limit=16777216)
 set(limits_static_large_clang++ -fconstexpr-steps=134217728)
 
-# Every day with clang++, whose limits are the tighter ones, and with nvcc, whose front end is the third there is.
+# By default the tests use clang++, whose limits are tighter, and nvcc, the third front end.
 set(folders static)
 set(compilers ${ashlar_builder})
 if("clang++" IN_LIST ashlar_compilers)
@@ -22,7 +22,7 @@ endif()
 foreach(folder IN LISTS folders)
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
 
-  # All files as one: what each needs for itself the first has seen.
+  # All files are compiled as one, so shared headers are compiled once.
   set(all ${CMAKE_CURRENT_BINARY_DIR}/${folder}_all)
   set(text "")
   foreach(source IN LISTS sources)
@@ -39,7 +39,7 @@ foreach(folder IN LISTS folders)
     set_tests_properties(${folder}/${compiler} PROPERTIES LABELS static TIMEOUT 600)
   endforeach()
 
-  # nvcc's front end, at its defaults.
+  # nvcc's front end runs with its default limits.
   if(ASHLAR_NVCC AND folder STREQUAL "static")
     add_test(NAME ${folder}/nvcc COMMAND ${ASHLAR_NVCC} -std=c++20 -I ${PROJECT_SOURCE_DIR}/include -I ${CMAKE_CURRENT_SOURCE_DIR}
                                          -cuda ${all}.cu -o ${all}.ii)

@@ -6,7 +6,7 @@ usage: fit.py EVALUATE RUNS.csv MODELS.json CONSTANTS.json [--out CONSTANTS.json
 --out writes the fitted constants, --page the tables of errors into a page, after the comments that name them.
 
 EVALUATE is bench_predict_evaluate; runs.py describes the table of runs. The fit minimises squares of the logarithms of predicted over measured
-steps, linear beyond 4 %. Sources weigh the same over their expected errors. Constants are drawn weakly to round numbers that others published.
+steps, linear beyond 4 %. A source weighs its emphasis over its expected error. Constants are drawn weakly to round published numbers.
 CONSTANTS.json has these ("round") and the constants that are not fitted: those of memory, link_inside, a fact of NCCL's
 measurements, and attention.hopper.flash, of FlashAttention 3's paper.
 Then each third of the configurations is left out once, and each family of models once: intervals come from these errors alone.
@@ -28,7 +28,7 @@ from scipy.optimize import least_squares
 
 from runs import Evaluator, answers, has_step, read, write
 
-# The expected mean error of each source, and how much more one source weighs than another.
+# The expected mean error of each source, and how much more one weighs.
 EXPECTED = {"dgxc": .05, "mlperf": .08, "megatron_bridge": .12, "nanotron": .10, "mosaic": .10, "torchtitan": .10, "vtrain_multi": .07,
             "megatron2022": .03, "bridge_cards": .2, "vocabulary_parallelism": .2, "sailor": 3.0, "vtrain_single": 1.0}
 EMPHASIS = {"dgxc": 1.5, "torchtitan": 2.0, "mosaic": 0.8, "nanotron": 0.8, "mlperf": 0.8}

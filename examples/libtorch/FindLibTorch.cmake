@@ -1,8 +1,8 @@
-# LibTorch for processors, out of PyTorch's wheel or LibTorch's own archive: the target libtorch::cpu.
+# Finds LibTorch for CPUs in PyTorch's wheel or LibTorch's own archive: the target libtorch::cpu.
 #
-# PyTorch's own TorchConfig.cmake refuses a wheel that was built with CUDA where there is no toolkit. The libraries
-# for processors need none, so they are looked for here, in the same places: LibTorch_ROOT, Torch_DIR, or a directory of
-# CMAKE_PREFIX_PATH (of a wheel the directory `torch`).
+# Without a CUDA toolkit, PyTorch's own TorchConfig.cmake refuses a wheel built with CUDA. The libraries for CPUs need
+# none, so this module looks for them in the same places: LibTorch_ROOT, Torch_DIR, or a directory of
+# CMAKE_PREFIX_PATH (the directory `torch` of a wheel).
 if(Torch_DIR)
   cmake_path(ABSOLUTE_PATH Torch_DIR NORMALIZE)
   list(APPEND LibTorch_hints ${Torch_DIR}/../../..)

@@ -1,4 +1,4 @@
-# Both programs print the same, and less than 60 lines differ between their sources.
+# Both programs print the same, and fewer than 60 lines differ between their sources.
 foreach(which IN ITEMS BEFORE AFTER)
   execute_process(COMMAND ${${which}} OUTPUT_VARIABLE ${which}_prints COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

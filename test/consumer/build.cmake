@@ -1,5 +1,5 @@
-# Build and run the project beside this script, or PROJECT, with Ashlar brought in by WAY; LAUNCH comes before what is run.
-# With LIBTORCH, the project's own tests are run.
+# Builds and runs the project beside this script, or PROJECT, with Ashlar brought in by WAY; LAUNCH precedes the command.
+# With LIBTORCH, runs the project's own tests.
 set(project ${CMAKE_CURRENT_LIST_DIR}/project)
 set(program consumer)
 if(PROJECT)

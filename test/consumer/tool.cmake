@@ -1,4 +1,4 @@
-# The installed tool: it runs, its manual page and completions are there, and it knows no path of the machine that built it.
+# Checks the installed tool: it runs, has its manual page and completions, and holds no path of the machine that built it.
 # PREFIX, SOURCE
 set(tool ${PREFIX}/bin/ashlar)
 if(NOT EXISTS ${tool})
@@ -19,7 +19,7 @@ if(NOT shown MATCHES "makespan     33 ticks")
   message(FATAL_ERROR "the installed tool shows\n${shown}")
 endif()
 
-# Without what debuggers read.
+# Debug information is stripped first.
 find_program(strip strip)
 if(strip)
   must_say(ignored COMMAND ${strip} -o ${PREFIX}/stripped ${tool})
@@ -30,7 +30,7 @@ if(strip)
   endif()
 endif()
 
-# Every option of every subcommand.
+# The manual page and completions have every option of every subcommand.
 file(READ ${PREFIX}/share/man/man1/ashlar.1 manual)
 file(READ ${PREFIX}/share/bash-completion/completions/ashlar bash)
 file(READ ${PREFIX}/share/zsh/site-functions/_ashlar zsh)

@@ -1,4 +1,4 @@
-# vcpkg's port, built without vcpkg: what the port calls stands here in its simplest form, and a consumer finds the result.
+# Builds vcpkg's port without vcpkg: this script defines simple forms of what the port calls, and a consumer finds the result.
 # SOURCE, WORK, COMPILER, GENERATOR
 cmake_minimum_required(VERSION 3.25)
 set(CURRENT_PACKAGES_DIR ${WORK}/vcpkg)
@@ -23,7 +23,7 @@ function(vcpkg_cmake_install)
   step(${CMAKE_COMMAND} --build ${build} --target install)
 endfunction()
 
-# The files move to share/PORT, from where two folders up is the prefix.
+# Moves the files to share/PORT, where the prefix is two folders up.
 function(vcpkg_cmake_config_fixup)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "CONFIG_PATH" "")
   file(RENAME ${CURRENT_PACKAGES_DIR}/${arg_CONFIG_PATH} ${CURRENT_PACKAGES_DIR}/share/ashlar)
@@ -44,7 +44,7 @@ endfunction()
 set(port ${SOURCE}/cmake/recipes/vcpkg/ashlar)
 include(${port}/portfile.cmake)
 
-# What is found is the port's: its version, and the parts of its features.
+# The port has the version of the headers, and the parts of its features.
 file(READ ${port}/vcpkg.json manifest)
 string(JSON version GET "${manifest}" version)
 file(STRINGS ${SOURCE}/include/ashlar/core/version.hpp text REGEX "version\\[\\] = ")

@@ -1,4 +1,4 @@
-# The header that cmake/single_header.py makes compiles alone, and proves a schedule.
+# Checks that the header of cmake/single_header.py compiles alone, and proves a schedule.
 execute_process(COMMAND ${PYTHON} -B ${SOURCE}/cmake/single_header.py -o ${WORK}/ashlar_single.hpp COMMAND_ERROR_IS_FATAL ANY)
 file(WRITE ${WORK}/single_header.cpp
      "#include \"ashlar_single.hpp\"\n"

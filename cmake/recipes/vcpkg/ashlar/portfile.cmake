@@ -1,4 +1,4 @@
-# An overlay port of the checkout that it stands in: vcpkg install ashlar --overlay-ports=CHECKOUT/cmake/recipes/vcpkg
+# An overlay port of the checkout around it: vcpkg install ashlar --overlay-ports=CHECKOUT/cmake/recipes/vcpkg
 cmake_path(SET source NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../../../..")
 set(VCPKG_BUILD_TYPE release)  # headers: there is nothing to debug
 set(without)
