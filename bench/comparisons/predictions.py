@@ -50,7 +50,7 @@ def asked(row, model):
     """Runs llm-analysis on a row at an efficiency of 1: seconds, and bytes of the fullest device. None if it refuses."""
     hidden, inner = model["hidden_size"], model.get("intermediate_size") or 4 * model["hidden_size"]
     gated = model.get("hidden_act", "") not in ("gelu", "relu", "squared_relu")
-    wide = max(1, round((1.5 if gated else 1) * inner / hidden))  # it has two matrices, and whole multiples of the hidden size
+    wide = max(1, round((1.5 if gated else 1) * inner / hidden))  # llm-analysis has two matrices, and whole multiples of the hidden size
     try:
         config = ModelConfig(name=row["model"], num_layers=model["num_hidden_layers"], n_head=model["num_attention_heads"], hidden_dim=hidden,
                              vocab_size=model["vocab_size"], max_seq_len=row["sequence"], ffn_embed_dim=wide * hidden,

@@ -3,15 +3,15 @@
 
 usage: choices.py EVALUATE RUNS.csv MODELS.json CONSTANTS.json [--sweep SWEEP.csv] [--tool ASHLAR] [--page PAGE.md]
 
-The runs are those of fit.py. Runs of one source, model, release, machine, number of devices, sequence, batch and precision are a question; each
-of its layouts an answer. A question needs two layouts; a rank correlation four.
+The runs are those of fit.py. Runs of one source, model, release, machine, number of devices, sequence, batch and precision form a question, with
+a layout as its answer. A question needs two layouts; a rank correlation four.
 
---tool: also with constants that ASHLAR, `ashlar predict --calibrate`, fits to the runs of the same source's other models.
+--tool: also uses constants that ASHLAR, by `ashlar predict --calibrate`, fits to the runs of the same source's other models.
 
 --sweep: trials of layouts on A100s, as their authors publish them (Hagemann et al. 2023): sweep, model, seq, gpus, act_ckpt, kernel, micro_batch,
-tp, pp, seq_parallel, status and step_s of LLaMA's shapes with a vocabulary of 128,000, and 4 million tokens a batch. Of those with
-FlashAttention 2; their program overlaps no sums, so it is taken for `plain`. With fused norms or without, and with sequences split over tensor
-ranks or not, it is another program, and so another question.
+tp, pp, seq_parallel, status and step_s of LLaMA's shapes with a vocabulary of 128,000, and 4 million tokens a batch. Only trials with
+FlashAttention 2 are used. Their program overlaps no sums, so it counts as `plain`. Trials with and without fused norms, or with and without
+sequences split over tensor ranks, are different programs, and so different questions.
 """
 import argparse
 import collections

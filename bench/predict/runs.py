@@ -2,8 +2,8 @@
 
 The table is a CSV with a row a run: id, source, group (rows of the same configuration), model, accelerator, gpus, gpus_per_node, the sizes
 of the run, sequence_parallel (yes, no or nothing), sharding, recompute and recompute_modules, precision, layout, schedule, attention (flash, unfused, or
-nothing), status (ok, or how it failed), step_s, peak_bytes, quality (A to C), use (step, memory, fit) and duplicate_of. Models are in a JSON file by name, with the keys of a config.json, and `family`:
-models that are left out together.
+nothing), status (ok, or how it failed), step_s, peak_bytes, quality (A to C), use (step, memory, fit) and duplicate_of. Models are in a JSON
+file by name, with the keys of a config.json, and `family`: models of a family are left out together.
 """
 import csv
 import json

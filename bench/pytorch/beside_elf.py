@@ -120,7 +120,7 @@ def main():
         one = make(argument, options, batch)
         try:
             loss = timed_step(one, options.device)[2]
-        except AssertionError as refused:  # on all ranks: ELF's zbv takes twice as many micro-batches as ranks
+        except AssertionError as refused:  # raised on all ranks: ELF's zbv takes twice as many micro-batches as ranks
             refusals[name] = str(refused)
             continue
         pipes[name] = one

@@ -1,8 +1,8 @@
 """Runs ELF (elf-pipeline 0.1.0) on ranks without a GPU. It names CUDA in a few places; here they mean the processor.
 
-Streams do nothing, tensors and modules that go to "cuda" stay, and sends are kept until the end of a step, as ELF does
-itself with MPI: gloo drops a send that nobody holds. Two stages of one rank that exchange values get a group of
-that rank alone, since torch 2.15 refuses a rank twice in a group; ELF hands such values over directly.
+Streams do nothing, tensors and modules that move to "cuda" stay, and sends are kept until the end of a step, as ELF does
+with MPI: gloo drops a send without a reference. Two stages of one rank that exchange values get a group of that rank
+alone, since torch 2.15 refuses a rank twice in a group; ELF hands such values over directly.
 """
 
 import contextlib

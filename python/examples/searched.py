@@ -1,4 +1,4 @@
-"""The same with a schedule for what its passes take: torchrun --standalone --nproc-per-node 2 searched.py"""
+"""The pipeline of existing.py with a searched schedule: torchrun --standalone --nproc-per-node 2 searched.py"""
 
 import torch
 import torch.distributed as dist

@@ -218,7 +218,7 @@ def more_steps(which):
 
 
 def more_steps_beside(runtime):
-    """The rank with fewer steps waits for the others elsewhere."""
+    """The rank with fewer steps waits for the other in a barrier."""
     training = Training(runtime)
     training.steps(2 + training.rank)
     dist.barrier()

@@ -2,8 +2,8 @@
 
 usage: fresh_environment.py
 
-The interpreter that runs this has torch, pytest, nanobind and scikit-build-core; without them the exit code is
-77: skipped. They are used where they are; nothing is downloaded.
+The interpreter that runs this needs torch, pytest, nanobind and scikit-build-core; without them the exit code is
+77 (skipped). It uses them in place, and downloads nothing.
 """
 
 import importlib.util

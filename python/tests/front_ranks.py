@@ -67,7 +67,7 @@ def beside(make, batch_of, micro_batches=4, around=contextlib.nullcontext, **opt
     whole = made(make)
     expected = unpiped(whole, batch_of, micro_batches, around=around)
     state = whole.state_dict()
-    model = made(make, 1 + dist.get_rank())  # other weights, until the first rank's are everywhere
+    model = made(make, 1 + dist.get_rank())  # other weights, until the first rank's are copied
     with around():
         pipe = ashlar_pp.torch.Pipeline(
             model, batch_of(1, 3), micro_batches=micro_batches, repeats=1, budget=100, **options

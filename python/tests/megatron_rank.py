@@ -86,7 +86,7 @@ parallel_random._get_cuda_rng_state = lambda *_, **__: torch.get_rng_state()
 parallel_random._set_cuda_rng_state = lambda state, *_, **__: torch.set_rng_state(state)
 
 LENGTH, VOCABULARY, WIDTH, LAYERS = 8, 32, 16, 8
-failing = []  # what rank 1 does in its next micro-batches, the last one first
+failing = []  # actions of rank 1 in its next micro-batches, the last one first
 
 
 def raise_an_error():
@@ -280,7 +280,7 @@ def run(
         )  # fmt: skip
         if optimizer and not gradients:
             optimizer.step()
-    if schedule and not steps:  # with another number of micro-batches, without gradients
+    if schedule and not steps:  # evaluates another number of micro-batches, without gradients
         evaluated = go(
             forward_step_func=forward_step, data_iterator=[batches(micro_batches - 1, replica) for _ in model], model=model,
             num_microbatches=micro_batches - 1, seq_length=LENGTH, micro_batch_size=2, forward_only=True,

@@ -128,7 +128,7 @@ def fully_sharded(cases):
         last = {"target": targets, "losses": losses} if schedule.stages - 1 in mine else {}
         pipe.step(*((inputs,) if 0 in mine else ()), **last)
         expected, expected_losses = sum_of_both(schedule.stages, 4)
-        whole = {s: [2 * p.grad.full_tensor() for p in modules[s].parameters()] for s in mine}  # FSDP has the mean
+        whole = {s: [2 * p.grad.full_tensor() for p in modules[s].parameters()] for s in mine}  # FSDP averages
         results[f"{name}/{sharding}"] = {
             "gradients": max(different(whole[s], expected[s]) for s in mine),
             "losses": [float(x) for x in losses],

@@ -14,7 +14,7 @@ TIMEOUT = 8  # seconds, of the group
 MOST = TIMEOUT + 15 + 15  # includes the start on a busy machine
 
 FAILS = {
-    # which rank knows the reason, and its words; the other says them, too
+    # The rank that knows the reason, and its words. The other rank says them, too.
     "a forgotten target": (1, "ValueError: stage 1, the last, is on this rank: step.. needs the target"),
     "forgotten inputs": (0, "ValueError: stage 0 is on this rank: step.. needs the inputs"),
     "None": (0, "TypeError: stage 0 gives a NoneType"),
@@ -39,14 +39,14 @@ FAILS = {
     "another method": (1, r"rank 1 calls step\(\), its call 2 of the pipeline, and rank 0 another method, its call 2"),
 }
 OUTSIDE = {
-    # which rank raises "no reason", and after how many calls
+    # The rank that raises "no reason", and after how many calls.
     "an optimizer": (1, ", after 1 call of it"),
     "an optimizer of the first": (0, ", after 1 call of it"),
     "a loader": (1, ""),
     "a loader of the first": (0, ""),
 }
 LOST = {
-    # which rank is gone or hangs, how it ends, and what the other says
+    # The rank that is gone or hangs, how it ends, and what the other says.
     "an exit": (1, 3, r"rank 1 has ended after 1 call of the pipeline, and this is call 2, step\(\)"),
     "an exit of the first": (0, 3, r"rank 0 has ended after 1 call of the pipeline, and this is call 2, step\(\)"),
     "one more step": (1, 0, r"rank 1 has ended after 2 calls of the pipeline, and this is call 3, step\(\)"),

@@ -153,7 +153,7 @@ def test_prediction_of_several_tokens_on_a_stage_of_its_own(tmp_path):
 def test_weights_after_steps_with_prediction_of_several_tokens(tmp_path):
     more = {"steps": 2, "mtp": 1, "overlap": True, "distributed": True, "clip": 0.0}
     runs = []
-    # Megatron's own cannot overlap reductions with tied embeddings and MTP: no backward reaches the output layer's weights.
+    # Megatron's schedules cannot overlap reductions with tied embeddings and MTP: no backward reaches the output weights.
     for now in (more, more | {"tied": True, "overlap": False}):
         runs += [own(compare_from_here=True, **now)]
         runs += [ours(getattr(catalog, name)(2, M), **now) for name in ("zb_h1", "depth_first", "v_half")]

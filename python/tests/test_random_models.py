@@ -26,7 +26,7 @@ def tried(seeds, world):
 
 
 def wrong(found):
-    """The seeds whose steps are neither the model's own nor refused on every rank, with a line or a name."""
+    """Outcomes of the seeds whose steps are neither the model's own nor refused, with a reason, on every rank."""
     return {
         seed: of
         for seed, of in found.items()

@@ -5,7 +5,7 @@ import pytest
 from launching import on_ranks
 
 CLOSE = 1e-12
-# Several ranks add to one gradient, or chunks of a sequence come in an order of their own.
+# Several ranks add to one gradient, or chunks of a sequence come in another order.
 IN_ANOTHER_ORDER = {
     "gems",
     "chimera",

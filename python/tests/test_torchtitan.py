@@ -153,7 +153,7 @@ def test_torchtitans_own_flags_take_a_file_of_passes(tmp_path, alone, own):
 
 
 def test_graph_pp_runs_every_action_of_our_files():
-    """torchtitan's GraphPP puts functions of its own behind the actions of PyTorch's runtime."""
+    """torchtitan's GraphPP registers its own functions for the actions of PyTorch's runtime."""
     runner = pytest.importorskip("torchtitan.experiments.graph_trainer.graph_pp.runner")
     from torch.distributed.pipelining import schedules
 

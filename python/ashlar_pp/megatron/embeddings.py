@@ -51,7 +51,7 @@ def are_on_one_rank(schedule: Schedule, config: Any, groups: Any, tied: bool) ->
         )
     if len(set(ranks)) == 1:
         return len(ranks) > 1
-    # Megatron takes the first chunk of the first rank, and the last one of every other.
+    # Megatron sums the gradients of the first rank's first chunk, and of the last chunk of every other rank.
     last = {rank: stage for stage, rank in enumerate(route)}
     if route[0] != 0 or any(route[stage] == 0 or stage != last[route[stage]] for stage in holders[1:]):
         raise ValueError(

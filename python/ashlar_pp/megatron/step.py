@@ -186,7 +186,7 @@ class Step:
             )
         self.tokens += tokens
         if stage < self._last:
-            self._values["F", stage, k] = y.detach()  # holds the data that y gives up
+            self._values["F", stage, k] = y.detach()  # keeps the data that y gives up
         if not self._forward_only:
             if self._first_step is not None:
                 self._first_step.forward(stage, y)
@@ -236,7 +236,7 @@ class Step:
             self._sync(False)
             if stage > 0:
                 self._values["B", stage, k] = x.grad
-        elif stage == 0:  # nobody waits for the gradient of its input
+        elif stage == 0:  # no rank needs the gradient of its input
             self._alive[stage, k] = y, g, None
         else:
             root = y if g is None else edge

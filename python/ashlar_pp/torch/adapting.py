@@ -37,7 +37,7 @@ def ticks(taken: Mapping[tuple[str, int], float], known: tuple[int, int, int], s
 
 
 def dealt_as_taken(dealt: Dealt, clock: Clock, fused: bool) -> Dealt:
-    """The same stages with median times of all ranks' last step, the same on all ranks. Raises ValueError before a step."""
+    """Returns the stages with median times of all ranks' last step, equal on all ranks. Raises ValueError before a step."""
     taken = everywhere(clock.seconds(), medians)
     if not any(letter in "BW" for letter, _ in taken):
         raise ValueError("adapt() needs the times of a step: call step() first")

@@ -103,8 +103,8 @@ def make_equal(module: nn.Module, group: dist.ProcessGroup | None, device: torch
 
 
 def _must_have_one_form(module: nn.Module, group: dist.ProcessGroup | None) -> None:
-    """Raises ValueError on all ranks where one has other parameters or buffers than the first: a message of another length
-    ends the process that gets it."""
+    """Raises ValueError on all ranks if one has other parameters or buffers than the first: a message of another length ends
+    the process that receives it."""
     mine = {
         name: (tuple((t.to_local() if hasattr(t, "to_local") else t).shape), str(t.dtype))
         for name, t in [*module.named_parameters(), *module.named_buffers()]

@@ -1,4 +1,4 @@
-"""Where a model may be cut: its layers, and a skeleton that runs the model's own forward around them.
+"""The layers between which a model may be cut, and a skeleton that runs the model's own forward around them.
 
 A model is a tree of modules. Modules with layers below them are opened. Their Python code, which makes masks and
 positions and passes tensors from layer to layer, is the skeleton. It runs on every rank. Every child of an opened
@@ -179,7 +179,7 @@ def _size(module: nn.Module) -> int:
 
 
 def find_layers(model: nn.Module, at_least: int, names: Iterable[str] | None = None) -> tuple[set[str], dict[str, nn.Module]]:
-    """The opened modules and the layers, by name.
+    """Finds the modules to open, by name, and the layers by name.
 
     names: those of layers, or of lists of them. Without them, the outermost lists of modules (ModuleList, ModuleDict,
     Sequential) are opened; then the largest layer with children, while fewer than `at_least` layers have parameters.

@@ -1,4 +1,4 @@
-"""Optimizers and scalers beside a pipeline: states belong to parameters by name, and all ranks take a step or none does."""
+"""Guards optimizers and scalers of a pipeline: states belong to parameters by name, and all ranks take a step or none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 _MARK = "of_parameter"
-"""The key in an optimizer's state of a parameter, for a number that stands for the parameter's name."""
+"""The key in an optimizer's state of a parameter for a hash of the parameter's name."""
 
 
 def _number_of(name: str) -> int:

@@ -63,8 +63,8 @@ def pipeline(
     runtime: `pytorch` is PyTorch's own, with our communication; `ashlar` is ours, which also runs several
     routes, recomputes, and sequences in chunks; `auto` is PyTorch's if it can run the schedule.
     lanes: which transfers share a communicator in PyTorch (one, one_a_kind, one_a_direction; None: as torch is set).
-    receives: when PyTorch issues a receive: when_sent, or when_needed: as late as the lanes allow. A receive that waits
-    on a GPU holds up what shares its communicator, and one that comes late is not hidden behind passes.
+    receives: when PyTorch issues a receive: when_sent, or when_needed: as late as the lanes allow. On a GPU, a waiting
+    receive delays transfers of its communicator; a late one is not hidden behind passes.
     dynamic_shapes: micro-batches may differ in shape; each step then begins with messages about shapes (`ashlar` only).
     timeout: seconds after which a rank that does not answer is named (`ashlar` only; default: the group's timeout).
     whole: the model that the stages are parts of, if they keep its names; it may be on the meta device. Each of its

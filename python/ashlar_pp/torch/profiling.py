@@ -1,4 +1,4 @@
-"""Costs for a search, measured in a real run."""
+"""Measures costs for a search in a real run."""
 
 from __future__ import annotations
 

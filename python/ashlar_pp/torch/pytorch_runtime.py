@@ -58,7 +58,7 @@ def prepare(modules: Mapping[int, nn.Module], program: Program) -> None:
         return
     for module in modules.values():
         if is_compiled(module):
-            # The compiled backward would overwrite what the second part still needs.
+            # Otherwise the compiled backward overwrites values that the second part needs.
             import torch._functorch.config
 
             torch._functorch.config.donated_buffer = False
@@ -110,7 +110,7 @@ def _watch_outputs(stage: PipelineStage) -> None:
 def _outputs_of(stage: Any) -> Signature | None:
     """The output shapes that PyTorch has told the next stage; None for distributed tensors, whose local parts are sent."""
     meta = getattr(stage, "_stage_meta", None)
-    outputs = stage.get_outputs_meta() if meta is None else meta.outputs  # earlier versions of torch have the former
+    outputs = stage.get_outputs_meta() if meta is None else meta.outputs  # the former in earlier versions of torch
     return None if outputs is None or any(hasattr(t, "placements") for t in outputs) else signature_of(outputs)
 
 
@@ -132,7 +132,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         self._modules, data_group = out_of_ddp({stage.stage_index: stage.submod for stage in stages}, data_group)
         self._first = FirstStep(self._modules)
         self._tells = True  # whether copies of this rank's stages tell each other which gradients they have
-        self._frozen: list[int] = []  # stages with nothing to train in the first step
+        self._frozen: list[int] = []  # stages that had nothing to train in the first step
         for stage in stages:
             stage.submod = self._modules[stage.stage_index]
             _without_messages_to_itself(stage)

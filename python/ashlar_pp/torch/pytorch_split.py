@@ -44,7 +44,7 @@ def _input_pass(stage: PipelineStage, given: dict[str, Any]) -> Any:
             # Takes an edge, because the output gives up its graph, whose upper part is not needed any more.
             roots.append(get_gradient_edge(output))
             known.append(_gradient(output, None if gradients is None else gradients[i], gradients is None))
-            if output.grad_fn is not None and not output._is_view():  # an input that is handed on stays one
+            if output.grad_fn is not None and not output._is_view():  # an input that is handed on keeps its graph
                 output.detach_()
     if not roots:
         return (None,) * len(inputs), lambda: None

@@ -205,7 +205,7 @@ class Replay:
                     f"{name} gives {tuple(x.shape)} of {x.dtype}, and gave {tuple(value.shape)} of {value.dtype} with the example"
                 )
             if torch.is_grad_enabled() and value.is_differentiable() and not x.requires_grad:
-                x = x.detach().requires_grad_()  # frozen up to here: its gradient arrives, and is dropped
+                x = x.detach().requires_grad_()  # all frozen before it: its gradient arrives, and is dropped
             given.append(x.contiguous())
         if len(given) == 1:
             return given[0]
@@ -228,7 +228,7 @@ def _shown(given: Any) -> str:
 
 
 class Clock:
-    """Times passes by kind and stage: on a GPU by events, which are read later."""
+    """Measures times of passes by kind and stage, on a GPU by events that are read later."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device

@@ -29,9 +29,9 @@ from .waiting import Waits
 class ProgramRuntime:
     """Runs one rank's stream: passes in its order, transfers and sums beside them.
 
-    A receive is posted where it stands in the stream, and waited for by the pass that needs it; a send goes on
-    while passes run. With backends that have no tags (NCCL) messages between two ranks match by their order,
-    which the program's proof is about: it has one lane for each peer.
+    A receive is posted at its place in the stream, and the pass that needs it waits for it; a send goes on while
+    passes run. With backends without tags (NCCL) messages between two ranks match by their order. The program is
+    proved for that: it has one lane for each peer.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class ProgramRuntime:
         finalize_gradients: bool = True,
         **kwargs: Any,
     ) -> Any:
-        """Runs the batch: args where stage 0 is, target where the last stage is. Adds to the parameters' `.grad`.
+        """Runs a batch, and adds to the parameters' `.grad`. args: on the rank of stage 0; target: on that of the last stage.
 
         kwargs go to all stages of this rank. A batch is split along dimension 0; arg_mbs, kwarg_mbs and target_mbs give it
         in micro-batches. losses: a list, filled with those of the micro-batches. Returns the last stage's outputs, if it is
@@ -146,7 +146,7 @@ class ProgramRuntime:
         """Runs a step that trains, and adds its gradients to earlier ones."""
         carried = {p: p.grad for module in self.modules.values() for p in module.parameters()}
         for p in carried:
-            p.grad = None  # sums are of this step alone
+            p.grad = None  # sums include this step alone
         try:
             outputs = self._run(batch, loss_kwargs, losses, return_outputs, trains=self.program.trains)
             if self.program.trains and not self.first.is_over:
@@ -235,7 +235,7 @@ class ProgramRuntime:
         if self.shapes is not None and not self.dynamic_shapes:
             return
         found: list[list[Signature]] = []
-        for stage in range(self.last):  # nothing comes after the last
+        for stage in range(self.last):  # the last stage sends nothing
             self.waits.move(f"the shapes that stage {stage} gives", stage)
             holder = self.program.holders(stage)[0]
             result: list[Any] = [None]

@@ -46,8 +46,8 @@ class LostRank(RuntimeError):
 
 
 class Waits:
-    """Waits of one pipeline on this rank. A `call` is one that all its ranks make: an error in it is told to the others,
-    which then stop waiting."""
+    """Waits of one pipeline on this rank. All its ranks make each `call`: an error in it is told to the others, which then
+    stop waiting."""
 
     def __init__(self, group: dist.ProcessGroup | None, timeout: float | None = None, *, alone: bool = False) -> None:
         """timeout: seconds; by default, a wait has the deadline of its group. alone: no other rank waits for this one."""
