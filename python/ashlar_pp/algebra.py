@@ -67,7 +67,7 @@ def relocate(placement: Placement) -> Operation:
 
 
 def improve(passes: int = 1_000_000, seed: int = 1) -> Operation:
-    """Searches the best order within the same memory, dispatching at most `passes` passes."""
+    """Searches the best order within the same memory, with a budget of `passes` dispatched passes."""
     return Operation(_core.improve, passes, seed)
 
 

@@ -88,9 +88,9 @@ def compare(
 
     Costs are those of a device's share of the model, or one each of consecutive parts of it; schedules with more or
     fewer stages take their share. Default: all schedules of the catalog for these sizes. In the table,
-    peak_activations is a share of what 1F1B holds; times are in ticks; slack is the delay of all transfers of a link
-    that leaves the makespan as it is, of the least tolerant link. parts: the parts of which `costs` are made, from which
-    costs of pairs follow for schedules with more or fewer stages.
+    peak_activations is a share of what 1F1B holds; times are in ticks; slack is how late all transfers of the least
+    tolerant link may be before the makespan grows. parts: the parts of which `costs` are made; those of pairs in
+    schedules with more or fewer stages follow from them.
 
     sequence_chunks: chunks of a sequence in the catalog's schedules that cut them (default: those of the costs, or 2).
     causal: percentage of causal attention, for which later chunks take longer, in a whole sequence's forward and

@@ -228,7 +228,7 @@ def visiting(module: nn.Module, device: torch.device) -> Iterator[None]:
 
 @contextlib.contextmanager
 def all_visiting(model: nn.Module, opened: set[str], layers: dict[str, nn.Module], device: torch.device) -> Iterator[None]:
-    """Moves each layer to the device for its calls, inside. Tensors of opened modules themselves stay there."""
+    """Inside, moves each layer to the device for its calls. Tensors of opened modules themselves stay there."""
     modules = dict(model.named_modules(remove_duplicate=False))
     for name in opened:
         modules[name]._apply(lambda t: t.to(device), recurse=False)
@@ -276,7 +276,7 @@ class Skeleton:
 
     @contextlib.contextmanager
     def calling(self, run: Run) -> Iterator[None]:
-        """Makes calls of layers `run`, inside."""
+        """Inside, a call of a layer is a call of `run`."""
         self.run = run
         try:
             yield

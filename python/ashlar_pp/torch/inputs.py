@@ -100,8 +100,8 @@ def _is_plain_list(value: Any) -> bool:
 
 
 def must_have_rows_of(output: Any, target: Any) -> None:
-    """Raises ValueError if a target has one row and the output several: a loss would broadcast it, which the whole batch does
-    not allow."""
+    """Raises ValueError if a target has one row and the output several: a loss would broadcast the row, but not those of the
+    whole batch."""
     both = isinstance(output, torch.Tensor) and isinstance(target, torch.Tensor)
     if both and output.dim() == target.dim() > 0 and target.shape[0] == 1 < output.shape[0]:
         raise ValueError(
