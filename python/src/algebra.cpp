@@ -45,7 +45,7 @@ void bind_algebra(nb::module_& m) {
       "shift", [](block const& b, tick by) { return ashlar::shift(b, by); }, "value"_a, "ticks"_a);
   m.def(
       "shift", [](schedule const& s, tick by) { return ashlar::shift(s, by); }, "value"_a, "ticks"_a,
-      "Everything later by so many ticks.");
+      "Shifts everything to a later time, by a number of ticks.");
   m.def(
       "with_interval", [](block const& b, tick t) { return ashlar::with_interval(b, t); }, "value"_a,
       "interval"_a, "The same block with other ticks between its repetitions.");
@@ -54,7 +54,7 @@ void bind_algebra(nb::module_& m) {
       "other"_a, "Both blocks side by side, each on routes of its own.");
   m.def(
       "scale", [](block const& b, tick factor) { return ashlar::scale(b, factor); }, "value"_a,
-      "factor"_a, "Everything takes so many times as long.");
+      "factor"_a, "Stretches all times by a factor.");
   m.def(
       "split_backward", [](block const& b) { return ashlar::split_backward(b); }, "value"_a);
   m.def(
@@ -79,7 +79,7 @@ void bind_algebra(nb::module_& m) {
   m.def(
       "repeat",
       [](block const& b, long long count) { return ashlar::repeat(b, micro_batch_count(count)); },
-      "value"_a, "micro_batches"_a, "One block an interval, until so many micro-batches have passed.");
+      "value"_a, "micro_batches"_a, "Starts one block each interval, for a number of micro-batches.");
   m.def(
       "squeeze", [](schedule const& s) { return ashlar::squeeze(s); }, "value"_a,
       "Every pass starts as early as order and dependencies allow.");
@@ -96,7 +96,7 @@ void bind_algebra(nb::module_& m) {
       "Passes move up into gaps: of warm-up and cool-down, or throughout.");
   m.def(
       "relocate", [](schedule const& s, ashlar::placement const& to) { return ashlar::relocate(s, to); },
-      "value"_a, "placement"_a, "In the order of starts, on another placement.");
+      "value"_a, "placement"_a, "Keeps the order of starts, on another placement.");
   m.def(
       "then", [](schedule const& a, schedule const& b) { return ashlar::then(a, b); }, "value"_a,
       "next"_a, "One after the other.");
@@ -111,7 +111,8 @@ void bind_algebra(nb::module_& m) {
       "fold_in_half", [](schedule const& s) { return ashlar::fold_in_half(s); }, "value"_a,
       "A bidirectional schedule on half the devices.");
   m.def("improve", &improved, "value"_a, "passes"_a = 1'000'000, "seed"_a = 1,
-        "The best order that a search finds within the same memory, dispatching so many passes.");
+        "The best order that a search finds within the same memory; `budget` is the number of passes "
+        "dispatched.");
 }
 
 }  // namespace python

@@ -142,7 +142,7 @@ ashlar::comparison compare_schedule(ashlar::schedule const& s, ashlar::costs con
 void bind_comparison(nb::module_& m) {
   using ashlar::comparison;
   nb::class_<comparison>(m, "Comparison",
-                         "What one schedule makes of a model, in ticks of a device's share.")
+                         "The figures of one schedule for a model, in ticks of a device's share.")
       .def_ro("devices", &comparison::device_count)
       .def_ro("stages", &comparison::stage_count)
       .def_ro("micro_batches", &comparison::micro_batch_count)
@@ -154,7 +154,7 @@ void bind_comparison(nb::module_& m) {
       .def_ro("bubble_rate", &comparison::bubble_rate)
       .def_ro("overhead", &comparison::overhead)
       .def_ro("overhead_span", &comparison::overhead_span)
-      .def_ro("peaks", &comparison::peaks, "Of each device, as a share of what 1F1B holds.")
+      .def_ro("peaks", &comparison::peaks, "Peak memory by device, as a share of what 1F1B holds.")
       .def_ro("weight_copies", &comparison::weight_copies)
       .def_ro("transfers", &comparison::transfers)
       .def_ro("exposed_communication", &comparison::exposed_communication)
@@ -186,17 +186,17 @@ void bind_comparison(nb::module_& m) {
 
 void bind_catalog(nb::module_& m) {
   nb::class_<entry_parameter>(m, "Parameter",
-                              "What an entry looks at, besides devices and micro-batches.")
+                              "A parameter of an entry, besides devices and micro-batches.")
       .def_ro("name", &entry_parameter::name)
       .def_ro("default", &entry_parameter::initial)
-      .def_ro("least", &entry_parameter::least, "Of a number; there may be less for some sizes.")
-      .def_ro("most", &entry_parameter::most, "The same.")
-      .def_ro("values", &entry_parameter::words, "Of a word.");
+      .def_ro("least", &entry_parameter::least, "The least value of a number.")
+      .def_ro("most", &entry_parameter::most, "The largest value of a number; some sizes allow less.")
+      .def_ro("values", &entry_parameter::words, "The values of a word.");
   nb::class_<known_entry>(m, "Entry", "A published schedule.")
       .def_prop_ro("name", [](known_entry const& e) { return std::string(e.of->name); })
       .def_prop_ro("summary", [](known_entry const& e) { return std::string(e.of->summary); })
       .def_prop_ro("source", [](known_entry const& e) { return std::string(e.of->source); })
-      .def_prop_ro("parameters", &parameters_of, "What it looks at, besides devices and micro_batches.")
+      .def_prop_ro("parameters", &parameters_of, "Its parameters, besides devices and micro_batches.")
       .def(
           "takes",
           [](known_entry const& e, long long p, long long count, long long v, long long w,

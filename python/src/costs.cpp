@@ -124,8 +124,8 @@ std::string words_of(ashlar::costs const& c) {
 void bind_memory(nb::module_& m) {
   using ashlar::byte_count;
   using ashlar::stage_memory;
-  nb::class_<stage_memory> bound(
-      m, "StageMemory", "What one stage takes of a device's memory, in bytes or any other unit.");
+  nb::class_<stage_memory> bound(m, "StageMemory",
+                                 "Memory of one stage on its device, in bytes or any other unit.");
   bound
       .def(
           "__init__",

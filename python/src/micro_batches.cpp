@@ -70,8 +70,8 @@ void bind_micro_batches(nb::module_& m) {
           "Ticks of all passes of a stage, of the micro-batch that takes longest.")
       .def_prop_ro(
           "bound", [](dealt const& d) { return d.samples.least; },
-          "No deal into so many micro-batches is below it.")
-      .def_ro("costs", &dealt::cost, "Of the micro-batches in this order.")
+          "A lower bound on every deal into this number of micro-batches.")
+      .def_ro("costs", &dealt::cost, "Costs of the micro-batches in this order.")
       .def("__repr__", [](dealt const& d) {
         return "<DealtSamples: " + std::to_string(d.samples.micro_batches.size()) + " micro-batches>";
       });

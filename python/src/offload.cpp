@@ -59,7 +59,7 @@ offload_choice exactly(schedule const& s, given_memory const& memory,
 
 void bind_offload(nb::module_& m) {
   nb::class_<offload_choice>(m, "Offload",
-                             "What leaves for the hosts of devices, for `lower(offload=)`.")
+                             "Activations that leave for the hosts of devices, for `lower(offload=)`.")
       .def_prop_ro(
           "forwards",
           [](offload_choice const& c) {

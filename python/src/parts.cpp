@@ -153,7 +153,7 @@ void bind_timeline(nb::module_& m) {
 }  // namespace
 
 void bind_parts(nb::module_& m) {
-  nb::class_<stage_parts> of_stages(m, "StageParts", "What the passes of a stage consist of.");
+  nb::class_<stage_parts> of_stages(m, "StageParts", "The parts of the passes of a stage.");
   of_stages
       .def(
           "__init__",
@@ -173,17 +173,17 @@ void bind_parts(nb::module_& m) {
             for (auto& [word, ticks, of] : words_of(s.forward)) all.emplace_back(word, ticks);
             return all;
           },
-          "Of all layers.")
+          "The parts of all layers.")
       .def_prop_ro(
           "backward", [](stage_parts const& s) { return words_of(s.backward); },
-          "Of all layers, each part of the 'input' pass or of the 'weights' pass.")
+          "The parts of all layers, each of the 'input' pass or of the 'weights' pass.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__repr__", [](stage_parts const& s) {
         return "<StageParts: " + std::to_string(s.forward.size()) + " of a forward, "
                + std::to_string(s.backward.size()) + " of a backward>";
       });
   refuse_others(of_stages);
-  nb::class_<part_costs> of_costs(m, "PartCosts", "What the passes of all stages consist of.");
+  nb::class_<part_costs> of_costs(m, "PartCosts", "The parts of the passes of all stages.");
   of_costs
       .def(
           "__init__",

@@ -147,17 +147,17 @@ void bind_instruction(nb::module_& m) {
   nb::class_<instruction>(m, "Instruction", "One step of one device's stream.")
       .def_prop_ro("code", [](instruction const& i) { return std::string(ashlar::name_of(i.code)); })
       .def_prop_ro(
-          "kind", [](instruction const& i) { return kind_of(i.what); }, "Of the pass, as a Pass has it.")
+          "kind", [](instruction const& i) { return kind_of(i.what); }, "Kind of the pass, as in Pass.")
       .def_prop_ro(
           "letter", [](instruction const& i) { return std::string(1, ashlar::letter_of(i.what.kind)); },
-          "Of the pass: F, R, B, I or W.")
+          "Letter of the pass: F, R, B, I or W.")
       .def_prop_ro(
           "stage", [](instruction const& i) { return i.what.stage; },
-          "Of the pass; of a transfer, the stage that made the value.")
+          "Stage of the pass; for a transfer, the stage that made the value.")
       .def_prop_ro("micro_batch", [](instruction const& i) { return i.what.micro_batch; })
-      .def_ro("to", &instruction::to, "Of a transfer: the stage that the value is for.")
-      .def_ro("peer", &instruction::peer, "Of a transfer: the other device.")
-      .def_ro("group", &instruction::group, "Of a sum: the parameter group, which is a stage's number.")
+      .def_ro("to", &instruction::to, "For a transfer: the stage that the value is for.")
+      .def_ro("peer", &instruction::peer, "For a transfer: the other device.")
+      .def_ro("group", &instruction::group, "For a sum: the parameter group, which is a stage's number.")
       .def_ro("overlaps_next", &instruction::overlaps_next)
       .def("__repr__", [](instruction const& i) { return to_string(i); });
 }
@@ -174,7 +174,7 @@ void bind_program(nb::module_& m) {
       .def_prop_ro("data_ranks", [](program const& p) { return p.data_ranks; })
       .def_prop_ro("placement", [](program const& p) { return p.where; })
       .def_prop_ro(
-          "route", [](program const& p) { return p.route; }, "Of each micro-batch.")
+          "route", [](program const& p) { return p.route; }, "Route of each micro-batch.")
       .def_prop_ro("trains", [](program const& p) { return p.mode == ashlar::execution_mode::training; })
       .def(
           "holders",
@@ -257,7 +257,7 @@ void bind_programs(nb::module_& m) {
         return "DeviceMemory(resident=" + std::to_string(d.resident) + ", peak=" + std::to_string(d.peak)
                + ")";
       });
-  nb::class_<simulation>(m, "Simulation", "What running a program takes.")
+  nb::class_<simulation>(m, "Simulation", "Times of a simulated run of a program.")
       .def_prop_ro("makespan", &simulation::makespan)
       .def_ro("usage", &simulation::usage, "By device.")
       .def_ro("memory", &simulation::memory, "By device.")

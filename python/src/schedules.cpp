@@ -142,11 +142,11 @@ void bind_schedules(nb::module_& m) {
       .def_prop_ro("devices", &schedule::device_count)
       .def_prop_ro("stages", &schedule::stage_count)
       .def_prop_ro("micro_batches", &schedule::micro_batch_count,
-                   "As the schedule counts them: chunks of sequences are on their own.")
+                   "Number of micro-batches; each chunk of a sequence counts as one.")
       .def_prop_ro("sequence_chunks", [](schedule const& s) { return s.graph.sequence_chunks(); })
       .def_prop_ro("placement", [](schedule const& s) { return s.where; })
       .def_prop_ro(
-          "route", [](schedule const& s) { return s.route; }, "Of each micro-batch.")
+          "route", [](schedule const& s) { return s.route; }, "Route of each micro-batch.")
       .def_prop_ro("costs", [](schedule const& s) { return s.cost; })
       .def_prop_ro("order", &order_of, "The passes of each device.")
       .def_prop_ro(

@@ -211,7 +211,7 @@ std::vector<found_layout> search_shapes(long long p, long long m, ashlar::costs 
 }  // namespace
 
 void bind_search(nb::module_& m) {
-  nb::class_<found_layout>(m, "Searched", "What a search found on one placement.")
+  nb::class_<found_layout>(m, "Searched", "Result of a search on one placement.")
       .def_prop_ro("layout",
                    [](found_layout const& s) { return std::string(name_of(s.of.choice.shape)); })
       .def_prop_ro("chunks", [](found_layout const& s) { return s.of.choice.chunk_count; })
@@ -248,7 +248,7 @@ void bind_search(nb::module_& m) {
           "By place, which of the given ones stands there; None: each in its own.")
       .def_prop_ro(
           "offload", [](found_layout const& s) { return s.away; },
-          "What leaves for the hosts, for `lower(offload=)`; None where nothing was to leave.")
+          "Activations that leave for the hosts, for `lower(offload=)`; None if nothing was to leave.")
       .def_prop_ro("evaluations", [](found_layout const& s) { return s.of.result.evaluations; })
       .def("__repr__", [](found_layout const& s) {
         return "<Searched: " + std::string(name_of(s.of.choice.shape)) + ", "
