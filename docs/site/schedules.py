@@ -33,7 +33,8 @@ def numbers(tool, name):
 def lay(tool, pages):
     """Writes the pages; their names and places, in the catalog's order."""
     listed = []
-    for line in run(tool, "list").stdout.splitlines()[1:]:
+    table, _, _ = run(tool, "list").stdout.partition("\n\n")  # other names come behind it
+    for line in table.splitlines()[1:]:
         name, placement, summary, source = re.split(r" {2,}", line.strip())
         lines = [f"# {name}", "", f"{summary[0].upper()}{summary[1:]}.", "", f"* Source: {source}", f"* Placement: {placement}", ""]
         (pages / "schedules").mkdir(exist_ok=True)

@@ -111,8 +111,7 @@ void bind_algebra(nb::module_& m) {
       "fold_in_half", [](schedule const& s) { return ashlar::fold_in_half(s); }, "value"_a,
       "A bidirectional schedule on half the devices.");
   m.def("improve", &improved, "value"_a, "passes"_a = 1'000'000, "seed"_a = 1,
-        "The best order that a search finds within the same memory; `budget` is the number of passes "
-        "dispatched.");
+        "The best order that a search finds within the same memory, dispatching this number of passes.");
 }
 
 }  // namespace python
