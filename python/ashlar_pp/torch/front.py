@@ -181,6 +181,11 @@ class Pipeline(Steps):
                 loss = self._loss(model(*given_args, **given_kwargs), target)
             self._loss_type = loss.dtype
             losses.append(loss.item())
+            if replaced := layers.replaced_modules():
+                raise ValueError(
+                    f"a forward of the model replaces the module {replaced[0]} by another: call the model once on the example before "
+                    "you make the pipeline, so that it has the modules that it will train"
+                )
             layers.restore()
         if written := layers.changed_weights():
             raise ValueError(f"a forward of the model writes to its weights ({written[0]}): a rank has only its own")

@@ -43,6 +43,7 @@ class State:
         self._seen: set[int] = set()
         self._changes: list[_Change] = []
         self._weights: list[tuple[str, Callable[[], bool]]] = []
+        self._children: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
         self._globals: set[str] = set()
         self._kept: list[Any] = []  # an id is unique only while its object lives
         for name, module in modules:
@@ -65,6 +66,10 @@ class State:
     def changed_weights(self) -> list[str]:
         """Paths of weights that were written to. These are not put back."""
         return sorted(path for path, is_changed in self._weights if is_changed())
+
+    def replaced_modules(self) -> list[str]:
+        """The paths of modules that are others now. These are not put back."""
+        return sorted(f"{path}.{k}" for path, now, then in self._children for k in {*now, *then} if now.get(k) is not then.get(k))
 
     def _look(self, path: str, value: Any, depth: int) -> None:
         if depth == 0 or value is None or isinstance(value, (*_PLAIN, *self._beyond)) or id(value) in self._seen:
@@ -128,6 +133,7 @@ class State:
             if key in ("_parameters", "_buffers"):
                 self._look_at_attributes(path, of, depth)
             elif key == "_modules":
+                self._children.append((path, of, dict(of)))
                 for name, child in of.items():
                     self._look(f"{path}.{name}" if path else name, child, depth)
             else:
