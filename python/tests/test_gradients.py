@@ -11,6 +11,7 @@ from trainers import Recurrent
 
 import ashlar_pp
 import ashlar_pp.torch
+from ashlar_pp.torch.split import input_gradients
 
 
 def frozen(module):
@@ -328,3 +329,16 @@ def test_chunks_of_sequences_with_split_backwards_from_the_first_stage_on():
     for one, other in zip(modules, alone):
         for p, q in zip(one.parameters(), other.parameters()):
             assert torch.allclose(p.grad, q.grad, rtol=1e-10, atol=1e-12)
+
+
+def test_gradients_of_weight_passes_have_the_strides_of_their_weights():
+    """Ranks that share a weight add memory to memory."""
+    torch.manual_seed(0)
+    x, w = torch.randn(3, 4, requires_grad=True), torch.nn.Parameter(torch.randn(5, 4))
+    output = x @ torch.cat([w.t(), torch.zeros(4, 2)], dim=1)
+    given = torch.randn_like(output)
+    (expected,) = torch.autograd.grad(output, w, given, retain_graph=True)
+    _, weight_pass = input_gradients([output], [given], [x], [w])
+    weight_pass()
+    assert not expected.is_contiguous() and w.grad.stride() == w.stride()
+    assert torch.equal(w.grad, expected)

@@ -69,8 +69,11 @@ class _Use:
 
 
 def _add(weight: torch.Tensor, gradient: torch.Tensor | None) -> None:
-    """Adds to `.grad` and calls hooks, as autograd does at a leaf."""
+    """Adds to `.grad` and calls hooks, as autograd does at a leaf. A gradient has its weight's strides there, too: sums over ranks
+    go by memory, and a tied weight's gradient may come transposed on one of them."""
     if gradient is not None:
+        if gradient.layout == torch.strided and gradient.stride() != weight.stride():
+            gradient = torch.empty_like(weight, dtype=gradient.dtype).copy_(gradient)
         weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)
         for hook in (weight._post_accumulate_grad_hooks or {}).values():
             hook(weight)
