@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from .bound import NoBound, makespan_bound
-from .schedule import Schedule, Unread, Wrong, faults, peaks, read
+from .schedule import Schedule, Unread, faults, peaks, read
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,14 +24,14 @@ def claims_of(document: Any) -> list[Claim]:
     """Checks the claims in the JSON of a schedule. Takes any document, and never fails."""
     try:
         s = read(document)
+        if (fault := next(faults(s), None)) is not None:
+            return [Claim("valid", "refuted", fault)]
+        return [Claim("valid", "shown"), *_figures(s, document), *_bounds(s, document), *_searched(s, document)]
     except Unread as error:
         return [Claim("valid", "open", str(error))]
-    except (Wrong, KeyError, TypeError, IndexError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         why = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
         return [Claim("valid", "refuted", why)]
-    if (fault := next(faults(s), None)) is not None:
-        return [Claim("valid", "refuted", fault)]
-    return [Claim("valid", "shown"), *_figures(s, document), *_bounds(s, document), *_searched(s, document)]
 
 
 def _figures(s: Schedule, document: dict[str, Any]) -> list[Claim]:
@@ -75,14 +75,19 @@ def _bounds(s: Schedule, document: dict[str, Any]) -> list[Claim]:
     name = f"no schedule ends before {claimed}"
     if type(claimed) is not int or claimed > ends:
         return [Claim(name, "refuted", f"this one ends at {ends}")]
+    return [*_judged(name, s, peaks(s), claimed, "no schedule with this memory is shorter"), *spans]
+
+
+def _judged(name: str, s: Schedule, limits: list[int], claimed: int, optimal: str) -> list[Claim]:
+    """A claimed bound within limits, and if the schedule meets it, the claim `optimal`."""
     try:
-        least = makespan_bound(s, peaks(s))
+        least = makespan_bound(s, limits)
     except NoBound as error:
-        return [Claim(name, "open", str(error)), *spans]
+        return [Claim(name, "open", str(error))]
     if least < claimed:
-        return [Claim(name, "open", f"the arguments here say {least}"), *spans]
-    optimal = [Claim("no schedule with this memory is shorter", "shown")] if claimed == ends else []
-    return [Claim(name, "shown"), *optimal, *spans]
+        return [Claim(name, "open", f"the arguments here say {least}")]
+    meets = claimed == max(one.end for one in s.passes())
+    return [Claim(name, "shown"), *([Claim(optimal, "shown")] if meets else [])]
 
 
 def _searched(s: Schedule, document: dict[str, Any]) -> list[Claim]:
@@ -101,10 +106,4 @@ def _searched(s: Schedule, document: dict[str, Any]) -> list[Claim]:
     limits = limit if isinstance(limit, list) else [limit] * len(s.lines)
     if any(held > most for held, most in zip(peaks(s), limits)):
         return [Claim("it is within the limit", "refuted", f"devices hold {peaks(s)}")]
-    try:
-        least = makespan_bound(s, limits)
-    except NoBound as error:
-        return [Claim(name, "open", str(error))]
-    if least < claimed:
-        return [Claim(name, "open", f"the arguments here say {least}")]
-    return [Claim(name, "shown"), *([Claim("it is the shortest within the limit", "shown")] if claimed == ends else [])]
+    return _judged(name, s, limits, claimed, "it is the shortest within the limit")
