@@ -359,5 +359,31 @@ def refused_in_a_step(_):
     }
 
 
+class FailsBackward(nn.Linear):
+    fails = False
+
+    def forward(self, x):
+        y = super().forward(x)
+        if y.requires_grad and self.fails:
+            y.register_hook(fail)
+        return y
+
+
+def fail(_):
+    raise ValueError("no gradient")
+
+
+def fails_in_a_new_mode(_):
+    """What batch norms count is as before, though they count in no mode that was traced before this step."""
+    blocks = [nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.BatchNorm1d(WIDTH)) for _ in range(4)]
+    pipe = pipeline_of(lambda: nn.Sequential(FailsBackward(WIDTH, WIDTH), *blocks).eval())
+    before = {name: t.clone() for name, t in pipe.module.named_buffers()}
+    pipe.module.train()
+    FailsBackward.fails = True
+    x, y = front_ranks.numbers(4, 20)
+    words = front_ranks.words_of(lambda: pipe.step(x, target=y))
+    return {"words": words, "kept": all(torch.equal(t, before[name]) for name, t in pipe.module.named_buffers())}
+
+
 if __name__ == "__main__":
     ranks.main(globals(), *sys.argv[1:])

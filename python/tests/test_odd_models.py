@@ -56,3 +56,8 @@ def test_what_is_seen_in_a_step_is_refused_by_name():
     (said,) = from_odd("refused_in_a_step", 1)
     assert "layers.0 gives" in said["numbers"] and "only tensors go to other stages" in said["numbers"]
     assert "calls layers." in said["across"] and "which is in another stage: put the checkpoint into the layers" in said["across"]
+
+
+def test_a_step_that_fails_in_a_new_mode_counts_nothing():
+    (said,) = from_odd("fails_in_a_new_mode", 1)
+    assert "no gradient" in said["words"] and said["kept"]

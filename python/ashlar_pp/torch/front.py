@@ -246,12 +246,12 @@ class Pipeline(Steps):
         if not torch.is_grad_enabled():
             raise ValueError("step() trains, and gradients are off: call evaluate()")
         self._clock.clear()
-        with self.waits.call("step()"), self._gradients.of_a_step(self.module), self._undone():
+        with self.waits.call("step()"), self._gradients.of_a_step(self.module):
             return self._run(batch, target, inputs, trains=True)
 
     def evaluate(self, *batch: Any, target: Any = None, **inputs: Any) -> torch.Tensor:
         """Returns the mean loss of a batch, without gradients, on all ranks."""
-        with self.waits.call("evaluate()"), torch.no_grad(), self._undone():
+        with self.waits.call("evaluate()"), torch.no_grad():
             return self._run(batch, target, inputs, trains=False)
 
     def trace_again(self, *batch: Any, target: Any = None, **inputs: Any) -> None:

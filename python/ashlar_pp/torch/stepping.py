@@ -284,10 +284,11 @@ class Steps:
         pieces, targets = self._pieces(batch, target, inputs, trains)
         own = self._modes.own_attributes()
         self._streams.step = self._steps
-        with kept_generators(self.device):
-            loss = self._run_pieces(pieces, targets, self._runtime.step if trains else self._runtime.eval)
-        changed = [name for name, now in self._modes.own_attributes().items() if now != own[name]]
-        self._must_have_run_alike(changed)
+        with self._undone():  # from here on, because another mode may count in other layers
+            with kept_generators(self.device):
+                loss = self._run_pieces(pieces, targets, self._runtime.step if trains else self._runtime.eval)
+            changed = [name for name, now in self._modes.own_attributes().items() if now != own[name]]
+            self._must_have_run_alike(changed)
         self._steps += trains
         return loss
 
