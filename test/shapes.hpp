@@ -59,8 +59,9 @@ constexpr block recomputed(int p) {
 // nothing.
 constexpr schedule with_work(schedule s) {
   work_job job;
+  tick const end = makespan(s);
   for (int d = 0; d < s.device_count(); ++d) {
-    s.order[static_cast<std::size_t>(d)].push_back({{X, 0, d}, makespan(s)});
+    s.order[static_cast<std::size_t>(d)].push_back({{X, 0, d}, end});
     job.parts.push_back({d, 1});
   }
   s.work = work_graph({job}, {});

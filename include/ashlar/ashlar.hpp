@@ -7,6 +7,7 @@
 #pragma once
 
 #include <ashlar/block/algebra.hpp>
+#include <ashlar/block/measures.hpp>
 #include <ashlar/catalog/published.hpp>
 #include <ashlar/check/valid.hpp>
 #include <ashlar/lower/lower.hpp>

@@ -4,6 +4,7 @@
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/block/block.hpp>
 #include <ashlar/block/check.hpp>
+#include <ashlar/block/measures.hpp>
 #include <ashlar/block/modulo_order.hpp>
 #include <ashlar/block/without_collisions.hpp>
 #include <ashlar/model.hpp>

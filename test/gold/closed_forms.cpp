@@ -1,6 +1,7 @@
 // Formulas of the papers for their schedules, in p devices, m micro-batches, the ticks f, b = i + w of
 // forward and backward and L of a transfer; swept over many of each.
 #include "gold/peaks_are.hpp"
+#include <ashlar/block/measures.hpp>
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/schedule/metrics.hpp>

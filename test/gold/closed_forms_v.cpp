@@ -1,5 +1,6 @@
 // The building blocks of Controllable Memory: collisions, lifespans and peaks. The paper's table of
 // bubble and memory is in controllable_memory.cpp.
+#include <ashlar/block/measures.hpp>
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/schedule/metrics.hpp>

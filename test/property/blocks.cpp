@@ -1,5 +1,6 @@
 // Laws of the operations on blocks.
 #include "random.hpp"
+#include <ashlar/block/measures.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/compose.hpp>

@@ -5,6 +5,7 @@
 #include "doors/fills.hpp"
 #include "doors/graph_plans.hpp"
 #include "doors/layouts.hpp"
+#include "doors/measures.hpp"
 #include "doors/micro_batches.hpp"
 #include "doors/offloads.hpp"
 #include "doors/pictures.hpp"
@@ -30,6 +31,9 @@ void all_of(int count, void (*door)(random_case::dice&)) {
 
 TEST_CASE("transforms of schedules with anything in them") { all_of(20'000, doors::of_schedules); }
 TEST_CASE("transforms of blocks with anything in them") { all_of(20'000, doors::of_blocks); }
+TEST_CASE("measures of schedules, blocks and cuts with anything in them") {
+  all_of(8'000, doors::of_measures);
+}
 TEST_CASE("published schedules of any shape") { all_of(8'000, doors::of_catalogs); }
 TEST_CASE("pictures of anything") { all_of(8'000, doors::of_pictures); }
 TEST_CASE("searches for anything") { all_of(8'000, doors::of_searches); }

@@ -4,10 +4,13 @@
 #include "shapes.hpp"
 #include "violations.hpp"
 #include <ashlar/block/algebra.hpp>
+#include <ashlar/block/measures.hpp>
 #include <ashlar/catalog/graphs.hpp>
 #include <ashlar/catalog/searched_entries.hpp>
+#include <ashlar/core/sequence_costs.hpp>
 #include <ashlar/fill/fill.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/model/operator_partition.hpp>
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/plan/graphs/graph_plan.hpp>
 #include <ashlar/plan/parts/choose.hpp>
@@ -21,7 +24,9 @@
 #include <ashlar/render/chrome_trace.hpp>
 #include <ashlar/render/svg.hpp>
 #include <ashlar/render/text.hpp>
+#include <ashlar/schedule/relocate.hpp>
 #include <ashlar/schedule/reorder.hpp>
+#include <ashlar/schedule/turns.hpp>
 #include <ashlar/search/layouts.hpp>
 #include <ashlar/search/search.hpp>
 #include <ashlar/simulate/simulate.hpp>
@@ -77,6 +82,84 @@ TEST_CASE("hostile schedules: tables that do not go together, and times out of r
   CHECK_BREAKS(every_pass_is_known, coverage(s, stage_id{2}));
   CHECK_BREAKS(every_pass_is_known, coverage(s, stage_id{0}, micro_batch_id{-1}));
   CHECK_BREAKS(ticks_fit, coverage(s, stage_id{0}, tick_max));
+}
+
+TEST_CASE("hostile schedules: metrics look up nothing that is not there") {
+  auto const hostile = [](auto change, rule broken) {
+    schedule s = one_f_one_b(2, 2);
+    change(s);
+    auto const is_refused = [&](auto call) { CHECK(violations::broken_by(call) == broken); };
+    is_refused([&] { makespan(s); });
+    is_refused([&] { span(s); });
+    is_refused([&] { busy(s); });
+    is_refused([&] { bubble_rate(s); });
+    is_refused([&] { overhead_within(s, 1); });
+    is_refused([&] { peak_memory(s, {}); });
+  };
+  hostile(
+      [](schedule& s) {
+        s.cost.passes = pass_costs(std::vector<stage_cost>(1, {1, tick_max, 1}));
+      },
+      rule::ticks_fit);
+  hostile([](schedule& s) { s.cost.passes = pass_costs(std::vector<stage_cost>(3)); },
+          rule::tables_agree);
+  hostile([](schedule& s) { s.order[0].back().what.micro_batch = int_max; }, rule::every_pass_is_known);
+  hostile([](schedule& s) { s.order[0].back().what.stage = int_min; }, rule::every_pass_is_known);
+  hostile([](schedule& s) { s.order[1].front().start = s.order[1].back().start = tick_max; },
+          rule::ticks_fit);
+  schedule s = one_f_one_b(2, 2);
+  CHECK_BREAKS(tables_agree, peak_memory(s, {.stages = std::vector<stage_memory>(3)}));
+  CHECK_BREAKS(sizes_fit, peak_memory(s, {.stages = {{.stash = -1}}}));
+  s.order[0][0].what = {pass_kind::recompute, 1'000'000, 0};
+  CHECK_BREAKS(every_pass_is_known, recomputed_stages(s));
+  CHECK_BREAKS(every_pass_is_known, relocate(s, linear(devices{2})));
+  CHECK(take_turns(s, [](std::size_t, std::size_t) {}).broken == rule::every_pass_is_known);
+  CHECK(makespan(schedule{}) == 0);
+}
+
+TEST_CASE(
+    "hostile blocks: lifespans of what is not there, and more activations than there are numbers") {
+  block b = catalog::one_f_one_b(devices{2});
+  b.route[0] = 7;
+  CHECK_BREAKS(micro_batches_take_a_route, lifespan(b, stage_id{0}));
+  CHECK_BREAKS(micro_batches_take_a_route, activation_bound(b, device_id{0}));
+  CHECK_BREAKS(micro_batches_take_a_route, repeated_peak(b, device_id{0}));
+  CHECK_BREAKS(micro_batches_take_a_route, overlay(b, catalog::one_f_one_b(devices{2})));
+  b.route[0] = int_max;
+  CHECK_BREAKS(micro_batches_take_a_route, overlay(catalog::one_f_one_b(devices{2}), b));
+  block far = catalog::one_f_one_b(devices{2}) | with_interval(1);
+  far.cells.back().offset = max_tick - 1;
+  for (cell& c : far.cells)
+    if (c.what.kind != pass_kind::forward) c.offset = max_tick - 1;
+  CHECK_BREAKS(ticks_fit, activation_bound(far, device_id{0}));
+  CHECK_BREAKS(ticks_fit, repeated_peak(far, device_id{0}));
+  CHECK_BREAKS(counts_are_positive, most_held(1, 0));
+  CHECK(most_held(tick_max, 1) == tick_max);
+}
+
+TEST_CASE("hostile models: stages, chunks and times that are none") {
+  stage_graph const two = chain(stages{2});
+  for (int const stage : {int_max, int_min, 2}) {
+    CHECK(check_partition(two, {0, stage}).broken == rule::tables_agree);
+    CHECK_BREAKS(tables_agree, partitioned(two, {0, stage}));
+    CHECK_BREAKS(tables_agree, find_returning_path(two, {0, stage}));
+    CHECK_BREAKS(stage_edges_ascend, ascending_numbers(2, {{0, stage}}));
+    CHECK_BREAKS(stage_edges_ascend, ascending_numbers(2, {{stage, 0}}));
+  }
+  CHECK_BREAKS(tables_agree, find_returning_path(two, {0}));
+  CHECK_BREAKS(parameter_is_at_most, ascending_numbers(int_max, {}));
+  CHECK_BREAKS(counts_are_positive, ascending_numbers(int_min, {}));
+  placement const where = linear(devices{2});
+  for (int const q : {0, int_min}) {
+    CHECK_BREAKS(counts_are_positive, smallest_budget(where, {}, 0, q));
+    CHECK(check(memory_limit{.budget = {1}}, where, 2, q).broken == rule::counts_are_positive);
+  }
+  CHECK_BREAKS(tables_agree, smallest_budget(where, {.stages = std::vector<stage_memory>(3)}, 0));
+  CHECK(smallest_budget(where, {.stages = {{.stash = 3}}}, 0, int_max) == tick{3} * int_max);
+  for (stage_cost const& c : {stage_cost{.forward = tick_min}, stage_cost{.backward_input = -1},
+                              stage_cost{.recompute = tick_min}})
+    CHECK_BREAKS(no_duration_is_negative, with_causal_chunks(costs(c), 4, {30, 40}));
+  CHECK_BREAKS(parameter_is_at_most, costs_of({std::vector<stage_parts>(1 << 16)}));
 }
 
 TEST_CASE("hostile sizes: products that are none") {

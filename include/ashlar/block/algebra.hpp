@@ -11,6 +11,7 @@
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
+#include <ashlar/model/dependencies.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -73,9 +74,11 @@ constexpr block with_graph(block b, stage_graph graph) {
 
 // Puts both blocks on the same devices: the micro-batches and routes of `a`, then those of `b`.
 // Commutative and associative up to the numbering of routes and micro-batches. Throws violation:
-// rule::intervals_agree; rule::tables_agree for other numbers of stages or devices;
-// rule::parts_are_alike.
+// check_form() of either; rule::intervals_agree; rule::tables_agree for other numbers of stages or
+// devices; rule::parts_are_alike.
 constexpr block overlay(block a, block const& b) {
+  must_have_form(a);
+  must_have_form(b);
   if (a.interval != b.interval) refuse({.broken = rule::intervals_agree, .number = b.interval});
   if (a.graph.count() != b.graph.count())
     refuse(wrong_size(table::stages_of_graph, b.graph.count(), a.graph.count()));

@@ -52,12 +52,17 @@ constexpr std::int64_t braid_sizes(part_costs const& c, std::vector<std::size_t>
   return static_cast<std::int64_t>(which.size()) * (forward + backward);
 }
 
+// The most stages whose pairs are told apart: their table takes 24 bytes for each two.
+inline constexpr int most_paired_stages = 1 << 11;
+
 // The costs of stages from their parts. A pass alone takes the sum of its parts, a forward and a
 // backward (fused, input or weight) of any two stages take their braid's time. Throws violation:
-// check(c), rule::parameter_is_at_most for braids of more than most_braid_size, or most_braid_sizes
-// together. O(s^2) braids for s stages that differ.
+// check(c), rule::parameter_is_at_most for more than most_paired_stages, and for braids of more than
+// most_braid_size, or most_braid_sizes together. O(s^2) braids for s stages that differ.
 constexpr pass_costs costs_of(part_costs const& c) {
   if (diagnosis const d = check(c); !d.ok()) refuse(d);
+  must_be(
+      at_most(parameter::stage_count, static_cast<std::int64_t>(c.stages.size()), most_paired_stages));
   std::vector<stage_cost> each;
   for (stage_parts const& s : c.stages) each.push_back(cost_of(s));
   pass_costs made = static_cast<std::vector<stage_cost>&&>(each);

@@ -31,8 +31,9 @@ struct finer_costs {
 // Makes costs of the q chunks of a sequence from those of the mean chunk. The result has whole numbers,
 // in the longest ticks that allow that: chunk i takes (100 - a) q + a (2 i + 1) of 100 q parts. A
 // message takes the same time for each chunk. Throws violation: rule::counts_are_positive for q < 1,
-// rule::sizes_fit for a share that is not a percentage from 0 to 100, rule::tables_agree for costs that
-// differ by sequence chunk already, or by micro-batch where chunks differ.
+// rule::sizes_fit for a share that is not a percentage from 0 to 100, rule::no_duration_is_negative,
+// rule::tables_agree for costs that differ by sequence chunk already, or by micro-batch where chunks
+// differ.
 constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) {
   if (q < 1) refuse({.broken = rule::counts_are_positive, .number = q});
   if (mean.passes.sequence_chunks() != 1)
@@ -50,6 +51,10 @@ constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) 
   if (common == all) return {static_cast<costs&&>(mean)};
   if (int const m = mean.passes.micro_batches(); m != 0)
     refuse(wrong_size(table::sequence_chunk_costs, m, 1));
+  auto const longer = [](tick time, tick factor) {
+    if (time < 0) refuse({.broken = rule::no_duration_is_negative, .number = time});
+    return saturating_product(time, factor);
+  };
   finer_costs made{static_cast<costs&&>(mean), all / common};
   pair_costs const overlapped = made.cost.passes.overlapped;
   std::vector<stage_cost> each;
@@ -57,11 +62,10 @@ constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) 
     for (int chunk = 0; chunk < q; ++chunk) {
       tick const forward = parts(share.forward, chunk) / common,
                  input = parts(share.backward_input, chunk) / common;
-      stage_cost own{.forward = saturating_product(c.forward, forward),
-                     .backward_input = saturating_product(c.backward_input, input),
-                     .backward_weight = saturating_product(c.backward_weight, made.unit)};
-      if (c.recompute != stage_cost::same_as_forward)
-        own.recompute = saturating_product(c.recompute, forward);
+      stage_cost own{.forward = longer(c.forward, forward),
+                     .backward_input = longer(c.backward_input, input),
+                     .backward_weight = longer(c.backward_weight, made.unit)};
+      if (c.recompute != stage_cost::same_as_forward) own.recompute = longer(c.recompute, forward);
       each.push_back(own);
     }
   });
@@ -69,7 +73,7 @@ constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) 
       pass_costs::by_stage_and_sequence_chunk(static_cast<std::vector<stage_cost>&&>(each), q);
   stretch_transfers(made.cost.on, made.unit);
   made.cost.passes.overlapped = overlapped;
-  made.cost.passes.overlapped.change_each([&](tick t) { return saturating_product(t, made.unit); });
+  made.cost.passes.overlapped.change_each([&](tick t) { return longer(t, made.unit); });
   return made;
 }
 

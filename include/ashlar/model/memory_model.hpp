@@ -240,33 +240,49 @@ constexpr memory_model recomputing(memory_model memory, int stage_count,
   return memory;
 }
 
-// The smallest budget for a device that runs one micro-batch at a time (the q chunks of one sequence),
-// the largest if they differ. The device then holds every stage until its backwards. Stages that
-// recompute take all of their stash only at the recompute. O(stages * routes), for each micro-batch that
-// is told apart, and for each chunk before it in its sequence.
+namespace memory_detail {
+
+// smallest_budget() for sizes that have been checked, and at least one chunk.
 constexpr byte_count smallest_budget(placement const& where, memory_model const& memory, int device,
-                                     int sequence_chunks = 1,
-                                     execution_mode mode = execution_mode::training) {
+                                     int sequence_chunks, execution_mode mode) {
   byte_count most = 0;
-  bool const trains = mode == execution_mode::training;
-  int const told = memory.micro_batches == 0 ? sequence_chunks : memory.micro_batches;
+  bool const trains = mode == execution_mode::training, alike = memory.micro_batches == 0;
+  int const told = alike ? sequence_chunks : memory.micro_batches;
   for (int route = 0; route < where.route_count(); ++route)
     // The last chunk goes back first, so if chunks are alike, most is held at the last.
-    for (int k = memory.micro_batches == 0 ? told - 1 : 0; k < told; ++k) {
+    for (int k = alike ? told - 1 : 0; k < told; ++k) {
       byte_count held =
           0;  // of the chunks up to k, when all have gone forward through the stages so far
       for (int stage = 0; stage < where.stage_count(); ++stage) {
         if (where.device_of(route, stage) != device) continue;
-        for (int chunk = k - k % sequence_chunks; trains && chunk <= k; ++chunk)
-          held = saturating_sum(held, memory.of(stage, chunk).kept_by_forward());
-        // Later stages are through when this chunk goes back.
         stage_memory const& m = memory.of(stage, k);
+        if (trains && alike)
+          held = saturating_sum(held, saturating_product(m.kept_by_forward(), told));
+        else if (trains)
+          for (int chunk = k - k % sequence_chunks; chunk <= k; ++chunk)
+            held = saturating_sum(held, memory.of(stage, chunk).kept_by_forward());
+        // Later stages are through when this chunk goes back.
         byte_count const more =
             trains ? m.taken_by(pass_kind::recompute) + m.weight_stash : m.taken_by(pass_kind::forward);
         most = max_of(most, saturating_sum(held, more));
       }
     }
   return saturating_sum(most, memory.resident_on(where, device));
+}
+
+}  // namespace memory_detail
+
+// The smallest budget for a device that runs one micro-batch at a time (the q chunks of one sequence),
+// the largest if they differ. The device then holds every stage until its backwards. Stages that
+// recompute take all of their stash only at the recompute. O(stages * routes); for micro-batches that
+// are told apart, for each of them, and for each chunk before it in its sequence. Throws violation:
+// check(memory), rule::counts_are_positive for the chunks.
+constexpr byte_count smallest_budget(placement const& where, memory_model const& memory, int device,
+                                     int sequence_chunks = 1,
+                                     execution_mode mode = execution_mode::training) {
+  must_be(check(memory, where.stage_count()));
+  if (sequence_chunks < 1) refuse({.broken = rule::counts_are_positive, .number = sequence_chunks});
+  return memory_detail::smallest_budget(where, memory, device, sequence_chunks, mode);
 }
 
 // Checks check(memory_model) for this many micro-batches; rule::tables_agree unless there is one budget
@@ -291,13 +307,15 @@ constexpr diagnosis check_budgets(memory_limit const& limit, placement const& wh
 }
 
 // Checks that each device has room for one micro-batch at a time (the chunks of one sequence): the rules
-// of check_budgets(), with smallest_budget() of each device, and its complexity for each of them.
+// of check_budgets(), with smallest_budget() of each device, and its complexity for each of them;
+// rule::counts_are_positive for the chunks.
 constexpr diagnosis check(memory_limit const& limit, placement const& where, int micro_batch_count,
                           int sequence_chunks = 1, execution_mode mode = execution_mode::training) {
+  if (sequence_chunks < 1) return {.broken = rule::counts_are_positive, .number = sequence_chunks};
   return check_budgets(limit, where, micro_batch_count, [&] {
     std::vector<byte_count> least;
     for (int d = 0; d < where.device_count(); ++d)
-      least.push_back(smallest_budget(where, limit.memory, d, sequence_chunks, mode));
+      least.push_back(memory_detail::smallest_budget(where, limit.memory, d, sequence_chunks, mode));
     return least;
   });
 }

@@ -23,11 +23,30 @@ struct operator_partition {
   friend constexpr bool operator==(operator_partition const&, operator_partition const&) = default;
 };
 
+// Checks that there is a stage for each operator, and stages are numbered from 0 without gaps:
+// rule::tables_agree. Linear.
+constexpr diagnosis check_stage_numbers(stage_graph const& operators, std::vector<int> const& stage_of) {
+  int const n = operators.count();
+  if (static_cast<int>(stage_of.size()) != n)
+    return wrong_size(table::stages_of_operators, stage_of.size(), n);
+  int last = -1;
+  dynamic_array<char> used(stage_of.size(), 0);
+  for (int stage : stage_of) {
+    if (stage < 0 || stage >= n) return {.broken = rule::tables_agree, .number = stage};
+    nth(used, stage) = 1;
+    last = max_of(last, stage);
+  }
+  for (int stage = 0; stage <= last; ++stage)
+    if (nth(used, stage) == 0) return {.broken = rule::tables_agree, .number = stage};
+  return {};
+}
+
 // A path of operators that leaves a stage and comes back, or none if all stages are convex. It is the
-// shortest one for the lowest stage that has one. `stage_of` has the stage of each operator, numbered
-// from 0 without gaps. O(stages * (operators + edges)).
+// shortest one for the lowest stage that has one. `stage_of` has the stage of each operator. Throws
+// violation{check_stage_numbers(operators, stage_of)}. O(stages * (operators + edges)).
 constexpr std::vector<int> find_returning_path(stage_graph const& operators,
                                                std::vector<int> const& stage_of) {
+  must_be(check_stage_numbers(operators, stage_of));
   constexpr int nobody = -1;
   auto const n = static_cast<std::size_t>(operators.count());
   int last = 0;
@@ -57,8 +76,14 @@ constexpr std::vector<int> find_returning_path(stage_graph const& operators,
 }
 
 // Numbers the stages so that edges ascend, the lowest first if there is a choice. Stages of a cycle get
-// no number, -1. O(stages * (stages + edges)).
+// no number, -1. Throws violation: rule::counts_are_positive, rule::parameter_is_at_most for more than most_stages,
+// rule::stage_edges_ascend for an edge that leaves 0 .. stage_count-1. O(stages * (stages + edges)).
 constexpr std::vector<int> ascending_numbers(int stage_count, std::vector<stage_edge> const& edges) {
+  if (stage_count < 0) refuse({.broken = rule::counts_are_positive, .number = stage_count});
+  must_be(at_most(parameter::stage_count, stage_count, most_stages));
+  for (stage_edge const& e : edges)
+    if (min_of(e.from, e.to) < 0 || max_of(e.from, e.to) >= stage_count)
+      refuse({.broken = rule::stage_edges_ascend, .number = e.to});
   auto const count = static_cast<std::size_t>(stage_count);
   std::vector<int> waits(count, 0), number(count, -1);
   for (stage_edge const& e : edges) ++nth(waits, e.to);
@@ -91,24 +116,14 @@ constexpr std::vector<stage_edge> crossing_edges(stage_graph const& operators,
 }  // namespace partition_detail
 
 // Whether operators may be cut so; `stage_of` has the stage of each, in the order of the operators.
-// Stages are numbered from 0 without gaps (rule::tables_agree), a stage for each operator; no path of
+// They are as check_stage_numbers() has them; no path of
 // operators leaves a stage and comes back (rule::stages_are_convex: `first` and `second` have the
 // operators at both ends of it as `index`); stages do not need each other in a cycle
 // (rule::stages_have_no_cycle: two of them). O(stages^2 + (stages + crossing edges) * edges).
 constexpr diagnosis check_partition(stage_graph const& operators, std::vector<int> const& stage_of) {
-  int const n = operators.count();
-  if (static_cast<int>(stage_of.size()) != n)
-    return wrong_size(table::stages_of_operators, stage_of.size(), n);
+  if (diagnosis const d = check_stage_numbers(operators, stage_of); !d.ok()) return d;
   int stage_count = 0;
   for (int stage : stage_of) stage_count = max_of(stage_count, stage + 1);
-  dynamic_array<char> used(static_cast<std::size_t>(stage_count), 0);
-  for (int stage : stage_of) {
-    if (stage < 0 || stage_count > n) return {.broken = rule::tables_agree, .number = stage};
-    nth(used, stage) = 1;
-  }
-  for (int stage = 0; stage < stage_count; ++stage)
-    if (nth(used, stage) == 0) return {.broken = rule::tables_agree, .number = stage};
-
   if (std::vector<int> const path = find_returning_path(operators, stage_of); !path.empty()) {
     int const stage = nth(stage_of, path.front());
     return {.broken = rule::stages_are_convex,

@@ -1,6 +1,7 @@
 // Definitions of svg_block.hpp.
 #pragma once
 
+#include <ashlar/block/measures.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/render/picture.hpp>
 #include <ashlar/render/svg_block.hpp>

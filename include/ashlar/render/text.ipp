@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/block/form.hpp>
+#include <ashlar/block/measures.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/nth.hpp>

@@ -1,4 +1,6 @@
-// Metrics of a schedule. All are linear in the passes.
+// Metrics of a schedule. All are linear in the passes. Those that look up costs, stages or micro-batches
+// throw violation{check_form(s)}; makespan() and span() look at no passes but the first and last of each
+// device.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -6,37 +8,54 @@
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/schedule/held_memory.hpp>
 #include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/tables.hpp>
 
 #include <cstddef>
 #include <vector>
 
 namespace ashlar {
 
+namespace metrics_detail {
+
+// Calls visit(first start, last end) for each device that has passes.
+template <class Visit>
+constexpr void for_each_stay(schedule const& s, Visit visit) {
+  must_be(check_tables(s));
+  for (std::size_t d = 0; d < s.order.size(); ++d) {
+    auto const& order = s.order[d];
+    if (order.empty()) continue;
+    must_be(check_slot(s, d, 0));
+    must_be(check_slot(s, d, order.size() - 1));
+    visit(order.front().start, s.end_of(order.back(), static_cast<int>(d)));
+  }
+}
+
+}  // namespace metrics_detail
+
 // End of the last pass, in ticks from 0.
 constexpr tick makespan(schedule const& s) {
-  tick end = 0;
-  for (std::size_t d = 0; d < s.order.size(); ++d)
-    if (auto const& order = s.order[d]; !order.empty())
-      end = max_of(end, s.end_of(order.back(), static_cast<int>(d)));
-  return end;
+  tick last = 0;
+  metrics_detail::for_each_stay(s, [&](tick, tick end) { last = max_of(last, end); });
+  return last;
 }
 
 // The longest device time, max over devices of (last end - first start): the cost of a step when
 // consecutive steps interlock without a barrier.
 constexpr tick span(schedule const& s) {
   tick longest = 0;
-  for (std::size_t d = 0; d < s.order.size(); ++d)
-    if (auto const& order = s.order[d]; !order.empty())
-      longest = max_of(longest, s.end_of(order.back(), static_cast<int>(d)) - order.front().start);
+  metrics_detail::for_each_stay(s,
+                                [&](tick start, tick end) { longest = max_of(longest, end - start); });
   return longest;
 }
 
 // Ticks of compute of each device.
 constexpr std::vector<tick> busy(schedule const& s) {
+  must_have_form(s);
   std::vector<tick> all;
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     tick sum = 0;
-    for (time_slot const& t : s.order[d]) sum += s.end_of(t, static_cast<int>(d)) - t.start;
+    for (time_slot const& t : s.order[d])
+      sum = saturating_sum(sum, s.end_of(t, static_cast<int>(d)) - t.start);
     all.push_back(sum);
   }
   return all;
@@ -64,12 +83,13 @@ constexpr double bubble_rate_span(schedule const& s) { return idle_share(s, span
 // Share of `length` ticks in which the device that does most of the model's own work does none of it: it
 // idles, runs a forward again, or works for other systems; 0 for an empty schedule.
 constexpr double overhead_within(schedule const& s, tick length) {
+  must_have_form(s);
   tick most = 0;
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     tick own = 0;
     for (time_slot const& t : s.order[d])
       if (t.what.kind != pass_kind::recompute && t.what.kind != pass_kind::work)
-        own += s.end_of(t, static_cast<int>(d)) - t.start;
+        own = saturating_sum(own, s.end_of(t, static_cast<int>(d)) - t.start);
     most = max_of(most, own);
   }
   return length == 0 ? 0.0 : 1.0 - static_cast<double>(most) / static_cast<double>(length);
@@ -87,6 +107,7 @@ constexpr bool recomputes(schedule const& s) {
 
 // Stages that run every forward again, ascending.
 constexpr std::vector<int> recomputed_stages(schedule const& s) {
+  must_be(check_slots(s));
   std::vector<int> again(static_cast<std::size_t>(s.stage_count()), 0), found;
   for (auto const& order : s.order)
     for (timed_pass const t : each_pass(order))
@@ -110,9 +131,13 @@ constexpr byte_count work_state_on(work_view const& work, list_view<job_bytes> b
 }
 
 // The most that each device holds at once: the memory that is always taken, and the values of passes and
-// work. `work_bytes`: one for each job, or none of any size.
+// work. `work_bytes`: one for each job, or none of any size. Throws violation also as check() of the
+// memory and check_work_bytes() do.
 constexpr std::vector<byte_count> peak_memory(schedule const& s, memory_model const& memory,
                                               list_view<job_bytes> work_bytes = {}) {
+  must_have_form(s);
+  must_be(check(memory, s.stage_count(), s.micro_batch_count()));
+  must_be(check_work_bytes(work_bytes));
   std::vector<byte_count> peaks;
   held_memory passes(s, memory, s.mode, work_bytes);
   for (std::size_t d = 0; d < s.order.size(); ++d) {

@@ -22,24 +22,28 @@ constexpr diagnosis check_tables(schedule const& s) {
   return check(s.cost, stage_count, s.device_count(), m, s.graph.sequence_chunks());
 }
 
-// Checks that there are as many stages on devices as in the graph, and every pass is one of a stage,
-// micro-batch or job that exists, at a start within the range of ticks, alone or a forward with a
-// backward. O(passes).
+// Checks the passes of a slot: those of a stage, micro-batch or job that exists, at a start within the
+// range of ticks, alone or a forward with a backward. The slot exists.
+constexpr diagnosis check_slot(schedule const& s, std::size_t device, std::size_t index) {
+  time_slot const& t = s.order[device][index];
+  site at{.device = static_cast<int>(device), .index = static_cast<int>(index), .what = t.what};
+  if (!t.is_right()) return {.broken = rule::overlapped_passes_are_a_pair, .first = at};
+  for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
+    at.what = *what;
+    if (!s.knows(*what)) return {.broken = rule::every_pass_is_known, .first = at};
+  }
+  if (t.start <= -max_tick || t.start >= max_tick)
+    return {.broken = rule::ticks_fit, .first = at, .number = t.start};
+  return {};
+}
+
+// Checks that there are as many stages on devices as in the graph, and each slot. O(passes).
 constexpr diagnosis check_slots(schedule const& s) {
   if (s.graph.count() != s.stage_count())
     return wrong_size(table::stages_of_graph, s.graph.count(), s.stage_count());
   for (std::size_t device = 0; device < s.order.size(); ++device)
-    for (std::size_t i = 0; i < s.order[device].size(); ++i) {
-      time_slot const& t = s.order[device][i];
-      site at{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
-      if (!t.is_right()) return {.broken = rule::overlapped_passes_are_a_pair, .first = at};
-      for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
-        at.what = *what;
-        if (!s.knows(*what)) return {.broken = rule::every_pass_is_known, .first = at};
-      }
-      if (t.start <= -max_tick || t.start >= max_tick)
-        return {.broken = rule::ticks_fit, .first = at, .number = t.start};
-    }
+    for (std::size_t i = 0; i < s.order[device].size(); ++i)
+      if (diagnosis const d = check_slot(s, device, i); !d.ok()) return d;
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include "shapes.hpp"
 #include "violations.hpp"
 #include <ashlar/block/check.hpp>
+#include <ashlar/block/measures.hpp>
 #include <ashlar/schedule/check.hpp>
 
 #include <limits>

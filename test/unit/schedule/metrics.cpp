@@ -64,8 +64,7 @@ TEST_CASE("overhead is what the busiest device does not do for the model") {
 }
 
 TEST_CASE("of nothing") {
-  schedule none;
-  none.order.resize(2);
+  schedule const none = schedule_without_passes(linear(devices{2}), {});
   CHECK((makespan(none) == 0 && span(none) == 0 && bubble_rate(none) == 0.0));
   CHECK(peak_activations(none) == std::vector<int>{0, 0});
   CHECK((makespan(schedule{}) == 0 && busy(schedule{}).empty()));
