@@ -113,8 +113,10 @@ class paged_search {
   }
 
   // Starts from these orders, of which some are moved until the smallest copy takes `longest`; beyond
-  // that they are timed alone, if `always`. Moves are at most eight times `evaluations`, and most of
-  // them end early, in a cycle. offer(schedule, away) gets what is found.
+  // that they are timed alone, if `always`. Two links of each octave move six orders each: at most eight
+  // times `evaluations` moves together, most of which end early, in a cycle. Beside the moves, each link
+  // times six orders, and those two and the links beyond time all of them. offer(schedule, away) gets
+  // what is found.
   template <class Offer>
   void run(std::vector<schedule> orders, tick longest, bool always, std::int64_t evaluations,
            std::uint64_t seed, search_watch watch, Offer const& offer) {
