@@ -176,6 +176,11 @@ TEST_CASE("report says what was built, and of a file its last name, its size and
   CHECK(!contains(r.out, scratch().string()));
   CHECK(!contains(r.out, "0F0"));
   CHECK(contains(run_tool("report --contents " + file).out, "contents of reported.csv:\n0F0,0B0\n"));
+  std::string const odd = (scratch() / "\x1b[2J.csv").string();
+  std::ofstream(odd) << "\x1b]0;x\x07\n";
+  tool_result const shown = run_tool("report --contents \"" + odd + "\"");
+  CHECK(contains(shown.out, "contents of \\x1b[2J.csv:\n\\x1b]0;x\\x07\n"));
+  for (char const* each : {"\x1b", "\x07"}) CHECK(!contains(shown.out + shown.err, each));
 }
 
 TEST_CASE("a CSV with communication is written in each dialect, read and proved") {

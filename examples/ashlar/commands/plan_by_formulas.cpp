@@ -132,7 +132,7 @@ bool write_configuration(emitted_file const& file, predicted_request r, predicte
       fmt::print(stderr,
                  "{}: {} does not run the first plan: {}; this is the fastest that it runs, {:.3f} s "
                  "({:+.1f} %): {}\n",
-                 file.path, title_of(f), why, run.answer.step.seconds,
+                 printable(file.path), title_of(f), why, run.answer.step.seconds,
                  100 * (run.answer.step.seconds / first.run.answer.step.seconds - 1), options_of(run));
       return true;
     }
@@ -140,7 +140,7 @@ bool write_configuration(emitted_file const& file, predicted_request r, predicte
     none = e.what();
   }
   fmt::print(stderr, "{} is not written: {} does not run the first plan: {}; nor any other: {}\n",
-             file.path, title_of(f), why, none);
+             printable(file.path), title_of(f), why, printable(none));
   return false;
 }
 

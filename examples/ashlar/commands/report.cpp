@@ -3,6 +3,7 @@
 #include "files/files.hpp"
 #include "report/build_words.hpp"
 #include "report/counted.hpp"
+#include "report/printed.hpp"
 
 #include <fmt/core.h>
 #include <gpt/crc32.hpp>
@@ -34,7 +35,7 @@ void report_machine() {
 
 // A folder may reveal who somebody is, so a file goes by its last name alone.
 void report_file(CLI::App const& command, std::string const& path, bool has_contents) {
-  std::string const name = std::filesystem::path(path).filename().string();
+  std::string const name = printable(std::filesystem::path(path).filename().string());
   std::string text;
   try {
     text = read_text(path);
@@ -47,9 +48,10 @@ void report_file(CLI::App const& command, std::string const& path, bool has_cont
   try {
     check_text(command, name, text);
   } catch (usage_error const& e) {
-    fmt::print("{}: no schedule: {}\n", name, e.what());
+    fmt::print("{}: no schedule: {}\n", name, printable_lines(e.what()));
   }
-  if (has_contents) fmt::print("contents of {}:\n{}{}", name, text, text.ends_with('\n') ? "" : "\n");
+  if (has_contents)
+    fmt::print("contents of {}:\n{}{}", name, printable_lines(text), text.ends_with('\n') ? "" : "\n");
 }
 
 int report(CLI::App const& command, report_options const& o) {

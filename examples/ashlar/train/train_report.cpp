@@ -2,6 +2,7 @@
 
 #include "options/byte_options.hpp"
 #include "report/counted.hpp"
+#include "report/printed.hpp"
 #include "report/proved_gap.hpp"
 #include "report/table.hpp"
 #include <ashlar/bounds/lower_bound.hpp>
@@ -118,7 +119,7 @@ void report_adaptation(adaptation const& a, int steps, double tick_ns) {
 void introduce(training const& t, std::size_t parameters) {
   fmt::print(
       "{} on {}, {} of {}: {} instructions, proved complete, ordered, deadlock-free and memory-safe\n",
-      t.options->shape.name, counted(t.schedule.device_count(), "device"),
+      printable(t.options->shape.name), counted(t.schedule.device_count(), "device"),
       counted(t.schedule.micro_batch_count(), "micro-batch"), words_of_tokens(t.shape),
       t.program.instructions.size());
   if (t.program.offloads) {

@@ -4,6 +4,7 @@
 #include "command.hpp"
 #include "files/adaptation.hpp"
 #include "report/counted.hpp"
+#include "report/printed.hpp"
 #include "train/train_agreement.hpp"
 #include "train/train_checkpoint.hpp"
 #include "train/train_held.hpp"
@@ -129,7 +130,7 @@ class train_session {
     report_.counted_losses = c.counted_losses;
     report_.first_loss = c.first_loss;
     report_.mean_loss = c.mean_loss;
-    fmt::print("resumed after {} from {}\n", counted(done_, "step"), c.folder);
+    fmt::print("resumed after {} from {}\n", counted(done_, "step"), printable(c.folder));
     std::fflush(stdout);
   }
   void save(progress& bar) {
@@ -144,7 +145,7 @@ class train_session {
                                                   .mean_loss = report_.mean_loss,
                                                   .parts = {}});
     bar.end();
-    fmt::print("saved {}\n", folder);
+    fmt::print("saved {}\n", printable(folder));
     std::fflush(stdout);
   }
 

@@ -42,6 +42,27 @@ TEST_CASE("a value that is needed before it could be away and back is late, and 
   CHECK((late[1].out == 4 && late[1].in == 7 && late[1].back() == 10 && !late[1].is_in_time()));
 }
 
+TEST_CASE("copies back do not overlap, also behind one that is late") {
+  auto const late = placed({{.forward = forward(0, 0), .made = 0, .needed = 20, .copy = 1},
+                            {.forward = forward(0, 1), .made = 1, .needed = 5, .copy = 10}});
+  CHECK((late[0].forward == forward(0, 1) && late[0].in == 11 && late[0].back() == 21));
+  CHECK((late[1].in == 21 && late[1].back() == 22));  // alone it would come back from 19 on
+}
+
+TEST_CASE("copies that start with a pass start with it at other times, too") {
+  schedule const now = retime(catalog::find("gpipe")->make({devices{1}, micro_batches{2}}),
+                              costs(stage_cost{1, 1, 1})),
+                 later = retime(now, costs(stage_cost{10, 1, 1}));
+  pass_ends ends = no_ends(now), later_ends = no_ends(later);
+  REQUIRE((check_passes(now, ends).ok() && check_passes(later, later_ends).ok()));
+  host_copies copies(now, ends, {.forwards = {forward(0, 0)}});
+  copies.move_to(now, later, later_ends);
+  dynamic_array<host_copy> const moved = copies.of(0);
+  REQUIRE(moved.size() == 2);
+  CHECK((moved[0].code == opcode::offload && moved[0].start == 10 && moved[0].end == 10));
+  CHECK((moved[1].code == opcode::reload && moved[1].start == 20));
+}
+
 TEST_CASE("what cannot leave is refused") {
   schedule const s = eager();
   CHECK(broken_by(s, {.forwards = {forward(0, 0), forward(3, 3)}, .copy = {2}}) == rule::none);

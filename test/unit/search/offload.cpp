@@ -3,6 +3,7 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/prove.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 #include <ashlar/search/offload_search.hpp>
@@ -11,6 +12,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <utility>
 
 using namespace ashlar;
 
@@ -46,6 +48,49 @@ TEST_CASE("a copy takes as long as the link says, of what a forward keeps") {
   memory.stages = {{.stash = 100}, {.checkpoint = 30, .stash = 100}};
   CHECK(copy_times(memory, 2, {.speed = {.latency = 1, .bandwidth = 10}}) == std::vector<tick>{11, 4});
   CHECK(copy_times(memory, 2, {.speed = {.bandwidth = 10}, .shared_by = 2}) == std::vector<tick>{20, 6});
+  memory = {.stages = {{.stash = 10}, {.stash = 70}}, .micro_batches = 2};  // the longest of its own
+  CHECK(copy_times(memory, 1, {.speed = {.bandwidth = 10}}) == std::vector<tick>{7});
+}
+
+// One device, whose forwards end at 10, `second` and 30, and whose backwards of 10 ticks start at 30 in
+// the order 0, 2, 1.
+schedule offload_one_device(tick second) {
+  pass_costs each =
+      pass_costs::by_stage_and_micro_batch({{10, 5, 5}, {second - 10, 5, 5}, {30 - second, 5, 5}}, 3);
+  return squeeze(schedule_from_orders(linear(devices{1}), {0, 0, 0}, costs(std::move(each), 0),
+                                      {{{pass_kind::forward, 0, 0},
+                                        {pass_kind::forward, 0, 1},
+                                        {pass_kind::forward, 0, 2},
+                                        {pass_kind::backward, 0, 0},
+                                        {pass_kind::backward, 0, 2},
+                                        {pass_kind::backward, 0, 1}}}));
+}
+
+TEST_CASE("a value takes memory of the host from the start of its copy there to the end of that back") {
+  schedule const s = offload_one_device(27);
+  std::vector<pass> const both{{pass_kind::forward, 0, 0}, {pass_kind::forward, 0, 1}};
+  // The first is away from 10 to 16, and comes back from 24 to 30; the second leaves at 27.
+  offload_choice const c = offload_exactly(s, offload_limit(300), {.speed = {.latency = 6}}, both);
+  CHECK((c.fits && c.host_peak == std::vector<byte_count>{200}));
+  // The device holds the second until 33, when the first is back and the third is there.
+  CHECK(c.peak == std::vector<byte_count>{300});
+}
+
+TEST_CASE("a share leaves as far as no copy makes another late") {
+  // Copies of 5 ticks: the second leaves from 29 to 34, so the third could not be back at 40.
+  offload_choice const c =
+      offload_share(offload_one_device(29), offload_limit(0).memory, {.speed = {.latency = 5}}, 100);
+  std::vector<pass> left = c.offload.forwards;
+  std::sort(left.begin(), left.end(),
+            [](pass const& a, pass const& b) { return a.micro_batch < b.micro_batch; });
+  CHECK(left == std::vector<pass>{{pass_kind::forward, 0, 0}, {pass_kind::forward, 0, 1}});
+}
+
+TEST_CASE("a value leaves if it may just be back in time") {
+  schedule const s = offload_one_device(20);  // the first lives from 10 to 30
+  std::vector<pass> const first{{pass_kind::forward, 0, 0}};
+  CHECK(offload_exactly(s, offload_limit(300), {.speed = {.latency = 10}}, first).fits);
+  CHECK(!offload_exactly(s, offload_limit(300), {.speed = {.latency = 11}}, first).fits);
 }
 
 TEST_CASE("what lives longest leaves first, as little as is needed, and the simulation agrees") {

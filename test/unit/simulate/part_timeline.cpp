@@ -84,6 +84,18 @@ TEST_CASE("parts: the passes of a pair begin and end each for itself") {
   CHECK(t.devices[0].passes[2].start == 21);
 }
 
+TEST_CASE("parts: the makespan is the last end, of whichever device") {
+  schedule const s =
+      schedule_from_orders(linear(devices{2}), {0}, costs{},
+                           {{{F, 0, 0}, {I, 0, 0}, {W, 0, 0}}, {{F, 1, 0}, {I, 1, 0}, {W, 1, 0}}});
+  auto const with_weights = [](tick t) {
+    return stage_parts{{computes(1)}, {computes(1), computes(t, true)}};
+  };
+  // The weights of stage 1 take from 3 to 103; those of stage 0, which run last, from 4 to 5.
+  part_timeline const t = time_parts(s, {.stages = {with_weights(1), with_weights(100)}});
+  CHECK((t.makespan == 103 && t.devices[0].passes[2].end == 5));
+}
+
 TEST_CASE("parts: weights delayed, a backward alone hides its exchange beside its weights") {
   std::vector<pass_part> const backward{exchanges(2), computes(4), computes(4, true),
                                         exchanges(2), computes(4), computes(4, true)};
