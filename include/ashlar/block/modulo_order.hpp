@@ -22,8 +22,9 @@ struct modulo_cell {
 };
 
 // The cells of each device by remainder, ties in the order of the block; those that take no time before
-// those that do, and after what they need. The block has its form (check_form). Linear in cells + interval for intervals of the size of the
-// block (unit costs), O(n log n) for longer ones (costs in nanoseconds).
+// those that do, and after what they need. The block has its form (check_form). Linear in cells +
+// interval for intervals of the size of the block (unit costs), O(n log n) for longer ones (costs in
+// nanoseconds).
 constexpr lists<modulo_cell> modulo_order(block const& b) {
   auto const n = b.cells.size();
   cell const* const cells = b.cells.data();
