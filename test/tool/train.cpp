@@ -95,6 +95,14 @@ double number_behind(std::string const& text, std::string const& words) {
   return std::stod(text.substr(at + words.size()));
 }
 
+TEST_CASE("train: the name of a file is no escape sequence on a terminal") {
+  std::string const odd = (scratch() / "\x1b[2J.json").string();
+  std::ofstream(odd) << run_tool("emit 1f1b -p 2 -m 2 --as json").out;
+  tool_result const r = run_tool("train --schedule \"" + odd + "\" --steps 1" + tiny + corpus());
+  CHECK((r.code == 0 && contains(r.out, "\\x1b[2J.json on 2 devices")));
+  CHECK(!contains(r.out + r.err, "\x1b"));
+}
+
 }  // namespace
 
 TEST_CASE("the loss falls, the same way each time") {
