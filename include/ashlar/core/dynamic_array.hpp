@@ -20,11 +20,10 @@ class dynamic_array {
   constexpr dynamic_array() = default;
   // Value-initialised elements.
   explicit constexpr dynamic_array(std::size_t n) : data_(allocated(n)), size_(n), room_(n) {
-    if constexpr (!std::is_class_v<T>)
-      for (T& each : *this) each = {};
+    if constexpr (!std::is_class_v<T>) fill({});
   }
   constexpr dynamic_array(std::size_t n, T const& value) : data_(allocated(n)), size_(n), room_(n) {
-    for (T& each : *this) each = value;
+    fill(value);
   }
   constexpr dynamic_array(T const* first, T const* last)
       : dynamic_array(static_cast<std::size_t>(last - first)) {
@@ -73,6 +72,16 @@ class dynamic_array {
     other.data_ = data, other.size_ = size, other.room_ = room;
   }
 
+  // As core/nth.hpp, with a call less.
+  template <class Number>
+  friend constexpr T& nth(dynamic_array& list, Number i) {
+    return list.data_[static_cast<std::size_t>(i)];
+  }
+  template <class Number>
+  friend constexpr T const& nth(dynamic_array const& list, Number i) {
+    return list.data_[static_cast<std::size_t>(i)];
+  }
+
   friend constexpr bool operator==(dynamic_array const& a, dynamic_array const& b) {
     for (std::size_t i = 0; i < a.size_ && i < b.size_; ++i)
       if (!(a[i] == b[i])) return false;
@@ -82,6 +91,11 @@ class dynamic_array {
  private:
   // nvcc's front end does not evaluate new T[0].
   static constexpr T* allocated(std::size_t n) { return n == 0 ? nullptr : new T[n]; }
+
+  constexpr void fill(T const& value) {
+    T* const to = data_;
+    for (std::size_t i = 0, n = size_; i < n; ++i) to[i] = value;
+  }
 
   T* data_ = nullptr;
   std::size_t size_ = 0, room_ = 0;

@@ -30,26 +30,24 @@ class slot_pool {
   // Makes the pool as new. (Assigning a new pool leaks in the constant evaluation of nvcc's front end.)
   constexpr void clear() {
     slots_.clear();
-    for (std::vector<int>& free : free_) free.clear();
+    for (dynamic_array<int>& free : free_) free.clear();
     leaving_.clear();
   }
 
   // Moves the time on to `now`: slots that were released until then are free again.
   constexpr void advance(tick now) {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < leaving_.size(); ++i) {
-      departure const gone = leaving_[i];
-      if (gone.time > now)
-        leaving_[kept++] = gone;
+    departure* kept = leaving_.begin();
+    for (departure const *gone = kept, *const end = leaving_.end(); gone != end; ++gone)
+      if (gone->time > now)
+        *kept++ = *gone;
       else
-        nth(free_, nth(slots_, gone.slot)).push_back(gone.slot);
-    }
-    while (leaving_.size() > kept) leaving_.pop_back();
+        nth(free_, nth(slots_, gone->slot)).push_back(gone->slot);
+    while (leaving_.end() != kept) leaving_.pop_back();
   }
 
   // A free slot of this kind, or a new one.
   constexpr int acquire(slot_kind kind) {
-    std::vector<int>& free = nth(free_, kind);
+    dynamic_array<int>& free = nth(free_, kind);
     if (free.empty()) {
       slots_.push_back(kind);
       return static_cast<int>(slots_.size()) - 1;
@@ -76,7 +74,7 @@ class slot_pool {
   std::vector<slot_kind> slots_;
   // Slots by kind. Not a std::array: nvcc's front end does not destroy its elements in constant
   // evaluation.
-  std::vector<std::vector<int>> free_ = std::vector<std::vector<int>>(slot_kinds);
+  std::vector<dynamic_array<int>> free_ = std::vector<dynamic_array<int>>(slot_kinds);
   dynamic_array<departure> leaving_;  // few: what has ended or is being sent, not what is held
 };
 

@@ -62,15 +62,15 @@ class stream_writer {
 
   // Writes an instruction that ends at `end`, and finds where its operands lie.
   constexpr void write(instruction const& i, tick end) {
-    std::size_t const first = made_.operands.size();
-    for_each_operand(shape_, device_, i, [&](value_key const& v, access how, int reads) {
-      made_.operands.push_back({slot_of(v, how, reads, end), how});
-    });
-    made_.instructions.push_back(i);
-    instruction& written = made_.instructions.back();
+    instruction written = i;
     written.lane = made_.lane_of(i);
-    written.first_operand = static_cast<int>(first);
-    written.operand_count = static_cast<int>(made_.operands.size() - first);
+    written.first_operand = static_cast<int>(made_.operands.size());
+    for_each_operand(shape_, device_, i, [&](value_key const& v, access how, int reads) {
+      operand const used{slot_of(v, how, reads, end), how};  // one that moves is pushed in more steps
+      made_.operands.push_back(used);
+      ++written.operand_count;
+    });
+    made_.instructions.push_back(written);
   }
 
  private:

@@ -33,6 +33,9 @@ class wait_table {
     auto const i = static_cast<std::size_t>(index);
     return {on_.data() + begin_[i], on_.data() + begin_[i + 1]};
   }
+  // Those of all instructions, one after the other, and where those of each begin.
+  constexpr list_view<int> all() const { return on_; }
+  constexpr list_view<int> begins() const { return begin_; }
 
  private:
   friend constexpr wait_table waits(program_view const& p, int device, wait_detail detail);
@@ -65,7 +68,7 @@ constexpr wait_table waits(program_view const& p, int device,
   dynamic_array<use_list> uses(p.slots_of(device).size());
   dynamic_array<slot_read> reads;
   std::size_t operands = 0;
-  for (instruction const& i : stream) operands += p.operands_of(i).size();
+  for (instruction const& i : stream) operands += static_cast<std::size_t>(i.operand_count);
   reads.reserve(operands);
   wait_table table;
   dynamic_array<int>& on = table.on_;
@@ -79,14 +82,16 @@ constexpr wait_table waits(program_view const& p, int device,
   int in_place = -1;          // that one
   if (any_order) before = dynamic_array<int>(static_cast<std::size_t>(p.stage_count) * pass_kinds, -1);
 
+  instruction const* const all = stream.data();
+  use_list* const by_slot = uses.data();
   auto const wait_for = [&](int index, int lane) {
     if (index == self) return;
     if (detail != wait_detail::last_of_a_lane) return on.push_back(index);
-    int const other = nth(stream, index).lane;
+    int const other = all[index].lane;
     if (other == lane) return;
-    for (std::size_t i = first; i < on.size(); ++i)
-      if (nth(stream, on[i]).lane == other) {
-        if (on[i] < index) on[i] = index;
+    for (int *known = on.data() + first, *const end = on.end(); known != end; ++known)
+      if (all[*known].lane == other) {
+        if (*known < index) *known = index;
         return;
       }
     on.push_back(index);
@@ -94,15 +99,18 @@ constexpr wait_table waits(program_view const& p, int device,
 
   for (instruction const& i : stream) {
     for (operand const& o : p.operands_of(i)) {
-      use_list& slot = nth(uses, o.slot);
+      use_list& slot = by_slot[o.slot];
       if (slot.writer >= 0 && slot.writer != self) wait_for(slot.writer, i.lane);
       if (o.how == access::read) {
         reads.push_back({self, slot.last_read});
         slot.last_read = static_cast<int>(reads.size()) - 1;
         continue;
       }
-      for (int r = slot.last_read; r >= 0; r = nth(reads, r).earlier)
-        wait_for(nth(reads, r).reader, i.lane);
+      for (int r = slot.last_read; r >= 0;) {
+        slot_read const& use = nth(reads, r);
+        wait_for(use.reader, i.lane);
+        r = use.earlier;
+      }
       slot = {self, -1};
     }
     if (any_order && i.lane == compute_lane) {

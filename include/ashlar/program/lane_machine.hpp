@@ -30,7 +30,7 @@ class lane_machine {
 
   // `partner`, by instruction: the other half of a transfer. Each device has `lanes` that advance on
   // their own: all of the program's, or one, which takes the whole stream in order.
-  constexpr lane_machine(program_view const& p, std::vector<int> const& partner, int lanes,
+  constexpr lane_machine(program_view const& p, list_view<int> partner, int lanes,
                          wait_detail detail = wait_detail::last_of_a_lane)
       : p_(p),
         lanes_(static_cast<std::size_t>(lanes)),
@@ -121,12 +121,13 @@ class lane_machine {
   // that have ended.
   template <class Met>
   constexpr int unmet_hazard(int i, Met met) {
-    step const* const self = &nth(steps_, i);
-    for (int const *other = waits_.data() + self->first_wait, *const end =
-                                                                  waits_.data() + self[1].first_wait;
-         other != end; ++other) {
-      if (!is_done(*other)) return *other;
-      met(*other);
+    step const* const steps = steps_.data();
+    queue const* const queues = queues_.data();
+    int const* const waits = waits_.data();
+    for (int w = steps[i].first_wait, end = steps[i + 1].first_wait; w != end; ++w) {
+      int const other = waits[w], up = queues[steps[other].lane].up;
+      if (up <= other && up != none) return other;
+      met(other);
     }
     return none;
   }
@@ -154,21 +155,23 @@ class lane_machine {
     bool has_arrived = false;  // what is up, at its rendezvous
   };
 
-  constexpr void add_stream(int device, wait_table const& table, std::vector<int> const& partner) {
+  constexpr void add_stream(int device, wait_table const& table, list_view<int> partner) {
     int const begin = stream_begin(p_, device), end = stream_end(p_, device);
-    int const lanes = static_cast<int>(lanes_);
-    for (int i = begin; i < end; ++i) {
-      instruction const& self = at(i);
-      nth(steps_, i) = {.lane = device * lanes + (lanes == 1 ? 0 : self.lane),
-                        .next = none,
-                        .first_waiter = none,
-                        .partner = nth(partner, i),
-                        .first_wait = static_cast<int>(waits_.size()),
-                        .code = self.code,
-                        .overlaps_next = self.overlaps_next};
-      for (int other : table.of(i - begin)) waits_.push_back(begin + other);
+    int const lanes = static_cast<int>(lanes_), first_lane = device * lanes;
+    int const first_wait = static_cast<int>(waits_.size());
+    for (int const other : table.all()) waits_.push_back(begin + other);
+    instruction const* const all = p_.instructions.data();
+    int const* const wait_begin = table.begins().data();
+    step* const steps = steps_.data();
+    queue* const queues = queues_.data();
+    for (int i = end; i-- > begin;) {
+      instruction const& self = all[i];
+      int const lane = lanes == 1 ? first_lane : first_lane + self.lane;
+      steps[i] = {
+          lane,      queues[lane].up,   none, partner.first[i], first_wait + wait_begin[i - begin],
+          self.code, self.overlaps_next};
+      queues[lane].up = i;
     }
-    for (int i = end; i-- > begin;) nth(steps_, i).next = std::exchange(queue_of(i).up, i);
   }
 
   constexpr Machine& self() { return static_cast<Machine&>(*this); }
@@ -186,12 +189,13 @@ class lane_machine {
 
   // Runs lane head `i` if it can run now; else makes sure that the lane is woken when it can.
   constexpr bool try_run(int i, dynamic_array<int>& awake) {
-    queue& lane = queue_of(i);
+    step const& mine = nth(steps_, i);
+    queue& lane = nth(queues_, mine.lane);
     if (int const other = unmet(i); other != none) {
-      lane.next_waiter = std::exchange(nth(steps_, other).first_waiter, nth(steps_, i).lane);
+      lane.next_waiter = std::exchange(nth(steps_, other).first_waiter, mine.lane);
       return false;
     }
-    opcode const code = code_of(i);
+    opcode const code = mine.code;
     if (code == opcode::all_reduce) {
       lane.has_arrived = true;
       std::vector<int>& met = nth(met_, at(i).group);
@@ -207,7 +211,7 @@ class lane_machine {
     }
     if ((code == opcode::send || code == opcode::receive) && self().is_rendezvous()) {
       lane.has_arrived = true;
-      int const other = partner(i);
+      int const other = mine.partner;
       if (other == none || !has_arrived(other)) return false;
       int const both[] = {code == opcode::send ? i : other, code == opcode::send ? other : i};
       self().happens(i, {both, both + 2});
@@ -217,7 +221,7 @@ class lane_machine {
     }
     // The data-parallel ranks all run this program: a collective between them happens on all.
     int const pair[] = {i, i + 1};
-    bool const is_pair = nth(steps_, i).overlaps_next;
+    bool const is_pair = mine.overlaps_next;
     self().happens(i, {pair, pair + (is_pair ? 2 : 1)});
     end(i, awake);
     if (is_pair) end(i + 1, awake);

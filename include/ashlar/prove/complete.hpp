@@ -24,26 +24,27 @@ namespace prove_detail {
 constexpr diagnosis computes_are_complete(program const& p, message_index const& index) {
   pass_register passes(p.stage_count(), p.micro_batch_count());
   work_register work(p.work.view());
-  for (std::size_t i = 0; i < p.instructions.size(); ++i) {
-    pass const what = p.instructions[i].what;
-    bool const computes = p.instructions[i].code == opcode::compute;
-    if (!computes && !sums_work(p.instructions[i])) continue;
-    site const where = index.at(static_cast<int>(i));
-    if (!computes || is_part(what)) {
-      diagnosis const d = work.enter(where, !computes, 0);
+  instruction const* const all = p.instructions.data();
+  int const m = p.micro_batch_count();
+  for (int i = 0, count = static_cast<int>(p.instructions.size()); i < count; ++i) {
+    instruction const& self = all[i];
+    pass const& what = self.what;
+    bool const computes = self.code == opcode::compute;
+    if (!computes && !sums_work(self)) continue;
+    if (!computes || what.kind == pass_kind::work) {
+      diagnosis const d = work.enter(index.at(i), !computes, 0);
       if (!d.ok()) return d;
       continue;
     }
-    if (!p.graph.has(what, p.micro_batch_count()))
-      return {.broken = rule::every_pass_is_known, .first = where};
+    if (!p.graph.has(what, m)) return {.broken = rule::every_pass_is_known, .first = index.at(i)};
     int const device = p.where.device_of(nth(p.route, what.micro_batch), what.stage);
-    if (device != where.device)
+    if (device != index.device(i))
       return {.broken = rule::pass_is_on_its_device,
-              .first = where,
+              .first = index.at(i),
               .second = {.device = device, .what = what}};
-    if (!passes.enter(what, 0)) return passes.clash(where);
+    if (!passes.enter(what, 0)) return passes.clash(index.at(i));
   }
-  diagnosis d = passes.complete(p.graph, p.micro_batch_count(), p.mode);
+  diagnosis d = passes.complete(p.graph, m, p.mode);
   if (!d.ok())
     d.first.device = p.where.device_of(nth(p.route, d.first.what.micro_batch), d.first.what.stage);
   if (!d.ok() || p.work.empty()) return d;
@@ -66,24 +67,26 @@ constexpr bool is_served_by_another(program const& p, int route, int from, int t
 // Checks that every edge between devices carries both its messages, every link among shards one, and
 // nothing else carries any.
 constexpr diagnosis transfers_are_complete(program const& p, message_index& index) {
-  for (std::size_t i = 0; i < p.instructions.size(); ++i) {
-    instruction const& self = p.instructions[i];
+  instruction const* const all = p.instructions.data();
+  for (int i = 0, count = static_cast<int>(p.instructions.size()); i < count; ++i) {
+    instruction const& self = all[i];
     if (self.code != opcode::send && self.code != opcode::receive) continue;
     bool const sends = self.code == opcode::send;
-    site const where = index.at(static_cast<int>(i));
     int const message = index.number(self);
-    if (message == message_index::nowhere) return {.broken = rule::every_pass_is_known, .first = where};
+    if (message == message_index::nowhere)
+      return {.broken = rule::every_pass_is_known, .first = index.at(i)};
     int const route = nth(p.route, self.what.micro_batch);
     int const source = p.where.device_of(route, self.what.stage),
               target = p.where.device_of(route, self.to);
-    if (source == target) return {.broken = rule::transfers_lead_to_another_device, .first = where};
-    if ((sends ? source : target) != where.device || (sends ? target : source) != self.peer)
+    if (source == target)
+      return {.broken = rule::transfers_lead_to_another_device, .first = index.at(i)};
+    if ((sends ? source : target) != index.device(i) || (sends ? target : source) != self.peer)
       return {.broken = sends ? rule::every_send_has_its_receive : rule::every_receive_has_its_send,
-              .first = where,
+              .first = index.at(i),
               .second = {.device = self.peer, .what = self.what}};
-    int const same = index.enter(message, static_cast<int>(i));
+    int const same = index.enter(message, i);
     if (same != message_index::nowhere)
-      return {.broken = rule::no_transfer_is_doubled, .first = where, .second = index.at(same)};
+      return {.broken = rule::no_transfer_is_doubled, .first = index.at(i), .second = index.at(same)};
   }
   for (std::size_t k = 0; k < p.route.size(); ++k)
     for (int from = 0; from < p.stage_count(); ++from) {
@@ -128,11 +131,12 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
   // By group: where it is reduced, on this device if that is in its stream.
   dynamic_array<int> reduced(static_cast<std::size_t>(p.groups.count()), -1);
   lists<int> const held = held_groups(p.groups.view(), p.device_count());
+  instruction const* const all = p.instructions.data();
   for (int d = 0; d < p.device_count(); ++d) {
     int const begin = stream_begin(p, d), end = stream_end(p, d);
     for (int i = begin; i < end; ++i) {
-      instruction const& self = nth(p.instructions, i);
-      if (sums_gradient(self)) {
+      instruction const& self = all[i];
+      if (self.code == opcode::all_reduce && sums_gradient(self)) {
         int& before = nth(reduced, self.group);
         if (before >= begin)
           return {.broken = rule::gradient_is_reduced_once,
@@ -257,11 +261,11 @@ constexpr diagnosis copies_are_complete(program const& p, message_index const& i
 // thread per device, and a communicator belongs to one lane. Only then does the order of a lane say in
 // which order messages meet.
 constexpr diagnosis lanes_are_right(program const& p, message_index const& index) {
-  for (std::size_t i = 0; i < p.instructions.size(); ++i)
-    if (p.instructions[i].lane != p.lane_of(p.instructions[i]))
-      return {.broken = rule::every_instruction_is_on_its_lane,
-              .first = index.at(static_cast<int>(i)),
-              .number = p.instructions[i].lane};
+  instruction const* const all = p.instructions.data();
+  for (int i = 0, count = static_cast<int>(p.instructions.size()); i < count; ++i)
+    if (all[i].lane != (all[i].code == opcode::compute ? compute_lane : p.lane_of(all[i])))
+      return {
+          .broken = rule::every_instruction_is_on_its_lane, .first = index.at(i), .number = all[i].lane};
   return {};
 }
 

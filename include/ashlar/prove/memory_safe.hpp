@@ -25,18 +25,20 @@ class slot_walk {
   constexpr diagnosis run() {
     for (int d = 0; d < p_.device_count(); ++d) {
       slots_ = view_.slots_of(d);
+      slot_count_ = static_cast<int>(slots_.size());
       contents_ = dynamic_array<content>(slots_.size());
       state_slots_ = dynamic_array<int>(static_cast<std::size_t>(p_.work.job_count()), -1);
       device_ = d;
       stream_ = view_.stream(d);
-      for (self_ = 0; self_ < static_cast<int>(stream_.size()); ++self_) {
+      int const count = static_cast<int>(stream_.size());
+      for (self_ = 0; self_ < count; ++self_) {
         instruction const& self = nth(stream_, self_);
         operands_ = view_.operands_of(self);
-        next_ = 0;
+        next_ = operands_.first;
         for_each_operand(shape_, d, self,
                          [&](value_key const& v, access how, int reads) { visit(v, how, reads); });
-        if (found_.ok() && next_ != operands_.size()) complain(rule::slot_holds_what_is_read, -1);
-        if (!found_.ok()) return found_;
+        if (next_ != operands_.last) complain(rule::slot_holds_what_is_read, -1);
+        if (!is_right_) return found_;
       }
       for (std::size_t slot = 0; slot < contents_.size(); ++slot)
         if (contents_[slot].reads_left > 0)
@@ -60,7 +62,8 @@ class slot_walk {
   }
 
   constexpr void complain(rule broken, int slot) {
-    if (!found_.ok()) return;
+    if (!is_right_) return;
+    is_right_ = false;
     found_ = {.broken = broken, .first = place_of(self_), .number = slot};
     if (slot >= 0 && slot < static_cast<int>(contents_.size()))
       found_.second = place_of(nth(contents_, slot).writer);
@@ -68,11 +71,10 @@ class slot_walk {
 
   // The next operand has to be used in this way, on a slot of the value's kind.
   constexpr void visit(value_key const& v, access how, int reads) {
-    if (!found_.ok()) return;
-    if (next_ >= operands_.size()) return complain(rule::slot_holds_what_is_read, -1);
-    operand const o = operands_[next_++];
-    if (o.slot < 0 || o.slot >= static_cast<int>(slots_.size()) || o.how != how
-        || nth(slots_, o.slot) != v.kind)
+    if (!is_right_) return;
+    if (next_ == operands_.last) return complain(rule::slot_holds_what_is_read, -1);
+    operand const& o = *next_++;
+    if (o.slot < 0 || o.slot >= slot_count_ || o.how != how || slots_.first[o.slot] != v.kind)
       return complain(rule::slot_holds_what_is_read, o.slot);
     content& c = nth(contents_, o.slot);
     if (is_of_the_step(v.kind)) return use_of_the_step(v, how, c, o.slot);
@@ -86,7 +88,8 @@ class slot_walk {
       if (c.holds != v) return complain(rule::slot_holds_what_is_read, o.slot);
       --c.reads_left;
       c.reader = self_;
-      if (copies_to_or_from_host(nth(stream_, self_))) c.holds = {};  // it is elsewhere from now on
+      if (view_.offloads && copies_to_or_from_host(nth(stream_, self_)))
+        c.holds = {};  // it is elsewhere from now on
       return;
     }
     if (c.reads_left > 0 || c.reader == self_)  // nor by the reader itself
@@ -123,11 +126,13 @@ class slot_walk {
   int device_ = 0;
   list_view<instruction> stream_;  // of the device
   list_view<slot_kind> slots_;     // of the device
+  int slot_count_ = 0;             // of these
   dynamic_array<content> contents_;
   dynamic_array<int> state_slots_;  // by job
   int self_ = 0;                    // the instruction looked at, in the device's stream
   list_view<operand> operands_;     // its own
-  std::size_t next_ = 0;            // of those
+  operand const* next_ = nullptr;   // of those
+  bool is_right_ = true;            // so far
   diagnosis found_;
 };
 

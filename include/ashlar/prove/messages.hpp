@@ -6,7 +6,6 @@
 #include <ashlar/program/program.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace ashlar {
 
@@ -27,9 +26,11 @@ class message_index {
       : p_(p),
         found_(p.route.size() * static_cast<std::size_t>(p.graph.link_count()) * 2),
         partners_(p.instructions.size(), nowhere),
-        device_(p.instructions.size(), 0) {
+        device_(p.instructions.size()) {
     for (int d = 0; d < p.device_count(); ++d)
-      for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) nth(device_, i) = d;
+      for (int *to = device_.data() + stream_begin(p, d), *const end = device_.data() + stream_end(p, d);
+           to != end; ++to)
+        *to = d;
   }
 
   constexpr int count() const { return static_cast<int>(found_.size()); }
@@ -51,7 +52,7 @@ class message_index {
   }
   // The other half of each transfer, by instruction, `nowhere` for all else and where one half is
   // missing.
-  constexpr std::vector<int> const& partners() const { return partners_; }
+  constexpr dynamic_array<int> const& partners() const { return partners_; }
 
   // The device of an instruction.
   constexpr int device(int index) const { return nth(device_, index); }
@@ -91,8 +92,8 @@ class message_index {
 
   program const& p_;
   dynamic_array<ends> found_;  // by message
-  std::vector<int> partners_;
-  std::vector<int> device_;
+  dynamic_array<int> partners_;
+  dynamic_array<int> device_;
 };
 
 }  // namespace ashlar

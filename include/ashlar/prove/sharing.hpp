@@ -30,8 +30,16 @@ class sharing_walk {
     for (int d = 0; d < p_.device_count() && found_.ok(); ++d) {
       for (int group : nth(held_, d)) of(group) = {};  // no other is named here
       measured_ = summed_ = none;
-      for (int i = stream_begin(p_, d); i < stream_end(p_, d) && found_.ok(); ++i)
-        visit(i, nth(p_.instructions, i));
+      instruction const* const all = p_.instructions.data();
+      for (int i = stream_begin(p_, d), end = stream_end(p_, d); i < end && found_.broken == rule::none;
+           ++i) {
+        instruction const& self = all[i];
+        if (self.code != opcode::compute)
+          visit(i, self);
+        else if (self.what.kind != pass_kind::work
+                 && (sharded_ || gives_weight_gradient(self.what.kind)))
+          use(i, self.what);
+      }
       if (found_.ok()) end_device(d);
     }
     return found_;
@@ -64,8 +72,6 @@ class sharing_walk {
   constexpr void visit(int i, instruction const& self) {
     switch (self.code) {
       case opcode::compute:
-        if (!is_part(self.what)) use(i, self.what);
-        return;
       case opcode::send:
       case opcode::receive:
       case opcode::offload:

@@ -90,36 +90,35 @@ constexpr diagnosis check_tables(program_view const& p) {
     return {.broken = rule::tables_agree};
   for (slot_kind kind : p.slots)
     if (static_cast<int>(kind) >= slot_kinds) return {.broken = rule::tables_agree};
+  instruction const* const all = p.instructions.data();
+  int const operand_total = static_cast<int>(p.operands.size());
   for (int d = 0; d < p.device_count; ++d) {
     auto const at = static_cast<std::size_t>(d);
     int const slots = p.slot_begin[at + 1] - p.slot_begin[at];
-    for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) {
-      instruction const& self = nth(p.instructions, i);
-      site const where = site_of(self, d, i - stream_begin(p, d));
+    int const begin = stream_begin(p, d), end = stream_end(p, d);
+    for (int i = begin; i < end; ++i) {
+      instruction const& self = all[i];
+      auto const where = [&] { return site_of(self, d, i - begin); };
       bool const is_of_a_stage =
           copies_to_or_from_host(self) || (self.code == opcode::compute && !is_part(self.what));
       if (self.code > opcode::reload || self.what.kind > pass_kind::work
           || (is_of_a_stage && (self.what.stage < 0 || self.what.stage >= p.stage_count)))
-        return {.broken = rule::every_pass_is_known, .first = where};
+        return {.broken = rule::every_pass_is_known, .first = where()};
       if (self.lane < 0 || self.lane >= p.lane_count || self.first_operand < 0 || self.operand_count < 0
-          || self.operand_count > static_cast<int>(p.operands.size())
-          || self.first_operand > static_cast<int>(p.operands.size()) - self.operand_count)
-        return {.broken = rule::tables_agree, .first = where};
-      for (int o = 0; o < self.operand_count; ++o) {
-        operand const& used = nth(p.operands, self.first_operand + o);
-        if (used.slot < 0 || used.slot >= slots || used.how > access::scratch)
-          return {.broken = rule::slot_holds_what_is_read, .first = where, .number = used.slot};
-      }
-      if (!names_a_group_rightly(p, self, d))
-        return {.broken = rule::group_is_held_where_it_is_named, .first = where, .number = self.group};
+          || self.operand_count > operand_total
+          || self.first_operand > operand_total - self.operand_count)
+        return {.broken = rule::tables_agree, .first = where()};
+      operand const* const used = p.operands.data() + self.first_operand;
+      for (int o = 0; o < self.operand_count; ++o)
+        if (used[o].slot < 0 || used[o].slot >= slots || used[o].how > access::scratch)
+          return {.broken = rule::slot_holds_what_is_read, .first = where(), .number = used[o].slot};
+      if (self.code != opcode::compute && !names_a_group_rightly(p, self, d))
+        return {.broken = rule::group_is_held_where_it_is_named, .first = where(), .number = self.group};
     }
     // This comes when the operands of both are known to exist.
-    for (int i = stream_begin(p, d); i < stream_end(p, d); ++i) {
-      instruction const& self = nth(p.instructions, i);
-      if (self.overlaps_next && !overlaps_well(p, i, stream_end(p, d)))
-        return {.broken = rule::overlapped_passes_are_a_pair,
-                .first = site_of(self, d, i - stream_begin(p, d))};
-    }
+    for (int i = begin; i < end; ++i)
+      if (all[i].overlaps_next && !overlaps_well(p, i, end))
+        return {.broken = rule::overlapped_passes_are_a_pair, .first = site_of(all[i], d, i - begin)};
   }
   return {};
 }

@@ -116,7 +116,7 @@ class timed_machine : public lane_machine<timed_machine> {
   constexpr tick time_of_pass(pass what, int device) const {
     return is_part(what) ? work_.duration(part_of(what)) : o_.cost.of(what, device);
   }
-  static constexpr std::vector<int> checked_pairs(program const& p, simulation_options const& o) {
+  static constexpr dynamic_array<int> checked_pairs(program const& p, simulation_options const& o) {
     if (diagnosis const d = check_can_be_timed(p, o); !d.ok()) refuse(d);
     return transfer_pairs(p);
   }

@@ -9,7 +9,6 @@
 #include <ashlar/simulate/options.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace ashlar {
 
@@ -45,7 +44,7 @@ constexpr diagnosis check_can_be_timed(program const& p, simulation_options cons
 // The other half of each transfer, by instruction, -1 for all else. Throws violation:
 // rule::every_send_has_its_receive, rule::every_receive_has_its_send, rule::no_transfer_is_doubled,
 // rule::transfers_lead_to_another_device. Linear.
-constexpr std::vector<int> transfer_pairs(program const& p) {
+constexpr dynamic_array<int> transfer_pairs(program const& p) {
   message_index index(p);
   auto const at = [&](std::size_t i) -> instruction const& { return p.instructions[i]; };
   auto const is_transfer = [&](std::size_t i) {
