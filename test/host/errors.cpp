@@ -5,6 +5,7 @@
 #include <ashlar/conformance/sharded_network.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/run/sequential.hpp>
 
 #include <doctest/doctest.h>
 
@@ -37,7 +38,26 @@ std::string thrown_soon(Act act) {
   return {};
 }
 
+// Outputs become smaller from stage to stage, and gradients with them.
+struct confused {
+  value_layout layout(value_key key) const {
+    return {(10 - static_cast<std::size_t>(key.of)) * sizeof(double), 64, element_type::f64};
+  }
+  void forward(auto&, frame const&) {}
+  void backward(auto&, frame const&) {}
+};
+
 }  // namespace
+
+TEST_CASE("host: gradients of the size of a stage's output are refused before any thread starts") {
+  confused w;
+  program const p = shapes::one_f_one_b(3, 2) | lower();
+  std::string const why =
+      "device 1, 1B0: the gradient that stage 1 gives stage 0 has 72 bytes, and the output of "
+      "stage 0 has 80: layout() gives a gradient the size of stage 1's input, not of its output";
+  CHECK(thrown_soon<std::length_error>([&] { host::runtime(p, w); }) == why);
+  CHECK(thrown_soon<std::length_error>([&] { sequential(p, w); }) == why);
+}
 
 TEST_CASE("host: a worker that throws on any device ends the step, and the runtime can be used again") {
   program const p = half();

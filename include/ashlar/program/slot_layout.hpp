@@ -12,10 +12,26 @@ namespace ashlar {
 // The type of a buffer's elements; needed for sums.
 enum class element_type : unsigned char { opaque, f16, bf16, f32, f64 };
 
+// Bytes of an element; 0 of an opaque one.
+constexpr std::size_t bytes_of(element_type element) {
+  switch (element) {
+    case element_type::f16:
+    case element_type::bf16:
+      return 2;
+    case element_type::f32:
+      return 4;
+    case element_type::f64:
+      return 8;
+    case element_type::opaque:
+      break;
+  }
+  return 0;
+}
+
 // The shard for elements of that type. Elements of two bytes are cut at the same places as those of
 // four, so a shard of weights that passes read in bf16 matches the shard of the gradient in f32.
 constexpr byte_range shard_of(std::size_t bytes, int rank, int ranks, element_type element) {
-  if (element != element_type::bf16 && element != element_type::f16) return shard_of(bytes, rank, ranks);
+  if (bytes_of(element) != 2) return shard_of(bytes, rank, ranks);
   byte_range const twice = shard_of(2 * bytes, rank, ranks);
   return {twice.begin / 2, twice.size / 2};
 }

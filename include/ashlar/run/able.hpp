@@ -1,6 +1,7 @@
 // Checks that a worker and a device support a program.
 #pragma once
 
+#include <ashlar/core/function_ref.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/run/worker_ref.hpp>
 
@@ -49,12 +50,20 @@ void check_names(program_view const& p);
 // parallel lanes do not keep (transfer_lanes::one_a_kind, which is PyTorch's).
 void check_message_order(program_view const& p);
 
-// Checks names as check_names does, and throws for the first instruction without a verb of the worker.
+// Throws std::length_error for the first gradient whose size is not that of the activation that it is
+// for: a stage's gradient has the size of its input. Sizes are compared in elements; an opaque type only
+// with another one. Shards that give gradients early, in parts, and stages with micro-batches of
+// different sizes are left out. `layout` is the worker's.
+void check_gradient_sizes(program_view const& p, function_ref<value_layout(value_key)> layout);
+
+// Checks names as check_names does and sizes as check_gradient_sizes does, and throws for the first
+// instruction without a verb of the worker.
 template <class Q>
 void check_worker(program_view const& p, worker_ref<Q> w) {
   check_names(p);
   for (instruction const& i : p.instructions)
     if (!run_detail::has_verb(w, i)) run_detail::refuse(i, "the worker");
+  check_gradient_sizes(p, [w](value_key key) { return w.layout(key); });
 }
 
 // Checks a worker and a device. Throws violation with check_progress if the device needs more than the

@@ -39,6 +39,33 @@ ASHLAR_INLINE void check_names(program_view const& p) {
   }
 }
 
+ASHLAR_INLINE void check_gradient_sizes(program_view const& p,
+                                        function_ref<value_layout(value_key)> layout) {
+  if (p.graph.has_sizes()) return;
+  for (int d = 0; d < p.device_count; ++d)
+    for (instruction const& i : p.stream(d)) {
+      if (i.code != opcode::compute || !gives_input_gradient(i.what.kind)) continue;
+      int const stage = i.what.stage, k = i.what.micro_batch;
+      if (p.graph.gives_gradient_early(stage)) continue;
+      for (int before : p.graph.predecessors(stage)) {
+        value_layout const gradient = layout({slot_kind::gradient, stage, k, before}),
+                           output = layout({slot_kind::activation, before, k});
+        std::size_t const one = bytes_of(gradient.element), other = bytes_of(output.element);
+        // One of both is opaque: what they have in common is not known.
+        if ((one == 0) != (other == 0)) continue;
+        if (one == 0 ? gradient.bytes == output.bytes : gradient.bytes * other == output.bytes * one)
+          continue;
+        std::string const from = "stage " + std::to_string(stage),
+                          to = "stage " + std::to_string(before);
+        throw std::length_error(
+            "device " + std::to_string(d) + ", " + to_string(i) + ": the gradient that " + from
+            + " gives " + to + " has " + std::to_string(gradient.bytes) + " bytes, and the output of "
+            + to + " has " + std::to_string(output.bytes) + ": layout() gives a gradient the size of "
+            + from + "'s input, not of its output");
+      }
+    }
+}
+
 ASHLAR_INLINE void check_message_order(program_view const& p) {
   for (int d = 0; d < p.device_count; ++d) {
     std::vector<int> lanes(2 * static_cast<std::size_t>(p.device_count), -1);  // by peer, then direction

@@ -30,7 +30,7 @@ class sequential {
   template <worker Worker>
   sequential(proved_program p, Worker& w) : sequential(std::move(p), std::vector<Worker*>{&w}) {}
   // Takes data-parallel ranks, a worker each. Throws std::invalid_argument unless their number is the
-  // program's, and if they lack a verb that it needs.
+  // program's, and if they lack a verb that it needs; std::length_error as check_gradient_sizes.
   template <worker Worker>
   sequential(proved_program p, std::vector<Worker*> const& ranks)
       : sequential(std::move(p), worker_refs<queue>(ranks)) {}

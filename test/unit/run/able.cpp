@@ -64,6 +64,42 @@ TEST_CASE("a worker without a verb is refused by the first instruction that need
   CHECK(why.find("the worker cannot do the instruction measure") == 0);
 }
 
+// Stage s takes 10 + s elements and gives 11 + s.
+struct narrowing_worker {
+  std::size_t gradient = 0;  // elements that a gradient has over the stage's input
+  element_type element = element_type::f64, of_gradients = element_type::f64;
+
+  value_layout layout(value_key key) const {
+    auto const in = static_cast<std::size_t>(10 + key.of);
+    return key.kind == slot_kind::gradient
+               ? value_layout{(in + gradient) * bytes(of_gradients), 64, of_gradients}
+               : value_layout{(in + 1) * bytes(element), 64, element};
+  }
+  static std::size_t bytes(element_type e) { return e == element_type::opaque ? 1 : bytes_of(e); }
+};
+std::string refusal_of_sizes(program const& p, narrowing_worker w) {
+  try {
+    check_gradient_sizes(p.view(), [w](value_key key) { return w.layout(key); });
+  } catch (std::length_error const& e) {
+    return e.what();
+  }
+  return {};
+}
+
+TEST_CASE("a gradient has as many elements as the activation that it is for") {
+  program const p = catalog::zb_h1(devices{3}) | repeat(micro_batches{4}) | squeeze() | lower();
+  CHECK(refusal_of_sizes(p, {}).empty());
+  CHECK(refusal_of_sizes(p, {.gradient = 1})
+        == "device 1, 1I0: the gradient that stage 1 gives stage 0 has 96 bytes, and the output of stage 0 has "
+           "88: layout() gives a gradient the size of stage 1's input, not of its output");
+  CHECK(refusal_of_sizes(one_f_one_b(3, 4) | lower(), {.gradient = 1}).starts_with("device 1, 1B0: "));
+  // Elements may be of different types. What an opaque one holds is not known.
+  CHECK(refusal_of_sizes(p, {.element = element_type::bf16}).empty());
+  CHECK(!refusal_of_sizes(p, {.gradient = 1, .element = element_type::bf16}).empty());
+  CHECK(refusal_of_sizes(p, {.gradient = 1, .element = element_type::opaque}).empty());
+  CHECK(!refusal_of_sizes(p, {1, element_type::opaque, element_type::opaque}).empty());
+}
+
 TEST_CASE("a copy of a reference to a worker refers to the same worker") {
   two_verbs_worker w;
   worker_ref<any_queue> of_w = w;

@@ -16,8 +16,8 @@ class runtime {
  public:
   // Keeps a copy of the program, but refers to a frozen one and to the worker. Throws violation with
   // check(p) for an invalid program, std::invalid_argument for a buffer without places,
-  // std::system_error when there are too many threads for the system, or the folder
-  // of options.offload_folder cannot take what leaves.
+  // std::length_error as check_gradient_sizes, std::system_error when there are too many threads for the
+  // system, or the folder of options.offload_folder cannot take what leaves.
   runtime(program_source p, Worker& w, run_options options = {})
       : runtime(std::move(p), std::vector<Worker*>{&w}, options) {}
 
