@@ -15,31 +15,31 @@ from pathlib import Path
 # Kilobytes after -E -P with libstdc++ 12, rounded up from the larger of two compilers and 5 % more.
 BUDGETS = {
     "ashlar.hpp": 951,  # no text; with copies to the host, and stp
-    "block.hpp": 665,  # lists by device
-    "bounds.hpp": 1205,  # one_machine.hpp keeps heaps; links to hosts
-    "catalog.hpp": 870,  # searched entries end at closed-form bounds, slots of time; links with a period; names of other programs
-    "check.hpp": 785,  # with parameter groups, for gradients that work takes, kinds of jobs, and copies to the host; what sums take is of the machine
+    "block.hpp": 672,  # lists by device
+    "bounds.hpp": 1211,  # one_machine.hpp keeps heaps; links to hosts
+    "catalog.hpp": 880,  # searched entries end at closed-form bounds, slots of time; links with a period; names of other programs
+    "check.hpp": 792,  # with parameter groups, for gradients that work takes, kinds of jobs, and copies to the host; what sums take is of the machine
     "conformance.hpp": 3200,  # a test kit: threads, random numbers
-    "core.hpp": 617,  # how late links may be; times of pairs
+    "core.hpp": 623,  # refusals name their place, how late links may be; times of pairs
     "fill.hpp": 760,
     "interop.hpp": 1695,  # what may be wrong with a program that is written; slots of time
     "lower.hpp": 1110,  # with a timeline without passes that take no time, and times of late receives
     "model.hpp": 640,  # memory by micro-batch
-    "optimize.hpp": 821,  # with tabu search; arrays are read with a call less
+    "optimize.hpp": 832,  # with tabu search
     "plan.hpp": 1690,  # with the simulator, the catalog and the layouts of searches
     "predict.hpp": 1305,  # <cmath>, <string_view>; it executes schedules of the catalog, with braids of passes
-    "program.hpp": 900,  # with copies to the host
-    "prove.hpp": 1070,  # with the comparison of two programs; copies to the host; views are checked before they are read; ends of passes for lowering; what sums take is of the machine
+    "program.hpp": 908,  # with copies to the host
+    "prove.hpp": 1076,  # with the comparison of two programs; copies to the host; views are checked before they are read; ends of passes for lowering; what sums take is of the machine
     "render.hpp": 1925,  # pictures of schedules, graphs, curves and studies
     "run.hpp": 1085,  # refusals name their rule and table, views are checked before they are read, workers are referred to, <variant>
-    "schedule.hpp": 728,  # arrays are read with a call less; costs by micro-batch, links with a period; with reorder; what is moved or looked up is checked before
+    "schedule.hpp": 739,  # costs by micro-batch, links with a period; with reorder; what is moved or looked up is checked before
     "search.hpp": 1915,  # the order of a braid; orders of micro-batches; what leaves for hosts; begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
     "simulate.hpp": 1575,  # parts on two resources; timelines are checked against their programs; slots of time
     "study.hpp": 1490,  # with bounds; the order of a braid
     "values.hpp": 690,  # clipping and balancing job by job, each in a function of its own
 }
 EACH_OF_THE_CATALOG = 785  # every header of catalog/
-WITH_SEARCH = {"catalog/searched.hpp": 812, "catalog/searched_entries.hpp": 899}  # the optimizer
+WITH_SEARCH = {"catalog/searched.hpp": 822, "catalog/searched_entries.hpp": 899}  # the optimizer
 LIBRARY = 12  # the budgets are for this version of libstdc++
 
 EVERYWHERE = {"cstddef", "cstdint", "initializer_list", "limits", "utility", "vector"}

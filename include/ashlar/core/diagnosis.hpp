@@ -8,6 +8,7 @@
 #include <ashlar/core/rule.hpp>
 #include <ashlar/core/table.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 
@@ -104,13 +105,45 @@ constexpr diagnosis multiple_of(parameter which, std::int64_t given, std::int64_
   return {.broken = rule::parameter_is_a_multiple, .number = divisor, .which = which, .given = given};
 }
 
-// Thrown by operations that have no valid result. Its what() is the rule's sentence; `why` has the rest.
+// Thrown by operations that have no valid result. Its what() is the rule's sentence, and in parentheses
+// the places that are known; `why` has the rest.
 class violation : public std::exception {
  public:
-  explicit violation(diagnosis d) : why(d) {}
-  char const* what() const noexcept override { return sentence(why.broken); }
+  explicit violation(diagnosis d) : why(d) {
+    add(sentence(why.broken));
+    add_place(" (", why.first);
+    add_place(why.first.device < 0 ? " (" : "; ", why.second);
+    if (why.first.device >= 0 || why.second.device >= 0) add(")");
+  }
+  char const* what() const noexcept override { return text_; }
 
   diagnosis why;
+
+ private:
+  void add_place(char const* before, site const& s) {
+    if (s.device < 0) return;
+    add(before);
+    add("device ", s.device);
+    if (s.index < 0) return;
+    add(", position ", s.index);
+    add(is_part(s.what) ? ": job " : ": stage ", s.what.stage);
+    add(is_part(s.what) ? ", part " : ", micro-batch ", s.what.micro_batch);
+  }
+  void add(char const* text, int number) {
+    add(text);
+    char digits[12] = {};
+    char* first = digits + 11;
+    do *--first = static_cast<char>('0' + number % 10);
+    while ((number /= 10) > 0 && first != digits);
+    add(first);
+  }
+  // Cuts what does not fit.
+  void add(char const* text) {
+    for (; *text != 0 && length_ + 1 < sizeof text_; ++text) text_[length_++] = *text;
+  }
+
+  char text_[512] = {};
+  std::size_t length_ = 0;
 };
 
 }  // namespace ashlar

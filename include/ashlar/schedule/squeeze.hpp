@@ -31,7 +31,8 @@ class order_walk {
   // Sets every start to the earliest possible time. The order of each device is kept; inputs that no
   // pass of the schedule gives count as present. Linear in passes and dependencies. Breaks the rules of
   // check_tables(), rule::every_pass_is_known, rule::no_pass_is_doubled,
-  // rule::overlapped_passes_are_a_pair or rule::order_has_no_cycle; starts are then of no use.
+  // rule::overlapped_passes_are_a_pair or rule::order_has_no_cycle (a pass that waits, and for which; on
+  // one device if possible); starts are then of no use.
   constexpr diagnosis run() {
     if (diagnosis const d = check_tables(s_); !d.ok()) return d;
     for (std::size_t d = 0; d < p_; ++d) {
@@ -60,9 +61,14 @@ class order_walk {
       awake.pop_back();
       advance(device, awake);
     }
-    for (std::size_t d = 0; d < p_; ++d)
-      if (next_[d] < s_.order[d].size()) return stuck(d);
-    return {};
+    diagnosis cycle;
+    for (std::size_t d = 0; d < p_; ++d) {
+      if (next_[d] == s_.order[d].size()) continue;
+      diagnosis const mine = stuck(d);
+      if (mine.second.device == mine.first.device) return mine;  // its own order is wrong
+      if (cycle.ok()) cycle = mine;
+    }
+    return cycle;
   }
 
  private:

@@ -32,6 +32,16 @@ TEST_CASE("a violation says what is broken") {
   violation const v{{.broken = rule::intervals_agree, .number = 6}};
   CHECK(std::string(v.what()) == sentence(rule::intervals_agree));
   CHECK(v.why.number == 6);
+  auto const what = [](site first, site second = {}) {
+    std::string const all =
+        violation({.broken = rule::intervals_agree, .first = first, .second = second}).what();
+    return all.substr(std::strlen(sentence(rule::intervals_agree)));
+  };
+  CHECK(what({.device = 10}) == " (device 10)");
+  CHECK(what({.device = 0, .index = 7, .what = {pass_kind::forward, 3, 12}}, {.device = 2})
+        == " (device 0, position 7: stage 3, micro-batch 12; device 2)");
+  CHECK(what({}, {.device = 2, .index = 0, .what = part_id{4, 5}})
+        == " (device 2, position 0: job 4, part 5)");
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
+#include <string>
+
 using namespace shapes;
 
 namespace {
@@ -98,10 +100,23 @@ TEST_CASE("orders that wait for each other in a cycle") {
   try {
     squeeze(s);
   } catch (violation const& v) {
-    CHECK(v.why.first.device == 0);  // whose backward waits for a backward that waits for its forward
-    CHECK(v.why.first.what == pass{B, 0, 0});
+    CHECK(v.why.first.device == 1);  // not device 0, whose backward waits for the backward there
+    CHECK(v.why.first.what == pass{B, 1, 0});
     CHECK(v.why.second.device == 1);
-    CHECK(v.why.second.what == pass{B, 1, 0});
+    CHECK(v.why.second.what == pass{F, 1, 0});
+    CHECK(std::string(v.what())
+          == "the devices' orders must not wait for each other in a cycle (device 1, position 0: stage 1, "
+             "micro-batch 0; device 1, position 1: stage 1, micro-batch 0)");
+  }
+  // None of these is wrong by itself: each device's forward waits for the other's.
+  schedule const two = schedule_from_orders(placement(devices{2}, {{0, 1}, {1, 0}}), {0, 1}, {},
+                                            {{{F, 1, 1}, {F, 0, 0}}, {{F, 1, 0}, {F, 0, 1}}});
+  try {
+    squeeze(two);
+    FAIL("squeezed");
+  } catch (violation const& v) {
+    CHECK(v.why.first.device == 0);
+    CHECK(v.why.second.device == 1);
   }
 }
 
