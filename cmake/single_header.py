@@ -12,6 +12,7 @@ from pathlib import Path
 INCLUDE = Path(__file__).resolve().parent.parent / "include"
 DEFINITIONS = re.compile(r"^#ifndef ASHLAR_COMPILED\n#include <([^>]+\.ipp)>\n#endif\n", re.M)
 OURS = re.compile(r"^#include <(ashlar/[^>]+)>.*\n?", re.M)
+LANGUAGE = "ashlar/core/language.hpp"  # stands before all others
 THEIRS = re.compile(r"^#include <([^>/]+)>.*\n?", re.M)
 
 
@@ -40,9 +41,10 @@ def main():
     options.add_argument("-o", metavar="FILE", help="where to write (default: standard output)")
     given = options.parse_args()
     bodies, standard = [], set()
-    gather(given.of, set(), bodies, standard)
+    gather(given.of, {LANGUAGE}, bodies, standard)
     version = re.search(r'version\[\] = "([^"]+)"', (INCLUDE / "ashlar/core/version.hpp").read_text())[1]
     text = f"// Ashlar {version}, {given.of} and all that it includes. Apache-2.0. Made by cmake/single_header.py.\n#pragma once\n\n"
+    text += (INCLUDE / LANGUAGE).read_text().replace("#pragma once\n\n", "") + "\n"
     text += "".join(f"#include <{name}>\n" for name in sorted(standard)) + "\n" + "\n".join(bodies)
     if given.o:
         Path(given.o).write_text(text)

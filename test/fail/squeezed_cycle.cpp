@@ -1,4 +1,4 @@
-// expect: on_device::is<1>.*of_stage::is<1>.*in_micro_batch::is<2>.*breaks_rule.*rule::order_has_no_cycle
+// expect: on_device::is<1>.*of_stage::is<1>.*in_micro_batch::is<2>.*rule::order_has_no_cycle
 // expect-clang: breaks_rule<ashlar::rule::order_has_no_cycle>.*at_device_stage_micro_batch\(1, 1, 2, d\)
 // A schedule whose orders wait for each other: squeeze() stops, and the message has the device, stage
 // and micro-batch that wait.

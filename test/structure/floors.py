@@ -10,6 +10,7 @@ from pathlib import Path
 
 STREAMS = {"string", "iostream", "istream", "ostream", "sstream", "fstream", "iosfwd", "iomanip", "regex", "locale"}
 TEXT = {"program/names.hpp"}  # text for those who print; nothing without strings includes it
+LANGUAGE = "core/language.hpp"  # a missing file in it ends a compilation without C++20, before any other header
 THIRD_PARTY = {"views.hpp": "range/v3/", "interop/json": "nlohmann/"}  # by how names begin
 
 
@@ -71,8 +72,11 @@ def main():
             wrong.append(f"{name}: docs/design.md does not list {room}/")
             continue
         uses[name] = []
+        first = next((target for _, target in includes(header)), "")
+        if header.suffix == ".hpp" and name != LANGUAGE and first and (not first.startswith("ashlar/") or first.endswith(".ipp")):
+            wrong.append(f"{name} includes <{first}> first: let it be <ashlar/{LANGUAGE}>, which asks for C++20")
         for bracket, target in includes(header):
-            if bracket == '"':
+            if bracket == '"' and name != LANGUAGE:
                 wrong.append(f"{name} includes \"{target}\": headers are named from the top, in angle brackets")
             elif target.startswith("ashlar/"):
                 used = target.removeprefix("ashlar/")

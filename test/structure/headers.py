@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Every header compiles alone, and twice in a row, without a warning.
 
-usage: headers.py --root ROOT --compiler PATH --kind host|together|nvcc [--also views.hpp …] [--mpi FOLDER …] [--jobs N]
+usage: headers.py --root ROOT --compiler PATH --kind host|together|no-exceptions|nvcc [--also views.hpp …] [--mpi FOLDER …] [--jobs N]
                   [--standard c++20]
 
 --mpi: the folders of MPI's headers, without which those of its backend are left out. Those of the CUDA backend are compiled against the
 substitute of the tests.
 
 Together: all at once, for a second compiler: whether a header stands alone is for the first to see.
+
+No-exceptions: the core headers but those of predict/, which throw, all at once, with -fno-exceptions.
 
 With nvcc, the core headers (those that need neither strings nor streams) are compiled as .cu, through both of its front ends, all as one:
 nvcc puts headers of its own before a file, and whether one of ours stands alone is for the host compilers to see.
@@ -21,7 +23,7 @@ from pathlib import Path
 
 from floors import TEXT, core_headers, third_party
 
-WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror"]
 
 
 def command(kind, compiler, standard, root, mpi, source):
@@ -29,7 +31,8 @@ def command(kind, compiler, standard, root, mpi, source):
     if kind == "nvcc":
         return [compiler, "-std=c++20", "-Werror=all-warnings", *search, "-c", source, "-o", source.with_suffix(".o")]
     search += [f"-I{root}/backends/cuda/include", f"-I{root}/test/cuda/substitute"]
-    return [compiler, f"-std={standard}", "-fsyntax-only", *WARNINGS, *search, "-DOMPI_SKIP_MPICXX",
+    without = ["-fno-exceptions"] * (kind == "no-exceptions")
+    return [compiler, f"-std={standard}", "-fsyntax-only", *WARNINGS, *without, *search, "-DOMPI_SKIP_MPICXX",
             *(f"-isystem{folder}" for folder in mpi), source]
 
 
@@ -37,7 +40,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", type=Path, required=True)
     parser.add_argument("--compiler", required=True)
-    parser.add_argument("--kind", choices=["host", "together", "nvcc"], required=True)
+    parser.add_argument("--kind", choices=["host", "together", "no-exceptions", "nvcc"], required=True)
     parser.add_argument("--also", nargs="*", default=[])
     parser.add_argument("--mpi", nargs="*", default=[])
     parser.add_argument("--jobs", type=int, default=2)
@@ -46,7 +49,9 @@ def main():
 
     include = options.root / "include" / "ashlar"
     backends = [options.root / "backends" / name / "include" / "ashlar" for name in ["host", "cuda", *["mpi"] * bool(options.mpi)]]
-    if options.kind == "nvcc":
+    if options.kind == "no-exceptions":
+        groups = [[name for name in core_headers(options.root) if not name.startswith("predict/")]]
+    elif options.kind == "nvcc":
         groups = [[name for name in core_headers(options.root) if name not in TEXT]]
     else:
         names = [header.relative_to(include).as_posix() for header in include.rglob("*.hpp")]

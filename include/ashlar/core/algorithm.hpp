@@ -2,6 +2,8 @@
 // parts of <vector> that are expensive to instantiate: insert(), assign() and resize() with a value.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <cstddef>
 #include <utility>
 #include <vector>

@@ -3,6 +3,8 @@
 // ashlar::compiled sets ASHLAR_COMPILED, and its library has the definitions.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #ifdef ASHLAR_COMPILED
 #define ASHLAR_INLINE
 #else

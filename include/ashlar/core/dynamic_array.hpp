@@ -4,6 +4,8 @@
 // evaluation.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <cstddef>
 #include <type_traits>
 

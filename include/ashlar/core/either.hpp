@@ -3,6 +3,8 @@
 // bytes.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <type_traits>
 
 namespace ashlar {

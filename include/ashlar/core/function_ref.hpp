@@ -2,6 +2,8 @@
 // std::function_ref of C++26.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <type_traits>
 #include <utility>
 

@@ -6,6 +6,8 @@
 // steps of constant evaluation.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 namespace ashlar {
 
 // A strong int: explicit to make, explicit to read.

@@ -3,6 +3,8 @@
 // time run in these loops. <span> is also expensive to include.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <cstddef>
 
 namespace ashlar {

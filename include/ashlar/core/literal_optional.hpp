@@ -2,6 +2,8 @@
 // types.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <optional>
 #include <vector>
 

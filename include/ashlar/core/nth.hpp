@@ -1,6 +1,8 @@
 // Elements of a list by signed numbers, such as those of stages, devices and micro-batches.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <cstddef>
 
 namespace ashlar {

@@ -1,6 +1,8 @@
 // The instructions of a device's stream.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 namespace ashlar {
 
 // Collectives have the names and meanings of MPI and NCCL.

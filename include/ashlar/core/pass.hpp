@@ -1,6 +1,8 @@
 // A pass: one piece of compute, (kind, stage, micro-batch).
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 namespace ashlar {
 
 enum class pass_kind : unsigned char {

@@ -2,6 +2,8 @@
 // operation | operation is an operation, too.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <type_traits>
 #include <utility>
 

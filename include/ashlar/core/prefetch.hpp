@@ -1,6 +1,8 @@
 // A hint about memory that is needed soon.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <type_traits>
 
 namespace ashlar {

@@ -5,6 +5,9 @@
 
 #include <type_traits>
 #include <utility>
+#ifndef __cpp_exceptions
+#include <cstdio>
+#endif
 
 namespace ashlar {
 
@@ -82,15 +85,20 @@ constexpr void name_place(diagnosis const& d) { name_number<on_device>(d); }
 
 }  // namespace refuse_detail
 
-// Throws violation{d}, of a rule that is broken. Where that would be in a constant expression, the
-// compiler's message has breaks_rule<rule::...> or has_wrong_size<table::...>, the device, stage and
-// micro-batch of the first witness if it is at a place in an order, and the calls that led there. A
-// template, because clang 14 takes no constexpr function that never returns.
+// Throws violation{d}, of a rule that is broken; without exceptions it prints the rule and terminates.
+// Where that would be in a constant expression, the compiler's message has breaks_rule<rule::...> or
+// has_wrong_size<table::...>, the device, stage and micro-batch of the first witness if it is at a place
+// in an order, and the calls that led there. A template, because clang 14 takes no constexpr function
+// that never returns.
 template <class = void>
 [[noreturn]] constexpr void refuse(diagnosis const& d) {
   if (std::is_constant_evaluated())
     d.first.index < 0 ? refuse_detail::name_rule(d) : refuse_detail::name_place(d);
+#ifdef __cpp_exceptions
   if (!d.ok()) throw violation{d};  // g++ 12 wants a way past it
+#else
+  if (!d.ok()) std::fprintf(stderr, "ashlar: %s\n", violation{d}.what()), std::terminate();
+#endif
   __builtin_unreachable();
 }
 

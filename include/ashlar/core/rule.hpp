@@ -1,6 +1,8 @@
 // The rules that values must keep, and the sentence of each.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 namespace ashlar {
 
 // Each rule says what must hold.

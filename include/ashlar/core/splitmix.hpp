@@ -1,6 +1,8 @@
 // The mixing step of splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <cstdint>
 
 namespace ashlar {

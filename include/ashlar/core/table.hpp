@@ -1,6 +1,8 @@
 // The tables that rule::tables_agree is about.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 namespace ashlar {
 
 // A table has one entry for each of some things. Its name says which are counted.

@@ -2,6 +2,8 @@
 // passes, nanoseconds).
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <cstdint>
 
 namespace ashlar {

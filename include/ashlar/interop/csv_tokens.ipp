@@ -205,7 +205,7 @@ ASHLAR_INLINE csv_tokens read_csv_tokens(std::string_view text, csv_options cons
       for (csv_token& t : read) {
         t.column += column;
         tokens.push_back(t);
-        out.others += t.computes() ? 0 : 1;
+        out.others += t.computes() ? 0u : 1u;
         if (!t.computes()) continue;
         out.stage_count = std::max(out.stage_count, t.what.stage + 1);
         out.micro_batch_count = std::max(out.micro_batch_count, t.what.micro_batch + 1);

@@ -1,6 +1,8 @@
 // The error for unusable input: the text of a file, or a value of an option.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <stdexcept>
 
 namespace ashlar {

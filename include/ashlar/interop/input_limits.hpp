@@ -1,6 +1,8 @@
 // Limits on the values of a file. Larger values are refused at once rather than tried for minutes.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 namespace ashlar::input_limits {
 
 // The largest allowed numbers.

@@ -1,6 +1,8 @@
 // Suggests known names for an unknown one.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <cstddef>
 #include <string>
 #include <string_view>

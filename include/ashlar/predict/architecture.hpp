@@ -1,6 +1,8 @@
 // A decoder as a list of layers, each with its mixer and its feed-forward part.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <cstddef>
 #include <vector>
 

@@ -1,6 +1,8 @@
 // The data sheet of one device and its links.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 namespace ashlar::predict {
 
 // Generations of GPUs, by their makers' names.

@@ -1,6 +1,8 @@
 // The parts that a backward recomputes, and the layers in which it does.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <cstddef>
 #include <vector>
 

@@ -1,6 +1,8 @@
 // The part of a model that a virtual stage has.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 namespace ashlar::predict {
 
 // Layers from `first` on.

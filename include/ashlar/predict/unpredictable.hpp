@@ -1,6 +1,8 @@
 // Reasons why a run cannot be predicted.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <cstddef>
 #include <exception>
 

@@ -1,6 +1,8 @@
 // Escapes strings for JSON.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <string>
 #include <string_view>
 

@@ -1,6 +1,8 @@
 // Makes names from outside valid in JSON, XML and HTML.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <string>
 #include <string_view>
 

@@ -1,6 +1,8 @@
 // Failures between the devices of a run, for all backends.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <stdexcept>
 
 namespace ashlar {

@@ -1,6 +1,8 @@
 // The time at which an instruction ran.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <cstdint>
 
 namespace ashlar {

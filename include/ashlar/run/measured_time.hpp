@@ -1,6 +1,8 @@
 // The median and spread of repeated measurements of a time.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <vector>

@@ -1,6 +1,8 @@
 // The differences of ranks' clocks, from messages between them.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <vector>
 
 namespace ashlar {

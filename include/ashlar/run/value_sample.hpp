@@ -1,6 +1,8 @@
 // A random sample of many values.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <random>

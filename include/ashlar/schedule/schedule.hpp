@@ -137,7 +137,7 @@ constexpr std::vector<time_slot> without_pairs(std::vector<time_slot> const& ord
 // The number of passes that the devices run, both of each pair. Linear in the slots.
 constexpr std::size_t pass_count(std::vector<time_slot> const& order) {
   std::size_t count = order.size();
-  for (time_slot const& t : order) count += t.is_pair() ? 1 : 0;
+  for (time_slot const& t : order) count += t.is_pair() ? 1u : 0u;
   return count;
 }
 constexpr std::size_t pass_count(schedule const& s) {

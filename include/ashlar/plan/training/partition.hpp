@@ -1,6 +1,8 @@
 // Cuts a chain of layers into stages with the shortest pipeline step.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <vector>
 
 namespace ashlar {

@@ -3,6 +3,8 @@
 // Recomputation in Large Transformer Models (2022), section 4, equations 1 to 6.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 namespace ashlar {
 
 // The parts that a backward recomputes.

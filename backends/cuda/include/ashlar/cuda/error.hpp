@@ -1,6 +1,8 @@
 // Failures of CUDA and NCCL: the call, its message, and the instruction that it was called for.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <cuda_runtime.h>
 #include <nccl.h>
 

@@ -2,6 +2,8 @@
 // tests' grid runner executes the same source on the host.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 

@@ -1,6 +1,8 @@
 // Finds out which of the job's processes this one is. Launchers say it in environment variables.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <charconv>
 #include <cstdlib>
 #include <optional>

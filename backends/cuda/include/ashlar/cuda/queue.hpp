@@ -1,6 +1,8 @@
 // A lane of a device, with the stream that workers put their kernels on.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <cuda_runtime.h>
 
 namespace ashlar::cuda {

@@ -1,6 +1,8 @@
 // TCP between the processes of a job: nothing here waits longer than its deadline.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>

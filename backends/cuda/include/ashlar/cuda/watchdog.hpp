@@ -1,6 +1,8 @@
 // A thread that looks after calls which may never come back.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <chrono>
 #include <condition_variable>
 #include <exception>

@@ -1,6 +1,8 @@
 // How a device's thread learns that something it waits for may have happened.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>

@@ -2,6 +2,8 @@
 // when one fails.
 #pragma once
 
+#include <ashlar/core/language.hpp>
+
 #include <mpi.h>
 
 #include <csignal>
