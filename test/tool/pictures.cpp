@@ -47,7 +47,13 @@ TEST_CASE("a page holds one schedule or two") {
   CHECK(count(one.out, "\"makespan\":") == 1);
   tool_result const two = run_tool("emit zb-h1 -p 2 -m 3 --as html --against v-half --dark");
   CHECK(two.code == 0);
-  CHECK(contains(two.out, "<title>zb-h1 and v-half</title>"));
+  CHECK(contains(two.out, "<title>zb-h1 and v-half, on one model: in 2 and 4 stages</title>"));
+  // Makespans are those of the table, where a tick is that of a p-th of the model.
+  std::string const table = run_tool("compare zb-h1 v-half -p 2 -m 3 --as csv").out;
+  CHECK(contains(table, "zb-h1,2,2,3,10,"));
+  CHECK(contains(two.out, "\"makespan\":20"));
+  tool_result const given = run_tool("emit zb-h1 -p 2 -m 3 --as html --against 1f1b");
+  CHECK(contains(given.out, "<title>zb-h1 and 1f1b</title>"));
   CHECK(count(two.out, "\"makespan\":") == 2);
   CHECK(contains(two.out, "\"microBatches\":3"));
   CHECK(!contains(two.out, "prefers-color-scheme"));

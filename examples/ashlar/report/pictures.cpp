@@ -5,11 +5,14 @@
 #include <ashlar/render/html.hpp>
 #include <ashlar/render/svg.hpp>
 #include <ashlar/render/svg_canvas.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <fmt/core.h>
 
 #include <cstddef>
+#include <numeric>
 #include <string_view>
+#include <utility>
 
 namespace tool {
 
@@ -30,6 +33,34 @@ ashlar::time_unit unit_of(time_scale const& scale) {
   return {scale.ticks_per_unit, scale.unit.empty() ? "ticks" : std::string_view(scale.unit)};
 }
 
+// Puts two schedules on one model: of more stages, each is a smaller part of it. Stages of one size then
+// take ticks of which `finer` are one of before. Keeps costs that are given stage by stage, and stages
+// that are no consecutive parts. Returns whether it changed anything.
+bool put_on_one_model(chosen_schedule& a, chosen_schedule& b) {
+  int const p = a.schedule.device_count(), stages = a.schedule.stage_count(),
+            other_stages = b.schedule.stage_count();
+  for (chosen_schedule const* each : {&a, &b}) {
+    ashlar::schedule const& s = each->schedule;
+    if (stages == other_stages || s.device_count() != p || s.cost.passes.stages() != 0
+        || s.graph
+               != in_sequence_chunks(ashlar::chain(ashlar::stages{s.stage_count()}),
+                                     s.graph.sequence_chunks()))
+      return false;
+  }
+  long long const parts = std::lcm(std::lcm<long long>(stages, other_stages), p), finer = parts / p;
+  for (chosen_schedule* each : {&a, &b}) {
+    ashlar::costs cost = each->schedule.cost;
+    ashlar::tick const by = parts / each->schedule.stage_count();
+    cost.passes.change_each(
+        [by](ashlar::stage_cost& c) { c.change_each([by](ashlar::tick& time) { time *= by; }); });
+    cost.passes.overlapped.change_each([by](ashlar::tick pair) { return pair * by; });
+    stretch_transfers(cost.on, finer);
+    each->schedule = retime(std::move(each->schedule), std::move(cost));
+    each->scale.ticks_per_unit *= finer;
+  }
+  return true;
+}
+
 }  // namespace
 
 void add_picture_options(CLI::App& command, picture_request& request) {
@@ -44,7 +75,9 @@ void add_picture_options(CLI::App& command, picture_request& request) {
                                       "svg, html: on a dark page (default: as the reader has it)");
   command.add_flag("--light", request.light, "svg, html: on a light page")->excludes(dark);
   command
-      .add_option("--against", request.against, "html: another schedule to compare with, of equal shape")
+      .add_option("--against", request.against,
+                  "html: another schedule to compare with, on the same model: its stages are "
+                  "larger if they are fewer, unless costs are given stage by stage")
       ->type_name("NAME");
 }
 
@@ -111,18 +144,22 @@ std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
   same.name = request.against;
   same.command = nullptr;  // the options have an effect on the one or the other
   same.improve = 0;
-  chosen_schedule const other = choose(same);
+  chosen_schedule other = choose(same), own = chosen;
   must_be_small(passes + pass_count(other.schedule), most_explored);
   std::string const both = fmt::format("{} and {}", chosen.name, other.name);
   must_have_effect(*shape.command, effects_on(traits_of({&chosen.schedule, &other.schedule}), both));
   if (chosen.scale != other.scale)
     throw usage_error(fmt::format("{} are not in the same ticks, and no picture has both", both));
-  return ashlar::html(chosen.schedule, other.schedule,
-                      {.title = both,
+  std::string const model = put_on_one_model(own, other)
+                                ? fmt::format(", on one model: in {} and {} stages",
+                                              own.schedule.stage_count(), other.schedule.stage_count())
+                                : "";
+  return ashlar::html(own.schedule, other.schedule,
+                      {.title = both + model,
                        .name = chosen.name,
                        .other_name = other.name,
                        .theme = theme_of(request),
-                       .unit = unit_of(chosen.scale)});
+                       .unit = unit_of(own.scale)});
 }
 
 std::string page_of(std::string const& title, std::string const& text, std::string const& picture) {
