@@ -12,7 +12,7 @@
 
 namespace tool {
 
-enum exit_code : int { done = 0, invalid = 1, unusable = 2, failed = 3 };
+enum exit_code : int { done = 0, invalid = 1, unusable = 2, failed = 3, interrupted_early = 130 };
 
 // The command line asks for what cannot be done, or names a file that cannot be used: `unusable`, with
 // this message. It is what the library's readers throw, too.

@@ -32,7 +32,9 @@ constexpr char const* footer =
     "  ashlar predict --model llama3-70b --cluster 16x8xH100 --sequence 8192 --batch 256 --tensor 4 "
     "--pipeline 4\n"
     "  ashlar train --schedule v-half -p 4 -m 8 --verify\n"
-    "Exit codes: 0 done or valid, 1 invalid, 2 wrong usage or an unusable file.";
+    "Exit codes: 0 done or valid, 1 invalid, 2 wrong usage or an unusable file, 3 a device of a "
+    "training failed "
+    "or stalled,\n130 interrupted.";
 
 // This avoids fmt, which throws where standard error cannot be written either.
 int print_error(std::string const& message, int code = tool::unusable) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <sstream>
 #include <string>
@@ -314,4 +315,17 @@ TEST_CASE("search hides a slow link within its limit") {
     CHECK(r.code == 2);
     CHECK(contains(r.err, why));
   }
+}
+
+TEST_CASE("an interrupted search prints the best so far, with its bound and gap") {
+  std::string const out = (scratch() / "out").string(), err = (scratch() / "err").string(),
+                    line = std::string("timeout --preserve-status -s INT 2 '") + ASHLAR_TOOL
+                           + "' search -p 8 -m 32 --placement v --memory 50% --forward 20 --backward-input 26 "
+                             "--backward-weight 14 --transfer 1 --budget 100000000 >'"
+                           + out + "' 2>'" + err + "'";
+  int const status = std::system(line.c_str());
+  CHECK(WEXITSTATUS(status) == 130);
+  CHECK(contains(content(out), "no less than"));
+  CHECK(contains(content(out), "longer than the shortest"));
+  CHECK(contains(content(err), "interrupted: this is the best so far"));
 }

@@ -12,6 +12,7 @@
 #include "options/number_option.hpp"
 #include "options/output_options.hpp"
 #include "options/shape_options.hpp"
+#include "report/interrupt_watch.hpp"
 #include "report/layout_names.hpp"
 #include "report/pictures.hpp"
 #include "report/search_run.hpp"
@@ -153,6 +154,7 @@ int search(CLI::App const& command, search_options o) {
                smallest->lacks.why);
     return invalid;
   }
+  interrupt_watch const watch;
   if (o.order) known.feasible = with_orders(known.feasible, aim_of(o));
   std::vector<ashlar::searched_layout> all =
       search_layouts(known.feasible, aim_of(o), o.budget, schedules_of(starts, known.feasible));
@@ -174,7 +176,9 @@ int search(CLI::App const& command, search_options o) {
   else
     text = data_of(s, title, o.format, dialect, scale);
   to.write(text);
-  return done;
+  if (!interrupt_watch::has_come()) return done;
+  fmt::print(stderr, "ashlar: interrupted: this is the best so far\n");
+  return interrupted_early;
 }
 
 }  // namespace
@@ -229,7 +233,7 @@ void add_search(CLI::App& app, action& chosen) {
       "budget goes\nto all placements at first, then to the better half of them, and so on; half of it "
       "goes "
       "to the best.\n"
-      "Exit code 1: the limit leaves no schedule.\n"
+      "Exit code 1: the limit leaves no schedule; 130: interrupted, with the best so far.\n"
       "Examples:\n"
       "  ashlar search -p 8 -m 32 --memory 0.5 --forward 20 --backward-input 26 --backward-weight 14 "
       "--transfer 1\n"

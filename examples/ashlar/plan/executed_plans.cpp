@@ -6,6 +6,7 @@
 #include "predict/names.hpp"
 #include "predict/question_options.hpp"
 #include "predict/words.hpp"
+#include "report/interrupt_watch.hpp"
 #include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/predict/dealing.hpp>

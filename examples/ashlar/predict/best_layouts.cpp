@@ -3,13 +3,13 @@
 #include "command.hpp"
 #include "predict/layout_words.hpp"
 #include "predict/words.hpp"
+#include "report/interrupt_watch.hpp"
 
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <utility>
 
@@ -55,15 +55,6 @@ class tried_line {
   throw usage_error("no layout that training programs run is possible");
 }
 
-volatile std::sig_atomic_t noted_interrupt = 0;
-
-void (*action_before_interrupts)(int) = SIG_DFL;
-
-void note_interrupt(int) {
-  noted_interrupt = 1;
-  std::signal(SIGINT, SIG_DFL);  // a second one ends the program
-}
-
 constexpr std::array reasons{
     std::pair{left_out::too_large, "do not fit"},
     std::pair{left_out::slower, "take longer than the last of these, whatever they hold"},
@@ -83,15 +74,6 @@ constexpr std::array requirements{
               "context ranks that do not divide the sequence"}};
 
 }  // namespace
-
-interrupt_watch::interrupt_watch() {
-  noted_interrupt = 0;
-  action_before_interrupts = std::signal(SIGINT, note_interrupt);
-}
-
-interrupt_watch::~interrupt_watch() { std::signal(SIGINT, action_before_interrupts); }
-
-bool interrupt_watch::has_come() { return noted_interrupt != 0; }
 
 open_sizes sizes_left_open(option_words const& given) {
   auto const is_open = [&](char const* option) { return given.count(option) == 0; };

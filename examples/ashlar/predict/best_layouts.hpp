@@ -22,16 +22,6 @@ ashlar::predict::layouts_found search_layouts(
 // Says how many layouts were tried, and why others are not among the best: a line each.
 std::string words_of_counts(ashlar::predict::layouts_found const& found);
 
-// While it lives, a first interrupt does not end the program.
-class interrupt_watch {
- public:
-  interrupt_watch();
-  ~interrupt_watch();
-  interrupt_watch(interrupt_watch const&) = delete;
-  interrupt_watch& operator=(interrupt_watch const&) = delete;
-  static bool has_come();
-};
-
 // Tries the sizes that `given` does not name, says in p.layouts what was found, and asks for the fastest
 // that fits, or for the smallest if none does. Throws usage_error if no layout is possible.
 void choose_layout(prediction& p, option_words const& given, std::size_t most);

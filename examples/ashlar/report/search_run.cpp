@@ -1,6 +1,7 @@
 #include "report/search_run.hpp"
 
 #include "options/number_option.hpp"
+#include "report/interrupt_watch.hpp"
 #include "report/layout_names.hpp"
 #include "report/table.hpp"
 #include <ashlar/check/check.hpp>
@@ -35,12 +36,14 @@ double seconds_since(clock::time_point then) {
 // several searches that race, each from a thread of its own.
 class observer {
  public:
+  // Ends after that time or, where it is 0, is one of that many passes.
   observer(ashlar::layout_choice const& choice, ashlar::bound const& least, ashlar::objective aim,
-           double seconds)
+           double seconds, std::int64_t passes)
       : choice_(choice),
         least_(least),
         aim_(aim),
         seconds_(seconds),
+        passes_(passes),
         draws_(isatty(STDERR_FILENO) == 1) {}
   observer(observer const&) = delete;
   observer& operator=(observer const&) = delete;
@@ -48,8 +51,9 @@ class observer {
     if (drawn_) std::fputs("\r\x1b[K", stderr);
   }
 
-  // Returns false when time is over.
+  // Returns false when time is over, or the search is interrupted.
   bool operator()(ashlar::list_scheduler::solution const& best, std::int64_t newly_spent) {
+    if (interrupt_watch::has_come()) return false;
     if (seconds_ == 0 && !draws_) return true;
     spent_ += newly_spent;
     double const elapsed = seconds_since(first_);
@@ -76,6 +80,10 @@ class observer {
     fmt::print(stderr, "\r\x1b[K{}: {} {}, no less than {}", layout_name(choice_),
                spans ? "span" : "makespan", in_ticks(spans ? best.span : best.makespan),
                in_ticks(spans ? least_.span : least_.makespan));
+    double const part = std::clamp(
+        seconds_ > 0 ? elapsed / seconds_ : static_cast<double>(spent_) / static_cast<double>(passes_),
+        1e-6, 1.0);
+    fmt::print(stderr, "; {:.0f} %, {:.0f} s left", 100 * part, elapsed / part - elapsed);
     std::fflush(stderr);
     drawn_ = true;
   }
@@ -84,6 +92,7 @@ class observer {
   ashlar::bound least_;
   ashlar::objective aim_;
   double seconds_;
+  std::int64_t passes_;
   bool draws_, drawn_ = false;
   clock::time_point first_ = clock::now();
   std::atomic<std::int64_t> spent_ = 0;
@@ -111,14 +120,14 @@ ashlar::search_result timed(ashlar::layout_choice const& choice, ashlar::search_
   e.passes = 1'000 * pass_count(choice.problem);
   ashlar::search_result best;
   for (bool is_first = true; is_first || left() > too_little * given.seconds; is_first = false) {
-    observer seen(choice, start.least, e.aim, std::max(left(), given.seconds / 100));
+    observer seen(choice, start.least, e.aim, std::max(left(), given.seconds / 100), 0);
     ashlar::search_result found = ashlar::search(choice.problem, start, e, seen, threads);
     found.passes += best.passes;
     found.evaluations += best.evaluations;
     if (is_first || found.reached < best.reached) std::swap(best, found);
     best.passes = std::max(best.passes, found.passes);
     best.evaluations = std::max(best.evaluations, found.evaluations);
-    if (best.reached == best.bound_of(e.aim)) break;
+    if (best.reached == best.bound_of(e.aim) || interrupt_watch::has_come()) break;
     // The first is too short to be shared by threads.
     double const at_once = is_first ? 0.8 * std::min(given.threads, 4) : 1;
     e.passes = static_cast<std::int64_t>(
@@ -144,7 +153,7 @@ ashlar::search_result search_layout(ashlar::layout_choice const& choice, ashlar:
   } else {
     e.passes = budget.evaluations * pass_count(choice.problem);
     ashlar::search_start const start = start_of(choice.problem, starts);
-    observer seen(choice, start.least, aim, 0);
+    observer seen(choice, start.least, aim, 0, e.passes);
     found = ashlar::search(choice.problem, start, e, seen, threads);
   }
   must_be_right(found, choice.problem.limit);
