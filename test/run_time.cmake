@@ -157,6 +157,9 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
     add_test(NAME tool/verified COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/verified.py $<TARGET_FILE:ashlar_tool>
                                         ${PROJECT_SOURCE_DIR}/python)
     set_tests_properties(tool/verified PROPERTIES LABELS tool TIMEOUT 600)
+    add_test(NAME tool/certificates COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/certificates.py $<TARGET_FILE:ashlar_tool>
+                                            ${PROJECT_SOURCE_DIR}/python)
+    set_tests_properties(tool/certificates PROPERTIES LABELS tool TIMEOUT 600)
   endif()
   if(ASHLAR_ALL_TESTS)
     add_test(NAME tool/parameter_counts COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/parameter_counts.py

@@ -12,7 +12,15 @@
 
 namespace tool {
 
-enum exit_code : int { done = 0, invalid = 1, unusable = 2, failed = 3, interrupted_early = 130 };
+// `uncertified`: all went well, but a claim has no certificate.
+enum exit_code : int {
+  done = 0,
+  invalid = 1,
+  unusable = 2,
+  failed = 3,
+  uncertified = 4,
+  interrupted_early = 130
+};
 
 // The command line asks for what cannot be done, or names a file that cannot be used: `unusable`, with
 // this message. It is what the library's readers throw, too.

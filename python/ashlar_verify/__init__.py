@@ -2,13 +2,13 @@
 
     python -m ashlar_verify FILE ...
 
-FILE: the JSON of `ashlar emit --as json`. Each claim in it is
+FILE: the JSON of `ashlar emit --as json`, or of `--certificate`. Each claim in it is
 
 * shown: it follows from the orders, starts and costs of the file by the arguments of this package;
 * refuted: it does not hold;
 * open: these arguments do not decide it, and the words say why.
 
-`schedule.py` has validity, times and memory; `bound.py` has lower bounds.
+`schedule.py` has validity, times and memory; `bound.py` has lower bounds; `program.py` has instructions and slots.
 """
 
 from .claims import Claim, claims_of

@@ -12,7 +12,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m ashlar_verify", description=about, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="JSON of a schedule; - is standard input")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="JSON of a schedule, or certificates; - is standard input")
     is_refuted = False
     for name in parser.parse_args().files:
         try:

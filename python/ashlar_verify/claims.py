@@ -6,7 +6,17 @@ import dataclasses
 from typing import Any
 
 from .bound import NoBound, makespan_bound
+from .program import Program
 from .schedule import Schedule, Unread, faults, peaks, read
+
+
+_OF_A_PROGRAM = (
+    "every pass runs once, after its inputs",
+    "all instructions run, though sends wait for receives",
+    "each read finds its value, and nothing is overwritten before its last read",
+    "each gradient is added once, in the order given",
+    "peaks of slots",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,8 +31,15 @@ class Claim:
 
 
 def claims_of(document: Any) -> list[Claim]:
-    """Checks the claims in the JSON of a schedule. Takes any document, and never fails."""
+    """Checks the claims in the JSON of a schedule, or in a file of certificates. Takes any document, and never fails."""
     try:
+        if isinstance(document, dict) and "ashlar_certificates" in document:
+            if document["ashlar_certificates"] != 1:
+                raise Unread("the certificates are of a version that is not known here")
+            return [claim for one in document["certificates"] for claim in claims_of(one)]
+        if isinstance(document, dict) and document.get("certificate") == "program":
+            Program(document)
+            return [Claim(f"{name} (program of {document.get('schedule')})", "shown") for name in _OF_A_PROGRAM]
         s = read(document)
         if (fault := next(faults(s), None)) is not None:
             return [Claim("valid", "refuted", fault)]

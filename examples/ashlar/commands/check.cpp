@@ -11,6 +11,7 @@
 #include "options/memory_cap.hpp"
 #include "options/shape_options.hpp"
 #include "report/bound_words.hpp"
+#include "report/certificates.hpp"
 #include "report/counted.hpp"
 #include "report/printed.hpp"
 #include "report/terminal.hpp"
@@ -43,6 +44,7 @@ struct check_options {
   std::string dialect = "detect";
   ashlar::transfer_lanes lanes = ashlar::transfer_lanes::one;
   shape_options shape;
+  std::string certificate = {};
 };
 
 int print_problems(std::string const& file, std::vector<ashlar::csv_problem> const& problems) {
@@ -88,6 +90,7 @@ void report_communicators(std::string const& file, Why why) {
 int check_comms(check_options const& o, ashlar::csv_tokens const& tokens,
                 ashlar::csv_problems& problems) {
   using namespace ashlar;
+  certificates proofs(o.certificate);
   must_be_small(o.file, tokens);
   csv_program const read = read_pytorch_comms(tokens, problems, o.lanes);
   bool const is_stuck = !read.problems.empty() && read.problems[0].broken == rule::no_cycle_of_waits;
@@ -103,7 +106,8 @@ int check_comms(check_options const& o, ashlar::csv_tokens const& tokens,
              name_of(read.dialect));
   fmt::print("{}: its program of {} is complete, ordered, deadlock-free and memory-safe\n", o.file,
              counted(static_cast<long long>(p.instructions.size()), "instruction"));
-  return done;
+  proofs.add(p, o.file);
+  return proofs.write();
 }
 
 void must_be_small(std::string const& file, ashlar::schedule const& s) {
@@ -118,6 +122,7 @@ void must_be_small(std::string const& file, ashlar::schedule const& s) {
 int check_schedule(check_options const& o, ashlar::schedule const& s, std::size_t idle_slots,
                    time_scale const& scale) {
   using namespace ashlar;
+  certificates proofs(o.certificate);
   must_be_small(o.file, s);
   if (diagnosis const d = ashlar::check(s); !d.ok()) {
     fmt::print("{}: {}\n{}: invalid\n", o.file, explain(d, s), o.file);
@@ -145,7 +150,8 @@ int check_schedule(check_options const& o, ashlar::schedule const& s, std::size_
              bound_words(makespan(s), ashlar::schedule_bound(s), scale));
   fmt::print("{}: its program of {} is complete, ordered, deadlock-free and memory-safe\n", o.file,
              counted(static_cast<long long>(lowered.instructions.size()), "instruction"));
-  return done;
+  proofs.add(lowered, o.file);
+  return proofs.write();
 }
 
 // Effects of the options that say what is checked, on a file.
@@ -222,6 +228,7 @@ void add_check(CLI::App& app, action& chosen) {
   add_lanes_option(*command, options->lanes);
   add_dialect_option(*command, options->dialect);
   add_size_options(*command, options->shape);
+  add_certificate_option(*command, options->certificate);
   command->footer(
       "The format: one line per device, the device's passes in order, separated by commas without "
       "blanks;\n"
@@ -230,7 +237,9 @@ void add_check(CLI::App& app, action& chosen) {
       "A file with communication has all of it: 2SEND_F0, 3RECV_F0, 3SEND_B0, 2RECV_B0, and where its\n"
       "dialect has them 2UNSHARD, 2RESHARD, 2REDUCE_GRAD, 2WAIT_REDUCE_GRAD, 2WAIT_SEND_F0.\n"
       "In a file of passes only an empty cell is an idle slot, as PyTorch writes them.\n"
-      "Exit codes: 0 valid, 1 invalid (with the reasons), 2 the file cannot be used.");
+      "Exit codes: 0 valid, 1 invalid (with the reasons), 2 the file cannot be used, 4 valid, but "
+      "without a\n"
+      "certificate that was asked for.");
   command->callback([&chosen, command, options] {
     chosen = [command, options] { return check(*command, *options); };
   });
