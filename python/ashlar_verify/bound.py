@@ -1,134 +1,245 @@
-"""Lower bounds on the makespan of every schedule of the same passes on the same devices, within limits on activations.
+"""Lower bounds on the time of every schedule of the same passes on the same devices, within limits on activations.
 
-Micro-batches are alike and take one route. Then, in any schedule, the i-th start of a kind of pass on a stage obeys the
-dependencies of micro-batch i: sorted starts keep every dependency. So a table of (kind, stage, i) holds lower bounds on
-these starts. A table of tails holds bounds on the time after their ends, by the same argument in reversed time. Three
-rules raise the bounds:
+Each stage takes the same steps for each micro-batch of its route: forward, perhaps its recompute, backward. A stage on several routes
+counts as several here. Micro-batches of a route are alike. So in any schedule, the j-th starts of all steps of a route keep its
+dependencies: sorted lists obey what their members obey. A table has bounds on these starts, another on the n-th start of a step on a
+device, for any of its stages. They rise by these rules:
 
-* a pass waits for its predecessors, and the time of messages;
-* the i-th pass of a kind on a stage comes after the (i - 1)-th;
-* a forward needs room: before it, the device has begun the forwards that its own stages must have by then, so it has ended as
-  many last backwards as these exceed the limit. The j-th end on a device is no earlier than the j-th smallest bound on one.
+* a pass waits for its predecessors, for the time of messages, and for the one before it of its step and stage;
+* the j-th pass of a stage comes after those that must precede it on its device: at least so many places are before its own;
+* a device can begin a forward beyond its limit only when as many last backwards have ended there;
+* it needs the time of all that must come before; of this, what starts at a time h or later takes its length after h.
 
-Finally, no device ends earlier than with passes that may be interrupted. For these it is optimal always to run the pass
-with the longest tail (Jackson's preemptive rule).
+In reversed time a last backward takes memory, and the forward gives it back. So the same rules give bounds on tails, the time after a
+pass. Finally, no device ends earlier than with passes that may be interrupted. For these it is optimal always to run the pass with the
+longest tail (Jackson's preemptive rule). A span is bounded in the same way, from the first start of a device.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from .schedule import Schedule
 
-ROUNDS = 64
+ROUNDS = 8
 """Rounds in which bounds rise. The bounds of every round hold; more rounds could raise them further."""
+NEVER = -(10**18)
+"""Earlier than all: no bound on a start, or a bound from it."""
 
 
 class NoBound(ValueError):
     """The arguments of this module do not apply to the schedule."""
 
 
-def makespan_bound(s: Schedule, limits: Sequence[int]) -> int:
-    """A lower bound on the makespan, in ticks. limits: activations that each device may hold. Raises NoBound.
-    O(rounds n log n) for n passes."""
-    if len({*s.route}) > 1:
-        raise NoBound("micro-batches take several routes")
+@dataclasses.dataclass
+class Flow:
+    ways: list[int]
+    """By step: +1 if it goes from stage to stage, -1 if back, 0 if neither."""
+    lengths: list[list[int]]
+    """By step and stage."""
+    hops: list[int]
+    """By stage: of a message between it and the one before."""
+    device: list[int]
+    counts: list[int]
+    """Micro-batches by stage."""
+    route_length: int
+    limits: Sequence[int]
+    takes: int
+    gives: int
+
+    def __post_init__(self) -> None:
+        self.on = [[s for s, one in enumerate(self.device) if one == d] for d in range(len(self.limits))]
+
+    def turned(self) -> Flow:
+        last = len(self.ways) - 1
+        ways, lengths = [-way for way in reversed(self.ways)], self.lengths[::-1]
+        return dataclasses.replace(self, ways=ways, lengths=lengths, takes=last - self.gives, gives=last - self.takes)
+
+    def before(self, k: int, stage: int) -> int:
+        """The stage that takes a step just before another does, or -1."""
+        one, size = stage - self.ways[k], self.route_length
+        return one if self.ways[k] and 0 <= one < len(self.device) and one // size == stage // size else -1
+
+    def earlier_here(self, k: int, stage: int) -> int:
+        """How many stages of its route must take the step before it on its device."""
+        first, size = stage - stage % self.route_length, self.route_length
+        others = range(first, stage) if self.ways[k] > 0 else range(stage + 1, first + size) if self.ways[k] else range(0)
+        return sum(self.device[one] == self.device[stage] for one in others)
+
+
+def flow_of(s: Schedule, limits: Sequence[int]) -> Flow:
+    if s.pairs is not None and any(one.beside for one in s.passes()):
+        raise NoBound("passes run as pairs")
     kinds = {one.kind for one in s.passes()}
-    if "R" in kinds:
-        raise NoBound("forwards run again")
-    if not kinds & set("BIW"):
-        raise NoBound("it has forwards only")
-    devices = s.routes[s.route[0]]
-    split = "W" in kinds  # then every backward counts as two passes, since a whole one may be split
-    steps = ["F", "I", "W"] if split else ["F", "B"]
-    heads = _heads(s, devices, steps, limits)
-    tails = _tails(s, devices, steps, limits)
+    routes = sorted({*s.route})
+    again = {one.stage for one in s.passes() if one.kind == "R"}
+    steps = ["F", *(["R"] if again else []), *(["I", "W"] if "W" in kinds else ["B"] if "B" in kinds else [])]
+    stages = [(route, stage) for route in routes for stage in range(s.stages)]
+    return Flow(
+        ways=[{"F": 1, "I": -1, "B": -1}.get(step, 0) for step in steps],
+        lengths=[[s.lengths[stage][step] if step != "R" or stage in again else 0 for _, stage in stages] for step in steps],
+        hops=[s.transfer if stage and s.routes[route][stage] != s.routes[route][stage - 1] else 0 for route, stage in stages],
+        device=[s.routes[route][stage] for route, stage in stages],
+        counts=[s.route.count(route) for route, _ in stages],
+        route_length=s.stages,
+        limits=limits,
+        takes=0,
+        gives=len(steps) - 1,
+    )
+
+
+class Starts:
+    """Bounds on starts, counted from 0, or with a device as origin from its first start."""
+
+    def __init__(self, f: Flow, origin: int | None = None) -> None:
+        self.f, self.origin = f, origin
+        self.at = [[[NEVER] * count for count in f.counts] for _ in f.ways]
+        self.places: list[list[list[int]]] = [[[] for _ in f.ways] for _ in f.limits]
+        """By device and step."""
+        for _ in range(ROUNDS):
+            if not self._raise():
+                break
+            for d, stages in enumerate(f.on):
+                if stages:
+                    self._find_places(d)
+
+    def _raise(self) -> bool:
+        f, changed = self.f, False
+        for j in range(max(f.counts)):
+            for k, way in enumerate(f.ways):
+                for stage in range(len(f.device)) if way >= 0 else reversed(range(len(f.device))):
+                    if j < f.counts[stage]:
+                        found = self._start(k, stage, j)
+                        changed = changed or found > self.at[k][stage][j]
+                        self.at[k][stage][j] = max(found, self.at[k][stage][j])
+        return changed
+
+    def _end(self, k: int, stage: int, j: int) -> int:
+        return self.at[k][stage][j] + self.f.lengths[k][stage]
+
+    def _start(self, k: int, stage: int, j: int) -> int:
+        f, d = self.f, self.f.device[stage]
+        found = [0 if self.origin in (None, d) else NEVER]
+        if j > 0:
+            found.append(self._end(k, stage, j - 1))
+        if k > 0:
+            found.append(self._end(k - 1, stage, j))
+        if k == f.takes and j >= f.limits[d]:
+            found.append(self._end(f.gives, stage, j - f.limits[d]))
+        if (before := f.before(k, stage)) >= 0:
+            found.append(self._end(k, before, j) + f.hops[max(stage, before)])
+        if places := self.places[d][k]:
+            found.append(places[j + f.earlier_here(k, stage) * (j + 1)])
+        return max(found)
+
+    def _find_places(self, d: int) -> None:
+        f, steps = self.f, range(len(self.f.ways))
+        each = [(stage, j) for stage in f.on[d] for j in range(f.counts[stage])]
+        places = self.places[d] = [sorted(self.at[k][stage][j] for stage, j in each) for k in steps]
+        ends = [sorted(self._end(k, stage, j) for stage, j in each) for k in steps]
+        lengths = [min(f.lengths[k][stage] for stage in f.on[d]) for k in steps]
+        full = [Full([0] * len(steps)) for _ in steps]
+        for i in range(len(each)):
+            back = max(0, i + 1 - f.limits[d])
+            for k in steps:
+                found = [places[k][i]]
+                if i > 0:
+                    found.append(ends[k][i - 1])
+                if k > 0:
+                    found.append(ends[k - 1][i])
+                if k == f.takes and back > 0:
+                    found.append(ends[f.gives][back - 1])
+                for other in steps:
+                    done = i + (other < k) if other <= k else back if k >= f.takes and other <= f.gives else 0
+                    full[k].add(places[other], other, done, lengths[other])
+                full[k].look(places, lengths)
+                places[k][i] = max(*found, full[k].until)
+                ends[k][i] = max(ends[k][i], places[k][i] + lengths[k])
+
+
+class Full:
+    """What must come before a place on a device, and the time that it takes, at least."""
+
+    def __init__(self, done: list[int]) -> None:
+        self.done, self.since, self.until, self.work = done, NEVER, NEVER, 0
+
+    def add(self, places: list[int], k: int, count: int, length: int) -> None:
+        for n in range(self.done[k], count):
+            self.work += length
+            if self.until > NEVER and places[n] >= self.since:
+                self.until += length
+        self.done[k] = max(self.done[k], count)
+
+    def look(self, places: list[list[int]], lengths: list[int]) -> None:
+        """Whether the last passes alone take until later. A few are enough: the first pass after idle time finds it."""
+        left, work = self.done[:], 0
+        for _ in left:
+            latest, k = max(((places[k][n - 1], -k) for k, n in enumerate(left) if n > 0), default=(NEVER, 0))
+            if latest <= NEVER or latest + self.work <= self.until:
+                return
+            work += lengths[-k]
+            left[-k] -= 1
+            if latest + work > self.until:
+                self.since, self.until = latest, latest + work
+
+
+def bound(s: Schedule, of: str, limits: Sequence[int], argument: dict[str, Any] | None = None) -> int:
+    """A lower bound on the makespan or the span, in ticks, by an argument on one device, or the highest of all. limits: activations that
+    each device may hold. Raises NoBound. O(n log n) for n passes, times devices for a span or without an argument."""
+    f = flow_of(s, limits)
+    busy = [d for d, stages in enumerate(f.on) if _work(f, stages)]
+    if argument is None:
+        # Of many devices, the first of the chain and the busiest are origins of spans.
+        origins = busy if len(busy) <= 16 else [f.device[0], max(busy, key=lambda d: _work(f, f.on[d]))]
+        whole = [_longest(f, None, busy)] if of == "makespan" else []
+        return max([*whole, *(_longest(f, d, busy) for d in origins), *(_area(f, d) for d in busy)], default=0)
+    d, by, origin = argument["device"], argument["by"], argument.get("origin")
+    if d not in busy or origin not in (*busy, None) or (origin is None and (by, of) == ("one machine", "span")):
+        raise NoBound("the argument is of another device")
+    if by == "work":
+        return _work(f, f.on[d])
+    if by == "area":
+        return _area(f, d)
+    if by != "one machine":
+        raise NoBound(f"the argument {by} is not known here")
+    return _longest(f, origin, [d])
+
+
+def _work(f: Flow, stages: list[int]) -> int:
+    return sum(f.counts[stage] * of[stage] for stage in stages for of in f.lengths)
+
+
+def _longest(f: Flow, origin: int | None, devices: Sequence[int]) -> int:
+    """The time from 0 to the end of all that follows the passes of one of the devices."""
+    forth, back = Starts(f, origin), Starts(f.turned(), origin)
     longest = 0
-    for device in set(devices):
-        jobs = [
-            (heads[step][stage][i], s.lengths[stage][step], tails[step][stage][s.micro_batches - 1 - i])
-            for step in steps
-            for stage in range(s.stages)
-            if devices[stage] == device
-            for i in range(s.micro_batches)
-        ]
-        longest = max(longest, preemptive(jobs))
+    for d in devices:
+        jobs: list[tuple[int, int, int]] = []
+        for k in range(len(f.ways)):
+            turn = len(f.ways) - 1 - k
+            least = min(f.lengths[k][stage] for stage in f.on[d])
+            jobs += ((head, least, tail) for head, tail in zip(forth.places[d][k], reversed(back.places[d][turn])))
+            for stage in f.on[d]:  # what a longer stage takes in addition
+                more = f.lengths[k][stage] - least
+                jobs += ((head, more, tail) for head, tail in zip(forth.at[k][stage], reversed(back.at[turn][stage])) if more)
+        longest = max(longest, preemptive([job for job in jobs if job[0] > NEVER // 2]))
     return longest
 
 
-Table = dict[str, list[list[int]]]
-"""Bounds by step, stage and number."""
-
-
-def _heads(s: Schedule, devices: list[int], steps: list[str], limits: Sequence[int]) -> Table:
-    back = steps[1]
-
-    def needs(step: str, stage: int) -> list[tuple[str, int, int]]:
-        """The steps before it, with their stages and the time of a message."""
-        if step == "W":
-            return [("I", stage, 0)]
-        if step == "F":
-            return [("F", stage - 1, s.hop(stage - 1, stage, 0))] if stage > 0 else []
-        behind = [(back, stage + 1, s.hop(stage + 1, stage, 0))] if stage + 1 < s.stages else []
-        return [("F", stage, 0), *behind]
-
-    return _fixpoint(s, devices, steps, limits, needs, takes="F", gives=steps[-1])
-
-
-def _tails(s: Schedule, devices: list[int], steps: list[str], limits: Sequence[int]) -> Table:
-    """Bounds on tails: in reversed time a last backward takes memory, and the forward gives it back."""
-    back = steps[1]
-
-    def needs(step: str, stage: int) -> list[tuple[str, int, int]]:
-        if step == "W":
-            return []
-        if step == "F":
-            after = [("F", stage + 1, s.hop(stage, stage + 1, 0))] if stage + 1 < s.stages else []
-            return [(back, stage, 0), *after]
-        after = [(back, stage - 1, s.hop(stage, stage - 1, 0))] if stage > 0 else []
-        return [*after, *([("W", stage, 0)] if "W" in steps else [])]
-
-    return _fixpoint(s, devices, steps[::-1], limits, needs, takes=steps[-1], gives="F")
-
-
-def _fixpoint(
-    s: Schedule,
-    devices: list[int],
-    steps: list[str],
-    limits: Sequence[int],
-    needs: Callable[[str, int], list[tuple[str, int, int]]],
-    takes: str,
-    gives: str,
-) -> Table:
-    """Bounds on starts, raised until they stay, or for ROUNDS rounds."""
-    stages, numbers = range(s.stages), range(s.micro_batches)
-    at: Table = {step: [[0] * s.micro_batches for _ in stages] for step in steps}
-    for _ in range(ROUNDS):
-        before = [row[:] for step in steps for row in at[step]]
-        ends = {
-            device: sorted(
-                at[gives][stage][i] + s.lengths[stage][gives] for stage in stages if devices[stage] == device for i in numbers
-            )
-            for device in set(devices)
-        }
-        for step in steps:
-            for stage in (*stages, *reversed(stages)):
-                # Its device has earlier stages whose i-th has been taken by then, unless nothing needs what takes memory.
-                others = sum(devices[one] == devices[stage] for one in range(stage)) if takes != "W" else 0
-                for i in numbers:
-                    start = at[step][stage][i]
-                    if i > 0:
-                        start = max(start, at[step][stage][i - 1] + s.lengths[stage][step])
-                    for other, of, hop in needs(step, stage):
-                        start = max(start, at[other][of][i] + s.lengths[of][other] + hop)
-                    room = i + others * (i + 1) + 1 - limits[devices[stage]]
-                    if step == takes and room > 0:
-                        start = max(start, ends[devices[stage]][room - 1])
-                    at[step][stage][i] = start
-        if before == [row for step in steps for row in at[step]]:
-            break
-    return at
+def _area(f: Flow, d: int) -> int:
+    """Activations times the time that each is held, at least, are an area of the device's memory over time."""
+    area = 0
+    for stage in f.on[d]:
+        rest = range(stage + 1, stage - stage % f.route_length + f.route_length)
+        if f.gives == 0:  # forwards alone
+            rest = range(0)
+        others = sum(f.lengths[k][one] for one in rest for k, way in enumerate(f.ways) if way) + 2 * sum(f.hops[one] for one in rest)
+        again = f.lengths[1][stage] if f.ways[1:2] == [0] else 0
+        area += f.counts[stage] * (sum(of[stage] for of in f.lengths) - again + max(others, again))
+    return -(-area // f.limits[d])
 
 
 def preemptive(jobs: list[tuple[int, int, int]]) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from .bound import NoBound, makespan_bound
+from .bound import NoBound, bound
 from .program import Program
-from .schedule import Schedule, Unread, faults, peaks, read
+from .schedule import Schedule, Unread, faults, peaks, read, times
 
 
 _OF_A_PROGRAM = (
@@ -43,7 +43,7 @@ def claims_of(document: Any) -> list[Claim]:
         s = read(document)
         if (fault := next(faults(s), None)) is not None:
             return [Claim("valid", "refuted", fault)]
-        return [Claim("valid", "shown"), *_figures(s, document), *_bounds(s, document), *_searched(s, document)]
+        return [Claim("valid", "shown"), *_figures(s, document), *_bounds(s, document)]
     except Unread as error:
         return [Claim("valid", "open", str(error))]
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
@@ -52,22 +52,11 @@ def claims_of(document: Any) -> list[Claim]:
 
 
 def _figures(s: Schedule, document: dict[str, Any]) -> list[Claim]:
-    ends = max((one.end for one in s.passes()), default=0)
-    spans = [line[-1].end - line[0].start if line else 0 for line in s.lines]
-    busy = [sum(one.end - one.start for one in line) for line in s.lines]
-    most = max(busy)
-    found: dict[str, Any] = {
-        "makespan": ends,
-        "span": max(spans),
-        "busy": busy,
-        "bubble_rate": 1 - most / ends if ends else 0.0,
-        "bubble_rate_span": 1 - most / max(spans) if max(spans) else 0.0,
-    }
-    kinds = {one.kind for one in s.passes()}
-    if "R" not in kinds and kinds & set("BW"):
-        found["peak_activations"] = peaks(s)
-    if kinds & set("BIW"):
-        found |= {"overhead": found["bubble_rate"], "overhead_span": found["bubble_rate_span"]} if "R" not in kinds else {}
+    ends, longest = times(s)
+    busy, own = ([sum(one.end - one.start for one in line if not one.beside and one.kind not in but) for line in s.lines] for but in ("", "R"))
+    found: dict[str, Any] = {"makespan": ends, "span": longest, "busy": busy, "peak_activations": peaks(s)}
+    for name, work in (("bubble_rate", busy), ("overhead", own)):
+        found |= {name: 1 - max(work) / ends if ends else 0.0, f"{name}_span": 1 - max(work) / longest if longest else 0.0}
     for which in ("makespan", "span"):
         least = document.get(f"{which}_bound")
         if type(least) is int and least > 0:
@@ -85,42 +74,40 @@ def _is_near(a: Any, b: float) -> bool:
 
 
 def _bounds(s: Schedule, document: dict[str, Any]) -> list[Claim]:
-    if "makespan_bound" not in document:
-        return []
-    claimed, ends = document["makespan_bound"], max((one.end for one in s.passes()), default=0)
-    spans = [Claim("span_bound", "open", "the arguments here are about makespans")] if "span_bound" in document else []
-    name = f"no schedule ends before {claimed}"
-    if type(claimed) is not int or claimed > ends:
-        return [Claim(name, "refuted", f"this one ends at {ends}")]
-    return [*_judged(name, s, peaks(s), claimed, "no schedule with this memory is shorter"), *spans]
+    """Judges the bounds of a certificate; of a schedule, within the memory of its fullest device; and of a search."""
+    found = list(document.get("bounds", []))
+    for of in ("makespan", "span"):
+        if f"{of}_bound" in document:
+            found.append({"of": of, "least": document[f"{of}_bound"], "limits": [max(peaks(s))] * len(s.lines)})
+    if "objective" in document:
+        limit, layouts = document["limit"], document["layouts"]
+        if document["objective"] == "program" or document["limit_unit"] != "chunk activations" or len(layouts) != 1:
+            why = "it is of programs, in another unit than activations, or the least of several layouts"
+            return [Claim(f"the search ends at {document['bound']} at least", "open", why), *_judged_all(s, found)]
+        limits = limit if isinstance(limit, list) else [limit] * len(s.lines)
+        found.append({"of": document["objective"], "least": document["bound"], "limits": limits})
+        if document["reached"] != dict(zip(("makespan", "span"), times(s)))[document["objective"]]:
+            return [Claim("what the search reached", "refuted", f"makespan and span are {times(s)}")]
+    return _judged_all(s, found)
 
 
-def _judged(name: str, s: Schedule, limits: list[int], claimed: int, optimal: str) -> list[Claim]:
-    """A claimed bound within limits, and if the schedule meets it, the claim `optimal`."""
+def _judged_all(s: Schedule, found: list[dict[str, Any]]) -> list[Claim]:
+    return [claim for one in found for claim in _judged(s, one["of"], one["least"], one["limits"], one.get("argument"))]
+
+
+def _judged(s: Schedule, of: str, least: int, limits: list[int], argument: dict[str, Any] | None) -> list[Claim]:
+    """A claimed bound within limits, and that it is reached."""
+    reached, held = dict(zip(("makespan", "span"), times(s)))[of], peaks(s)
+    name = f"no schedule within the memory {limits} has a {of} below {least}"
+    if len(limits) != len(s.lines) or any(type(limit) is not int or limit < 1 for limit in limits):
+        return [Claim(name, "refuted", "it needs a limit of each device")]
+    if type(least) is not int or least > reached and all(own <= most for own, most in zip(held, limits)):
+        return [Claim(name, "refuted", f"that of this one is {reached}, and devices hold {held}")]
     try:
-        least = makespan_bound(s, limits)
+        known = bound(s, of, limits, argument)
     except NoBound as error:
         return [Claim(name, "open", str(error))]
-    if least < claimed:
-        return [Claim(name, "open", f"the arguments here say {least}")]
-    meets = claimed == max(one.end for one in s.passes())
-    return [Claim(name, "shown"), *([Claim(optimal, "shown")] if meets else [])]
-
-
-def _searched(s: Schedule, document: dict[str, Any]) -> list[Claim]:
-    """Checks the bound within the limit of a search."""
-    if "objective" not in document:
-        return []
-    claimed, ends = document.get("bound"), max((one.end for one in s.passes()), default=0)
-    name = f"no schedule within the limit of the search ends before {claimed}"
-    if document["objective"] != "makespan" or document.get("limit_unit") != "chunk activations":
-        return [Claim(name, "open", "the arguments here are about makespans, and limits in activations")]
-    if document.get("reached") != ends or type(claimed) is not int or claimed > ends:
-        return [Claim(name, "refuted", f"this one ends at {ends}")]
-    if len(document.get("layouts", [])) != 1:
-        return [Claim(name, "open", "it is the least of several layouts, and the file has the schedule of one")]
-    limit = document["limit"]
-    limits = limit if isinstance(limit, list) else [limit] * len(s.lines)
-    if any(held > most for held, most in zip(peaks(s), limits)):
-        return [Claim("it is within the limit", "refuted", f"devices hold {peaks(s)}")]
-    return _judged(name, s, limits, claimed, "it is the shortest within the limit")
+    if known < least:
+        return [Claim(name, "refuted" if argument else "open", f"the argument says {known}")]
+    is_optimal = least == reached and all(own <= most for own, most in zip(held, limits))
+    return [Claim(name, "shown"), *([Claim(f"its {of} is the shortest within this memory", "shown")] if is_optimal else [])]

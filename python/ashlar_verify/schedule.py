@@ -13,7 +13,7 @@ _LENGTHS = ("forward", "backward_input", "backward_weight", "recompute")
 _READ = {
     *("schedule", "devices", "stages", "micro_batches", "placement", "route", "costs", "orders", "starts", "makespan", "span"),
     *("busy", "bubble_rate", "bubble_rate_span", "overhead", "overhead_span", "peak_activations"),
-    *("makespan_bound", "makespan_gap", "span_bound", "span_gap"),
+    *("makespan_bound", "makespan_gap", "span_bound", "span_gap", "certificate", "bounds"),
 }
 _OF_A_SEARCH = {
     *("objective", "layout", "chunks", "recomputed_chunks", "recomputed_stages", "sequence_chunks", "unit", "limit", "limit_unit"),
@@ -37,6 +37,8 @@ class Pass:
     device: int
     start: int
     end: int
+    beside: bool = False
+    """Whether it runs as a pair with the one before."""
 
     def __str__(self) -> str:
         return f"{self.stage}{self.kind}{self.micro_batch}"
@@ -51,6 +53,8 @@ class Schedule:
     lengths: list[dict[str, int]]
     """Ticks by stage and letter."""
     transfer: int
+    pairs: Any
+    """Ticks of a pair: one number; or by kind of backward, forward's stage and backward's stage; None: of both together."""
     lines: list[list[Pass]]
     """Passes by device, in order."""
 
@@ -69,6 +73,10 @@ class Schedule:
     def device_of(self, stage: int, micro_batch: int) -> int:
         return self.routes[self.route[micro_batch]][stage]
 
+    @property
+    def trains(self) -> bool:
+        return any(one.kind in "BIW" for one in self.passes())
+
     def hop(self, stage: int, to: int, micro_batch: int) -> int:
         """Ticks of a message between two stages."""
         return 0 if self.device_of(stage, micro_batch) == self.device_of(to, micro_batch) else self.transfer
@@ -84,7 +92,7 @@ def read(document: Any) -> Schedule:
     if document.get("sequence_chunks", 1) != 1:
         raise Unread("sequences are in chunks")
     costs = document["costs"]
-    if more := sorted(costs.keys() - {"per_stage", "transfer", "ticks_per_unit", "time_unit"}):
+    if more := sorted(costs.keys() - {"per_stage", "transfer", "overlapped", "ticks_per_unit", "time_unit"}):
         raise Unread(f"its costs have {', '.join(more)}")
     routes = [[_whole(d, "a device") for d in route] for route in document["placement"]]
     stages = len(routes[0])
@@ -102,18 +110,30 @@ def read(document: Any) -> Schedule:
     for key, count in (("stages", stages), ("micro_batches", len(route)), ("devices", len(document["orders"]))):
         if document.get(key, count) != count:
             raise Wrong(f"{key} is {document[key]}, and there are {count}")
-    made = Schedule(routes, route, lengths, _whole(costs["transfer"], "a transfer"), [])
+    made = Schedule(routes, route, lengths, _whole(costs["transfer"], "a transfer"), costs.get("overlapped"), [])
     if len(document["orders"]) != len(document["starts"]):
         raise Wrong("orders and starts are of different numbers of devices")
     for device, (tokens, starts) in enumerate(zip(document["orders"], document["starts"])):
         if len(tokens) != len(starts):
             raise Wrong(f"device {device} has {len(tokens)} passes and {len(starts)} starts")
         line = [_pass(made, device, token, _whole(at, "a start")) for token, at in zip(tokens, starts)]
-        for one, other in itertools.pairwise(line):
-            if one.start == other.start and one.end > one.start and other.end > other.start and "F" in (one.kind, other.kind):
-                raise Unread(f"{one} and {other} on device {device} run as a pair")
+        for at, (one, other) in enumerate(itertools.pairwise(line)):
+            if one.start == other.start and (one.kind, one.beside) == ("F", False) and other.kind in "BIW" and one.end > one.start:
+                end = one.start + _pair(made, one, other)
+                line[at : at + 2] = [dataclasses.replace(one, end=end), dataclasses.replace(other, end=end, beside=True)]
         made.lines.append(line)
     return made
+
+
+def _pair(s: Schedule, one: Pass, other: Pass) -> int:
+    if s.pairs is None:
+        return one.end - one.start + other.end - other.start
+    if not isinstance(s.pairs, dict):
+        return _whole(s.pairs, "a pair")
+    rows = s.pairs[{"B": "backward", "I": "backward_input", "W": "backward_weight"}[other.kind]]
+    if len(rows) not in (1, s.stages) or any(len(row) != len(rows) for row in rows):
+        raise Wrong("pairs are of another number of stages")
+    return _whole(rows[one.stage % len(rows)][other.stage % len(rows)], "a pair")
 
 
 def _whole(value: Any, what: str) -> int:
@@ -144,9 +164,9 @@ def faults(s: Schedule) -> Iterator[str]:
             yield f"{one} is on device {one.device}, and its stage on {s.device_of(one.stage, one.micro_batch)}"
     for line in s.lines:
         for before, after in itertools.pairwise(line):
-            if after.start < before.end:
+            if after.start < before.end and not after.beside:
                 yield f"{after} starts at {after.start}, before {before} ends at {before.end}"
-    trains = any(one.kind in "BIW" for one in s.passes())
+    trains = s.trains
     for stage in range(s.stages):
         for k in range(s.micro_batches):
             yield from _faults_of(s, done, stage, k, trains)
@@ -181,12 +201,17 @@ def _order(before: Pass, after: Pass, hop: int) -> Iterator[str]:
         yield f"{after} starts at {after.start}, and what it needs of {before} is there at {before.end + hop}"
 
 
+def times(s: Schedule) -> tuple[int, int]:
+    """The makespan, and the longest span of a device."""
+    return max((one.end for one in s.passes()), default=0), max(line[-1].end - line[0].start if line else 0 for line in s.lines)
+
+
 def peaks(s: Schedule) -> list[int]:
-    """The most activations held at once, by device: from the start of a forward to the end of its last backward."""
-    found = []
+    """The most activations held at once, by device: from the start of a forward to the end of its last backward, if it has one."""
+    found, ends = [], "BW" if s.trains else "F"
     for line in s.lines:
         events = [(one.start, 1) for one in line if one.kind == "F"]
-        events += [(one.end, -1) for one in line if one.kind in "BW"]
+        events += [(one.end, -1) for one in line if one.kind in ends]
         held = most = 0
         for _, change in sorted(events):  # at equal times, ends come before starts
             held += change
