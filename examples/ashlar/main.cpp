@@ -34,7 +34,7 @@ constexpr char const* footer =
     "  ashlar train --schedule v-half -p 4 -m 8 --verify\n"
     "Exit codes: 0 done or valid, 1 invalid, 2 wrong usage or an unusable file, 3 a device of a "
     "training failed "
-    "or stalled,\n130 interrupted.";
+    "or stalled,\n4 a claim has no certificate, 130 interrupted.";
 
 // This avoids fmt, which throws where standard error cannot be written either.
 int print_error(std::string const& message, int code = tool::unusable) {

@@ -1,6 +1,7 @@
 // Lower bounds on the times of schedules.
 #pragma once
 
+#include <ashlar/bounds/argument.hpp>
 #include <ashlar/bounds/closed_forms.hpp>
 #include <ashlar/bounds/earliest_starts.hpp>
 #include <ashlar/bounds/flow.hpp>

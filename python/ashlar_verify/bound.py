@@ -70,13 +70,12 @@ class Flow:
         return sum(self.device[one] == self.device[stage] for one in others)
 
 
-def flow_of(s: Schedule, limits: Sequence[int]) -> Flow:
+def flow_of(s: Schedule, limits: Sequence[int], splits: bool) -> Flow:
     if s.pairs is not None and any(one.beside for one in s.passes()):
         raise NoBound("passes run as pairs")
-    kinds = {one.kind for one in s.passes()}
     routes = sorted({*s.route})
     again = {one.stage for one in s.passes() if one.kind == "R"}
-    steps = ["F", *(["R"] if again else []), *(["I", "W"] if "W" in kinds else ["B"] if "B" in kinds else [])]
+    steps = ["F", *(["R"] if again else []), *(["I", "W"] if splits and s.trains else ["B"] if s.trains else [])]
     stages = [(route, stage) for route in routes for stage in range(s.stages)]
     return Flow(
         ways=[{"F": 1, "I": -1, "B": -1}.get(step, 0) for step in steps],
@@ -186,10 +185,10 @@ class Full:
                 self.since, self.until = latest, latest + work
 
 
-def bound(s: Schedule, of: str, limits: Sequence[int], argument: dict[str, Any] | None = None) -> int:
+def bound(s: Schedule, of: str, limits: Sequence[int], splits: bool, argument: dict[str, Any] | None = None) -> int:
     """A lower bound on the makespan or the span, in ticks, by an argument on one device, or the highest of all. limits: activations that
-    each device may hold. Raises NoBound. O(n log n) for n passes, times devices for a span or without an argument."""
-    f = flow_of(s, limits)
+    each device may hold. splits: whether the weights' gradient may wait. Raises NoBound. O(n log n) for n passes, times devices for a span or without an argument."""
+    f = flow_of(s, limits, splits)
     busy = [d for d, stages in enumerate(f.on) if _work(f, stages)]
     if argument is None:
         # Of many devices, the first of the chain and the busiest are origins of spans.

@@ -92,19 +92,23 @@ def _bounds(s: Schedule, document: dict[str, Any]) -> list[Claim]:
 
 
 def _judged_all(s: Schedule, found: list[dict[str, Any]]) -> list[Claim]:
-    return [claim for one in found for claim in _judged(s, one["of"], one["least"], one["limits"], one.get("argument"))]
+    return [claim for one in found for claim in _judged(s, one)]
 
 
-def _judged(s: Schedule, of: str, least: int, limits: list[int], argument: dict[str, Any] | None) -> list[Claim]:
+def _judged(s: Schedule, one: dict[str, Any]) -> list[Claim]:
     """A claimed bound within limits, and that it is reached."""
+    of, least, limits, argument = one["of"], one["least"], one["limits"], one.get("argument")
+    splits = one.get("splits", s.splits)
     reached, held = dict(zip(("makespan", "span"), times(s)))[of], peaks(s)
     name = f"no schedule within the memory {limits} has a {of} below {least}"
     if len(limits) != len(s.lines) or any(type(limit) is not int or limit < 1 for limit in limits):
         return [Claim(name, "refuted", "it needs a limit of each device")]
+    if s.splits and splits is not True:
+        return [Claim(name, "refuted", "this one splits backwards")]
     if type(least) is not int or least > reached and all(own <= most for own, most in zip(held, limits)):
         return [Claim(name, "refuted", f"that of this one is {reached}, and devices hold {held}")]
     try:
-        known = bound(s, of, limits, argument)
+        known = bound(s, of, limits, splits, argument)
     except NoBound as error:
         return [Claim(name, "open", str(error))]
     if known < least:

@@ -77,6 +77,10 @@ class Schedule:
     def trains(self) -> bool:
         return any(one.kind in "BIW" for one in self.passes())
 
+    @property
+    def splits(self) -> bool:
+        return any(one.kind == "W" for one in self.passes())
+
     def hop(self, stage: int, to: int, micro_batch: int) -> int:
         """Ticks of a message between two stages."""
         return 0 if self.device_of(stage, micro_batch) == self.device_of(to, micro_batch) else self.transfer

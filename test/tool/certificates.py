@@ -3,10 +3,13 @@
 
 usage: certificates.py ASHLAR PYTHON_FOLDER [CASES]
 
-* Each program of `ashlar list`, in several sizes and lanes, has a certificate that holds, or the tool says that it has none.
-* CASES certificates (3000) have a random change in the program or in the witness. In many of them the witness is made anew for the
+* Each schedule of `ashlar list`, with its bounds and its program, has certificates that hold, in several sizes, costs and lanes, or the
+  tool says that it has none. So have schedules that are searched for.
+* CASES certificates (2000) have a random change in the program or in the witness. In many of them the witness is made anew for the
   changed program, or for one in which some waits are left out. Where the verifier accepts one, the program is run: each lane advances when it can, slots hold terms that say how
   they came about, and the gradients in the end must be those of the model. Peaks are counted from their definition.
+* As many certificates of schedules are changed. Where the verifier accepts one, its passes and figures are checked pair by pair and tick
+  by tick, and all orders of the passes are tried for one that is shorter than a bound.
 """
 import collections
 import copy
@@ -20,9 +23,23 @@ from pathlib import Path
 ASHLAR = sys.argv[1]
 sys.path.insert(0, sys.argv[2])
 
+import verified  # noqa: E402
 from ashlar_verify import claims_of  # noqa: E402
+from ashlar_verify.schedule import read  # noqa: E402
 
 SIZES = [(2, 2), (2, 4), (3, 5), (4, 8)]
+COSTS = [[], [], ["--forward", "2", "--backward-input", "3", "--backward-weight", "1", "--transfer", "1"]]
+OTHERS = [
+    "search -p 2 -m 3 --placement linear --limit 2 --budget 100",
+    "search -p 2 -m 2 --placement v --limit 3 --objective makespan --transfer 1 --budget 100",
+    "search -p 4 -m 8 --placement looped --memory 0.75 --forward 2ms --backward-input 3ms --backward-weight 1ms --transfer 1us --budget 9",
+    "search -p 4 -m 8 --memory 0.5 --budget 50",
+    "search -p 4 -m 8 --placement linear --limit 2 --checkpoint 6% --budget 50",
+    "compare -p 2 -m 4 --forward 1ms --backward-input 2ms --backward-weight 1.5ms --transfer 100us",
+    "compare 1f1b zb-h1 v-half -p 3 -m 5",
+    "frontier -p 3 -m 4 --placement v --steps 3 --budget 50 --from 0.2",
+    "frontier -p 2 -m 2 --steps 1 --from 1 --budget 20",
+]
 LANES = ["one", "one", "one-a-peer", "one-a-direction", "one-a-kind"]
 SMALL = 150
 """Instructions of a program that is changed."""
@@ -35,11 +52,15 @@ def certified(folder, dice):
         for p, m in SIZES:
             file = Path(folder, "certificate.json")
             line = [ASHLAR, "check", name, "-p", str(p), "-m", str(m), "--lanes", dice.choice(LANES), "--certificate", str(file)]
-            ran = subprocess.run(line, capture_output=True, text=True)
+            ran = subprocess.run([*line, *dice.choice(COSTS)], capture_output=True, text=True)
             assert ran.returncode in (0, 2, 4), ran.stderr
             assert (ran.returncode == 4) == ("no certificate for " in ran.stdout), (ran.returncode, ran.stdout)
             if ran.returncode in (0, 4):
                 yield f"{name} {p} {m}", json.loads(file.read_text())["certificates"]
+    for asked in OTHERS:
+        ran = subprocess.run([ASHLAR, *asked.split(), "--certificate", str(file)], capture_output=True, text=True)
+        assert ran.returncode == (4 if "no certificate for " in ran.stdout else 0), (asked, ran)
+        yield asked, json.loads(file.read_text())["certificates"]
 
 
 def is_accepted(certificate):
@@ -352,6 +373,147 @@ def changed(certificate, dice):
     return c
 
 
+def changed_schedule(certificate, dice):
+    """One change of the schedule, or of what is claimed."""
+    c = copy.deepcopy(certificate)
+    d = dice.choice([d for d, line in enumerate(c["orders"]) if line])
+    tokens, starts = c["orders"][d], c["starts"][d]
+    at, other = dice.randrange(len(tokens)), dice.randrange(len(tokens))
+    kind = dice.randrange(12)
+    if kind <= 1:
+        starts[at] = max(0, starts[at] + dice.choice([-2, -1, 1, 2]))
+    elif kind == 2:
+        tokens[at], tokens[other] = tokens[other], tokens[at]
+    elif kind == 3:
+        tokens[at] = dice.choice(tokens)
+    elif kind == 4:
+        each = dice.choice(c["costs"]["per_stage"])
+        each[dice.choice(["forward", "backward_input", "backward_weight"])] += dice.choice([-1, 1])
+    elif kind == 5:
+        c["costs"]["transfer"] = max(0, c["costs"]["transfer"] + dice.choice([-1, 1]))
+    elif kind == 6:
+        c["route"][dice.randrange(len(c["route"]))] = dice.randrange(len(c["placement"]))
+    elif kind == 7:
+        figure = dice.choice(["makespan", "span", "busy", "peak_activations"])
+        of, i = (c, figure) if isinstance(c[figure], int) else (c[figure], dice.randrange(len(c[figure])))
+        of[i] += dice.choice([-1, 1])
+    else:
+        one = dice.choice(c["bounds"])
+        if kind <= 9:
+            one["least"] += dice.choice([-1, 1, 1, 2])
+        elif kind == 10:
+            i = dice.randrange(len(one["limits"]))
+            one["limits"][i] += dice.choice([-1, 1])
+        else:
+            what = dice.choice(["by", "device", "origin", "of", "splits"])
+            one["argument"]["by"] = dice.choice(["work", "one machine", "area"]) if what == "by" else one["argument"]["by"]
+            one["argument"].update({what: dice.randrange(len(c["orders"]))} if what in ("device", "origin") else {})
+            one.update({"of": dice.choice(["makespan", "span"])} if what == "of" else {"splits": not one["splits"]} if what == "splits" else {})
+    return c
+
+
+def refute_schedule(c):
+    """Checks each rule and figure from its definition."""
+    ends, kinds = {}, collections.defaultdict(str)
+    for d, (tokens, starts) in enumerate(zip(c["orders"], c["starts"])):
+        spans, before = [], ""
+        for token, start in zip(tokens, starts):
+            letter = next(one for one in token if one.isalpha())
+            stage, k = map(int, token.split(letter))
+            cost = c["costs"]["per_stage"][stage]
+            names = {"F": ["forward"], "R": ["recompute"], "I": ["backward_input"], "W": ["backward_weight"]}
+            length = sum(cost[name] for name in names.get(letter, ["backward_input", "backward_weight"]))
+            if (letter, stage, k) in ends or c["placement"][c["route"][k]][stage] != d:
+                raise Refuted("a pass is there twice, or on another device")
+            ends[letter, stage, k] = [start, start + length]
+            kinds[stage, k] += letter
+            if before == "F" and letter in "BIW" and spans[-1][0] == start < spans[-1][1]:  # a pair, one after the other
+                spans[-1][1] = ends[letter, stage, k][1] = spans[-1][1] + length
+                before = ""
+                continue
+            spans.append(ends[letter, stage, k])
+            before = letter
+        for i, one in enumerate(spans):
+            if any(min(one[1], other[1]) > max(one[0], other[0]) for other in spans[:i]) or (i and one[0] < spans[i - 1][0]):
+                raise Refuted("two at once")
+        if c["busy"][d] != sum(one[1] - one[0] for one in spans):
+            raise Refuted("busy")
+    stages, m = len(c["placement"][0]), len(c["route"])
+    if any("".join(sorted(kinds[stage, k].replace("R", ""))) not in ("F", "BF", "FIW") for stage in range(stages) for k in range(m)):
+        raise Refuted("passes")
+    trains = any(len(of) > 1 for of in kinds.values())
+
+    def check(before, after, k):
+        devices = [c["placement"][c["route"][k]][one[1]] for one in (before, after)]
+        hop = c["costs"]["transfer"] if devices[0] != devices[1] else 0
+        if ends[after][0] < ends[before][1] + hop:
+            raise Refuted("before its input")
+
+    for (letter, stage, k) in ends:
+        back = "B" if "B" in kinds[stage, k] else "I"
+        if letter == "F" and stage + 1 < stages:
+            check(("F", stage, k), ("F", stage + 1, k), k)
+        if letter == back:
+            check(("R" if "R" in kinds[stage, k] else "F", stage, k), (back, stage, k), k)
+            if stage > 0:
+                check((back, stage, k), ("B" if "B" in kinds[stage - 1, k] else "I", stage - 1, k), k)
+        if letter in "RW":
+            check(("F" if letter == "R" else "I", stage, k), (letter, stage, k), k)
+    makespan = max(end for _, end in ends.values())
+    own = [[ends[one] for one in ends if c["placement"][c["route"][one[2]]][one[1]] == d] for d in range(len(c["orders"]))]
+    span = max(max(end for _, end in of) - min(start for start, _ in of) for of in own if of)
+    last = {key: ends["B" if "B" in of else "W" if trains else "F", *key][1] for key, of in kinds.items()}
+    held = [[0] * (makespan + 1) for _ in c["orders"]]
+    for stage, k in kinds:
+        for tick in range(ends["F", stage, k][0], last[stage, k]):
+            held[c["placement"][c["route"][k]][stage]][tick] += 1
+    if (c["makespan"], c["span"], c["peak_activations"]) != (makespan, span, [max(of) for of in held]):
+        raise Refuted("figures")
+    for one in c["bounds"]:
+        least = least_of(c, one)
+        if least is not None and one["least"] > least:
+            raise Refuted(f"a schedule takes {least}")
+
+
+KNOWN = {}
+
+
+def least_of(c, one):
+    """The least makespan or span of all schedules, if there are few."""
+    s = read({key: c[key] for key in ("orders", "starts", "placement", "route", "costs")})
+    key = json.dumps([c["placement"], c["route"], c["costs"], one["of"], one["limits"], one["splits"], s.trains])
+    again = {p.stage for p in s.passes() if p.kind == "R"}
+    count = s.stages * s.micro_batches
+    if key in KNOWN or any(of["F"] == 0 for of in s.lengths):
+        return KNOWN.get(key)
+    if one["of"] == "makespan" and len(s.routes) == 1 and s.trains and not again and count <= 4:
+        whole = s if one["splits"] == s.splits else None
+        if whole is not None:
+            KNOWN[key] = verified.best(s, one["limits"])
+    elif count * (2 if s.trains else 1) + len(again) * s.micro_batches <= 8 and not one["splits"]:
+        kinds = ["F" + "R" * (stage in again) + "B" * s.trains for stage in range(s.stages)]
+        found = [verified.times_of(s, kinds, lines) for lines in verified.lines_of(s, kinds, one["limits"])]
+        found = [times[one["of"] == "span"] for times in found if times is not None]
+        KNOWN[key] = min(found) if found else None
+    return KNOWN.get(key)
+
+
+def must_refute_schedules(found, dice, cases):
+    counts = collections.Counter()
+    for name, certificate in dice.choices(found, k=cases):
+        made = changed_schedule(certificate, dice)
+        accepted, wrong = is_accepted(made), ""
+        counts["accepted" if accepted else "refused"] += 1
+        if accepted:
+            try:
+                refute_schedule(made)
+            except Refuted as error:
+                wrong = str(error)
+            counts["of these with a bound below all schedules"] += any(least_of(made, one) is not None for one in made["bounds"])
+        assert not wrong, (name, wrong, json.dumps(made))
+    print(f"{cases} changed certificates of schedules: " + ", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
+
+
 def must_refute(found, dice, cases):
     counts = collections.Counter()
     for name, certificate in dice.choices(found, k=cases):
@@ -381,17 +543,21 @@ def must_refute(found, dice, cases):
 
 def main():
     dice = random.Random(11)
-    cases = int(sys.argv[3]) if len(sys.argv) > 3 else 3000
+    cases = int(sys.argv[3]) if len(sys.argv) > 3 else 2000
     with tempfile.TemporaryDirectory() as folder:
         found = list(certified(folder, dice))
-    programs = [(name, one) for name, certificates in found for one in certificates if one["certificate"] == "program"]
-    for name, one in programs:
-        assert is_accepted(one), (name, [str(claim) for claim in claims_of({"ashlar_certificates": 1, "certificates": [one]})])
-        if sum(map(len, one["streams"])) < SMALL:
-            Run(one, dice).refute()
-    print(f"{len(programs)} programs have a certificate that holds")
-    assert len(programs) > 80
-    must_refute([one for one in programs if sum(map(len, one[1]["streams"])) < SMALL], dice, cases)
+    kinds = {kind: [(name, one) for name, all_of in found for one in all_of if one["certificate"] == kind] for kind in ("program", "schedule")}
+    for kind, certificates in kinds.items():
+        for name, one in certificates:
+            assert is_accepted(one), (name, [str(claim) for claim in claims_of({"ashlar_certificates": 1, "certificates": [one]})])
+            if kind == "schedule":
+                refute_schedule(one)
+            elif sum(map(len, one["streams"])) < SMALL:
+                Run(one, dice).refute()
+        print(f"{len(certificates)} certificates of {kind}s hold")
+        assert len(certificates) > 100
+    must_refute([one for one in kinds["program"] if sum(map(len, one[1]["streams"])) < SMALL], dice, cases)
+    must_refute_schedules([one for one in kinds["schedule"] if one[1]["bounds"] and one[1]["makespan"] < 100], dice, cases)
 
 
 if __name__ == "__main__":

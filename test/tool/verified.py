@@ -185,7 +185,7 @@ def must_be_below(dice, cases):
         kinds = "FIW" if split else "FB"
         s = Schedule([devices], [0] * m, lengths, dice.randint(0, 3), None, [[Pass(kind, 0, 0, 0, 0, 0) for kind in kinds]])
         limits = [max(1, devices.count(d)) + dice.randint(0, 2) for d in range(count)]
-        least, reached = bound(s, "makespan", limits), best(s, limits)
+        least, reached = bound(s, "makespan", limits, split), best(s, limits)
         assert least <= reached, (least, reached, s, limits)
         met += least == reached
     print(f"{cases} tiny cases: the bound is the best time in {met}")
@@ -270,7 +270,7 @@ def must_be_below_on_routes(dice, cases):
         if not found:
             continue
         for i, of in enumerate(("makespan", "span")):
-            least, reached = bound(s, of, limits), min(times[i] for times in found)
+            least, reached = bound(s, of, limits, "W" in back), min(times[i] for times in found)
             assert least <= reached, (of, least, reached, s, kinds, limits)
             met[i] += least == reached
     print(f"{cases} tiny cases on routes: the bound is the best makespan in {met[0]}, the best span in {met[1]}")

@@ -150,6 +150,7 @@ int check_schedule(check_options const& o, ashlar::schedule const& s, std::size_
              bound_words(makespan(s), ashlar::schedule_bound(s), scale));
   fmt::print("{}: its program of {} is complete, ordered, deadlock-free and memory-safe\n", o.file,
              counted(static_cast<long long>(lowered.instructions.size()), "instruction"));
+  proofs.add(s, o.file, scale);
   proofs.add(lowered, o.file);
   return proofs.write();
 }

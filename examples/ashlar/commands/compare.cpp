@@ -7,6 +7,7 @@
 #include "options/output_options.hpp"
 #include "options/placement_name.hpp"
 #include "options/shape_options.hpp"
+#include "report/certificates.hpp"
 #include "report/counted.hpp"
 #include "report/printed.hpp"
 #include "report/proved_gap.hpp"
@@ -40,6 +41,7 @@ struct compare_options {
   std::string checkpoint = "6%";
   std::string format = "text";
   std::string output = "-";
+  std::string certificate = {};
 };
 
 // A row of the table. A schedule that does not exist for this size has the reason in place of its
@@ -321,6 +323,7 @@ int compare_all(CLI::App const& command, compare_options o) {
   if (o.format == "text" && o.output != "-")
     throw usage_error("the table as text goes to standard output; take --as csv for a file");
   output const to(o.output);
+  certificates proofs(o.certificate);
   std::vector<row> const rows = rows_of(command, o);
   std::string const unit = scale_of(o.shape.cost).unit;
   if (o.format == "text")
@@ -329,7 +332,9 @@ int compare_all(CLI::App const& command, compare_options o) {
     to.write(o.format == "csv"    ? csv_of(rows)
              : o.format == "json" ? dumped(json_of(rows, unit), 1) + "\n"
                                   : chart_of(rows, o.shape));
-  return done;
+  for (row const& r : rows)
+    if (r.refused.empty()) proofs.add(r.numbers, r.name, scale_of(o.shape.cost));
+  return proofs.write();
 }
 
 }  // namespace
@@ -350,6 +355,7 @@ void add_compare(CLI::App& app, action& chosen) {
   add_format_option(*command, o->format, {"text", "csv", "json", "svg"},
                     "text, csv, json, or svg: overhead against memory");
   add_output_option(*command, o->output);
+  add_certificate_option(*command, o->certificate);
   command->footer(
       "Costs are those of a p-th of the model: a schedule with two stages per device has stages of half "
       "the cost, and\nthe lines of --per-stage are consecutive parts of it. "

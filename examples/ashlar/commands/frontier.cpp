@@ -6,6 +6,7 @@
 #include "options/number_option.hpp"
 #include "options/output_options.hpp"
 #include "options/shape_options.hpp"
+#include "report/certificates.hpp"
 #include "report/counted.hpp"
 #include "report/frontier_report.hpp"
 #include "report/layout_names.hpp"
@@ -36,6 +37,7 @@ struct frontier_options {
   search_budget budget{.evaluations = 200};
   std::string format = "text";
   std::string output = "-";
+  std::string certificate = {};
 };
 
 // The least activations that leave a schedule of one of the variants, none of which has one within its
@@ -50,7 +52,8 @@ double least_activations(std::vector<ashlar::layout_choice> const& variants) {
 
 // A schedule that fits a smaller limit fits a larger one.
 std::vector<frontier_row> searched_on(ashlar::layout_choice const& choice, frontier_options const& o,
-                                      std::vector<ashlar::schedule> const& starts) {
+                                      std::vector<ashlar::schedule> const& starts,
+                                      certificates& proofs) {
   long long const from = read_memory("--from", o.from), to = read_memory("--to", o.to);
   std::vector<frontier_row> rows;
   ashlar::variety const how = variety_of(o.model, choice);
@@ -74,6 +77,7 @@ std::vector<frontier_row> searched_on(ashlar::layout_choice const& choice, front
     if (feasible.empty()) {
       row.memory = static_cast<double>(memory) / static_cast<double>(whole_memory);
       row.needed = least_activations(variants);
+      proofs.refuse(layout_name(choice), "that no schedule is within the limit has no argument");
       rows.push_back(row);
       continue;
     }
@@ -82,8 +86,10 @@ std::vector<frontier_row> searched_on(ashlar::layout_choice const& choice, front
         feasible, ashlar::objective::span, o.budget.part(static_cast<double>(feasible.size())), starts);
     row.overhead = best = std::min(best, found[ashlar::best_of(found)].overhead());
     row.least = 1;
-    for (ashlar::searched_layout const& s : found)
+    for (ashlar::searched_layout const& s : found) {
       row.least = std::min(*row.least, s.overhead_of(s.least()));
+      proofs.add(s, scale_of(o.model));
+    }
     rows.push_back(row);
   }
   return rows;
@@ -97,7 +103,8 @@ void add_published(std::vector<frontier_row>& rows, frontier_row const& more) {
 }
 
 std::vector<frontier_row> published_rows(ashlar::layout_choice const& choice,
-                                         std::vector<ashlar::published_schedule> const& all) {
+                                         std::vector<ashlar::published_schedule> const& all,
+                                         time_scale const& scale, certificates& proofs) {
   std::vector<frontier_row> rows;
   for (ashlar::published_schedule const& known : all) {
     std::vector<int> const peaks = ashlar::peak_activations(known.made);
@@ -106,13 +113,16 @@ std::vector<frontier_row> published_rows(ashlar::layout_choice const& choice,
                      ashlar::overhead_span(known.made)};
     if (auto const least = ashlar::schedule_bound(known.made))
       row.least = ashlar::idle_share(known.made, least->span);
+    proofs.add(known.made, known.entry->name, scale);
     add_published(rows, row);
   }
   return rows;
 }
 
 // A schedule beside the searches, for the model that they are for.
-frontier_row row_of(std::string const& name, ashlar::comparison const& c) {
+frontier_row row_of(std::string const& name, ashlar::comparison const& c, frontier_options const& o,
+                    certificates& proofs) {
+  proofs.add(c, name, scale_of(o.model));
   frontier_row row{name, 0, *std::max_element(c.peaks.begin(), c.peaks.end()), c.overhead_span};
   if (auto const least = ashlar::comparison_bound(c))
     row.least =
@@ -127,12 +137,12 @@ ashlar::catalog::shape shape_of(frontier_options const& o) {
 
 // Schedules that hold the weights more than once, which no search here does.
 std::vector<frontier_row> bidirectional_rows(frontier_options const& o,
-                                             ashlar::divided_model const& model) {
+                                             ashlar::divided_model const& model, certificates& proofs) {
   std::vector<frontier_row> rows;
   for (ashlar::catalog::entry const& e : ashlar::catalog::entries)
     if (e.check(shape_of(o)).ok() && e.make(shape_of(o)).where.route_count() > 1
         && refused_costs(e, shape_of(o), o.model.cost).empty())
-      rows.push_back(row_of(e.name, ashlar::compare(e, shape_of(o), model)));
+      rows.push_back(row_of(e.name, ashlar::compare(e, shape_of(o), model), o, proofs));
   return rows;
 }
 
@@ -140,19 +150,20 @@ void must_have_costs(std::string const& name, std::string const& refused) {
   if (!refused.empty()) throw usage_error(fmt::format("{} {}", name, refused));
 }
 
-std::vector<frontier_row> named_rows(frontier_options const& o, ashlar::divided_model const& model) {
+std::vector<frontier_row> named_rows(frontier_options const& o, ashlar::divided_model const& model,
+                                     certificates& proofs) {
   std::vector<frontier_row> rows;
   for (chosen_schedule const& s : o.shown.own) {
     must_have_costs(s.name, refused_costs(s.schedule, o.model.m, o.model.cost));
     long long const m = micro_batches_of(s.schedule);
     rows.push_back(row_of(m == o.model.m ? s.name : s.name + ", " + counted(m, "micro-batch"),
-                          ashlar::compare(s.schedule, model)));
+                          ashlar::compare(s.schedule, model), o, proofs));
   }
   for (ashlar::catalog::entry const* const e : o.shown.known) {
     if (auto const d = e->check(shape_of(o)); !d.ok())
       throw usage_error(fmt::format("{}: {}", e->name, ashlar::explain(d)));
     must_have_costs(e->name, refused_costs(*e, shape_of(o), o.model.cost));
-    rows.push_back(row_of(e->name, ashlar::compare(*e, shape_of(o), model)));
+    rows.push_back(row_of(e->name, ashlar::compare(*e, shape_of(o), model), o, proofs));
   }
   return rows;
 }
@@ -166,7 +177,7 @@ int kept_by_all(ashlar::variety const& how) {
   return how.kept_percent[0];
 }
 
-std::vector<frontier_part> parts_of(frontier_options const& o) {
+std::vector<frontier_part> parts_of(frontier_options const& o, certificates& proofs) {
   if (read_memory("--from", o.from) > read_memory("--to", o.to))
     throw usage_error(fmt::format("--from {} is above --to {}", o.from, o.to));
   std::vector<frontier_part> parts;
@@ -178,8 +189,8 @@ std::vector<frontier_part> parts_of(frontier_options const& o) {
     std::vector<ashlar::schedule> starts;  // a search knows the others
     for (ashlar::published_schedule const& k : known)
       if (k.entry->is_searched) starts.push_back(k.made);
-    std::vector<frontier_row> searched = searched_on(choice, o, starts), published;
-    if (all) published = published_rows(choice, known);
+    std::vector<frontier_row> searched = searched_on(choice, o, starts, proofs), published;
+    if (all) published = published_rows(choice, known, {choice.unit, scale_of(o.model).unit}, proofs);
     parts.push_back({layout_name(choice), std::move(searched), std::move(published)});
   }
   ashlar::variety const how = variety_of(o.model, layouts[0]);
@@ -191,9 +202,9 @@ std::vector<frontier_part> parts_of(frontier_options const& o) {
       .causal = how.causal,
       .parts = parts_of(o.model.cost)};
   if (any && all)
-    if (std::vector<frontier_row> both = bidirectional_rows(o, model); !both.empty())
+    if (std::vector<frontier_row> both = bidirectional_rows(o, model, proofs); !both.empty())
       parts.push_back({"both ways, weights twice", {}, std::move(both)});
-  if (std::vector<frontier_row> named = named_rows(o, model); !named.empty())
+  if (std::vector<frontier_row> named = named_rows(o, model, proofs); !named.empty())
     parts.push_back({"named", {}, std::move(named)});
   return parts;
 }
@@ -217,12 +228,13 @@ bool cuts_sequences(frontier_options const& o) {
 
 int frontier(CLI::App const& command, frontier_options o) {
   output const to(o.output);
+  certificates proofs(o.certificate);
   o.shown = find_all(o.names, o.model.m);
   adopt_size(command, o.shown.own, o.model.p, o.model.m);
   must_have_effect(command, {{"--to", o.steps > 1, "with --steps 1, which is the limit --from alone"},
                              {"--causal", cuts_sequences(o), "without --sequence-chunks"}});
   complete_placement(o.model);
-  std::vector<frontier_part> const parts = parts_of(o);
+  std::vector<frontier_part> const parts = parts_of(o, proofs);
   auto const is_feasible = [](frontier_part const& part) {
     return std::any_of(part.searched.begin(), part.searched.end(),
                        [](frontier_row const& r) { return !r.needed; });
@@ -236,7 +248,7 @@ int frontier(CLI::App const& command, frontier_options o) {
            : o.format == "json" ? json_of(parts)
            : o.format == "svg"  ? chart_of(parts, title_of(o))
                                 : text_of(parts));
-  return done;
+  return proofs.write();
 }
 
 }  // namespace
@@ -262,6 +274,7 @@ void add_frontier(CLI::App& app, action& chosen) {
                     "text, csv, json, or svg: what is found and the lower bounds as lines, "
                     "published schedules as dots");
   add_output_option(*command, o->output);
+  add_certificate_option(*command, o->certificate);
   command->footer(
       "The budget is for each limit of each placement and variant. With one placement, costs are those "
       "of "

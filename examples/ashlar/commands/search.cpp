@@ -12,6 +12,7 @@
 #include "options/number_option.hpp"
 #include "options/output_options.hpp"
 #include "options/shape_options.hpp"
+#include "report/certificates.hpp"
 #include "report/interrupt_watch.hpp"
 #include "report/layout_names.hpp"
 #include "report/pictures.hpp"
@@ -126,7 +127,22 @@ int search_with_hosts(search_options const& o, std::vector<chosen_schedule> cons
   return done;
 }
 
+// Each layout with its bound: together they bound the best.
+int certify(certificates& proofs, std::vector<ashlar::searched_layout> const& all,
+            std::vector<infeasible_layout> const& infeasible, search_options const& o) {
+  for (ashlar::searched_layout const& s : all) {
+    if (o.braid)
+      proofs.refuse(layout_name(s.choice), "its bound is of pairs");
+    else
+      proofs.add(s, scale_of(o.model));
+  }
+  for (infeasible_layout const& i : infeasible)
+    proofs.refuse(layout_name(i.choice), "that no schedule is within the limit has no argument");
+  return proofs.write();
+}
+
 int search(CLI::App const& command, search_options o) {
+  certificates proofs(o.certificate);
   std::vector<chosen_schedule> const starts = starts_of(command, o);
   must_have_effect(command,
                    {effect_of_dialect(o.format),
@@ -144,7 +160,10 @@ int search(CLI::App const& command, search_options o) {
   must_be_taken(o.model.late, known);
   must_have_effect(command, {{"--host-shared-by", !o.host.bandwidth.empty(), "without --host-bandwidth"},
                              {"--host-slack", !o.host.bandwidth.empty(), "without --host-bandwidth"}});
-  if (!o.host.bandwidth.empty()) return search_with_hosts(o, starts, known);
+  if (!o.host.bandwidth.empty()) {
+    must_have_effect(command, {{"--certificate", false, "with copies to the host"}});
+    return search_with_hosts(o, starts, known);
+  }
   output const to(o.output);
   if (known.feasible.empty()) {
     auto const smallest =
@@ -176,7 +195,8 @@ int search(CLI::App const& command, search_options o) {
   else
     text = data_of(s, title, o.format, dialect, scale);
   to.write(text);
-  if (!interrupt_watch::has_come()) return done;
+  int const code = certify(proofs, all, known.infeasible, o);
+  if (!interrupt_watch::has_come()) return code;
   fmt::print(stderr, "ashlar: interrupted: this is the best so far\n");
   return interrupted_early;
 }
@@ -226,6 +246,7 @@ void add_search(CLI::App& app, action& chosen) {
       "text: table and picture; json: schedule, times, bound; or svg, html, trace, pytorch, "
       "pytorch-comms, frameworks as `ashlar emit` has them");
   add_output_option(*command, o->output);
+  add_certificate_option(*command, o->certificate);
   add_dialect_option(*command, o->dialect);
   command->footer(
       "With one placement, costs and sizes are those of a stage. With --placement any they are those of "

@@ -27,6 +27,7 @@ struct search_options {
   std::string format = "text";
   std::string dialect = "detect";
   std::string output = "-";
+  std::string certificate = {};
 };
 
 // A layout for which the limit leaves no schedule.

@@ -1,5 +1,6 @@
 #include "report/certificates.hpp"
 
+#include "report/layout_names.hpp"
 #include "report/printed.hpp"
 #include <ashlar/interop/program_certificate.hpp>
 
@@ -21,7 +22,9 @@ certificates::certificates(std::string const& path) {
   if (!path.empty()) to_.emplace(path);
 }
 
-void certificates::add(std::string certificate) { all_ += (all_.empty() ? "\n" : ",\n") + certificate; }
+void certificates::add(std::string const& certificate) {
+  all_ += (all_.empty() ? "\n" : ",\n") + certificate;
+}
 
 void certificates::refuse(std::string const& what, std::string const& why) {
   missing_ += fmt::format("no certificate for {}: {}\n", printable(what), why);
@@ -32,6 +35,41 @@ void certificates::add(ashlar::program const& p, std::string const& name) {
   if (std::string const why = ashlar::certificate_obstacle(p); !why.empty())
     return refuse("the program of " + name, why);
   add(ashlar::program_certificate(p, name));
+}
+
+void certificates::add(ashlar::schedule const& s, std::string const& name, time_scale const& scale,
+                       std::vector<ashlar::claimed_bound> const& bounds) {
+  if (!to_) return;
+  if (std::string const why = ashlar::certificate_obstacle(s); !why.empty()) return refuse(name, why);
+  ashlar::schedule_certificate const made = ashlar::certificate_of(s, name, scale, bounds);
+  for (ashlar::claimed_bound const& b : made.without_argument)
+    refuse(fmt::format("the bound {} of the {} of {}", b.least, b.is_span ? "span" : "makespan", name),
+           "it takes more than the arguments that can be checked");
+  add(made.json);
+}
+
+void certificates::add(ashlar::schedule const& s, std::string const& name, time_scale const& scale) {
+  if (!to_) return;
+  std::vector<ashlar::claimed_bound> bounds;
+  if (ashlar::has_workload(s)) {
+    ashlar::workload const w = ashlar::workload_of(s);
+    ashlar::bound const least = ashlar::workload_bound(w);
+    bounds = {{w, least.makespan, false}, {w, least.span, true}};
+  }
+  add(s, name, scale, bounds);
+}
+
+void certificates::add(ashlar::comparison const& c, std::string const& name, time_scale const& model) {
+  add(c.made, name, {ashlar::saturating_product(c.unit, model.ticks_per_unit), model.unit});
+}
+
+void certificates::add(ashlar::searched_layout const& s, time_scale const& model) {
+  std::string const name = layout_name(s.choice);
+  bool const is_of_times = s.aim == ashlar::objective::span || s.aim == ashlar::objective::makespan;
+  if (!is_of_times || !ashlar::is_of_a_chain(s.choice.problem))
+    return refuse(name, "its bound is of programs, or of stages that form no chain");
+  add(s.result.best, name, {s.choice.unit, model.unit},
+      {{ashlar::workload_of(s.choice.problem), s.least(), s.aim == ashlar::objective::span}});
 }
 
 int certificates::write() const {

@@ -71,16 +71,20 @@ constexpr tick longest_way(workload const& w) {
 }
 
 // Little's law: activations times lifespans is an area of a device's memory over time.
+constexpr tick area_on(workload const& w, int device) {
+  tick area = 0;
+  for (int route = 0; route < w.route_count(); ++route)
+    for (int stage = 0; stage < w.where.stage_count(); ++stage)
+      if (w.where.device_of(route, stage) == device)
+        area += w.micro_batches_on(route) * shortest_lifespan(w, stage, route);
+  return area == 0 ? 0 : (area - 1) / activations_on(w, device) + 1;
+}
+// The longest of all devices.
 constexpr tick area_bound(workload const& w) {
   tick most = 0;
   for (int d = 0; d < w.where.device_count(); ++d) {
-    tick area = 0;
-    for (int route = 0; route < w.route_count(); ++route)
-      for (int stage = 0; stage < w.where.stage_count(); ++stage)
-        if (w.where.device_of(route, stage) == d)
-          area += w.micro_batches_on(route) * shortest_lifespan(w, stage, route);
-    tick const time = (area - 1) / activations_on(w, d) + 1;
-    if (area > 0) most = time > most ? time : most;
+    tick const time = area_on(w, d);
+    most = time > most ? time : most;
   }
   return most;
 }

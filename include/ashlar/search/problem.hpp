@@ -68,6 +68,9 @@ diagnosis check(search_problem const& problem);
 // recomputes no stage that the problem does not, or not always (rule::every_pass_is_known).
 diagnosis check_start(search_problem const& problem, schedule const& s);
 
+// The workload of a chain.
+workload workload_of(search_problem const& problem);
+
 // A lower bound for all schedules; for a graph, with any memory. The problem must have a solution.
 bound problem_bound(search_problem const& problem);
 

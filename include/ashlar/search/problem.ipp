@@ -100,13 +100,17 @@ ASHLAR_INLINE diagnosis check_start(search_problem const& problem, schedule cons
   return {};
 }
 
+ASHLAR_INLINE workload workload_of(search_problem const& problem) {
+  return {.where = problem.where,
+          .micro_batch_count = problem.m.value * problem.sequence_chunks,
+          .cost = problem.cost,
+          .limit = problem.limit,
+          .sequence_chunks = problem.sequence_chunks};
+}
+
 ASHLAR_INLINE bound problem_bound(search_problem const& problem) {
   if (!is_of_a_chain(problem)) return *schedule_bound(first_of_graph(problem));
-  return workload_bound({.where = problem.where,
-                         .micro_batch_count = problem.m.value * problem.sequence_chunks,
-                         .cost = problem.cost,
-                         .limit = problem.limit,
-                         .sequence_chunks = problem.sequence_chunks});
+  return workload_bound(workload_of(problem));
 }
 
 ASHLAR_INLINE std::vector<schedule> seeds_of(search_problem const& problem) {

@@ -44,6 +44,7 @@ struct comparison {
   bool trains = true;
   bool has_task = false;
   workload task = {};  // the workload of the bound, if there is one
+  schedule made = {};  // in ticks of the task
   tick unit = 1;       // ticks of the task in one of the above
 };
 

@@ -185,6 +185,7 @@ ASHLAR_INLINE comparison compare_made(schedule const& s, stage_costs const& give
                .transfers = count_transfers(s),
                .trains = s.mode == execution_mode::training,
                .has_task = has_workload(s) && check(s).ok(),
+               .made = s,
                .unit = given.unit};
   if (c.has_task) c.task = workload_of(s);
   if (are_sums_of(s.cost.passes, given.parts, s.stage_count()))
