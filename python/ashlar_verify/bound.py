@@ -17,6 +17,7 @@ longest tail (Jackson's preemptive rule). A span is bounded in the same way, fro
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import heapq
 from collections.abc import Sequence
@@ -74,7 +75,8 @@ def flow_of(s: Schedule, limits: Sequence[int], splits: bool) -> Flow:
     if s.pairs is not None and any(one.beside for one in s.passes()):
         raise NoBound("passes run as pairs")
     routes = sorted({*s.route})
-    again = {one.stage for one in s.passes() if one.kind == "R"}
+    ran = collections.Counter(one.stage for one in s.passes() if one.kind == "R")
+    again = {stage for stage, count in ran.items() if count == s.micro_batches}
     steps = ["F", *(["R"] if again else []), *(["I", "W"] if splits and s.trains else ["B"] if s.trains else [])]
     stages = [(route, stage) for route in routes for stage in range(s.stages)]
     return Flow(

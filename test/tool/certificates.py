@@ -491,7 +491,7 @@ def least_of(c, one):
         if whole is not None:
             KNOWN[key] = verified.best(s, one["limits"])
     elif count * (2 if s.trains else 1) + len(again) * s.micro_batches <= 8 and not one["splits"]:
-        kinds = ["F" + "R" * (stage in again) + "B" * s.trains for stage in range(s.stages)]
+        kinds = {(stage, k): "F" + "R" * (stage in again) + "B" * s.trains for stage in range(s.stages) for k in range(s.micro_batches)}
         found = [verified.times_of(s, kinds, lines) for lines in verified.lines_of(s, kinds, one["limits"])]
         found = [times[one["of"] == "span"] for times in found if times is not None]
         KNOWN[key] = min(found) if found else None

@@ -194,9 +194,10 @@ def must_be_below(dice, cases):
 
 def lines_of(s, kinds, limits):
     """All orders of passes on devices that keep dependencies and limits, without those that only number micro-batches differently."""
-    every = [(kind, stage, k) for k in range(s.micro_batches) for stage in range(s.stages) for kind in kinds[stage]]
+    every = [(kind, stage, k) for k in range(s.micro_batches) for stage in range(s.stages) for kind in kinds[stage, k]]
     found, seen = set(), set()
-    alike = [max((j for j in range(k) if s.route[j] == s.route[k]), default=None) for k in range(s.micro_batches)]
+    what = [(s.route[k], [kinds[stage, k] for stage in range(s.stages)]) for k in range(s.micro_batches)]
+    alike = [max((j for j in range(k) if what[j] == what[k]), default=None) for k in range(s.micro_batches)]
 
     def go(lines, left):
         if lines in seen:
@@ -209,7 +210,7 @@ def lines_of(s, kinds, limits):
             d = s.device_of(stage, k)
             if set(needs_of(s, kinds, one)) & left or (kind, stage, alike[k]) in left:
                 continue
-            held = sum((other[0] == "F") - (other[0] == kinds[other[1]][-1]) for other in lines[d]) if kinds[0] != "F" else 0
+            held = sum((other[0] == "F") - (other[0] == kinds[other[1:]][-1]) for other in lines[d]) if kinds[0, 0] != "F" else 0
             if kind == "F" and held >= limits[d]:
                 continue
             go((*lines[:d], (*lines[d], one), *lines[d + 1 :]), left - {one})
@@ -222,7 +223,7 @@ def needs_of(s, kinds, one):
     kind, stage, k = one
     if kind == "F":
         return [("F", stage - 1, k)] if stage > 0 else []
-    before = [(kinds[stage][kinds[stage].index(kind) - 1], stage, k)]
+    before = [(kinds[stage, k][kinds[stage, k].index(kind) - 1], stage, k)]
     return before + ([(kind, stage + 1, k)] if kind in "BI" and stage + 1 < s.stages else [])
 
 
@@ -258,12 +259,13 @@ def must_be_below_on_routes(dice, cases):
         routes = [[dice.randrange(2) for _ in range(stages)] for _ in range(dice.choice([1, 2]))]
         route = [dice.randrange(len(routes)) for _ in range(m)]
         back = dice.choice(["", "B", "B", "IW"] if stages * m < 4 else ["", "B"])
-        kinds = ["F" + ("R" if back and dice.random() < 0.3 and stages * m < 4 else "") + back for _ in range(stages)]
+        most = 0.6 * dice.randrange(2)  # of stages and micro-batches, some recompute, or none
+        kinds = {(stage, k): "F" + "R" * (back != "" and dice.random() < most) + back for stage in range(stages) for k in range(m)}
         lengths = []
         for _ in range(stages):
             f, i, w = (dice.randint(0, 4) for _ in range(3))
             lengths.append({"F": f, "I": i, "W": w, "B": i + w, "R": f})
-        present = [Pass(kind, stage, 0, 0, 0, 0) for stage in range(stages) for kind in kinds[stage]]
+        present = [Pass(kind, stage, k, 0, 0, 0) for (stage, k), of in kinds.items() for kind in of]
         s = Schedule(routes, route, lengths, dice.randint(0, 3), None, [present])
         limits = [dice.randint(1, 3) + max(of.count(d) for of in routes) for d in range(2)]
         found = [times for lines in lines_of(s, kinds, limits) if (times := times_of(s, kinds, lines)) is not None]
