@@ -90,7 +90,7 @@ class Program:
                 yield ("activation", s, k, -1), "write"
             if again:
                 yield ("checkpoint", s, k, -1), "write"
-            yield ("stash", s, k, -1), "write"
+            yield ("stash", s, k, -2 if again else -1), "write"  # nobody may read what it leaves there if it runs again
         elif kind == "R":
             yield ("checkpoint", s, k, -1), "read"
             yield ("stash", s, k, -1), "write"

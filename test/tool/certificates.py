@@ -514,6 +514,17 @@ def must_refute_schedules(found, dice, cases):
     print(f"{cases} changed certificates of schedules: " + ", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
 
 
+def is_right(name, made, dice):
+    """Whether the verifier accepts it, and why a run refutes it; the test fails if both."""
+    accepted, wrong = is_accepted(made), ""
+    try:
+        Run(made, dice).refute()
+    except (Refuted, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
+        wrong = f"{type(error).__name__} {error}"
+    assert not (accepted and wrong), (name, wrong, json.dumps(made))
+    return accepted, wrong
+
+
 def must_refute(found, dice, cases):
     counts = collections.Counter()
     for name, certificate in dice.choices(found, k=cases):
@@ -528,17 +539,25 @@ def must_refute(found, dice, cases):
                 counts["with a new witness"] += 1
             except (Refuted, IndexError, KeyError, TypeError, ValueError):
                 pass
-        accepted = is_accepted(made)
-        try:
-            Run(made, dice).refute()
-            wrong = ""
-        except (Refuted, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
-            wrong = f"{type(error).__name__} {error}"
-        assert not (accepted and wrong), (name, wrong, json.dumps(made))
+        accepted, wrong = is_right(name, made, dice)
         counts["accepted" if accepted else "refused, and wrong" if wrong else "refused, though it runs"] += 1
         counts["stuck"] += "stuck" in wrong
-    print(f"{cases} changed certificates: " + ", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
+    print(f"{cases} changed certificates of programs: " + ", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
     assert counts["refused, and wrong"] > cases / 2
+
+
+def must_refute_swaps(found, dice):
+    """Neighbours of a stream that change places, and keep the turns of these."""
+    wrongs = count = 0
+    for name, certificate in found:
+        for stream in certificate["streams"]:
+            for at in range(len(stream) - 1):
+                before = stream[at : at + 2]
+                stream[at : at + 2] = [[before[0][0], *before[1][1:]], [before[1][0], *before[0][1:]]]
+                wrongs += is_right(name, certificate, dice)[1] != ""
+                stream[at : at + 2] = before
+                count += 1
+    print(f"{count} swaps of neighbours in programs with recomputation: {wrongs} are wrong, and refused")
 
 
 def main():
@@ -556,7 +575,9 @@ def main():
                 Run(one, dice).refute()
         print(f"{len(certificates)} certificates of {kind}s hold")
         assert len(certificates) > 100
-    must_refute([one for one in kinds["program"] if sum(map(len, one[1]["streams"])) < SMALL], dice, cases)
+    small = [one for one in kinds["program"] if sum(map(len, one[1]["streams"])) < SMALL]
+    must_refute(small, dice, cases)
+    must_refute_swaps([one for one in small if any(of[1] == "R" for stream in one[1]["streams"] for of in stream)], dice)
     must_refute_schedules([one for one in kinds["schedule"] if one[1]["bounds"] and one[1]["makespan"] < 100], dice, cases)
 
 
