@@ -55,6 +55,8 @@ class Program:
         self.peaks: list[dict[str, list[int]]] = []
         """By device and kind: the most slots in use at once, and the first instruction at which they are."""
 
+        if len(document["slots"]) != len(self.streams):
+            raise Wrong("slots and streams are of different numbers of devices")
         self._note_passes()
         for device, kinds in enumerate(document["slots"]):
             self._walk(device, kinds)

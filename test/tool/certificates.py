@@ -498,6 +498,17 @@ def least_of(c, one):
     return KNOWN.get(key)
 
 
+def must_refute_documents(programs):
+    """Of other forms: claims that stand beside what is checked, or nothing that could be."""
+    forwards = next(one for one in programs.values() if not one["training"])
+    assert not is_accepted({**forwards, "slots": [], "peaks": []})
+    chunks = next(one for one in programs.values() if "sequence_chunks" in one)
+    for change in ({"sequence_chunks": 0}, {"streams": 3}, {"placement": []}, {"training": None}, {"more": 1}):
+        assert not is_accepted({**chunks, **change}), change
+    for document in ({"ashlar_certificates": 2, "certificates": []}, {"ashlar_certificates": 1}, {"ashlar_certificates": 1, "certificates": []}):
+        assert [claim.state for claim in claims_of(document)] in (["open"], ["refuted"]), document
+
+
 def must_refute_schedules(found, dice, cases):
     counts = collections.Counter()
     for name, certificate in dice.choices(found, k=cases):
@@ -575,6 +586,7 @@ def main():
                 Run(one, dice).refute()
         print(f"{len(certificates)} certificates of {kind}s hold")
         assert len(certificates) > 100
+    must_refute_documents(dict(kinds["program"]))
     small = [one for one in kinds["program"] if sum(map(len, one[1]["streams"])) < SMALL]
     must_refute(small, dice, cases)
     must_refute_swaps([one for one in small if any(of[1] == "R" for stream in one[1]["streams"] for of in stream)], dice)
