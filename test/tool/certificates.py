@@ -54,12 +54,12 @@ def certified(folder, dice):
             line = [ASHLAR, "check", name, "-p", str(p), "-m", str(m), "--lanes", dice.choice(LANES), "--certificate", str(file)]
             ran = subprocess.run([*line, *dice.choice(COSTS)], capture_output=True, text=True)
             assert ran.returncode in (0, 2, 4), ran.stderr
-            assert (ran.returncode == 4) == ("no certificate for " in ran.stdout), (ran.returncode, ran.stdout)
+            assert (ran.returncode == 4) == ("no certificate for " in ran.stderr), (ran.returncode, ran.stderr)
             if ran.returncode in (0, 4):
                 yield f"{name} {p} {m}", json.loads(file.read_text())["certificates"]
     for asked in OTHERS:
         ran = subprocess.run([ASHLAR, *asked.split(), "--certificate", str(file)], capture_output=True, text=True)
-        assert ran.returncode == (4 if "no certificate for " in ran.stdout else 0), (asked, ran)
+        assert ran.returncode == (4 if "no certificate for " in ran.stderr else 0), (asked, ran)
         yield asked, json.loads(file.read_text())["certificates"]
 
 

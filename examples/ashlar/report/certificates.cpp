@@ -27,7 +27,7 @@ void certificates::add(std::string const& certificate) {
 }
 
 void certificates::refuse(std::string const& what, std::string const& why) {
-  missing_ += fmt::format("no certificate for {}: {}\n", printable(what), why);
+  missing_ += fmt::format("ashlar: no certificate for {}: {}\n", printable(what), why);
 }
 
 void certificates::add(ashlar::program const& p, std::string const& name) {
@@ -75,7 +75,7 @@ void certificates::add(ashlar::searched_layout const& s, time_scale const& model
 int certificates::write() const {
   if (!to_) return done;
   to_->write("{\"ashlar_certificates\":1,\"certificates\":[" + all_ + "]}\n");
-  fmt::print("{}", missing_);
+  fmt::print(stderr, "{}", missing_);
   return missing_.empty() ? done : uncertified;
 }
 

@@ -40,7 +40,7 @@ class certificates {
   // A claim that has none.
   void refuse(std::string const& what, std::string const& why);
 
-  // Writes the file, and prints what has no certificate. Returns done or uncertified.
+  // Writes the file, and says on standard error what has no certificate. Returns done or uncertified.
   int write() const;
 
  private:
