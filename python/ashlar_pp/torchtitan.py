@@ -8,8 +8,6 @@ number of micro-batches; the flags pipeline_parallel_schedule and pipeline_paral
 
 from __future__ import annotations
 
-import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
@@ -31,14 +29,16 @@ from ._core import Costs, Schedule
 from .algebra import retime
 from .fusing import fuse_backwards, fuse_where_free
 from .searching import search
-from .torch import installed_dialect, stages_of
+from .torch import stages_of
 from .torch.actions import WatchedActions
 from .torch.adapting import medians, ticks
 from .torch.agreeing import everywhere
 from .torch.awaited import awaited_first_step
+from .torch.clock import Times, now
 from .torch.first_step import FirstStep, watch_forwards
-from .torch.guards import gathered_groups
+from .torch.guards import gathered_groups, splits_backwards
 from .torch.holding import must_be_laid_out, parameters_of
+from .torch.pytorch_runtime import load
 from .torch.pytorch_split import split_as_ours
 from .torch.waiting import Waits
 
@@ -75,9 +75,9 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
         mesh = parallel_dims.get_mesh("pp")
         _must_fit(schedule, parallelism, training, mesh.size())
         unsplit = _why_backwards_stay_whole(ac_config, loss_fn)
-        if unsplit and _splits(schedule):
+        if unsplit and splits_backwards(schedule):
             raise ValueError(f"{unsplit}; or run `schedule | ashlar_pp.fuse_backwards()`")
-        if _splits(schedule) or adapt_after:
+        if splits_backwards(schedule) or adapt_after:
             # A compiled backward may reuse the memory of its saved tensors, which the second walk over the graph needs.
             torch._functorch.config.donated_buffer = False
         _show_loss_of(schedule, parallel_dims.world_size)
@@ -101,7 +101,7 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
                 f"{resharded} reshards after its forward, and split backwards then lose its gradients: set "
                 "--parallelism.fsdp_reshard_after_forward to default or never"
             )
-            if _splits(schedule):
+            if splits_backwards(schedule):
                 raise ValueError(unsplit)
         here = {name: one for part in parts for name, one in parameters_of(part).items()}
         must_be_laid_out(here, layout, mesh.get_group("pp"))
@@ -130,10 +130,6 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
         return runtime, parts, 0 in mine, schedule.stages - 1 in mine
 
     return pipeline
-
-
-def _splits(schedule: Schedule) -> bool:
-    return any(one.letter == "W" for line in schedule.order for one in line)
 
 
 def _must_fit(schedule: Schedule, parallelism: Any, training: Any, degree: int) -> None:
@@ -246,10 +242,7 @@ def _load(runtime: _PipelineScheduleRuntime, schedule: Schedule) -> None:
     """Loads the schedule with our transfers. Stages are in fully_shard for every degree, and gathered once."""
     program = _core.lower(schedule, data_ranks=2, sharding="optimizer", lanes="one")
     program.check()
-    with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
-        file.write(program.pytorch(installed_dialect()))
-        file.flush()
-        runtime._load_csv(file.name, format="compute_comms")
+    load(runtime, program)
 
 
 class _Adapting:
@@ -268,7 +261,7 @@ class _Adapting:
     ) -> None:
         self._runtime, self._stages, self._schedule, self._left = runtime, stages, schedule, steps
         self._may_split, self._options = may_split, options
-        self._times: dict[tuple[str, int], list[float]] = defaultdict(list)
+        self._times: Times = defaultdict(list)
         self._warm = False
         self._plain = runtime.step
         self._untimed: list[tuple[Any, str, Any]] = []
@@ -280,16 +273,11 @@ class _Adapting:
                 setattr(stage, name, self._timed(plain, letter, stage))
 
     def _timed(self, call: Callable[..., Any], letter: str, stage: PipelineStage) -> Callable[..., Any]:
-        def now() -> float:
-            if stage.device.type == "cuda":
-                torch.cuda.synchronize(stage.device)
-            return time.perf_counter()
-
         def timed(*args: Any, **more: Any) -> Any:
-            started = now()
+            started = now(stage.device)
             result = call(*args, **more)
             whole = letter == "I" and more.get("full_backward", True)
-            self._times["B" if whole else letter, stage.stage_index].append(now() - started)
+            self._times["B" if whole else letter, stage.stage_index].append(now(stage.device) - started)
             return result
 
         return timed

@@ -15,6 +15,7 @@ from megatron.core.utils import get_model_config
 from .._core import Program, Schedule
 from ..torch.awaited import awaited_first_step
 from ..torch.first_step import FirstStep
+from ..torch.guards import splits_backwards
 from ..torch.waiting import Waits
 from .embeddings import Alone, are_on_one_rank, hidden_states, must_be_equal, summed
 from .layers import must_be_the_model
@@ -38,7 +39,7 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
     evaluations: dict[int, Program] = {}
     first: Checks | None = None
     waits: Waits | None = None
-    splits = any(one.letter == "W" for line in schedule.order for one in line)
+    splits = splits_backwards(schedule)
 
     def forward_backward_func(
         *,

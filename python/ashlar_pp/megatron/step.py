@@ -6,11 +6,9 @@ import collections
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from megatron.core.pipeline_parallel import schedules as own
 from torch import nn
 from torch.autograd.graph import get_gradient_edge
@@ -18,8 +16,8 @@ from torch.autograd.variable import Variable
 from torch.distributed.pipelining._backward import stage_backward_input, stage_backward_weight
 
 from .._core import Program
-from ..torch.awaited import Awaited, awaited_of_receiver, awaited_of_sender
 from ..torch.first_step import FirstStep
+from ..torch.messages import Key, Messages
 from ..torch.waiting import Waits
 from .places import standing_at
 from .supported import unwrapped
@@ -49,7 +47,7 @@ def _backward(output: torch.Tensor, gradient: torch.Tensor | None) -> None:
 
 
 class Step:
-    """One step of one rank. Values are kept by (letter, stage that made them, micro-batch)."""
+    """One step of one rank."""
 
     def __init__(
         self,
@@ -76,7 +74,6 @@ class Step:
             raise ValueError(
                 f"data_iterator must be a list of {len(chunks)}, one for each chunk, not of {len(iterators)}"
             )
-        self._shapes = shapes  # shapes of what each stage hands on
         self._call, self._forward_only = forward_step_func, forward_only
         self._collect, self._first_val_step = collect_non_loss_data, first_val_step
         self._chunks = chunks
@@ -84,9 +81,9 @@ class Step:
         self._batches = {stage: Batches(iterator) for stage, iterator in zip(stages, iterators)}
         self._device = torch.cuda.current_device()
         self.tokens = torch.zeros([], dtype=torch.int, device=self._device)
-        self._values: dict[tuple[str, int, int], torch.Tensor] = {}
-        self._arriving: dict[tuple[str, int, int], tuple[Any, Awaited]] = {}
-        self._leaving: list[tuple[Any, torch.Tensor, Awaited]] = []
+        self._messages = Messages(
+            program, groups.pp, self._device, waits, lambda stage, _: ((torch.Size(shapes[stage]), config.pipeline_dtype),)
+        )
         self._alive: dict[tuple[int, int], Any] = {}
         self._losses: dict[int, list[Any]] = {}
         self._left = {stage: program.micro_batches for stage in stages}  # backwards left until the gradient is complete
@@ -114,8 +111,7 @@ class Step:
             for instruction in self._program.stream(self._rank):
                 self._waits.move(str(instruction), instruction.stage, instruction.micro_batch)
                 self._do(instruction)
-            for work, _, awaited in self._leaving:
-                self._waits.wait(work, awaited)
+            self._messages.finish()
         finally:
             self._sync(True)
 
@@ -135,35 +131,25 @@ class Step:
             passes = {"F": self._forward, "B": self._fused, "I": self._input, "W": self._weight}
             with standing_at(self._program, i.stage):
                 passes[i.letter](i.stage, i.micro_batch)
-        elif i.code in ("send", "receive"):
-            key = ("F" if i.letter == "F" else "B", i.stage, i.micro_batch)
-            peer = dist.get_global_rank(self._groups.pp, i.peer)
-            tag = 2 * (i.micro_batch * self._program.stages + i.stage) + (key[0] == "B")
-            if i.code == "send":
-                value = self._values.pop(key).contiguous()
-                self._leaving = [one for one in self._leaving if not one[0].is_completed()]
-                awaited = partial(awaited_of_receiver, *key, i.to, peer)
-                work = self._waits.start(dist.isend, value, peer, group=self._groups.pp, tag=tag, awaited=awaited)
-                self._leaving.append((work, value, awaited))
-            else:
-                shape = self._shapes[i.stage if key[0] == "F" else i.stage - 1]
-                buffer = torch.empty(shape, dtype=self._config.pipeline_dtype, device=self._device)
-                awaited = partial(awaited_of_sender, *key, peer, str(i))
-                work = self._waits.start(dist.irecv, buffer, peer, group=self._groups.pp, tag=tag, awaited=awaited)
-                self._arriving[key] = work, awaited
-                self._values[key] = buffer
+        elif i.code == "send":
+            self._messages.send(i)
+        elif i.code == "receive":
+            self._messages.receive(i)
         elif i.code == "all-reduce" and self._config.grad_sync_func is not None and not self._forward_only:
             given = self._config.grad_sync_func
             function = given[self._number[i.group]] if isinstance(given, list) else given
             function(self._chunks[i.group].parameters())
 
-    def _take(self, key: tuple[str, int, int]) -> torch.Tensor:
-        if key in self._arriving:
-            self._waits.wait(*self._arriving.pop(key))
-        return self._values.pop(key)
+    def _take(self, key: Key, at: str) -> torch.Tensor:
+        (value,) = self._messages.take(key, at)
+        assert value is not None
+        return value
+
+    def _hand_back(self, stage: int, k: int, gradient: torch.Tensor) -> None:
+        self._messages.put(("B", stage, k, stage - 1), [gradient])
 
     def _forward(self, stage: int, k: int) -> None:
-        x = None if stage == 0 else self._take(("F", stage - 1, k)).requires_grad_(not self._forward_only)
+        x = None if stage == 0 else self._take(("F", stage - 1, k, stage), f"{stage}F{k}").requires_grad_(not self._forward_only)
         chunk, store = self._chunks[stage], self._losses.setdefault(k, []) if stage == self._last else []
         first = stage in self._first
         self._first.discard(stage)
@@ -186,7 +172,7 @@ class Step:
             )
         self.tokens += tokens
         if stage < self._last:
-            self._values["F", stage, k] = y.detach()  # keeps the data that y gives up
+            self._messages.put(("F", stage, k, stage + 1), [y.detach()])  # keeps the data that y gives up
         if not self._forward_only:
             if self._first_step is not None:
                 self._first_step.forward(stage, y)
@@ -194,10 +180,10 @@ class Step:
             if stage < self._last:
                 own.deallocate_output_tensor(y, self._config.deallocate_pipeline_outputs)
 
-    def _gradient(self, stage: int, k: int) -> tuple[Any, torch.Tensor, torch.Tensor | None, Any]:
+    def _gradient(self, stage: int, k: int, at: str) -> tuple[Any, torch.Tensor, torch.Tensor | None, Any]:
         x, y, edge = self._alive.pop((stage, k))
         if stage < self._last:
-            return x, y, self._take(("B", stage + 1, k)), edge
+            return x, y, self._take(("B", stage + 1, k, stage), at), edge
         if self._config.grad_scale_func is not None:
             y = self._config.grad_scale_func(y)
             edge = get_gradient_edge(y)
@@ -212,7 +198,7 @@ class Step:
         self._sync(False)
 
     def _fused(self, stage: int, k: int) -> None:
-        x, y, g, _ = self._gradient(stage, k)
+        x, y, g, _ = self._gradient(stage, k, f"{stage}B{k}")
 
         def backward() -> None:
             _backward(y, g)
@@ -220,14 +206,14 @@ class Step:
 
         self._completing(stage, backward)
         if stage > 0:
-            self._values["B", stage, k] = x.grad
+            self._hand_back(stage, k, x.grad)
 
     def _input(self, stage: int, k: int) -> None:
         """Runs an input pass. Under delay_wgrad_compute it is a whole backward, in which layers keep what their weights
         need. Otherwise autograd goes down from the output. Megatron's cross entropy overwrites what it has saved, so no
         part of a graph can be walked twice. Weights with several uses, like the output layer's for each loss of MTP,
         would need that: their gradients are complete here, and the weight pass adds them."""
-        x, y, g, edge = self._gradient(stage, k)
+        x, y, g, edge = self._gradient(stage, k, f"{stage}I{k}")
         if stage in self._delayed:
             # This completes the gradients of weights without a backward_dw, like those of norms.
             self._inputs_left[stage] -= 1
@@ -235,14 +221,15 @@ class Step:
             _backward(y, g)
             self._sync(False)
             if stage > 0:
-                self._values["B", stage, k] = x.grad
+                self._hand_back(stage, k, x.grad)
         elif stage == 0:  # no rank needs the gradient of its input
             self._alive[stage, k] = y, g, None
         else:
             root = y if g is None else edge
             given = torch.ones_like(y) if g is None else g
             dx, gradients, groups = self._input_and_shared(stage, root, given, x, edge)
-            self._values["B", stage, k], self._alive[stage, k] = dx, (None, gradients, groups)
+            self._hand_back(stage, k, dx)
+            self._alive[stage, k] = None, gradients, groups
 
     def _input_and_shared(self, stage: int, root: Any, given: torch.Tensor, x: torch.Tensor, edge: Any) -> Any:
         """Gradients of the input and of weights with several uses; for the others, what the weight pass needs."""

@@ -8,10 +8,8 @@ from collections.abc import Mapping
 
 from .._core import Costs
 from .agreeing import everywhere
-from .dealing import TICK, Dealt
-from .replaying import Clock
-
-Times = dict[tuple[str, int], list[float]]
+from .clock import TICK, Clock, Times
+from .dealing import Dealt
 
 
 def medians(all_ranks: list[Times]) -> dict[tuple[str, int], float]:

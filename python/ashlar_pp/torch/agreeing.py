@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import time
 import zlib
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,14 +11,15 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from .clock import now
 from .measuring import Measured
 from .tracing import Trace
 
 
 def everywhere(mine: Any, combine: Callable[[list[Any]], Any]) -> Any:
     """Returns on all ranks what rank 0 makes of the values of all. Every rank of the default group has to call this."""
-    gathered = _all(mine, None)
-    result = [combine(gathered) if dist.get_rank() == 0 else None]
+    everyone = gathered(mine, None)
+    result = [combine(everyone) if dist.get_rank() == 0 else None]
     dist.broadcast_object_list(result, src=0)
     return result[0]
 
@@ -74,12 +74,10 @@ def message_seconds(nbytes: int, group: dist.ProcessGroup | None, device: torch.
     buffer = torch.zeros(max(1, nbytes), dtype=torch.uint8, device=device)
     peer = 1 - rank if group is None else dist.get_global_rank(group, 1 - rank)
     for _ in range(rounds):
-        started = time.perf_counter()
+        started = now(device)
         for one in (dist.send, dist.recv) if rank == 0 else (dist.recv, dist.send):
             one(buffer, peer, group=group)
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-        times.append((time.perf_counter() - started) / 2)
+        times.append((now(device) - started) / 2)
     return statistics.median(times)
 
 
@@ -109,10 +107,10 @@ def _must_have_one_form(module: nn.Module, group: dist.ProcessGroup | None) -> N
         name: (tuple((t.to_local() if hasattr(t, "to_local") else t).shape), str(t.dtype))
         for name, t in [*module.named_parameters(), *module.named_buffers()]
     }
-    digests = _all(zlib.crc32(repr(list(mine.items())).encode()), group)
+    digests = gathered(zlib.crc32(repr(list(mine.items())).encode()), group)
     if len(set(digests)) == 1:
         return
-    each = _all(mine, group)
+    each = gathered(mine, group)
     rank = next(rank for rank, digest in enumerate(digests) if digest != digests[0])
     names = [name for name in {**each[0], **each[rank]} if each[0].get(name) != each[rank].get(name)]
 
@@ -123,7 +121,8 @@ def _must_have_one_form(module: nn.Module, group: dist.ProcessGroup | None) -> N
     raise ValueError(f"rank {rank} of the group has other parameters than rank 0, so they cannot be copies: {what}")
 
 
-def _all(mine: Any, group: dist.ProcessGroup | None) -> list[Any]:
-    gathered: list[Any] = [None] * dist.get_world_size(group)
-    dist.all_gather_object(gathered, mine, group=group)
-    return gathered
+def gathered(mine: Any, group: dist.ProcessGroup | None) -> list[Any]:
+    """Returns the values of all ranks of the group, each of which has to call this."""
+    found: list[Any] = [None] * dist.get_world_size(group)
+    dist.all_gather_object(found, mine, group=group)
+    return found

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 
 from .. import _core
 from .._core import Costs, Placement, StageMemory
+from .clock import TICK
 from .cutting import Layer
 from .tracing import Trace
-
-TICK = 1e-6
-"""Seconds."""
-
 
 @dataclass
 class Dealt:

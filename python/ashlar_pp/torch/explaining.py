@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from ..comparing import Table
 from .planning import Plan, published
-
-if TYPE_CHECKING:
-    from .front import Pipeline
+from .tracing import Trace
 
 
 def _size(count: float) -> str:
@@ -19,8 +17,8 @@ def _size(count: float) -> str:
     return f"{count:.4g} GiB"
 
 
-def _stage(pipe: Pipeline, stage: int) -> str:
-    dealt, trace = pipe.plan.dealt, pipe.trace
+def _stage(plan: Plan, trace: Trace, stage: int) -> str:
+    dealt = plan.dealt
     first, end = dealt.cuts[stage], dealt.cuts[stage + 1]
     owned = [call.layer.name for call in trace.calls[first:end] if not call.is_free]
     names = owned[0] if len(owned) == 1 else f"{owned[0]} ... {owned[-1]} ({len(owned)} layers)"
@@ -32,10 +30,9 @@ def _stage(pipe: Pipeline, stage: int) -> str:
     )
 
 
-def _cut(pipe: Pipeline, stage: int) -> str:
-    trace = pipe.trace
+def _cut(plan: Plan, trace: Trace, stage: int) -> str:
     parts = []
-    for k in trace.crossing(pipe.plan.dealt.cuts[stage]):
+    for k in trace.crossing(plan.dealt.cuts[stage]):
         value = trace.values[k]
         shape = "x".join(str(n) for n in value.shape)
         parts.append(f"{trace.calls[value.made_by].layer.name} ({shape} {str(value.dtype).removeprefix('torch.')})")
@@ -56,24 +53,26 @@ def _row(plan: Plan) -> dict[str, object]:
     }
 
 
-def explained(pipe: Pipeline) -> str:
-    """Describes the pipeline. Alternatives are the other plans, and the catalog's schedules on their placements."""
-    plan = pipe.plan
+def explained(plan: Plan, plans: Sequence[Plan], trace: Trace, micro_batches: int, memory: int | None) -> str:
+    """Describes a pipeline. Alternatives are the other plans, and the catalog's schedules on their placements.
+
+    memory: bytes that a device may hold; None: as many activations as 1F1B holds.
+    """
     lines = []
     for stage in range(plan.schedule.stages):
         if stage > 0:
-            lines.append(_cut(pipe, stage))
-        lines.append(_stage(pipe, stage))
-    free = sorted({call.layer.name for call in pipe.trace.calls if call.is_free})
+            lines.append(_cut(plan, trace, stage))
+        lines.append(_stage(plan, trace, stage))
+    free = sorted({call.layer.name for call in trace.calls if call.is_free})
     again = f", and {', '.join(free)}" if free else ""
     lines.append(f"every stage computes again from the inputs: what the model does between its layers{again}")
     lines.append("")
     lines.append(plan.schedule.text(160))
-    rows = [_row(one) for one in pipe.plans]
-    for one in pipe.plans:
-        rows += [_row(other) for other in published(one.dealt, pipe.micro_batches)]
+    rows = [_row(one) for one in plans]
+    for one in plans:
+        rows += [_row(other) for other in published(one.dealt, micro_batches)]
     lines.append(str(Table(rows)))
     peaks = ", ".join(_size(n) for n in plan.peak_memory())
-    limit = "as many activations as 1F1B" if pipe.memory is None else _size(pipe.memory)
+    limit = "as many activations as 1F1B" if memory is None else _size(memory)
     lines.append(f"memory by device: {peaks}; limit: {limit}")
     return "\n".join(lines)

@@ -28,7 +28,7 @@ from .gradients import StepGradients
 from .holding import must_be_laid_out, parameters_of
 from .modes import DIFFERENT_EXAMPLE, Meeting, Modes, sum_of
 from .optimizers import OptimizerState, StateGuard, gathered_state, must_decide_together
-from .planning import Plan, best_of, parsed_bytes, published, searched, splits
+from .planning import Plan, best_of, parsed_bytes, published, searched
 from .refusing import check_model
 from .stepping import Steps
 from .tracing import Tracer, measured, traced
@@ -154,7 +154,7 @@ class Pipeline(Steps):
         dealt = deal_on(self.trace, name, made.placement, **how)
         if dealt is None:
             raise ValueError(f"the model has too few layers for {made.placement.stage_count} stages")
-        if self._fuses and splits(made):
+        if self._fuses and guards.splits_backwards(made):
             whose = ", ".join(self.trace.whole_layers()) or "stages that are gathered for each pass"
             raise ValueError(
                 f"the schedule splits backwards, but those of {whose} are one piece (compiled, or checkpoints with use_reentrant)"
@@ -233,7 +233,7 @@ class Pipeline(Steps):
             return found[0]
         others = [plan for one in self.plans for plan in published(one.dealt, self.micro_batches)]
         fitting = [plan for plan in others if self.memory is None or max(plan.peak_memory()) <= self.memory]
-        whole = [plan for plan in fitting if not (self._fuses and splits(plan.schedule)) and not self._obstacle(plan)]
+        whole = [plan for plan in fitting if not (self._fuses and guards.splits_backwards(plan.schedule)) and not self._obstacle(plan)]
         return min(whole, key=lambda plan: plan.schedule.makespan, default=self.plans[0])
 
     def step(self, *batch: Any, target: Any = None, **inputs: Any) -> torch.Tensor:
@@ -335,7 +335,7 @@ class Pipeline(Steps):
 
     def explain(self) -> str:
         """Describes stages and layers, values that cross cuts, the schedule as a picture, its bound, memory, and alternatives."""
-        return explained(self)
+        return explained(self.plan, self.plans, self.trace, self.micro_batches, self.memory)
 
     def adapt(self) -> bool:
         """Searches again with the pass times of the last step. Returns whether it found a better schedule, which then runs.

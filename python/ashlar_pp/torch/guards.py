@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from .._core import Program
+from .._core import Schedule
 
 try:
     from torch.distributed.fsdp import FSDPModule
@@ -35,8 +35,9 @@ def is_compiled(module: nn.Module) -> bool:
     )
 
 
-def splits_backwards(program: Program) -> bool:
-    return any(i.code == "compute" and i.letter == "W" for d in range(program.devices) for i in program.stream(d))
+def splits_backwards(schedule: Schedule) -> bool:
+    """Whether weights have passes of their own."""
+    return any(one.letter == "W" for line in schedule.order for one in line)
 
 
 def must_know_parameters(

@@ -7,16 +7,13 @@ import os
 import pathlib
 import signal
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .board import Board, Question, Told
-from .watching import ending
-
-if TYPE_CHECKING:
-    from .waiting import Waits
+from .watching import Watched, ending
 
 
-def inquire(board: Board, waits: Waits, awaited: dict[str, Any]) -> Told:
+def inquire(board: Board, waits: Watched, awaited: dict[str, Any]) -> Told:
     """Finds the rank to blame that `awaited` does not come: the last in the chain of ranks that wait for another."""
     question = board.ask()
     asked = [waits.rank]
@@ -41,7 +38,7 @@ def _waits(ranks: list[int], statuses: dict[int, Told | None]) -> list[tuple[int
     return [(r, status["awaited"]) for r in ranks if (status := statuses[r]) is not None]
 
 
-def _doubt(status: Told | None, waits: Waits) -> int:
+def _doubt(status: Told | None, waits: Watched) -> int:
     """0: the rank does not answer; 1: it is in another call; 2: it works; 3: it waits itself."""
     if status is None:
         return 0
@@ -50,17 +47,17 @@ def _doubt(status: Told | None, waits: Waits) -> int:
     return 2 if status["awaited"] is None else 3
 
 
-def _is_here(status: Told, waits: Waits) -> bool:
+def _is_here(status: Told, waits: Watched) -> bool:
     return bool(status["is_inside"] and status["calls"] == waits.calls and status["kind"] == waits.kind)
 
 
-def _told(rank: int, waits: Waits, awaited: dict[str, Any], text: str) -> Told:
+def _told(rank: int, waits: Watched, awaited: dict[str, Any], text: str) -> Told:
     found = {"rank": rank, "by": waits.rank, "text": text}
     return found | {name: awaited[name] for name in ("stage", "micro_batch", "instruction") if name in awaited}
 
 
 def _fault(
-    rank: int, status: Told | None, board: Board, question: Question, waits: Waits, awaited: dict[str, Any]
+    rank: int, status: Told | None, board: Board, question: Question, waits: Watched, awaited: dict[str, Any]
 ) -> str:
     if rank in board.endings:
         return str(ending(rank, board.endings[rank].get(waits.name, 0), waits)["text"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import statistics
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from .clock import now
 from .cutting import Layer
 from .split import input_gradients
 from .untouched import State
@@ -103,12 +103,6 @@ def _bytes_of(tensor: torch.Tensor) -> int:
 
 def _differentiable(tree: Any) -> list[torch.Tensor]:
     return [x for x in tree_leaves(tree) if isinstance(x, torch.Tensor) and x.requires_grad]
-
-
-def _now(device: torch.device) -> float:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return time.perf_counter()
 
 
 def measure(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: int) -> Measured:
@@ -225,27 +219,27 @@ def _passes(
         p.grad = None
     seconds = {"forward": 0.0, "backward_input": 0.0, "backward_weight": 0.0}
     with torch.enable_grad(), KeptBytes(layer.module.parameters()) as counter:
-        started = _now(device)
+        started = now(device)
         output = layer.compute(args, kwargs)
-        seconds["forward"] = _now(device) - started
+        seconds["forward"] = now(device) - started
         kept = left = counter.now
         outputs = [y for y in {id(y): y for y in _differentiable(output)}.values() if y.grad_fn is not None]
         del output
         given = [torch.ones_like(y) for y in outputs]
         is_whole = is_whole or _is_whole(outputs)
-        started = _now(device)
+        started = now(device)
         if outputs and (is_whole or not inputs):
             torch.autograd.backward(outputs, given)
-            seconds["backward_input" if is_whole else "backward_weight"] = _now(device) - started
+            seconds["backward_input" if is_whole else "backward_weight"] = now(device) - started
         elif outputs:
             _, weight_pass = input_gradients(outputs, given, inputs, parameters)
-            seconds["backward_input"] = _now(device) - started
+            seconds["backward_input"] = now(device) - started
             outputs.clear()
             inputs.clear()
             left = counter.now
-            started = _now(device)
+            started = now(device)
             weight_pass()
-            seconds["backward_weight"] = _now(device) - started
+            seconds["backward_weight"] = now(device) - started
     if times is not None:
         for name, taken in seconds.items():
             times[name].append(taken)

@@ -115,7 +115,7 @@ def pipeline(
         if runtime == "ashlar" or obstacle:
             if sharding != "none":
                 raise ValueError(f"the runtime of our own keeps parameters whole: sharding must be 'none'{_aside(obstacle)}")
-            prepare(plain, program)
+            prepare(plain, schedule)
             return ProgramRuntime(
                 plain,
                 schedule,
@@ -138,7 +138,7 @@ def pipeline(
             for stage, m in mine.items()
         ]
         program.check()
-        prepare(plain, program)
+        prepare(plain, schedule)
         return PytorchRuntime(made, program, loss_fn, scale_grads=scale_grads, data_group=data_group, waits=waits)
 
 

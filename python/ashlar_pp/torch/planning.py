@@ -78,11 +78,6 @@ def _least_memory(memory: Sequence[StageMemory], dealt: Dealt) -> list[int]:
     return needed
 
 
-def splits(schedule: Schedule) -> bool:
-    """Whether the schedule has passes for the gradients of inputs alone."""
-    return any(one.kind == "backward_input" for line in schedule.order for one in line)
-
-
 def published(dealt: Dealt, micro_batches: int) -> list[Plan]:
     """The catalog's schedules on this placement, for these costs."""
     found = []

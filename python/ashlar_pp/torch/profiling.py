@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import defaultdict
 
 import torch
 import torch.distributed as dist
 
 from .._core import Costs
-from .agreeing import message_seconds
+from .adapting import medians
+from .agreeing import gathered, message_seconds
+from .clock import TICK
 from .runtime import ProgramRuntime
-
-TICK = 1e-6
-"""Seconds."""
-
 
 def profile(
     runtime: ProgramRuntime, *args: torch.Tensor, target: torch.Tensor | None = None, steps: int = 5
@@ -32,20 +29,13 @@ def profile(
     measured, runtime.times = dict(runtime.times), None
     for p, before in carried.items():
         p.grad = before
-    gathered: list[dict[tuple[str, int], list[float]]] = [{}] * dist.get_world_size(runtime.group)
-    dist.all_gather_object(gathered, measured, group=runtime.group)
-    times: dict[tuple[str, int], list[float]] = defaultdict(list)
-    for of_rank in gathered:
-        for key, seconds in of_rank.items():
-            times[key] += seconds
-    def median(letter: str, stage: int) -> int:
-        return max(1, round(statistics.median(times[letter, stage]) / TICK))
-
+    taken = medians(gathered(measured, runtime.group))
     per_stage = []
     for stage in range(runtime.program.stages):
-        if not times["I", stage]:
+        if ("I", stage) not in taken:
             raise ValueError(f"stage {stage} has fused backwards: profile a schedule that splits them, like zb_h1")
-        per_stage.append((median("F", stage), median("I", stage), median("W", stage)))
+        forward, inputs, weights = (max(1, round(taken[letter, stage] / TICK)) for letter in "FIW")
+        per_stage.append((forward, inputs, weights))
     return Costs(per_stage=per_stage, transfer=round(_transfer(runtime) / TICK))
 
 

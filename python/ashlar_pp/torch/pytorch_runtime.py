@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,7 +14,7 @@ from torch import nn
 from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import _ComputationType, _PipelineScheduleRuntime
 
-from .._core import Program
+from .._core import Program, Schedule
 from .actions import WatchedActions, telling
 from .awaited import awaited_first_step, awaited_sum
 from .beginning import Beginning
@@ -52,9 +51,17 @@ def installed_lanes() -> str:
     return "one_a_direction" if per_edge else "one"
 
 
-def prepare(modules: Mapping[int, nn.Module], program: Program) -> None:
+def load(runtime: _PipelineScheduleRuntime, program: Program) -> None:
+    """Gives a runtime the program's actions. PyTorch reads them from a file alone."""
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        file.write(program.pytorch(installed_dialect()))
+        file.flush()
+        runtime._load_csv(file.name, format="compute_comms")
+
+
+def prepare(modules: Mapping[int, nn.Module], schedule: Schedule) -> None:
     """Makes settings without which a backward in two parts fails or loses gradients."""
-    if not splits_backwards(program):
+    if not splits_backwards(schedule):
         return
     for module in modules.values():
         if is_compiled(module):
@@ -148,13 +155,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         self._takes_inputs = any(stage.is_first and type(stage) is PipelineStage for stage in stages)
         self._shapes = 0  # checksum of the shapes that the stages were made for
         self._scales, self._data_group, self._bucket_bytes = scale_grads, data_group, bucket_bytes
-        handle, path = tempfile.mkstemp(suffix=".csv")
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write(program.pytorch(installed_dialect()))
-            self._load_csv(path, format="compute_comms")
-        finally:
-            os.remove(path)
+        load(self, program)
         for stage in stages:
             _watch_outputs(stage)
         self._actions = WatchedActions(self, stages, self.waits)

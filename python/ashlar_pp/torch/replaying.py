@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -14,6 +13,7 @@ from torch.distributed.fsdp import FSDPModule
 from torch.distributed.pipelining import PipelineStage
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from .clock import Clock
 from .cutting import Layer, Skeleton
 from .generators import Streams, torch_states
 from .tracing import Trace
@@ -225,36 +225,6 @@ def _is_same(given: Any, constant: Any) -> bool:
 
 def _shown(given: Any) -> str:
     return "a tensor" if isinstance(given, torch.Tensor) else repr(given)
-
-
-class Clock:
-    """Measures times of passes by kind and stage, on a GPU by events that are read later."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
-        self._taken: dict[tuple[str, int], list[tuple[Any, Any]]] = {}
-
-    def _mark(self) -> Any:
-        if self.device.type != "cuda":
-            return time.perf_counter()
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
-
-    def run(self, letter: str, stage: int, call: Callable[[], Any]) -> Any:
-        started = self._mark()
-        result = call()
-        self._taken.setdefault((letter, stage), []).append((started, self._mark()))
-        return result
-
-    def seconds(self) -> dict[tuple[str, int], list[float]]:
-        if self.device.type != "cuda":
-            return {key: [b - a for a, b in pairs] for key, pairs in self._taken.items()}
-        torch.cuda.synchronize(self.device)
-        return {key: [a.elapsed_time(b) / 1000 for a, b in pairs] for key, pairs in self._taken.items()}
-
-    def clear(self) -> None:
-        self._taken.clear()
 
 
 class ReplayStage(PipelineStage):

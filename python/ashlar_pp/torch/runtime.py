@@ -16,13 +16,16 @@ from .._core import Schedule
 from .agreeing import make_equal
 from .awaited import awaited_first_step
 from .beginning import Beginning
+from .clock import Times
 from .first_step import FirstStep
 from .guards import is_sharded, must_have_no_parameters, must_train
 from .inputs import Batch, split
+from .messages import Messages
 from .passes import Loss, StagePasses
 from .replicas import out_of_ddp
 from .shapes import Signature, signature_of, trace, words_of
 from .step import Step
+from .sums import CopySums
 from .waiting import Waits
 
 
@@ -64,9 +67,9 @@ class ProgramRuntime:
             raise ValueError(
                 f"the schedule has {self.program.devices} devices, but the group {dist.get_world_size(group)} ranks"
             )
-        self.scale_grads, self.bucket_bytes, self.dynamic_shapes = scale_grads, bucket_bytes, dynamic_shapes
+        self.scale_grads, self.dynamic_shapes = scale_grads, dynamic_shapes
         self.loss_fn = loss_fn
-        self.times: dict[tuple[str, int], list[float]] | None = None
+        self.times: Times | None = None
         """Seconds of passes by letter and stage, if set to a dictionary."""
         in_pipeline = self.rank < self.program.devices
         self.stream = self.program.stream(self.rank) if in_pipeline else []
@@ -77,37 +80,38 @@ class ProgramRuntime:
             stage: StagePasses(module, stage, stage == 0, loss_fn if stage == self.last else None, q, self.first)
             for stage, module in self.modules.items()
         }
-        self.recomputed = {(i.stage, i.micro_batch) for i in self.stream if i.code == "compute" and i.letter == "R"}
-        self.tells = {stage: True for stage in self.modules}
-        """By stage, whether its copies tell each other which gradients they have."""
-        self._holders = self._groups_of_holders()
+        self._recomputed = {(i.stage, i.micro_batch) for i in self.stream if i.code == "compute" and i.letter == "R"}
+        self._groups = self._groups_of_copies()
         if waits is None:
             seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
             alone = self.program.devices == 1 and self.data_group is None
             waits = Waits(group, seconds, alone=alone)
         self.waits = waits
+        over = 1 if self.data_group is None else dist.get_world_size(self.data_group)
+        self._sums = CopySums(self.modules, self._groups, over, bucket_bytes, self.first, waits)
         self._make_copies_equal()
         self.shapes: list[list[Signature]] | None = None
         self._first_inputs: Any = None
         self._beginning = Beginning(self.waits, group, self.device, self.program)
 
-    def _groups_of_holders(self) -> dict[int, dist.ProcessGroup]:
-        """The group of the holders of each stage with several that include this rank; stages with the same holders share one."""
+    def _groups_of_copies(self) -> dict[int, list[dist.ProcessGroup]]:
+        """The groups over which gradients of this rank's stages are summed: other holders, then data_group. Stages with the
+        same holders share a group."""
         holders_of = {stage: tuple(self.program.holders(stage)) for stage in range(self.program.stages)}
         made: dict[tuple[int, ...], Any] = {}
         for holders in dict.fromkeys(of for of in holders_of.values() if len(of) > 1):
             # PyTorch names groups by their count, so all ranks make as many: ranks outside make a group of their own.
             ranks = [self.global_rank(device) for device in (holders if self.rank in holders else (self.rank,))]
             made[holders] = dist.new_group(ranks, use_local_synchronization=True)
-        return {stage: made[of] for stage, of in holders_of.items() if of in made and self.rank in of}
-
-    def sum_groups(self, stage: int) -> list[dist.ProcessGroup]:
-        return [g for g in (self._holders.get(stage), self.data_group) if g is not None]
+        return {
+            stage: [group for group in (made.get(holders_of[stage]), self.data_group) if group is not None]
+            for stage in self.modules
+        }
 
     def _make_copies_equal(self) -> None:
         """Gives copies of a stage the parameters and buffers of the first of their ranks."""
         for stage in sorted(self.modules):
-            for group in self.sum_groups(stage):
+            for group in self._groups[stage]:
                 make_equal(self.modules[stage], group, self.device)
 
     def global_rank(self, device: int) -> int:
@@ -195,7 +199,21 @@ class ProgramRuntime:
         inputs = self._input_shapes(batch)
         self._beginning.agree(inputs)
         self._find_shapes(batch, inputs)
-        step = Step(self, batch, loss_kwargs, trains, return_outputs)
+        shapes = self.shapes or []
+        messages = Messages(self.program, self.group, self.device, self.waits, lambda stage, k: shapes[stage][k])
+        step = Step(
+            self.program,
+            self.passes,
+            messages,
+            self._sums,
+            batch,
+            loss_kwargs,
+            device=self.device,
+            recomputed=self._recomputed,
+            trains=trains,
+            return_outputs=return_outputs,
+            times=self.times,
+        )
         try:
             for instruction in self.stream if trains or not self.program.trains else self.forwards:
                 self.waits.move(str(instruction), instruction.stage, instruction.micro_batch)

@@ -19,6 +19,7 @@ from .. import _core
 from . import guards
 from .awaited import awaited_loss
 from .batches import inputs_of, micro_batches_of
+from .clock import Clock
 from .cutting import Skeleton
 from .dealing import StagesOfCalls
 from .generators import Streams, kept_generators
@@ -27,7 +28,7 @@ from .modes import Meeting, Mode, Modes, must_be_alike, number_of, numbers_of
 from .pipelines import stages_of
 from .planning import Plan
 from .pytorch_runtime import PytorchRuntime, installed_lanes, prepare
-from .replaying import Clock, Replay, ReplayStage
+from .replaying import Replay, ReplayStage
 from .tracing import Trace, Tracer, shared, traced
 from .unseen import UnseenValue
 from .untouched import State
@@ -154,7 +155,7 @@ class Steps:
         program.check()
         parts = dict(self._parts)
         guards.must_fit(parts, self._wrapped["sharding"])
-        prepare(parts, program)
+        prepare(parts, plan.schedule)
         runtime = PytorchRuntime(
             list(stages), program, lambda loss, _: loss, scale_grads=False, data_group=self.data_group, waits=self.waits
         )

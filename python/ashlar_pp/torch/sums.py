@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import nn
+
+from .awaited import awaited_sum
+from .first_step import FirstStep
+from .waiting import Waits
 
 
 class _Bucket:
@@ -79,3 +84,32 @@ class GradientSum:
             if self._over > 1:
                 bucket.flat /= self._over
         return all([bucket.spread() for bucket in self._buckets])
+
+
+class CopySums:
+    """Sums of gradients over the copies of each stage, from step to step. groups: those of a stage, one after the other."""
+
+    def __init__(
+        self,
+        modules: Mapping[int, nn.Module],
+        groups: Mapping[int, Sequence[dist.ProcessGroup]],
+        over: int,
+        most_bytes: int,
+        first: FirstStep,
+        waits: Waits,
+    ) -> None:
+        self._modules, self._groups, self._over, self._most_bytes = modules, groups, over, most_bytes
+        self._first, self._waits = first, waits
+        self._tells = {stage: True for stage in modules}  # whether copies tell each other which gradients they have
+
+    def start(self, stage: int) -> GradientSum | None:
+        """Starts the sum of a stage; None if it has no copies."""
+        if not (groups := self._groups[stage]):
+            return None
+        self._first.look(stage)
+        return GradientSum(self._modules[stage], list(groups), self._most_bytes, self._over, self._tells[stage])
+
+    def finish(self, stage: int, under_way: GradientSum) -> None:
+        ranks = sorted({rank for group in self._groups[stage] for rank in dist.get_process_group_ranks(group)})
+        is_complete = under_way.finish(partial(self._waits.wait, awaited=partial(awaited_sum, stage, ranks)))
+        self._tells[stage] = self._tells[stage] and not is_complete

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import datetime
 import multiprocessing
 import multiprocessing.util
 import os
@@ -13,15 +14,12 @@ import time
 import traceback
 import weakref
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch.distributed as dist
 
 from .board import Board, Told
-from .threads import break_waits, place_of, place_of_error
-
-if TYPE_CHECKING:
-    from .waiting import Waits
+from .threads import Stillness, break_waits, place_of, place_of_error
 
 GRACE = 10.0
 """Seconds beyond its deadline after which a rank that hangs after a failure is ended."""
@@ -34,12 +32,32 @@ _PATIENCE = 2.0
 """Seconds after which a wait counts as in vain because another rank has refused the call, or has ended."""
 
 
+class Watched(Protocol):
+    """The waits of a pipeline, as the thread sees them."""
+
+    name: str
+    rank: int
+    ranks: list[int]
+    calls: int
+    kind: str
+    is_inside: bool
+    is_broken: bool
+    since: float
+    timeout: float | None
+    patience: datetime.timedelta | None
+    thread: int
+    stillness: Stillness
+
+    def call_name(self) -> str: ...
+    def status(self) -> Told: ...
+
+
 class Watch(threading.Thread):
     def __init__(self, store: Any, generation: int) -> None:
         super().__init__(name="ashlar: watch", daemon=True)
         self.of_store = store
         self.board = Board(generation)
-        self.pipelines: weakref.WeakSet[Waits] = weakref.WeakSet()
+        self.pipelines: weakref.WeakSet[Watched] = weakref.WeakSet()
         self._over = threading.Event()
         self._happened = 0
         self._looked: dict[str, tuple[str, Told | None]] = {}
@@ -79,13 +97,13 @@ class Watch(threading.Thread):
             elif waits.patience is not None and still > waits.patience.total_seconds() + 1:
                 break_waits()  # a wait that has no deadline of its own
 
-    def learn(self, waits: Waits) -> Told | None:
+    def learn(self, waits: Watched) -> Told | None:
         """Reads the store, and returns `_reason`."""
         self.board.read()
         self._looked.clear()
         return self._reason(waits)
 
-    def _reason(self, waits: Waits) -> Told | None:
+    def _reason(self, waits: Watched) -> Told | None:
         """The known reason why a pipeline's call cannot end; None if there is none."""
         if self.board.failure is not None:
             return self.board.failure
@@ -107,7 +125,7 @@ class Watch(threading.Thread):
             return {"calls": 0, "kind": "", "is_inside": False, "place": place_of(threading.main_thread().ident or 0)}
         return found.status() | {"place": place_of(found.thread)}
 
-    def _end_if_it_hangs(self, waits: Waits) -> None:
+    def _end_if_it_hangs(self, waits: Watched) -> None:
         failure = self.board.failure
         if failure is None or waits.is_broken or not (waits.is_inside or failure["rank"] == self.board.rank):
             return
@@ -117,7 +135,7 @@ class Watch(threading.Thread):
             print("".join([words, *stack]), file=sys.stderr, flush=True)
             os._exit(1)
 
-    def finished(self, waits: Waits) -> None:
+    def finished(self, waits: Watched) -> None:
         """Counts a finished call, also of a pipeline that is soon deleted."""
         self._calls[waits.name] = waits.calls
 
@@ -156,7 +174,7 @@ def words_of_error(error: BaseException) -> str:
     return f"{words} ({place})" if place else words
 
 
-def ending(rank: int, calls: int, waits: Waits) -> Told:
+def ending(rank: int, calls: int, waits: Watched) -> Told:
     text = f"rank {rank} has ended after {calls_in_words(calls)} of the pipeline, and this is call {waits.calls}, {waits.kind}"
     return {"rank": rank, "by": dist.get_rank(), "text": text}
 
