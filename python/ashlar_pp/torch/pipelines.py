@@ -91,6 +91,8 @@ def pipeline(
             obstacle = f"it has {program.devices} devices, and the group {dist.get_world_size(group)} ranks"
         if runtime == "pytorch" and obstacle:
             raise ValueError(f"PyTorch cannot run it: {obstacle}")
+        if program.devices > dist.get_world_size(group):
+            raise ValueError(f"the schedule has {program.devices} devices, but the group {dist.get_world_size(group)} ranks")
         if sharding != "none" and (runtime == "ashlar" or obstacle):
             raise ValueError(f"the runtime of our own keeps parameters whole: sharding must be 'none'{_aside(obstacle)}")
         if data_group is not None and sharding != "none":
