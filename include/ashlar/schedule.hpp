@@ -1,4 +1,4 @@
-// Schedules: repeat, squeeze, compose, fold in half, and their metrics.
+// Schedules: repeat, squeeze, compose, fuse, fold in half, and their metrics.
 #pragma once
 
 #include <ashlar/block.hpp>
@@ -6,6 +6,7 @@
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/fold.hpp>
 #include <ashlar/schedule/from_orders.hpp>
+#include <ashlar/schedule/fuse.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/relocate.hpp>
 #include <ashlar/schedule/reorder.hpp>

@@ -64,6 +64,8 @@ from .algebra import (  # noqa: E402
     check,
     fold_in_half,
     fuse_backward,
+    fuse_backwards,
+    fuse_where_free,
     improve,
     lower,
     merge,
@@ -87,7 +89,6 @@ from .algebra import (  # noqa: E402
 )
 from .comparing import Table, compare  # noqa: E402
 from .emitting import emit  # noqa: E402
-from .fusing import fuse_backwards, fuse_where_free  # noqa: E402
 from .searching import search, search_layouts  # noqa: E402
 from .traces import TracedCosts, costs_from_trace  # noqa: E402
 

@@ -102,8 +102,25 @@ def split_backward() -> Operation:
 
 
 def fuse_backward() -> Operation:
-    """Fuses the input and weight passes of a block into backwards."""
+    """Fuses input and weight passes into backwards: those of a block, or of a schedule, even if that makes it longer.
+
+    In a schedule, weight passes move up to their input passes. For runtimes and models that cannot walk a graph in two
+    parts. Pairs of a forward with an input or weight pass are taken apart. Raises Violation for a schedule with work.
+    """
     return Operation(_core.fuse_backward)
+
+
+fuse_backwards = fuse_backward
+"""Another name of `fuse_backward`."""
+
+
+def fuse_where_free() -> Operation:
+    """Moves weight passes of a schedule up to their input passes and fuses them, where that makes it no longer.
+
+    Autograd takes longer for both than for one backward, which walks the graph once. Costs stay, and so do memory
+    limits, because activations are freed no later. Raises Violation as `fuse_backward` does.
+    """
+    return Operation(_core.fuse_where_free)
 
 
 def recompute(stages: Sequence[int] | None = None) -> Operation:

@@ -26,8 +26,7 @@ from torchtitan.tools.logging import logger
 
 from . import _core
 from ._core import Costs, Schedule
-from .algebra import retime
-from .fusing import fuse_backwards, fuse_where_free
+from .algebra import fuse_backwards, fuse_where_free, retime
 from .searching import search
 from .torch import stages_of
 from .torch.actions import WatchedActions

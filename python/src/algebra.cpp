@@ -6,6 +6,7 @@
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/fold.hpp>
+#include <ashlar/schedule/fuse.hpp>
 #include <ashlar/schedule/relocate.hpp>
 #include <ashlar/schedule/reorder.hpp>
 #include <ashlar/schedule/repeat.hpp>
@@ -61,8 +62,21 @@ void bind_algebra(nb::module_& m) {
       "split_backward", [](schedule const& s) { return ashlar::split_backward(s); }, "value"_a,
       "Each backward becomes an input and a weight pass.");
   m.def(
-      "fuse_backward", [](block const& b) { return ashlar::fuse_backward(b); }, "value"_a,
-      "Input and weight passes become backwards.");
+      "fuse_backward", [](block const& b) { return ashlar::fuse_backward(b); }, "value"_a);
+  m.def(
+      "fuse_backward",
+      [](schedule const& s) {
+        nb::gil_scoped_release const free;
+        return ashlar::fuse_backward(s);
+      },
+      "value"_a, "Input and weight passes become backwards.");
+  m.def(
+      "fuse_where_free",
+      [](schedule const& s) {
+        nb::gil_scoped_release const free;
+        return ashlar::fuse_where_free(s);
+      },
+      "value"_a, "Fuses weight passes with their input passes where that makes nothing longer.");
   m.def(
       "recompute", [](block const& b) { return ashlar::recompute(b); }, "value"_a);
   m.def(

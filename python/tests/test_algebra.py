@@ -81,6 +81,17 @@ def test_backwards_are_fused_where_that_is_free():
     assert fused.costs == costs
 
 
+def test_all_backwards_are_fused():
+    split = catalog.v_zb(4, 8)
+    fused = split | ashlar_pp.fuse_backwards()
+    fused.check()
+    assert {one.kind for line in fused.order for one in line} == {"forward", "backward"}
+    assert fused.makespan > split.makespan
+    assert split | ashlar_pp.fuse_backward() == fused
+    for name in ("stp", "chimera"):  # pairs, and two routes
+        (catalog.find(name)(4, 8) | ashlar_pp.fuse_where_free()).check()
+
+
 def test_simulation_has_time_and_memory():
     schedule = catalog.one_f_one_b(4, 8)
     run = schedule | lower() | simulate(Costs(), [ashlar_pp.StageMemory(stash=10, weights=100)])

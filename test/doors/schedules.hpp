@@ -3,6 +3,7 @@
 
 #include "doors/knock.hpp"
 #include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/fuse.hpp>
 #include <ashlar/schedule/reorder.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
@@ -32,6 +33,14 @@ inline void of_schedules(dice& d) {
   knock([&] { then(good, s); });
   knock([&] { merge(s, good); });
   knock([&] { split_backward(s); });
+  knock([&] {
+    schedule const t = fuse_backward(s);
+    if (valid) demand_valid(t);
+  });
+  knock([&] {
+    schedule const t = fuse_where_free(s);
+    if (valid) demand_valid(t);
+  });
   knock([&] { take(s, micro_batches{extreme(d, 2)}); });
   knock([&] { recompute(s, {extreme(d, 1)}); });
   knock([&] { mirror(s); });

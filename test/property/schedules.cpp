@@ -4,6 +4,7 @@
 #include <ashlar/conformance/random_work.hpp>
 #include <ashlar/model/work_lists.hpp>
 #include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/fuse.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
@@ -150,6 +151,37 @@ TEST_CASE("work goes anywhere, and operations that keep orders keep it") {
       CHECK(check(squeeze(split_backward(w))).ok());
       if (can_recompute(w)) CHECK(check(recompute(w, {0})).ok());
     }
+  }
+}
+
+// The passes that fusing leaves where they are, by device.
+std::vector<std::vector<pass>> passes_that_stay(schedule const& s) {
+  std::vector<std::vector<pass>> all = passes_of(s);
+  for (auto& order : all)
+    std::erase_if(order, [](pass const& what) {
+      return what.kind == pass_kind::backward || what.kind == pass_kind::backward_input
+             || what.kind == pass_kind::backward_weight;
+    });
+  return all;
+}
+
+TEST_CASE("fused backwards hold no more, and free ones make nothing longer") {
+  FOR_SEEDS(250) {
+    block const b = random_block(d);
+    CAPTURE(seed);
+    INFO(words(b));
+    schedule const s = random_loose_schedule(d, b), q = squeeze(s);
+    schedule const all = fuse_backward(s), free = fuse_where_free(s);
+    CHECK((makespan(free) <= makespan(q) && span(free) <= span(q)));
+    for (schedule const* fused : {&all, &free}) {
+      CHECK((check(*fused).ok() && squeeze(*fused) == *fused));
+      CHECK(passes_that_stay(*fused) == passes_that_stay(q));
+      std::vector<int> const before = peak_activations(q), after = peak_activations(*fused);
+      for (std::size_t i = 0; i < before.size(); ++i) CHECK(after[i] <= before[i]);
+    }
+    for (auto const& order : all.order) CHECK(weight_passes(order).empty());
+    CHECK(fuse_backward(free) == all);
+    CHECK(fuse_backward(split_backward(all)) == all);
   }
 }
 

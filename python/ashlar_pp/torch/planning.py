@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .. import _core, catalog
 from .._core import Schedule, StageMemory, Violation
-from ..fusing import fuse_backwards, fuse_where_free
+from ..algebra import fuse_backwards, fuse_where_free
 from ..searching import search
 from .dealing import Dealt
 

@@ -3,6 +3,7 @@
 #include "shapes.hpp"
 #include "violations.hpp"
 #include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/fuse.hpp>
 #include <ashlar/schedule/reorder.hpp>
 
 #include <limits>
@@ -23,6 +24,8 @@ void each_refuses(rule expected, Change change, bool is_of_passes = false) {
   CHECK(violations::broken_by([&] { reorder(s, reordering::throughout); }) == expected);
   CHECK(violations::broken_by([&] { recompute(s, {0}); }) == expected);
   CHECK(violations::broken_by([&] { split_backward(s); }) == expected);
+  CHECK(violations::broken_by([&] { fuse_backward(s); }) == expected);
+  CHECK(violations::broken_by([&] { fuse_where_free(s); }) == expected);
   CHECK(violations::broken_by([&] { then(s, s); }) == expected);
   CHECK(check_form(s).broken == expected);
   CHECK((is_of_passes || check_tables(s).broken == expected));
