@@ -123,6 +123,7 @@ def _told(function: Any, name: str) -> Callable[..., Any]:
 
 def tell(module: Any) -> None:
     """Makes all functions and methods of an extension explain wrong arguments."""
+    # Functions are replaced, because nanobind makes its message before any translator of exceptions sees the error.
     for name, value in list(vars(module).items()):
         if type(value).__name__ == "nb_func":
             setattr(module, name, _told(value, name))

@@ -37,8 +37,10 @@ from .torch.clock import Times, now
 from .torch.first_step import FirstStep, watch_forwards
 from .torch.guards import gathered_groups, splits_backwards
 from .torch.holding import must_be_laid_out, parameters_of
+from .torch.overrides import Method, override
 from .torch.pytorch_runtime import load
 from .torch.pytorch_split import split_as_ours
+from .torch.split import compiling
 from .torch.waiting import Waits
 
 def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> Callable[..., Any]:
@@ -76,9 +78,6 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
         unsplit = _why_backwards_stay_whole(ac_config, loss_fn)
         if unsplit and splits_backwards(schedule):
             raise ValueError(f"{unsplit}; or run `schedule | ashlar_pp.fuse_backwards()`")
-        if splits_backwards(schedule) or adapt_after:
-            # A compiled backward may reuse the memory of its saved tensors, which the second walk over the graph needs.
-            torch._functorch.config.donated_buffer = False
         _show_loss_of(schedule, parallel_dims.world_size)
         names = _modules_of_stages(schedule, parallelism, model_config)
         mine = stages_of(schedule, mesh.get_local_rank())
@@ -109,7 +108,6 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
             PipelineStage(part, stage, schedule.stages, device, group=mesh.get_group("pp"), get_mesh=get_mesh)
             for stage, part in zip(mine, parts)
         ]
-        waits = Waits(mesh.get_group("pp"))
         first = FirstStep(dict(zip(mine, parts)))
         for stage in stages:
             split_as_ours(stage)
@@ -120,9 +118,8 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
             first.forward(schedule.stages - 1, loss)
             return loss
 
-        runtime = _PipelineScheduleRuntime(stages, schedule.micro_batches, loss_fn=loss_alone, scale_grads=False)
-        _watch_steps(runtime, WatchedActions(runtime, stages, waits), waits, first, mesh.get_group("pp"))
-        _load(runtime, schedule)
+        keeps = splits_backwards(schedule) or bool(adapt_after)
+        runtime = _Runtime(stages, schedule, loss_alone, first, mesh.get_group("pp"), keeps_saved=keeps)
         if adapt_after:
             _Adapting(runtime, stages, schedule, adapt_after, not unsplit, options)
         logger.info(f"ashlar: {schedule}; stages {mine} are on this rank")
@@ -183,23 +180,37 @@ def _layout_of(schedule: Schedule, names: list[list[str]], model: nn.Module) -> 
     return layout
 
 
-def _watch_steps(
-    runtime: _PipelineScheduleRuntime, actions: WatchedActions, waits: Waits, first: FirstStep, group: dist.ProcessGroup
-) -> None:
-    """Makes an error of one rank end the step on all, which name that rank. Checks after the first step that each parameter
-    has a gradient, or a reason to have none."""
-    own_step = runtime.step
+class _Runtime(_PipelineScheduleRuntime):
+    """PyTorch's runtime. An error of one rank ends the step on all, which name that rank. Checks after the first step that each
+    parameter has a gradient, or a reason to have none."""
 
-    def step(*args: Any, **more: Any) -> Any:
-        with waits.call("step()" if runtime._has_backward else "eval()"):
-            waits.has_begun = True
-            actions.arm()
-            result = own_step(*args, **more)
-            if runtime._has_backward and not first.is_over:
-                first.finish(group, partial(waits.start, awaited=awaited_first_step))
+    def __init__(
+        self,
+        stages: list[PipelineStage],
+        schedule: Schedule,
+        loss_fn: Callable[..., torch.Tensor],
+        first: FirstStep,
+        group: dist.ProcessGroup,
+        *,
+        keeps_saved: bool,
+    ) -> None:
+        super().__init__(stages, schedule.micro_batches, loss_fn=loss_fn, scale_grads=False)
+        self._waits = Waits(group)
+        self._actions = WatchedActions(self, stages, self._waits)
+        self._first, self._group, self._keeps_saved = first, group, keeps_saved
+        self.after_step: Callable[[], None] = lambda: None
+        """Called after each step."""
+        _load(self, schedule)
+
+    def step(self, *args: Any, **more: Any) -> Any:
+        with self._waits.call("step()" if self._has_backward else "eval()"), compiling(keeps=self._keeps_saved):
+            self._waits.has_begun = True
+            self._actions.arm()
+            result = super().step(*args, **more)
+            if self._has_backward and not self._first.is_over:
+                self._first.finish(self._group, partial(self._waits.start, awaited=awaited_first_step))
+        self.after_step()
         return result
-
-    setattr(runtime, "step", step)
 
 
 def _why_backwards_stay_whole(ac_config: Any, loss_fn: Any) -> str:
@@ -231,6 +242,7 @@ def _show_loss_of(schedule: Schedule, world: int) -> None:
     """Logs on the rank with the last stage, which may be any. torchtitan logs on the last pipeline rank, or on the
     first for its one schedule in a V."""
     rank = world // schedule.devices * schedule.placement.routes[0][-1]
+    # torchtitan knows no other rank and has no setting for one: it goes by the names of PyTorch's schedules.
     metrics._get_metrics_rank = lambda **_: rank
     trainer.ensure_pp_loss_visible = lambda **_: None
     if dist.get_rank() == 0:
@@ -251,7 +263,7 @@ class _Adapting:
 
     def __init__(
         self,
-        runtime: _PipelineScheduleRuntime,
+        runtime: _Runtime,
         stages: list[PipelineStage],
         schedule: Schedule,
         steps: int,
@@ -262,16 +274,14 @@ class _Adapting:
         self._may_split, self._options = may_split, options
         self._times: Times = defaultdict(list)
         self._warm = False
-        self._plain = runtime.step
-        self._untimed: list[tuple[Any, str, Any]] = []
-        setattr(runtime, "step", self._step)
-        for stage in stages:
-            for letter, name in self._PASSES.items():
-                plain = getattr(stage, name)
-                self._untimed.append((stage, name, plain))
-                setattr(stage, name, self._timed(plain, letter, stage))
+        runtime.after_step = self._count
+        self._undo = [
+            override(stage, name, partial(self._timed, letter, stage))
+            for stage in stages
+            for letter, name in self._PASSES.items()
+        ]
 
-    def _timed(self, call: Callable[..., Any], letter: str, stage: PipelineStage) -> Callable[..., Any]:
+    def _timed(self, letter: str, stage: PipelineStage, call: Method) -> Method:
         def timed(*args: Any, **more: Any) -> Any:
             started = now(stage.device)
             result = call(*args, **more)
@@ -281,17 +291,16 @@ class _Adapting:
 
         return timed
 
-    def _step(self, *args: Any, **more: Any) -> Any:
-        result = self._plain(*args, **more)
+    def _count(self) -> None:
         if not self._warm:
             self._times.clear()  # the first step allocates and traces
         self._warm = True
         self._left -= 1
         if self._left == 0:
-            for of, name, plain in [(self._runtime, "step", self._plain), *self._untimed]:
-                setattr(of, name, plain)
+            self._runtime.after_step = lambda: None
+            for undo in self._undo:
+                undo()
             self._adapt()
-        return result
 
     def _costs(self) -> Costs:
         """Medians over all ranks, including other replicas: all must run one schedule, so that their collectives come in one

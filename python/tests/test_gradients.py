@@ -198,6 +198,7 @@ def test_compiled_stages_with_split_backwards(runtime):
     modules = {s: torch.compile(stage(s), backend="aot_eager") for s in (0, 1)}
     ashlar_pp.torch.pipeline(modules, SPLIT, mse, runtime=runtime).step(x, target=y)
     same(modules.values(), whole([stage(0), stage(1)], x, y))
+    assert torch._functorch.config.donated_buffer  # the setting is that of other models
 
 
 class TwoUses(nn.Module):

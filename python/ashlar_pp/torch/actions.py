@@ -12,6 +12,7 @@ from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import _ComputationType, _PipelineScheduleRuntime
 
 from .awaited import Awaited, awaited_of_receiver, awaited_of_sender
+from .overrides import Method, override
 from .waiting import Waits
 
 
@@ -87,14 +88,17 @@ class WatchedActions:
 
 def _watch_passes(stage: PipelineStage, waits: Waits) -> None:
     """Ends the wait when a pass begins: its inputs are there. Reports its error before PyTorch waits for messages."""
-    for name in ("forward_one_chunk", "backward_one_chunk", "backward_weight_one_chunk"):
 
-        def begun(*args: Any, run: Callable[..., Any] = getattr(stage, name), **kwargs: Any) -> Any:
+    def watched(own: Method) -> Method:
+        def begun(*args: Any, **kwargs: Any) -> Any:
             waits.end()
             with telling(waits):
-                return run(*args, **kwargs)
+                return own(*args, **kwargs)
 
-        setattr(stage, name, begun)
+        return begun
+
+    for name in ("forward_one_chunk", "backward_one_chunk", "backward_weight_one_chunk"):
+        override(stage, name, watched)
 
 
 @contextlib.contextmanager

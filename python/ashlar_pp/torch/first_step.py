@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_leaves
 
 from .guards import FSDPModule, gathered_groups, leaves_under
 from .holding import plain_name
+from .overrides import Method, override
 
 
 def _call(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -74,15 +75,17 @@ class FirstStep:
 
 def watch_forwards(stage: PipelineStage, first: FirstStep) -> None:
     """Makes PyTorch's stage record its outputs in training steps, except those of the last stage."""
-    own = stage.forward_one_chunk
 
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        output = own(*args, **kwargs)
-        if stage.has_backward and not stage.is_last:
-            first.forward(stage.stage_index, output)
-        return output
+    def watched(own: Method) -> Method:
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            output = own(*args, **kwargs)
+            if stage.has_backward and not stage.is_last:
+                first.forward(stage.stage_index, output)
+            return output
 
-    setattr(stage, "forward_one_chunk", forward)
+        return forward
+
+    override(stage, "forward_one_chunk", watched)
 
 
 def _gathered_parameters(module: nn.Module) -> dict[int, int]:

@@ -19,6 +19,7 @@ from .holding import Parameters, fault_in, fault_in_stages, parameters_of
 from .pytorch_runtime import PytorchRuntime, installed_dialect, installed_lanes, prepare
 from .replicas import out_of_ddp
 from .runtime import ProgramRuntime
+from .split import keeps_saved_tensors
 from .waiting import Waits
 
 __all__ = ["installed_dialect", "installed_lanes", "pipeline", "stages_of"]
@@ -141,7 +142,15 @@ def pipeline(
         ]
         program.check()
         prepare(plain, schedule)
-        return PytorchRuntime(made, program, loss_fn, scale_grads=scale_grads, data_group=data_group, waits=waits)
+        return PytorchRuntime(
+            made,
+            program,
+            loss_fn,
+            scale_grads=scale_grads,
+            data_group=data_group,
+            keeps_saved=keeps_saved_tensors(plain.values(), schedule),
+            waits=waits,
+        )
 
 
 def _modules(stages: Modules | Iterable[PipelineStage], wanted: list[int]) -> dict[int, Any]:

@@ -19,12 +19,14 @@ from .actions import WatchedActions, telling
 from .awaited import awaited_first_step, awaited_sum
 from .beginning import Beginning
 from .first_step import FirstStep, watch_forwards
-from .guards import is_compiled, is_sharded, must_know_parameters, must_train, splits_backwards
+from .guards import is_sharded, must_know_parameters, must_train, splits_backwards
 from .inputs import must_divide, must_have_rows_of
+from .overrides import Method, override
 from .passes import tensors_of
 from .pytorch_split import split_as_ours
 from .replicas import out_of_ddp
 from .shapes import Signature, signature_of, words_of
+from .split import compiling
 from .sums import GradientSum
 from .waiting import Waits, root_of
 
@@ -60,15 +62,10 @@ def load(runtime: _PipelineScheduleRuntime, program: Program) -> None:
 
 
 def prepare(modules: Mapping[int, nn.Module], schedule: Schedule) -> None:
-    """Makes settings without which a backward in two parts fails or loses gradients."""
+    """Makes settings without which a backward in two parts loses gradients."""
     if not splits_backwards(schedule):
         return
     for module in modules.values():
-        if is_compiled(module):
-            # Otherwise the compiled backward overwrites values that the second part needs.
-            import torch._functorch.config
-
-            torch._functorch.config.donated_buffer = False
         for one in module.modules():
             if (sets := getattr(one, "set_reshard_after_forward", None)) is not None and is_sharded(one):
                 # Otherwise nested modules are gathered anew for the first part, and the gradients that the second part
@@ -79,11 +76,12 @@ def prepare(modules: Mapping[int, nn.Module], schedule: Schedule) -> None:
 def _without_messages_to_itself(stage: PipelineStage) -> None:
     """Skips messages of a rank to itself. Earlier versions of torch send them between its stages before the first step,
     which gloo refuses."""
-    if (make := getattr(stage, "_get_init_p2p_neighbors_ops", None)) is not None:
-        def others() -> list[Any]:
-            return [op for op in make() if op.group_peer != stage.group_rank]
 
-        setattr(stage, "_get_init_p2p_neighbors_ops", others)
+    def to_others(own: Method) -> Method:
+        return lambda: [op for op in own() if op.group_peer != stage.group_rank]
+
+    if hasattr(stage, "_get_init_p2p_neighbors_ops"):
+        override(stage, "_get_init_p2p_neighbors_ops", to_others)
 
 
 def _watch_outputs(stage: PipelineStage) -> None:
@@ -91,27 +89,32 @@ def _watch_outputs(stage: PipelineStage) -> None:
     and a shorter one leaves old numbers."""
     if stage.is_last:
         return
-    forward, words = stage.forward_one_chunk, f"stage {stage.stage_index}"
+    words = f"stage {stage.stage_index}"
 
-    def checked(fwd_chunk_id: int, *args: Any, **kwargs: Any) -> Any:
-        output = forward(fwd_chunk_id, *args, **kwargs)
-        given = signature_of(tensors_of(output, words))
-        if (expected := _outputs_of(stage)) is not None and given != expected:
-            raise ValueError(
-                f"{words} gives {words_of(given)} for micro-batch {fwd_chunk_id}, and the next stage expects "
-                f"{words_of(expected)}: micro-batches of different shapes need pipeline(dynamic_shapes=True)"
-            )
-        return output
+    def checked(own: Method) -> Method:
+        def forward(fwd_chunk_id: int, *args: Any, **kwargs: Any) -> Any:
+            output = own(fwd_chunk_id, *args, **kwargs)
+            given = signature_of(tensors_of(output, words))
+            if (expected := _outputs_of(stage)) is not None and given != expected:
+                raise ValueError(
+                    f"{words} gives {words_of(given)} for micro-batch {fwd_chunk_id}, and the next stage expects "
+                    f"{words_of(expected)}: micro-batches of different shapes need pipeline(dynamic_shapes=True)"
+                )
+            return output
 
-    setattr(stage, "forward_one_chunk", checked)
-    if (compute := getattr(stage, "_compute_outputs", None)) is not None:
+        return forward
 
-        def inferred(*args: Any, **kwargs: Any) -> Any:
-            output = compute(*args, **kwargs)
+    def inferred(own: Method) -> Method:
+        def outputs(*args: Any, **kwargs: Any) -> Any:
+            output = own(*args, **kwargs)
             tensors_of(output, words)
             return output
 
-        setattr(stage, "_compute_outputs", inferred)
+        return outputs
+
+    override(stage, "forward_one_chunk", checked)
+    if hasattr(stage, "_compute_outputs"):
+        override(stage, "_compute_outputs", inferred)
 
 
 def _outputs_of(stage: Any) -> Signature | None:
@@ -133,6 +136,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         *,
         scale_grads: bool,
         data_group: dist.ProcessGroup | None,
+        keeps_saved: bool,
         bucket_bytes: int = 25 << 20,
         waits: Waits | None = None,
     ) -> None:
@@ -149,7 +153,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         alone = dist.get_world_size(self._group) == 1 and data_group is None and not any(map(is_sharded, self._modules.values()))
         self.waits = waits or Waits(self._group, alone=alone)
         super().__init__(stages, program.micro_batches, loss_fn=self._checked(loss_fn, program.stages), scale_grads=False)
-        self.program = program
+        self.program, self._keeps_saved = program, keeps_saved
         self._beginning = Beginning(self.waits, self._group, stages[0].device, program)
         self._cuts_target = False
         self._takes_inputs = any(stage.is_first and type(stage) is PipelineStage for stage in stages)
@@ -252,7 +256,8 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         """Runs PyTorch's own step. Errors of the stages come without those that PyTorch puts around them."""
         self._actions.arm()
         try:
-            result = super().step(*args, **kwargs)
+            with compiling(keeps=self._keeps_saved):
+                result = super().step(*args, **kwargs)
             self._beginning.finish()
             return result
         except RuntimeError as error:

@@ -9,26 +9,29 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.pipelining import PipelineStage
 
+from .overrides import Method, override
 from .split import input_gradients
 
 
 def split_as_ours(stage: PipelineStage) -> None:
     """Makes the stage split backwards as ours. PyTorch's split omits weights that meet no input with a gradient: all of
     a stage behind frozen ones, or those of an output of their own. It fails if a weight is used in several places."""
-    own = stage.backward_maybe_with_nosync
 
-    def backward(kind: Any, given: dict[str, Any], last_backward: bool = False) -> Any:
-        if kind == "full":
-            return own(kind, given, last_backward)
-        if isinstance(stage.submod, FSDPModule):
-            stage.submod.set_reshard_after_backward(False)
-            stage.submod.set_requires_gradient_sync(False)
-        if kind == "weight":
-            given["param_groups"]()
-            return (), None
-        return _input_pass(stage, given)
+    def split(own: Method) -> Method:
+        def backward(kind: Any, given: dict[str, Any], last_backward: bool = False) -> Any:
+            if kind == "full":
+                return own(kind, given, last_backward)
+            if isinstance(stage.submod, FSDPModule):
+                stage.submod.set_reshard_after_backward(False)
+                stage.submod.set_requires_gradient_sync(False)
+            if kind == "weight":
+                given["param_groups"]()
+                return (), None
+            return _input_pass(stage, given)
 
-    setattr(stage, "backward_maybe_with_nosync", backward)
+        return backward
+
+    override(stage, "backward_maybe_with_nosync", split)
 
 
 def _input_pass(stage: PipelineStage, given: dict[str, Any]) -> Any:

@@ -24,6 +24,7 @@ from .messages import Messages
 from .passes import Loss, StagePasses
 from .replicas import out_of_ddp
 from .shapes import Signature, signature_of, trace, words_of
+from .split import compiling, keeps_saved_tensors
 from .step import Step
 from .sums import CopySums
 from .waiting import Waits
@@ -61,6 +62,7 @@ class ProgramRuntime:
         for stage, module in self.modules.items():
             if is_sharded(module):
                 raise ValueError(f"stage {stage} is in fully_shard, and the runtime of our own keeps parameters whole")
+        self._keeps_saved = keeps_saved_tensors(self.modules.values(), schedule)
         self.group, self.device = group, torch.device(device)
         self.rank = dist.get_rank(group)
         if dist.get_world_size(group) < self.program.devices:
@@ -152,7 +154,8 @@ class ProgramRuntime:
         for p in carried:
             p.grad = None  # sums include this step alone
         try:
-            outputs = self._run(batch, loss_kwargs, losses, return_outputs, trains=self.program.trains)
+            with compiling(keeps=self._keeps_saved):
+                outputs = self._run(batch, loss_kwargs, losses, return_outputs, trains=self.program.trains)
             if self.program.trains and not self.first.is_over:
                 self.first.finish(self.group, partial(self.waits.start, awaited=awaited_first_step))
         except BaseException:

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
+import torch._functorch.config
+from torch import nn
 from torch.autograd.graph import GradientEdge, Node
+
+from .._core import Schedule
+from .guards import is_compiled, splits_backwards
+
+
+def keeps_saved_tensors(modules: Iterable[nn.Module], schedule: Schedule) -> bool:
+    """Whether compiled stages run split backwards, whose second part reads what the first has saved."""
+    return splits_backwards(schedule) and any(map(is_compiled, modules))
+
+
+def compiling(*, keeps: bool) -> AbstractContextManager[None]:
+    """Inside, backwards are compiled without reuse of the memory of their saved tensors, if `keeps`."""
+    return torch._functorch.config.patch(donated_buffer=False) if keeps else contextlib.nullcontext()
 
 
 def _accumulator(leaf: torch.Tensor) -> Node:

@@ -29,6 +29,7 @@ from .pipelines import stages_of
 from .planning import Plan
 from .pytorch_runtime import PytorchRuntime, installed_lanes, prepare
 from .replaying import Replay, ReplayStage
+from .split import keeps_saved_tensors
 from .tracing import Trace, Tracer, shared, traced
 from .unseen import UnseenValue
 from .untouched import State
@@ -157,7 +158,13 @@ class Steps:
         guards.must_fit(parts, self._wrapped["sharding"])
         prepare(parts, plan.schedule)
         runtime = PytorchRuntime(
-            list(stages), program, lambda loss, _: loss, scale_grads=False, data_group=self.data_group, waits=self.waits
+            list(stages),
+            program,
+            lambda loss, _: loss,
+            scale_grads=False,
+            data_group=self.data_group,
+            keeps_saved=keeps_saved_tensors(parts.values(), plan.schedule),
+            waits=self.waits,
         )
         return Running(trace, plan, replays, runtime, self._counting())
 
