@@ -7,9 +7,9 @@
 A notebook shows a schedule as a picture. `ashlar_pp.torch` runs schedules in PyTorch.
 """
 
-from . import _core, telling
+from . import _core, signatures
 
-telling.tell(_core)  # before other modules import functions from it
+signatures.tell(_core)  # before other modules import functions from it
 
 from . import catalog  # noqa: E402
 from ._core import (  # noqa: E402
@@ -87,9 +87,9 @@ from .algebra import (  # noqa: E402
     with_interval,
     without_collisions,
 )
-from .comparing import Table, compare  # noqa: E402
-from .emitting import emit  # noqa: E402
-from .searching import search, search_layouts  # noqa: E402
+from .comparison import Table, compare  # noqa: E402
+from .formats import emit  # noqa: E402
+from .searches import search, search_layouts  # noqa: E402
 from .traces import TracedCosts, costs_from_trace  # noqa: E402
 
 __all__ = [

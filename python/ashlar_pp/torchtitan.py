@@ -27,21 +27,21 @@ from torchtitan.tools.logging import logger
 from . import _core
 from ._core import Costs, Schedule
 from .algebra import fuse_backwards, fuse_where_free, retime
-from .searching import search
+from .searches import search
 from .torch import stages_of
 from .torch.actions import WatchedActions
-from .torch.adapting import medians, ticks
-from .torch.agreeing import everywhere
+from .torch.costs import medians, ticks
+from .torch.agreement import everywhere
 from .torch.awaited import awaited_first_step
 from .torch.clock import Times, now
 from .torch.first_step import FirstStep, watch_forwards
 from .torch.guards import gathered_groups, splits_backwards
-from .torch.holding import must_be_laid_out, parameters_of
+from .torch.layout import must_be_laid_out, parameters_of
 from .torch.overrides import Method, override
 from .torch.pytorch_runtime import load
 from .torch.pytorch_split import split_as_ours
 from .torch.split import compiling
-from .torch.waiting import Waits
+from .torch.waits import Waits
 
 def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> Callable[..., Any]:
     """Returns a `pipelining_fn` of a ModelSpec that runs the schedule.

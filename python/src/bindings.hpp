@@ -129,8 +129,8 @@ void refuse_others(Class& bound) {
   bound.def(
       "__init__",
       [](nb::handle self, nb::args const& given, nb::kwargs const& named) {
-        nb::object const said =
-            nb::module_::import_("ashlar_pp.telling").attr("problem_of_new")(self.type(), given, named);
+        nb::object const said = nb::module_::import_("ashlar_pp.signatures")
+                                    .attr("problem_of_new")(self.type(), given, named);
         throw nb::type_error(nb::cast<std::string>(said).c_str());
       },
       nb::sig("def __init__(self, *args: typing.NoReturn) -> None"));

@@ -8,7 +8,7 @@ from devices import DEVICE
 from launching import on_ranks
 from torch import nn
 
-from ashlar_pp.torch.cutting import all_visiting, find_layers, visiting
+from ashlar_pp.torch.layers import all_visiting, find_layers, visiting
 
 CLOSE = 2e-6
 """Tolerance of losses around 5, and of parameters, where sums are in another order: over the weight passes of a searched

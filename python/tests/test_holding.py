@@ -13,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import ashlar_pp
 import ashlar_pp.torch
-from ashlar_pp.torch.holding import fault_in, fault_in_stages, must_be_laid_out, plain_name
+from ashlar_pp.torch.layout import fault_in, fault_in_stages, must_be_laid_out, plain_name
 
 
 def test_a_parameter_elsewhere_is_named():

@@ -16,7 +16,7 @@ from .._core import Program, Schedule
 from ..torch.awaited import awaited_first_step
 from ..torch.first_step import FirstStep
 from ..torch.guards import splits_backwards
-from ..torch.waiting import Waits
+from ..torch.waits import Waits
 from .embeddings import Alone, are_on_one_rank, hidden_states, must_be_equal, summed
 from .layers import must_be_the_model
 from .programs import forwards, lowered

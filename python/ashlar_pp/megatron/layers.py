@@ -11,7 +11,7 @@ from megatron.core.transformer.enums import LayerType
 from torch import nn
 
 from .._core import Program
-from ..torch.holding import Parameters, fault_in, parameters_of
+from ..torch.layout import Parameters, fault_in, parameters_of
 from .embeddings import mtp_stage
 from .supported import unwrapped
 

@@ -18,7 +18,7 @@ from torch.distributed.pipelining._backward import stage_backward_input, stage_b
 from .._core import Program
 from ..torch.first_step import FirstStep
 from ..torch.messages import Key, Messages
-from ..torch.waiting import Waits
+from ..torch.waits import Waits
 from .places import standing_at
 from .supported import unwrapped
 

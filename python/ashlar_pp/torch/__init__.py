@@ -11,9 +11,9 @@ or, with stages and a schedule of your own:
 
 from .front import Pipeline
 from .pipelines import installed_dialect, installed_lanes, pipeline, stages_of
-from .profiling import profile
+from .profiler import profile
 from .runtime import ProgramRuntime
-from .waiting import LostRank
+from .waits import LostRank
 
 __all__ = [
     "LostRank",

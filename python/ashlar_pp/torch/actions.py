@@ -13,7 +13,7 @@ from torch.distributed.pipelining.schedules import _ComputationType, _PipelineSc
 
 from .awaited import Awaited, awaited_of_receiver, awaited_of_sender
 from .overrides import Method, override
-from .waiting import Waits
+from .waits import Waits
 
 
 class _Watched(list[Any]):

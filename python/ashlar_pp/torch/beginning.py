@@ -11,7 +11,7 @@ import torch.distributed as dist
 
 from .._core import Program
 from .awaited import awaited_call
-from .waiting import Waits
+from .waits import Waits
 
 _TAG = (1 << 31) - 9
 

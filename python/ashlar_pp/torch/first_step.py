@@ -13,7 +13,7 @@ from torch.distributed.pipelining import PipelineStage
 from torch.utils._pytree import tree_leaves
 
 from .guards import FSDPModule, gathered_groups, leaves_under
-from .holding import plain_name
+from .layout import plain_name
 from .overrides import Method, override
 
 

@@ -17,23 +17,23 @@ from torch.utils._pytree import tree_map_only
 from .. import _core, catalog
 from .._core import Schedule
 from . import guards
-from .adapting import dealt_as_taken
-from .agreeing import agree, make_equal, transfer_seconds
+from .costs import dealt_as_taken
+from .agreement import agree, make_equal, transfer_seconds
 from .batches import inputs_of, rows_of
-from .cutting import Skeleton, all_visiting, find_layers, whole_name
-from .dealing import deal, deal_on
-from .explaining import explained
+from .layers import Skeleton, all_visiting, find_layers, whole_name
+from .partition import deal, deal_on
+from .explanation import explained
 from .generators import Streams, kept_generators
 from .gradients import StepGradients
-from .holding import must_be_laid_out, parameters_of
+from .layout import must_be_laid_out, parameters_of
 from .modes import DIFFERENT_EXAMPLE, Meeting, Modes, sum_of
 from .optimizers import OptimizerState, StateGuard, gathered_state, must_decide_together
-from .planning import Plan, best_of, parsed_bytes, published, searched
-from .refusing import check_model
-from .stepping import Steps
-from .tracing import Tracer, measured, traced
-from .untouched import State
-from .waiting import making
+from .plans import Plan, best_of, parsed_bytes, published, searched
+from .restrictions import check_model
+from .steps import Steps
+from .tracer import Tracer, measured, traced
+from .state import State
+from .waits import making
 
 
 class Pipeline(Steps):

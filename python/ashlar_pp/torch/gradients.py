@@ -12,11 +12,11 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from .agreeing import made_groups
-from .cutting import Skeleton
-from .dealing import Dealt
-from .holding import Layout, plain_name
-from .tracing import Trace
+from .agreement import made_groups
+from .layers import Skeleton
+from .partition import Dealt
+from .layout import Layout, plain_name
+from .tracer import Trace
 
 
 class StepGradients:

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from .._core import Instruction, Program
 from .awaited import awaited_of_receiver, awaited_of_sender
 from .shapes import Signature
-from .waiting import Waits
+from .waits import Waits
 
 Key = tuple[str, int, int, int]
 """F or B, the stage that made the value, the micro-batch, and the stage that it is for."""

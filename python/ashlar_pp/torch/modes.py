@@ -11,8 +11,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.utils._pytree import tree_flatten, tree_leaves
 
-from .agreeing import made_groups
-from .cutting import Skeleton
+from .agreement import made_groups
+from .layers import Skeleton
 
 Mode = tuple[Any, ...]
 

@@ -14,13 +14,13 @@ from torch.distributed.pipelining import PipelineStage
 from .. import _core
 from .._core import Program, Schedule
 from . import guards
-from .agreeing import make_equal
-from .holding import Parameters, fault_in, fault_in_stages, parameters_of
+from .agreement import make_equal
+from .layout import Parameters, fault_in, fault_in_stages, parameters_of
 from .pytorch_runtime import PytorchRuntime, installed_dialect, installed_lanes, prepare
 from .replicas import out_of_ddp
 from .runtime import ProgramRuntime
 from .split import keeps_saved_tensors
-from .waiting import Waits
+from .waits import Waits
 
 __all__ = ["installed_dialect", "installed_lanes", "pipeline", "stages_of"]
 

@@ -28,7 +28,7 @@ from .replicas import out_of_ddp
 from .shapes import Signature, signature_of, words_of
 from .split import compiling
 from .sums import GradientSum
-from .waiting import Waits, root_of
+from .waits import Waits, root_of
 
 
 _STEP_TAKES = inspect.signature(_PipelineScheduleRuntime.step).parameters

@@ -13,7 +13,7 @@ from torch import nn
 
 from .. import _core
 from .._core import Schedule
-from .agreeing import make_equal
+from .agreement import make_equal
 from .awaited import awaited_first_step
 from .beginning import Beginning
 from .clock import Times
@@ -27,7 +27,7 @@ from .shapes import Signature, signature_of, trace, words_of
 from .split import compiling, keeps_saved_tensors
 from .step import Step
 from .sums import CopySums
-from .waiting import Waits
+from .waits import Waits
 
 
 class ProgramRuntime:

@@ -12,7 +12,7 @@ from torch import nn
 
 from .awaited import awaited_sum
 from .first_step import FirstStep
-from .waiting import Waits
+from .waits import Waits
 
 
 class _Bucket:

@@ -14,7 +14,7 @@ import torch.distributed as dist
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _OWN = os.path.dirname(__file__) + os.sep
 _BESIDE = ("contextlib.py", "threading.py", "runpy.py")
-_WAITING = (os.path.join(_TORCH, "distributed") + os.sep, os.path.join(_OWN, "waiting.py"))
+_WAITING = (os.path.join(_TORCH, "distributed") + os.sep, os.path.join(_OWN, "waits.py"))
 
 
 def place_of(thread: int) -> str:

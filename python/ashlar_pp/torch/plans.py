@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from .. import _core, catalog
 from .._core import Schedule, StageMemory, Violation
 from ..algebra import fuse_backwards, fuse_where_free
-from ..searching import search
-from .dealing import Dealt
+from ..searches import search
+from .partition import Dealt
 
 
 @dataclass

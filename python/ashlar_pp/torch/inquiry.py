@@ -10,7 +10,7 @@ import socket
 from typing import Any
 
 from .board import Board, Question, Told
-from .watching import Watched, ending
+from .watch import Watched, ending
 
 
 def inquire(board: Board, waits: Watched, awaited: dict[str, Any]) -> Told:

@@ -20,20 +20,20 @@ from . import guards
 from .awaited import awaited_loss
 from .batches import inputs_of, micro_batches_of
 from .clock import Clock
-from .cutting import Skeleton
-from .dealing import StagesOfCalls
+from .layers import Skeleton
+from .partition import StagesOfCalls
 from .generators import Streams, kept_generators
 from .gradients import StepGradients
 from .modes import Meeting, Mode, Modes, must_be_alike, number_of, numbers_of
 from .pipelines import stages_of
-from .planning import Plan
+from .plans import Plan
 from .pytorch_runtime import PytorchRuntime, installed_lanes, prepare
-from .replaying import Replay, ReplayStage
+from .replay import Replay, ReplayStage
 from .split import keeps_saved_tensors
-from .tracing import Trace, Tracer, shared, traced
+from .tracer import Trace, Tracer, shared, traced
 from .unseen import UnseenValue
-from .untouched import State
-from .waiting import Waits
+from .state import State
+from .waits import Waits
 
 
 _MODES = 4

@@ -7,9 +7,9 @@ import statistics
 from collections.abc import Mapping
 
 from .._core import Costs
-from .agreeing import everywhere
+from .agreement import everywhere
 from .clock import TICK, Clock, Times
-from .dealing import Dealt
+from .partition import Dealt
 
 
 def medians(all_ranks: list[Times]) -> dict[tuple[str, int], float]:

@@ -12,8 +12,8 @@ import torch.distributed as dist
 from torch import nn
 
 from .clock import now
-from .measuring import Measured
-from .tracing import Trace
+from .measurement import Measured
+from .tracer import Trace
 
 
 def everywhere(mine: Any, combine: Callable[[list[Any]], Any]) -> Any:

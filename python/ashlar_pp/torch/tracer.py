@@ -17,11 +17,11 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 
 from .batches import holds_tensors
-from .cutting import Layer, Skeleton, visiting
+from .layers import Layer, Skeleton, visiting
 from .generators import Streams
-from .measuring import Measured, changes_inputs, measure
+from .measurement import Measured, changes_inputs, measure
 from .unseen import Between
-from .untouched import State
+from .state import State
 
 
 @dataclass

@@ -8,8 +8,8 @@ import torch
 import torch.distributed as dist
 
 from .._core import Costs
-from .adapting import medians
-from .agreeing import gathered, message_seconds
+from .costs import medians
+from .agreement import gathered, message_seconds
 from .clock import TICK
 from .runtime import ProgramRuntime
 

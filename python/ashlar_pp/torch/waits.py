@@ -18,9 +18,9 @@ import torch.distributed as dist
 
 from .awaited import Awaited, awaited_of_group
 from .board import Told
-from .inquiring import inquire, state_of_process
+from .inquiry import inquire, state_of_process
 from .threads import Stillness
-from .watching import watch, words_of_error
+from .watch import watch, words_of_error
 
 _numbers: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..comparing import Table
-from .planning import Plan, published
-from .tracing import Trace
+from ..comparison import Table
+from .plans import Plan, published
+from .tracer import Trace
 
 
 def _size(count: float) -> str:

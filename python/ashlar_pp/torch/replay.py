@@ -14,9 +14,9 @@ from torch.distributed.pipelining import PipelineStage
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from .clock import Clock
-from .cutting import Layer, Skeleton
+from .layers import Layer, Skeleton
 from .generators import Streams, torch_states
-from .tracing import Trace
+from .tracer import Trace
 from .unseen import Between, Unseen, UnseenValue
 
 

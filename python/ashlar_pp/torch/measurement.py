@@ -13,9 +13,9 @@ from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from .clock import now
-from .cutting import Layer
+from .layers import Layer
 from .split import input_gradients
-from .untouched import State
+from .state import State
 
 
 @dataclass

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from .. import _core
 from .._core import Costs, Placement, StageMemory
 from .clock import TICK
-from .cutting import Layer
-from .tracing import Trace
+from .layers import Layer
+from .tracer import Trace
 
 @dataclass
 class Dealt:
