@@ -58,7 +58,6 @@ from ._core import (  # noqa: E402
     wave,
     write_pytorch,
 )
-from ._core import __version__  # type: ignore[attr-defined] # noqa: E402
 from .algebra import (  # noqa: E402
     Operation,
     check,
@@ -91,6 +90,8 @@ from .comparison import Table, compare  # noqa: E402
 from .formats import emit  # noqa: E402
 from .searches import search, search_layouts  # noqa: E402
 from .traces import TracedCosts, costs_from_trace  # noqa: E402
+
+__version__: str = _core.__version__  # type: ignore[attr-defined]
 
 __all__ = [
     "Block",

@@ -27,7 +27,9 @@ class Operation:
         return Operation(lambda value: after(self(value)))
 
     def __repr__(self) -> str:
-        words = [repr(a) for a in self._args] + [f"{k}={v!r}" for k, v in self._kwargs.items()]
+        words = [repr(a) for a in self._args] + [
+            f"{k}={v!r}" for k, v in self._kwargs.items()
+        ]
         return f"{getattr(self._call, '__name__', 'operation')}({', '.join(words)})"
 
 
@@ -37,12 +39,16 @@ def _checked(value: Any) -> Any:
 
 
 def check() -> Operation:
-    """Returns the value itself if every rule holds for it; raises Violation otherwise."""
+    """Returns the value itself if every rule holds for it; raises Violation
+    otherwise.
+    """
     return Operation(_checked)
 
 
 def repeat(micro_batches: int) -> Operation:
-    """Makes a schedule of a block: starts one block an interval, for `micro_batches` micro-batches."""
+    """Makes a schedule of a block: starts one block an interval, for `micro_batches`
+    micro-batches.
+    """
     return Operation(_core.repeat, micro_batches)
 
 
@@ -67,7 +73,9 @@ def relocate(placement: Placement) -> Operation:
 
 
 def improve(passes: int = 1_000_000, seed: int = 1) -> Operation:
-    """Searches the best order within the same memory, with a budget of `passes` dispatched passes."""
+    """Searches the best order within the same memory, with a budget of `passes`
+    dispatched passes.
+    """
     return Operation(_core.improve, passes, seed)
 
 
@@ -102,10 +110,12 @@ def split_backward() -> Operation:
 
 
 def fuse_backward() -> Operation:
-    """Fuses input and weight passes into backwards: those of a block, or of a schedule, even if that makes it longer.
+    """Fuses input and weight passes into backwards: those of a block, or of a schedule,
+    even if that makes it longer.
 
-    In a schedule, weight passes move up to their input passes. For runtimes and models that cannot walk a graph in two
-    parts. Pairs of a forward with an input or weight pass are taken apart. Raises Violation for a schedule with work.
+    In a schedule, weight passes move up to their input passes. For runtimes and models
+    that cannot walk a graph in two parts. Pairs of a forward with an input or weight
+    pass are taken apart. Raises Violation for a schedule with work.
     """
     return Operation(_core.fuse_backward)
 
@@ -115,21 +125,31 @@ fuse_backwards = fuse_backward
 
 
 def fuse_where_free() -> Operation:
-    """Moves weight passes of a schedule up to their input passes and fuses them, where that makes it no longer.
+    """Moves weight passes of a schedule up to their input passes and fuses them, where
+    that makes it no longer.
 
-    Autograd takes longer for both than for one backward, which walks the graph once. Costs stay, and so do memory
-    limits, because activations are freed no later. Raises Violation as `fuse_backward` does.
+    Autograd takes longer for both than for one backward, which walks the graph once.
+    Costs stay, and so do memory limits, because activations are freed no later. Raises
+    Violation as `fuse_backward` does.
     """
     return Operation(_core.fuse_where_free)
 
 
 def recompute(stages: Sequence[int] | None = None) -> Operation:
-    """Makes stages run each forward again before its backward: all stages of a block, the given ones of a schedule."""
-    return Operation(_core.recompute) if stages is None else Operation(_core.recompute, list(stages))
+    """Makes stages run each forward again before its backward: all stages of a block,
+    the given ones of a schedule.
+    """
+    return (
+        Operation(_core.recompute)
+        if stages is None
+        else Operation(_core.recompute, list(stages))
+    )
 
 
 def weights_in_first_gaps() -> Operation:
-    """Moves the weight passes of a block into the first gaps after their input passes."""
+    """Moves the weight passes of a block into the first gaps after their input
+    passes.
+    """
     return Operation(_core.weights_in_first_gaps)
 
 
@@ -171,10 +191,11 @@ def lower(
 ) -> Operation:
     """Makes a program of a schedule: passes, transfers, and sums of gradients.
 
-    sharding: none, optimizer, gradients, weights, full (over data_ranks copies of the pipeline).
-    reduction: eager, at_end, eager_middle_last. lanes: one, one_a_peer, one_a_direction, one_a_kind.
-    receives: when_sent, or when_needed: as late as the lanes allow without holding anything up.
-    offload: activations that move to host memory and back, as `selective_offload` chooses them.
+    sharding: none, optimizer, gradients, weights, full (over data_ranks copies of the
+    pipeline). reduction: eager, at_end, eager_middle_last. lanes: one, one_a_peer,
+    one_a_direction, one_a_kind. receives: when_sent, or when_needed: as late as the
+    lanes allow without holding anything up. offload: activations that move to host
+    memory and back, as `selective_offload` chooses them.
     """
     return Operation(
         _core.lower,
@@ -194,7 +215,8 @@ def simulate(
     memory: Sequence[StageMemory | Sequence[StageMemory]] | None = None,
     data_ranks: int = 1,
 ) -> Operation:
-    """Simulates a program: the time and memory of a run. memory: one StageMemory for all stages, or one each.
+    """Simulates a program: the time and memory of a run. memory: one StageMemory for
+    all stages, or one each.
 
     If micro-batches differ, each is a list of one StageMemory for each micro-batch.
     """

@@ -1,4 +1,5 @@
-"""Every published schedule, as a function of its name: `catalog.v_half`, `catalog.one_f_one_b`.
+"""Every published schedule, as a function of its name: `catalog.v_half`,
+`catalog.one_f_one_b`.
 
 With micro-batches, an entry gives its schedule; without, its building block:
 
@@ -20,50 +21,90 @@ class Published:
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
         self.name, self.summary, self.source = entry.name, entry.summary, entry.source
-        self.parameters: dict[str, Parameter] = {one.name: one for one in entry.parameters}
-        self.__doc__ = f"{self.name}: {self.summary} ({self.source}). Parameters: {', '.join(self.parameters) or 'none'}."
+        self.parameters: dict[str, Parameter] = {
+            one.name: one for one in entry.parameters
+        }
+        self.__doc__ = (
+            f"{self.name}: {self.summary} ({self.source}). Parameters: "
+            f"{', '.join(self.parameters) or 'none'}."
+        )
 
     @overload
     def __call__(self, devices: int, **parameters: Any) -> Block: ...
     @overload
-    def __call__(self, devices: int, micro_batches: int, costs: Costs | None = None, **parameters: Any) -> Schedule: ...
+    def __call__(
+        self,
+        devices: int,
+        micro_batches: int,
+        costs: Costs | None = None,
+        **parameters: Any,
+    ) -> Schedule: ...
 
     def __call__(
-        self, devices: int, micro_batches: int | None = None, costs: Costs | None = None, **parameters: Any
+        self,
+        devices: int,
+        micro_batches: int | None = None,
+        costs: Costs | None = None,
+        **parameters: Any,
     ) -> Block | Schedule:
-        """Returns the schedule, or without micro-batches the building block. Raises Violation for sizes that do not fit."""
+        """Returns the schedule, or without micro-batches the building block. Raises
+        Violation for sizes that do not fit.
+        """
         if micro_batches is not None:
-            return self.entry.schedule(devices, micro_batches, costs or Costs(), **self._known(parameters))
+            return self.entry.schedule(
+                devices, micro_batches, costs or Costs(), **self._known(parameters)
+            )
         if costs is not None:
             raise TypeError("a block is in units of one pass: give costs to retime()")
         return self.block(devices, **parameters)
 
-    def block(self, devices: int, micro_batches: int | None = None, **parameters: Any) -> Block:
-        """Returns the building block. Some blocks contain all micro-batches, and need their number."""
+    def block(
+        self, devices: int, micro_batches: int | None = None, **parameters: Any
+    ) -> Block:
+        """Returns the building block. Some blocks contain all micro-batches, and need
+        their number.
+        """
         known = self._known(parameters)
         if micro_batches is not None:
             return self.entry.block(devices, micro_batches, **known)
-        few, many = (self.entry.block(devices, times * max(devices, 1), **known) for times in (24, 48))
+        few, many = (
+            self.entry.block(devices, times * max(devices, 1), **known)
+            for times in (24, 48)
+        )
         if few != many:
-            raise TypeError(f"the block of {self.name} has all micro-batches: block(devices, micro_batches)")
+            raise TypeError(
+                f"the block of {self.name} has all micro-batches: block(devices, "
+                "micro_batches)"
+            )
         return few
 
-    def values(self, parameter: str, devices: int, micro_batches: int, **others: Any) -> list[int] | list[str]:
-        """Values of a parameter for which there is a schedule; numbers are tried up to the larger of both sizes.
+    def values(
+        self, parameter: str, devices: int, micro_batches: int, **others: Any
+    ) -> list[int] | list[str]:
+        """Values of a parameter for which there is a schedule; numbers are tried up to
+        the larger of both sizes.
 
-        others: values of its other parameters. The list is empty if no value fits, or the sizes do not.
+        others: values of its other parameters. The list is empty if no value fits, or
+        the sizes do not.
         """
         self._known({parameter: None, **others})
         known = self.parameters[parameter]
         tried: Any = known.values
         if known.least is not None and known.most is not None:
             tried = range(known.least, min(known.most, max(devices, micro_batches)) + 1)
-        return [v for v in tried if self.entry.takes(devices, micro_batches, **{parameter: v}, **others)]
+        return [
+            v
+            for v in tried
+            if self.entry.takes(devices, micro_batches, **{parameter: v}, **others)
+        ]
 
     def _known(self, parameters: dict[str, Any]) -> dict[str, Any]:
         for name in parameters:
             if name not in self.parameters:
-                raise TypeError(f"{self.name} has no parameter '{name}'; it has: {', '.join(self.parameters) or 'none'}")
+                raise TypeError(
+                    f"{self.name} has no parameter '{name}'; it has: "
+                    f"{', '.join(self.parameters) or 'none'}"
+                )
         return parameters
 
     def __repr__(self) -> str:
@@ -71,16 +112,27 @@ class Published:
 
 
 def _python_name(name: str) -> str:
-    return "_".join("one_f_one_b" if part == "1f1b" else part for part in name.split("-"))
+    return "_".join(
+        "one_f_one_b" if part == "1f1b" else part for part in name.split("-")
+    )
 
 
-entries: dict[str, Published] = {entry.name: Published(entry) for entry in _core.entries()}
+entries: dict[str, Published] = {
+    entry.name: Published(entry) for entry in _core.entries()
+}
 """Entries by their names in the command-line tool: `entries["1f1b"]`."""
 
-vocabulary_entries: dict[str, Published] = {entry.name: Published(entry) for entry in _core.vocabulary_entries()}
-"""Entries in which all devices have a shard of the output layer. Their stages are not parts of a freely divisible model."""
+vocabulary_entries: dict[str, Published] = {
+    entry.name: Published(entry) for entry in _core.vocabulary_entries()
+}
+"""Entries in which all devices have a shard of the output layer. Their stages are not
+parts of a freely divisible model.
+"""
 
-_by_python_name = {_python_name(name): published for name, published in (entries | vocabulary_entries).items()}
+_by_python_name = {
+    _python_name(name): published
+    for name, published in (entries | vocabulary_entries).items()
+}
 
 
 def find(name: str) -> Published:
@@ -92,7 +144,9 @@ def __getattr__(name: str) -> Published:
     try:
         return _by_python_name[name]
     except KeyError:
-        raise AttributeError(f"the catalog has no '{name}'; it has: {', '.join(_by_python_name)}") from None
+        raise AttributeError(
+            f"the catalog has no '{name}'; it has: {', '.join(_by_python_name)}"
+        ) from None
 
 
 def __dir__() -> list[str]:

@@ -24,16 +24,29 @@ class Table:
 
     def _cells(self) -> list[list[str]]:
         def words(value: Any) -> str:
-            return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+            return (
+                ""
+                if value is None
+                else f"{value:.4g}"
+                if isinstance(value, float)
+                else str(value)
+            )
 
-        heads = [head for head in (self.rows[0] if self.rows else ()) if any(row[head] is not None for row in self.rows)]
+        heads = [
+            head
+            for head in (self.rows[0] if self.rows else ())
+            if any(row[head] is not None for row in self.rows)
+        ]
         return [heads] + [[words(row[head]) for head in heads] for row in self.rows]
 
     def __str__(self) -> str:
         cells = self._cells()
         widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
         lines = [
-            "  ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths)))
+            "  ".join(
+                cell.ljust(width) if i == 0 else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(row, widths))
+            )
             for row in cells
         ]
         return "\n".join(line.rstrip() for line in lines)
@@ -42,10 +55,16 @@ class Table:
 
     def _repr_html_(self) -> str:
         heads, *rows = self._cells()
-        def line(cells: list[str], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
-        return f"<table>{line(heads, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
+        def line(cells: list[str], tag: str) -> str:
+            return (
+                "<tr>"
+                + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
+                + "</tr>"
+            )
+
+        below = "".join(line(row, "td") for row in rows)
+        return f"<table>{line(heads, 'th')}{below}</table>"
 
 
 def _row(name: str, of: Comparison) -> dict[str, Any]:
@@ -84,18 +103,21 @@ def compare(
     causal: int | tuple[int, int] | None = None,
     parts: PartCosts | None = None,
 ) -> Table:
-    """Compares schedules for the same model: names of the catalog, or a mapping of names to names and schedules.
+    """Compares schedules for the same model: names of the catalog, or a mapping of
+    names to names and schedules.
 
-    Costs are those of a device's share of the model, or one each of consecutive parts of it; schedules with more or
-    fewer stages take their share. Default: all schedules of the catalog for these sizes. In the table,
-    peak_activations is a share of what 1F1B holds; times are in ticks; slack is how late all transfers of the least
-    tolerant link may be before the makespan grows. parts: the parts of which `costs` are made; those of pairs in
-    schedules with more or fewer stages follow from them.
+    Costs are those of a device's share of the model, or one each of consecutive parts
+    of it; schedules with more or fewer stages take their share. Default: all schedules
+    of the catalog for these sizes. In the table, peak_activations is a share of what
+    1F1B holds; times are in ticks; slack is how late all transfers of the least
+    tolerant link may be before the makespan grows. parts: the parts of which `costs`
+    are made; those of pairs in schedules with more or fewer stages follow from them.
 
-    sequence_chunks: chunks of a sequence in the catalog's schedules that cut them (default: those of the costs, or 2).
-    causal: percentage of causal attention, for which later chunks take longer, in a whole sequence's forward and
-    input pass, or a pair of percentages. Raises ValueError if it has no effect: on whole sequences, or on costs of
-    each chunk.
+    sequence_chunks: chunks of a sequence in the catalog's schedules that cut them
+    (default: those of the costs, or 2). causal: percentage of causal attention, for
+    which later chunks take longer, in a whole sequence's forward and input pass, or a
+    pair of percentages. Raises ValueError if it has no effect: on whole sequences, or
+    on costs of each chunk.
     """
     costs = costs or Costs()
     if sequence_chunks is None:
@@ -106,16 +128,34 @@ def compare(
         chosen = schedules
     else:
         chosen = {name: name for name in schedules}
-    if causal is not None and not any(_cuts_sequences(schedule) for schedule in chosen.values()):
-        raise ValueError(f"causal has no effect on {', '.join(chosen)}: sequences are whole there")
+    if causal is not None and not any(
+        _cuts_sequences(schedule) for schedule in chosen.values()
+    ):
+        raise ValueError(
+            f"causal has no effect on {', '.join(chosen)}: sequences are whole there"
+        )
     rows = []
     for name, schedule in chosen.items():
         if isinstance(schedule, Schedule):
-            rows.append(_row(name, _core.compare_schedule(schedule, costs, devices, causal, parts)))
+            rows.append(
+                _row(
+                    name,
+                    _core.compare_schedule(schedule, costs, devices, causal, parts),
+                )
+            )
             continue
         entry = _core.find(schedule)
         try:
-            made = _core.compare_entry(entry, devices, micro_batches, costs, devices, sequence_chunks, causal, parts)
+            made = _core.compare_entry(
+                entry,
+                devices,
+                micro_batches,
+                costs,
+                devices,
+                sequence_chunks,
+                causal,
+                parts,
+            )
             rows.append(_row(name, made))
         except _core.Violation:
             if schedules is not None:

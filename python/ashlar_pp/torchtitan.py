@@ -1,9 +1,12 @@
-"""Schedules in torchtitan: any placement, our transfers, and a search for a schedule while training.
+"""Schedules in torchtitan: any placement, our transfers, and a search for a schedule
+while training.
 
-    config.model_spec = dataclasses.replace(config.model_spec, pipelining_fn=ashlar_pp.torchtitan.pipelining(schedule))
+    config.model_spec = dataclasses.replace(config.model_spec,
+    pipelining_fn=ashlar_pp.torchtitan.pipelining(schedule))
 
-For torchtitan 0.3, and models that its `pipeline_llm` divides. The schedule gives the stages, their ranks, and the
-number of micro-batches; the flags pipeline_parallel_schedule and pipeline_parallel_schedule_csv are ignored.
+For torchtitan 0.3, and models that its `pipeline_llm` divides. The schedule gives the
+stages, their ranks, and the number of micro-batches; the flags
+pipeline_parallel_schedule and pipeline_parallel_schedule_csv are ignored.
 """
 
 from __future__ import annotations
@@ -30,10 +33,10 @@ from .algebra import fuse_backwards, fuse_where_free, retime
 from .searches import search
 from .torch import stages_of
 from .torch.actions import WatchedActions
-from .torch.costs import medians, ticks
 from .torch.agreement import everywhere
 from .torch.awaited import awaited_first_step
 from .torch.clock import Times, now
+from .torch.costs import medians, ticks
 from .torch.first_step import FirstStep, watch_forwards
 from .torch.guards import gathered_groups, splits_backwards
 from .torch.layout import must_be_laid_out, parameters_of
@@ -43,21 +46,30 @@ from .torch.pytorch_split import split_as_ours
 from .torch.split import compiling
 from .torch.waits import Waits
 
-def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> Callable[..., Any]:
+
+def pipelining(
+    schedule: Schedule, *, adapt_after: int = 0, **options: Any
+) -> Callable[..., Any]:
     """Returns a `pipelining_fn` of a ModelSpec that runs the schedule.
 
-    adapt_after: number of steps to measure; the first does not count. Then every rank searches the same order of passes
-    for these times, within the activations that the schedule holds (options: those of `search`), and runs it from the
-    next step on if it takes less time. 0: the schedule stays.
+    adapt_after: number of steps to measure; the first does not count. Then every rank
+    searches the same order of passes for these times, within the activations that the
+    schedule holds (options: those of `search`), and runs it from the next step on if it
+    takes less time. 0: the schedule stays.
 
-    The result raises ValueError, naming the flag, if the configuration does not fit the schedule, if a parameter of the
-    model is not in exactly one stage, and for options that silently lose gradients: with split backwards, selective
-    checkpointing, chunked losses and resharding after forwards. The first step raises RuntimeError if a trainable
-    parameter that the loss may depend on got no gradient. An error on one rank ends the step on all ranks, within seconds
-    or the group's time-out: the others raise a RuntimeError that names the rank at fault.
+    The result raises ValueError, naming the flag, if the configuration does not fit the
+    schedule, if a parameter of the model is not in exactly one stage, and for options
+    that silently lose gradients: with split backwards, selective checkpointing, chunked
+    losses and resharding after forwards. The first step raises RuntimeError if a
+    trainable parameter that the loss may depend on got no gradient. An error on one
+    rank ends the step on all ranks, within seconds or the group's time-out: the others
+    raise a RuntimeError that names the rank at fault.
     """
     if adapt_after == 1 or adapt_after < 0:
-        raise ValueError(f"adapt_after must be 0, or at least 2, as the first step does not count, not {adapt_after}")
+        raise ValueError(
+            "adapt_after must be 0, or at least 2, as the first step does not count, "
+            f"not {adapt_after}"
+        )
 
     def pipeline(
         model: nn.Module,
@@ -77,7 +89,9 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
         _must_fit(schedule, parallelism, training, mesh.size())
         unsplit = _why_backwards_stay_whole(ac_config, loss_fn)
         if unsplit and splits_backwards(schedule):
-            raise ValueError(f"{unsplit}; or run `schedule | ashlar_pp.fuse_backwards()`")
+            raise ValueError(
+                f"{unsplit}; or run `schedule | ashlar_pp.fuse_backwards()`"
+            )
         _show_loss_of(schedule, parallel_dims.world_size)
         names = _modules_of_stages(schedule, parallelism, model_config)
         mine = stages_of(schedule, mesh.get_local_rank())
@@ -96,16 +110,26 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
         ]
         if resharded := _resharded_after_forward(parts):
             unsplit = (
-                f"{resharded} reshards after its forward, and split backwards then lose its gradients: set "
+                f"{resharded} reshards after its forward, and split backwards then "
+                "lose its gradients: set "
                 "--parallelism.fsdp_reshard_after_forward to default or never"
             )
             if splits_backwards(schedule):
                 raise ValueError(unsplit)
-        here = {name: one for part in parts for name, one in parameters_of(part).items()}
+        here = {
+            name: one for part in parts for name, one in parameters_of(part).items()
+        }
         must_be_laid_out(here, layout, mesh.get_group("pp"))
         get_mesh = own._build_get_mesh_callback(parallel_dims)
         stages = [
-            PipelineStage(part, stage, schedule.stages, device, group=mesh.get_group("pp"), get_mesh=get_mesh)
+            PipelineStage(
+                part,
+                stage,
+                schedule.stages,
+                device,
+                group=mesh.get_group("pp"),
+                get_mesh=get_mesh,
+            )
             for stage, part in zip(mine, parts)
         ]
         first = FirstStep(dict(zip(mine, parts)))
@@ -114,12 +138,15 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
             watch_forwards(stage, first)
 
         def loss_alone(*args: Any, **more: Any) -> torch.Tensor:
+            loss: torch.Tensor
             loss, _ = loss_fn(*args, **more)
             first.forward(schedule.stages - 1, loss)
             return loss
 
         keeps = splits_backwards(schedule) or bool(adapt_after)
-        runtime = _Runtime(stages, schedule, loss_alone, first, mesh.get_group("pp"), keeps_saved=keeps)
+        runtime = _Runtime(
+            stages, schedule, loss_alone, first, mesh.get_group("pp"), keeps_saved=keeps
+        )
         if adapt_after:
             _Adapting(runtime, stages, schedule, adapt_after, not unsplit, options)
         logger.info(f"ashlar: {schedule}; stages {mine} are on this rank")
@@ -130,50 +157,72 @@ def pipelining(schedule: Schedule, *, adapt_after: int = 0, **options: Any) -> C
 
 def _must_fit(schedule: Schedule, parallelism: Any, training: Any, degree: int) -> None:
     if reason := _core.lower(schedule, lanes="one").pytorch_obstacle():
-        raise ValueError(f"torchtitan runs PyTorch's pipeline runtime, which cannot run the schedule: {reason}")
+        raise ValueError(
+            "torchtitan runs PyTorch's pipeline runtime, which cannot run the "
+            f"schedule: {reason}"
+        )
     if schedule.devices != degree:
         raise ValueError(
-            f"the schedule has {schedule.devices} devices, and --parallelism.pipeline_parallel_degree is {degree}"
+            f"the schedule has {schedule.devices} devices, and "
+            f"--parallelism.pipeline_parallel_degree is {degree}"
         )
     size = parallelism.pipeline_parallel_microbatch_size
     if training.local_batch_size != schedule.micro_batches * size:
         raise ValueError(
-            f"the schedule has {schedule.micro_batches} micro-batches: --training.local_batch_size must be so many times "
-            f"--parallelism.pipeline_parallel_microbatch_size, which is {size}, not {training.local_batch_size}"
+            f"the schedule has {schedule.micro_batches} micro-batches: "
+            "--training.local_batch_size must be so many times "
+            f"--parallelism.pipeline_parallel_microbatch_size, which is {size}, not "
+            f"{training.local_batch_size}"
         )
 
 
-def _modules_of_stages(schedule: Schedule, parallelism: Any, model_config: Any) -> list[list[str]]:
-    names = parallelism.module_fqns_per_model_part or own._generate_llm_fqn_per_model_part(
-        schedule.stages,
-        len(model_config.layers),
-        parallelism.pipeline_parallel_first_stage_less_layers,
-        parallelism.pipeline_parallel_last_stage_less_layers,
+def _modules_of_stages(
+    schedule: Schedule, parallelism: Any, model_config: Any
+) -> list[list[str]]:
+    names: list[list[str]] = (
+        parallelism.module_fqns_per_model_part
+        or own._generate_llm_fqn_per_model_part(
+            schedule.stages,
+            len(model_config.layers),
+            parallelism.pipeline_parallel_first_stage_less_layers,
+            parallelism.pipeline_parallel_last_stage_less_layers,
+        )
     )
     if len(names) != schedule.stages:
         raise ValueError(
-            f"the schedule has {schedule.stages} stages, and --parallelism.module_fqns_per_model_part {len(names)}"
+            f"the schedule has {schedule.stages} stages, and "
+            f"--parallelism.module_fqns_per_model_part {len(names)}"
         )
     return names
 
 
-def _layout_of(schedule: Schedule, names: list[list[str]], model: nn.Module) -> dict[str, tuple[tuple[int, ...], list[int]]]:
-    """Shape of each parameter of the model, and the rank of its stage. Raises ValueError for a parameter in no stage or in
-    several: torchtitan would train without it, or a copy in each."""
+def _layout_of(
+    schedule: Schedule, names: list[list[str]], model: nn.Module
+) -> dict[str, tuple[tuple[int, ...], list[int]]]:
+    """Shape of each parameter of the model, and the rank of its stage. Raises
+    ValueError for a parameter in no stage or in several: torchtitan would train without
+    it, or a copy in each.
+    """
     (route,) = schedule.placement.routes
     layout = {}
     tensors: dict[int, tuple[str, int]] = {}
     for name, p in model.named_parameters(remove_duplicate=False):
-        stages = [s for s, modules in enumerate(names) if any(f"{name}.".startswith(f"{one}.") for one in modules)]
+        stages = [
+            s
+            for s, modules in enumerate(names)
+            if any(f"{name}.".startswith(f"{one}.") for one in modules)
+        ]
         if len(stages) != 1:
             raise ValueError(
-                f"{name} is in {f'stages {stages}' if stages else 'no stage'} of --parallelism.module_fqns_per_model_part, and each "
+                f"{name} is in {f'stages {stages}' if stages else 'no stage'} of "
+                "--parallelism.module_fqns_per_model_part, and each "
                 "parameter belongs in one"
             )
         other, stage = tensors.setdefault(id(p), (name, stages[0]))
         if stage != stages[0]:
             raise ValueError(
-                f"{other} and {name} are one parameter, in stages {stage} and {stages[0]}: torchtitan would train a copy in each. "
+                f"{other} and {name} are one parameter, in stages {stage} and "
+                f"{stages[0]}: torchtitan would train a copy in each. "
                 "Untie them, or put both modules into one stage"
             )
         layout[name] = (tuple(p.shape), [route[stages[0]]])
@@ -181,8 +230,10 @@ def _layout_of(schedule: Schedule, names: list[list[str]], model: nn.Module) -> 
 
 
 class _Runtime(_PipelineScheduleRuntime):
-    """PyTorch's runtime. An error of one rank ends the step on all, which name that rank. Checks after the first step that each
-    parameter has a gradient, or a reason to have none."""
+    """PyTorch's runtime. An error of one rank ends the step on all, which name that
+    rank. Checks after the first step that each parameter has a gradient, or a reason to
+    have none.
+    """
 
     def __init__(
         self,
@@ -194,7 +245,9 @@ class _Runtime(_PipelineScheduleRuntime):
         *,
         keeps_saved: bool,
     ) -> None:
-        super().__init__(stages, schedule.micro_batches, loss_fn=loss_fn, scale_grads=False)
+        super().__init__(
+            stages, schedule.micro_batches, loss_fn=loss_fn, scale_grads=False
+        )
         self._waits = Waits(group)
         self._actions = WatchedActions(self, stages, self._waits)
         self._first, self._group, self._keeps_saved = first, group, keeps_saved
@@ -203,46 +256,62 @@ class _Runtime(_PipelineScheduleRuntime):
         _load(self, schedule)
 
     def step(self, *args: Any, **more: Any) -> Any:
-        with self._waits.call("step()" if self._has_backward else "eval()"), compiling(keeps=self._keeps_saved):
+        with (
+            self._waits.call("step()" if self._has_backward else "eval()"),
+            compiling(keeps=self._keeps_saved),
+        ):
             self._waits.has_begun = True
             self._actions.arm()
             result = super().step(*args, **more)
             if self._has_backward and not self._first.is_over:
-                self._first.finish(self._group, partial(self._waits.start, awaited=awaited_first_step))
+                self._first.finish(
+                    self._group, partial(self._waits.start, awaited=awaited_first_step)
+                )
         self.after_step()
         return result
 
 
 def _why_backwards_stay_whole(ac_config: Any, loss_fn: Any) -> str:
-    """The reason why split backwards would silently lose gradients; empty if they do not."""
+    """The reason why split backwards would silently lose gradients; empty if they do
+    not.
+    """
     if type(ac_config).__qualname__.startswith("SelectiveAC"):
         return (
-            "split backwards walk twice over a graph, which selective activation checkpointing refuses: use "
+            "split backwards walk twice over a graph, which selective activation "
+            "checkpointing refuses: use "
             "activation-checkpoint:full or :none"
         )
     if type(loss_fn).__name__ == "ChunkedLossWrapper":
         return (
-            "ChunkedLossWrapper walks the graph of the last stage itself, and split backwards then lose the gradient of "
+            "ChunkedLossWrapper walks the graph of the last stage itself, and split "
+            "backwards then lose the gradient of "
             "its norm: use the loss that it wraps (config.loss = config.loss.loss_fn)"
         )
     return ""
 
 
 def _resharded_after_forward(parts: list[nn.Module]) -> str:
-    """Name of the first module that fully_shard reshards after a forward; empty if there is none."""
+    """Name of the first module that fully_shard reshards after a forward; empty if
+    there is none.
+    """
     for part in parts:
         for name, module in part.named_modules():
             if name and isinstance(module, FSDPModule):
-                if any(group.post_forward_mesh_info is not None for group in gathered_groups(module)):
-                    return name
+                if any(
+                    group.post_forward_mesh_info is not None
+                    for group in gathered_groups(module)
+                ):
+                    return str(name)
     return ""
 
 
 def _show_loss_of(schedule: Schedule, world: int) -> None:
-    """Logs on the rank with the last stage, which may be any. torchtitan logs on the last pipeline rank, or on the
-    first for its one schedule in a V."""
+    """Logs on the rank with the last stage, which may be any. torchtitan logs on the
+    last pipeline rank, or on the first for its one schedule in a V.
+    """
     rank = world // schedule.devices * schedule.placement.routes[0][-1]
-    # torchtitan knows no other rank and has no setting for one: it goes by the names of PyTorch's schedules.
+    # torchtitan knows no other rank and has no setting for one: it goes by the names of
+    # PyTorch's schedules.
     metrics._get_metrics_rank = lambda **_: rank
     trainer.ensure_pp_loss_visible = lambda **_: None
     if dist.get_rank() == 0:
@@ -250,16 +319,24 @@ def _show_loss_of(schedule: Schedule, world: int) -> None:
 
 
 def _load(runtime: _PipelineScheduleRuntime, schedule: Schedule) -> None:
-    """Loads the schedule with our transfers. Stages are in fully_shard for every degree, and gathered once."""
+    """Loads the schedule with our transfers. Stages are in fully_shard for every
+    degree, and gathered once.
+    """
     program = _core.lower(schedule, data_ranks=2, sharding="optimizer", lanes="one")
     program.check()
     load(runtime, program)
 
 
 class _Adapting:
-    """Measures passes for some steps, runs the same search on every rank, and loads the result between two steps."""
+    """Measures passes for some steps, runs the same search on every rank, and loads the
+    result between two steps.
+    """
 
-    _PASSES = {"F": "forward_one_chunk", "I": "backward_one_chunk", "W": "backward_weight_one_chunk"}
+    _PASSES = {
+        "F": "forward_one_chunk",
+        "I": "backward_one_chunk",
+        "W": "backward_weight_one_chunk",
+    }
 
     def __init__(
         self,
@@ -270,7 +347,12 @@ class _Adapting:
         may_split: bool,
         options: dict[str, Any],
     ) -> None:
-        self._runtime, self._stages, self._schedule, self._left = runtime, stages, schedule, steps
+        self._runtime, self._stages, self._schedule, self._left = (
+            runtime,
+            stages,
+            schedule,
+            steps,
+        )
         self._may_split, self._options = may_split, options
         self._times: Times = defaultdict(list)
         self._warm = False
@@ -286,7 +368,9 @@ class _Adapting:
             started = now(stage.device)
             result = call(*args, **more)
             whole = letter == "I" and more.get("full_backward", True)
-            self._times["B" if whole else letter, stage.stage_index].append(now(stage.device) - started)
+            self._times["B" if whole else letter, stage.stage_index].append(
+                now(stage.device) - started
+            )
             return result
 
         return timed
@@ -303,11 +387,17 @@ class _Adapting:
             self._adapt()
 
     def _costs(self) -> Costs:
-        """Medians over all ranks, including other replicas: all must run one schedule, so that their collectives come in one
-        order. A whole backward counts as two equal halves, except on the first stage."""
+        """Medians over all ranks, including other replicas: all must run one schedule,
+        so that their collectives come in one order. A whole backward counts as two
+        equal halves, except on the first stage.
+        """
         taken = everywhere(dict(self._times), medians)
         stages = range(self._schedule.stages)
-        return Costs(per_stage=[ticks(taken, (1, int(stage > 0), 1), stage, False) for stage in stages])
+        return Costs(
+            per_stage=[
+                ticks(taken, (1, int(stage > 0), 1), stage, False) for stage in stages
+            ]
+        )
 
     def _adapt(self) -> None:
         costs = self._costs()
@@ -317,8 +407,10 @@ class _Adapting:
         found = (fuse_where_free() if self._may_split else fuse_backwards())(found)
         better = found.makespan < before.makespan
         logger.info(
-            f"ashlar: measured {costs.per_stage} us; by these the step takes {before.makespan} us, and with the best "
-            f"order found {found.makespan}: {'from now on that is run' if better else 'the order stays'}"
+            f"ashlar: measured {costs.per_stage} us; by these the step takes "
+            f"{before.makespan} us, and with the best "
+            f"order found {found.makespan}: "
+            f"{'from now on that is run' if better else 'the order stays'}"
         )
         if better:
             _load(self._runtime, found)

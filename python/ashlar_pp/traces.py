@@ -17,8 +17,8 @@ from ._core import Costs
 class TracedCosts:
     """Costs of passes and transfers, measured from a trace.
 
-    text: a costs file for the command-line tool, with medians, quartiles and numbers of samples of each stage.
-    warnings: guesses, and possible faults.
+    text: a costs file for the command-line tool, with medians, quartiles and numbers of
+    samples of each stage. warnings: guesses, and possible faults.
     """
 
     costs: Costs
@@ -28,10 +28,16 @@ class TracedCosts:
 
 
 def files_of(path: str | os.PathLike[str]) -> list[pathlib.Path]:
-    """The file, or the traces of a folder, ordered by name. Raises ValueError for a folder without traces."""
+    """The file, or the traces of a folder, ordered by name. Raises ValueError for a
+    folder without traces.
+    """
     if not os.path.isdir(path):
         return [pathlib.Path(path)]
-    found = sorted(one for one in pathlib.Path(path).iterdir() if one.name.endswith((".json", ".json.gz")))
+    found = sorted(
+        one
+        for one in pathlib.Path(path).iterdir()
+        if one.name.endswith((".json", ".json.gz"))
+    )
     if not found:
         raise ValueError(f"the folder '{path}' has no file *.json or *.json.gz")
     return found
@@ -42,18 +48,25 @@ def text_of(path: pathlib.Path) -> str:
     return (gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw).decode()
 
 
-def costs_from_trace(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> TracedCosts:
-    """Measures the costs of a pipeline that PyTorch's own runtime ran under `torch.profiler`.
+def costs_from_trace(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+) -> TracedCosts:
+    """Measures the costs of a pipeline that PyTorch's own runtime ran under
+    `torch.profiler`.
 
-    paths: the trace of one rank, of several, or a folder with those of all; traces may be gzipped. Record operators or
-    kernels, as the profiler does by default: an annotation of a pass (`PP:2F0`) includes the wait for its input, and
-    the operators inside tell how long that was. Transfers are measured from the traces of all ranks. Their clocks
-    differ; messages both ways tell by how much. Issues a UserWarning for each guess. Raises ValueError, with line,
-    column and key, for other files, OSError for unreadable ones.
+    paths: the trace of one rank, of several, or a folder with those of all; traces may
+    be gzipped. Record operators or kernels, as the profiler does by default: an
+    annotation of a pass (`PP:2F0`) includes the wait for its input, and the operators
+    inside tell how long that was. Transfers are measured from the traces of all ranks.
+    Their clocks differ; messages both ways tell by how much. Issues a UserWarning for
+    each guess. Raises ValueError, with line, column and key, for other files, OSError
+    for unreadable ones.
     """
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     files = [file for one in given for file in files_of(one)]
-    costs, tick_ns, text, told = _core.costs_of_profiles([(str(file), text_of(file)) for file in files])
+    costs, tick_ns, text, told = _core.costs_of_profiles(
+        [(str(file), text_of(file)) for file in files]
+    )
     for sentence in told:
         warnings.warn(sentence, stacklevel=2)
     return TracedCosts(costs, tick_ns, text, tuple(told))

@@ -1,10 +1,12 @@
-"""Checks what Ashlar says of a schedule, and shares nothing with it: the standard library alone, and its own reading of the file.
+"""Checks what Ashlar says of a schedule, and shares nothing with it: the standard
+library alone, and its own reading of the file.
 
     python -m ashlar_verify FILE ...
 
 FILE: the JSON of `ashlar emit --as json`, or of `--certificate`. Each claim in it is
 
-* shown: it follows from the orders, starts and costs of the file by the arguments of this package;
+* shown: it follows from the orders, starts and costs of the file by the arguments of
+this package;
 * refuted: it does not hold;
 * open: these arguments do not decide it, and the words say why.
 

@@ -1,4 +1,6 @@
-"""A pipeline of two ranks with PyTorch's 1F1B: torchrun --standalone --nproc-per-node 2 existing.py"""
+"""A pipeline of two ranks with PyTorch's 1F1B: torchrun --standalone --nproc-per-node 2
+existing.py
+"""
 
 import torch
 import torch.distributed as dist
@@ -12,7 +14,9 @@ def part(number):
     """A quarter of the model; the last one has more to do."""
     torch.manual_seed(number)
     depth = 3 if number == 3 else 1
-    return nn.Sequential(*(nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh()) for _ in range(depth))).double()
+    return nn.Sequential(
+        *(nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh()) for _ in range(depth))
+    ).double()
 
 
 def batch(step):
@@ -37,7 +41,10 @@ def main():
         inputs, targets = batch(step)
         losses = []
         optimizer.zero_grad()
-        schedule.step(*([inputs] if first else []), **({"target": targets, "losses": losses} if last else {}))
+        schedule.step(
+            *([inputs] if first else []),
+            **({"target": targets, "losses": losses} if last else {}),
+        )
         optimizer.step()
         if last:
             print(f"step {step}: {torch.stack(losses).mean().item():.12f}")

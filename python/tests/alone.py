@@ -1,4 +1,6 @@
-"""A group of one rank in the process of the tests, for tests that need no other rank."""
+"""A group of one rank in the process of the tests, for tests that need no other
+rank.
+"""
 
 import tempfile
 
@@ -16,7 +18,8 @@ EARLIER = tuple(int(one) for one in torch.__version__.split(".")[:2]) < (2, 15)
 BOTH = pytest.mark.parametrize("runtime", ["pytorch", "ashlar"])
 FUSED = ashlar_pp.catalog.one_f_one_b(1, 4)
 SPLIT = ashlar_pp.catalog.v_zb(1, 4)
-V = ashlar_pp.catalog.v_half(1, 4) | ashlar_pp.fuse_where_free()  # two stages, fused where that takes no longer
+# two stages, fused where that takes no longer
+V = ashlar_pp.catalog.v_half(1, 4) | ashlar_pp.fuse_where_free()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,7 +52,13 @@ def whole(modules, inputs, targets, loss_fn=mse, micro_batches=4):
         for module in modules:
             x = module(x)
         loss_fn(x, y).backward()
-    return [[None if p.grad is None else p.grad / micro_batches for p in module.parameters()] for module in modules]
+    return [
+        [
+            None if p.grad is None else p.grad / micro_batches
+            for p in module.parameters()
+        ]
+        for module in modules
+    ]
 
 
 def same(modules, expected):

@@ -1,4 +1,6 @@
-"""Functions that the processes of test_changed.py run: one each, with a rank in a group."""
+"""Functions that the processes of test_changed.py run: one each, with a rank in a
+group.
+"""
 
 import sys
 import tempfile
@@ -23,7 +25,9 @@ class Tied(nn.Module):
     def __init__(self, depth=4):
         super().__init__()
         self.embed = nn.Embedding(11, WIDTH)
-        self.layers = nn.ModuleList(nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh()) for _ in range(depth))
+        self.layers = nn.ModuleList(
+            nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh()) for _ in range(depth)
+        )
         self.head = nn.Linear(WIDTH, 11, bias=False)
         self.head.weight = self.embed.weight
         self.extra = torch.zeros(())
@@ -48,7 +52,9 @@ def made(kind=Tied, seed=1):
 
 def piped(model, schedule="1f1b", **options):
     given = {"micro_batches": MICRO_BATCHES, "repeats": 1, "schedule": schedule}
-    return ashlar_pp.torch.Pipeline(model, {"tokens": tokens(2)}, **{**given, **options})
+    return ashlar_pp.torch.Pipeline(
+        model, {"tokens": tokens(2)}, **{**given, **options}
+    )
 
 
 def off(pipe, model, batch):
@@ -56,15 +62,24 @@ def off(pipe, model, batch):
     for part in batch.chunk(MICRO_BATCHES):
         (model(part) / MICRO_BATCHES).backward()
     known = dict(model.named_parameters(remove_duplicate=False))
-    return max(float((p.grad - known[name].grad).abs().max()) for name, p in pipe.named_parameters())
+    return max(
+        float((p.grad - known[name].grad).abs().max())
+        for name, p in pipe.named_parameters()
+    )
 
 
 def ties(_):
-    """Tries tied weights that are frozen at first, on all ranks or one, or have hooks; and a term traced on request."""
+    """Tries tied weights that are frozen at first, on all ranks or one, or have hooks;
+    and a term traced on request.
+    """
     model, whole = made(), made()
     model.embed.weight.requires_grad_(False)
     pipe, batch = piped(model), tokens(8)
-    shared = next(p for name, p in pipe.named_parameters() if name in ("embed.weight", "head.weight"))
+    shared = next(
+        p
+        for name, p in pipe.named_parameters()
+        if name in ("embed.weight", "head.weight")
+    )
     found = {}
     if dist.get_rank() == 1:
         shared.requires_grad_(True)
@@ -86,7 +101,9 @@ def ties(_):
 
 
 def batches(_):
-    """Tries ranks with other batches, or other rows of the same, in any step; and rows of one micro-batch for all."""
+    """Tries ranks with other batches, or other rows of the same, in any step; and rows
+    of one micro-batch for all.
+    """
     pipe, batch, rank = piped(made()), tokens(8), dist.get_rank()
     pipe.step(tokens=batch)
     found = {
@@ -95,9 +112,17 @@ def batches(_):
         "mode": words_of(lambda: (pipe.train(rank == 0), pipe.step(tokens=batch))),
     }
     pipe.train()
-    found["evaluates"] = words_of(lambda: (pipe.step if rank == 0 else pipe.evaluate)(tokens=batch))
+    found["evaluates"] = words_of(
+        lambda: (pipe.step if rank == 0 else pipe.evaluate)(tokens=batch)
+    )
     found["short on one rank"] = words_of(lambda: pipe.step(tokens=batch[: 8 - rank]))
-    small = ashlar_pp.torch.Pipeline(made(), {"tokens": tokens(1)}, micro_batches=MICRO_BATCHES, repeats=1, schedule="1f1b")
+    small = ashlar_pp.torch.Pipeline(
+        made(),
+        {"tokens": tokens(1)},
+        micro_batches=MICRO_BATCHES,
+        repeats=1,
+        schedule="1f1b",
+    )
     found["one row"] = words_of(lambda: small.step(tokens=tokens(1)))
     found["trains on"] = float(pipe.step(tokens=batch)) > 0
     return found
@@ -119,7 +144,9 @@ class Fused(torch.autograd.Function):
         if ctx.place == "main_grad":
             ctx.weight.main_grad += found
         else:
-            ctx.weight.grad = found if ctx.weight.grad is None else ctx.weight.grad + found
+            ctx.weight.grad = (
+                found if ctx.weight.grad is None else ctx.weight.grad + found
+            )
         return g @ ctx.weight, None, None
 
 
@@ -135,7 +162,9 @@ class Adds(nn.Module):
 
 
 def accumulates(_):
-    """Tries layers whose backward fills another place than `.grad`, or fills `.grad` itself."""
+    """Tries layers whose backward fills another place than `.grad`, or fills `.grad`
+    itself.
+    """
 
     def of(place):
         model = made()
@@ -144,34 +173,54 @@ def accumulates(_):
         return model, words_of(lambda: piped(model))
 
     model, words = of("main_grad")
-    return {"main_grad": words, "left": float(model.layers[1].weight.main_grad.abs().max()), "grad": of("grad")[1]}
+    return {
+        "main_grad": words,
+        "left": float(model.layers[1].weight.main_grad.abs().max()),
+        "grad": of("grad")[1],
+    }
 
 
 SCALER = torch.amp.GradScaler("cpu", init_scale=2.0**8)
 
 
 def scalers(_):
-    """Tries a scaler of this rank's gradients alone, global and enclosed, and one that decides for all ranks."""
+    """Tries a scaler of this rank's gradients alone, global and enclosed, and one that
+    decides for all ranks.
+    """
     inner = torch.amp.GradScaler("cpu")
     found = {
-        "global": words_of(lambda: piped(made(), loss_fn=lambda loss, _: SCALER.scale(loss))),
-        "enclosed": words_of(lambda: piped(made(), loss_fn=lambda loss, _: inner.scale(loss))),
+        "global": words_of(
+            lambda: piped(made(), loss_fn=lambda loss, _: SCALER.scale(loss))
+        ),
+        "enclosed": words_of(
+            lambda: piped(made(), loss_fn=lambda loss, _: inner.scale(loss))
+        ),
     }
     scaler = ShardedGradScaler(device="cpu", init_scale=2.0**8)
     pipe = piped(made(), loss_fn=lambda loss, _: scaler.scale(loss))
     optimizer = torch.optim.SGD(pipe.parameters(), lr=0.1)
     pipe.step(tokens=tokens(8))
     if dist.get_rank() == 1:
-        next(p for name, p in pipe.named_parameters() if "layers" in name).grad.view(-1)[0] = float("inf")
+        next(p for name, p in pipe.named_parameters() if "layers" in name).grad.view(
+            -1
+        )[0] = float("inf")
     before = {name: p.detach().clone() for name, p in pipe.named_parameters()}
     scaler.unscale_(optimizer)
     scaler.step(optimizer)
     scaler.update()
-    return {**found, "stepped": any(not torch.equal(before[name], p) for name, p in pipe.named_parameters()), "scale": scaler.get_scale()}
+    return {
+        **found,
+        "stepped": any(
+            not torch.equal(before[name], p) for name, p in pipe.named_parameters()
+        ),
+        "scale": scaler.get_scale(),
+    }
 
 
 def optimizers(_):
-    """Loads states of optimizers where layers are dealt otherwise: by number, and by name with tied weights."""
+    """Loads states of optimizers where layers are dealt otherwise: by number, and by
+    name with tied weights.
+    """
     batch = tokens(8)
     pipe = piped(made(), layers=["layers"])
     optimizer = torch.optim.AdamW(pipe.parameters(), lr=0.1)
@@ -180,18 +229,35 @@ def optimizers(_):
     other = piped(made(), "depth-first", layers=["layers"])
     loaded = torch.optim.AdamW(other.parameters(), lr=0.1)
     other.step(tokens=batch)
-    names = [name for name, _ in pipe.named_parameters()], [name for name, _ in other.named_parameters()]
+    names = (
+        [name for name, _ in pipe.named_parameters()],
+        [name for name, _ in other.named_parameters()],
+    )
     state = optimizer.state_dict()
     of = [state["state"][k % len(state["state"])] for k in range(len(names[1]))]
-    loaded.load_state_dict({"state": dict(enumerate(of)), "param_groups": loaded.state_dict()["param_groups"]})
-    found = {"by number": words_of(loaded.step), "dealt otherwise": names[0] != names[1]}
+    loaded.load_state_dict(
+        {
+            "state": dict(enumerate(of)),
+            "param_groups": loaded.state_dict()["param_groups"],
+        }
+    )
+    found = {
+        "by number": words_of(loaded.step),
+        "dealt otherwise": names[0] != names[1],
+    }
     loaded = torch.optim.AdamW(other.parameters(), lr=0.1)
     with tempfile.TemporaryDirectory() as folder:
         names = [folder]
         dist.broadcast_object_list(names)
-        dcp.save({"model": pipe, "optimizer": pipe.optimizer_state(optimizer)}, checkpoint_id=names[0])
+        dcp.save(
+            {"model": pipe, "optimizer": pipe.optimizer_state(optimizer)},
+            checkpoint_id=names[0],
+        )
         other.load_state_dict(made(seed=9).state_dict())
-        dcp.load({"model": other, "optimizer": other.optimizer_state(loaded)}, checkpoint_id=names[0])
+        dcp.load(
+            {"model": other, "optimizer": other.optimizer_state(loaded)},
+            checkpoint_id=names[0],
+        )
         dist.barrier()
     pipe.zero_grad()
     other.zero_grad()
@@ -199,8 +265,14 @@ def optimizers(_):
         one.step(tokens=batch)
         of.step()
     mine, theirs = pipe.whole_state_dict(), other.whole_state_dict()
-    found["off"] = max((float((mine[name] - theirs[name]).abs().max()) for name in mine), default=0.0)
-    found["whole"] = sorted(mine) == sorted(made().state_dict()) if dist.get_rank() == 0 else mine == {}
+    found["off"] = max(
+        (float((mine[name] - theirs[name]).abs().max()) for name in mine), default=0.0
+    )
+    found["whole"] = (
+        sorted(mine) == sorted(made().state_dict())
+        if dist.get_rank() == 0
+        else mine == {}
+    )
     return found
 
 

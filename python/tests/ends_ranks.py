@@ -1,4 +1,6 @@
-"""Programs of the processes of test_ends.py: a training of two stages that fails on one rank. No error is caught."""
+"""Programs of the processes of test_ends.py: a training of two stages that fails on one
+rank. No error is caught.
+"""
 
 import datetime
 import json
@@ -27,11 +29,18 @@ class Stage(nn.Module):
     def __init__(self, number, change=lambda y: y):
         super().__init__()
         torch.manual_seed(number)
-        self.inner, self.change, self.calls = nn.Linear(WIDTH, WIDTH).double(), change, 0
+        self.inner, self.change, self.calls = (
+            nn.Linear(WIDTH, WIDTH).double(),
+            change,
+            0,
+        )
 
     def forward(self, x):
         y = torch.tanh(self.inner(x))
-        if not isinstance(x, torch._subclasses.fake_tensor.FakeTensor) and not x.is_meta:
+        if (
+            not isinstance(x, torch._subclasses.fake_tensor.FakeTensor)
+            and not x.is_meta
+        ):
             self.calls += 1
         return self.change(y)
 
@@ -43,18 +52,24 @@ def loss_of(output, target):
 class Training:
     """The training of one rank. Its stage has the rank's number."""
 
-    def __init__(self, runtime, change=lambda y: y, schedule=None, modules=None, loss_fn=loss_of):
+    def __init__(
+        self, runtime, change=lambda y: y, schedule=None, modules=None, loss_fn=loss_of
+    ):
         self.rank = dist.get_rank()
         self.stage = Stage(self.rank, change)
         schedule = schedule or ashlar_pp.catalog.one_f_one_b(2, MICRO_BATCHES)
-        self.pipe = ashlar_pp.torch.pipeline(modules or {self.rank: self.stage}, schedule, loss_fn, runtime=runtime)
+        self.pipe = ashlar_pp.torch.pipeline(
+            modules or {self.rank: self.stage}, schedule, loss_fn, runtime=runtime
+        )
         self.optimizer = torch.optim.SGD(self.stage.parameters(), lr=0.1)
 
     def run(self, method="step", rows=ROWS, target=True):
         x = torch.ones(int(MICRO_BATCHES * rows), WIDTH, dtype=torch.double).cumsum(0)
         args = (x,) if self.rank == 0 else ()
         losses = []
-        getattr(self.pipe, method)(*args, losses=losses, **({"target": x} if self.rank == 1 and target else {}))
+        getattr(self.pipe, method)(
+            *args, losses=losses, **({"target": x} if self.rank == 1 and target else {})
+        )
         return [float(x) for x in losses]
 
     def steps(self, count):
@@ -70,11 +85,19 @@ def no_target(runtime):
 
 def no_inputs(runtime):
     training = Training(runtime)
-    training.pipe.step(**({"target": torch.ones(MICRO_BATCHES * ROWS, WIDTH).double()} if training.rank == 1 else {}))
+    training.pipe.step(
+        **(
+            {"target": torch.ones(MICRO_BATCHES * ROWS, WIDTH).double()}
+            if training.rank == 1
+            else {}
+        )
+    )
 
 
 def gives(what, late=False):
-    """Stage 0 gives another output than the next stage takes, from the first micro-batch on, or in the second step."""
+    """Stage 0 gives another output than the next stage takes, from the first
+    micro-batch on, or in the second step.
+    """
 
     def case(runtime):
         training = Training(runtime)
@@ -89,12 +112,22 @@ def gives(what, late=False):
 
 def other_schedule(runtime):
     """One rank has a schedule with another number of micro-batches."""
-    training = Training(runtime, schedule=ashlar_pp.catalog.one_f_one_b(2, MICRO_BATCHES + 4 * dist.get_rank()))
+    training = Training(
+        runtime,
+        schedule=ashlar_pp.catalog.one_f_one_b(2, MICRO_BATCHES + 4 * dist.get_rank()),
+    )
     training.run(rows=ROWS * (1 + training.rank))
 
 
 def other_devices(runtime):
-    Training(runtime, schedule=(ashlar_pp.catalog.v_half if dist.get_rank() else ashlar_pp.catalog.one_f_one_b)(2, 4)).run()
+    Training(
+        runtime,
+        schedule=(
+            ashlar_pp.catalog.v_half
+            if dist.get_rank()
+            else ashlar_pp.catalog.one_f_one_b
+        )(2, 4),
+    ).run()
 
 
 def other_stages(runtime):
@@ -111,12 +144,21 @@ def longer(runtime):
     """The number of rows changes between steps and evaluations."""
     training = Training(runtime)
     first, second = Stage(0), Stage(1)
-    for method, rows in [(method, rows) for rows in (2, 3, 1) for method in ("step", "eval", "eval")]:
+    for method, rows in [
+        (method, rows) for rows in (2, 3, 1) for method in ("step", "eval", "eval")
+    ]:
         rows += method == "eval" and rows % 2
         losses = training.run(method, rows=rows)
         x = torch.ones(MICRO_BATCHES * rows, WIDTH, dtype=torch.double).cumsum(0)
-        expected = [float(loss_of(second(first(one)), one)) for one in x.chunk(MICRO_BATCHES)]
-        assert training.rank == 0 or losses == expected, (method, rows, losses, expected)
+        expected = [
+            float(loss_of(second(first(one)), one)) for one in x.chunk(MICRO_BATCHES)
+        ]
+        assert training.rank == 0 or losses == expected, (
+            method,
+            rows,
+            losses,
+            expected,
+        )
 
 
 def one_longer(runtime):
@@ -311,13 +353,19 @@ def train(case, runtime, rank, meeting):
         torch.cuda.set_device(rank % torch.cuda.device_count())
     timeout = datetime.timedelta(seconds=TIMEOUT)
     dist.init_process_group(
-        "nccl" if DEVICE == "cuda" else "gloo", init_method=meeting, rank=rank, world_size=2, timeout=timeout
+        "nccl" if DEVICE == "cuda" else "gloo",
+        init_method=meeting,
+        rank=rank,
+        world_size=2,
+        timeout=timeout,
     )
     CASES[case](runtime)
 
 
 def start(case, runtime, rank, meeting, folder):
-    """Forks a process that writes its output to a file. Returns None in that process."""
+    """Forks a process that writes its output to a file. Returns None in that
+    process.
+    """
     process = os.fork()
     if process == 0:
         file = os.open(os.path.join(folder, f"{rank}"), os.O_WRONLY | os.O_CREAT)
@@ -327,12 +375,20 @@ def start(case, runtime, rank, meeting, folder):
 
 
 def ended(processes, started):
-    """Exit status (negative for a signal) and seconds after the start, by rank; None for processes that do not end."""
+    """Exit status (negative for a signal) and seconds after the start, by rank; None
+    for processes that do not end.
+    """
     found = [None] * len(processes)
     while None in found and time.monotonic() < started + TIMEOUT + 40:
         for rank, process in enumerate(processes):
-            if found[rank] is None and (state := os.waitpid(process, os.WNOHANG))[0] != 0:
-                found[rank] = os.waitstatus_to_exitcode(state[1]), time.monotonic() - started
+            if (
+                found[rank] is None
+                and (state := os.waitpid(process, os.WNOHANG))[0] != 0
+            ):
+                found[rank] = (
+                    os.waitstatus_to_exitcode(state[1]),
+                    time.monotonic() - started,
+                )
         time.sleep(0.02)
     for rank, process in enumerate(processes):
         if found[rank] is None:
@@ -342,7 +398,9 @@ def ended(processes, started):
 
 
 def run(names, runtime):
-    """Runs each case in forked processes, which have loaded PyTorch, and prints their output. Returns in them what to train."""
+    """Runs each case in forked processes, which have loaded PyTorch, and prints their
+    output. Returns in them what to train.
+    """
     for case in names:
         with socket.socket() as one:
             one.bind(("127.0.0.1", 0))
@@ -356,12 +414,19 @@ def run(names, runtime):
         ends = ended(processes, started)
         words = [pathlib.Path(folder, f"{rank}").read_text() for rank in range(2)]
         shutil.rmtree(folder)
-        print(json.dumps({"case": case, "runtime": runtime, "ends": ends, "words": words}), flush=True)
+        print(
+            json.dumps(
+                {"case": case, "runtime": runtime, "ends": ends, "words": words}
+            ),
+            flush=True,
+        )
     return None
 
 
 def load():
-    """Loads what a first step would load. A backward here would break those of the forked processes."""
+    """Loads what a first step would load. A backward here would break those of the
+    forked processes.
+    """
     torch.set_num_threads(1)
     stage, x = Stage(0), torch.ones(ROWS, WIDTH).double()
     ashlar_pp.torch.shapes.trace("", stage, (x,), {}, x.device, False)

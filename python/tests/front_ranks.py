@@ -1,4 +1,6 @@
-"""Functions that the processes of test_front.py run: one each, with a rank in a group."""
+"""Functions that the processes of test_front.py run: one each, with a rank in a
+group.
+"""
 
 import contextlib
 import functools
@@ -14,7 +16,11 @@ from devices import DEVICE
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+from torch.distributed.tensor.parallel import (
+    ColwiseParallel,
+    RowwiseParallel,
+    parallelize_module,
+)
 
 import ashlar_pp
 import ashlar_pp.torch
@@ -63,21 +69,33 @@ def made(make, seed=1):
 
 
 def beside(make, batch_of, micro_batches=4, around=contextlib.nullcontext, **options):
-    """Losses of the pipeline and of the unpiped model, and the largest difference of states after training."""
+    """Losses of the pipeline and of the unpiped model, and the largest difference of
+    states after training.
+    """
     whole = made(make)
     expected = unpiped(whole, batch_of, micro_batches, around=around)
     state = whole.state_dict()
-    model = made(make, 1 + dist.get_rank())  # other weights, until the first rank's are copied
+    # other weights, until the first rank's are copied
+    model = made(make, 1 + dist.get_rank())
     with around():
         pipe = ashlar_pp.torch.Pipeline(
-            model, batch_of(1, 3), micro_batches=micro_batches, repeats=1, budget=100, **options
+            model,
+            batch_of(1, 3),
+            micro_batches=micro_batches,
+            repeats=1,
+            budget=100,
+            **options,
         )
     losses = piped(pipe, batch_of, around=around)
     mine = pipe.state_dict()
     return {
         "expected": expected,
         "losses": losses,
-        "off": max(float((mine[key].double() - state[key].double()).abs().max()) for key in mine if mine[key].numel()),
+        "off": max(
+            float((mine[key].double() - state[key].double()).abs().max())
+            for key in mine
+            if mine[key].numel()
+        ),
         "names": sorted(mine),
         "all_names": sorted(state),
         "explained": pipe.explain(),
@@ -94,7 +112,9 @@ def all_train(names):
 
 
 def with_options(_):
-    """Trains models that users changed before the cut: checkpointed, compiled, frozen and the like."""
+    """Trains models that users changed before the cut: checkpointed, compiled, frozen
+    and the like.
+    """
     make, batch_of = models.llama()
 
     def checkpointed(reentrant):
@@ -117,8 +137,12 @@ def with_options(_):
     autocast = functools.partial(torch.autocast, DEVICE, dtype=torch.bfloat16)
     return {
         "checkpointed": beside(functools.partial(checkpointed, False), batch_of),
-        "checkpointed, reentrant": beside(functools.partial(checkpointed, True), batch_of),
-        "autocast, 1F1B in order": beside(make, batch_of, around=autocast, schedule="1f1b"),
+        "checkpointed, reentrant": beside(
+            functools.partial(checkpointed, True), batch_of
+        ),
+        "autocast, 1F1B in order": beside(
+            make, batch_of, around=autocast, schedule="1f1b"
+        ),
         "compiled": beside(compiled, batch_of),
         "frozen": beside(frozen, batch_of),
         "named": beside(make, batch_of, layers=["model.layers"]),
@@ -128,12 +152,19 @@ def with_options(_):
 
 
 class Stack(nn.Module):
-    """A model without a list of layers, with a parameter and a random number of its own."""
+    """A model without a list of layers, with a parameter and a random number of its
+    own.
+    """
 
     def __init__(self, depth=6, width=8):
         super().__init__()
         for k in range(depth):
-            self.add_module(f"part{k}", nn.Sequential(nn.Linear(width, 2 * width), nn.Tanh(), nn.Linear(2 * width, width)))
+            self.add_module(
+                f"part{k}",
+                nn.Sequential(
+                    nn.Linear(width, 2 * width), nn.Tanh(), nn.Linear(2 * width, width)
+                ),
+            )
         self.scale = nn.Parameter(torch.ones(width))
         self.depth = depth
 
@@ -177,7 +208,9 @@ def two_by_two(names):
 
 
 def copies(_):
-    """Trains two pipelines of two ranks, as whole copies and in fully_shard; gradients are means over both batches."""
+    """Trains two pipelines of two ranks, as whole copies and in fully_shard; gradients
+    are means over both batches.
+    """
     mesh, data, pipe_mesh = two_by_two(("data", "pipe"))
     whole = made(lambda: Stack().double())
     batches = [numbers(4, 20 + copy) for copy in range(2)]
@@ -188,10 +221,18 @@ def copies(_):
     a, b = numbers(1, 3)
     found = {}
     options = {
-        "loss_fn": mean_squares, "target": b, "micro_batches": 4, "group": pipe_mesh.get_group(), "repeats": 1, "budget": 100,
+        "loss_fn": mean_squares,
+        "target": b,
+        "micro_batches": 4,
+        "group": pipe_mesh.get_group(),
+        "repeats": 1,
+        "budget": 100,
     }
     pipe = ashlar_pp.torch.Pipeline(
-        made(lambda: Stack().double(), 1 + dist.get_rank()), a, data_group=data.get_group(), **options
+        made(lambda: Stack().double(), 1 + dist.get_rank()),
+        a,
+        data_group=data.get_group(),
+        **options,
     )
     for _ in range(2):  # gradients add up
         pipe.step(x, target=y)
@@ -211,7 +252,12 @@ def copies(_):
     expected = {name: g / 2 for name, g in expected.items()}
     for sharding in ("optimizer", "full"):
         pipe = ashlar_pp.torch.Pipeline(
-            made(without_scale), a, wrap=lambda part: fully_shard(part, mesh=data), data_ranks=2, sharding=sharding, **options
+            made(without_scale),
+            a,
+            wrap=lambda part: fully_shard(part, mesh=data),
+            data_ranks=2,
+            sharding=sharding,
+            **options,
         )
         pipe.step(x, target=y)
         found[sharding] = furthest(pipe, expected)
@@ -226,28 +272,52 @@ def tensor_parallel(_):
     expected = of_stack(whole, (x, y), 4)
     model = made(lambda: Stack().double())
     for k in range(model.depth):
-        parallelize_module(getattr(model, f"part{k}"), tensor, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+        parallelize_module(
+            getattr(model, f"part{k}"),
+            tensor,
+            {"0": ColwiseParallel(), "2": RowwiseParallel()},
+        )
     a, b = numbers(1, 3)
     pipe = ashlar_pp.torch.Pipeline(
-        model, a, target=b, loss_fn=mean_squares, micro_batches=4, group=pipe_mesh.get_group(), repeats=1, budget=100,
+        model,
+        a,
+        target=b,
+        loss_fn=mean_squares,
+        micro_batches=4,
+        group=pipe_mesh.get_group(),
+        repeats=1,
+        budget=100,
         layers=[f"part{k}" for k in range(6)],
     )
     loss = pipe.step(x, target=y).item()
     with torch.no_grad():
-        return {"off": furthest(pipe, expected), "loss": loss, "expected": mean_squares(whole(x), y).item()}
+        return {
+            "off": furthest(pipe, expected),
+            "loss": loss,
+            "expected": mean_squares(whole(x), y).item(),
+        }
 
 
 def states(_):
-    """Loads checkpoints of the whole model, and compares those of the pipeline with it."""
+    """Loads checkpoints of the whole model, and compares those of the pipeline with
+    it.
+    """
     make, batch_of = models.gpt2()
     whole = made(make, 7)
-    pipe = ashlar_pp.torch.Pipeline(made(make), batch_of(1, 3), micro_batches=4, repeats=1, budget=100)
+    pipe = ashlar_pp.torch.Pipeline(
+        made(make), batch_of(1, 3), micro_batches=4, repeats=1, budget=100
+    )
     state = dict(whole.state_dict())
     del state["lm_head.weight"]  # as in safetensors files: shared with the embedding
     pipe.load_state_dict(state)
     batch = batch_of(4, 5)
     with torch.no_grad():
-        expected = torch.stack([whole(**part).loss for part in parts(batch, 4)]).double().mean().item()
+        expected = (
+            torch.stack([whole(**part).loss for part in parts(batch, 4)])
+            .double()
+            .mean()
+            .item()
+        )
     loaded = pipe.evaluate(batch).item()
     names = [None]
     with tempfile.TemporaryDirectory() as folder:
@@ -262,23 +332,41 @@ def states(_):
         dcp.load({"model": given}, checkpoint_id=names[0])
         other.load_state_dict(given)
         with torch.no_grad():
-            saved = torch.stack([other(**part).loss for part in parts(batch, 4)]).double().mean().item()
+            saved = (
+                torch.stack([other(**part).loss for part in parts(batch, 4)])
+                .double()
+                .mean()
+                .item()
+            )
         pipe.load_state_dict(whole.state_dict())
         dcp.load({"model": pipe}, checkpoint_id=names[0])
         again = pipe.evaluate(batch).item()
         dist.barrier()
-    return {"expected": expected, "loaded": loaded, "trained": trained, "saved": saved, "again": again}
+    return {
+        "expected": expected,
+        "loaded": loaded,
+        "trained": trained,
+        "saved": saved,
+        "again": again,
+    }
 
 
 def adapts(_):
     """Searches with measured costs: the schedule may change, losses do not.
 
-    The clock says that each pass of the first step took a second. Messages are negligible beside that, so some schedule
-    is better than GPipe on any machine.
+    The clock says that each pass of the first step took a second. Messages are
+    negligible beside that, so some schedule is better than GPipe on any machine.
     """
     make, batch_of = models.llama()
     expected = unpiped(made(make), batch_of, 4, steps=4)
-    pipe = ashlar_pp.torch.Pipeline(made(make), batch_of(1, 3), schedule="gpipe", micro_batches=4, repeats=1, budget=300)
+    pipe = ashlar_pp.torch.Pipeline(
+        made(make),
+        batch_of(1, 3),
+        schedule="gpipe",
+        micro_batches=4,
+        repeats=1,
+        budget=300,
+    )
     before = pipe.plan.schedule
     optimizer = torch.optim.SGD(pipe.parameters(), lr=RATE)
     losses, changed = [], []
@@ -287,8 +375,8 @@ def adapts(_):
         losses.append(pipe.step(batch_of(4, 10 + step)).item())
         optimizer.step()
         if step == 0:
-            taken = pipe._clock.seconds()
-            pipe._clock.seconds = lambda: {key: [1.0] * len(each) for key, each in taken.items()}
+            alike = {key: [1.0] * len(s) for key, s in pipe._clock.seconds().items()}
+            pipe._clock.seconds = lambda alike=alike: alike
         changed.append(pipe.adapt())  # a new schedule has a new clock
         if step == 0:
             after = pipe.plan.schedule
@@ -296,7 +384,10 @@ def adapts(_):
         "expected": expected,
         "losses": losses,
         "changed": changed,
-        "peak": [max(before.peak_memory(pipe.plan.dealt.memory)), max(after.peak_memory(pipe.plan.dealt.memory))],
+        "peak": [
+            max(before.peak_memory(pipe.plan.dealt.memory)),
+            max(after.peak_memory(pipe.plan.dealt.memory)),
+        ],
         "csv": ashlar_pp.emit(pipe.plan.schedule, "pytorch"),
     }
 
@@ -319,25 +410,37 @@ class Looks(Stack):
 
 
 class Marks(Stack):
-    """Later layers need only the signs of the first layer's output, so no gradient comes back."""
+    """Later layers need only the signs of the first layer's output, so no gradient
+    comes back.
+    """
 
     def forward(self, x):
         first = self.part0(x)
         x = x + self.scale * first
         for k in range(1, self.depth):
-            x = (x + self.scale * getattr(self, f"part{k}")(x)) * (1 + 0.1 * (first > 0))
+            x = (x + self.scale * getattr(self, f"part{k}")(x)) * (
+                1 + 0.1 * (first > 0)
+            )
         return x
 
 
 def without_gradient(schedules):
-    """Sends a value without gradient between stages. Returns the largest error of weight gradients by schedule."""
+    """Sends a value without gradient between stages. Returns the largest error of
+    weight gradients by schedule.
+    """
     x, y = numbers(4, 20)
     a, b = numbers(1, 3)
     expected = of_stack(made(lambda: Marks().double()), (x, y), 4)
     found = {}
     for name in schedules:
         pipe = ashlar_pp.torch.Pipeline(
-            made(lambda: Marks().double()), a, target=b, loss_fn=mean_squares, micro_batches=4, repeats=1, schedule=name
+            made(lambda: Marks().double()),
+            a,
+            target=b,
+            loss_fn=mean_squares,
+            micro_batches=4,
+            repeats=1,
+            schedule=name,
         )
         pipe.step(x, target=y)
         found[name] = furthest(pipe, expected)
@@ -352,15 +455,30 @@ def from_the_host(_):
     with torch.device("cpu"):
         model = made(make)
     model.load_state_dict(made(make).state_dict())
-    pipe = ashlar_pp.torch.Pipeline(model, batch_of(1, 3), micro_batches=4, repeats=1, budget=100, device=DEVICE)
-    return {"expected": expected, "losses": piped(pipe, batch_of), "places": sorted({p.device.type for p in pipe.parameters()})}
+    pipe = ashlar_pp.torch.Pipeline(
+        model, batch_of(1, 3), micro_batches=4, repeats=1, budget=100, device=DEVICE
+    )
+    return {
+        "expected": expected,
+        "losses": piped(pipe, batch_of),
+        "places": sorted({p.device.type for p in pipe.parameters()}),
+    }
 
 
 def alone(_):
-    """Runs a pipeline of one rank, and a model that takes another path for another batch."""
+    """Runs a pipeline of one rank, and a model that takes another path for another
+    batch.
+    """
     x, y = numbers(1, 3)
     x = -x.abs()
-    pipe = ashlar_pp.torch.Pipeline(Chooses().double(), x, target=y, loss_fn=mean_squares, micro_batches=4, repeats=1)
+    pipe = ashlar_pp.torch.Pipeline(
+        Chooses().double(),
+        x,
+        target=y,
+        loss_fn=mean_squares,
+        micro_batches=4,
+        repeats=1,
+    )
     a, b = -x.repeat(4, 1).abs(), y.repeat(4, 1)
     found = {"loss": pipe.step(a, target=b).item()}
     whole = made(lambda: Chooses().double())
@@ -371,7 +489,9 @@ def alone(_):
         pipe.step(-a, target=b)
     except RuntimeError as error:
         found["chooses"] = str(error)
-    found["off after"] = furthest(pipe, {name: p.grad for name, p in whole.named_parameters()})
+    found["off after"] = furthest(
+        pipe, {name: p.grad for name, p in whole.named_parameters()}
+    )
     return found
 
 
@@ -392,9 +512,17 @@ def words_of(call):
 
 
 def refused(_):
-    """Errors for models that cannot be in a pipeline, and for inputs that are not like the example."""
+    """Errors for models that cannot be in a pipeline, and for inputs that are not like
+    the example.
+    """
     x, y = numbers(1, 3)
-    options = {"target": y, "loss_fn": mean_squares, "micro_batches": 4, "repeats": 1, "budget": 50}
+    options = {
+        "target": y,
+        "loss_fn": mean_squares,
+        "micro_batches": 4,
+        "repeats": 1,
+        "budget": 50,
+    }
 
     def pipeline_of(model, example=x, **more):
         return ashlar_pp.torch.Pipeline(model, example, **{**options, **more})
@@ -409,7 +537,9 @@ def refused(_):
     a, b = numbers(4, 5)
 
     found = {
-        "DistributedDataParallel": words_of(lambda: pipeline_of(nn.parallel.DistributedDataParallel(Stack().double()))),
+        "DistributedDataParallel": words_of(
+            lambda: pipeline_of(nn.parallel.DistributedDataParallel(Stack().double()))
+        ),
         "compiled": words_of(lambda: pipeline_of(compiled())),
         "meta": words_of(lambda: pipeline_of(Stack().double().to("meta"))),
         "memory": words_of(lambda: pipeline_of(Stack().double(), memory="2KiB")),
@@ -417,11 +547,17 @@ def refused(_):
         "few": words_of(lambda: pipeline_of(nn.Linear(8, 8).double())),
         "name": words_of(lambda: pipeline_of(Stack().double(), layers=["part77"])),
         "looks": words_of(lambda: pipeline_of(Looks().double())),
-        "borrows": words_of(lambda: pipeline_of(Borrows().double(), layers=[f"part{k}" for k in range(6)])),
+        "borrows": words_of(
+            lambda: pipeline_of(
+                Borrows().double(), layers=[f"part{k}" for k in range(6)]
+            )
+        ),
         "loss": words_of(lambda: pipeline_of(Stack().double(), loss_fn=None)),
         "devices": words_of(lambda: pipeline_of(Stack().double(), devices=3)),
         "schedule": words_of(lambda: pipeline_of(Stack().double(), schedule="1f1c")),
-        "routers": words_of(lambda: pipeline_of(mixtral(), tokens(1, 3), target=None, loss_fn=None)),
+        "routers": words_of(
+            lambda: pipeline_of(mixtral(), tokens(1, 3), target=None, loss_fn=None)
+        ),
         "short": words_of(lambda: plain.step(a[:8], target=b)),
         "autocast": words_of(lambda: _in_autocast(plain, a, b)),
     }

@@ -1,4 +1,6 @@
-"""Starts a function of a script on several processes, and collects what each returns."""
+"""Starts a function of a script on several processes, and collects what each
+returns.
+"""
 
 import json
 import os
@@ -11,10 +13,17 @@ TIMEOUT = 1200  # seconds
 
 
 def on_ranks(function, world, arguments=None, prefix=(), script="ranks.py"):
-    """Returns the results of all ranks in order. Raises AssertionError with the errors of ranks that fail."""
+    """Returns the results of all ranks in order. Raises AssertionError with the errors
+    of ranks that fail.
+    """
     with tempfile.TemporaryDirectory() as folder:
         meeting = os.path.join(folder, "meeting")
-        line = [*prefix, sys.executable, str(pathlib.Path(__file__).with_name(script)), function]
+        line = [
+            *prefix,
+            sys.executable,
+            str(pathlib.Path(__file__).with_name(script)),
+            function,
+        ]
         runs = [
             subprocess.Popen(
                 [*line, str(rank), str(world), meeting, json.dumps(arguments)],
@@ -26,7 +35,11 @@ def on_ranks(function, world, arguments=None, prefix=(), script="ranks.py"):
         ]
         try:
             said = [run.communicate(timeout=TIMEOUT) for run in runs]
-            failed = [f"rank {rank}: {said[rank][1][-3000:]}" for rank, run in enumerate(runs) if run.returncode != 0]
+            failed = [
+                f"rank {rank}: {said[rank][1][-3000:]}"
+                for rank, run in enumerate(runs)
+                if run.returncode != 0
+            ]
             assert not failed, "\n".join(failed)
             return [json.loads(output.splitlines()[-1]) for output, _ in said]
         finally:

@@ -1,4 +1,6 @@
-"""Functions that the processes of test_odd_models.py run: one each, with a rank in a group."""
+"""Functions that the processes of test_odd_models.py run: one each, with a rank in a
+group.
+"""
 
 import random
 import sys
@@ -20,7 +22,9 @@ WIDTH = 8
 class Stack(nn.Module):
     def __init__(self, layers=None):
         super().__init__()
-        self.layers = nn.ModuleList(layers or [nn.Linear(WIDTH, WIDTH) for _ in range(6)])
+        self.layers = nn.ModuleList(
+            layers or [nn.Linear(WIDTH, WIDTH) for _ in range(6)]
+        )
 
     def forward(self, x):
         for layer in self.layers:
@@ -29,8 +33,15 @@ class Stack(nn.Module):
 
 
 def in_place_layers():
-    """Layers as in image models: activations work in place, and norms keep running statistics."""
-    blocks = [nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.BatchNorm1d(WIDTH), nn.ReLU(inplace=True)) for _ in range(4)]
+    """Layers as in image models: activations work in place, and norms keep running
+    statistics.
+    """
+    blocks = [
+        nn.Sequential(
+            nn.Linear(WIDTH, WIDTH), nn.BatchNorm1d(WIDTH), nn.ReLU(inplace=True)
+        )
+        for _ in range(4)
+    ]
     return nn.Sequential(*blocks, nn.Linear(WIDTH, WIDTH))
 
 
@@ -49,7 +60,9 @@ class Named(nn.Module):
     def __init__(self):
         super().__init__()
         self.begin = nn.Linear(WIDTH, WIDTH)
-        self.layers = nn.ModuleDict({f"layer{k}": nn.Linear(WIDTH, WIDTH) for k in range(6)})
+        self.layers = nn.ModuleDict(
+            {f"layer{k}": nn.Linear(WIDTH, WIDTH) for k in range(6)}
+        )
 
     def forward(self, x):
         x = self.begin(x)
@@ -64,11 +77,15 @@ class Checkpointed(Stack):
     reentrant = False
 
     def __init__(self):
-        super().__init__([nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh()) for _ in range(6)])
+        super().__init__(
+            [nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh()) for _ in range(6)]
+        )
 
     def forward(self, x):
         for block in self.layers:
-            x = x + torch.utils.checkpoint.checkpoint(block, x, use_reentrant=self.reentrant)
+            x = x + torch.utils.checkpoint.checkpoint(
+                block, x, use_reentrant=self.reentrant
+            )
         return x
 
 
@@ -77,12 +94,18 @@ class Reentrant(Checkpointed):
 
 
 class AcrossStages(Stack):
-    """Computes with outputs of layers in a checkpoint: later stages would need these layers again."""
+    """Computes with outputs of layers in a checkpoint: later stages would need these
+    layers again.
+    """
 
     def forward(self, x):
         for k in range(0, 6, 2):
             a, b = self.layers[k], self.layers[k + 1]
-            x = torch.utils.checkpoint.checkpoint(lambda y, a=a, b=b: torch.sin(a(y)) * torch.cos(b(y)), x, use_reentrant=False)
+            x = torch.utils.checkpoint.checkpoint(
+                lambda y, a=a, b=b: torch.sin(a(y)) * torch.cos(b(y)),
+                x,
+                use_reentrant=False,
+            )
         return x
 
 
@@ -100,7 +123,9 @@ class Parametrized(nn.Module):
 
 
 class Masked(nn.Module):
-    """A model with PyTorch's encoder, which packs rows of several lengths in an evaluation."""
+    """A model with PyTorch's encoder, which packs rows of several lengths in an
+    evaluation.
+    """
 
     def __init__(self):
         super().__init__()
@@ -110,7 +135,9 @@ class Masked(nn.Module):
     def forward(self, x):
         hidden = torch.zeros(len(x), 4, dtype=torch.bool)
         hidden[:, 3] = True
-        return self.encoder(x.unsqueeze(1).expand(-1, 4, -1), src_key_padding_mask=hidden)[:, 0]
+        return self.encoder(
+            x.unsqueeze(1).expand(-1, 4, -1), src_key_padding_mask=hidden
+        )[:, 0]
 
 
 MODELS = {
@@ -133,12 +160,20 @@ def gradients_of(model, x, y, micro_batches=4):
 def pipeline_of(make, **options):
     example, target = front_ranks.numbers(1, 3)
     torch.manual_seed(1)
-    given = {"target": target, "loss_fn": front_ranks.mean_squares, "micro_batches": 4, "repeats": 1, "budget": 50}
+    given = {
+        "target": target,
+        "loss_fn": front_ranks.mean_squares,
+        "micro_batches": 4,
+        "repeats": 1,
+        "budget": 50,
+    }
     return ashlar_pp.torch.Pipeline(make().double(), example, **{**given, **options})
 
 
 def train(_):
-    """The largest difference of gradients and states to the whole model's, under 1F1B and ZB-H1."""
+    """The largest difference of gradients and states to the whole model's, under 1F1B
+    and ZB-H1.
+    """
     x, y = front_ranks.numbers(4, 20)
     found = {}
     for name, make in MODELS.items():
@@ -149,8 +184,13 @@ def train(_):
             pipe = pipeline_of(make, schedule=schedule)
             pipe.step(x, target=y)
             state = whole.state_dict()
-            off = [float((value - state[key]).abs().max()) for key, value in pipe.state_dict().items()]
-            found[f"{name}, {schedule}"] = max(front_ranks.furthest(pipe, expected), *off)
+            off = [
+                float((value - state[key]).abs().max())
+                for key, value in pipe.state_dict().items()
+            ]
+            found[f"{name}, {schedule}"] = max(
+                front_ranks.furthest(pipe, expected), *off
+            )
     return found
 
 
@@ -173,19 +213,27 @@ def clips(norm_types):
         pipe = pipeline_of(Tied)
         pipe.step(x, target=y)
         clipped = pipe.clip_grad_norm_(1e-3, float(kind))
-        found[kind] = [float((clipped - norm).abs()), front_ranks.furthest(pipe, expected), float(norm)]
+        found[kind] = [
+            float((clipped - norm).abs()),
+            front_ranks.furthest(pipe, expected),
+            float(norm),
+        ]
     return found
 
 
 def hooks(_):
-    """Counts calls of hooks of parameters in a step: one for each parameter here and each micro-batch."""
+    """Counts calls of hooks of parameters in a step: one for each parameter here and
+    each micro-batch.
+    """
     x, y = front_ranks.numbers(4, 20)
     called = []
 
     def make():
         model = Stack()
         for p in model.parameters():
-            p.register_post_accumulate_grad_hook(lambda p: called.append(p.grad is not None))
+            p.register_post_accumulate_grad_hook(
+                lambda p: called.append(p.grad is not None)
+            )
         return model
 
     found = []
@@ -193,7 +241,9 @@ def hooks(_):
         pipe = pipeline_of(make, schedule=schedule)
         before = len(called)
         pipe.step(x, target=y)
-        found.append([before, called.count(True) - before, 4 * len(list(pipe.parameters()))])
+        found.append(
+            [before, called.count(True) - before, 4 * len(list(pipe.parameters()))]
+        )
         called.clear()
     return found
 
@@ -204,10 +254,18 @@ def words_of_whole(model):
 
 
 def through_the_model(_):
-    """Uses the model as a trainer does: its parameters, state and attributes are those of this rank."""
+    """Uses the model as a trainer does: its parameters, state and attributes are those
+    of this rank.
+    """
 
     def make():
-        return nn.Sequential(*(layer for _ in range(4) for layer in (nn.Linear(WIDTH, WIDTH), nn.Dropout(0.5))))
+        return nn.Sequential(
+            *(
+                layer
+                for _ in range(4)
+                for layer in (nn.Linear(WIDTH, WIDTH), nn.Dropout(0.5))
+            )
+        )
 
     x, y = front_ranks.numbers(4, 20)
     torch.manual_seed(1)
@@ -230,10 +288,18 @@ def through_the_model(_):
     expected = whole.state_dict()
     gathered = pipe.whole_state_dict()
     return {
-        "off": max(float((value - expected[name]).abs().max()) for name, value in pipe.state_dict().items()),
-        "mine": sorted(pipe.state_dict()) == sorted(name for name, _ in model.named_parameters()),
+        "off": max(
+            float((value - expected[name]).abs().max())
+            for name, value in pipe.state_dict().items()
+        ),
+        "mine": sorted(pipe.state_dict())
+        == sorted(name for name, _ in model.named_parameters()),
         "whole": words_of_whole(model),
-        "gathered": all(torch.equal(gathered[name], value) for name, value in expected.items()) if dist.get_rank() == 0 else not gathered,
+        "gathered": all(
+            torch.equal(gathered[name], value) for name, value in expected.items()
+        )
+        if dist.get_rank() == 0
+        else not gathered,
         "zero": all(p.grad is None for p in pipe.parameters()),
         "names": sorted(pipe.state_dict()),
         "all_names": sorted(expected),
@@ -289,20 +355,36 @@ def refused(_):
         def loss_of(output, given):
             return front_ranks.mean_squares(output, given.numbers)
 
-        pipeline_of(Stack, target=Target(short_y), loss_fn=loss_of).step(x, target=Target(target))
+        pipeline_of(Stack, target=Target(short_y), loss_fn=loss_of).step(
+            x, target=Target(target)
+        )
 
     other_x, other_y = front_ranks.numbers(4, 20 + rank)
     return {
-        "boxes": front_ranks.words_of(lambda: pipeline_of(lambda: nn.Sequential(Boxes(8, 8), Boxes(8, 8), Unboxes(8, 8)))),
+        "boxes": front_ranks.words_of(
+            lambda: pipeline_of(
+                lambda: nn.Sequential(Boxes(8, 8), Boxes(8, 8), Unboxes(8, 8))
+            )
+        ),
         "buffer": front_ranks.words_of(lambda: pipeline_of(Counts)),
         "generator": front_ranks.words_of(lambda: pipeline_of(ByChance)),
         "reentrant": front_ranks.words_of(lambda: pipeline_of(Reentrant)),
         "loss": front_ranks.words_of(lambda: pipeline_of(Stack, loss_fn=Scaled())),
-        "no number": front_ranks.words_of(lambda: pipeline_of(Stack, loss_fn=lambda output, _: output.sum() * float("nan"))),
-        "one micro-batch": front_ranks.words_of(lambda: plain.step(short_x, target=short_y)),
+        "no number": front_ranks.words_of(
+            lambda: pipeline_of(
+                Stack, loss_fn=lambda output, _: output.sum() * float("nan")
+            )
+        ),
+        "one micro-batch": front_ranks.words_of(
+            lambda: plain.step(short_x, target=short_y)
+        ),
         "object": front_ranks.words_of(lambda: of_object(y)),
-        "other example": front_ranks.words_of(lambda: pipeline_of(Stack, target=short_y + rank)),
-        "other batch": front_ranks.words_of(lambda: plain.step(other_x, target=other_y)),
+        "other example": front_ranks.words_of(
+            lambda: pipeline_of(Stack, target=short_y + rank)
+        ),
+        "other batch": front_ranks.words_of(
+            lambda: plain.step(other_x, target=other_y)
+        ),
         "one target": front_ranks.words_of(lambda: plain.step(x, target=short_y)),
     }
 
@@ -354,8 +436,12 @@ def refused_in_a_step(_):
     """Errors of steps that are refused, on one rank, so that no other waits."""
     x, y = front_ranks.numbers(4, 20)
     return {
-        "numbers": front_ranks.words_of(lambda: pipeline_of(ByNumbers).step(x, target=y)),
-        "across": front_ranks.words_of(lambda: pipeline_of(AcrossStages, schedule="v-zb").step(x, target=y)),
+        "numbers": front_ranks.words_of(
+            lambda: pipeline_of(ByNumbers).step(x, target=y)
+        ),
+        "across": front_ranks.words_of(
+            lambda: pipeline_of(AcrossStages, schedule="v-zb").step(x, target=y)
+        ),
     }
 
 
@@ -374,15 +460,26 @@ def fail(_):
 
 
 def fails_in_a_new_mode(_):
-    """What batch norms count is as before, though they count in no mode that was traced before this step."""
-    blocks = [nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.BatchNorm1d(WIDTH)) for _ in range(4)]
-    pipe = pipeline_of(lambda: nn.Sequential(FailsBackward(WIDTH, WIDTH), *blocks).eval())
+    """What batch norms count is as before, though they count in no mode that was traced
+    before this step.
+    """
+    blocks = [
+        nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.BatchNorm1d(WIDTH)) for _ in range(4)
+    ]
+    pipe = pipeline_of(
+        lambda: nn.Sequential(FailsBackward(WIDTH, WIDTH), *blocks).eval()
+    )
     before = {name: t.clone() for name, t in pipe.module.named_buffers()}
     pipe.module.train()
     FailsBackward.fails = True
     x, y = front_ranks.numbers(4, 20)
     words = front_ranks.words_of(lambda: pipe.step(x, target=y))
-    return {"words": words, "kept": all(torch.equal(t, before[name]) for name, t in pipe.module.named_buffers())}
+    return {
+        "words": words,
+        "kept": all(
+            torch.equal(t, before[name]) for name, t in pipe.module.named_buffers()
+        ),
+    }
 
 
 if __name__ == "__main__":

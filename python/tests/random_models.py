@@ -1,5 +1,7 @@
-"""Random models with the habits of real ones: modes, flags, dropout, ties, buffers, frozen parts, checkpoints, hooks, and
-random numbers of PyTorch, Python and NumPy. A seed determines each."""
+"""Random models with the habits of real ones: modes, flags, dropout, ties, buffers,
+frozen parts, checkpoints, hooks, and random numbers of PyTorch, Python and NumPy. A
+seed determines each.
+"""
 
 import random
 
@@ -56,7 +58,9 @@ class Annealed(Plain):
 
 class Checkpointed(Dropped):
     def forward(self, x):
-        return torch.utils.checkpoint.checkpoint(super().forward, x, use_reentrant=False)
+        return torch.utils.checkpoint.checkpoint(
+            super().forward, x, use_reentrant=False
+        )
 
 
 class Mixing(Plain):
@@ -157,7 +161,18 @@ def _attribute(model, x, kept, y):
     return x * (1 + 0.01 * model.calls)
 
 
-BETWEEN = [_residual, _dropout, _noise, _of_python, _of_numpy, _skip, _only_in_training, _by_flag, _in_place, _gathered]
+BETWEEN = [
+    _residual,
+    _dropout,
+    _noise,
+    _of_python,
+    _of_numpy,
+    _skip,
+    _only_in_training,
+    _by_flag,
+    _in_place,
+    _gathered,
+]
 ODD = [_by_labels, _hook, _count, _own_generator, _attribute]
 """Habits that may be refused."""
 
@@ -168,7 +183,9 @@ class Model(nn.Module):
         chosen = random.Random(seed)
         self.flag, self.calls = chosen.choice([0.0, 0.2]), 0
         self.first = nn.Linear(WIDTH, WIDTH)
-        self.layers = nn.ModuleList(chosen.choice(LAYERS)() for _ in range(chosen.randint(5, 8)))
+        self.layers = nn.ModuleList(
+            chosen.choice(LAYERS)() for _ in range(chosen.randint(5, 8))
+        )
         self.drop = nn.Dropout(0.2)
         self.last = nn.Linear(WIDTH, WIDTH)
         self.head = nn.Linear(WIDTH, CLASSES)
@@ -179,7 +196,11 @@ class Model(nn.Module):
                 one.requires_grad_(False)
         odd = chosen.random() < 0.25
         self.between = [
-            [chosen.choice(ODD if odd and chosen.random() < 0.3 else BETWEEN) for _ in range(chosen.randint(0, 2))] for _ in self.layers
+            [
+                chosen.choice(ODD if odd and chosen.random() < 0.3 else BETWEEN)
+                for _ in range(chosen.randint(0, 2))
+            ]
+            for _ in self.layers
         ]
 
     def forward(self, x, y, aux=False):
@@ -208,16 +229,20 @@ def batch(seed, rows):
 
 
 def events(seed):
-    """Settings before each step: the mode, the flag, whether frozen layers train from then on, and an input."""
+    """Settings before each step: the mode, the flag, whether frozen layers train from
+    then on, and an input.
+    """
     chosen = random.Random(-seed - 1)
     found = []
     for _ in range(3):
-        found.append({
-            "train": chosen.random() < 0.7,
-            "flag": chosen.choice([0.0, 0.2, 0.3]),
-            "thaw": chosen.random() < 0.2,
-            "aux": chosen.random() < 0.3,
-        })
+        found.append(
+            {
+                "train": chosen.random() < 0.7,
+                "flag": chosen.choice([0.0, 0.2, 0.3]),
+                "thaw": chosen.random() < 0.2,
+                "aux": chosen.random() < 0.3,
+            }
+        )
     return found
 
 

@@ -20,7 +20,9 @@ import ashlar_pp.torch
 
 
 def shapes_of(published, devices):
-    """Yields schedules of some numbers of micro-batches, leaving out numbers for which there is none."""
+    """Yields schedules of some numbers of micro-batches, leaving out numbers for which
+    there is none.
+    """
     for micro_batches in (devices, 2 * devices, 2 * devices + 1):
         try:
             yield micro_batches, published(devices, micro_batches)
@@ -29,15 +31,23 @@ def shapes_of(published, devices):
 
 
 def different(gradients, expected):
-    """The largest difference, relative to the largest number; 0 if all numbers are equal."""
+    """The largest difference, relative to the largest number; 0 if all numbers are
+    equal.
+    """
     most = max(float(g.abs().max()) for g in expected)
     return max(float((a - b).abs().max()) for a, b in zip(gradients, expected)) / most
 
 
 def run_case(schedule, runtime):
-    """Runs a step in one runtime, and the whole model. Returns errors of losses and gradients, and what autograd kept."""
+    """Runs a step in one runtime, and the whole model. Returns errors of losses and
+    gradients, and what autograd kept.
+    """
     rank, q = dist.get_rank(), schedule.sequence_chunks
-    count, micro_batches, sequences = schedule.stages, schedule.micro_batches // q, q > 1
+    count, micro_batches, sequences = (
+        schedule.stages,
+        schedule.micro_batches // q,
+        q > 1,
+    )
     mine = ashlar_pp.torch.stages_of(schedule, rank)
     modules = {s: trainers.stage(s, sequences) for s in mine}
     pipe = ashlar_pp.torch.pipeline(
@@ -48,32 +58,58 @@ def run_case(schedule, runtime):
     args = (inputs,) if 0 in mine else ()
     losses = []
     last = {"target": targets, "losses": losses} if count - 1 in mine else {}
-    with trainers.SavedBytes(p for m in modules.values() for p in m.parameters()) as counter:
+    with trainers.SavedBytes(
+        p for m in modules.values() for p in m.parameters()
+    ) as counter:
         output = pipe.step(*args, **last)
-    expected_losses, expected, outputs = trainers.sequential(count, micro_batches, sequences, trains)
-    found = {"kept": counter.most, "left": counter.now, "gradients": 0.0, "losses": [float(x) for x in losses]}
+    expected_losses, expected, outputs = trainers.sequential(
+        count, micro_batches, sequences, trains
+    )
+    found = {
+        "kept": counter.most,
+        "left": counter.now,
+        "gradients": 0.0,
+        "losses": [float(x) for x in losses],
+    }
     through_here = [
-        outputs[k] for k in range(micro_batches) if schedule.placement.routes[schedule.route[k * q]][-1] == rank
+        outputs[k]
+        for k in range(micro_batches)
+        if schedule.placement.routes[schedule.route[k * q]][-1] == rank
     ]
-    found["outputs"] = different([output], [torch.cat(through_here)]) if through_here else 0.0
+    found["outputs"] = (
+        different([output], [torch.cat(through_here)]) if through_here else 0.0
+    )
     found["expected_losses"] = expected_losses
     if trains:
         for s in mine:
             found["gradients"] = max(
-                found["gradients"], different([p.grad for p in modules[s].parameters()], expected[s])
+                found["gradients"],
+                different([p.grad for p in modules[s].parameters()], expected[s]),
             )
     if not sequences and trains:
-        found["predicted"] = (predicted_bytes(schedule) + [0] * dist.get_world_size())[rank]
+        found["predicted"] = (predicted_bytes(schedule) + [0] * dist.get_world_size())[
+            rank
+        ]
     return found
 
 
 def predicted_bytes(schedule):
-    """The most bytes that autograd keeps on each device, from those that single passes of each stage keep."""
-    recomputed = {one.stage for line in schedule.order for one in line if one.kind == "recompute"}
+    """The most bytes that autograd keeps on each device, from those that single passes
+    of each stage keep.
+    """
+    recomputed = {
+        one.stage for line in schedule.order for one in line if one.kind == "recompute"
+    }
     memory = []
     for stage in range(schedule.stages):
         stash, left = trainers.kept_bytes(schedule.stages, stage)
-        memory.append(ashlar_pp.StageMemory(stash=stash, stash_left=left, checkpoint=0 if stage in recomputed else None))
+        memory.append(
+            ashlar_pp.StageMemory(
+                stash=stash,
+                stash_left=left,
+                checkpoint=0 if stage in recomputed else None,
+            )
+        )
     return schedule.peak_memory(memory)
 
 
@@ -84,35 +120,51 @@ def all_entries(_):
     for name, published in ashlar_pp.catalog.entries.items():
         for micro_batches, schedule in shapes_of(published, devices):
             runtimes = ["ashlar"]
-            if schedule.devices == devices and not (schedule | ashlar_pp.lower()).pytorch_obstacle():
+            if (
+                schedule.devices == devices
+                and not (schedule | ashlar_pp.lower()).pytorch_obstacle()
+            ):
                 runtimes.append("pytorch")
             for runtime in runtimes:
                 dist.barrier()
-                results[f"{name}/{micro_batches}/{runtime}"] = run_case(schedule, runtime)
+                results[f"{name}/{micro_batches}/{runtime}"] = run_case(
+                    schedule, runtime
+                )
     return results
 
 
 def two_by_two():
-    """Groups of this rank's pipeline and of the copies of its stage: rank = 2 * copy + device."""
+    """Groups of this rank's pipeline and of the copies of its stage: rank = 2 * copy +
+    device.
+    """
     mesh = init_device_mesh(DEVICE, (2, 2), mesh_dim_names=("data", "pipe"))
     return mesh, mesh["pipe"].get_group(), mesh["data"].get_group()
 
 
 def sum_of_both(stage_count, micro_batches):
     """Gradients of both copies' batches together, by stage, and the losses of each."""
-    seen = [trainers.sequential(stage_count, micro_batches, False, seed=2 + copy) for copy in range(2)]
-    return [[a + b for a, b in zip(*stage)] for stage in zip(seen[0][1], seen[1][1])], [one[0] for one in seen]
+    seen = [
+        trainers.sequential(stage_count, micro_batches, False, seed=2 + copy)
+        for copy in range(2)
+    ]
+    return [[a + b for a, b in zip(*stage)] for stage in zip(seen[0][1], seen[1][1])], [
+        one[0] for one in seen
+    ]
 
 
 def fully_sharded(cases):
-    """Runs stages in fully_shard under PyTorch's runtime. Returns errors of gradients by schedule and mode."""
+    """Runs stages in fully_shard under PyTorch's runtime. Returns errors of gradients
+    by schedule and mode.
+    """
     mesh, pipe_group, data_group = two_by_two()
     copy = dist.get_rank(data_group)
     results = {}
     for name, sharding in cases:
         schedule = ashlar_pp.catalog.find(name)(2, 4)
         mine = ashlar_pp.torch.stages_of(schedule, dist.get_rank(pipe_group))
-        modules = {s: fully_shard(trainers.stage(s, False), mesh=mesh["data"]) for s in mine}
+        modules = {
+            s: fully_shard(trainers.stage(s, False), mesh=mesh["data"]) for s in mine
+        }
         pipe = ashlar_pp.torch.pipeline(
             modules,
             schedule,
@@ -125,10 +177,14 @@ def fully_sharded(cases):
         )
         inputs, targets = trainers.batch(4, False, seed=2 + copy)
         losses = []
-        last = {"target": targets, "losses": losses} if schedule.stages - 1 in mine else {}
+        last = (
+            {"target": targets, "losses": losses} if schedule.stages - 1 in mine else {}
+        )
         pipe.step(*((inputs,) if 0 in mine else ()), **last)
         expected, expected_losses = sum_of_both(schedule.stages, 4)
-        whole = {s: [2 * p.grad.full_tensor() for p in modules[s].parameters()] for s in mine}  # FSDP averages
+        whole = {
+            s: [2 * p.grad.full_tensor() for p in modules[s].parameters()] for s in mine
+        }  # FSDP averages
         results[f"{name}/{sharding}"] = {
             "gradients": max(different(whole[s], expected[s]) for s in mine),
             "losses": [float(x) for x in losses],
@@ -138,18 +194,25 @@ def fully_sharded(cases):
 
 
 def copies_of_pipelines(names):
-    """Runs two copies of pipelines in both runtimes. Returns errors of gradients against the mean of both. ddp: stages are
-    in DistributedDataParallel."""
+    """Runs two copies of pipelines in both runtimes. Returns errors of gradients
+    against the mean of both. ddp: stages are in DistributedDataParallel.
+    """
     _, pipe_group, data_group = two_by_two()
     copy = dist.get_rank(data_group)
     results = {}
     for name, runtime, *how in names:
         schedule = ashlar_pp.catalog.find(name)(2, 4)
         mine = ashlar_pp.torch.stages_of(schedule, dist.get_rank(pipe_group))
-        modules = given = {s: trainers.stage(s + 10 * copy, False) for s in mine}  # to be made equal
+        modules = given = {
+            s: trainers.stage(s + 10 * copy, False) for s in mine
+        }  # to be made equal
         if "ddp" in how:
             views = "views" in how
-            wrap = functools.partial(DistributedDataParallel, process_group=data_group, gradient_as_bucket_view=views)
+            wrap = functools.partial(
+                DistributedDataParallel,
+                process_group=data_group,
+                gradient_as_bucket_view=views,
+            )
             given = {s: wrap(module) for s, module in modules.items()}
         pipe = ashlar_pp.torch.pipeline(
             given,
@@ -162,24 +225,35 @@ def copies_of_pipelines(names):
         )
         inputs, targets = trainers.batch(4, False, seed=2 + copy)
         expected, _ = sum_of_both(schedule.stages, 4)
-        # Runs two steps, so that gradients add up, as in a loop that clears them after several steps. They are means
-        # of 4 micro-batches and of 2 copies.
+        # Runs two steps, so that gradients add up, as in a loop that clears them after
+        # several steps. They are means of 4 micro-batches and of 2 copies.
         for _ in range(2):
-            pipe.step(*((inputs,) if 0 in mine else ()), target=targets if schedule.stages - 1 in mine else None)
+            pipe.step(
+                *((inputs,) if 0 in mine else ()),
+                target=targets if schedule.stages - 1 in mine else None,
+            )
         results["/".join([name, runtime, *how])] = max(
-            different([4 * p.grad for p in modules[s].parameters()], expected[s]) for s in mine
+            different([4 * p.grad for p in modules[s].parameters()], expected[s])
+            for s in mine
         )
     return results
 
 
 def nested_in_fully_shard(_):
-    """Runs one pipeline device on two data-parallel ranks; layers are sharded alone, and resharded after forwards."""
+    """Runs one pipeline device on two data-parallel ranks; layers are sharded alone,
+    and resharded after forwards.
+    """
     mesh = init_device_mesh(DEVICE, (2, 1), mesh_dim_names=("data", "pipe"))
     pipe_group, copy = mesh["pipe"].get_group(), dist.get_rank()
 
     def stage(number):
         torch.manual_seed(number)
-        return torch.nn.Sequential(*(torch.nn.Linear(trainers.WIDTH, trainers.WIDTH).double() for _ in range(2)))
+        return torch.nn.Sequential(
+            *(
+                torch.nn.Linear(trainers.WIDTH, trainers.WIDTH).double()
+                for _ in range(2)
+            )
+        )
 
     def sharded(number, nested):
         made = stage(number)
@@ -190,7 +264,9 @@ def nested_in_fully_shard(_):
     def words_of(**options):
         modules = options.pop("modules")
         try:
-            ashlar_pp.torch.pipeline(modules, schedule, trainers.loss_of, group=pipe_group, **options)
+            ashlar_pp.torch.pipeline(
+                modules, schedule, trainers.loss_of, group=pipe_group, **options
+            )
         except ValueError as error:
             return str(error)
         return ""
@@ -198,7 +274,13 @@ def nested_in_fully_shard(_):
     schedule = ashlar_pp.catalog.v_zb(1, 4)
     modules = {s: sharded(s, nested=True) for s in (0, 1)}
     pipe = ashlar_pp.torch.pipeline(
-        modules, schedule, trainers.loss_of, group=pipe_group, data_ranks=2, sharding="optimizer", scale_grads=False
+        modules,
+        schedule,
+        trainers.loss_of,
+        group=pipe_group,
+        data_ranks=2,
+        sharding="optimizer",
+        scale_grads=False,
     )
     inputs, targets = trainers.batch(4, False, seed=2 + copy)
     pipe.step(inputs, target=targets)
@@ -208,21 +290,31 @@ def nested_in_fully_shard(_):
             trainers.loss_of(alone[1](alone[0](x)), y).backward()
     return {
         "gradients": max(
-            different([2 * p.grad.full_tensor() for p in modules[s].parameters()], [p.grad for p in alone[s].parameters()])
+            different(
+                [2 * p.grad.full_tensor() for p in modules[s].parameters()],
+                [p.grad for p in alone[s].parameters()],
+            )
             for s in (0, 1)
         ),
         "refused": words_of(modules={s: sharded(s, nested=False) for s in (0, 1)}),
-        "whole": words_of(modules={s: stage(s) for s in (0, 1)}, data_ranks=2, sharding="optimizer"),
+        "whole": words_of(
+            modules={s: stage(s) for s in (0, 1)}, data_ranks=2, sharding="optimizer"
+        ),
     }
 
 
 class Beside(torch.nn.Module):
-    """A stage that exchanges several tensors, one of whole numbers; the first stage takes one, the last gives one."""
+    """A stage that exchanges several tensors, one of whole numbers; the first stage
+    takes one, the last gives one.
+    """
 
     def __init__(self, number, last):
         super().__init__()
         torch.manual_seed(number)
-        self.inner, self.last = torch.nn.Linear(trainers.WIDTH, trainers.WIDTH).double(), last
+        self.inner, self.last = (
+            torch.nn.Linear(trainers.WIDTH, trainers.WIDTH).double(),
+            last,
+        )
 
     def forward(self, x, beside=None, chosen=None, scale=1.0):
         y = torch.tanh(self.inner(x)) * scale
@@ -233,7 +325,9 @@ class Beside(torch.nn.Module):
 
 
 def several_tensors(name):
-    """Runs micro-batches of different sizes with several tensors between stages. Returns errors of gradients by run."""
+    """Runs micro-batches of different sizes with several tensors between stages.
+    Returns errors of gradients by run.
+    """
     devices = dist.get_world_size()
     schedule = ashlar_pp.catalog.find(name)(devices, 4)
     last = schedule.stages - 1
@@ -242,7 +336,12 @@ def several_tensors(name):
     for sizes in ([2, 2, 2, 2], [1, 3, 2, 4]):
         modules = {s: Beside(s, s == last) for s in mine}
         pipe = ashlar_pp.torch.pipeline(
-            modules, schedule, trainers.loss_of, runtime="ashlar", scale_grads=False, dynamic_shapes=len(set(sizes)) > 1
+            modules,
+            schedule,
+            trainers.loss_of,
+            runtime="ashlar",
+            scale_grads=False,
+            dynamic_shapes=len(set(sizes)) > 1,
         )
         torch.manual_seed(1)
         inputs = [torch.randn(rows, trainers.WIDTH).double() for rows in sizes]
@@ -258,7 +357,13 @@ def several_tensors(name):
                 out = one(*out, scale=1.0 + k)
             trainers.loss_of(out, x.sin()).backward()
         results.append(
-            max(different([p.grad for p in modules[s].parameters()], [p.grad for p in alone[s].parameters()]) for s in mine)
+            max(
+                different(
+                    [p.grad for p in modules[s].parameters()],
+                    [p.grad for p in alone[s].parameters()],
+                )
+                for s in mine
+            )
         )
     return results
 
@@ -271,7 +376,10 @@ class Stalls(torch.nn.Module):
         self.inner, self.seconds, self.calls = inner, seconds, 0
 
     def forward(self, x):
-        if not isinstance(x, torch._subclasses.fake_tensor.FakeTensor) and not x.is_meta:
+        if (
+            not isinstance(x, torch._subclasses.fake_tensor.FakeTensor)
+            and not x.is_meta
+        ):
             self.calls += 1
             if self.calls == 3:
                 self.stall()
@@ -294,17 +402,33 @@ def one_hangs(how):
     module = trainers.stage(rank, False)
     options = {"timeout": timeout}
     if runtime == "pytorch":  # PyTorch's runtime has the deadline of its group
-        options = {"runtime": runtime, "group": dist.new_group(timeout=datetime.timedelta(seconds=timeout))}
+        options = {
+            "runtime": runtime,
+            "group": dist.new_group(timeout=datetime.timedelta(seconds=timeout)),
+        }
     wrong = Fails(module, 0) if fails else Stalls(module, 1.5 * timeout)
-    pipe = ashlar_pp.torch.pipeline({rank: wrong if rank == 1 else module}, schedule, trainers.loss_of, **options)
+    pipe = ashlar_pp.torch.pipeline(
+        {rank: wrong if rank == 1 else module}, schedule, trainers.loss_of, **options
+    )
     inputs, targets = trainers.batch(4, False)
     started = time.monotonic()
     found = {}
     try:
-        pipe.step(*((inputs,) if rank == 0 else ()), **({"target": targets} if rank == 3 else {}))
+        pipe.step(
+            *((inputs,) if rank == 0 else ()),
+            **({"target": targets} if rank == 3 else {}),
+        )
     except ashlar_pp.torch.LostRank as error:
-        found = {"rank": error.rank, "stage": error.stage, "micro_batch": error.micro_batch}
-        found.update(instruction=error.instruction, words=str(error), after=time.monotonic() - started)
+        found = {
+            "rank": error.rank,
+            "stage": error.stage,
+            "micro_batch": error.micro_batch,
+        }
+        found.update(
+            instruction=error.instruction,
+            words=str(error),
+            after=time.monotonic() - started,
+        )
     except Exception as error:
         found["words"] = str(error)
     found["untouched"] = all(p.grad is None for p in module.parameters())
@@ -314,7 +438,9 @@ def one_hangs(how):
 
 
 def profiled(_):
-    """Measures costs in a real run, searches with them, and runs a step of the result."""
+    """Measures costs in a real run, searches with them, and runs a step of the
+    result.
+    """
     placement = ashlar_pp.v_shape(2)
     first = ashlar_pp.catalog.v_zb(2, 4)
     mine = ashlar_pp.torch.stages_of(first, dist.get_rank())
@@ -322,7 +448,9 @@ def profiled(_):
     inputs, targets = trainers.batch(4, False)
     args = (inputs,) if 0 in mine else ()
     last = {"target": targets} if first.stages - 1 in mine else {}
-    measured = ashlar_pp.torch.pipeline(modules, first, trainers.loss_of, runtime="ashlar")
+    measured = ashlar_pp.torch.pipeline(
+        modules, first, trainers.loss_of, runtime="ashlar"
+    )
     costs = ashlar_pp.torch.profile(measured, *args, **last, steps=2)
     untouched = all(p.grad is None for m in modules.values() for p in m.parameters())
     found = ashlar_pp.search(placement, 4, costs, budget=500)
@@ -352,14 +480,26 @@ def refused(_):
     fused = ashlar_pp.torch.pipeline(modules, schedule, trainers.loss_of)
     inputs, targets = trainers.batch(4, False)
     return [
-        words_of(lambda: ashlar_pp.torch.pipeline(modules, schedule, runtime="pytorch")),
-        words_of(lambda: ashlar_pp.torch.pipeline(modules, schedule, sharding="full", data_ranks=2)),
+        words_of(
+            lambda: ashlar_pp.torch.pipeline(modules, schedule, runtime="pytorch")
+        ),
+        words_of(
+            lambda: ashlar_pp.torch.pipeline(
+                modules, schedule, sharding="full", data_ranks=2
+            )
+        ),
         words_of(lambda: ashlar_pp.torch.pipeline({5: modules[0]}, schedule)),
         words_of(lambda: ashlar_pp.torch.pipeline(modules, schedule, runtime="other")),
-        words_of(lambda: ashlar_pp.torch.pipeline(lambda s: trainers.stage(s, False), ashlar_pp.catalog.gpipe(3, 4))),
+        words_of(
+            lambda: ashlar_pp.torch.pipeline(
+                lambda s: trainers.stage(s, False), ashlar_pp.catalog.gpipe(3, 4)
+            )
+        ),
         words_of(lambda: fused.step(target=targets)),
         words_of(lambda: fused.step(inputs[:3], target=targets)),
-        words_of(lambda: ashlar_pp.torch.profile(fused, inputs, target=targets, steps=1)),
+        words_of(
+            lambda: ashlar_pp.torch.profile(fused, inputs, target=targets, steps=1)
+        ),
     ]
 
 

@@ -1,4 +1,6 @@
-"""Changes, batches and states of a trainer beside a pipeline are right, or refused on every rank."""
+"""Changes, batches and states of a trainer beside a pipeline are right, or refused on
+every rank.
+"""
 
 from launching import on_ranks
 
@@ -9,18 +11,34 @@ def from_changed(function):
 
 def test_ties_that_are_trained_later_and_hooks_of_parts_of_gradients():
     for rank in from_changed("ties"):
-        assert "embed.weight is in stages of ranks [0, 1], and requires a gradient on [1] alone" in rank["on one rank"]
-        assert "embed.weight is in stages of several ranks and has hooks of its gradient" in rank["hook"]
+        assert (
+            "embed.weight is in stages of ranks [0, 1], and requires a gradient on [1] "
+            "alone" in rank["on one rank"]
+        )
+        assert (
+            "embed.weight is in stages of several ranks and has hooks of its gradient"
+            in rank["hook"]
+        )
         assert max(rank["off"], rank["off with another term"]) <= 1e-15
 
 
 def test_ranks_agree_in_every_step():
     for number, rank in enumerate(from_changed("batches")):
         for case in ("other", "turned"):
-            assert "rank 1 of the pipeline was given another batch than rank 0" in rank[case], case
+            assert (
+                "rank 1 of the pipeline was given another batch than rank 0"
+                in rank[case]
+            ), case
         for case in ("mode", "evaluates"):
-            assert "rank 1 of the pipeline has set the model otherwise than rank 0" in rank[case], case
-        said = "4 micro-batches of the example's (2, 5) are (8, 5)" if number == 1 else "rank 1 of the pipeline refuses its batch"
+            assert (
+                "rank 1 of the pipeline has set the model otherwise than rank 0"
+                in rank[case]
+            ), case
+        said = (
+            "4 micro-batches of the example's (2, 5) are (8, 5)"
+            if number == 1
+            else "rank 1 of the pipeline refuses its batch"
+        )
         assert said in rank["short on one rank"]
         assert "has 1 rows, as the example, which is one micro-batch" in rank["one row"]
         assert rank["trains on"]
@@ -28,14 +46,24 @@ def test_ranks_agree_in_every_step():
 
 def test_backwards_that_add_up_gradients_themselves_are_refused():
     for rank in from_changed("accumulates"):
-        assert "the backward of layers.1 adds to weight.main_grad by itself" in rank["main_grad"] and rank["left"] == 0
-        assert "the backward of layers.1 writes to .grad of its weights by itself" in rank["grad"]
+        assert (
+            "the backward of layers.1 adds to weight.main_grad by itself"
+            in rank["main_grad"]
+            and rank["left"] == 0
+        )
+        assert (
+            "the backward of layers.1 writes to .grad of its weights by itself"
+            in rank["grad"]
+        )
 
 
 def test_all_ranks_skip_a_step_or_none():
     found = from_changed("scalers")
     for rank in found:
-        assert "ShardedGradScaler" in rank["global"] and "ShardedGradScaler" in rank["enclosed"]
+        assert (
+            "ShardedGradScaler" in rank["global"]
+            and "ShardedGradScaler" in rank["enclosed"]
+        )
         assert not rank["stepped"] and rank["scale"] == found[0]["scale"] == 2.0**7
 
 

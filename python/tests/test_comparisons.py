@@ -1,16 +1,40 @@
-"""The script of docs/comparisons.md runs, and PyTorch's schedules equal the catalog's of the same name."""
+"""The script of docs/comparisons.md runs, and PyTorch's schedules equal the catalog's
+of the same name.
+"""
 
 import pathlib
 import subprocess
 import sys
 
-SCRIPT = pathlib.Path(__file__).resolve().parent.parent.parent / "bench" / "comparisons" / "compare.py"
+SCRIPT = (
+    pathlib.Path(__file__).resolve().parent.parent.parent
+    / "bench"
+    / "comparisons"
+    / "compare.py"
+)
 
 
 def rows(what, *options):
-    line = [sys.executable, "-B", str(SCRIPT), what, "--sizes", "4,8", "--systems", "Ashlar", "PyTorch", *options]
-    said = subprocess.run(line, capture_output=True, text=True, timeout=600, check=True).stdout
-    table = [[cell.strip() for cell in row.strip("|").split("|")] for row in said.splitlines() if row.startswith("|")]
+    line = [
+        sys.executable,
+        "-B",
+        str(SCRIPT),
+        what,
+        "--sizes",
+        "4,8",
+        "--systems",
+        "Ashlar",
+        "PyTorch",
+        *options,
+    ]
+    said = subprocess.run(
+        line, capture_output=True, text=True, timeout=600, check=True
+    ).stdout
+    table = [
+        [cell.strip() for cell in row.strip("|").split("|")]
+        for row in said.splitlines()
+        if row.startswith("|")
+    ]
     return table[2:]
 
 
@@ -22,6 +46,11 @@ def test_every_step_takes_time():
 
 def test_schedules_of_one_name_are_the_same():
     found = {row[2]: row[3:5] for row in rows("quality")}
-    pairs = {"interleaved 1F1B": "depth-first", "looped BFS": "breadth-first", "interleaved zero bubble": "interleaved-zb", "ZBV": "zbv"}
+    pairs = {
+        "interleaved 1F1B": "depth-first",
+        "looped BFS": "breadth-first",
+        "interleaved zero bubble": "interleaved-zb",
+        "ZBV": "zbv",
+    }
     for theirs, ours in pairs.items():
         assert found[f"PyTorch: {theirs}"] == found[f"Ashlar: {ours}"]

@@ -1,4 +1,6 @@
-"""The code of docs/pytorch.md, and the PyTorch script of docs/start.md, run as the pages say."""
+"""The code of docs/pytorch.md, and the PyTorch script of docs/start.md, run as the
+pages say.
+"""
 
 import pathlib
 import re
@@ -8,7 +10,8 @@ import sys
 import pytest
 
 PYTHON = pathlib.Path(__file__).resolve().parent.parent
-HERE = PYTHON / "examples"  # not the package's folder, which would be imported instead of the installed package
+# not the package's folder, which would be imported instead of the installed package
+HERE = PYTHON / "examples"
 PAGE = (PYTHON.parent / "docs" / "pytorch.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
@@ -34,7 +37,9 @@ def test_the_page_begins_with_a_script_that_trains():
 def test_the_script_of_the_first_page_trains(tmp_path):
     page = (PYTHON.parent / "docs" / "start.md").read_text()
     script = tmp_path / "train.py"
-    script.write_text(re.search(r"as `train.py`.*?```python\n(.*?)```", page, re.DOTALL)[1])
+    script.write_text(
+        re.search(r"as `train.py`.*?```python\n(.*?)```", page, re.DOTALL)[1]
+    )
     losses = [float(line.split()[-1]) for line in losses_of(script)]
     assert len(losses) == 3 and losses[0] > losses[1] > losses[2]
 
@@ -45,7 +50,15 @@ def test_the_function_of_the_page_is_that_of_the_script():
 
 
 def losses_of(script):
-    line = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(HERE / script)]
+    line = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        str(HERE / script),
+    ]
     run = subprocess.run(line, capture_output=True, text=True, timeout=600, check=True)
     return [line for line in run.stdout.splitlines() if line.startswith("step")]
 

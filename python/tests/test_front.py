@@ -11,11 +11,13 @@ from torch import nn
 from ashlar_pp.torch.layers import all_visiting, find_layers, visiting
 
 CLOSE = 2e-6
-"""Tolerance of losses around 5, and of parameters, where sums are in another order: over the weight passes of a searched
-schedule, or for parameters in two stages."""
+"""Tolerance of losses around 5, and of parameters, where sums are in another order:
+over the weight passes of a searched schedule, or for parameters in two stages.
+"""
 
 needs_transformers = pytest.mark.skipif(
-    importlib.util.find_spec("transformers") is None, reason="this Python has no transformers"
+    importlib.util.find_spec("transformers") is None,
+    reason="this Python has no transformers",
 )
 
 
@@ -24,17 +26,34 @@ def from_front(function, world, arguments=None):
 
 
 def must_train(ranks, name, exact=False):
-    """Every rank has the unpiped model's losses, and together they have its whole state."""
+    """Every rank has the unpiped model's losses, and together they have its whole
+    state.
+    """
     for rank in ranks:
         found = rank[name]
         if exact:
             assert found["losses"] == found["expected"], name
         assert found["losses"] == pytest.approx(found["expected"], rel=CLOSE), name
         assert found["off"] <= CLOSE, name
-    assert sorted({key for rank in ranks for key in rank[name]["names"]}) == ranks[0][name]["all_names"]
+    assert (
+        sorted({key for rank in ranks for key in rank[name]["names"]})
+        == ranks[0][name]["all_names"]
+    )
 
 
-MODELS = ["llama", "qwen3_moe", "mixtral", "gemma2", "gpt2", "bloom", "opt", "mamba", "bert", "vit", "t5"]
+MODELS = [
+    "llama",
+    "qwen3_moe",
+    "mixtral",
+    "gemma2",
+    "gpt2",
+    "bloom",
+    "opt",
+    "mamba",
+    "bert",
+    "vit",
+    "t5",
+]
 
 
 @needs_transformers
@@ -43,8 +62,15 @@ def test_models_of_transformers_train_as_without_a_pipeline():
     for name in MODELS:
         must_train(ranks, name)
     explained = ranks[0]["llama"]["explained"]
-    assert "model.layers" in explained and "searched, linear" in explained and "memory by device" in explained
-    assert "every stage computes again from the inputs: what the model does between its layers, and model.rotary_emb" in explained
+    assert (
+        "model.layers" in explained
+        and "searched, linear" in explained
+        and "memory by device" in explained
+    )
+    assert (
+        "every stage computes again from the inputs: what the model does between its "
+        "layers, and model.rotary_emb" in explained
+    )
     assert ranks[0]["llama"]["explained"] == ranks[1]["llama"]["explained"]
 
 
@@ -52,7 +78,11 @@ def test_models_of_transformers_train_as_without_a_pipeline():
 def test_four_stages_carry_what_later_ones_read():
     ranks = from_front("all_train", 4, ["t5"])
     must_train(ranks, "t5")
-    assert any("encoder.final_layer_norm" in line for line in ranks[0]["t5"]["explained"].splitlines() if "to stage" in line)
+    assert any(
+        "encoder.final_layer_norm" in line
+        for line in ranks[0]["t5"]["explained"].splitlines()
+        if "to stage" in line
+    )
 
 
 @needs_transformers
@@ -101,7 +131,9 @@ def test_layers_visit_the_device_for_their_calls():
 @pytest.mark.skipif(DEVICE == "cpu", reason="for GPUs")
 def test_a_model_in_the_hosts_memory():
     for rank in from_front("from_the_host", 2):
-        assert rank["losses"] == pytest.approx(rank["expected"], rel=CLOSE) and rank["places"] == ["cuda"]
+        assert rank["losses"] == pytest.approx(rank["expected"], rel=CLOSE) and rank[
+            "places"
+        ] == ["cuda"]
 
 
 def test_what_has_no_gradient_goes_from_stage_to_stage():
@@ -126,7 +158,11 @@ def test_states_are_those_of_the_model():
 @needs_transformers
 def test_a_search_with_what_was_measured_changes_no_loss():
     first, second = from_front("adapts", 2)
-    assert first["losses"] == second["losses"] == pytest.approx(first["expected"], rel=CLOSE)
+    assert (
+        first["losses"]
+        == second["losses"]
+        == pytest.approx(first["expected"], rel=CLOSE)
+    )
     assert first["csv"] == second["csv"] and first["changed"] == second["changed"]
     assert first["changed"][0]  # every searched schedule is better than GPipe
     assert first["peak"][1] < first["peak"][0]
@@ -136,7 +172,10 @@ def test_one_rank_and_an_error_in_a_step():
     (alone,) = from_front("alone", 1)
     assert alone["loss"] == pytest.approx(alone["expected"], rel=1e-6)
     assert alone["off"] == alone["off after"] == 0
-    assert "the model comes to part0.0 where it came to part1.0 with the example" in alone["chooses"]
+    assert (
+        "the model comes to part0.0 where it came to part1.0 with the example"
+        in alone["chooses"]
+    )
 
 
 @needs_transformers

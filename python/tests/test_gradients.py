@@ -5,7 +5,18 @@ import functools
 import pytest
 import torch
 import torch.distributed as dist
-from alone import BOTH, EARLIER, FUSED, SPLIT, V, batch, linear, mse, one_rank, same, whole  # noqa: F401
+from alone import (
+    BOTH,
+    EARLIER,
+    FUSED,
+    SPLIT,
+    batch,
+    linear,
+    mse,
+    one_rank,  # noqa: F401
+    same,
+    whole,
+)
 from torch import nn
 from trainers import Recurrent
 
@@ -31,7 +42,9 @@ def test_what_is_not_frozen_is_trained(runtime, split, which):
             frozen(alone[s])
             if before:
                 frozen(modules[s])
-        pipe = ashlar_pp.torch.pipeline(modules, three_stages(split), mse, runtime=runtime)
+        pipe = ashlar_pp.torch.pipeline(
+            modules, three_stages(split), mse, runtime=runtime
+        )
         for s in which:
             frozen(modules[s])
         pipe.step(x, target=y)
@@ -51,7 +64,10 @@ def test_what_is_frozen_at_first_is_trained_later_or_refused(runtime):
     for module in modules.values():
         module.zero_grad()
     if runtime == "pytorch":
-        with pytest.raises(ValueError, match="stage 0 had nothing to train in the first step, and has now"):
+        with pytest.raises(
+            ValueError,
+            match="stage 0 had nothing to train in the first step, and has now",
+        ):
             pipe.step(x, target=y)
         return
     pipe.step(x, target=y)
@@ -60,10 +76,14 @@ def test_what_is_frozen_at_first_is_trained_later_or_refused(runtime):
 
 def three_stages(split):
     def passes(k):
-        down = [f"{s}{letter}{k}" for letter in ("IW" if split else "B") for s in (2, 1, 0)]
+        down = [
+            f"{s}{letter}{k}" for letter in ("IW" if split else "B") for s in (2, 1, 0)
+        ]
         return [f"{s}F{k}" for s in (0, 1, 2)] + down
 
-    return ashlar_pp.schedule(ashlar_pp.looped(1, 3), [[one for k in range(4) for one in passes(k)]])
+    return ashlar_pp.schedule(
+        ashlar_pp.looped(1, 3), [[one for k in range(4) for one in passes(k)]]
+    )
 
 
 class Tied(nn.Module):
@@ -84,7 +104,9 @@ def test_a_weight_of_two_stages_is_divided_once(runtime):
         return [Tied(shared), Tied(shared)]
 
     modules = pair()
-    ashlar_pp.torch.pipeline(dict(enumerate(modules)), SPLIT, mse, runtime=runtime).step(x, target=y)
+    ashlar_pp.torch.pipeline(
+        dict(enumerate(modules)), SPLIT, mse, runtime=runtime
+    ).step(x, target=y)
     same(modules[:1], whole(pair(), x, y)[:1])
 
 
@@ -182,7 +204,9 @@ def hidden():
 @BOTH
 def test_a_parameter_that_is_found_nowhere_is_refused_when_it_is_used(runtime):
     x, y = batch()
-    pipe = ashlar_pp.torch.pipeline({0: linear()}, FUSED, lambda o, t: mse(o * hidden(), t), runtime=runtime)
+    pipe = ashlar_pp.torch.pipeline(
+        {0: linear()}, FUSED, lambda o, t: mse(o * hidden(), t), runtime=runtime
+    )
     with pytest.raises((ValueError, RuntimeError), match="no parameter of the stage"):
         pipe.step(x, target=y)
 
@@ -193,7 +217,9 @@ def test_compiled_stages_with_split_backwards(runtime):
     x, y = batch()
 
     def stage(seed):
-        return nn.Sequential(linear(seed), nn.LayerNorm(4).double(), nn.GELU(), linear(seed + 1))
+        return nn.Sequential(
+            linear(seed), nn.LayerNorm(4).double(), nn.GELU(), linear(seed + 1)
+        )
 
     modules = {s: torch.compile(stage(s), backend="aot_eager") for s in (0, 1)}
     ashlar_pp.torch.pipeline(modules, SPLIT, mse, runtime=runtime).step(x, target=y)
@@ -245,8 +271,16 @@ def test_split_backwards_of_a_weight_with_several_uses(runtime):
 def test_split_backwards_of_a_weight_apart_from_the_inputs(runtime):
     x, y = batch()
     modules = {0: linear(1), 1: Apart(2), 2: Both()}
-    with pytest.warns(UserWarning, match=r"unused.weight of stage 1, unused.bias of stage 1 got no gradient in the first step"):
-        ashlar_pp.torch.pipeline(modules, three_stages(True), mse, runtime=runtime).step(x, target=y)
+    with pytest.warns(
+        UserWarning,
+        match=(
+            r"unused.weight of stage 1, unused.bias of stage 1 got no gradient in the "
+            r"first step"
+        ),
+    ):
+        ashlar_pp.torch.pipeline(
+            modules, three_stages(True), mse, runtime=runtime
+        ).step(x, target=y)
     alone = [linear(1), Apart(2), Both()]
     for a, b in zip(x.chunk(4), y.chunk(4)):
         (mse(alone[2](*alone[1](alone[0](a))), b) / 4).backward()
@@ -258,12 +292,18 @@ def test_what_no_copy_uses_has_no_gradient(runtime):
     """With zero gradients an optimizer would shrink the weights."""
     x, y = batch()
     modules = {0: linear(1), 1: Apart(2), 2: Both()}
-    pipe = ashlar_pp.torch.pipeline(modules, three_stages(True), mse, runtime=runtime, data_group=dist.group.WORLD)
+    pipe = ashlar_pp.torch.pipeline(
+        modules, three_stages(True), mse, runtime=runtime, data_group=dist.group.WORLD
+    )
     with pytest.warns(UserWarning, match="unused.weight of stage 1"):
         pipe.step(x, target=y)
     for _ in range(2):
         assert [p.grad is None for p in modules[1].unused.parameters()] == [True, True]
-        assert all(p.grad is not None for m in (modules[0], modules[1].inner, modules[2]) for p in m.parameters())
+        assert all(
+            p.grad is not None
+            for m in (modules[0], modules[1].inner, modules[2])
+            for p in m.parameters()
+        )
         pipe.step(x, target=y)
 
 
@@ -296,9 +336,14 @@ def test_a_gradient_that_is_lost_is_named_after_the_first_step(runtime, split, w
     x, y = batch()
     modules = {s: Loses() if s == which else linear(s) for s in range(3)}
     pipe = ashlar_pp.torch.pipeline(modules, three_stages(split), mse, runtime=runtime)
-    with pytest.raises(RuntimeError, match=f"scale of stage {which} on rank 0 got no gradient in the first step"):
+    with pytest.raises(
+        RuntimeError,
+        match=f"scale of stage {which} on rank 0 got no gradient in the first step",
+    ):
         pipe.step(x, target=y)
-    assert all(p.grad is None for module in modules.values() for p in module.parameters())
+    assert all(
+        p.grad is None for module in modules.values() for p in module.parameters()
+    )
     modules[which].scale.requires_grad_(False)
     pipe = ashlar_pp.torch.pipeline(modules, three_stages(split), mse, runtime=runtime)
     pipe.step(x, target=y)
@@ -307,7 +352,9 @@ def test_a_gradient_that_is_lost_is_named_after_the_first_step(runtime, split, w
 
 
 def test_chunks_of_sequences_with_split_backwards_from_the_first_stage_on():
-    found = ashlar_pp.search_layouts(1, 4, ashlar_pp.Costs(20, 26, 14), sequence_chunks=2, causal=(30, 46), budget=20)
+    found = ashlar_pp.search_layouts(
+        1, 4, ashlar_pp.Costs(20, 26, 14), sequence_chunks=2, causal=(30, 46), budget=20
+    )
     schedule = next(one.schedule for one in found if one.schedule.sequence_chunks > 1)
     assert any(one.kind == "backward_weight" for line in schedule.order for one in line)
 
@@ -319,7 +366,10 @@ def test_chunks_of_sequences_with_split_backwards_from_the_first_stage_on():
     x = torch.randn(8, 4, 6).double()
     modules = stages()
     ashlar_pp.torch.pipeline(
-        dict(enumerate(modules)), schedule, lambda o, t: ((o - t) ** 2).sum(), scale_grads=False
+        dict(enumerate(modules)),
+        schedule,
+        lambda o, t: ((o - t) ** 2).sum(),
+        scale_grads=False,
     ).step(x, target=x)
     alone = stages()
     for a in x.chunk(4):

@@ -1,4 +1,6 @@
-"""Models that are unusual in or between their layers train as without a pipeline, or are refused by name."""
+"""Models that are unusual in or between their layers train as without a pipeline, or
+are refused by name.
+"""
 
 from launching import on_ranks
 
@@ -27,9 +29,19 @@ def test_hooks_of_gradients_are_called():
 
 def test_a_model_has_the_parameters_of_its_rank():
     ranks = from_odd("through_the_model", 2)
-    assert all(rank["mine"] and rank["zero"] and rank["gathered"] and rank["off"] <= 1e-14 for rank in ranks)
-    assert all("this is no state of the whole model: pipe.whole_state_dict() gathers it" in rank["whole"] for rank in ranks)
-    assert sorted(name for rank in ranks for name in rank["names"]) == ranks[0]["all_names"]
+    assert all(
+        rank["mine"] and rank["zero"] and rank["gathered"] and rank["off"] <= 1e-14
+        for rank in ranks
+    )
+    assert all(
+        "this is no state of the whole model: pipe.whole_state_dict() gathers it"
+        in rank["whole"]
+        for rank in ranks
+    )
+    assert (
+        sorted(name for rank in ranks for name in rank["names"])
+        == ranks[0]["all_names"]
+    )
 
 
 def test_what_would_be_trained_wrong_is_refused_by_name():
@@ -37,11 +49,15 @@ def test_what_would_be_trained_wrong_is_refused_by_name():
         "boxes": "0 returns a Box with tensors inside",
         "buffer": "the model's own forward changes the buffer 'count'",
         "generator": "the model's own forward changes '__main__.DICE'",
-        "reentrant": "the model calls layers.0.0 in a checkpoint with use_reentrant=True",
+        "reentrant": "calls layers.0.0 in a checkpoint with use_reentrant=True",
         "loss": "loss_fn has a parameter of its own",
         "no number": "the model's loss of the example is nan",
-        "one micro-batch": "has 4 rows, as the example, which is one micro-batch; a batch of 4 has 16",
-        "object": "the target is a Target, which is not cut in micro-batches: give tensors",
+        "one micro-batch": (
+            "has 4 rows, as the example, which is one micro-batch; a batch of 4 has 16"
+        ),
+        "object": (
+            "the target is a Target, which is not cut in micro-batches: give tensors"
+        ),
         "other example": "rank 1 of the pipeline was given another example than rank 0",
         "other batch": "rank 1 of the pipeline was given another batch than rank 0",
         "one target": "the target has 4 rows",
@@ -54,8 +70,15 @@ def test_what_would_be_trained_wrong_is_refused_by_name():
 
 def test_what_is_seen_in_a_step_is_refused_by_name():
     (said,) = from_odd("refused_in_a_step", 1)
-    assert "layers.0 gives" in said["numbers"] and "only tensors go to other stages" in said["numbers"]
-    assert "calls layers." in said["across"] and "which is in another stage: put the checkpoint into the layers" in said["across"]
+    assert (
+        "layers.0 gives" in said["numbers"]
+        and "only tensors go to other stages" in said["numbers"]
+    )
+    assert (
+        "calls layers." in said["across"]
+        and "which is in another stage: put the checkpoint into the layers"
+        in said["across"]
+    )
 
 
 def test_a_step_that_fails_in_a_new_mode_counts_nothing():

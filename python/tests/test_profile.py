@@ -11,12 +11,19 @@ def ranks():
 
 def test_all_ranks_measure_the_same_costs(ranks):
     first, second = ranks
-    assert first["per_stage"] == second["per_stage"] and first["transfer"] == second["transfer"]
-    assert len(first["per_stage"]) == 4 and all(t >= 1 for stage in first["per_stage"] for t in stage)
+    assert (
+        first["per_stage"] == second["per_stage"]
+        and first["transfer"] == second["transfer"]
+    )
+    assert len(first["per_stage"]) == 4 and all(
+        t >= 1 for stage in first["per_stage"] for t in stage
+    )
     assert first["untouched"] and second["untouched"]
 
 
-def test_all_ranks_find_the_same_schedule_which_is_no_longer_than_a_published_one(ranks):
+def test_all_ranks_find_the_same_schedule_which_is_no_longer_than_a_published_one(
+    ranks,
+):
     assert ranks[0]["csv"] == ranks[1]["csv"]
     assert ranks[0]["reached"] <= ranks[0]["published"]
 

@@ -1,14 +1,17 @@
 """Ashlar's checks find faults that PyTorch's own let pass."""
 
-import ashlar_pp
 import pytest
-from ashlar_pp.torch.runtime import ProgramRuntime
 from torch.distributed.pipelining import schedules
 from torch.distributed.pipelining.stage import _PipelineStageBase
 
+import ashlar_pp
+from ashlar_pp.torch.runtime import ProgramRuntime
+
 
 class Stage(_PipelineStageBase):
-    """The interface of a stage that building a schedule needs: no model, no processes."""
+    """The interface of a stage that building a schedule needs: no model, no
+    processes.
+    """
 
     def __init__(self):
         self.stage_index = self.group_rank = 0
@@ -21,13 +24,18 @@ class Stage(_PipelineStageBase):
 
 
 def text_of(lines):
-    return "".join(",".join(str(one) for one in lines[rank] if one is not None) + "\n" for rank in sorted(lines))
+    return "".join(
+        ",".join(str(one) for one in lines[rank] if one is not None) + "\n"
+        for rank in sorted(lines)
+    )
 
 
 def test_deferred_receives_wait_in_a_cycle():
     if not hasattr(schedules, "_PendingSendTracker"):
         pytest.skip("this torch does not defer receives")
-    made = schedules.ScheduleInterleaved1F1B([Stage()], 2, loss_fn=print, defer_pp_recv=True)
+    made = schedules.ScheduleInterleaved1F1B(
+        [Stage()], 2, loss_fn=print, defer_pp_recv=True
+    )
     text = text_of(made.pipeline_order_with_comms)
     with pytest.raises(ValueError, match="must not wait for each other in a cycle"):
         ashlar_pp.read_pytorch_program(text)
@@ -40,14 +48,19 @@ def test_which_communicators_are_safe_is_said():
         "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n"
     )
     stuck = ashlar_pp.pytorch_communicators(text)
-    assert [lanes for lanes, why in stuck.items() if not why] == ["one_a_direction", "one_a_kind"]
+    assert [lanes for lanes, why in stuck.items() if not why] == [
+        "one_a_direction",
+        "one_a_kind",
+    ]
     assert "0SEND_F1 on line 1" in stuck["one"]
     for lanes in ("one_a_direction", "one_a_kind"):
         ashlar_pp.read_pytorch_program(text, lanes=lanes)
 
 
 def test_the_raw_order_of_1f1b_begins_with_the_wrong_micro_batch():
-    text = text_of(schedules.Schedule1F1B(Stage(), 2, loss_fn=print)._get_pipeline_order())
+    text = text_of(
+        schedules.Schedule1F1B(Stage(), 2, loss_fn=print)._get_pipeline_order()
+    )
     with pytest.raises(ValueError, match="line 2.*1F2"):
         ashlar_pp.read_pytorch_program(text)
 
@@ -67,7 +80,10 @@ def test_an_output_layer_in_shards_is_refused(name):
     schedule = ashlar_pp.catalog.find(name)(2, 2)
     program = schedule | ashlar_pp.lower()
     program.check()
-    assert not program.is_chain and (ashlar_pp.catalog.one_f_one_b(2, 2) | ashlar_pp.lower()).is_chain
+    assert (
+        not program.is_chain
+        and (ashlar_pp.catalog.one_f_one_b(2, 2) | ashlar_pp.lower()).is_chain
+    )
     assert "not a chain" in program.pytorch_obstacle()
     with pytest.raises(ValueError, match="not a chain"):
         program.pytorch()

@@ -1,8 +1,11 @@
-"""Every schedule of the catalog equals the whole model, in our runtime, and in PyTorch's if that can run it."""
+"""Every schedule of the catalog equals the whole model, in our runtime, and in
+PyTorch's if that can run it.
+"""
 
-import ashlar_pp
 import pytest
 from launching import on_ranks
+
+import ashlar_pp
 
 CLOSE = 1e-12
 # Several ranks add to one gradient, or chunks of a sequence come in another order.
@@ -17,7 +20,8 @@ IN_ANOTHER_ORDER = {
 }
 # Weight gradients are added in another order than micro-batches come.
 WEIGHTS_IN_ANOTHER_ORDER = {"stp"}
-# PyTorch's runtime cannot run several routes, recomputes, chunks of sequences, no backwards, or one device.
+# PyTorch's runtime cannot run several routes, recomputes, chunks of sequences, no
+# backwards, or one device.
 OURS_ALONE = IN_ANOTHER_ORDER | {
     "1f1b-recompute",
     "inference",
@@ -34,7 +38,10 @@ def results(request):
 
 
 def test_each_schedule_runs_wherever_it_can(results):
-    ours, theirs = ({name for name, _, where in results if where == runtime} for runtime in ("ashlar", "pytorch"))
+    ours, theirs = (
+        {name for name, _, where in results if where == runtime}
+        for runtime in ("ashlar", "pytorch")
+    )
     assert ours == set(ashlar_pp.catalog.entries)
     assert theirs == ours - OURS_ALONE
 
@@ -52,13 +59,17 @@ def test_losses_are_those_of_the_whole_model(results):
 
 def test_outputs_are_those_of_the_whole_model(results):
     for key, ranks in results.items():
-        assert max(rank["outputs"] for rank in ranks) <= (CLOSE if key[0] == "seq1f1b" else 0), key
+        assert max(rank["outputs"] for rank in ranks) <= (
+            CLOSE if key[0] == "seq1f1b" else 0
+        ), key
 
 
 def test_gradients_are_those_of_the_whole_model(results):
     for key, ranks in results.items():
         most = max(rank["gradients"] for rank in ranks)
-        assert most <= (CLOSE if key[0] in IN_ANOTHER_ORDER | WEIGHTS_IN_ANOTHER_ORDER else 0), key
+        assert most <= (
+            CLOSE if key[0] in IN_ANOTHER_ORDER | WEIGHTS_IN_ANOTHER_ORDER else 0
+        ), key
 
 
 def test_memory_is_what_was_predicted(results):

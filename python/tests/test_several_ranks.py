@@ -20,9 +20,14 @@ def test_a_rank_that_hangs_is_named_by_all_others(runtime):
     for number, found in enumerate(ranks):
         assert found["untouched"]
         assert found["rank"] == found["stage"] == 1, found
-        assert found["instruction"] in found["words"] and found["micro_batch"] is not None
+        assert (
+            found["instruction"] in found["words"] and found["micro_batch"] is not None
+        )
         if number == 1:
-            assert "has given up because of this rank: rank 1 hangs at 1F" in found["words"]
+            assert (
+                "has given up because of this rank: rank 1 hangs at 1F"
+                in found["words"]
+            )
         else:
             assert "rank 1 hangs" in found["words"]
             assert found["after"] < 2.5 * timeout
@@ -36,5 +41,8 @@ def test_a_rank_that_fails_is_named_by_all_others(runtime):
         assert found["untouched"] and "no third" in found["words"]
         if number != 1:
             assert found["rank"] == found["stage"] == 1, found
-            assert f"rank 1 failed at 1F{found['micro_batch']}: ValueError: no third" in found["words"]
+            assert (
+                f"rank 1 failed at 1F{found['micro_batch']}: ValueError: no third"
+                in found["words"]
+            )
             assert found["after"] < 6

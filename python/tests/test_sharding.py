@@ -9,7 +9,11 @@ MODES = ["optimizer", "gradients", "weights", "full"]
 
 @pytest.fixture(scope="module")
 def sharded():
-    return on_ranks("fully_sharded", 4, [[name, mode] for name in ("zb-h1", "1f1b") for mode in MODES])
+    return on_ranks(
+        "fully_sharded",
+        4,
+        [[name, mode] for name in ("zb-h1", "1f1b") for mode in MODES],
+    )
 
 
 def test_gradients_of_sharded_stages_are_those_of_the_whole_model(sharded):
@@ -23,12 +27,24 @@ def test_each_copy_has_losses_of_its_own_batch(sharded):
     for number, rank in enumerate(sharded):
         for found in rank.values():
             if number % 2 == 1:  # the last device
-                assert found["losses"] == pytest.approx(found["expected_losses"], rel=CLOSE)
+                assert found["losses"] == pytest.approx(
+                    found["expected_losses"], rel=CLOSE
+                )
 
 
 def test_copies_have_the_mean_of_their_gradients_whatever_runs_them():
-    cases = [["1f1b", "ashlar"], ["zb-h1", "ashlar"], ["chimera", "ashlar"], ["1f1b", "auto"], ["zb-h1", "pytorch"]]
-    cases += [["zb-h1", "auto", "ddp"], ["v-half", "ashlar", "ddp"], ["1f1b", "auto", "ddp", "views"]]
+    cases = [
+        ["1f1b", "ashlar"],
+        ["zb-h1", "ashlar"],
+        ["chimera", "ashlar"],
+        ["1f1b", "auto"],
+        ["zb-h1", "pytorch"],
+    ]
+    cases += [
+        ["zb-h1", "auto", "ddp"],
+        ["v-half", "ashlar", "ddp"],
+        ["1f1b", "auto", "ddp", "views"],
+    ]
     for rank in on_ranks("copies_of_pipelines", 4, cases):
         assert len(rank) == len(cases) and max(rank.values()) <= CLOSE, rank
 

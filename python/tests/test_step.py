@@ -48,11 +48,15 @@ def losses_of(pipe, *args, **kwargs):
 
 
 def plain(runtime="ashlar", module=None, schedule=FUSED, **kwargs):
-    return ashlar_pp.torch.pipeline({0: module or linear()}, schedule, mse, runtime=runtime, **kwargs)
+    return ashlar_pp.torch.pipeline(
+        {0: module or linear()}, schedule, mse, runtime=runtime, **kwargs
+    )
 
 
 def taken_by(runtime, name):
-    """Expects arguments that earlier versions of PyTorch's runtime do not take to be refused by name."""
+    """Expects arguments that earlier versions of PyTorch's runtime do not take to be
+    refused by name.
+    """
     if EARLIER and runtime == "pytorch":
         return pytest.raises(ValueError, match=f"takes no {name}")
     return contextlib.nullcontext()
@@ -61,7 +65,10 @@ def taken_by(runtime, name):
 def test_keyword_inputs_are_split_and_given():
     x, y = batch()
     scale = torch.arange(1.0, 9).double().reshape(8, 1)
-    found = [losses_of(plain(r, Scaled()), x, target=y, scale=scale) for r in ("ashlar", "pytorch")]
+    found = [
+        losses_of(plain(r, Scaled()), x, target=y, scale=scale)
+        for r in ("ashlar", "pytorch")
+    ]
     assert found[0] == found[1] != losses_of(plain("ashlar", Scaled()), x, target=y)
 
 
@@ -69,7 +76,9 @@ def test_keyword_inputs_are_split_and_given():
 def test_loss_kwargs_reach_the_loss(runtime):
     x, y = batch()
     module = linear()
-    pipe = ashlar_pp.torch.pipeline({0: module}, FUSED, lambda o, t, w=1: w * mse(o, t), runtime=runtime)
+    pipe = ashlar_pp.torch.pipeline(
+        {0: module}, FUSED, lambda o, t, w=1: w * mse(o, t), runtime=runtime
+    )
     with taken_by(runtime, "loss_kwargs"):
         pipe.step(x, target=y, loss_kwargs={"w": 100})
         same([module], [[100 * g for g in whole([linear()], x, y)[0]]])
@@ -80,7 +89,9 @@ def test_micro_batches_are_taken_as_they_are(runtime):
     x, y = batch()
     module = linear()
     with taken_by(runtime, "arg_mbs"):
-        plain(runtime, module).step(arg_mbs=[(one,) for one in x.chunk(4)], target_mbs=list(y.chunk(4)))
+        plain(runtime, module).step(
+            arg_mbs=[(one,) for one in x.chunk(4)], target_mbs=list(y.chunk(4))
+        )
         same([module], whole([linear()], x, y))
 
 
@@ -109,7 +120,9 @@ def test_eval_runs_forwards_alone(runtime):
     losses = []
     output = pipe.eval(x, target=y, losses=losses)
     assert torch.equal(output, torch.cat([linear()(a) for a in x.chunk(4)]))
-    assert [float(v) for v in losses] == [float(mse(linear()(a), b)) for a, b in zip(x.chunk(4), y.chunk(4))]
+    assert [float(v) for v in losses] == [
+        float(mse(linear()(a), b)) for a, b in zip(x.chunk(4), y.chunk(4))
+    ]
     assert module.weight.grad is None
     pipe.step(x, target=y)  # as before
     same([module], whole([linear()], x, y))
@@ -140,17 +153,59 @@ def test_shapes_may_differ_where_that_is_said():
     "words, error, call",
     [
         ("step() needs the target", ValueError, lambda x, y: plain().step(x)),
-        ("needs a loss_fn", ValueError, lambda x, y: ashlar_pp.torch.pipeline({0: linear()}, FUSED, runtime="ashlar").step(x)),
+        (
+            "needs a loss_fn",
+            ValueError,
+            lambda x, y: ashlar_pp.torch.pipeline(
+                {0: linear()}, FUSED, runtime="ashlar"
+            ).step(x),
+        ),
         ("step() needs the inputs", ValueError, lambda x, y: plain().step(target=y)),
-        ("has no 4 equal micro-batches", ValueError, lambda x, y: plain().step(x[:7], target=y)),
-        ("give target as target_mbs", ValueError, lambda x, y: plain().step(arg_mbs=[(x,)] * 4, target=y)),
-        ("give positional inputs as arg_mbs", ValueError, lambda x, y: plain().step(x, target_mbs=[y] * 4)),
-        ("keyword inputs scale as kwarg_mbs", ValueError, lambda x, y: plain().step(arg_mbs=[(x,)] * 4, scale=x)),
-        ("arg_mbs has 3 entries, and the schedule 4", ValueError, lambda x, y: plain().step(arg_mbs=[(x,)] * 3)),
-        ("arg_mbs[0] must be a tuple, not Tensor", TypeError, lambda x, y: plain().step(arg_mbs=[x] * 4)),
-        ("kwarg_mbs must be a list", TypeError, lambda x, y: plain().step(kwarg_mbs={"x": x})),
-        ("losses must be a list", TypeError, lambda x, y: plain().step(x, target=y, losses=())),
-        ("finalize_gradients=False is for", ValueError, lambda x, y: plain().step(x, target=y, finalize_gradients=False)),
+        (
+            "has no 4 equal micro-batches",
+            ValueError,
+            lambda x, y: plain().step(x[:7], target=y),
+        ),
+        (
+            "give target as target_mbs",
+            ValueError,
+            lambda x, y: plain().step(arg_mbs=[(x,)] * 4, target=y),
+        ),
+        (
+            "give positional inputs as arg_mbs",
+            ValueError,
+            lambda x, y: plain().step(x, target_mbs=[y] * 4),
+        ),
+        (
+            "keyword inputs scale as kwarg_mbs",
+            ValueError,
+            lambda x, y: plain().step(arg_mbs=[(x,)] * 4, scale=x),
+        ),
+        (
+            "arg_mbs has 3 entries, and the schedule 4",
+            ValueError,
+            lambda x, y: plain().step(arg_mbs=[(x,)] * 3),
+        ),
+        (
+            "arg_mbs[0] must be a tuple, not Tensor",
+            TypeError,
+            lambda x, y: plain().step(arg_mbs=[x] * 4),
+        ),
+        (
+            "kwarg_mbs must be a list",
+            TypeError,
+            lambda x, y: plain().step(kwarg_mbs={"x": x}),
+        ),
+        (
+            "losses must be a list",
+            TypeError,
+            lambda x, y: plain().step(x, target=y, losses=()),
+        ),
+        (
+            "finalize_gradients=False is for",
+            ValueError,
+            lambda x, y: plain().step(x, target=y, finalize_gradients=False),
+        ),
         (
             "stage 0 gives a dict",
             TypeError,
@@ -161,12 +216,18 @@ def test_shapes_may_differ_where_that_is_said():
         (
             "must give one number",
             TypeError,
-            lambda x, y: ashlar_pp.torch.pipeline({0: linear()}, FUSED, lambda o, t: o - t, runtime="ashlar").step(x, target=y),
+            lambda x, y: ashlar_pp.torch.pipeline(
+                {0: linear()}, FUSED, lambda o, t: o - t, runtime="ashlar"
+            ).step(x, target=y),
         ),
         (
-            "micro-batch 1 is (3, 4) of torch.float64, and the first that this pipeline ran (2, 4)",
+            "micro-batch 1 is (3, 4) of torch.float64, and the first that this "
+            "pipeline ran (2, 4)",
             ValueError,
-            lambda x, y: plain().step(arg_mbs=[(x[:2],), (x[:3],), (x[:2],), (x[:2],)], target_mbs=[y[:2], y[:3], y[:2], y[:2]]),
+            lambda x, y: plain().step(
+                arg_mbs=[(x[:2],), (x[:3],), (x[:2],), (x[:2],)],
+                target_mbs=[y[:2], y[:3], y[:2], y[:2]],
+            ),
         ),
     ],
 )

@@ -1,34 +1,61 @@
-"""Costs are read from traces of PyTorch's profiler: from those in test/data, and from one made here."""
+"""Costs are read from traces of PyTorch's profiler: from those in test/data, and from
+one made here.
+"""
 
 import gzip
 import json
 import warnings
 
-import ashlar_pp
 import pytest
+
+import ashlar_pp
 from ashlar_pp import costs_from_trace
 
 
 def passes(rank, stage, ahead):
-    """Events of two steps of a micro-batch on two ranks: forwards take 2 ms, backwards 4, with 0.1 before operators."""
+    """Events of two steps of a micro-batch on two ranks: forwards take 2 ms, backwards
+    4, with 0.1 before operators.
+    """
     for step in range(2):
         from_ = 20e3 * step + ahead
-        times = {0: [("F", 0, 0.1, 2), ("B", 11, 0.1, 4)], 1: [("F", 3, 0.1, 2), ("B", 5, 0.1, 4)]}[rank]
+        times = {
+            0: [("F", 0, 0.1, 2), ("B", 11, 0.1, 4)],
+            1: [("F", 3, 0.1, 2), ("B", 5, 0.1, 4)],
+        }[rank]
         for letter, begin, wait, length in times:
             at = from_ + 1e3 * begin
-            yield {"ph": "X", "cat": "user_annotation", "name": f"PP:{stage}{letter}0", "ts": at, "dur": 1e3 * length}
-            yield {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": at + 1e3 * wait, "dur": 10}
+            yield {
+                "ph": "X",
+                "cat": "user_annotation",
+                "name": f"PP:{stage}{letter}0",
+                "ts": at,
+                "dur": 1e3 * length,
+            }
+            yield {
+                "ph": "X",
+                "cat": "cpu_op",
+                "name": "aten::mm",
+                "ts": at + 1e3 * wait,
+                "dur": 10,
+            }
 
 
 def trace(rank, stage, ahead=0.0):
-    return json.dumps({"distributedInfo": {"rank": rank}, "traceEvents": list(passes(rank, stage, ahead))})
+    return json.dumps(
+        {
+            "distributedInfo": {"rank": rank},
+            "traceEvents": list(passes(rank, stage, ahead)),
+        }
+    )
 
 
 def test_one_rank_gives_the_costs_of_its_stage(tmp_path):
     file = tmp_path / "rank0.json.gz"
     file.write_bytes(gzip.compress(trace(0, 0).encode()))
     found = costs_from_trace(file)
-    assert [tuple(t * found.tick_ns / 1e6 for t in one) for one in found.costs.per_stage] == [(2.0, 0.0, 4.0)]
+    assert [
+        tuple(t * found.tick_ns / 1e6 for t in one) for one in found.costs.per_stage
+    ] == [(2.0, 0.0, 4.0)]
     assert found.warnings == ()
 
 
@@ -40,8 +67,13 @@ def test_all_ranks_give_transfers_and_clocks_whatever_those_are(tmp_path):
         with pytest.warns(UserWarning, match="the backwards of stage 1 are fused"):
             found = costs_from_trace(tmp_path)
         measured = json.loads(found.text)["costs"]["measured"]
-        seen.append((found.costs.per_stage, measured["clocks_ahead_ns"][1] - 1e3 * ahead))
-        assert json.loads(found.text)["costs"]["stages"][1]["backward_weight"]["samples"] == 2
+        seen.append(
+            (found.costs.per_stage, measured["clocks_ahead_ns"][1] - 1e3 * ahead)
+        )
+        assert (
+            json.loads(found.text)["costs"]["stages"][1]["backward_weight"]["samples"]
+            == 2
+        )
     assert seen[0][0] == seen[1][0] and abs(seen[0][1] - seen[1][1]) < 1
 
 
@@ -51,7 +83,9 @@ def test_what_a_trace_leaves_open_is_told(tmp_path):
     with pytest.warns(UserWarning, match="no pass of stage 0 was seen"):
         costs_from_trace([file])
     file.write_text("{}")
-    with pytest.raises(ValueError, match=r"rank1.json', line 1, column 1: lacks .traceEvents"):
+    with pytest.raises(
+        ValueError, match=r"rank1.json', line 1, column 1: lacks .traceEvents"
+    ):
         costs_from_trace(file)
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="has no file"):

@@ -1,4 +1,5 @@
-"""Replaces what torchtitan needs and a CPU lacks (import this first), and makes the files of its debug model.
+"""Replaces what torchtitan needs and a CPU lacks (import this first), and makes the
+files of its debug model.
 
 Replaced are functions that ask for a device, gloo's sums, and the attention.
 """
@@ -14,7 +15,9 @@ import torch._utils
 torch._utils._get_available_device_type = lambda: "cpu"
 LACKING = {
     "get_device_name": lambda *_: "cpu",
-    "get_device_properties": lambda *_: types.SimpleNamespace(total_memory=8 << 30, name="cpu"),
+    "get_device_properties": lambda *_: types.SimpleNamespace(
+        total_memory=8 << 30, name="cpu"
+    ),
     "reset_peak_memory_stats": lambda *_: None,
     "empty_cache": lambda: None,
     "memory_stats": lambda *_: {},
@@ -40,27 +43,43 @@ def sums_of_gloo(model):
 
 
 fsdp.disable_fsdp_gradient_division = sums_of_gloo
-trainer.dist_utils.set_pg_timeouts = lambda **_: None  # its barrier asks for device numbers
+# its barrier asks for device numbers
+trainer.dist_utils.set_pg_timeouts = lambda **_: None
 
 
 def assets():
-    """Writes a tokenizer of bytes and a text of random words where the debug model looks for them."""
+    """Writes a tokenizer of bytes and a text of random words where the debug model
+    looks for them.
+    """
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
     folder = pathlib.Path("tests/assets")
     for name in ("tokenizer", "c4_test"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    made = Tokenizer(models.BPE(vocab={letter: i for i, letter in enumerate(alphabet)}, merges=[]))
+    made = Tokenizer(
+        models.BPE(vocab={letter: i for i, letter in enumerate(alphabet)}, merges=[])
+    )
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
-    made.add_special_tokens([AddedToken("<bos>", special=True), AddedToken("<eos>", special=True)])
+    made.add_special_tokens(
+        [AddedToken("<bos>", special=True), AddedToken("<eos>", special=True)]
+    )
     made.save(str(folder / "tokenizer/tokenizer.json"))
-    special = {"bos_token": "<bos>", "eos_token": "<eos>", "add_bos_token": True, "add_eos_token": True}
+    special = {
+        "bos_token": "<bos>",
+        "eos_token": "<eos>",
+        "add_bos_token": True,
+        "add_eos_token": True,
+    }
     (folder / "tokenizer/tokenizer_config.json").write_text(json.dumps(special))
     dice = random.Random(1)
-    words = "the of and pipeline schedule stage micro batch rank device sends waits".split()
-    lines = [json.dumps({"text": " ".join(dice.choices(words, k=60))}) for _ in range(100)]
+    words = (
+        "the of and pipeline schedule stage micro batch rank device sends waits".split()
+    )
+    lines = [
+        json.dumps({"text": " ".join(dice.choices(words, k=60))}) for _ in range(100)
+    ]
     (folder / "c4_test/data.json").write_text("\n".join(lines))
 
 

@@ -1,11 +1,15 @@
-"""Runs torchtitan's own trainer on a CPU, with its debug model, under our schedule or its own.
+"""Runs torchtitan's own trainer on a CPU, with its debug model, under our schedule or
+its own.
 
-usage: torchtitan_rank.py WORK RESULT torchtitan's options…   (by torchrun, in a folder of one's own)
+usage: torchtitan_rank.py WORK RESULT torchtitan's options…   (by torchrun, in a folder
+of one's own)
 
-WORK: JSON with `schedule` (the JSON of a schedule, or null), `adapt_after`, `chunked_loss`, `names` (of modules, by
-stage), `frozen` (prefixes of the names of parameters that are frozen once the trainer is made) and `fails` (whether
-the norm of rank 1 raises an error). Weights depend on their names alone, so that placements can be compared. Rank r
-writes its last stage's losses and its gradients of the first step to RESULT.r.
+WORK: JSON with `schedule` (the JSON of a schedule, or null), `adapt_after`,
+`chunked_loss`, `names` (of modules, by stage), `frozen` (prefixes of the names of
+parameters that are frozen once the trainer is made) and `fails` (whether the norm of
+rank 1 raises an error). Weights depend on their names alone, so that placements can be
+compared. Rank r writes its last stage's losses and its gradients of the first step to
+RESULT.r.
 """
 
 import dataclasses
@@ -15,11 +19,11 @@ import sys
 import zlib
 
 import torch
-from torchtitan_on_cpu import assets, trainer, with_attention
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torchtitan.config import ConfigManager
 from torchtitan.models.llama3 import config_registry
 from torchtitan.tools.logging import init_logger
+from torchtitan_on_cpu import assets, trainer, with_attention
 
 
 def plain(name):
@@ -32,20 +36,30 @@ class Trainer(trainer.Trainer):
         self.gradients = {}
         for part in self.model_parts:
             for name, p in part.named_parameters():
-                p.requires_grad_(not work["frozen"] or not name.startswith(work["frozen"]))
+                p.requires_grad_(
+                    not work["frozen"] or not name.startswith(work["frozen"])
+                )
         for part in self.model_parts:
             for name, p in part.named_parameters():
                 made = torch.Generator().manual_seed(zlib.crc32(plain(name).encode()))
                 whole = torch.randn(p.shape, generator=made) * 0.05 + ("norm" in name)
                 with torch.no_grad():
-                    p.copy_(distribute_tensor(whole, p.device_mesh, p.placements) if isinstance(p, DTensor) else whole)
+                    p.copy_(
+                        distribute_tensor(whole, p.device_mesh, p.placements)
+                        if isinstance(p, DTensor)
+                        else whole
+                    )
         step = self.optimizers.step
 
         def remembering(*args, **more):
             if not self.gradients:
                 for part in self.model_parts:
                     for name, p in part.named_parameters():
-                        g = p.grad.full_tensor() if isinstance(p.grad, DTensor) else p.grad
+                        g = (
+                            p.grad.full_tensor()
+                            if isinstance(p.grad, DTensor)
+                            else p.grad
+                        )
                         self.gradients[plain(name)] = None if g is None else g.clone()
             return step(*args, **more)
 
@@ -63,7 +77,11 @@ def main():
     sys.argv[1:] = sys.argv[3:]
     init_logger()
     assets()
-    own = config_registry.llama3_debugmodel if work["chunked_loss"] else config_registry.llama3_debugmodel_ce_loss
+    own = (
+        config_registry.llama3_debugmodel
+        if work["chunked_loss"]
+        else config_registry.llama3_debugmodel_ce_loss
+    )
 
     config_registry.debug_on_cpu = lambda: with_attention(own())
     asked = ConfigManager().parse_args()
@@ -72,7 +90,9 @@ def main():
         import ashlar_pp.torchtitan
 
         schedule = ashlar_pp.read_json(work["schedule"])
-        run = ashlar_pp.torchtitan.pipelining(schedule, adapt_after=work["adapt_after"], budget=200)
+        run = ashlar_pp.torchtitan.pipelining(
+            schedule, adapt_after=work["adapt_after"], budget=200
+        )
         asked.model_spec = dataclasses.replace(asked.model_spec, pipelining_fn=run)
     losses = []
     one = Trainer(asked)
@@ -84,7 +104,10 @@ def main():
         log(step, loss, *more, **named),
     )
     one.train()
-    torch.save({"gradients": one.gradients, "losses": losses}, f"{result}.{torch.distributed.get_rank()}")
+    torch.save(
+        {"gradients": one.gradients, "losses": losses},
+        f"{result}.{torch.distributed.get_rank()}",
+    )
     one.close()
     torch.distributed.destroy_process_group()
 

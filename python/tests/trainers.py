@@ -13,7 +13,10 @@ TIME = 4  # steps in a sequence
 class Plain(nn.Module):
     def __init__(self):
         super().__init__()
-        self.first, self.second = nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)
+        self.first, self.second = (
+            nn.Linear(WIDTH, 2 * WIDTH),
+            nn.Linear(2 * WIDTH, WIDTH),
+        )
 
     def forward(self, x):
         return torch.tanh(self.second(torch.tanh(self.first(x))))
@@ -29,7 +32,9 @@ class Recurrent(nn.Module):
     def forward(self, x, state):
         outputs = []
         for t in range(x.shape[1]):
-            state = torch.tanh(self.of_input(x[:, t]) + (0 if state is None else self.of_state(state)))
+            state = torch.tanh(
+                self.of_input(x[:, t]) + (0 if state is None else self.of_state(state))
+            )
             outputs.append(state)
         return torch.stack(outputs, dim=1), state
 
@@ -41,8 +46,14 @@ def stage(number, sequences):
 
 def batch(micro_batches, sequences, seed=2):
     torch.manual_seed(seed)
-    shape = (ROWS * micro_batches, TIME, WIDTH) if sequences else (ROWS * micro_batches, WIDTH)
-    return torch.randn(shape, dtype=torch.double), torch.randn(shape, dtype=torch.double)
+    shape = (
+        (ROWS * micro_batches, TIME, WIDTH)
+        if sequences
+        else (ROWS * micro_batches, WIDTH)
+    )
+    return torch.randn(shape, dtype=torch.double), torch.randn(
+        shape, dtype=torch.double
+    )
 
 
 def loss_of(output, target):
@@ -50,7 +61,9 @@ def loss_of(output, target):
 
 
 def sequential(stage_count, micro_batches, sequences, trains=True, seed=2):
-    """Losses of the micro-batches, gradients by stage, and outputs, without a pipeline."""
+    """Losses of the micro-batches, gradients by stage, and outputs, without a
+    pipeline.
+    """
     stages = [stage(s, sequences) for s in range(stage_count)]
     inputs, targets = batch(micro_batches, sequences, seed)
     losses, outputs = [], []
@@ -66,14 +79,18 @@ def sequential(stage_count, micro_batches, sequences, trains=True, seed=2):
 
 
 class SavedBytes:
-    """Counts bytes that autograd keeps, now and at most: each tensor as often as it is saved, parameters not."""
+    """Counts bytes that autograd keeps, now and at most: each tensor as often as it is
+    saved, parameters not.
+    """
 
     def __init__(self, parameters):
         self._known = {p.data_ptr() for p in parameters}
         self.now = self.most = 0
 
     def __enter__(self):
-        self._hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, lambda kept: kept.tensor)
+        self._hooks = torch.autograd.graph.saved_tensors_hooks(
+            self._pack, lambda kept: kept.tensor
+        )
         self._hooks.__enter__()
         return self
 
@@ -84,7 +101,8 @@ class SavedBytes:
         size = 0 if tensor.data_ptr() in self._known else tensor.nbytes
         self.now += size
         self.most = max(self.most, self.now)
-        return _Kept(self, tensor.detach(), size)  # detached: its graph would keep itself alive
+        # detached: its graph would keep itself alive
+        return _Kept(self, tensor.detach(), size)
 
 
 class _Kept:
@@ -96,10 +114,14 @@ class _Kept:
 
 
 def kept_bytes(stage_count, number):
-    """Bytes that a forward of the stage keeps for its backward, and those that stay until the weight pass."""
+    """Bytes that a forward of the stage keeps for its backward, and those that stay
+    until the weight pass.
+    """
     one = stage(number, sequences=False)
     is_first, is_last = number == 0, number + 1 == stage_count
-    passes = StagePasses(one, number, is_first, loss_of if is_last else None, sequence_chunks=1)
+    passes = StagePasses(
+        one, number, is_first, loss_of if is_last else None, sequence_chunks=1
+    )
     x, y = batch(1, sequences=False)
     with SavedBytes(one.parameters()) as counter:
         passes.forward(0, (x,), MicroBatch(target=y if is_last else None), trains=True)

@@ -25,15 +25,18 @@ from .supported import must_reduce_right, must_support, unwrapped
 
 
 def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
-    """Returns a forward_backward_func that runs the schedule, with the arguments and results of Megatron's own.
+    """Returns a forward_backward_func that runs the schedule, with the arguments and
+    results of Megatron's own.
 
-    With `forward_only` it runs forwards alone, of any number of micro-batches. Otherwise their number must be that of
-    the schedule. Reductions start as in Megatron, in the backward that completes the gradients of a chunk, or with
-    `grad_sync_func` where the program has them. Split backwards use `backward_dw()` of layers under
-    delay_wgrad_compute; otherwise autograd walks the graph in two parts. Raises ValueError, naming the option, for
-    unsupported options, a schedule that cannot run, and chunks that are not those of its stages; RuntimeError if the
-    first step lost a gradient, or another rank fails or is lost, with the reason; Violation for a program that is not
-    proved.
+    With `forward_only` it runs forwards alone, of any number of micro-batches.
+    Otherwise their number must be that of the schedule. Reductions start as in
+    Megatron, in the backward that completes the gradients of a chunk, or with
+    `grad_sync_func` where the program has them. Split backwards use `backward_dw()` of
+    layers under delay_wgrad_compute; otherwise autograd walks the graph in two parts.
+    Raises ValueError, naming the option, for unsupported options, a schedule that
+    cannot run, and chunks that are not those of its stages; RuntimeError if the first
+    step lost a gradient, or another rank fails or is lost, with the reason; Violation
+    for a program that is not proved.
     """
     training = lowered(schedule)
     evaluations: dict[int, Program] = {}
@@ -59,22 +62,35 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
         force_all_reduce: bool = False,
     ) -> list[Any]:
         nonlocal first, waits
-        chunks, iterators = (list(one) if isinstance(one, (list, tuple)) else [one] for one in (model, data_iterator))
+        chunks, iterators = (
+            list(one) if isinstance(one, (list, tuple)) else [one]
+            for one in (model, data_iterator)
+        )
         config = get_model_config(chunks[0])
         groups = pg_collection or groups_of_parallel_state()
         waits = waits or Waits(groups.pp)
         with waits.call("forward_backward_func()"):
             if forward_only and num_microbatches not in evaluations:
-                evaluations[num_microbatches] = lowered(forwards(schedule.placement, num_microbatches))
+                evaluations[num_microbatches] = lowered(
+                    forwards(schedule.placement, num_microbatches)
+                )
             program = evaluations[num_microbatches] if forward_only else training
-            if groups.pp.size() != program.devices or num_microbatches != program.micro_batches:
+            if (
+                groups.pp.size() != program.devices
+                or num_microbatches != program.micro_batches
+            ):
                 raise ValueError(
-                    f"the schedule is for {program.devices} ranks and {program.micro_batches} micro-batches, not for "
-                    f"{groups.pp.size()} (--pipeline-model-parallel-size) and {num_microbatches} (--global-batch-size over "
+                    f"the schedule is for {program.devices} ranks and "
+                    f"{program.micro_batches} micro-batches, not for "
+                    f"{groups.pp.size()} (--pipeline-model-parallel-size) and "
+                    f"{num_microbatches} (--global-batch-size over "
                     "--micro-batch-size and the data-parallel size)"
                 )
             must_support(config, adjust_tensor_shapes_fn, splits and not forward_only)
-            tied = any(getattr(unwrapped(chunk), "share_embeddings_and_output_weights", False) for chunk in chunks)
+            tied = any(
+                getattr(unwrapped(chunk), "share_embeddings_and_output_weights", False)
+                for chunk in chunks
+            )
             sums = are_on_one_rank(schedule, config, groups, tied)
             by_stage = stages_with(chunks, program, groups)
             if first is None or first.chunks != chunks:
@@ -95,7 +111,10 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
                 iterators,
                 config,
                 groups,
-                [(count * shape[0], *shape[1:]) for count in hidden_states(config, program.stages)],
+                [
+                    (count * shape[0], *shape[1:])
+                    for count in hidden_states(config, program.stages)
+                ],
                 forward_step_func,
                 forward_only,
                 collect_non_loss_data,
@@ -104,13 +123,23 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
                 waits,
             )
             if config.timers is not None:
-                config.timers("forward-backward", log_level=1).start(barrier=config.barrier_with_L1_time)
+                config.timers("forward-backward", log_level=1).start(
+                    barrier=config.barrier_with_L1_time
+                )
             waits.has_begun = True
             step.run()
             if not forward_only:
                 first.finish(waits)
             if config.finalize_model_grads_func is not None and not forward_only:
-                finalize(config, chunks, step.tokens, groups, schedule, sums, force_all_reduce)
+                finalize(
+                    config,
+                    chunks,
+                    step.tokens,
+                    groups,
+                    schedule,
+                    sums,
+                    force_all_reduce,
+                )
             if config.timers is not None:
                 config.timers("forward-backward").stop()
             return step.losses()
@@ -119,17 +148,32 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
 
 
 def stages_with(chunks: list[Any], program: Program, groups: Any) -> dict[int, Any]:
-    stages = [stage for stage in range(program.stages) if groups.pp.rank() in program.holders(stage)]
+    stages = [
+        stage
+        for stage in range(program.stages)
+        if groups.pp.rank() in program.holders(stage)
+    ]
     if len(chunks) != len(stages):
-        raise ValueError(f"the schedule has stages {stages} on this rank, but it was given {len(chunks)} chunks of the model")
+        raise ValueError(
+            f"the schedule has stages {stages} on this rank, but it was given "
+            f"{len(chunks)} chunks of the model"
+        )
     return dict(zip(stages, chunks))
 
 
 class Checks:
-    """Checks once that the chunks of all ranks are the model, and after the first training step that each parameter has a
-    gradient or a reason to have none."""
+    """Checks once that the chunks of all ranks are the model, and after the first
+    training step that each parameter has a gradient or a reason to have none.
+    """
 
-    def __init__(self, program: Program, chunks: dict[int, Any], config: Any, groups: Any, splits: bool) -> None:
+    def __init__(
+        self,
+        program: Program,
+        chunks: dict[int, Any],
+        config: Any,
+        groups: Any,
+        splits: bool,
+    ) -> None:
         for chunk in chunks.values():
             must_reduce_right(chunk, splits)
         must_be_the_model(program, chunks, config, groups.pp)
@@ -137,39 +181,69 @@ class Checks:
         self._arrived: set[int] = set()
         models = {stage: unwrapped(chunk) for stage, chunk in chunks.items()}
         self.of_gradients: FirstStep | None = FirstStep(models, self._has_gradient)
-        trained = {id(p): p for model in models.values() for p in model.parameters() if p.requires_grad}
-        self._hooks = [p.register_hook(functools.partial(self._arrive, key)) for key, p in trained.items()]
+        trained = {
+            id(p): p
+            for model in models.values()
+            for p in model.parameters()
+            if p.requires_grad
+        }
+        self._hooks = [
+            p.register_hook(functools.partial(self._arrive, key))
+            for key, p in trained.items()
+        ]
 
     def _arrive(self, key: int, _: Any) -> None:
         self._arrived.add(key)
 
     def _has_gradient(self, p: Any) -> bool:
-        """Whether it got a gradient. Megatron's wrapper takes it out of `.grad`; some layers add it to `main_grad`."""
+        """Whether it got a gradient. Megatron's wrapper takes it out of `.grad`; some
+        layers add it to `main_grad`.
+        """
         main = getattr(p, "main_grad", None)
-        return id(p) in self._arrived or p.grad is not None or (main is not None and bool(main.any()))
+        return (
+            id(p) in self._arrived
+            or p.grad is not None
+            or (main is not None and bool(main.any()))
+        )
 
     def finish(self, waits: Waits) -> None:
         if self.of_gradients is not None:
             for hook in self._hooks:
                 hook.remove()
-            self.of_gradients.finish(self._group, functools.partial(waits.start, awaited=awaited_first_step))
+            self.of_gradients.finish(
+                self._group, functools.partial(waits.start, awaited=awaited_first_step)
+            )
             self.of_gradients = None
 
 
 def finalize(
-    config: Any, chunks: list[Any], tokens: Any, groups: Any, schedule: Schedule, sums: bool, force_all_reduce: bool
+    config: Any,
+    chunks: list[Any],
+    tokens: Any,
+    groups: Any,
+    schedule: Schedule,
+    sums: bool,
+    force_all_reduce: bool,
 ) -> None:
-    """Runs Megatron's reductions after a step. sums: whether one rank has all stages with the word embedding."""
+    """Runs Megatron's reductions after a step. sums: whether one rank has all stages
+    with the word embedding.
+    """
     (route,) = schedule.placement.routes
     if not config.calculate_per_token_loss:
         tokens = None
-    elif route[-1] != groups.pp.size() - 1:  # Megatron takes the number of tokens from the last rank
-        dist.broadcast(tokens, dist.get_global_rank(groups.pp, route[-1]), group=groups.pp)
+    elif (
+        route[-1] != groups.pp.size() - 1
+    ):  # Megatron takes the number of tokens from the last rank
+        dist.broadcast(
+            tokens, dist.get_global_rank(groups.pp, route[-1]), group=groups.pp
+        )
     if sums:
         groups = copy.copy(groups)
         groups.embd = Alone()
     with summed(chunks) if sums else contextlib.nullcontext():
-        config.finalize_model_grads_func(chunks, tokens, pg_collection=groups, force_all_reduce=force_all_reduce)
+        config.finalize_model_grads_func(
+            chunks, tokens, pg_collection=groups, force_all_reduce=force_all_reduce
+        )
 
 
 def groups_of_parallel_state() -> Any:
@@ -182,6 +256,10 @@ def groups_of_parallel_state() -> Any:
     groups.pp = parallel_state.get_pipeline_model_parallel_group()
     groups.cp = parallel_state.get_context_parallel_group()
     groups.embd = parallel_state.get_embedding_group(check_initialized=False)
-    groups.pos_embd = parallel_state.get_position_embedding_group(check_initialized=False)
-    groups.dp_cp = parallel_state.get_data_parallel_group(with_context_parallel=True, partial_data_parallel=False)
+    groups.pos_embd = parallel_state.get_position_embedding_group(
+        check_initialized=False
+    )
+    groups.dp_cp = parallel_state.get_data_parallel_group(
+        with_context_parallel=True, partial_data_parallel=False
+    )
     return groups

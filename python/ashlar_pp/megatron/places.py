@@ -9,20 +9,26 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from megatron.core import parallel_state
-from megatron.core.transformer.multi_token_prediction import MultiTokenPredictionBlockSubmodules, get_mtp_layer_spec
+from megatron.core.transformer.multi_token_prediction import (
+    MultiTokenPredictionBlockSubmodules,
+    get_mtp_layer_spec,
+)
 
 from .._core import Program, Schedule
 from .embeddings import mtp_stage, share_embeddings
 from .programs import route_of
 
 
-def chunks_of(schedule: Schedule, pg_collection: Any, build: Callable[..., Any]) -> list[Any]:
+def chunks_of(
+    schedule: Schedule, pg_collection: Any, build: Callable[..., Any]
+) -> list[Any]:
     """Builds this rank's chunks of a model, in the order of their stages.
 
-    build: makes a chunk from pre_process, post_process, vp_stage and pg_collection, as `GPTModel(config, spec, ...)` takes
-    them. During the call, Megatron's parallel state is that of the rank and chunk with this stage in Megatron's own
-    numbering. Make specs inside it: `get_gpt_decoder_block_spec` and the like read the parallel state. Word embeddings
-    of several chunks are made equal.
+    build: makes a chunk from pre_process, post_process, vp_stage and pg_collection, as
+    `GPTModel(config, spec, ...)` takes them. During the call, Megatron's parallel state
+    is that of the rank and chunk with this stage in Megatron's own numbering. Make
+    specs inside it: `get_gpt_decoder_block_spec` and the like read the parallel state.
+    Word embeddings of several chunks are made equal.
     """
     chunks = []
     for stage, rank in enumerate(route_of(schedule)):
@@ -37,15 +43,32 @@ def chunks_of(schedule: Schedule, pg_collection: Any, build: Callable[..., Any])
 
 
 @contextlib.contextmanager
-def standing_at(schedule: Schedule | Program, stage: int, group: Any = None) -> Iterator[None]:
-    """Inside, the parallel state is that of the rank and chunk with this stage in Megatron's own numbering.
+def standing_at(
+    schedule: Schedule | Program, stage: int, group: Any = None
+) -> Iterator[None]:
+    """Inside, the parallel state is that of the rank and chunk with this stage in
+    Megatron's own numbering.
 
-    group: replaces the group of pipeline ranks, for code that asks it and sends nothing.
+    group: replaces the group of pipeline ranks, for code that asks it and sends
+    nothing.
     """
-    names = ["_MPU_PIPELINE_MODEL_PARALLEL_RANK", "_VIRTUAL_PIPELINE_MODEL_PARALLEL_RANK", "_PIPELINE_MODEL_PARALLEL_GROUP"]
+    names = [
+        "_MPU_PIPELINE_MODEL_PARALLEL_RANK",
+        "_VIRTUAL_PIPELINE_MODEL_PARALLEL_RANK",
+        "_PIPELINE_MODEL_PARALLEL_GROUP",
+    ]
     before = {name: getattr(parallel_state, name) for name in names}
     chunk, rank = divmod(stage, schedule.devices)
-    now = dict(zip(names, (rank, chunk if schedule.stages > schedule.devices else before[names[1]], group or before[names[2]])))
+    now = dict(
+        zip(
+            names,
+            (
+                rank,
+                chunk if schedule.stages > schedule.devices else before[names[1]],
+                group or before[names[2]],
+            ),
+        )
+    )
     try:
         for name, value in now.items():
             setattr(parallel_state, name, value)
@@ -56,7 +79,9 @@ def standing_at(schedule: Schedule | Program, stage: int, group: Any = None) -> 
 
 
 def _saves_at(chunk: Any, schedule: Schedule, stage: int, group: Any) -> None:
-    """Sets the parallel state while a chunk makes its checkpoint, in which names of layers depend on it."""
+    """Sets the parallel state while a chunk makes its checkpoint, in which names of
+    layers depend on it.
+    """
     if (own := getattr(chunk, "sharded_state_dict", None)) is None:
         return
 
@@ -69,12 +94,13 @@ def _saves_at(chunk: Any, schedule: Schedule, stage: int, group: Any) -> None:
 
 
 def place_of(schedule: Schedule, stage: int, pg_collection: Any) -> dict[str, Any]:
-    """Arguments of a model's constructor beside its configuration: pre_process, post_process, vp_stage,
-    pg_collection.
+    """Arguments of a model's constructor beside its configuration: pre_process,
+    post_process, vp_stage, pg_collection.
 
-    Megatron numbers the layers of a chunk by its rank and its number there. If the placement differs, as in a V, the
-    collection pretends to be on the rank with the stage in Megatron's numbering. Code that reads the parallel state
-    instead is right within `chunks_of` alone.
+    Megatron numbers the layers of a chunk by its rank and its number there. If the
+    placement differs, as in a V, the collection pretends to be on the rank with the
+    stage in Megatron's numbering. Code that reads the parallel state instead is right
+    within `chunks_of` alone.
     """
     chunk, rank = divmod(stage, schedule.devices)
     groups = pg_collection
@@ -83,7 +109,8 @@ def place_of(schedule: Schedule, stage: int, pg_collection: Any) -> dict[str, An
         groups.pp = _PretendedGroup(pg_collection.pp, rank)
     route = route_of(schedule)
     if (route[0], route[-1]) != (0, schedule.devices - 1):
-        # Ranks that share embeddings exchange them while a model is made, and the last rank would not take part.
+        # Ranks that share embeddings exchange them while a model is made, and the last
+        # rank would not take part.
         groups = copy.copy(groups)
         groups.embd = None
     several = schedule.stages > schedule.devices
@@ -95,13 +122,18 @@ def place_of(schedule: Schedule, stage: int, pg_collection: Any) -> dict[str, An
     }
 
 
-def mtp_of(schedule: Schedule, stage: int, config: Any, layer: Any, transformer_engine: bool) -> Any:
-    """The mtp_block_spec of a stage's chunk, with layers like `layer`; None if it has no MTP. Megatron's own
-    get_gpt_mtp_block_spec reads the rank, which is right in its own numbering, and within `chunks_of`."""
+def mtp_of(
+    schedule: Schedule, stage: int, config: Any, layer: Any, transformer_engine: bool
+) -> Any:
+    """The mtp_block_spec of a stage's chunk, with layers like `layer`; None if it has
+    no MTP. Megatron's own get_gpt_mtp_block_spec reads the rank, which is right in its
+    own numbering, and within `chunks_of`.
+    """
     if stage != mtp_stage(config, schedule.stages):
         return None
     return MultiTokenPredictionBlockSubmodules(
-        layer_specs=[get_mtp_layer_spec(layer, transformer_engine)] * config.mtp_num_layers
+        layer_specs=[get_mtp_layer_spec(layer, transformer_engine)]
+        * config.mtp_num_layers
     )
 
 

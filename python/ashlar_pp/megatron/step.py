@@ -13,7 +13,10 @@ from megatron.core.pipeline_parallel import schedules as own
 from torch import nn
 from torch.autograd.graph import get_gradient_edge
 from torch.autograd.variable import Variable
-from torch.distributed.pipelining._backward import stage_backward_input, stage_backward_weight
+from torch.distributed.pipelining._backward import (
+    stage_backward_input,
+    stage_backward_weight,
+)
 
 from .._core import Program
 from ..torch.first_step import FirstStep
@@ -40,10 +43,14 @@ class Batches:
 
 
 def _backward(output: torch.Tensor, gradient: torch.Tensor | None) -> None:
-    """Does what Megatron's custom_backward does: autograd's own function refuses outputs without their data."""
+    """Does what Megatron's custom_backward does: autograd's own function refuses
+    outputs without their data.
+    """
     if output.requires_grad:
         given = torch.ones_like(output) if gradient is None else gradient
-        Variable._execution_engine.run_backward((output,), (given,), False, False, (), True, True)
+        Variable._execution_engine.run_backward(
+            (output,), (given,), False, False, (), True, True
+        )
 
 
 class Step:
@@ -72,21 +79,30 @@ class Step:
             iterators = [None] * len(chunks)
         if len(iterators) != len(chunks):
             raise ValueError(
-                f"data_iterator must be a list of {len(chunks)}, one for each chunk, not of {len(iterators)}"
+                f"data_iterator must be a list of {len(chunks)}, one for each chunk, "
+                f"not of {len(iterators)}"
             )
         self._call, self._forward_only = forward_step_func, forward_only
         self._collect, self._first_val_step = collect_non_loss_data, first_val_step
         self._chunks = chunks
         self._number = {stage: i for i, stage in enumerate(stages)}
-        self._batches = {stage: Batches(iterator) for stage, iterator in zip(stages, iterators)}
+        self._batches = {
+            stage: Batches(iterator) for stage, iterator in zip(stages, iterators)
+        }
         self._device = torch.cuda.current_device()
         self.tokens = torch.zeros([], dtype=torch.int, device=self._device)
         self._messages = Messages(
-            program, groups.pp, self._device, waits, lambda stage, _: ((torch.Size(shapes[stage]), config.pipeline_dtype),)
+            program,
+            groups.pp,
+            self._device,
+            waits,
+            lambda stage, _: ((torch.Size(shapes[stage]), config.pipeline_dtype),),
         )
         self._alive: dict[tuple[int, int], Any] = {}
         self._losses: dict[int, list[Any]] = {}
-        self._left = {stage: program.micro_batches for stage in stages}  # backwards left until the gradient is complete
+        self._left = {
+            stage: program.micro_batches for stage in stages
+        }  # backwards left until the gradient is complete
         self._inputs_left = dict(self._left)
         self._delayed = (
             {stage: delayed_layers(chunk) for stage, chunk in self._chunks.items()}
@@ -109,14 +125,18 @@ class Step:
                 function(chunk.parameters())
         try:
             for instruction in self._program.stream(self._rank):
-                self._waits.move(str(instruction), instruction.stage, instruction.micro_batch)
+                self._waits.move(
+                    str(instruction), instruction.stage, instruction.micro_batch
+                )
                 self._do(instruction)
             self._messages.finish()
         finally:
             self._sync(True)
 
     def _sync(self, on: bool) -> None:
-        """Sets whether backwards start reductions, in Megatron's DistributedDataParallel."""
+        """Sets whether backwards start reductions, in Megatron's
+        DistributedDataParallel.
+        """
         if on and self._no_sync is not None:
             self._no_sync.close()
             self._no_sync = None
@@ -128,16 +148,27 @@ class Step:
 
     def _do(self, i: Any) -> None:
         if i.code == "compute":
-            passes = {"F": self._forward, "B": self._fused, "I": self._input, "W": self._weight}
+            passes = {
+                "F": self._forward,
+                "B": self._fused,
+                "I": self._input,
+                "W": self._weight,
+            }
             with standing_at(self._program, i.stage):
                 passes[i.letter](i.stage, i.micro_batch)
         elif i.code == "send":
             self._messages.send(i)
         elif i.code == "receive":
             self._messages.receive(i)
-        elif i.code == "all-reduce" and self._config.grad_sync_func is not None and not self._forward_only:
+        elif (
+            i.code == "all-reduce"
+            and self._config.grad_sync_func is not None
+            and not self._forward_only
+        ):
             given = self._config.grad_sync_func
-            function = given[self._number[i.group]] if isinstance(given, list) else given
+            function = (
+                given[self._number[i.group]] if isinstance(given, list) else given
+            )
             function(self._chunks[i.group].parameters())
 
     def _take(self, key: Key, at: str) -> torch.Tensor:
@@ -149,8 +180,17 @@ class Step:
         self._messages.put(("B", stage, k, stage - 1), [gradient])
 
     def _forward(self, stage: int, k: int) -> None:
-        x = None if stage == 0 else self._take(("F", stage - 1, k, stage), f"{stage}F{k}").requires_grad_(not self._forward_only)
-        chunk, store = self._chunks[stage], self._losses.setdefault(k, []) if stage == self._last else []
+        x = (
+            None
+            if stage == 0
+            else self._take(("F", stage - 1, k, stage), f"{stage}F{k}").requires_grad_(
+                not self._forward_only
+            )
+        )
+        chunk, store = (
+            self._chunks[stage],
+            self._losses.setdefault(k, []) if stage == self._last else [],
+        )
         first = stage in self._first
         self._first.discard(stage)
         with torch.set_grad_enabled(not self._forward_only):
@@ -165,22 +205,33 @@ class Step:
                 self._groups.cp.size(),
                 self._collect,
                 None,
-                own.check_first_val_step(self._first_val_step, self._forward_only, first),
+                own.check_first_val_step(
+                    self._first_val_step, self._forward_only, first
+                ),
                 k,
                 getattr(unwrapped(chunk), "vp_stage", None),
                 stage == self._last,
             )
         self.tokens += tokens
         if stage < self._last:
-            self._messages.put(("F", stage, k, stage + 1), [y.detach()])  # keeps the data that y gives up
+            # keeps the data that y gives up
+            self._messages.put(("F", stage, k, stage + 1), [y.detach()])
         if not self._forward_only:
             if self._first_step is not None:
                 self._first_step.forward(stage, y)
-            self._alive[stage, k] = x, y, get_gradient_edge(y) if y.requires_grad else None
+            self._alive[stage, k] = (
+                x,
+                y,
+                get_gradient_edge(y) if y.requires_grad else None,
+            )
             if stage < self._last:
-                own.deallocate_output_tensor(y, self._config.deallocate_pipeline_outputs)
+                own.deallocate_output_tensor(
+                    y, self._config.deallocate_pipeline_outputs
+                )
 
-    def _gradient(self, stage: int, k: int, at: str) -> tuple[Any, torch.Tensor, torch.Tensor | None, Any]:
+    def _gradient(
+        self, stage: int, k: int, at: str
+    ) -> tuple[Any, torch.Tensor, torch.Tensor | None, Any]:
         x, y, edge = self._alive.pop((stage, k))
         if stage < self._last:
             return x, y, self._take(("B", stage + 1, k, stage), at), edge
@@ -190,7 +241,9 @@ class Step:
         return x, y, None, edge
 
     def _completing(self, stage: int, backward: Callable[[], None]) -> None:
-        """Runs a backward. The last of a chunk starts its reduction, unless `grad_sync_func` does."""
+        """Runs a backward. The last of a chunk starts its reduction, unless
+        `grad_sync_func` does.
+        """
         self._left[stage] -= 1
         if self._left[stage] == 0 and self._config.grad_sync_func is None:
             self._sync(True)
@@ -209,15 +262,21 @@ class Step:
             self._hand_back(stage, k, x.grad)
 
     def _input(self, stage: int, k: int) -> None:
-        """Runs an input pass. Under delay_wgrad_compute it is a whole backward, in which layers keep what their weights
-        need. Otherwise autograd goes down from the output. Megatron's cross entropy overwrites what it has saved, so no
-        part of a graph can be walked twice. Weights with several uses, like the output layer's for each loss of MTP,
-        would need that: their gradients are complete here, and the weight pass adds them."""
+        """Runs an input pass. Under delay_wgrad_compute it is a whole backward, in
+        which layers keep what their weights need. Otherwise autograd goes down from the
+        output. Megatron's cross entropy overwrites what it has saved, so no part of a
+        graph can be walked twice. Weights with several uses, like the output layer's
+        for each loss of MTP, would need that: their gradients are complete here, and
+        the weight pass adds them.
+        """
         x, y, g, edge = self._gradient(stage, k, f"{stage}I{k}")
         if stage in self._delayed:
-            # This completes the gradients of weights without a backward_dw, like those of norms.
+            # This completes the gradients of weights without a backward_dw, like those
+            # of norms.
             self._inputs_left[stage] -= 1
-            self._sync(self._inputs_left[stage] == 0 and self._config.grad_sync_func is None)
+            self._sync(
+                self._inputs_left[stage] == 0 and self._config.grad_sync_func is None
+            )
             _backward(y, g)
             self._sync(False)
             if stage > 0:
@@ -231,16 +290,28 @@ class Step:
             self._hand_back(stage, k, dx)
             self._alive[stage, k] = None, gradients, groups
 
-    def _input_and_shared(self, stage: int, root: Any, given: torch.Tensor, x: torch.Tensor, edge: Any) -> Any:
-        """Gradients of the input and of weights with several uses; for the others, what the weight pass needs."""
+    def _input_and_shared(
+        self, stage: int, root: Any, given: torch.Tensor, x: torch.Tensor, edge: Any
+    ) -> Any:
+        """Gradients of the input and of weights with several uses; for the others, what
+        the weight pass needs.
+        """
         if stage not in self._shared:
-            self._shared[stage] = used_several_times(edge.node, self._chunks[stage].parameters())
+            self._shared[stage] = used_several_times(
+                edge.node, self._chunks[stage].parameters()
+            )
         shared = self._shared[stage]
-        others = (p for p in self._chunks[stage].parameters() if not any(p is one for one in shared))
+        others = (
+            p
+            for p in self._chunks[stage].parameters()
+            if not any(p is one for one in shared)
+        )
         before = [p.grad for p in shared]  # PyTorch's function would add to it
         for p in shared:
             p.grad = None
-        (dx, *gradients), groups = stage_backward_input([root], [given], [x, *shared], others)
+        (dx, *gradients), groups = stage_backward_input(
+            [root], [given], [x, *shared], others
+        )
         for p, old in zip(shared, before):
             p.grad = old
         return dx, gradients, groups
@@ -250,15 +321,25 @@ class Step:
             self._completing(stage, lambda: self._delayed_weights(stage))
             return
         y, g, groups = self._alive.pop((stage, k))
-        self._completing(stage, lambda: _backward(y, g) if groups is None else self._weights_of(stage, groups, g))
+        self._completing(
+            stage,
+            lambda: (
+                _backward(y, g)
+                if groups is None
+                else self._weights_of(stage, groups, g)
+            ),
+        )
 
     def _delayed_weights(self, stage: int) -> None:
         for layer in self._delayed.get(stage, ()):
             layer.backward_dw()
 
-    def _weights_of(self, stage: int, groups: list[Any], shared: list[torch.Tensor | None]) -> None:
-        """Runs a weight pass. Autograd's hooks do not see these gradients, so it does what Megatron's
-        DistributedDataParallel does in its hooks."""
+    def _weights_of(
+        self, stage: int, groups: list[Any], shared: list[torch.Tensor | None]
+    ) -> None:
+        """Runs a weight pass. Autograd's hooks do not see these gradients, so it does
+        what Megatron's DistributedDataParallel does in its hooks.
+        """
         chunk = self._chunks[stage]
         stage_backward_weight(iter(chunk.parameters()), groups)
         for p, gradient in zip(self._shared[stage], shared):
@@ -270,7 +351,9 @@ class Step:
                     chunk._make_backward_post_hook(p)()
 
 
-def used_several_times(root: Any, parameters: Iterator[nn.Parameter]) -> list[nn.Parameter]:
+def used_several_times(
+    root: Any, parameters: Iterator[nn.Parameter]
+) -> list[nn.Parameter]:
     """The parameters that several nodes of the graph under `root` use."""
     users: collections.Counter[Any] = collections.Counter()
     reached, left = {root}, [root]
@@ -280,12 +363,18 @@ def used_several_times(root: Any, parameters: Iterator[nn.Parameter]) -> list[nn
             if node is not None and node not in reached:
                 reached.add(node)
                 left.append(node)
-    return [p for p in parameters if p.requires_grad and users[get_gradient_edge(p).node] > 1]
+    return [
+        p
+        for p in parameters
+        if p.requires_grad and users[get_gradient_edge(p).node] > 1
+    ]
 
 
 def delayed_layers(chunk: nn.Module) -> list[Any]:
-    """Layers that compute the gradients of their weights on request, the last one first, as in a backward. Leaves out
-    modules that pass the request to their own layers, some of them to a part of these only."""
+    """Layers that compute the gradients of their weights on request, the last one
+    first, as in a backward. Leaves out modules that pass the request to their own
+    layers, some of them to a part of these only.
+    """
     asked = [module for module in chunk.modules() if hasattr(module, "backward_dw")]
     askers = {
         module

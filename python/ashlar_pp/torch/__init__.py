@@ -1,4 +1,5 @@
-"""Runs schedules in PyTorch: in its own pipeline runtime if that can run them, else in one of our own.
+"""Runs schedules in PyTorch: in its own pipeline runtime if that can run them, else in
+one of our own.
 
     pipe = ashlar_pp.torch.Pipeline(model, example, memory="70GiB")
     loss = pipe.step(batch)

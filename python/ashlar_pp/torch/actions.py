@@ -9,7 +9,10 @@ from typing import Any
 
 import torch.distributed as dist
 from torch.distributed.pipelining import PipelineStage
-from torch.distributed.pipelining.schedules import _ComputationType, _PipelineScheduleRuntime
+from torch.distributed.pipelining.schedules import (
+    _ComputationType,
+    _PipelineScheduleRuntime,
+)
 
 from .awaited import Awaited, awaited_of_receiver, awaited_of_sender
 from .overrides import Method, override
@@ -17,7 +20,9 @@ from .waits import Waits
 
 
 class _Watched(list[Any]):
-    """The actions of a rank. The first iteration after `arm` reports each action as it begins, and None after the last."""
+    """The actions of a rank. The first iteration after `arm` reports each action as it
+    begins, and None after the last.
+    """
 
     def arm(self, comes_to: Callable[[Any], None]) -> None:
         self._comes_to: Callable[[Any], None] | None = comes_to
@@ -35,9 +40,17 @@ class _Watched(list[Any]):
 class WatchedActions:
     """Reports the actions of a runtime, which must have been loaded."""
 
-    def __init__(self, runtime: _PipelineScheduleRuntime, stages: Sequence[PipelineStage], waits: Waits) -> None:
+    def __init__(
+        self,
+        runtime: _PipelineScheduleRuntime,
+        stages: Sequence[PipelineStage],
+        waits: Waits,
+    ) -> None:
         self._runtime, self._waits = runtime, waits
-        self._here, self._count = {stage.stage_index for stage in stages}, stages[0].num_stages
+        self._here, self._count = (
+            {stage.stage_index for stage in stages},
+            stages[0].num_stages,
+        )
         self._group = stages[0].group
         for stage in stages:
             _watch_passes(stage, waits)
@@ -46,23 +59,39 @@ class WatchedActions:
         """Makes the next step report its actions."""
         actions = self._runtime.pipeline_order_with_comms[self._runtime.rank]
         if not isinstance(actions, _Watched):
-            actions = self._runtime.pipeline_order_with_comms[self._runtime.rank] = _Watched(actions)
+            actions = self._runtime.pipeline_order_with_comms[self._runtime.rank] = (
+                _Watched(actions)
+            )
         actions.arm(self._comes_to)
 
     def _awaited_at(self, action: Any) -> Awaited | None:
-        """Describes what an action waits for, and on which rank; None if it waits for nobody."""
-        stage, k, kind = action.stage_index, action.microbatch_index, action.computation_type
+        """Describes what an action waits for, and on which rank; None if it waits for
+        nobody.
+        """
+        stage, k, kind = (
+            action.stage_index,
+            action.microbatch_index,
+            action.computation_type,
+        )
         at = str(action)
         if kind in (_ComputationType.FORWARD, _ComputationType.RECV_F):
             return self._message("F", stage - 1, stage, k, at)
-        if kind in (_ComputationType.FULL_BACKWARD, _ComputationType.BACKWARD_INPUT, _ComputationType.RECV_B):
+        if kind in (
+            _ComputationType.FULL_BACKWARD,
+            _ComputationType.BACKWARD_INPUT,
+            _ComputationType.RECV_B,
+        ):
             return self._message("B", stage + 1, stage, k, at)
         letter = kind.value[-1]
         if kind.value.removeprefix("WAIT_") in ("SEND_F", "SEND_B"):
-            return self._message(letter, stage, stage + (1 if letter == "F" else -1), k, at)
+            return self._message(
+                letter, stage, stage + (1 if letter == "F" else -1), k, at
+            )
         return None
 
-    def _message(self, letter: str, stage: int, to: int, k: int, at: str) -> Awaited | None:
+    def _message(
+        self, letter: str, stage: int, to: int, k: int, at: str
+    ) -> Awaited | None:
         """Describes a message between two stages; None if both are on this rank."""
         is_received = to in self._here
         other = stage if is_received else to
@@ -78,7 +107,9 @@ class WatchedActions:
     def _comes_to(self, action: Any) -> None:
         awaited = None if action is None else self._awaited_at(action)
         self._waits.move(
-            str(action or ""), getattr(action, "stage_index", None), getattr(action, "microbatch_index", None)
+            str(action or ""),
+            getattr(action, "stage_index", None),
+            getattr(action, "microbatch_index", None),
         )
         if awaited is None:
             self._waits.end()
@@ -87,7 +118,9 @@ class WatchedActions:
 
 
 def _watch_passes(stage: PipelineStage, waits: Waits) -> None:
-    """Ends the wait when a pass begins: its inputs are there. Reports its error before PyTorch waits for messages."""
+    """Ends the wait when a pass begins: its inputs are there. Reports its error before
+    PyTorch waits for messages.
+    """
 
     def watched(own: Method) -> Method:
         def begun(*args: Any, **kwargs: Any) -> Any:
@@ -97,7 +130,11 @@ def _watch_passes(stage: PipelineStage, waits: Waits) -> None:
 
         return begun
 
-    for name in ("forward_one_chunk", "backward_one_chunk", "backward_weight_one_chunk"):
+    for name in (
+        "forward_one_chunk",
+        "backward_one_chunk",
+        "backward_weight_one_chunk",
+    ):
         override(stage, name, watched)
 
 

@@ -17,17 +17,28 @@ from .tracer import Trace
 
 
 def everywhere(mine: Any, combine: Callable[[list[Any]], Any]) -> Any:
-    """Returns on all ranks what rank 0 makes of the values of all. Every rank of the default group has to call this."""
+    """Returns on all ranks what rank 0 makes of the values of all. Every rank of the
+    default group has to call this.
+    """
     everyone = gathered(mine, None)
     result = [combine(everyone) if dist.get_rank() == 0 else None]
     dist.broadcast_object_list(result, src=0)
     return result[0]
 
 
-def made_groups(wanted: Iterable[tuple[int, ...]], backend: str | None = None) -> dict[tuple[int, ...], dist.ProcessGroup]:
-    """Makes groups of ranks, and returns those that this rank is in. Every rank of the default group has to call this:
-    PyTorch names groups by their count, which has to be the same on all."""
-    lists: set[tuple[int, ...]] = set(everywhere(list(wanted), lambda all_ranks: sorted({one for of in all_ranks for one in of})))
+def made_groups(
+    wanted: Iterable[tuple[int, ...]], backend: str | None = None
+) -> dict[tuple[int, ...], dist.ProcessGroup]:
+    """Makes groups of ranks, and returns those that this rank is in. Every rank of the
+    default group has to call this: PyTorch names groups by their count, which has to be
+    the same on all.
+    """
+    lists: set[tuple[int, ...]] = set(
+        everywhere(
+            list(wanted),
+            lambda all_ranks: sorted({one for of in all_ranks for one in of}),
+        )
+    )
     found = {}
     for ranks in sorted(lists):
         made = dist.new_group(list(ranks), backend=backend)
@@ -37,7 +48,9 @@ def made_groups(wanted: Iterable[tuple[int, ...]], backend: str | None = None) -
 
 
 def agree(trace: Trace) -> None:
-    """Sets each call's times to medians over all ranks, and its bytes to maxima. Raises ValueError if ranks call other layers."""
+    """Sets each call's times to medians over all ranks, and its bytes to maxima. Raises
+    ValueError if ranks call other layers.
+    """
     names = [call.layer.name for call in trace.calls]
     mine = [call.measured for call in trace.calls]
 
@@ -57,7 +70,9 @@ def agree(trace: Trace) -> None:
 
 def _median(of: list[Measured]) -> Measured:
     kinds = ("forward", "backward_input", "backward_weight")
-    seconds = {name: statistics.median(getattr(one, name) for one in of) for name in kinds}
+    seconds = {
+        name: statistics.median(getattr(one, name) for one in of) for name in kinds
+    }
     return Measured(
         **seconds,
         kept=max(one.kept for one in of),
@@ -66,8 +81,12 @@ def _median(of: list[Measured]) -> Measured:
     )
 
 
-def message_seconds(nbytes: int, group: dist.ProcessGroup | None, device: torch.device, rounds: int = 20) -> float:
-    """Median seconds of a message of `nbytes` between the first two ranks of the group (half a round trip). 0 on others."""
+def message_seconds(
+    nbytes: int, group: dist.ProcessGroup | None, device: torch.device, rounds: int = 20
+) -> float:
+    """Median seconds of a message of `nbytes` between the first two ranks of the group
+    (half a round trip). 0 on others.
+    """
     rank, times = dist.get_rank(group), []
     if rank >= 2 or dist.get_world_size(group) < 2:
         return 0.0
@@ -81,13 +100,19 @@ def message_seconds(nbytes: int, group: dist.ProcessGroup | None, device: torch.
     return statistics.median(times)
 
 
-def transfer_seconds(nbytes: int, group: dist.ProcessGroup | None, device: torch.device) -> float:
+def transfer_seconds(
+    nbytes: int, group: dist.ProcessGroup | None, device: torch.device
+) -> float:
     """Seconds of a message of `nbytes`, the same on all ranks."""
-    return everywhere(message_seconds(nbytes, group, device), max)
+    return float(everywhere(message_seconds(nbytes, group, device), max))
 
 
-def make_equal(module: nn.Module, group: dist.ProcessGroup | None, device: torch.device) -> None:
-    """Copies parameters and buffers of the group's first rank to all. `device` is that of the messages, not of the module."""
+def make_equal(
+    module: nn.Module, group: dist.ProcessGroup | None, device: torch.device
+) -> None:
+    """Copies parameters and buffers of the group's first rank to all. `device` is that
+    of the messages, not of the module.
+    """
     if dist.get_world_size(group) == 1:
         return
     _must_have_one_form(module, group)
@@ -101,10 +126,14 @@ def make_equal(module: nn.Module, group: dist.ProcessGroup | None, device: torch
 
 
 def _must_have_one_form(module: nn.Module, group: dist.ProcessGroup | None) -> None:
-    """Raises ValueError on all ranks if one has other parameters or buffers than the first: a message of another length ends
-    the process that receives it."""
+    """Raises ValueError on all ranks if one has other parameters or buffers than the
+    first: a message of another length ends the process that receives it.
+    """
     mine = {
-        name: (tuple((t.to_local() if hasattr(t, "to_local") else t).shape), str(t.dtype))
+        name: (
+            tuple((t.to_local() if hasattr(t, "to_local") else t).shape),
+            str(t.dtype),
+        )
         for name, t in [*module.named_parameters(), *module.named_buffers()]
     }
     digests = gathered(zlib.crc32(repr(list(mine.items())).encode()), group)
@@ -112,13 +141,25 @@ def _must_have_one_form(module: nn.Module, group: dist.ProcessGroup | None) -> N
         return
     each = gathered(mine, group)
     rank = next(rank for rank, digest in enumerate(digests) if digest != digests[0])
-    names = [name for name in {**each[0], **each[rank]} if each[0].get(name) != each[rank].get(name)]
+    names = [
+        name
+        for name in {**each[0], **each[rank]}
+        if each[0].get(name) != each[rank].get(name)
+    ]
 
     def words(of: dict[str, Any], name: str) -> str:
         return "not there" if name not in of else f"{of[name][0]} of {of[name][1]}"
 
-    what = f"'{names[0]}' is {words(each[rank], names[0])}, and {words(each[0], names[0])} on rank 0" if names else "in another order"
-    raise ValueError(f"rank {rank} of the group has other parameters than rank 0, so they cannot be copies: {what}")
+    what = (
+        f"'{names[0]}' is {words(each[rank], names[0])}, and "
+        f"{words(each[0], names[0])} on rank 0"
+        if names
+        else "in another order"
+    )
+    raise ValueError(
+        f"rank {rank} of the group has other parameters than rank 0, so they cannot be "
+        f"copies: {what}"
+    )
 
 
 def gathered(mine: Any, group: dist.ProcessGroup | None) -> list[Any]:

@@ -13,7 +13,9 @@ Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def inputs_of(given: Any) -> Inputs:
-    """Positional and keyword inputs of the model: a tensor or tuple is positional, a mapping holds keywords."""
+    """Positional and keyword inputs of the model: a tensor or tuple is positional, a
+    mapping holds keywords.
+    """
     if isinstance(given, Mapping):
         return (), dict(given)
     return (tuple(given), {}) if isinstance(given, (tuple, list)) else ((given,), {})
@@ -22,14 +24,18 @@ def inputs_of(given: Any) -> Inputs:
 def micro_batches_of(batch: Any, example: Any, count: int, what: str) -> list[Any]:
     """Splits the batch into `count` parts of the example's shapes.
 
-    Tensors `count` times as long as the example's are cut along dimension 0. Tensors of the example's shape, and
-    objects that are no tensors, are the same for all parts. Raises ValueError, with the name, for other shapes, for
-    objects that hold tensors, and for a tensor with the rows of one micro-batch if no tensor, or one of as many, is cut.
+    Tensors `count` times as long as the example's are cut along dimension 0. Tensors of
+    the example's shape, and objects that are no tensors, are the same for all parts.
+    Raises ValueError, with the name, for other shapes, for objects that hold tensors,
+    and for a tensor with the rows of one micro-batch if no tensor, or one of as many,
+    is cut.
     """
     leaves, spec = tree_flatten_with_path(batch)
     known, known_spec = tree_flatten_with_path(example)
     if spec != known_spec:
-        raise ValueError(f"{what} is not made like the example's: {spec} and {known_spec}")
+        raise ValueError(
+            f"{what} is not made like the example's: {spec} and {known_spec}"
+        )
     parts: list[list[Any]] = [[] for _ in range(count)]
     cut: set[int] = set()
     same: dict[str, int] = {}  # rows by name
@@ -37,11 +43,18 @@ def micro_batches_of(batch: Any, example: Any, count: int, what: str) -> list[An
         pieces: Any = [x] * count
         if isinstance(e, torch.Tensor):
             whole = (count * e.shape[0], *e.shape[1:]) if e.dim() > 0 else None
-            if not isinstance(x, torch.Tensor) or x.shape != e.shape and x.shape != whole:
+            if (
+                not isinstance(x, torch.Tensor)
+                or x.shape != e.shape
+                and x.shape != whole
+            ):
                 name = keystr(path)
-                found = tuple(x.shape) if isinstance(x, torch.Tensor) else type(x).__name__
+                found = (
+                    tuple(x.shape) if isinstance(x, torch.Tensor) else type(x).__name__
+                )
                 raise ValueError(
-                    f"{what}{name} is {found}; {count} micro-batches of the example's {tuple(e.shape)} are {whole}"
+                    f"{what}{name} is {found}; {count} micro-batches of the example's "
+                    f"{tuple(e.shape)} are {whole}"
                 )
             if x.shape == whole:
                 pieces = x.chunk(count)
@@ -49,13 +62,17 @@ def micro_batches_of(batch: Any, example: Any, count: int, what: str) -> list[An
             elif e.dim() > 0:
                 same[keystr(path)] = e.shape[0]
         elif hasattr(x, "__array__") or holds_tensors(x):
-            raise ValueError(f"{what}{keystr(path)} is a {type(x).__name__}, which is not cut in micro-batches: give tensors")
+            raise ValueError(
+                f"{what}{keystr(path)} is a {type(x).__name__}, which is not cut in "
+                "micro-batches: give tensors"
+            )
         for part, piece in zip(parts, pieces):
             part.append(piece)
     for name, rows in same.items():
         if not cut or rows in cut:
             raise ValueError(
-                f"{what}{name} has {rows} rows, as the example, which is one micro-batch; a batch of {count} has {count * rows}"
+                f"{what}{name} has {rows} rows, as the example, which is one "
+                f"micro-batch; a batch of {count} has {count * rows}"
             )
     return [tree_unflatten(part, spec) for part in parts]
 
@@ -64,18 +81,31 @@ def holds_tensors(value: Any, depth: int = 4) -> bool:
     """Whether an object holds tensors, up to `depth` levels down."""
     if isinstance(value, torch.Tensor):
         return True
-    if depth == 0 or isinstance(value, (nn.Module, type, str, bytes, int, float, complex)) or callable(value):
+    if (
+        depth == 0
+        or isinstance(value, (nn.Module, type, str, bytes, int, float, complex))
+        or callable(value)
+    ):
         return False
     if isinstance(value, dict):
         inside = list(value.values())
     elif isinstance(value, (list, tuple, set, frozenset)):
         inside = list(value)
     else:
-        slots = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
-        inside = [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
+        slots = (
+            name
+            for kind in type(value).__mro__
+            for name in getattr(kind, "__slots__", ())
+        )
+        inside = [
+            *getattr(value, "__dict__", {}).values(),
+            *(getattr(value, name, None) for name in slots),
+        ]
     return any(holds_tensors(one, depth - 1) for one in inside)
 
 
 def rows_of(example: Any) -> Any:
     """The example with tensors on the meta device, to compare batches with."""
-    return torch.utils._pytree.tree_map_only(torch.Tensor, lambda x: x.detach().to("meta"), example)
+    return torch.utils._pytree.tree_map_only(
+        torch.Tensor, lambda x: x.detach().to("meta"), example
+    )

@@ -1,4 +1,6 @@
-"""Messages between the ranks of the default group in its store: failures, ends of processes, and where each rank is."""
+"""Messages between the ranks of the default group in its store: failures, ends of
+processes, and where each rank is.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,13 @@ import time
 from typing import Any
 
 import torch.distributed as dist
+from torch.distributed.distributed_c10d import PrefixStore
 
 Told = dict[str, Any]
-"""A failure has `rank` and, if known, `stage`, `micro_batch` and `instruction`; `text` says all of it, and `by` is the
-rank that found it. Waits.status describes the state of a rank."""
+"""A failure has `rank` and, if known, `stage`, `micro_batch` and `instruction`; `text`
+says all of it, and `by` is the rank that found it. Waits.status describes the state of
+a rank.
+"""
 
 _ANSWERS = 3.0
 """Seconds within which a living rank answers."""
@@ -25,17 +30,21 @@ _PATIENCE = 5.0
 
 
 class Board:
-    """Entries in the store, each written once. Methods raise RuntimeError when the store is lost with the process that has
-    it (without torchrun, that of rank 0)."""
+    """Entries in the store, each written once. Methods raise RuntimeError when the
+    store is lost with the process that has it (without torchrun, that of rank 0).
+    """
 
     def __init__(self, generation: int) -> None:
-        """generation: number of the default group in this process; several may share a store."""
+        """generation: number of the default group in this process; several may share a
+        store.
+        """
         store = dist.distributed_c10d._get_default_store()
         try:
-            store = store.clone()  # a wait in the default store blocks all other threads of the process
+            # a wait in the default store blocks all other threads of the process
+            store = store.clone()
         except (AttributeError, RuntimeError):
             pass
-        self._store = dist.PrefixStore(f"ashlar/{generation}", store)
+        self._store = PrefixStore(f"ashlar/{generation}", store)
         self._gone = ""
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self.failure: Told | None = None
@@ -44,7 +53,11 @@ class Board:
         self._processes: dict[int, tuple[str, int]] = {}
         self._answered = 0
         self._lock = threading.Lock()
-        self._do("set", f"process/{self.rank}", json.dumps([socket.gethostname(), os.getpid()]))
+        self._do(
+            "set",
+            f"process/{self.rank}",
+            json.dumps([socket.gethostname(), os.getpid()]),
+        )
 
     def fail(self, told: Told) -> Told:
         """Records a failure, and returns the first that any rank has recorded."""
@@ -58,7 +71,8 @@ class Board:
         self._happened()
 
     def refused(self, call: str) -> Told | None:
-        return self._read(f"refused/{call}")
+        refused: Told | None = self._read(f"refused/{call}")
+        return refused
 
     def end(self, calls: dict[str, int]) -> None:
         """Records that this process ends."""
@@ -88,7 +102,9 @@ class Board:
         return self.failure
 
     def questions(self) -> range:
-        """Numbers of the questions that this rank has yet to answer; each is returned once."""
+        """Numbers of the questions that this rank has yet to answer; each is returned
+        once.
+        """
         asked, answered = self._do("add", "questions", 0), self._answered
         self._answered = asked
         return range(answered + 1, asked + 1)
@@ -103,7 +119,9 @@ class Board:
         return Question(self, number)
 
     def process(self, rank: int) -> tuple[str, int] | None:
-        """Host and process id of a rank; None if unknown. Known ones are kept for when the store is gone."""
+        """Host and process id of a rank; None if unknown. Known ones are kept for when
+        the store is gone.
+        """
         if rank not in self._processes:
             with contextlib.suppress(RuntimeError):
                 if (found := self._read(f"process/{rank}")) is not None:
@@ -146,12 +164,20 @@ class Board:
 
 class Question:
     def __init__(self, board: Board, number: int) -> None:
-        self._board, self._number, self._until = board, number, time.monotonic() + _ANSWERS
+        self._board, self._number, self._until = (
+            board,
+            number,
+            time.monotonic() + _ANSWERS,
+        )
 
     def answer_of(self, rank: int) -> Told | None:
         """The rank's answer; None if it does not answer in time, or has ended."""
         while True:
             found: Told | None = self._board._read(f"answer/{self._number}/{rank}")
-            if found is not None or rank in self._board.endings or time.monotonic() > self._until:
+            if (
+                found is not None
+                or rank in self._board.endings
+                or time.monotonic() > self._until
+            ):
                 return found
             time.sleep(0.02)

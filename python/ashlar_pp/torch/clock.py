@@ -16,14 +16,18 @@ Times = dict[tuple[str, int], list[float]]
 
 
 def now(device: torch.device) -> float:
-    """Seconds of a clock when all work begun is done: on a GPU also the messages that a pass waits for."""
+    """Seconds of a clock when all work begun is done: on a GPU also the messages that a
+    pass waits for.
+    """
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()
 
 
 class Clock:
-    """Measures times of passes by kind and stage, on a GPU by events that are read later."""
+    """Measures times of passes by kind and stage, on a GPU by events that are read
+    later.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -44,9 +48,14 @@ class Clock:
 
     def seconds(self) -> Times:
         if self.device.type != "cuda":
-            return {key: [b - a for a, b in pairs] for key, pairs in self._taken.items()}
+            return {
+                key: [b - a for a, b in pairs] for key, pairs in self._taken.items()
+            }
         torch.cuda.synchronize(self.device)
-        return {key: [a.elapsed_time(b) / 1000 for a, b in pairs] for key, pairs in self._taken.items()}
+        return {
+            key: [a.elapsed_time(b) / 1000 for a, b in pairs]
+            for key, pairs in self._taken.items()
+        }
 
     def clear(self) -> None:
         self._taken.clear()

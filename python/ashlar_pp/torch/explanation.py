@@ -21,12 +21,18 @@ def _stage(plan: Plan, trace: Trace, stage: int) -> str:
     dealt = plan.dealt
     first, end = dealt.cuts[stage], dealt.cuts[stage + 1]
     owned = [call.layer.name for call in trace.calls[first:end] if not call.is_free]
-    names = owned[0] if len(owned) == 1 else f"{owned[0]} ... {owned[-1]} ({len(owned)} layers)"
+    names = (
+        owned[0]
+        if len(owned) == 1
+        else f"{owned[0]} ... {owned[-1]} ({len(owned)} layers)"
+    )
     forward, inputs, weights = dealt.costs.per_stage[stage]
     memory = dealt.memory[stage]
     return (
-        f"stage {stage} on device {dealt.placement.routes[0][stage]}: {names}; forward {forward}, input pass {inputs}, "
-        f"weight pass {weights} us; parameters {_size(memory.weights)}, a micro-batch keeps {_size(memory.stash)}"
+        f"stage {stage} on device {dealt.placement.routes[0][stage]}: {names}; forward "
+        f"{forward}, input pass {inputs}, "
+        f"weight pass {weights} us; parameters {_size(memory.weights)}, a micro-batch "
+        f"keeps {_size(memory.stash)}"
     )
 
 
@@ -35,7 +41,10 @@ def _cut(plan: Plan, trace: Trace, stage: int) -> str:
     for k in trace.crossing(plan.dealt.cuts[stage]):
         value = trace.values[k]
         shape = "x".join(str(n) for n in value.shape)
-        parts.append(f"{trace.calls[value.made_by].layer.name} ({shape} {str(value.dtype).removeprefix('torch.')})")
+        parts.append(
+            f"{trace.calls[value.made_by].layer.name} ({shape} "
+            f"{str(value.dtype).removeprefix('torch.')})"
+        )
     return f"  to stage {stage} go: {', '.join(parts)}"
 
 
@@ -53,8 +62,15 @@ def _row(plan: Plan) -> dict[str, object]:
     }
 
 
-def explained(plan: Plan, plans: Sequence[Plan], trace: Trace, micro_batches: int, memory: int | None) -> str:
-    """Describes a pipeline. Alternatives are the other plans, and the catalog's schedules on their placements.
+def explained(
+    plan: Plan,
+    plans: Sequence[Plan],
+    trace: Trace,
+    micro_batches: int,
+    memory: int | None,
+) -> str:
+    """Describes a pipeline. Alternatives are the other plans, and the catalog's
+    schedules on their placements.
 
     memory: bytes that a device may hold; None: as many activations as 1F1B holds.
     """
@@ -65,7 +81,10 @@ def explained(plan: Plan, plans: Sequence[Plan], trace: Trace, micro_batches: in
         lines.append(_stage(plan, trace, stage))
     free = sorted({call.layer.name for call in trace.calls if call.is_free})
     again = f", and {', '.join(free)}" if free else ""
-    lines.append(f"every stage computes again from the inputs: what the model does between its layers{again}")
+    lines.append(
+        "every stage computes again from the inputs: what the model does between its "
+        f"layers{again}"
+    )
     lines.append("")
     lines.append(plan.schedule.text(160))
     rows = [_row(one) for one in plans]

@@ -1,4 +1,6 @@
-"""Checks after the first training step that each trainable parameter has a gradient, or a reason to have none."""
+"""Checks after the first training step that each trainable parameter has a gradient, or
+a reason to have none.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,11 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.fsdp import FSDPModule
 from torch.distributed.pipelining import PipelineStage
 from torch.utils._pytree import tree_leaves
 
-from .guards import FSDPModule, gathered_groups, leaves_under
+from .guards import gathered_groups, leaves_under
 from .layout import plain_name
 from .overrides import Method, override
 
@@ -22,17 +25,25 @@ def _call(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 class FirstStep:
-    """Records on one rank which parameters the outputs of its stages depend on, and which got a gradient.
+    """Records on one rank which parameters the outputs of its stages depend on, and
+    which got a gradient.
 
     has_gradient: tells whether a parameter has one after the step.
     """
 
-    def __init__(self, modules: Mapping[int, nn.Module], has_gradient: Callable[[nn.Parameter], bool] | None = None) -> None:
+    def __init__(
+        self,
+        modules: Mapping[int, nn.Module],
+        has_gradient: Callable[[nn.Parameter], bool] | None = None,
+    ) -> None:
         self.is_over = False
         self._has_gradient = has_gradient or (lambda p: p.grad is not None)
         self._modules = modules
         self._parameters = {
-            stage: {id(p): (plain_name(name), p) for name, p in module.named_parameters()} for stage, module in modules.items()
+            stage: {
+                id(p): (plain_name(name), p) for name, p in module.named_parameters()
+            }
+            for stage, module in modules.items()
         }
         self._used: dict[int, set[int]] = {stage: set() for stage in modules}
         self._missing: dict[int, list[tuple[str, bool]]] = {}
@@ -40,14 +51,20 @@ class FirstStep:
     def forward(self, stage: int, outputs: Any) -> None:
         """Records what the outputs of a micro-batch, or its loss, depend on."""
         used, known = self._used[stage], self._parameters[stage]
-        if self.is_over or all(key in used for key, (_, p) in known.items() if p.requires_grad):
+        if self.is_over or all(
+            key in used for key, (_, p) in known.items() if p.requires_grad
+        ):
             return
         shards = _gathered_parameters(self._modules[stage])
-        for leaf in leaves_under(x for x in tree_leaves(outputs) if isinstance(x, torch.Tensor)):
+        for leaf in leaves_under(
+            x for x in tree_leaves(outputs) if isinstance(x, torch.Tensor)
+        ):
             used.add(shards.get(id(leaf), id(leaf)))
 
     def look(self, stage: int) -> None:
-        """Records which parameters have no gradient, before sums over ranks give them zeros."""
+        """Records which parameters have no gradient, before sums over ranks give them
+        zeros.
+        """
         if stage not in self._missing:
             self._missing[stage] = [
                 (f"{name} of stage {stage}", key in self._used[stage])
@@ -55,26 +72,46 @@ class FirstStep:
                 if p.requires_grad and not self._has_gradient(p)
             ]
 
-    def finish(self, group: dist.ProcessGroup | None, call: Callable[..., Any] = _call) -> None:
-        """Raises RuntimeError on every rank of the group if a gradient was lost; warns of parameters that nothing depends on.
-        Every rank of the group has to call this. call: runs the exchange, where waits are watched."""
+    def finish(
+        self, group: dist.ProcessGroup | None, call: Callable[..., Any] = _call
+    ) -> None:
+        """Raises RuntimeError on every rank of the group if a gradient was lost; warns
+        of parameters that nothing depends on. Every rank of the group has to call this.
+        call: runs the exchange, where waits are watched.
+        """
         for stage in self._modules:
             self.look(stage)
         mine = [one for missing in self._missing.values() for one in missing]
         everyone: list[Any] = [None] * dist.get_world_size(group)
-        call(dist.all_gather_object, everyone, [name for name, is_used in mine if is_used], group=group)
+        call(
+            dist.all_gather_object,
+            everyone,
+            [name for name, is_used in mine if is_used],
+            group=group,
+        )
         self.is_over = True
-        if lost := [f"{name} on rank {rank}" for rank, names in enumerate(everyone) for name in names]:
+        if lost := [
+            f"{name} on rank {rank}"
+            for rank, names in enumerate(everyone)
+            for name in names
+        ]:
             raise RuntimeError(
-                f"{_some(lost)} got no gradient in the first step, though the loss may depend on it: the backward has lost it. "
+                f"{_some(lost)} got no gradient in the first step, though the loss may "
+                "depend on it: the backward has lost it. "
                 "If it is not to be trained, freeze it with requires_grad_(False)"
             )
         if unused := [name for name, is_used in mine if not is_used]:
-            warnings.warn(f"{_some(unused)} got no gradient in the first step: nothing depends on it", stacklevel=2)
+            warnings.warn(
+                f"{_some(unused)} got no gradient in the first step: nothing depends "
+                "on it",
+                stacklevel=2,
+            )
 
 
 def watch_forwards(stage: PipelineStage, first: FirstStep) -> None:
-    """Makes PyTorch's stage record its outputs in training steps, except those of the last stage."""
+    """Makes PyTorch's stage record its outputs in training steps, except those of the
+    last stage.
+    """
 
     def watched(own: Method) -> Method:
         def forward(*args: Any, **kwargs: Any) -> Any:

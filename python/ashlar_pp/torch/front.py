@@ -17,34 +17,35 @@ from torch.utils._pytree import tree_map_only
 from .. import _core, catalog
 from .._core import Schedule
 from . import guards
-from .costs import dealt_as_taken
 from .agreement import agree, make_equal, transfer_seconds
 from .batches import inputs_of, rows_of
-from .layers import Skeleton, all_visiting, find_layers, whole_name
-from .partition import deal, deal_on
+from .costs import dealt_as_taken
 from .explanation import explained
 from .generators import Streams, kept_generators
 from .gradients import StepGradients
+from .layers import Skeleton, all_visiting, find_layers, whole_name
 from .layout import must_be_laid_out, parameters_of
 from .modes import DIFFERENT_EXAMPLE, Meeting, Modes, sum_of
 from .optimizers import OptimizerState, StateGuard, gathered_state, must_decide_together
+from .partition import deal, deal_on
 from .plans import Plan, best_of, parsed_bytes, published, searched
 from .restrictions import check_model
+from .state import State
 from .steps import Steps
 from .tracer import Tracer, measured, traced
-from .state import State
 from .waits import making
 
 
 class Pipeline(Steps):
-    """A pipeline of a model: cut at its layers, measured, dealt to stages, with a schedule searched for the measured costs.
+    """A pipeline of a model: cut at its layers, measured, dealt to stages, with a
+    schedule searched for the measured costs.
 
         pipe = Pipeline(model, example, loss_fn=loss_fn, target=target, memory="70GiB")
         optimizer = torch.optim.AdamW(pipe.parameters())
         loss = pipe.step(batch, target=targets)
 
-    Every rank of the default group makes it, with the same model, which is then part of it. `module` has this rank's
-    layers, under their names in the model.
+    Every rank of the default group makes it, with the same model, which is then part of
+    it. `module` has this rank's layers, under their names in the model.
     """
 
     @making("Pipeline()")
@@ -72,17 +73,22 @@ class Pipeline(Steps):
         budget: int = 1000,
     ) -> None:
         """
-        example: one micro-batch of inputs: a tensor or tuple, or a mapping of keyword inputs. target: its target, if the
-        loss takes one. loss_fn(output, target): mean over a micro-batch; without it the model's output has a `loss`.
-        devices: number of ranks in `group` (default: all of them). micro_batches: number in a step (default: twice the
-        ranks). memory: limit of each device in bytes, or as "70GiB"; by default, as many activations as 1F1B holds.
-        optimizer_copies: size of the optimizer's state, in multiples of the trained parameters. layers: names of layers
-        or of lists of them (default: the outermost lists of modules). schedule: a name of the catalog, or a schedule,
-        instead of a search. data_group: ranks with the same layers and other batches; gradients are averaged. wrap:
-        fully_shard or the like, applied to the module of each stage; then data_ranks and sharding are as in `pipeline`.
-        device: device of this rank's layers (default: the model's); a model in host memory visits it layer by layer, and
-        may be larger than the device's memory. seed: seed of all random numbers (default: the first rank's
-        torch.initial_seed()). repeats: measurements of each layer. budget: schedules that the search evaluates.
+        example: one micro-batch of inputs: a tensor or tuple, or a mapping of
+        keyword inputs. target: its target, if the loss takes one. loss_fn(output,
+        target): mean over a micro-batch; without it the model's output has a `loss`.
+        devices: number of ranks in `group` (default: all of them). micro_batches:
+        number in a step (default: twice the ranks). memory: limit of each device in
+        bytes, or as "70GiB"; by default, as many activations as 1F1B holds.
+        optimizer_copies: size of the optimizer's state, in multiples of the trained
+        parameters. layers: names of layers or of lists of them (default: the outermost
+        lists of modules). schedule: a name of the catalog, or a schedule, instead of a
+        search. data_group: ranks with the same layers and other batches; gradients are
+        averaged. wrap: fully_shard or the like, applied to the module of each stage;
+        then data_ranks and sharding are as in `pipeline`. device: device of this rank's
+        layers (default: the model's); a model in host memory visits it layer by layer,
+        and may be larger than the device's memory. seed: seed of all random numbers
+        (default: the first rank's torch.initial_seed()). repeats: measurements of each
+        layer. budget: schedules that the search evaluates.
 
         Raises ValueError, with the layer and the reason, if the model cannot run.
         """
@@ -93,7 +99,11 @@ class Pipeline(Steps):
         count = dist.get_world_size(group)
         if devices is not None and devices != count:
             raise ValueError(f"devices is {devices}, and the group has {count} ranks")
-        self.device = whole_name(torch.device(device) if device is not None else next(model.parameters()).device)
+        self.device = whole_name(
+            torch.device(device)
+            if device is not None
+            else next(model.parameters()).device
+        )
         self.micro_batches = micro_batches if micro_batches is not None else 2 * count
         self.memory, self._budget = parsed_bytes(memory), budget
         self._loss_fn, self._autocast = loss_fn, self._autocast_now()
@@ -106,9 +116,14 @@ class Pipeline(Steps):
             make_equal(model, ranks, self.device)
         given = torch.initial_seed() if seed is None else seed
         agreed = self._meeting.gather([given % (1 << 62)])[0][0]
-        self._streams = Streams(agreed, 0 if data_group is None else dist.get_rank(data_group), self.device)
+        self._streams = Streams(
+            agreed, 0 if data_group is None else dist.get_rank(data_group), self.device
+        )
         opened, found = find_layers(model, count, layers)
-        with all_visiting(model, opened, found, self.device), kept_generators(self.device):
+        with (
+            all_visiting(model, opened, found, self.device),
+            kept_generators(self.device),
+        ):
             expected = self._example_losses(model, opened, found, args, kwargs, target)
             self.skeleton = Skeleton(model, opened, found, self.device)
             self._modes = Modes(self.skeleton)
@@ -119,7 +134,9 @@ class Pipeline(Steps):
                 self.trace, _ = traced(self.skeleton, args, kwargs, tracer)
             before.restore()
         agree(self.trace)
-        self._fuses = (wrap is not None and sharding in ("weights", "full")) or bool(self.trace.whole_layers())
+        self._fuses = (wrap is not None and sharding in ("weights", "full")) or bool(
+            self.trace.whole_layers()
+        )
         how: dict[str, Any] = {
             "transfer": transfer_seconds(self.trace.widest(), group, self.device),
             "optimizer_copies": optimizer_copies,
@@ -128,8 +145,13 @@ class Pipeline(Steps):
         if schedule is None:
             dealt = deal(self.trace, count, **how)
             if not dealt:
-                raise ValueError(f"the model has too few layers for {count} devices: name what to cut in `layers`")
-            self.plans = best_of(dealt, self.micro_batches, self.memory, budget, self._fuses)
+                raise ValueError(
+                    f"the model has too few layers for {count} devices: name what to "
+                    "cut in `layers`"
+                )
+            self.plans = best_of(
+                dealt, self.micro_batches, self.memory, budget, self._fuses
+            )
         else:
             self.plans = [self._planned(schedule, count, how)]
         self._wrapped = {
@@ -143,104 +165,181 @@ class Pipeline(Steps):
         self._run_as(self._by_mode[self._mode])
         self._must_be(expected, (args, kwargs), target)
 
-    def _planned(self, schedule: str | Schedule, count: int, how: Mapping[str, Any]) -> Plan:
+    def _planned(
+        self, schedule: str | Schedule, count: int, how: Mapping[str, Any]
+    ) -> Plan:
         name = schedule if isinstance(schedule, str) else "given"
-        made = catalog.find(schedule)(count, self.micro_batches) if isinstance(schedule, str) else schedule
+        made = (
+            catalog.find(schedule)(count, self.micro_batches)
+            if isinstance(schedule, str)
+            else schedule
+        )
         if made.micro_batches != self.micro_batches or made.devices != count:
             raise ValueError(
-                f"the schedule has {made.micro_batches} micro-batches on {made.devices} devices, "
+                f"the schedule has {made.micro_batches} micro-batches on "
+                f"{made.devices} devices, "
                 f"not {self.micro_batches} on {count}"
             )
         dealt = deal_on(self.trace, name, made.placement, **how)
         if dealt is None:
-            raise ValueError(f"the model has too few layers for {made.placement.stage_count} stages")
-        if self._fuses and guards.splits_backwards(made):
-            whose = ", ".join(self.trace.whole_layers()) or "stages that are gathered for each pass"
             raise ValueError(
-                f"the schedule splits backwards, but those of {whose} are one piece (compiled, or checkpoints with use_reentrant)"
+                f"the model has too few layers for {made.placement.stage_count} stages"
+            )
+        if self._fuses and guards.splits_backwards(made):
+            whose = (
+                ", ".join(self.trace.whole_layers())
+                or "stages that are gathered for each pass"
+            )
+            raise ValueError(
+                f"the schedule splits backwards, but those of {whose} are one piece "
+                "(compiled, or checkpoints with use_reentrant)"
             )
         plan = Plan(name, dealt, _core.retime(made, dealt.costs))
         if self.memory is not None and max(plan.peak_memory()) > self.memory:
-            raise ValueError(f"the schedule {name} takes {max(plan.peak_memory())} bytes, more than memory={self.memory}")
+            raise ValueError(
+                f"the schedule {name} takes {max(plan.peak_memory())} bytes, more than "
+                f"memory={self.memory}"
+            )
         return plan
 
     def _example_losses(
-        self, model: nn.Module, opened: set[str], found: dict[str, nn.Module], args: Any, kwargs: Any, target: Any
+        self,
+        model: nn.Module,
+        opened: set[str],
+        found: dict[str, nn.Module],
+        args: Any,
+        kwargs: Any,
+        target: Any,
     ) -> list[float]:
-        """Losses of two runs of the whole model as it is set. Raises ValueError for an invalid loss, and if a forward writes to
-        weights, or the model's own forward, which every stage runs, changes state."""
+        """Losses of two runs of the whole model as it is set. Raises ValueError for an
+        invalid loss, and if a forward writes to weights, or the model's own forward,
+        which every stage runs, changes state.
+        """
         modules = dict(model.named_modules(remove_duplicate=False))
         layers = State(found.items())
         losses = []
-        for turn in range(2):
+        for _ in range(2):
             own = State(((name, modules[name]) for name in opened), beyond=(nn.Module,))
             for name in opened:
                 own.look_at_globals(modules[name])
             with torch.no_grad(), self._context(), self._streams.in_whole_model(found):
-                given_args, given_kwargs = tree_map_only(torch.Tensor, torch.clone, (args, kwargs))
+                given_args, given_kwargs = tree_map_only(
+                    torch.Tensor, torch.clone, (args, kwargs)
+                )
                 loss = self._loss(model(*given_args, **given_kwargs), target)
             self._loss_type = loss.dtype
             losses.append(loss.item())
             if replaced := layers.replaced_modules():
                 raise ValueError(
-                    f"a forward of the model replaces the module {replaced[0]} by another: call the model once on the example before "
-                    "you make the pipeline, so that it has the modules that it will train"
+                    f"a forward of the model replaces the module {replaced[0]} by "
+                    "another: call the model once on the example before "
+                    "you make the pipeline, so that it has the modules that it will "
+                    "train"
                 )
             layers.restore()
         if written := layers.changed_weights():
-            raise ValueError(f"a forward of the model writes to its weights ({written[0]}): a rank has only its own")
+            raise ValueError(
+                f"a forward of the model writes to its weights ({written[0]}): a rank "
+                "has only its own"
+            )
         if changed := own.changed():
             kind = "the buffer " if changed[0] in dict(model.named_buffers()) else ""
             raise ValueError(
-                f"the model's own forward changes {kind}'{changed[0]}', and every stage runs that forward: let a layer change it"
+                f"the model's own forward changes {kind}'{changed[0]}', and every "
+                "stage runs that forward: let a layer change it"
             )
         return losses
 
-    def _build(self, wrap: Callable[[nn.Module], nn.Module] | None, data_ranks: int, sharding: str) -> None:
+    def _build(
+        self,
+        wrap: Callable[[nn.Module], nn.Module] | None,
+        data_ranks: int,
+        sharding: str,
+    ) -> None:
         """Keeps this rank's layers, frees the others, and makes the runtime."""
         cuts, rank = self.plan.dealt.cuts, dist.get_rank(self.group)
         replays = self._replays_of(self.trace, cuts)
         self._stages_of = {}
         for k, call in enumerate(self.trace.calls):
             if not call.is_free:
-                self._stages_of.setdefault(id(call.layer), []).append(self.plan.dealt.stage_of(k))
+                self._stages_of.setdefault(id(call.layer), []).append(
+                    self.plan.dealt.stage_of(k)
+                )
         self._must_keep_order(self.trace, self.plan)
         called = {id(call.layer) for call in self.trace.calls}
         here = {id(layer) for replay in replays.values() for layer in replay.layers()}
         free = {id(call.layer) for call in self.trace.calls if call.is_free}
-        unused = {id(layer) for layer in self.skeleton.layers if id(layer) not in called and rank == 0}
-        self._gradients = StepGradients(self.skeleton, self.plan.dealt, self.trace, self.group)
+        unused = {
+            id(layer)
+            for layer in self.skeleton.layers
+            if id(layer) not in called and rank == 0
+        }
+        self._gradients = StepGradients(
+            self.skeleton, self.plan.dealt, self.trace, self.group
+        )
         for layer in self.skeleton.layers:
             if id(layer) in here | free | unused:
                 layer.module.to(self.device)
             else:
                 layer.forget()
-        self.module = self.skeleton.part(layer for layer in self.skeleton.layers if id(layer) in here | free | unused)
-        must_be_laid_out(parameters_of(self.module), self._gradients.layout(), self.group)
-        self._inner = {s: self.skeleton.part(replay.layers()) for s, replay in replays.items()}
-        parts = {s: part if wrap is None else wrap(part) for s, part in self._inner.items()}
+        self.module = self.skeleton.part(
+            layer for layer in self.skeleton.layers if id(layer) in here | free | unused
+        )
+        must_be_laid_out(
+            parameters_of(self.module), self._gradients.layout(), self.group
+        )
+        self._inner = {
+            s: self.skeleton.part(replay.layers()) for s, replay in replays.items()
+        }
+        parts = {
+            s: part if wrap is None else wrap(part) for s, part in self._inner.items()
+        }
         sharded = any(isinstance(one, FSDPModule) for one in parts.values())
         if wrap is not None:
             self._gradients.refuse_shared_in_wrapped(sharded)
-        self._parts, self._wrapped = parts, {"data_ranks": data_ranks, "sharding": sharding if sharded else "none"}
+        self._parts, self._wrapped = (
+            parts,
+            {"data_ranks": data_ranks, "sharding": sharding if sharded else "none"},
+        )
         first = self._gradients.first_names()
-        self._guard = StateGuard({p: first.get(p, name) for name, p in self.named_parameters()})
+        self._guard = StateGuard(
+            {p: first.get(p, name) for name, p in self.named_parameters()}
+        )
         weakref.finalize(self, self._guard.close)
 
     def _runnable(self) -> Plan:
-        """The shortest plan that PyTorch runs, else the shortest published schedule that it runs on the same stages."""
+        """The shortest plan that PyTorch runs, else the shortest published schedule
+        that it runs on the same stages.
+        """
         if found := [plan for plan in self.plans if not self._obstacle(plan)]:
             return found[0]
-        others = [plan for one in self.plans for plan in published(one.dealt, self.micro_batches)]
-        fitting = [plan for plan in others if self.memory is None or max(plan.peak_memory()) <= self.memory]
-        whole = [plan for plan in fitting if not (self._fuses and guards.splits_backwards(plan.schedule)) and not self._obstacle(plan)]
-        return min(whole, key=lambda plan: plan.schedule.makespan, default=self.plans[0])
+        others = [
+            plan
+            for one in self.plans
+            for plan in published(one.dealt, self.micro_batches)
+        ]
+        fitting = [
+            plan
+            for plan in others
+            if self.memory is None or max(plan.peak_memory()) <= self.memory
+        ]
+        whole = [
+            plan
+            for plan in fitting
+            if not (self._fuses and guards.splits_backwards(plan.schedule))
+            and not self._obstacle(plan)
+        ]
+        return min(
+            whole, key=lambda plan: plan.schedule.makespan, default=self.plans[0]
+        )
 
     def step(self, *batch: Any, target: Any = None, **inputs: Any) -> torch.Tensor:
-        """Trains on a batch: adds gradients of its mean loss to the parameters' `.grad`. Returns the mean loss, on all ranks.
+        """Trains on a batch: adds gradients of its mean loss to the parameters'
+        `.grad`. Returns the mean loss, on all ranks.
 
-        batch, target: as the example's, `micro_batches` times as long, the same on every rank of the group. An error leaves
-        gradients and the state of layers as they were. Raises ValueError on all ranks for other shapes than the example's,
+        batch, target: as the example's, `micro_batches` times as long, the same on
+        every rank of the group. An error leaves gradients and the state of layers as
+        they were. Raises ValueError on all ranks for other shapes than the example's,
         and if ranks have other batches or set the model otherwise.
         """
         if not torch.is_grad_enabled():
@@ -255,14 +354,18 @@ class Pipeline(Steps):
             return self._run(batch, target, inputs, trains=False)
 
     def trace_again(self, *batch: Any, target: Any = None, **inputs: Any) -> None:
-        """Traces the model as it is now with the first micro-batch of a batch. Every rank has to call this.
+        """Traces the model as it is now with the first micro-batch of a batch. Every
+        rank has to call this.
 
-        Changes of train() and eval(), of a flag, or of an input that is no tensor are noticed without it.
+        Changes of train() and eval(), of a flag, or of an input that is no tensor are
+        noticed without it.
         """
         with self.waits.call("trace_again()"):
             pieces, targets = self._pieces(batch, target, inputs, trains=False)
             self._by_mode.clear()
-            self._changed_mode(self._mode, self._moved(pieces[0]), self._moved(targets[0]))
+            self._changed_mode(
+                self._mode, self._moved(pieces[0]), self._moved(targets[0])
+            )
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """This rank's parameters."""
@@ -276,9 +379,11 @@ class Pipeline(Steps):
         self.module.zero_grad(set_to_none=True)
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> torch.Tensor:
-        """Clips gradients by their norm over all stages, as torch.nn.utils.clip_grad_norm_ does, and returns the norm.
+        """Clips gradients by their norm over all stages, as
+        torch.nn.utils.clip_grad_norm_ does, and returns the norm.
 
-        Every rank of the group has to call this. A parameter that several stages have counts once.
+        Every rank of the group has to call this. A parameter that several stages have
+        counts once.
         """
         return self._gradients.clip(self.module, max_norm, norm_type, self.device)
 
@@ -290,28 +395,43 @@ class Pipeline(Steps):
         return self.train(False)
 
     def state_dict(self) -> dict[str, Any]:
-        """This rank's part of the model's state, under the model's names; the parts of all ranks are the whole state."""
+        """This rank's part of the model's state, under the model's names; the parts of
+        all ranks are the whole state.
+        """
         return self.module.state_dict()
 
     @contextlib.contextmanager
-    def same_numbers(self, model: nn.Module, micro_batch: int, step: int | None = None) -> Iterator[None]:
-        """Inside, one forward of an unpiped model, made like this one's, draws the random numbers that this micro-batch drew
-        in a step (default: the last one; steps and micro-batches count from 0)."""
+    def same_numbers(
+        self, model: nn.Module, micro_batch: int, step: int | None = None
+    ) -> Iterator[None]:
+        """Inside, one forward of an unpiped model, made like this one's, draws the
+        random numbers that this micro-batch drew in a step (default: the last one;
+        steps and micro-batches count from 0).
+        """
         modules = dict(model.named_modules(remove_duplicate=False))
         at = self._streams.step, self._streams.micro_batch
-        self._streams.step, self._streams.micro_batch = (self._steps - 1 if step is None else step), micro_batch
+        self._streams.step, self._streams.micro_batch = (
+            (self._steps - 1 if step is None else step),
+            micro_batch,
+        )
         try:
-            with self._streams.in_whole_model({name: modules[name] for name in self.skeleton.places}):
+            with self._streams.in_whole_model(
+                {name: modules[name] for name in self.skeleton.places}
+            ):
                 yield
         finally:
             self._streams.step, self._streams.micro_batch = at
 
     def whole_state_dict(self) -> dict[str, Any]:
-        """Returns the whole model's state in host memory on the first rank, and {} on others. Every rank has to call this."""
+        """Returns the whole model's state in host memory on the first rank, and {} on
+        others. Every rank has to call this.
+        """
         return gathered_state(self.module, self._meeting.group)
 
     def save_pretrained(self, folder: str, **options: Any) -> None:
-        """Saves the whole model as `transformers` does. Every rank of the group has to call this; the first one writes."""
+        """Saves the whole model as `transformers` does. Every rank of the group has to
+        call this; the first one writes.
+        """
         state = self.whole_state_dict()
         if dist.get_rank(self.group) == 0:
             model: Any = self.skeleton.model
@@ -319,33 +439,52 @@ class Pipeline(Steps):
         dist.barrier(group=self._meeting.group)
 
     def optimizer_state(self, optimizer: torch.optim.Optimizer) -> OptimizerState:
-        """This rank's optimizer state under the names of the whole model, for `torch.distributed.checkpoint`. It can be
-        loaded where layers are dealt otherwise."""
+        """This rank's optimizer state under the names of the whole model, for
+        `torch.distributed.checkpoint`. It can be loaded where layers are dealt
+        otherwise.
+        """
         return OptimizerState(self.module, optimizer, self._gradients.shared_names())
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Loads from a state of the whole model. A shared parameter needs only one of its names."""
+        """Loads from a state of the whole model. A shared parameter needs only one of
+        its names.
+        """
         found = dict(state)
         for names in self._gradients.shared_names():
             known = next((found[name] for name in names if name in found), None)
             if known is not None:
                 for name in names:
                     found.setdefault(name, known)
-        self.module.load_state_dict({name: found[name] for name in self.module.state_dict() if name in found})
+        self.module.load_state_dict(
+            {name: found[name] for name in self.module.state_dict() if name in found}
+        )
 
     def explain(self) -> str:
-        """Describes stages and layers, values that cross cuts, the schedule as a picture, its bound, memory, and alternatives."""
-        return explained(self.plan, self.plans, self.trace, self.micro_batches, self.memory)
+        """Describes stages and layers, values that cross cuts, the schedule as a
+        picture, its bound, memory, and alternatives.
+        """
+        return explained(
+            self.plan, self.plans, self.trace, self.micro_batches, self.memory
+        )
 
     def adapt(self) -> bool:
-        """Searches again with the pass times of the last step. Returns whether it found a better schedule, which then runs.
+        """Searches again with the pass times of the last step. Returns whether it found
+        a better schedule, which then runs.
 
-        Layers, parameters and the optimizer stay where they are. Every rank of the default group has to call this.
+        Layers, parameters and the optimizer stay where they are. Every rank of the
+        default group has to call this.
         """
         dealt = dealt_as_taken(self.plan.dealt, self._clock, self._fuses)
-        before = Plan(self.plan.name, dealt, _core.retime(self.plan.schedule, dealt.costs))
-        after = searched(dealt, self.micro_batches, self.memory, self._budget, self._fuses)
-        better = after.schedule.makespan < before.schedule.makespan and not self._obstacle(after)
+        before = Plan(
+            self.plan.name, dealt, _core.retime(self.plan.schedule, dealt.costs)
+        )
+        after = searched(
+            dealt, self.micro_batches, self.memory, self._budget, self._fuses
+        )
+        better = (
+            after.schedule.makespan < before.schedule.makespan
+            and not self._obstacle(after)
+        )
         before.bound = after.bound
         self.plan = after if better else before
         self.plans = [self.plan]

@@ -1,7 +1,9 @@
-"""Random numbers of a step: from one seed, the same for every schedule and every number of ranks.
+"""Random numbers of a step: from one seed, the same for every schedule and every number
+of ranks.
 
-Each call of a layer draws from a stream of its own, and so does the model's own forward between two calls.
-A stream is numbered by the seed, the step, the micro-batch and the call, so it does not matter which rank runs what, or when.
+Each call of a layer draws from a stream of its own, and so does the model's own forward
+between two calls. A stream is numbered by the seed, the step, the micro-batch and the
+call, so it does not matter which rank runs what, or when.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from torch import nn
 
 from .guards import is_compiled
 
+
 def _itself(hook: Any) -> Any:
     return hook
 
@@ -27,7 +30,9 @@ Restore = Callable[[], None]
 
 
 def kept_states(device: torch.device | None = None) -> Restore:
-    """Returns a function that restores the current states of PyTorch's generators on host and device."""
+    """Returns a function that restores the current states of PyTorch's generators on
+    host and device.
+    """
     host = torch.get_rng_state()
     if device is None or device.type != "cuda":
         return lambda: torch.set_rng_state(host)
@@ -73,14 +78,18 @@ def _seed_all(number: int, device: torch.device) -> None:
 
 
 class Streams:
-    """Seeds the global generators for one micro-batch of one step. Copies of the pipeline, with other data, draw others."""
+    """Seeds the global generators for one micro-batch of one step. Copies of the
+    pipeline, with other data, draw others.
+    """
 
     def __init__(self, seed: int, copy: int, device: torch.device) -> None:
         self.seed, self.step, self.micro_batch = seed, 0, 0
         self._copy, self._device = copy, device
 
     def _draw_from(self, kind: int, call: int) -> None:
-        path = struct.pack("<6q", self.seed, self._copy, self.step, self.micro_batch, kind, call)
+        path = struct.pack(
+            "<6q", self.seed, self._copy, self.step, self.micro_batch, kind, call
+        )
         number = int.from_bytes(hashlib.blake2b(path, digest_size=8).digest(), "little")
         _seed_all(number >> 1, self._device)
 
@@ -93,7 +102,8 @@ class Streams:
 
     @contextlib.contextmanager
     def in_whole_model(self, layers: Mapping[str, nn.Module]) -> Iterator[None]:
-        """Inside, one call of an unpiped model draws what the pipeline draws for this micro-batch.
+        """Inside, one call of an unpiped model draws what the pipeline draws for this
+        micro-batch.
 
         layers: the pipeline's layers in that model, by name.
         """
@@ -112,7 +122,11 @@ class Streams:
         with contextlib.ExitStack() as stack, kept_generators(self._device):
             for module in {id(one): one for one in layers.values()}.values():
                 plain = torch.compiler.disable if is_compiled(module) else _itself
-                stack.callback(module.register_forward_pre_hook(plain(comes), prepend=True).remove)
-                stack.callback(module.register_forward_hook(plain(goes), always_call=True).remove)
+                stack.callback(
+                    module.register_forward_pre_hook(plain(comes), prepend=True).remove
+                )
+                stack.callback(
+                    module.register_forward_hook(plain(goes), always_call=True).remove
+                )
             self.after_call(-1)
             yield

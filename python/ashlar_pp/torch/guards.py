@@ -8,13 +8,9 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.distributed.fsdp import FSDPModule
 
 from .._core import Schedule
-
-try:
-    from torch.distributed.fsdp import FSDPModule
-except ImportError:  # its place before torch 2.6
-    from torch.distributed._composable.fsdp import FSDPModule
 
 
 def is_sharded(module: nn.Module) -> bool:
@@ -22,7 +18,9 @@ def is_sharded(module: nn.Module) -> bool:
 
 
 def gathered_groups(module: FSDPModule) -> list[Any]:
-    """Groups of a module's parameters that fully_shard gathers at once. Earlier versions of torch have at most one."""
+    """Groups of a module's parameters that fully_shard gathers at once. Earlier
+    versions of torch have at most one.
+    """
     state = module._get_fsdp_state()
     if (several := getattr(state, "_fsdp_param_groups", None)) is not None:
         return list(several)
@@ -31,7 +29,9 @@ def gathered_groups(module: FSDPModule) -> list[Any]:
 
 def is_compiled(module: nn.Module) -> bool:
     return any(
-        hasattr(one, "_orig_mod") or getattr(one, "_compiled_call_impl", None) is not None for one in module.modules()
+        hasattr(one, "_orig_mod")
+        or getattr(one, "_compiled_call_impl", None) is not None
+        for one in module.modules()
     )
 
 
@@ -48,16 +48,22 @@ def must_know_parameters(
     *,
     parameters_alone: bool = False,
 ) -> None:
-    """Raises ValueError if the roots depend on a trained tensor that is no parameter of the stage.
+    """Raises ValueError if the roots depend on a trained tensor that is no parameter of
+    the stage.
 
     parameters_alone: checks parameters alone; other leaves may be inputs.
     """
     known = {id(p) for p in module.parameters()} | {id(x) for x in inputs}
     for leaf in leaves_under(roots):
-        if isinstance(leaf, nn.Parameter if parameters_alone else torch.Tensor) and id(leaf) not in known:
+        if (
+            isinstance(leaf, nn.Parameter if parameters_alone else torch.Tensor)
+            and id(leaf) not in known
+        ):
             raise ValueError(
-                f"{name} or loss_fn computes with something trained, of shape {tuple(leaf.shape)}, that is no parameter "
-                "of the stage's module: its gradient would be neither scaled nor summed. Make it a parameter of the module"
+                f"{name} or loss_fn computes with something trained, of shape "
+                f"{tuple(leaf.shape)}, that is no parameter "
+                "of the stage's module: its gradient would be neither scaled nor "
+                "summed. Make it a parameter of the module"
             )
 
 
@@ -77,13 +83,17 @@ def leaves_under(roots: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
 
 
 def must_have_no_parameters(loss_fn: Any, besides: Iterable[nn.Parameter] = ()) -> None:
-    """Raises ValueError if a loss, however wrapped, has trained parameters of its own. besides: parameters that it may have."""
+    """Raises ValueError if a loss, however wrapped, has trained parameters of its own.
+    besides: parameters that it may have.
+    """
     known = {id(p) for p in besides}
     for found in _parameters_in(loss_fn, set()):
         if id(found) not in known:
             raise ValueError(
-                f"loss_fn has a parameter of its own, of shape {tuple(found.shape)}: it belongs to no stage, and its gradient "
-                "would be neither scaled nor summed. Make it a part of the last stage's module"
+                f"loss_fn has a parameter of its own, of shape {tuple(found.shape)}: "
+                "it belongs to no stage, and its gradient "
+                "would be neither scaled nor summed. Make it a part of the last "
+                "stage's module"
             )
 
 
@@ -118,26 +128,45 @@ def _parameters_in(value: Any, seen: set[int]) -> Iterable[nn.Parameter]:
 
 
 def must_fit(modules: Mapping[int, nn.Module], sharding: str) -> None:
-    """Raises ValueError if modules are sharded and the program is not, or the other way round."""
+    """Raises ValueError if modules are sharded and the program is not, or the other way
+    round.
+    """
     for stage, module in modules.items():
         if is_sharded(module) and sharding == "none":
             raise ValueError(
-                f"stage {stage} is in fully_shard, but sharding is 'none': its weights would never be gathered. "
-                "Say what each rank keeps a shard of: sharding='optimizer', 'gradients', 'weights' or 'full', and data_ranks"
+                f"stage {stage} is in fully_shard, but sharding is 'none': its weights "
+                "would never be gathered. "
+                "Say what each rank keeps a shard of: sharding='optimizer', "
+                "'gradients', 'weights' or 'full', and data_ranks"
             )
-        if not is_sharded(module) and sharding != "none" and any(True for _ in module.parameters()):
+        if (
+            not is_sharded(module)
+            and sharding != "none"
+            and any(True for _ in module.parameters())
+        ):
             raise ValueError(
-                f"sharding is '{sharding}', but stage {stage} is not in fully_shard: its gradients would not be summed"
+                f"sharding is '{sharding}', but stage {stage} is not in fully_shard: "
+                "its gradients would not be summed"
             )
 
 
 def must_train(modules: Iterable[int], last: int, loss_fn: Any, target: Any) -> None:
-    """Raises RuntimeError or ValueError if step() cannot train. modules: stages of this rank; last: the last stage of all."""
+    """Raises RuntimeError or ValueError if step() cannot train. modules: stages of this
+    rank; last: the last stage of all.
+    """
     if not torch.is_grad_enabled():
-        raise RuntimeError("step() trains, and gradients are disabled here (torch.no_grad): eval() runs forwards alone")
+        raise RuntimeError(
+            "step() trains, and gradients are disabled here (torch.no_grad): eval() "
+            "runs forwards alone"
+        )
     if last not in modules:
         return
     if loss_fn is None:
-        raise ValueError("step() trains, and the last stage is on this rank: pipeline() needs a loss_fn")
+        raise ValueError(
+            "step() trains, and the last stage is on this rank: pipeline() needs a "
+            "loss_fn"
+        )
     if target is None:
-        raise ValueError(f"stage {last}, the last, is on this rank: step() needs the target")
+        raise ValueError(
+            f"stage {last}, the last, is on this rank: step() needs the target"
+        )

@@ -1,9 +1,11 @@
-"""The layers between which a model may be cut, and a skeleton that runs the model's own forward around them.
+"""The layers between which a model may be cut, and a skeleton that runs the model's own
+forward around them.
 
-A model is a tree of modules. Modules with layers below them are opened. Their Python code, which makes masks and
-positions and passes tensors from layer to layer, is the skeleton. It runs on every rank. Every child of an opened
-module that is not opened itself is a layer, including embeddings, norms and heads. A layer's parameters are
-only on the rank of its stage.
+A model is a tree of modules. Modules with layers below them are opened. Their Python
+code, which makes masks and positions and passes tensors from layer to layer, is the
+skeleton. It runs on every rank. Every child of an opened module that is not opened
+itself is a layer, including embeddings, norms and heads. A layer's parameters are only
+on the rank of its stage.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from .unseen import UnseenValue, place_in_model, shown
 
 
 class Layer(nn.Module):
-    """Takes the module's place in the skeleton. Its attributes are the module's, also if that is on another rank.
+    """Takes the module's place in the skeleton. Its attributes are the module's, also
+    if that is on another rank.
 
     `Skeleton.run` determines what a call does.
     """
@@ -32,7 +35,11 @@ class Layer(nn.Module):
         self.name = name
         self.training = module.training
         self.__dict__["skeleton"] = skeleton
-        self.__dict__["module"] = module  # not a child: the stage's module has the parameters, under the model's names
+        self.__dict__["module"] = (
+            # not a child: the stage's module has the parameters, under the model's
+            # names
+            module
+        )
         self.changes_inputs = False
         """Whether a call changes its inputs in place."""
         self.is_here = True
@@ -44,24 +51,38 @@ class Layer(nn.Module):
         try:
             return super().__getattr__(name)
         except AttributeError:
-            if not self.__dict__.get("is_here", True) and f"{self.name}.{name}" in self.written:
+            if (
+                not self.__dict__.get("is_here", True)
+                and f"{self.name}.{name}" in self.written
+            ):
                 raise UnseenValue(
-                    f"the model reads {self.name}.{name} at {shown(place_in_model())}, which calls of that layer change: it is in "
+                    f"the model reads {self.name}.{name} at {shown(place_in_model())}, "
+                    "which calls of that layer change: it is in "
                     "another stage. Let the layer return it"
                 ) from None
             return getattr(self.__dict__["module"], name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Sets the module's attributes, such as a dropout probability that a trainer changes."""
-        if name in ("name", "training", "changes_inputs", "is_here", "written") or "module" not in self.__dict__:
+        """Sets the module's attributes, such as a dropout probability that a trainer
+        changes.
+        """
+        if (
+            name in ("name", "training", "changes_inputs", "is_here", "written")
+            or "module" not in self.__dict__
+        ):
             super().__setattr__(name, value)
         else:
             setattr(self.module, name, value)
 
     def named_modules(
-        self, memo: set[nn.Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+        self,
+        memo: set[nn.Module] | None = None,
+        prefix: str = "",
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, nn.Module]]:
-        """Includes the module's if this rank has it, so the model's parameters are those of this rank."""
+        """Includes the module's if this rank has it, so the model's parameters are
+        those of this rank.
+        """
         known = set() if memo is None else memo
         if self in known:
             return
@@ -74,7 +95,8 @@ class Layer(nn.Module):
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         if not self.is_here:
             raise RuntimeError(
-                f"{self.name} is on another rank, so this is no state of the whole model: pipe.whole_state_dict() gathers it, "
+                f"{self.name} is on another rank, so this is no state of the whole "
+                "model: pipe.whole_state_dict() gathers it, "
                 "and pipe.state_dict() is that of this rank's layers"
             )
         return self.module.state_dict(*args, **kwargs)
@@ -100,22 +122,31 @@ class Layer(nn.Module):
         return self.skeleton.run(self, args, kwargs)
 
     def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls the module. It gets copies if it changes inputs in place, so received and sent tensors stay intact."""
+        """Calls the module. It gets copies if it changes inputs in place, so received
+        and sent tensors stay intact.
+        """
         if self.changes_inputs:
             args, kwargs = tree_map_only(torch.Tensor, torch.clone, (args, kwargs))
         return self.module(*args, **kwargs)
 
     def forget(self) -> None:
-        """Frees the parameters; only their shapes stay. Other layers keep shared parameters, and buffers stay."""
+        """Frees the parameters; only their shapes stay. Other layers keep shared
+        parameters, and buffers stay.
+        """
         self.is_here = False
         for one in self.module.modules():
             for name, p in one._parameters.items():
                 if p is not None:
-                    one._parameters[name] = nn.Parameter(torch.empty_like(p, device="meta"), requires_grad=p.requires_grad)
+                    one._parameters[name] = nn.Parameter(
+                        torch.empty_like(p, device="meta"),
+                        requires_grad=p.requires_grad,
+                    )
 
 
 class Part(nn.Module):
-    """Some layers of a model, under their names in it. `execute` determines what a call does."""
+    """Some layers of a model, under their names in it. `execute` determines what a call
+    does.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -135,7 +166,9 @@ def _is_list(module: nn.Module) -> bool:
 
 
 def _parts(module: nn.Module) -> list[tuple[str, nn.Module]]:
-    """The children by name; none if parametrized (as by weight_norm): what makes a weight stays with it."""
+    """The children by name; none if parametrized (as by weight_norm): what makes a
+    weight stays with it.
+    """
     return [] if is_parametrized(module) else list(module.named_children())
 
 
@@ -166,7 +199,9 @@ def _opened_for_names(model: nn.Module, names: Iterable[str]) -> set[str]:
 
 
 def _layers(model: nn.Module, opened: set[str]) -> dict[str, nn.Module]:
-    """The layers by name, in the order of the tree; a module with several names has one entry each."""
+    """The layers by name, in the order of the tree; a module with several names has one
+    entry each.
+    """
     found: dict[str, nn.Module] = {}
     for name, module in model.named_modules(remove_duplicate=False):
         if name not in opened and name.rpartition(".")[0] in opened:
@@ -178,11 +213,14 @@ def _size(module: nn.Module) -> int:
     return sum(p.numel() for p in module.parameters())
 
 
-def find_layers(model: nn.Module, at_least: int, names: Iterable[str] | None = None) -> tuple[set[str], dict[str, nn.Module]]:
+def find_layers(
+    model: nn.Module, at_least: int, names: Iterable[str] | None = None
+) -> tuple[set[str], dict[str, nn.Module]]:
     """Finds the modules to open, by name, and the layers by name.
 
-    names: those of layers, or of lists of them. Without them, the outermost lists of modules (ModuleList, ModuleDict,
-    Sequential) are opened; then the largest layer with children, while fewer than `at_least` layers have parameters.
+    names: those of layers, or of lists of them. Without them, the outermost lists of
+    modules (ModuleList, ModuleDict, Sequential) are opened; then the largest layer with
+    children, while fewer than `at_least` layers have parameters.
     """
     opened = {""}
     if names is not None:
@@ -192,7 +230,10 @@ def find_layers(model: nn.Module, at_least: int, names: Iterable[str] | None = N
         opened.add("")
     while True:
         layers = _layers(model, opened)
-        if names is not None or sum(1 for one in layers.values() if _size(one) > 0) >= at_least:
+        if (
+            names is not None
+            or sum(1 for one in layers.values() if _size(one) > 0) >= at_least
+        ):
             return opened, layers
         able = [name for name, one in layers.items() if _size(one) > 0 and _parts(one)]
         if not able:
@@ -227,12 +268,21 @@ def visiting(module: nn.Module, device: torch.device) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def all_visiting(model: nn.Module, opened: set[str], layers: dict[str, nn.Module], device: torch.device) -> Iterator[None]:
-    """Inside, moves each layer to the device for its calls. Tensors of opened modules themselves stay there."""
+def all_visiting(
+    model: nn.Module,
+    opened: set[str],
+    layers: dict[str, nn.Module],
+    device: torch.device,
+) -> Iterator[None]:
+    """Inside, moves each layer to the device for its calls. Tensors of opened modules
+    themselves stay there.
+    """
     modules = dict(model.named_modules(remove_duplicate=False))
     for name in opened:
         modules[name]._apply(lambda t: t.to(device), recurse=False)
-    calls: list[contextlib.AbstractContextManager[None]] = []  # running calls, the innermost last
+    calls: list[
+        contextlib.AbstractContextManager[None]
+    ] = []  # running calls, the innermost last
 
     def comes(module: nn.Module, *_: Any) -> None:
         calls.append(visiting(module, device))
@@ -242,7 +292,9 @@ def all_visiting(model: nn.Module, opened: set[str], layers: dict[str, nn.Module
         calls.pop().__exit__(None, None, None)
 
     with contextlib.ExitStack() as hooks:
-        for module in {id(one): one for one in layers.values() if _home(one, device) != device}.values():
+        for module in {
+            id(one): one for one in layers.values() if _home(one, device) != device
+        }.values():
             hooks.callback(module.register_forward_pre_hook(comes, prepend=True).remove)
             hooks.callback(module.register_forward_hook(goes, always_call=True).remove)
         yield
@@ -256,9 +308,17 @@ def _itself(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 class Skeleton:
-    """The model with its layers replaced. A call runs the model's own forward, and `run` for each call of a layer."""
+    """The model with its layers replaced. A call runs the model's own forward, and
+    `run` for each call of a layer.
+    """
 
-    def __init__(self, model: nn.Module, opened: set[str], layers: dict[str, nn.Module], device: torch.device) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        opened: set[str],
+        layers: dict[str, nn.Module],
+        device: torch.device,
+    ) -> None:
         self.model, self.opened, self.device = model, opened, device
         self.run: Run = _itself
         modules = dict(model.named_modules(remove_duplicate=False))
@@ -288,10 +348,18 @@ class Skeleton:
             return self.model(*args, **kwargs)
 
     def buffers(self) -> list[torch.Tensor]:
-        return list({id(b): b for of in (self.model, *(one.module for one in self.layers)) for b in of.buffers()}.values())
+        return list(
+            {
+                id(b): b
+                for of in (self.model, *(one.module for one in self.layers))
+                for b in of.buffers()
+            }.values()
+        )
 
     def part(self, layers: Iterable[Layer]) -> Part:
-        """Makes a module with these layers under their names in the model, and with the skeleton's own parameters and buffers."""
+        """Makes a module with these layers under their names in the model, and with the
+        skeleton's own parameters and buffers.
+        """
         wanted = {id(layer) for layer in layers}
         root = Part()
         nodes: dict[str, nn.Module] = {"": root}
@@ -307,7 +375,9 @@ class Skeleton:
             if any(p is not None for p in one._parameters.values()) or one._buffers:
                 node(name)._parameters.update(one._parameters)
                 node(name)._buffers.update(one._buffers)
-                node(name)._non_persistent_buffers_set |= one._non_persistent_buffers_set
+                node(
+                    name
+                )._non_persistent_buffers_set |= one._non_persistent_buffers_set
         for name, layer in self.places.items():
             if id(layer) in wanted:
                 parent, _, child = name.rpartition(".")

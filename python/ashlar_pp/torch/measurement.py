@@ -1,4 +1,6 @@
-"""Measures a layer: the time of each of its passes, and the bytes that it keeps between them."""
+"""Measures a layer: the time of each of its passes, and the bytes that it keeps between
+them.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ class Measured:
     kept_for_weights: int = 0
     """The part of `kept` that stays from the input pass to the weight pass."""
     is_whole: bool = False
-    """Whether its backward cannot be split: the input pass then has the time of both."""
+    """Whether its backward cannot be split: the input pass then has the time of both.
+    """
 
     def total(self) -> float:
         return self.forward + self.backward_input + self.backward_weight
@@ -47,7 +50,9 @@ def changes_inputs(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 class KeptBytes:
-    """Counts the bytes that autograd keeps, now and at most. A storage counts once; those of parameters do not."""
+    """Counts the bytes that autograd keeps, now and at most. A storage counts once;
+    those of parameters do not.
+    """
 
     def __init__(self, parameters: Iterable[torch.Tensor]) -> None:
         self._known = {_storage_of(p) for p in parameters}
@@ -55,7 +60,9 @@ class KeptBytes:
         self.now = self.most = 0
 
     def __enter__(self) -> KeptBytes:
-        self._hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, lambda kept: kept.tensor)
+        self._hooks = torch.autograd.graph.saved_tensors_hooks(
+            self._pack, lambda kept: kept.tensor
+        )
         self._hooks.__enter__()
         return self
 
@@ -70,7 +77,8 @@ class KeptBytes:
             if count == 0:
                 self.now += _bytes_of(tensor)
                 self.most = max(self.most, self.now)
-        return _Kept(self, tensor.detach(), key)  # detached: its graph would keep itself alive
+        # detached: its graph would keep itself alive
+        return _Kept(self, tensor.detach(), key)
 
     def release(self, tensor: torch.Tensor, key: Any) -> None:
         if key in self._known:
@@ -102,11 +110,16 @@ def _bytes_of(tensor: torch.Tensor) -> int:
 
 
 def _differentiable(tree: Any) -> list[torch.Tensor]:
-    return [x for x in tree_leaves(tree) if isinstance(x, torch.Tensor) and x.requires_grad]
+    return [
+        x for x in tree_leaves(tree) if isinstance(x, torch.Tensor) and x.requires_grad
+    ]
 
 
-def measure(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: int) -> Measured:
-    """Measures the passes of a call: medians of `repeats` runs after a warm-up. Gradients stay as they were.
+def measure(
+    layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: int
+) -> Measured:
+    """Measures the passes of a call: medians of `repeats` runs after a warm-up.
+    Gradients stay as they were.
 
     Raises ValueError if the backward accumulates gradients of weights by itself.
     """
@@ -116,13 +129,22 @@ def measure(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any], repeats
     hooks = [p._post_accumulate_grad_hooks for p in parameters]
     for p in parameters:
         p._post_accumulate_grad_hooks = None  # these hooks are for gradients of a step
-    device = next((x.device for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)), torch.device("cpu"))
+    device = next(
+        (x.device for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)),
+        torch.device("cpu"),
+    )
     result = Measured()
     counted = (0, 0, False)
-    times: dict[str, list[float]] = {"forward": [], "backward_input": [], "backward_weight": []}
+    times: dict[str, list[float]] = {
+        "forward": [],
+        "backward_input": [],
+        "backward_weight": [],
+    }
     is_whole = _has_odd_backward(layer, parameters, args, kwargs)
     for turn in range(repeats + 1):
-        counted = _passes(layer, parameters, args, kwargs, device, times if turn else None, is_whole)
+        counted = _passes(
+            layer, parameters, args, kwargs, device, times if turn else None, is_whole
+        )
     for p, before, of in zip(parameters, gradients, hooks):
         p.grad, p._post_accumulate_grad_hooks = before, of
     result.kept, result.kept_for_weights, result.is_whole = counted
@@ -137,7 +159,9 @@ def _leaf(x: torch.Tensor) -> torch.Tensor:
 
 
 _WHOLE = {"CheckpointFunctionBackward", "CompiledFunctionBackward"}
-"""Autograd nodes that are a whole backward: those of reentrant checkpoints, and of compiled modules."""
+"""Autograd nodes that are a whole backward: those of reentrant checkpoints, and of
+compiled modules.
+"""
 
 
 def _is_whole(outputs: Iterable[torch.Tensor]) -> bool:
@@ -160,44 +184,74 @@ def _sums_of(parameters: list[nn.Parameter]) -> dict[tuple[int, str], torch.Tens
         (k, name): tensor
         for k, p in enumerate(parameters)
         for name, tensor in vars(p).items()
-        if isinstance(tensor, torch.Tensor) and tensor.grad_fn is None and not isinstance(tensor, nn.Parameter)
+        if isinstance(tensor, torch.Tensor)
+        and tensor.grad_fn is None
+        and not isinstance(tensor, nn.Parameter)
     }
 
 
-def _is_unchanged(now: torch.Tensor, before: tuple[torch.Tensor, torch.Tensor] | None) -> bool:
+def _is_unchanged(
+    now: torch.Tensor, before: tuple[torch.Tensor, torch.Tensor] | None
+) -> bool:
     """before: the tensor, and a copy of its values."""
-    return before is not None and now is before[0] and torch.equal(now.detach(), before[1])
+    return (
+        before is not None and now is before[0] and torch.equal(now.detach(), before[1])
+    )
 
 
-def _has_odd_backward(layer: Layer, parameters: list[nn.Parameter], args: Any, kwargs: Any) -> bool:
-    """Whether the backward cannot be split: it is one node, or changes more than gradients and so must run once.
+def _has_odd_backward(
+    layer: Layer, parameters: list[nn.Parameter], args: Any, kwargs: Any
+) -> bool:
+    """Whether the backward cannot be split: it is one node, or changes more than
+    gradients and so must run once.
 
-    Raises ValueError if it accumulates gradients by itself, which no step of a pipeline could undo, sum or scale.
+    Raises ValueError if it accumulates gradients by itself, which no step of a pipeline
+    could undo, sum or scale.
     """
     args, kwargs = _copied((args, kwargs))
     with torch.enable_grad():
-        outputs = [y for y in {id(y): y for y in _differentiable(layer.compute(args, kwargs))}.values() if y.grad_fn is not None]
+        outputs = [
+            y
+            for y in {
+                id(y): y for y in _differentiable(layer.compute(args, kwargs))
+            }.values()
+            if y.grad_fn is not None
+        ]
         if not outputs or _is_whole(outputs):
             return bool(outputs)
-        before = {key: (sum_, sum_.detach().clone()) for key, sum_ in _sums_of(parameters).items()}
+        before = {
+            key: (sum_, sum_.detach().clone())
+            for key, sum_ in _sums_of(parameters).items()
+        }
         state = State([(layer.name, layer.module)])
         for p in parameters:
             p.grad = None
         leaves = [*_differentiable((args, kwargs)), *parameters]
-        torch.autograd.grad(outputs, leaves, [torch.ones_like(y) for y in outputs], allow_unused=True)
+        torch.autograd.grad(
+            outputs, leaves, [torch.ones_like(y) for y in outputs], allow_unused=True
+        )
     own_sum = next(
-        ((k, name) for (k, name), found in _sums_of(parameters).items() if not _is_unchanged(found, before.get((k, name)))), None
+        (
+            (k, name)
+            for (k, name), found in _sums_of(parameters).items()
+            if not _is_unchanged(found, before.get((k, name)))
+        ),
+        None,
     )
     changed = bool(state.restore())
     if own_sum is not None:
-        of = next(n for n, p in layer.module.named_parameters() if p is parameters[own_sum[0]])
+        of = next(
+            n for n, p in layer.module.named_parameters() if p is parameters[own_sum[0]]
+        )
         raise ValueError(
-            f"the backward of {layer.name} adds to {of}.{own_sum[1]} by itself (fused accumulation of gradients): a step could "
+            f"the backward of {layer.name} adds to {of}.{own_sum[1]} by itself (fused "
+            "accumulation of gradients): a step could "
             "not undo, sum or scale that. Switch it off, so that autograd fills .grad"
         )
     if any(p.grad is not None for p in parameters):
         raise ValueError(
-            f"the backward of {layer.name} writes to .grad of its weights by itself, which a split backward would do twice: "
+            f"the backward of {layer.name} writes to .grad of its weights by itself, "
+            "which a split backward would do twice: "
             "return the gradients from the backward"
         )
     return changed
@@ -212,7 +266,9 @@ def _passes(
     times: dict[str, list[float]] | None,
     is_whole: bool,
 ) -> tuple[int, int, bool]:
-    """Runs each pass once. Returns the bytes that autograd keeps after the forward and the input pass, and `is_whole`."""
+    """Runs each pass once. Returns the bytes that autograd keeps after the forward and
+    the input pass, and `is_whole`.
+    """
     args, kwargs = _copied((args, kwargs))
     inputs = _differentiable((args, kwargs))
     for p in parameters:
@@ -223,14 +279,20 @@ def _passes(
         output = layer.compute(args, kwargs)
         seconds["forward"] = now(device) - started
         kept = left = counter.now
-        outputs = [y for y in {id(y): y for y in _differentiable(output)}.values() if y.grad_fn is not None]
+        outputs = [
+            y
+            for y in {id(y): y for y in _differentiable(output)}.values()
+            if y.grad_fn is not None
+        ]
         del output
         given = [torch.ones_like(y) for y in outputs]
         is_whole = is_whole or _is_whole(outputs)
         started = now(device)
         if outputs and (is_whole or not inputs):
             torch.autograd.backward(outputs, given)
-            seconds["backward_input" if is_whole else "backward_weight"] = now(device) - started
+            seconds["backward_input" if is_whole else "backward_weight"] = (
+                now(device) - started
+            )
         elif outputs:
             _, weight_pass = input_gradients(outputs, given, inputs, parameters)
             seconds["backward_input"] = now(device) - started

@@ -1,4 +1,6 @@
-"""Values between the stages of a program on one rank, and the messages that bring them."""
+"""Values between the stages of a program on one rank, and the messages that bring
+them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from .shapes import Signature
 from .waits import Waits
 
 Key = tuple[str, int, int, int]
-"""F or B, the stage that made the value, the micro-batch, and the stage that it is for."""
+"""F or B, the stage that made the value, the micro-batch, and the stage that it is for.
+"""
 
 MOST_TENSORS = 64
 """The most tensors from a stage to the next; each has a tag of its own."""
@@ -27,7 +30,9 @@ def key_of(i: Instruction) -> Key:
 
 
 class Messages:
-    """Values of one step. shapes_of: the signature of what a stage gives for a micro-batch."""
+    """Values of one step. shapes_of: the signature of what a stage gives for a
+    micro-batch.
+    """
 
     def __init__(
         self,
@@ -52,7 +57,9 @@ class Messages:
         self._values[key] = tensors
 
     def take(self, key: Key, at: str) -> list[torch.Tensor | None]:
-        """Returns a value once, and waits for it if it is received. at: the pass that needs it."""
+        """Returns a value once, and waits for it if it is received. at: the pass that
+        needs it.
+        """
         works, peer = self._arriving.pop(key, ((), -1))
         for work in works:
             self._waits.wait(work, partial(awaited_of_sender, *key[:3], peer, at))
@@ -74,7 +81,12 @@ class Messages:
                     src=peer,
                     group=self._group,
                     tag=self._tag(key) + j,
-                    awaited=partial(awaited_of_sender, *key[:3], peer, f"{key[3]}RECV_{key[0]}{key[2]}"),
+                    awaited=partial(
+                        awaited_of_sender,
+                        *key[:3],
+                        peer,
+                        f"{key[3]}RECV_{key[0]}{key[2]}",
+                    ),
                 )
             )
             buffers.append(buffer)
@@ -90,7 +102,12 @@ class Messages:
                 continue
             value = value.contiguous()
             work = self._waits.start(
-                dist.isend, value, dst=peer, group=self._group, tag=self._tag(key) + j, awaited=awaited
+                dist.isend,
+                value,
+                dst=peer,
+                group=self._group,
+                tag=self._tag(key) + j,
+                awaited=awaited,
             )
             self._leaving.append((work, value, awaited))
 
@@ -104,4 +121,6 @@ class Messages:
         return ((key[2] * self._stages + key[1]) * 2 + (key[0] == "B")) * MOST_TENSORS
 
     def _rank_of(self, device: int) -> int:
-        return device if self._group is None else dist.get_global_rank(self._group, device)
+        return (
+            device if self._group is None else dist.get_global_rank(self._group, device)
+        )

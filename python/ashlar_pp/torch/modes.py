@@ -1,4 +1,6 @@
-"""Settings of a model, and what all ranks of a pipeline have to agree on in every step."""
+"""Settings of a model, and what all ranks of a pipeline have to agree on in every
+step.
+"""
 
 from __future__ import annotations
 
@@ -20,23 +22,35 @@ _PLAIN = (bool, int, float, complex, str, type(None))
 
 
 def _told(value: Any) -> Any:
-    """Reduces a number to whether it is zero: counters that grow from step to step change decisions only there."""
+    """Reduces a number to whether it is zero: counters that grow from step to step
+    change decisions only there.
+    """
     if isinstance(value, (int, float, complex)) and not isinstance(value, bool):
         return (type(value).__name__, value != 0)
     return value
 
 
-def _plain(found: dict[str, Any], *, exact: bool = False) -> tuple[tuple[str, Any], ...]:
-    return tuple((key, value if exact else _told(value)) for key, value in found.items() if isinstance(value, _PLAIN))
+def _plain(
+    found: dict[str, Any], *, exact: bool = False
+) -> tuple[tuple[str, Any], ...]:
+    return tuple(
+        (key, value if exact else _told(value))
+        for key, value in found.items()
+        if isinstance(value, _PLAIN)
+    )
 
 
 def _attributes(of: nn.Module, *, exact: bool = False) -> tuple[Any, ...]:
-    """A module's attributes that are words, flags or numbers, also those of its configuration."""
+    """A module's attributes that are words, flags or numbers, also those of its
+    configuration.
+    """
     own = vars(of)
     below = (
         (key, _plain(vars(value), exact=exact))
         for key, value in own.items()
-        if not isinstance(value, (nn.Module, type)) and not callable(value) and type(getattr(value, "__dict__", None)) is dict
+        if not isinstance(value, (nn.Module, type))
+        and not callable(value)
+        and type(getattr(value, "__dict__", None)) is dict
     )
     return (_plain(own, exact=exact), *below)
 
@@ -50,31 +64,57 @@ class Modes:
         self._modules = [*skeleton.containers.values(), *below]
 
     def now(self, inputs: Any) -> Mode:
-        """The mode: which modules train, flags that the model's own forward may read, and inputs that are no tensors."""
+        """The mode: which modules train, flags that the model's own forward may read,
+        and inputs that are no tensors.
+        """
         leaves, spec = tree_flatten(inputs)
-        given = [_told(x) if isinstance(x, _PLAIN) else type(x).__name__ for x in leaves if not isinstance(x, torch.Tensor)]
+        given = [
+            _told(x) if isinstance(x, _PLAIN) else type(x).__name__
+            for x in leaves
+            if not isinstance(x, torch.Tensor)
+        ]
         attributes = tuple(_attributes(of) for of in self._containers.values())
-        return tuple(one.training for one in self._modules), attributes, tuple(given), repr(spec)
+        return (
+            tuple(one.training for one in self._modules),
+            attributes,
+            tuple(given),
+            repr(spec),
+        )
 
     def own_attributes(self) -> dict[str, tuple[Any, ...]]:
         """Attributes of the opened modules, whose forward every stage runs."""
-        return {name: _attributes(of, exact=True) for name, of in self._containers.items()}
+        return {
+            name: _attributes(of, exact=True) for name, of in self._containers.items()
+        }
 
 
 def number_of(words: str) -> int:
     """A checksum of words, the same on all ranks."""
-    return int.from_bytes(hashlib.blake2b(words.encode(), digest_size=8).digest(), "little", signed=True)
+    return int.from_bytes(
+        hashlib.blake2b(words.encode(), digest_size=8).digest(), "little", signed=True
+    )
 
 
 def sum_of(tree: Any) -> int:
-    """A checksum of tensors that depends on positions. Skips distributed, sparse and meta tensors."""
+    """A checksum of tensors that depends on positions. Skips distributed, sparse and
+    meta tensors.
+    """
     total = 0
     for x in tree_leaves(tree):
-        if not isinstance(x, torch.Tensor) or hasattr(x, "to_local") or x.is_sparse or x.is_meta:
+        if (
+            not isinstance(x, torch.Tensor)
+            or hasattr(x, "to_local")
+            or x.is_sparse
+            or x.is_meta
+        ):
             continue
         flat = x.detach().contiguous().reshape(-1).view(torch.uint8)
         whole = flat[: flat.numel() // 8 * 8]
-        words = whole.view(torch.int64) if whole.data_ptr() % 8 == 0 else whole.clone().view(torch.int64)
+        words = (
+            whole.view(torch.int64)
+            if whole.data_ptr() % 8 == 0
+            else whole.clone().view(torch.int64)
+        )
         places = torch.arange(1, 2 * len(words), 2, device=x.device)
         rest = int.from_bytes(bytes(flat[len(whole) :].tolist()), "little")
         found = (int((words * places).sum()), rest, tuple(x.shape), str(x.dtype), total)
@@ -83,11 +123,18 @@ def sum_of(tree: Any) -> int:
 
 
 class Meeting:
-    """Exchanges numbers between the ranks of a pipeline, in host memory, before and after each step."""
+    """Exchanges numbers between the ranks of a pipeline, in host memory, before and
+    after each step.
+    """
 
     def __init__(self, group: dist.ProcessGroup | None) -> None:
-        ranks = dist.get_process_group_ranks(group if group is not None else dist.group.WORLD)
-        self.group, self._ranks = made_groups([tuple(ranks)], backend="gloo")[tuple(ranks)], ranks
+        ranks = dist.get_process_group_ranks(
+            group if group is not None else dist.group.WORLD
+        )
+        self.group, self._ranks = (
+            made_groups([tuple(ranks)], backend="gloo")[tuple(ranks)],
+            ranks,
+        )
 
     def gather(self, mine: Iterable[int]) -> list[list[int]]:
         """Gathers the numbers of all ranks."""
@@ -104,26 +151,38 @@ class Meeting:
         return found
 
     def must_agree(self, mine: dict[str, int]) -> None:
-        """Raises ValueError, with the key as its words, on all ranks if a number differs from that of rank 0."""
+        """Raises ValueError, with the key as its words, on all ranks if a number
+        differs from that of rank 0.
+        """
         _must_agree(list(mine), self.gather(mine.values()))
 
 
 def _must_agree(words: list[str], everyone: list[list[int]]) -> None:
     for k, what in enumerate(words):
-        other = next((rank for rank, theirs in enumerate(everyone) if theirs[k] != everyone[0][k]), None)
+        other = next(
+            (
+                rank
+                for rank, theirs in enumerate(everyone)
+                if theirs[k] != everyone[0][k]
+            ),
+            None,
+        )
         if other is not None:
             raise ValueError(what.format(other=other))
 
 
 _OTHER = (
-    "rank {other} of the pipeline was given another %s than rank 0: each rank computes masks and the like from it "
-    "again, so give all ranks of a pipeline the same; other batches are for the ranks of data_group"
+    "rank {other} of the pipeline was given another %s than rank 0: each rank computes "
+    "masks and the like from it "
+    "again, so give all ranks of a pipeline the same; other batches are for the ranks "
+    "of data_group"
 )
 DIFFERENT_EXAMPLE = _OTHER % "example"
 DIFFERENT_BATCH = _OTHER % "batch"
 
 DIFFERENT_MODE = (
-    "rank {other} of the pipeline has set the model otherwise than rank 0 (train() or eval(), a flag, or an input that is no "
+    "rank {other} of the pipeline has set the model otherwise than rank 0 (train() or "
+    "eval(), a flag, or an input that is no "
     "tensor), or calls evaluate() where rank 0 calls step(): do the same on all ranks"
 )
 
@@ -134,5 +193,7 @@ def numbers_of(mode: Mode, trains: bool, batch: Any) -> list[int]:
 
 
 def must_be_alike(everyone: list[list[int]]) -> None:
-    """Raises ValueError on all ranks if modes or batches differ. Called in every step."""
+    """Raises ValueError on all ranks if modes or batches differ. Called in every
+    step.
+    """
     _must_agree([DIFFERENT_MODE, DIFFERENT_BATCH], everyone)

@@ -1,4 +1,6 @@
-"""The passes of one stage by autograd: forward, recompute, backward, and backward in two parts."""
+"""The passes of one stage by autograd: forward, recompute, backward, and backward in
+two parts.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ def tensors_of(output: Any, stage: str) -> tuple[torch.Tensor, ...]:
     for one in given:
         if not isinstance(one, torch.Tensor):
             raise TypeError(
-                f"{stage} gives a {type(one).__name__}: what goes from stage to stage is a tensor, or a tuple of tensors"
+                f"{stage} gives a {type(one).__name__}: what goes from stage to stage "
+                "is a tensor, or a tuple of tensors"
             )
     return tuple(given)
 
@@ -45,23 +48,32 @@ class MicroBatch:
         is_cut: bool = False,
     ) -> None:
         """is_cut: whether the target was cut from that of a whole batch."""
-        self.kwargs, self.target, self.loss_kwargs, self.is_cut = kwargs or {}, target, loss_kwargs or {}, is_cut
+        self.kwargs, self.target, self.loss_kwargs, self.is_cut = (
+            kwargs or {},
+            target,
+            loss_kwargs or {},
+            is_cut,
+        )
 
 
 class _Kept:
     """Values that a forward keeps for the backward of its micro-batch."""
 
-    def __init__(self, inputs: Tensors, state: torch.Tensor | None, roots: list[torch.Tensor]) -> None:
+    def __init__(
+        self, inputs: Tensors, state: torch.Tensor | None, roots: list[torch.Tensor]
+    ) -> None:
         self.inputs, self.state, self.roots = inputs, state, roots
         self.gradients: list[torch.Tensor] = []
         self.weight_part: Callable[[], None] | None = None
 
 
 class StagePasses:
-    """Runs passes of one stage. They add gradients of weights to `.grad` of the module's parameters.
+    """Runs passes of one stage. They add gradients of weights to `.grad` of the
+    module's parameters.
 
-    A module maps tensors to a tensor or a tuple of tensors. If sequences come in chunks, it also takes the state that
-    the chunk before left (None for the first), and returns its output and the state for the next chunk.
+    A module maps tensors to a tensor or a tuple of tensors. If sequences come in
+    chunks, it also takes the state that the chunk before left (None for the first), and
+    returns its output and the state for the next chunk.
     """
 
     def __init__(
@@ -73,7 +85,12 @@ class StagePasses:
         sequence_chunks: int,
         first: FirstStep | None = None,
     ) -> None:
-        self.module, self.is_first, self.loss_fn, self.sequence_chunks = module, is_first, loss_fn, sequence_chunks
+        self.module, self.is_first, self.loss_fn, self.sequence_chunks = (
+            module,
+            is_first,
+            loss_fn,
+            sequence_chunks,
+        )
         self.stage, self.name, self.first = stage, f"stage {stage}", first
         self._is_checked = False
         self.losses: dict[int, torch.Tensor] = {}
@@ -84,11 +101,23 @@ class StagePasses:
         self._kept: dict[int, _Kept] = {}
         self._checkpoints: dict[int, tuple[Any, ...]] = {}
         self._states: dict[int, torch.Tensor] = {}  # by the chunk that takes it
-        self._state_gradients: dict[int, torch.Tensor | None] = {}  # by the chunk that took the state
+        self._state_gradients: dict[
+            int, torch.Tensor | None
+        ] = {}  # by the chunk that took the state
         self.losses.clear()
 
-    def forward(self, k: int, inputs: tuple[Any, ...], given: MicroBatch, *, trains: bool, again: bool = False) -> Any:
-        """Returns the output of micro-batch k, detached. again: it will be recomputed, and keeps its inputs only."""
+    def forward(
+        self,
+        k: int,
+        inputs: tuple[Any, ...],
+        given: MicroBatch,
+        *,
+        trains: bool,
+        again: bool = False,
+    ) -> Any:
+        """Returns the output of micro-batch k, detached. again: it will be recomputed,
+        and keeps its inputs only.
+        """
         state = self._states.pop(k, None)
         if again:
             self._checkpoints[k] = (inputs, state, given, kept_states(self._device()))
@@ -112,7 +141,13 @@ class StagePasses:
     def _device(self) -> torch.device | None:
         return next((p.device for p in self.module.parameters()), None)
 
-    def _run(self, k: int, inputs: tuple[Any, ...], state: torch.Tensor | None, given: MicroBatch) -> Any:
+    def _run(
+        self,
+        k: int,
+        inputs: tuple[Any, ...],
+        state: torch.Tensor | None,
+        given: MicroBatch,
+    ) -> Any:
         keeps = torch.is_grad_enabled()
         read: list[torch.Tensor | None] = []
         if keeps and not self.is_first:
@@ -129,7 +164,10 @@ class StagePasses:
                 must_have_rows_of(output, given.target)
             loss = self.loss_fn(output, given.target, **given.loss_kwargs)
             if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
-                raise TypeError(f"loss_fn must give one number, a tensor of one element, not {_shown(loss)}")
+                raise TypeError(
+                    "loss_fn must give one number, a tensor of one element, not "
+                    f"{_shown(loss)}"
+                )
             self.losses[k] = loss.detach()
             roots = [loss]
         elif keeps:
@@ -157,20 +195,30 @@ class StagePasses:
         if kept.roots:
             torch.autograd.backward(kept.roots, kept.gradients)
         state = None if kept.state is None else kept.state.grad
-        return self._hand_back(k, kept, [None if x is None else x.grad for x in kept.inputs], state)
+        return self._hand_back(
+            k, kept, [None if x is None else x.grad for x in kept.inputs], state
+        )
 
-    def backward_input(self, k: int, gradients: Tensors | None) -> list[torch.Tensor | None]:
-        """Returns the gradients of the inputs alone. If no input needs one, the weight pass does the whole backward."""
+    def backward_input(
+        self, k: int, gradients: Tensors | None
+    ) -> list[torch.Tensor | None]:
+        """Returns the gradients of the inputs alone. If no input needs one, the weight
+        pass does the whole backward.
+        """
         kept = self._kept[k]
         self._take_gradients(k, kept, gradients)
         asked = [x for x in (*kept.inputs, kept.state) if x is not None]
         if not asked or not kept.roots:
             return self._hand_back(k, kept, [None] * len(kept.inputs), None)
-        found, kept.weight_part = input_gradients(kept.roots, kept.gradients, asked, self.module.parameters())
+        found, kept.weight_part = input_gradients(
+            kept.roots, kept.gradients, asked, self.module.parameters()
+        )
         kept.roots, kept.gradients = [], []
         state = None if kept.state is None else found.pop()
         rest = iter(found)
-        result = self._hand_back(k, kept, [None if x is None else next(rest) for x in kept.inputs], state)
+        result = self._hand_back(
+            k, kept, [None if x is None else next(rest) for x in kept.inputs], state
+        )
         kept.inputs, kept.state = [], None
         return result
 
@@ -183,23 +231,42 @@ class StagePasses:
             torch.autograd.backward(kept.roots, kept.gradients)
 
     def _take_gradients(self, k: int, kept: _Kept, gradients: Tensors | None) -> None:
-        """Keeps the roots that require gradients, with their gradients. gradients: None for a loss."""
+        """Keeps the roots that require gradients, with their gradients. gradients: None
+        for a loss.
+        """
         given: list[torch.Tensor | None] = (
             [torch.ones_like(kept.roots[0])] if gradients is None else list(gradients)
         )
         if len(kept.roots) > len(given):
             given.append(self._state_gradients.pop(k + 1))
-        pairs = [(r, g) for r, g in zip(kept.roots, given) if r.requires_grad and g is not None]
+        pairs = [
+            (r, g)
+            for r, g in zip(kept.roots, given)
+            if r.requires_grad and g is not None
+        ]
         kept.roots, kept.gradients = [r for r, _ in pairs], [g for _, g in pairs]
 
     def _hand_back(
-        self, k: int, kept: _Kept, found: list[torch.Tensor | None], of_state: torch.Tensor | None
+        self,
+        k: int,
+        kept: _Kept,
+        found: list[torch.Tensor | None],
+        of_state: torch.Tensor | None,
     ) -> list[torch.Tensor | None]:
-        """Returns gradients of the inputs: zeros if nothing depends on one, None for types without gradients."""
+        """Returns gradients of the inputs: zeros if nothing depends on one, None for
+        types without gradients.
+        """
         if self.sequence_chunks > 1 and k % self.sequence_chunks != 0:
             self._state_gradients[k] = of_state
-        return [x if x is None else torch.zeros_like(x) if g is None else g for x, g in zip(kept.inputs, found)]
+        return [
+            x if x is None else torch.zeros_like(x) if g is None else g
+            for x, g in zip(kept.inputs, found)
+        ]
 
 
 def _shown(value: Any) -> str:
-    return f"one of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
+    return (
+        f"one of shape {tuple(value.shape)}"
+        if isinstance(value, torch.Tensor)
+        else type(value).__name__
+    )

@@ -30,7 +30,12 @@ Modules = Mapping[int, nn.Module] | Callable[[int], nn.Module]
 def stages_of(schedule: Schedule | Program, device: int) -> list[int]:
     """The stages that a device holds, in ascending order."""
     return sorted(
-        {stage for route in schedule.placement.routes for stage, owner in enumerate(route) if owner == device}
+        {
+            stage
+            for route in schedule.placement.routes
+            for stage, owner in enumerate(route)
+            if owner == device
+        }
     )
 
 
@@ -52,72 +57,118 @@ def pipeline(
     timeout: float | datetime.timedelta | None = None,
     whole: nn.Module | None = None,
 ) -> Any:
-    """Returns a runtime of the schedule on this rank; device d of the schedule is rank d of `group`.
+    """Returns a runtime of the schedule on this rank; device d of the schedule is rank
+    d of `group`.
 
-    stages: this rank's modules by stage, or a function that makes the module of a stage, or PipelineStages.
-    device: device of received tensors (default: that of the parameters of this rank's modules).
-    loss_fn(output, target): loss of a micro-batch. scale_grads: divides gradients by the number of micro-batches.
-    data_group: the ranks with the same stages, each with data of its own. They begin with the weights of the first,
-    and gradients are averaged over them, as DistributedDataParallel does. Default: the group of stages that are in
-    DistributedDataParallel, if any.
-    data_ranks, sharding: those of stages in fully_shard, which averages over its own mesh.
-    runtime: `pytorch` is PyTorch's own, with our communication; `ashlar` is ours, which also runs several
-    routes, recomputes, and sequences in chunks; `auto` is PyTorch's if it can run the schedule.
-    lanes: which transfers share a communicator in PyTorch (one, one_a_kind, one_a_direction; None: as torch is set).
-    receives: when PyTorch issues a receive: when_sent, or when_needed: as late as the lanes allow. On a GPU, a waiting
-    receive delays transfers of its communicator; a late one is not hidden behind passes.
-    dynamic_shapes: micro-batches may differ in shape; each step then begins with messages about shapes (`ashlar` only).
-    timeout: seconds after which a rank that does not answer is named (`ashlar` only; default: the group's timeout).
-    whole: the model that the stages are parts of, if they keep its names; it may be on the meta device. Each of its
-    parameters must then be in exactly one stage.
+    stages: this rank's modules by stage, or a function that makes the module of a
+    stage, or PipelineStages. device: device of received tensors (default: that of the
+    parameters of this rank's modules). loss_fn(output, target): loss of a micro-batch.
+    scale_grads: divides gradients by the number of micro-batches. data_group: the ranks
+    with the same stages, each with data of its own. They begin with the weights of the
+    first, and gradients are averaged over them, as DistributedDataParallel does.
+    Default: the group of stages that are in DistributedDataParallel, if any.
+    data_ranks, sharding: those of stages in fully_shard, which averages over its own
+    mesh. runtime: `pytorch` is PyTorch's own, with our communication; `ashlar` is ours,
+    which also runs several routes, recomputes, and sequences in chunks; `auto` is
+    PyTorch's if it can run the schedule. lanes: which transfers share a communicator in
+    PyTorch (one, one_a_kind, one_a_direction; None: as torch is set). receives: when
+    PyTorch issues a receive: when_sent, or when_needed: as late as the lanes allow. On
+    a GPU, a waiting receive delays transfers of its communicator; a late one is not
+    hidden behind passes. dynamic_shapes: micro-batches may differ in shape; each step
+    then begins with messages about shapes (`ashlar` only). timeout: seconds after which
+    a rank that does not answer is named (`ashlar` only; default: the group's timeout).
+    whole: the model that the stages are parts of, if they keep its names; it may be on
+    the meta device. Each of its parameters must then be in exactly one stage.
 
-    The result has step(*inputs, target=, losses=, ...) and eval(), with the arguments of PyTorch's own.
-    Every rank of the group has to call this. Raises ValueError with the reason if `pytorch` cannot run the schedule;
-    `auto` then takes `ashlar`. Copies of a stage must have the same parameters. The first step raises RuntimeError if a
+    The result has step(*inputs, target=, losses=, ...) and eval(), with the arguments
+    of PyTorch's own. Every rank of the group has to call this. Raises ValueError with
+    the reason if `pytorch` cannot run the schedule; `auto` then takes `ashlar`. Copies
+    of a stage must have the same parameters. The first step raises RuntimeError if a
     trainable parameter that the loss may depend on got no gradient.
     """
-    seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
-    alone = dist.get_world_size(group) == 1 and data_group is None and sharding == "none"
+    seconds = (
+        timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
+    )
+    alone = (
+        dist.get_world_size(group) == 1 and data_group is None and sharding == "none"
+    )
     waits = Waits(group, seconds, alone=alone)
     with waits.call("pipeline()", makes=True):
         if runtime not in ("auto", "pytorch", "ashlar"):
-            raise ValueError(f"runtime must be auto, pytorch or ashlar, not '{runtime}'")
+            raise ValueError(
+                f"runtime must be auto, pytorch or ashlar, not '{runtime}'"
+            )
         guards.must_have_no_parameters(loss_fn)
         rank = dist.get_rank(group)
         program = _core.lower(
-            schedule, data_ranks=data_ranks, sharding=sharding, lanes=lanes or installed_lanes(), receives=receives
+            schedule,
+            data_ranks=data_ranks,
+            sharding=sharding,
+            lanes=lanes or installed_lanes(),
+            receives=receives,
         )
         obstacle = program.pytorch_obstacle()
         if not obstacle and program.devices != dist.get_world_size(group):
-            obstacle = f"it has {program.devices} devices, and the group {dist.get_world_size(group)} ranks"
+            obstacle = (
+                f"it has {program.devices} devices, and the group "
+                f"{dist.get_world_size(group)} ranks"
+            )
         if runtime == "pytorch" and obstacle:
             raise ValueError(f"PyTorch cannot run it: {obstacle}")
         if program.devices > dist.get_world_size(group):
-            raise ValueError(f"the schedule has {program.devices} devices, but the group {dist.get_world_size(group)} ranks")
+            raise ValueError(
+                f"the schedule has {program.devices} devices, but the group "
+                f"{dist.get_world_size(group)} ranks"
+            )
         if sharding != "none" and (runtime == "ashlar" or obstacle):
-            raise ValueError(f"the runtime of our own keeps parameters whole: sharding must be 'none'{_aside(obstacle)}")
+            raise ValueError(
+                "the runtime of our own keeps parameters whole: sharding must be "
+                f"'none'{_aside(obstacle)}"
+            )
         if data_group is not None and sharding != "none":
-            raise ValueError("stages in fully_shard are averaged over their own mesh: data_group is for whole copies")
+            raise ValueError(
+                "stages in fully_shard are averaged over their own mesh: data_group is "
+                "for whole copies"
+            )
         with _all_or_none(group) as together:
             mine = _modules(stages, stages_of(program, rank))
-            plain, data_group = out_of_ddp({stage: getattr(m, "submod", m) for stage, m in mine.items()}, data_group)
-            place = torch.device(device) if device is not None else _device_of(plain.values())
+            plain, data_group = out_of_ddp(
+                {stage: getattr(m, "submod", m) for stage, m in mine.items()},
+                data_group,
+            )
+            place = (
+                torch.device(device)
+                if device is not None
+                else _device_of(plain.values())
+            )
             guards.must_fit(plain, sharding)
-            together.parameters = {stage: parameters_of(module) for stage, module in plain.items()}
-            together.data_ranks = 1 if data_group is None else dist.get_world_size(data_group)
+            together.parameters = {
+                stage: parameters_of(module) for stage, module in plain.items()
+            }
+            together.data_ranks = (
+                1 if data_group is None else dist.get_world_size(data_group)
+            )
         together.must_agree(program, {} if whole is None else parameters_of(whole))
         if data_group is not None:
             _must_be_copies(together.parameters, data_group)
         if not obstacle and runtime != "ashlar":
             if dynamic_shapes:
-                obstacle = "micro-batches of different shapes need the runtime of our own"
+                obstacle = (
+                    "micro-batches of different shapes need the runtime of our own"
+                )
             if not obstacle and timeout is not None:
-                obstacle = "PyTorch's runtime has the timeout of its group, and tells no one who hangs"
+                obstacle = (
+                    "PyTorch's runtime has the timeout of its group, and tells no one "
+                    "who hangs"
+                )
             if obstacle and runtime == "pytorch":
                 raise ValueError(f"PyTorch would not run it right: {obstacle}")
         if runtime == "ashlar" or obstacle:
             if sharding != "none":
-                raise ValueError(f"the runtime of our own keeps parameters whole: sharding must be 'none'{_aside(obstacle)}")
+                raise ValueError(
+                    "the runtime of our own keeps parameters whole: sharding must be "
+                    f"'none'{_aside(obstacle)}"
+                )
             prepare(plain, schedule)
             return ProgramRuntime(
                 plain,
@@ -137,7 +188,9 @@ def pipeline(
             if isinstance(m, PipelineStage):
                 m.submod = plain[stage]
         made = [
-            m if isinstance(m, PipelineStage) else PipelineStage(plain[stage], stage, program.stages, place, group=group)
+            m
+            if isinstance(m, PipelineStage)
+            else PipelineStage(plain[stage], stage, program.stages, place, group=group)
             for stage, m in mine.items()
         ]
         program.check()
@@ -153,17 +206,29 @@ def pipeline(
         )
 
 
-def _modules(stages: Modules | Iterable[PipelineStage], wanted: list[int]) -> dict[int, Any]:
+def _modules(
+    stages: Modules | Iterable[PipelineStage], wanted: list[int]
+) -> dict[int, Any]:
     if callable(stages):
         return {stage: stages(stage) for stage in wanted}
-    given = dict(stages) if isinstance(stages, Mapping) else {stage.stage_index: stage for stage in stages}
+    given = (
+        dict(stages)
+        if isinstance(stages, Mapping)
+        else {stage.stage_index: stage for stage in stages}
+    )
     if sorted(given) != wanted:
-        raise ValueError(f"the schedule has stages {wanted} on this rank, but it was given {sorted(given)}")
+        raise ValueError(
+            f"the schedule has stages {wanted} on this rank, but it was given "
+            f"{sorted(given)}"
+        )
     return given
 
 
 def _device_of(modules: Iterable[nn.Module]) -> torch.device:
-    return next((p.device for module in modules for p in module.parameters()), torch.get_default_device())
+    return next(
+        (p.device for module in modules for p in module.parameters()),
+        torch.get_default_device(),
+    )
 
 
 def _aside(obstacle: str) -> str:
@@ -186,15 +251,27 @@ class _all_or_none:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         words = "" if error is None else str(error) or repr(error)
         self._everyone = [None] * dist.get_world_size(self._group)
-        dist.all_gather_object(self._everyone, (words, self.parameters, self.data_ranks), group=self._group)
-        failed = next((rank for rank, (words, *_) in enumerate(self._everyone) if words), None)
+        dist.all_gather_object(
+            self._everyone, (words, self.parameters, self.data_ranks), group=self._group
+        )
+        failed = next(
+            (rank for rank, (words, *_) in enumerate(self._everyone) if words), None
+        )
         if error is None and failed is not None:
-            raise ValueError(f"rank {failed} of the group cannot make its stages: {self._everyone[failed][0]}")
+            raise ValueError(
+                f"rank {failed} of the group cannot make its stages: "
+                f"{self._everyone[failed][0]}"
+            )
 
     def must_agree(self, program: Program, whole: Parameters) -> None:
-        """Raises ValueError if copies of a stage differ, if ranks average gradients over different numbers of ranks, or if a
-        parameter of the whole model is not in exactly one stage."""
-        given = [{} if rank >= program.devices else parameters for rank, (_, parameters, _) in enumerate(self._everyone)]
+        """Raises ValueError if copies of a stage differ, if ranks average gradients
+        over different numbers of ranks, or if a parameter of the whole model is not in
+        exactly one stage.
+        """
+        given = [
+            {} if rank >= program.devices else parameters
+            for rank, (_, parameters, _) in enumerate(self._everyone)
+        ]
         layout = {}
         for stage in range(program.stages):
             holders = program.holders(stage)
@@ -202,31 +279,46 @@ class _all_or_none:
                 layout[f"{name} of stage {stage}"] = (shape, holders)
         if fault := fault_in([_named(parameters) for parameters in given], layout):
             raise ValueError(f"copies of a stage differ: {fault}")
-        stages = [given[program.holders(stage)[0]][stage] for stage in range(program.stages)]
+        stages = [
+            given[program.holders(stage)[0]][stage] for stage in range(program.stages)
+        ]
         if whole and (fault := fault_in_stages(stages, whole)):
             raise ValueError(f"the stages are not the whole model: {fault}")
         averages = {
             rank: count
             for rank, (_, parameters, count) in enumerate(self._everyone)
-            if any(trains for stage in parameters.values() for _, trains in stage.values())
+            if any(
+                trains for stage in parameters.values() for _, trains in stage.values()
+            )
         }
         first = next(iter(averages), 0)
         for rank, count in averages.items():
             if count != averages[first]:
                 raise ValueError(
-                    f"rank {first} averages its gradients over {averages[first]} data ranks, and rank {rank} over {count}: give "
-                    "data_group, or DistributedDataParallel, on all ranks of the pipeline"
+                    f"rank {first} averages its gradients over {averages[first]} data "
+                    f"ranks, and rank {rank} over {count}: give "
+                    "data_group, or DistributedDataParallel, on all ranks of the "
+                    "pipeline"
                 )
 
 
 def _named(parameters: Mapping[int, Parameters]) -> Parameters:
-    return {f"{name} of stage {stage}": one for stage, found in parameters.items() for name, one in found.items()}
+    return {
+        f"{name} of stage {stage}": one
+        for stage, found in parameters.items()
+        for name, one in found.items()
+    }
 
 
-def _must_be_copies(mine: Mapping[int, Parameters], data_group: dist.ProcessGroup) -> None:
+def _must_be_copies(
+    mine: Mapping[int, Parameters], data_group: dist.ProcessGroup
+) -> None:
     """Raises ValueError on all ranks of the group if stages differ."""
     everyone: list[Any] = [None] * dist.get_world_size(data_group)
     dist.all_gather_object(everyone, _named(mine), group=data_group)
     every_rank = range(len(everyone))
-    if fault := fault_in(everyone, {name: (shape, every_rank) for name, (shape, _) in everyone[0].items()}):
+    if fault := fault_in(
+        everyone,
+        {name: (shape, every_rank) for name, (shape, _) in everyone[0].items()},
+    ):
         raise ValueError(f"copies of the pipeline in data_group differ: {fault}")

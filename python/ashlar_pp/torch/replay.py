@@ -1,4 +1,6 @@
-"""A stage of a cut model: the model's own forward, in which only the layers of the stage are called."""
+"""A stage of a cut model: the model's own forward, in which only the layers of the
+stage are called.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +16,24 @@ from torch.distributed.pipelining import PipelineStage
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from .clock import Clock
-from .layers import Layer, Skeleton
 from .generators import Streams, torch_states
+from .layers import Layer, Skeleton
 from .tracer import Trace
 from .unseen import Between, Unseen, UnseenValue
 
 
 class _StageEnds(BaseException):
-    """Leaves the model's forward after the last layer of a stage. A BaseException, so that no handler of errors catches it."""
+    """Leaves the model's forward after the last layer of a stage. A BaseException, so
+    that no handler of errors catches it.
+    """
 
 
 class _Joined(torch.autograd.Function):
     """Makes several outputs those of one node.
 
-    A split backward takes the gradients of weights where their paths meet those of the inputs. For an output that
-    depends on weights and on no input, such as the embedding in a decoder, this node is the only such place.
+    A split backward takes the gradients of weights where their paths meet those of the
+    inputs. For an output that depends on weights and on no input, such as the embedding
+    in a decoder, this node is the only such place.
     """
 
     @staticmethod
@@ -41,7 +46,9 @@ class _Joined(torch.autograd.Function):
 
 
 class Replay:
-    """The forward of a stage. Layers before it return received values; those after it are not reached."""
+    """The forward of a stage. Layers before it return received values; those after it
+    are not reached.
+    """
 
     def __init__(
         self,
@@ -62,19 +69,28 @@ class Replay:
         """Inputs of each micro-batch."""
         self.micro_batch = 0
         self.numbers: dict[int, tuple[int, int]] = {}
-        """Checksums, by micro-batch, of numbers given to operations between layers: up to the first call, and up to the end."""
+        """Checksums, by micro-batch, of numbers given to operations between layers: up
+        to the first call, and up to the end.
+        """
         self._position = 0
         self._values: dict[int, torch.Tensor] = {}
         self._between = Between()
 
     def layers(self) -> list[Layer]:
         calls = self.trace.calls[self.first : self.end]
-        return list({id(call.layer): call.layer for call in calls if not call.is_free}.values())
+        return list(
+            {id(call.layer): call.layer for call in calls if not call.is_free}.values()
+        )
 
     def examples(self, numbers: list[int]) -> tuple[torch.Tensor, ...]:
         """Meta tensors in the shapes of these values."""
         return tuple(
-            torch.empty(v.shape, dtype=v.dtype, device="meta", requires_grad=v.is_differentiable())
+            torch.empty(
+                v.shape,
+                dtype=v.dtype,
+                device="meta",
+                requires_grad=v.is_differentiable(),
+            )
             for v in (self.trace.values[k] for k in numbers)
         )
 
@@ -99,45 +115,71 @@ class Replay:
                     self._between.ledger.must_be_seen(output, "the model's output")
                     return self.loss_of(output, self.micro_batch)
             except _StageEnds:
-                pass  # frees its traceback, and with it what the model had begun, such as an activation checkpoint
+                # frees its traceback, and with it what the model had begun, such as an
+                # activation checkpoint
+                pass
             return self._outputs()
         finally:
             self.numbers[self.micro_batch] = (self._at_first, self._between.numbers)
             self._values = {}
 
     @contextlib.contextmanager
-    def _unchanged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[None]:
-        """Raises UnseenValue if the batch is changed, unless it was when traced: other stages read the same tensors."""
+    def _unchanged(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Iterator[None]:
+        """Raises UnseenValue if the batch is changed, unless it was when traced: other
+        stages read the same tensors.
+        """
         given = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
         versions = [x._version for x in given]
         try:
             yield
         finally:
-            if not self.trace.changes_inputs and [x._version for x in given] != versions:
-                raise UnseenValue("the model's own forward changes the batch in place, and did not when it was traced")
+            if (
+                not self.trace.changes_inputs
+                and [x._version for x in given] != versions
+            ):
+                raise UnseenValue(
+                    "the model's own forward changes the batch in place, and did not "
+                    "when it was traced"
+                )
 
     def again(self, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Runs a call in a backward, by an activation checkpoint that the model makes between its layers."""
+        """Runs a call in a backward, by an activation checkpoint that the model makes
+        between its layers.
+        """
         if all(one is not layer for one in self.layers()):
             raise RuntimeError(
-                f"an activation checkpoint of the model's own forward calls {layer.name}, which is in another stage: "
+                "an activation checkpoint of the model's own forward calls "
+                f"{layer.name}, which is in another stage: "
                 "put the checkpoint into the layers"
             )
-        able = [k for k in range(self.first, self.end) if self.trace.calls[k].layer is layer]
+        able = [
+            k for k in range(self.first, self.end) if self.trace.calls[k].layer is layer
+        ]
         self.streams.of_layer(able[0])
         before = torch_states(self.skeleton.device)
         output = layer.compute(args, kwargs)
         if len(able) > 1 and torch_states(self.skeleton.device) != before:
             raise RuntimeError(
-                f"{layer.name} draws random numbers and is called several times in activation checkpoints of the model's own "
-                "forward, which would draw others when they compute it again: put the checkpoints into the layers"
+                f"{layer.name} draws random numbers and is called several times in "
+                "activation checkpoints of the model's own "
+                "forward, which would draw others when they compute it again: put the "
+                "checkpoints into the layers"
             )
         self.streams.after_call(able[0])
         return output
 
     def _other_way(self, what: str) -> RuntimeError:
-        expected = self.trace.calls[self._position].layer.name if self._position < len(self.trace.calls) else "its end"
-        return RuntimeError(f"the model comes to {what} where it came to {expected} with the example: it decides by its inputs")
+        expected = (
+            self.trace.calls[self._position].layer.name
+            if self._position < len(self.trace.calls)
+            else "its end"
+        )
+        return RuntimeError(
+            f"the model comes to {what} where it came to {expected} with the example: "
+            "it decides by its inputs"
+        )
 
     def _call(self, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         at = self._position
@@ -160,24 +202,33 @@ class Replay:
         self.streams.after_call(at)
         return output
 
-    def _computed(self, at: int, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _computed(
+        self, at: int, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         self._between.ledger.must_be_seen((args, kwargs), layer.name)
         call = self.trace.calls[at]
         self.streams.of_layer(at)
         output = layer.compute(args, kwargs)
         leaves = tree_leaves(output)
         if len(leaves) != len(call.leaves):
-            raise RuntimeError(f"{layer.name} gives {len(leaves)} values, and gave {len(call.leaves)} with the example")
+            raise RuntimeError(
+                f"{layer.name} gives {len(leaves)} values, and gave {len(call.leaves)} "
+                "with the example"
+            )
         for (number, constant), leaf in zip(call.leaves, leaves):
             if number is not None and isinstance(leaf, torch.Tensor):
                 self._values[number] = leaf
             elif number is not None or not _is_same(leaf, constant):
                 before = "a tensor" if number is not None else repr(constant)
                 raise RuntimeError(
-                    f"{layer.name} gives {_shown(leaf)}, and gave {before} with the example: only tensors go to other stages, "
+                    f"{layer.name} gives {_shown(leaf)}, and gave {before} with the "
+                    "example: only tensors go to other stages, "
                     "and all else is as it was, so return a tensor"
                 )
-        if any(number is not None and self.trace.values[number].is_changed for number, _ in call.leaves):
+        if any(
+            number is not None and self.trace.values[number].is_changed
+            for number, _ in call.leaves
+        ):
             return call.output(self._received)
         return output
 
@@ -185,7 +236,11 @@ class Replay:
         """The value; an `Unseen` if it was not sent here."""
         value = self.trace.values[number]
         if number in self._values:
-            return self._values[number].clone() if value.is_changed else self._values[number]
+            return (
+                self._values[number].clone()
+                if value.is_changed
+                else self._values[number]
+            )
         name = self.trace.calls[value.made_by].layer.name
         made = Unseen(
             torch.empty(value.shape, dtype=value.dtype, device="meta"),
@@ -193,7 +248,9 @@ class Replay:
             self._between.ledger,
             frozenset([name]),
         )
-        return made.requires_grad_(torch.is_grad_enabled() and value.is_differentiable())
+        return made.requires_grad_(
+            torch.is_grad_enabled() and value.is_differentiable()
+        )
 
     def _outputs(self) -> Any:
         given = []
@@ -202,10 +259,16 @@ class Replay:
             if x.shape != value.shape or x.dtype != value.dtype:
                 name = self.trace.calls[value.made_by].layer.name
                 raise RuntimeError(
-                    f"{name} gives {tuple(x.shape)} of {x.dtype}, and gave {tuple(value.shape)} of {value.dtype} with the example"
+                    f"{name} gives {tuple(x.shape)} of {x.dtype}, and gave "
+                    f"{tuple(value.shape)} of {value.dtype} with the example"
                 )
-            if torch.is_grad_enabled() and value.is_differentiable() and not x.requires_grad:
-                x = x.detach().requires_grad_()  # all frozen before it: its gradient arrives, and is dropped
+            if (
+                torch.is_grad_enabled()
+                and value.is_differentiable()
+                and not x.requires_grad
+            ):
+                # all frozen before it: its gradient arrives, and is dropped
+                x = x.detach().requires_grad_()
             given.append(x.contiguous())
         if len(given) == 1:
             return given[0]
@@ -219,8 +282,12 @@ class Replay:
 def _is_same(given: Any, constant: Any) -> bool:
     """Whether numbers and words are equal; other objects are not compared."""
     if not isinstance(constant, (int, float, complex, str, type(None))):
-        return not isinstance(given, (int, float, complex, str, type(None), torch.Tensor))
-    return type(given) is type(constant) and (given == constant or given != given and constant != constant)
+        return not isinstance(
+            given, (int, float, complex, str, type(None), torch.Tensor)
+        )
+    return type(given) is type(constant) and (
+        given == constant or given != given and constant != constant
+    )
 
 
 def _shown(given: Any) -> str:
@@ -228,7 +295,9 @@ def _shown(given: Any) -> str:
 
 
 class ReplayStage(PipelineStage):
-    """A stage for PyTorch's runtime. Its shapes are known, and every stage has the model's inputs by micro-batch."""
+    """A stage for PyTorch's runtime. Its shapes are known, and every stage has the
+    model's inputs by micro-batch.
+    """
 
     def __init__(
         self,
@@ -241,14 +310,26 @@ class ReplayStage(PipelineStage):
         group: dist.ProcessGroup | None,
         loss_type: torch.dtype,
     ) -> None:
-        outputs = (torch.empty(1, dtype=loss_type, device="meta"),) if replay.is_last else replay.examples(replay.outgoing)
+        outputs = (
+            (torch.empty(1, dtype=loss_type, device="meta"),)
+            if replay.is_last
+            else replay.examples(replay.outgoing)
+        )
         super().__init__(
-            part, index, count, device, input_args=replay.examples(replay.incoming), output_args=outputs, group=group
+            part,
+            index,
+            count,
+            device,
+            input_args=replay.examples(replay.incoming),
+            output_args=outputs,
+            group=group,
         )
         self.replay, self.clock = replay, clock
 
     def forward_maybe_with_nosync(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds an argument if there is none: on a GPU, fully_shard fails for a module called without arguments."""
+        """Adds an argument if there is none: on a GPU, fully_shard fails for a module
+        called without arguments.
+        """
         if isinstance(self.submod, FSDPModule) and not args:
             args = (torch.empty(0, device=self.device),)
         return super().forward_maybe_with_nosync(*args, **kwargs)
@@ -259,32 +340,46 @@ class ReplayStage(PipelineStage):
         try:
             if not self.has_backward:
                 return forward(fwd_chunk_id, *args, **kwargs)
-            return self.clock.run("F", self.stage_index, lambda: forward(fwd_chunk_id, *args, **kwargs))
+            return self.clock.run(
+                "F", self.stage_index, lambda: forward(fwd_chunk_id, *args, **kwargs)
+            )
         except RuntimeError as error:
             if error.__cause__ is None:
                 raise
-            raise error.__cause__  # PyTorch's error names the arguments' shapes instead of the fault
+            # PyTorch's error names the arguments' shapes instead of the fault
+            raise error.__cause__  # noqa: B904
 
-    def _timed_backward(self, letter: str, micro_batch: int, backward: Callable[[], Any]) -> None:
+    def _timed_backward(
+        self, letter: str, micro_batch: int, backward: Callable[[], Any]
+    ) -> None:
         self.replay.streams.micro_batch = micro_batch
         before = torch_states(self.device)
         with self.replay.skeleton.calling(self.replay.again):
             self.clock.run(letter, self.stage_index, backward)
         if torch_states(self.device) != before:
             raise UnseenValue(
-                f"a backward of stage {self.stage_index} draws random numbers, which would depend on the schedule: draw them in "
+                f"a backward of stage {self.stage_index} draws random numbers, which "
+                "would depend on the schedule: draw them in "
                 "the forward"
             )
 
     def backward_one_chunk(
-        self, bwd_chunk_id: int, loss: Any = None, full_backward: bool = True, *args: Any, **kwargs: Any
+        self,
+        bwd_chunk_id: int,
+        loss: Any = None,
+        full_backward: bool = True,
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         backward = super().backward_one_chunk
         self._timed_backward(
-            "B" if full_backward else "I", bwd_chunk_id, lambda: backward(bwd_chunk_id, loss, full_backward, *args, **kwargs)
+            "B" if full_backward else "I",
+            bwd_chunk_id,
+            lambda: backward(bwd_chunk_id, loss, full_backward, *args, **kwargs),
         )
         if not hasattr(self, "_get_grad_send_meta") and bwd_chunk_id in self.bwd_cache:
-            # Earlier versions of torch send a gradient of everything that was received, whole numbers included.
+            # Earlier versions of torch send a gradient of everything that was received,
+            # whole numbers included.
             received: Any = self.args_recv_info[bwd_chunk_id]
             self.bwd_cache[bwd_chunk_id] = tuple(
                 torch.zeros_like(info.buffer) if gradient is None else gradient
@@ -292,13 +387,19 @@ class ReplayStage(PipelineStage):
             )
 
     def get_local_bwd_output(self, mb_index: int) -> Any:
-        """Returns () in an evaluation, in which PyTorch hands gradients between stages of a rank all the same."""
+        """Returns () in an evaluation, in which PyTorch hands gradients between stages
+        of a rank all the same.
+        """
         return super().get_local_bwd_output(mb_index) if self.has_backward else ()
 
     def set_local_bwd_input(self, next_stage_bwd_outputs: Any, mb_index: int) -> None:
         if self.has_backward:
             super().set_local_bwd_input(next_stage_bwd_outputs, mb_index)
 
-    def backward_weight_one_chunk(self, bwd_chunk_id: int, *args: Any, **kwargs: Any) -> None:
+    def backward_weight_one_chunk(
+        self, bwd_chunk_id: int, *args: Any, **kwargs: Any
+    ) -> None:
         backward = super().backward_weight_one_chunk
-        self._timed_backward("W", bwd_chunk_id, lambda: backward(bwd_chunk_id, *args, **kwargs))
+        self._timed_backward(
+            "W", bwd_chunk_id, lambda: backward(bwd_chunk_id, *args, **kwargs)
+        )

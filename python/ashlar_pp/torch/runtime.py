@@ -1,4 +1,6 @@
-"""A small runtime of our own, which interprets a proved program over torch.distributed."""
+"""A small runtime of our own, which interprets a proved program over
+torch.distributed.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,10 @@ from .waits import Waits
 class ProgramRuntime:
     """Runs one rank's stream: passes in its order, transfers and sums beside them.
 
-    A receive is posted at its place in the stream, and the pass that needs it waits for it; a send goes on while
-    passes run. With backends without tags (NCCL) messages between two ranks match by their order. The program is
-    proved for that: it has one lane for each peer.
+    A receive is posted at its place in the stream, and the pass that needs it waits for
+    it; a send goes on while passes run. With backends without tags (NCCL) messages
+    between two ranks match by their order. The program is proved for that: it has one
+    lane for each peer.
     """
 
     def __init__(
@@ -56,18 +59,25 @@ class ProgramRuntime:
         self.program = _core.lower(schedule, lanes="one_a_peer")
         self.program.check()
         if not self.program.is_chain:
-            raise ValueError("the schedule's stages are not a chain, and a module here only hands over to the next stage's")
+            raise ValueError(
+                "the schedule's stages are not a chain, and a module here only hands "
+                "over to the next stage's"
+            )
         must_have_no_parameters(loss_fn)
         self.modules, self.data_group = out_of_ddp(modules, data_group)
         for stage, module in self.modules.items():
             if is_sharded(module):
-                raise ValueError(f"stage {stage} is in fully_shard, and the runtime of our own keeps parameters whole")
+                raise ValueError(
+                    f"stage {stage} is in fully_shard, and the runtime of our own "
+                    "keeps parameters whole"
+                )
         self._keeps_saved = keeps_saved_tensors(self.modules.values(), schedule)
         self.group, self.device = group, torch.device(device)
         self.rank = dist.get_rank(group)
         if dist.get_world_size(group) < self.program.devices:
             raise ValueError(
-                f"the schedule has {self.program.devices} devices, but the group {dist.get_world_size(group)} ranks"
+                f"the schedule has {self.program.devices} devices, but the group "
+                f"{dist.get_world_size(group)} ranks"
             )
         self.scale_grads, self.dynamic_shapes = scale_grads, dynamic_shapes
         self.loss_fn = loss_fn
@@ -75,55 +85,92 @@ class ProgramRuntime:
         """Seconds of passes by letter and stage, if set to a dictionary."""
         in_pipeline = self.rank < self.program.devices
         self.stream = self.program.stream(self.rank) if in_pipeline else []
-        self.forwards = [i for i in self.stream if i.letter == "F" and i.code in ("compute", "send", "receive")]
+        self.forwards = [
+            i
+            for i in self.stream
+            if i.letter == "F" and i.code in ("compute", "send", "receive")
+        ]
         self.last, q = self.program.stages - 1, self.program.sequence_chunks
         self.first = FirstStep(self.modules)
         self.passes = {
-            stage: StagePasses(module, stage, stage == 0, loss_fn if stage == self.last else None, q, self.first)
+            stage: StagePasses(
+                module,
+                stage,
+                stage == 0,
+                loss_fn if stage == self.last else None,
+                q,
+                self.first,
+            )
             for stage, module in self.modules.items()
         }
-        self._recomputed = {(i.stage, i.micro_batch) for i in self.stream if i.code == "compute" and i.letter == "R"}
+        self._recomputed = {
+            (i.stage, i.micro_batch)
+            for i in self.stream
+            if i.code == "compute" and i.letter == "R"
+        }
         self._groups = self._groups_of_copies()
         if waits is None:
-            seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
+            seconds = (
+                timeout.total_seconds()
+                if isinstance(timeout, datetime.timedelta)
+                else timeout
+            )
             alone = self.program.devices == 1 and self.data_group is None
             waits = Waits(group, seconds, alone=alone)
         self.waits = waits
         over = 1 if self.data_group is None else dist.get_world_size(self.data_group)
-        self._sums = CopySums(self.modules, self._groups, over, bucket_bytes, self.first, waits)
+        self._sums = CopySums(
+            self.modules, self._groups, over, bucket_bytes, self.first, waits
+        )
         self._make_copies_equal()
         self.shapes: list[list[Signature]] | None = None
         self._first_inputs: Any = None
         self._beginning = Beginning(self.waits, group, self.device, self.program)
 
     def _groups_of_copies(self) -> dict[int, list[dist.ProcessGroup]]:
-        """The groups over which gradients of this rank's stages are summed: other holders, then data_group. Stages with the
-        same holders share a group."""
-        holders_of = {stage: tuple(self.program.holders(stage)) for stage in range(self.program.stages)}
+        """The groups over which gradients of this rank's stages are summed: other
+        holders, then data_group. Stages with the same holders share a group.
+        """
+        holders_of = {
+            stage: tuple(self.program.holders(stage))
+            for stage in range(self.program.stages)
+        }
         made: dict[tuple[int, ...], Any] = {}
         for holders in dict.fromkeys(of for of in holders_of.values() if len(of) > 1):
-            # PyTorch names groups by their count, so all ranks make as many: ranks outside make a group of their own.
-            ranks = [self.global_rank(device) for device in (holders if self.rank in holders else (self.rank,))]
+            # PyTorch names groups by their count, so all ranks make as many: ranks
+            # outside make a group of their own.
+            ranks = [
+                self.global_rank(device)
+                for device in (holders if self.rank in holders else (self.rank,))
+            ]
             made[holders] = dist.new_group(ranks, use_local_synchronization=True)
         return {
-            stage: [group for group in (made.get(holders_of[stage]), self.data_group) if group is not None]
+            stage: [
+                group
+                for group in (made.get(holders_of[stage]), self.data_group)
+                if group is not None
+            ]
             for stage in self.modules
         }
 
     def _make_copies_equal(self) -> None:
-        """Gives copies of a stage the parameters and buffers of the first of their ranks."""
+        """Gives copies of a stage the parameters and buffers of the first of their
+        ranks.
+        """
         for stage in sorted(self.modules):
             for group in self._groups[stage]:
                 make_equal(self.modules[stage], group, self.device)
 
     def global_rank(self, device: int) -> int:
-        return device if self.group is None else dist.get_global_rank(self.group, device)
+        return (
+            device if self.group is None else dist.get_global_rank(self.group, device)
+        )
 
     def step(
         self,
         *args: Any,
         target: Any = None,
-        losses: list | None = None,
+        losses: list[Any] | None = None,
         return_outputs: bool = True,
         loss_kwargs: dict[str, Any] | None = None,
         arg_mbs: list[tuple[Any, ...]] | None = None,
@@ -132,32 +179,52 @@ class ProgramRuntime:
         finalize_gradients: bool = True,
         **kwargs: Any,
     ) -> Any:
-        """Runs a batch, and adds to the parameters' `.grad`. args: on the rank of stage 0; target: on that of the last stage.
+        """Runs a batch, and adds to the parameters' `.grad`. args: on the rank of stage
+        0; target: on that of the last stage.
 
-        kwargs go to all stages of this rank. A batch is split along dimension 0; arg_mbs, kwarg_mbs and target_mbs give it
-        in micro-batches. losses: a list, filled with those of the micro-batches. Returns the last stage's outputs, if it is
-        here, of the micro-batches that came through here. After an exception, gradients are as before.
+        kwargs go to all stages of this rank. A batch is split along dimension 0;
+        arg_mbs, kwarg_mbs and target_mbs give it in micro-batches. losses: a list,
+        filled with those of the micro-batches. Returns the last stage's outputs, if it
+        is here, of the micro-batches that came through here. After an exception,
+        gradients are as before.
         """
         with self.waits.call("step()"):
             if not finalize_gradients:
-                raise ValueError("finalize_gradients=False is for stages in fully_shard, which PyTorch's runtime runs")
+                raise ValueError(
+                    "finalize_gradients=False is for stages in fully_shard, which "
+                    "PyTorch's runtime runs"
+                )
             batch = self._split(args, kwargs, target, arg_mbs, kwarg_mbs, target_mbs)
             if self.program.trains:
                 must_train(self.modules, self.last, self.loss_fn, batch.targets)
             return self._train(batch, loss_kwargs, losses, return_outputs)
 
     def _train(
-        self, batch: Batch, loss_kwargs: dict[str, Any] | None, losses: list | None, return_outputs: bool
+        self,
+        batch: Batch,
+        loss_kwargs: dict[str, Any] | None,
+        losses: list[Any] | None,
+        return_outputs: bool,
     ) -> Any:
         """Runs a step that trains, and adds its gradients to earlier ones."""
-        carried = {p: p.grad for module in self.modules.values() for p in module.parameters()}
+        carried = {
+            p: p.grad for module in self.modules.values() for p in module.parameters()
+        }
         for p in carried:
             p.grad = None  # sums include this step alone
         try:
             with compiling(keeps=self._keeps_saved):
-                outputs = self._run(batch, loss_kwargs, losses, return_outputs, trains=self.program.trains)
+                outputs = self._run(
+                    batch,
+                    loss_kwargs,
+                    losses,
+                    return_outputs,
+                    trains=self.program.trains,
+                )
             if self.program.trains and not self.first.is_over:
-                self.first.finish(self.group, partial(self.waits.start, awaited=awaited_first_step))
+                self.first.finish(
+                    self.group, partial(self.waits.start, awaited=awaited_first_step)
+                )
         except BaseException:
             for p, before in carried.items():
                 p.grad = before
@@ -174,36 +241,70 @@ class ProgramRuntime:
         self,
         *args: Any,
         target: Any = None,
-        losses: list | None = None,
+        losses: list[Any] | None = None,
         arg_mbs: list[tuple[Any, ...]] | None = None,
         kwarg_mbs: list[dict[str, Any]] | None = None,
         target_mbs: list[Any] | None = None,
         loss_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Runs the forwards alone, without gradients, otherwise as step(). There are losses only if there is a target."""
+        """Runs the forwards alone, without gradients, otherwise as step(). There are
+        losses only if there is a target.
+        """
         with self.waits.call("eval()"), torch.no_grad():
             batch = self._split(args, kwargs, target, arg_mbs, kwarg_mbs, target_mbs)
             return self._run(batch, loss_kwargs, losses, True, trains=False)
 
-    def _split(self, args: Any, kwargs: Any, target: Any, arg_mbs: Any, kwarg_mbs: Any, target_mbs: Any) -> Batch:
+    def _split(
+        self,
+        args: Any,
+        kwargs: Any,
+        target: Any,
+        arg_mbs: Any,
+        kwarg_mbs: Any,
+        target_mbs: Any,
+    ) -> Batch:
         q = self.program.sequence_chunks
         count = self.program.micro_batches // q
-        batch = split(count, q, args, kwargs, target, arg_mbs, kwarg_mbs, target_mbs, equal=not self.dynamic_shapes)
+        batch = split(
+            count,
+            q,
+            args,
+            kwargs,
+            target,
+            arg_mbs,
+            kwarg_mbs,
+            target_mbs,
+            equal=not self.dynamic_shapes,
+        )
         if 0 in self.modules and not any(batch.args) and not any(batch.kwargs):
             raise ValueError("stage 0 is on this rank: step() needs the inputs")
         return batch
 
     def _run(
-        self, batch: Batch, loss_kwargs: dict[str, Any] | None, losses: list | None, return_outputs: bool, *, trains: bool
+        self,
+        batch: Batch,
+        loss_kwargs: dict[str, Any] | None,
+        losses: list[Any] | None,
+        return_outputs: bool,
+        *,
+        trains: bool,
     ) -> Any:
         if losses is not None and not isinstance(losses, list):
-            raise TypeError(f"losses must be a list, which is filled, not {type(losses).__name__}")
+            raise TypeError(
+                f"losses must be a list, which is filled, not {type(losses).__name__}"
+            )
         inputs = self._input_shapes(batch)
         self._beginning.agree(inputs)
         self._find_shapes(batch, inputs)
         shapes = self.shapes or []
-        messages = Messages(self.program, self.group, self.device, self.waits, lambda stage, k: shapes[stage][k])
+        messages = Messages(
+            self.program,
+            self.group,
+            self.device,
+            self.waits,
+            lambda stage, k: shapes[stage][k],
+        )
         step = Step(
             self.program,
             self.passes,
@@ -218,8 +319,12 @@ class ProgramRuntime:
             times=self.times,
         )
         try:
-            for instruction in self.stream if trains or not self.program.trains else self.forwards:
-                self.waits.move(str(instruction), instruction.stage, instruction.micro_batch)
+            for instruction in (
+                self.stream if trains or not self.program.trains else self.forwards
+            ):
+                self.waits.move(
+                    str(instruction), instruction.stage, instruction.micro_batch
+                )
                 step.run(instruction)
             outputs = step.finish()
             self._beginning.finish()
@@ -238,21 +343,29 @@ class ProgramRuntime:
         return outputs
 
     def _input_shapes(self, batch: Batch) -> list[Signature]:
-        """Shapes of the inputs by micro-batch. Raises ValueError if they differ from earlier ones, unless shapes are dynamic."""
-        inputs = [signature_of(a for a in args if isinstance(a, torch.Tensor)) for args in batch.args]
+        """Shapes of the inputs by micro-batch. Raises ValueError if they differ from
+        earlier ones, unless shapes are dynamic.
+        """
+        inputs = [
+            signature_of(a for a in args if isinstance(a, torch.Tensor))
+            for args in batch.args
+        ]
         if not self.dynamic_shapes and 0 in self.modules:
             if self._first_inputs is None:
                 self._first_inputs = inputs[0]
             for k, given in enumerate(inputs):
                 if given != self._first_inputs:
                     raise ValueError(
-                        f"micro-batch {k} is {words_of(given)}, and the first that this pipeline ran {words_of(self._first_inputs)}: "
+                        f"micro-batch {k} is {words_of(given)}, and the first that "
+                        f"this pipeline ran {words_of(self._first_inputs)}: "
                         "shapes that differ need pipeline(dynamic_shapes=True)"
                     )
         return inputs
 
     def _find_shapes(self, batch: Batch, inputs: list[Signature]) -> None:
-        """Finds the shapes of each stage's outputs on its first holder: once, or in every step if shapes are dynamic."""
+        """Finds the shapes of each stage's outputs on its first holder: once, or in
+        every step if shapes are dynamic.
+        """
         if self.shapes is not None and not self.dynamic_shapes:
             return
         found: list[list[Signature]] = []
@@ -263,17 +376,42 @@ class ProgramRuntime:
             if self.rank == holder:
                 arriving: Sequence[Any] = batch.args if stage == 0 else found[-1]
                 known: dict[Any, Signature] = {}
-                result = [[self._traced(stage, x, batch.kwargs[k], inputs[k], known) for k, x in enumerate(arriving)]]
-            dist.broadcast_object_list(result, src=self.global_rank(holder), group=self.group, device=self.device)
+                result = [
+                    [
+                        self._traced(stage, x, batch.kwargs[k], inputs[k], known)
+                        for k, x in enumerate(arriving)
+                    ]
+                ]
+            dist.broadcast_object_list(
+                result,
+                src=self.global_rank(holder),
+                group=self.group,
+                device=self.device,
+            )
             found.append(result[0])
         self.shapes = found
 
-    def _traced(self, stage: int, given: Any, kwargs: dict[str, Any], inputs: Signature, known: dict[Any, Signature]) -> Signature:
+    def _traced(
+        self,
+        stage: int,
+        given: Any,
+        kwargs: dict[str, Any],
+        inputs: Signature,
+        known: dict[Any, Signature],
+    ) -> Signature:
         key = inputs if stage == 0 else given
         if kwargs:
-            key = (key, signature_of(v for v in kwargs.values() if isinstance(v, torch.Tensor)))
+            key = (
+                key,
+                signature_of(v for v in kwargs.values() if isinstance(v, torch.Tensor)),
+            )
         if key not in known:
             known[key] = trace(
-                f"stage {stage}", self.modules[stage], given, kwargs, self.device, self.program.sequence_chunks > 1
+                f"stage {stage}",
+                self.modules[stage],
+                given,
+                kwargs,
+                self.device,
+                self.program.sequence_chunks > 1,
             )
         return known[key]

@@ -1,4 +1,6 @@
-"""Saves and restores the visible state of modules, so that calls that measure or trace leave nothing behind."""
+"""Saves and restores the visible state of modules, so that calls that measure or trace
+leave nothing behind.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,14 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-_FOREIGN = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, dist.ProcessGroup)
+_FOREIGN = (
+    type,
+    types.ModuleType,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    dist.ProcessGroup,
+)
 """Kinds of objects that are not looked into."""
 
 _PLAIN = (int, float, complex, str, bytes)
@@ -35,10 +44,16 @@ class _Change:
 
 
 class State:
-    """A copy of the attributes and buffers of modules, and of the objects below them. Weights are not copied."""
+    """A copy of the attributes and buffers of modules, and of the objects below them.
+    Weights are not copied.
+    """
 
-    def __init__(self, modules: Iterable[tuple[str, nn.Module]], beyond: tuple[type, ...] = ()) -> None:
-        """modules: modules by name, with all below them. beyond: more kinds of objects that are not looked into."""
+    def __init__(
+        self, modules: Iterable[tuple[str, nn.Module]], beyond: tuple[type, ...] = ()
+    ) -> None:
+        """modules: modules by name, with all below them. beyond: more kinds of objects
+        that are not looked into.
+        """
         self._beyond = (*_FOREIGN, *beyond)
         self._seen: set[int] = set()
         self._changes: list[_Change] = []
@@ -52,7 +67,9 @@ class State:
                 self._look_at_attributes(name, vars(module), _DEPTH)
 
     def changed(self) -> list[str]:
-        """Paths of values whose numbers or words changed. Other objects of the same kind are not compared."""
+        """Paths of values whose numbers or words changed. Other objects of the same
+        kind are not compared.
+        """
         return sorted({one.path for one in self._changes if one.is_other()})
 
     def restore(self) -> list[str]:
@@ -69,17 +86,28 @@ class State:
 
     def replaced_modules(self) -> list[str]:
         """The paths of modules that are others now. These are not put back."""
-        return sorted(f"{path}.{k}" for path, now, then in self._children for k in {*now, *then} if now.get(k) is not then.get(k))
+        return sorted(
+            f"{path}.{k}"
+            for path, now, then in self._children
+            for k in {*now, *then}
+            if now.get(k) is not then.get(k)
+        )
 
     def _look(self, path: str, value: Any, depth: int) -> None:
-        if depth == 0 or value is None or isinstance(value, (*_PLAIN, *self._beyond)) or id(value) in self._seen:
+        if (
+            depth == 0
+            or value is None
+            or isinstance(value, (*_PLAIN, *self._beyond))
+            or id(value) in self._seen
+        ):
             return
         self._seen.add(id(value))
         self._kept.append(value)
         if isinstance(value, torch.Tensor):
             self._look_at_tensor(path, value, depth)
         elif isinstance(value, nn.Module):
-            self._look_at_attributes(path, vars(value), _DEPTH)  # the depth of modules is not limited
+            # the depth of modules is not limited
+            self._look_at_attributes(path, vars(value), _DEPTH)
         elif isinstance(value, (dict, list, set, deque)):
             self._look_at_attributes(path, value, depth)
         elif isinstance(value, (tuple, frozenset)):
@@ -115,7 +143,11 @@ class State:
         before = found.copy()
 
         def back() -> None:
-            kept = {key: value for key, value in found.items() if _is_of_hooks(key)} if isinstance(found, dict) else {}
+            kept = (
+                {key: value for key, value in found.items() if _is_of_hooks(key)}
+                if isinstance(found, dict)
+                else {}
+            )
             found.clear()
             (found.extend if isinstance(found, (list, deque)) else found.update)(before)
             if kept:
@@ -138,12 +170,18 @@ class State:
                     self._look(f"{path}.{name}" if path else name, child, depth)
             else:
                 self._look(below, of, depth - 1)
-                self._changes.append(_Change(below, _replaces(found, key, of), _differs(found, key, of), back))
+                self._changes.append(
+                    _Change(
+                        below, _replaces(found, key, of), _differs(found, key, of), back
+                    )
+                )
         self._add(path, lambda: found.keys() != before.keys(), back)
 
     def look_at_globals(self, module: nn.Module) -> State:
-        """Adds global variables named by the module's forward and the functions it calls. Lists may grow, as logs do.
-        Dictionaries and sets are added only if its own methods name them: functions of libraries use them as caches."""
+        """Adds global variables named by the module's forward and the functions it
+        calls. Lists may grow, as logs do. Dictionaries and sets are added only if its
+        own methods name them: functions of libraries use them as caches.
+        """
         methods = _methods_of(type(module))
         for function in _reached_from([*methods, *_functions_in(vars(module))]):
             for path, of, name, value in _variables_of(function):
@@ -151,15 +189,24 @@ class State:
                     continue
                 self._globals.add(path)
                 if isinstance(value, (int, float)):
-                    change = _Change(path, _replaces(of, name, value), _differs(of, name, value), _put(of, name, value))
+                    change = _Change(
+                        path,
+                        _replaces(of, name, value),
+                        _differs(of, name, value),
+                        _put(of, name, value),
+                    )
                     self._changes.append(change)
                 elif isinstance(value, list):
                     self._changes.append(_change_of_list(path, value))
-                elif _generator_state(value) is not None or (function in methods and isinstance(value, (dict, set, deque))):
+                elif _generator_state(value) is not None or (
+                    function in methods and isinstance(value, (dict, set, deque))
+                ):
                     self._look(path, value, 2)
         return self
 
-    def _add(self, path: str, is_changed: Callable[[], bool], back: Callable[[], None]) -> None:
+    def _add(
+        self, path: str, is_changed: Callable[[], bool], back: Callable[[], None]
+    ) -> None:
         self._changes.append(_Change(path, is_changed, is_changed, back))
 
 
@@ -176,7 +223,9 @@ def _methods_of(kind: type, depth: int = 3) -> list[types.FunctionType]:
         for name in names - found.keys():
             if isinstance(function := getattr(kind, name, None), types.FunctionType):
                 found[name] = function
-        names = {name for function in found.values() for name in _names_in(function.__code__)}
+        names = {
+            name for function in found.values() for name in _names_in(function.__code__)
+        }
     return list(found.values())
 
 
@@ -189,21 +238,41 @@ def _reached_from(functions: list[types.FunctionType]) -> Iterator[types.Functio
             seen.add(id(function.__code__))
             yield function
             named = _functions_in([value for _, _, _, value in _variables_of(function)])
-            left += [one for one in named if one.__module__.partition(".")[0] not in ("torch", "numpy", "random")]
+            left += [
+                one
+                for one in named
+                if one.__module__.partition(".")[0] not in ("torch", "numpy", "random")
+            ]
 
 
-def _variables_of(function: types.FunctionType) -> Iterator[tuple[str, dict[str, Any], str, Any]]:
-    """Yields globals and enclosed variables that a function names: the path, the dictionary, the name and the value."""
+def _variables_of(
+    function: types.FunctionType,
+) -> Iterator[tuple[str, dict[str, Any], str, Any]]:
+    """Yields globals and enclosed variables that a function names: the path, the
+    dictionary, the name and the value.
+    """
     for name in _names_in(function.__code__) & function.__globals__.keys():
-        yield f"{function.__module__}.{name}", function.__globals__, name, function.__globals__[name]
+        yield (
+            f"{function.__module__}.{name}",
+            function.__globals__,
+            name,
+            function.__globals__[name],
+        )
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         with contextlib.suppress(ValueError):  # an empty cell
-            yield f"{function.__module__}.{function.__qualname__}.{name}", {name: cell.cell_contents}, name, cell.cell_contents
+            yield (
+                f"{function.__module__}.{function.__qualname__}.{name}",
+                {name: cell.cell_contents},
+                name,
+                cell.cell_contents,
+            )
 
 
 def _names_in(code: types.CodeType) -> set[str]:
     """Names in a code object, and in functions and comprehensions inside it."""
-    return set(code.co_names).union(*(_names_in(one) for one in code.co_consts if isinstance(one, types.CodeType)))
+    return set(code.co_names).union(
+        *(_names_in(one) for one in code.co_consts if isinstance(one, types.CodeType))
+    )
 
 
 def _functions_in(found: Any, depth: int = 3) -> list[types.FunctionType]:
@@ -213,7 +282,9 @@ def _functions_in(found: Any, depth: int = 3) -> list[types.FunctionType]:
     if depth == 0 or not isinstance(found, (dict, list, tuple)):
         return []
     values = list(found.values()) if isinstance(found, dict) else list(found)
-    return [function for value in values for function in _functions_in(value, depth - 1)]
+    return [
+        function for value in values for function in _functions_in(value, depth - 1)
+    ]
 
 
 def _put(of: dict[str, Any], name: str, value: Any) -> Callable[[], None]:
@@ -236,9 +307,19 @@ def _replaces(found: dict[Any, Any], key: Any, before: Any) -> Callable[[], bool
 
 
 def _differs(found: dict[Any, Any], key: Any, before: Any) -> Callable[[], bool]:
-    """Tells whether an entry differs. Another tensor with the same numbers does not count."""
-    is_tensor = isinstance(before, torch.Tensor) and before.grad_fn is None and not before.is_meta
-    numbers = before.detach().clone() if is_tensor and not isinstance(before, nn.Parameter) else None
+    """Tells whether an entry differs. Another tensor with the same numbers does not
+    count.
+    """
+    is_tensor = (
+        isinstance(before, torch.Tensor)
+        and before.grad_fn is None
+        and not before.is_meta
+    )
+    numbers = (
+        before.detach().clone()
+        if is_tensor and not isinstance(before, nn.Parameter)
+        else None
+    )
 
     def is_other() -> bool:
         now = found.get(key)
@@ -246,13 +327,17 @@ def _differs(found: dict[Any, Any], key: Any, before: Any) -> Callable[[], bool]
             return key not in found
         if numbers is not None and isinstance(now, torch.Tensor):
             return not _has_same_numbers(now.detach(), numbers)
-        return type(now) is not type(before) or (isinstance(now, _PLAIN) and not _is_same(now, before))
+        return type(now) is not type(before) or (
+            isinstance(now, _PLAIN) and not _is_same(now, before)
+        )
 
     return is_other
 
 
 def _is_same(a: Any, b: Any) -> bool:
-    return a is b or (type(a) is type(b) and isinstance(a, _PLAIN) and (a == b or a != a and b != b))
+    return a is b or (
+        type(a) is type(b) and isinstance(a, _PLAIN) and (a == b or a != a and b != b)
+    )
 
 
 def _holds_same(found: Any, before: Any) -> bool:
@@ -266,7 +351,11 @@ def _has_same_numbers(a: torch.Tensor, b: torch.Tensor) -> bool:
         return False
     if torch.equal(a, b):
         return True
-    return a.is_floating_point() and torch.equal(a.isnan(), b.isnan()) and torch.equal(a.nan_to_num(), b.nan_to_num())
+    return (
+        a.is_floating_point()
+        and torch.equal(a.isnan(), b.isnan())
+        and torch.equal(a.nan_to_num(), b.nan_to_num())
+    )
 
 
 def _is_equal(a: Any, b: Any) -> bool:
@@ -283,8 +372,12 @@ def _set_state(generator: torch.Generator, state: torch.Tensor) -> None:
     generator.set_state(state)
 
 
-def _generator_state(value: Any) -> tuple[Callable[[], Any], Callable[[Any], None]] | None:
-    """Functions that get and set the state of a random generator; None for other objects."""
+def _generator_state(
+    value: Any,
+) -> tuple[Callable[[], Any], Callable[[Any], None]] | None:
+    """Functions that get and set the state of a random generator; None for other
+    objects.
+    """
     if isinstance(value, torch.Generator):
         return value.get_state, functools.partial(_set_state, value)
     if isinstance(value, random.Random):
@@ -294,5 +387,7 @@ def _generator_state(value: Any) -> tuple[Callable[[], Any], Callable[[Any], Non
         return value.get_state, value.set_state
     if numpy is not None and isinstance(value, numpy.random.Generator):
         generator = value.bit_generator
-        return (lambda: generator.state), (lambda state: setattr(generator, "state", state))
+        return (lambda: generator.state), (
+            lambda state: setattr(generator, "state", state)
+        )
     return None

@@ -17,7 +17,9 @@ from .sums import CopySums, GradientSum
 
 
 class Step:
-    """Runs the instructions of one step. times: where seconds of passes go, if anywhere."""
+    """Runs the instructions of one step. times: where seconds of passes go, if
+    anywhere.
+    """
 
     def __init__(
         self,
@@ -34,7 +36,12 @@ class Step:
         return_outputs: bool,
         times: Times | None,
     ) -> None:
-        self._program, self._passes, self._messages, self._sums = program, passes, messages, sums
+        self._program, self._passes, self._messages, self._sums = (
+            program,
+            passes,
+            messages,
+            sums,
+        )
         self._last = program.stages - 1
         self._batch, self._loss_kwargs = batch, loss_kwargs
         self._device, self._recomputed, self._times = device, recomputed, times
@@ -59,11 +66,19 @@ class Step:
         self._messages.finish()
         for stage, under_way in self._running:
             self._sums.finish(stage, under_way)
-        return merge(self._outputs, self._program.sequence_chunks) if self._outputs else None
+        return (
+            merge(self._outputs, self._program.sequence_chunks)
+            if self._outputs
+            else None
+        )
 
     def _given(self, stage: int, k: int) -> MicroBatch:
         batch = self._batch
-        target = batch.targets[k] if stage == self._last and batch.targets is not None else None
+        target = (
+            batch.targets[k]
+            if stage == self._last and batch.targets is not None
+            else None
+        )
         return MicroBatch(batch.kwargs[k], target, self._loss_kwargs, batch.is_cut)
 
     def _compute(self, i: Instruction) -> None:
@@ -74,14 +89,20 @@ class Step:
         if i.letter == "F" and stage == 0:
             inputs = self._batch.args[k]
         elif i.letter == "F":
-            inputs = tuple(self._messages.take(("F", stage - 1, k, stage), f"{stage}F{k}"))
+            inputs = tuple(
+                self._messages.take(("F", stage - 1, k, stage), f"{stage}F{k}")
+            )
         elif i.letter in "BI" and stage < last:
-            gradients = self._messages.take(("B", stage + 1, k, stage), f"{stage}{i.letter}{k}")
+            gradients = self._messages.take(
+                ("B", stage + 1, k, stage), f"{stage}{i.letter}{k}"
+            )
         started = now(self._device) if self._times is not None else 0.0
         result: Any = None
         if i.letter == "F":
             again = self._trains and (stage, k) in self._recomputed
-            result = passes.forward(k, inputs, self._given(stage, k), trains=self._trains, again=again)
+            result = passes.forward(
+                k, inputs, self._given(stage, k), trains=self._trains, again=again
+            )
         elif i.letter == "R":
             passes.recompute(k)
         elif i.letter == "B":
@@ -103,11 +124,18 @@ class Step:
     def _hand_on(self, stage: int, k: int, output: Any) -> None:
         tensors = tensors_of(output, f"stage {stage}")
         if len(tensors) > MOST_TENSORS:
-            raise ValueError(f"stage {stage} gives {len(tensors)} tensors; the most is {MOST_TENSORS}")
+            raise ValueError(
+                f"stage {stage} gives {len(tensors)} tensors; the most is "
+                f"{MOST_TENSORS}"
+            )
         key = ("F", stage, k, stage + 1)
-        if (given := signature_of(tensors)) != (expected := self._messages.signature(key)):
+        if (given := signature_of(tensors)) != (
+            expected := self._messages.signature(key)
+        ):
             raise RuntimeError(
-                f"stage {stage} gives {words_of(given)} for micro-batch {k}, and gave {words_of(expected)} when shapes were found: "
-                "the rank that receives it knows nothing of a shape that depends on values, or changes from step to step"
+                f"stage {stage} gives {words_of(given)} for micro-batch {k}, and gave "
+                f"{words_of(expected)} when shapes were found: "
+                "the rank that receives it knows nothing of a shape that depends on "
+                "values, or changes from step to step"
             )
         self._messages.put(key, list(tensors))

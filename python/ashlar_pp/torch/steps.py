@@ -1,4 +1,6 @@
-"""Steps of a pipeline: modes of the model, micro-batches, and what all ranks agree on before and after."""
+"""Steps of a pipeline: modes of the model, micro-batches, and what all ranks agree on
+before and after.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +18,25 @@ from torch import nn
 from torch.utils._pytree import tree_map_only
 
 from .. import _core
+from .._core import Program
 from . import guards
 from .awaited import awaited_loss
 from .batches import inputs_of, micro_batches_of
 from .clock import Clock
-from .layers import Skeleton
-from .partition import StagesOfCalls
 from .generators import Streams, kept_generators
 from .gradients import StepGradients
+from .layers import Skeleton
 from .modes import Meeting, Mode, Modes, must_be_alike, number_of, numbers_of
+from .partition import StagesOfCalls
 from .pipelines import stages_of
 from .plans import Plan
 from .pytorch_runtime import PytorchRuntime, installed_lanes, prepare
 from .replay import Replay, ReplayStage
 from .split import keeps_saved_tensors
+from .state import State
 from .tracer import Trace, Tracer, shared, traced
 from .unseen import UnseenValue
-from .state import State
 from .waits import Waits
-
 
 _MODES = 4
 """The most modes kept: each has its own buffers for messages."""
@@ -49,7 +51,9 @@ class Running:
     replays: dict[int, Replay]
     runtime: PytorchRuntime
     counting: list[tuple[str, nn.Module]]
-    """Modules of this rank whose calls change buffers or attributes, by name: an error puts these back."""
+    """Modules of this rank whose calls change buffers or attributes, by name: an error
+    puts these back.
+    """
 
 
 class Steps:
@@ -89,7 +93,8 @@ class Steps:
         return State((layer.name, layer.module) for layer in self.skeleton.layers)
 
     def _must_be(self, expected: list[float], example: Any, target: Any) -> None:
-        """Raises ValueError if the pipeline does not compute the example's loss: some value then leaves a layer unseen.
+        """Raises ValueError if the pipeline does not compute the example's loss: some
+        value then leaves a layer unseen.
 
         expected: losses of two runs, whose difference sets the tolerance.
         """
@@ -100,45 +105,72 @@ class Steps:
         before.restore()
         last = self._last_rank()
         told = [self._losses[0].item() if dist.get_rank(self.group) == last else None]
-        dist.broadcast_object_list(told, src=self._global_rank(last), group=self._meeting.group)
+        dist.broadcast_object_list(
+            told, src=self._global_rank(last), group=self._meeting.group
+        )
         found: Any = told[0]
         if not math.isfinite(expected[0]):
-            raise ValueError(f"the model's loss of the example is {expected[0]}: give an example with a finite one")
+            raise ValueError(
+                f"the model's loss of the example is {expected[0]}: give an example "
+                "with a finite one"
+            )
         noise = 1e-6 * abs(expected[0]) + 10 * abs(expected[0] - expected[1])
         if not abs(found - expected[0]) <= noise:
             raise ValueError(
-                f"the pipeline's loss of the example is {found}, and the model's {expected[0]}: it reads something from inside "
-                "its layers that is not what they return, such as router logits, hidden states or attentions (switch that "
-                "off), or what a layer has changed in place; or it counts between its layers, or draws from a generator of its own"
+                f"the pipeline's loss of the example is {found}, and the model's "
+                f"{expected[0]}: it reads something from inside "
+                "its layers that is not what they return, such as router logits, "
+                "hidden states or attentions (switch that "
+                "off), or what a layer has changed in place; or it counts between its "
+                "layers, or draws from a generator of its own"
             )
 
     def _replays_of(self, trace: Trace, cuts: list[int]) -> dict[int, Replay]:
         """Makes the replays of this rank's stages."""
         return {
-            s: Replay(self.skeleton, trace, cuts[s], cuts[s + 1], self._stage_loss, self._context, self._streams)
+            s: Replay(
+                self.skeleton,
+                trace,
+                cuts[s],
+                cuts[s + 1],
+                self._stage_loss,
+                self._context,
+                self._streams,
+            )
             for s in stages_of(self.plan.schedule, dist.get_rank(self.group))
         }
 
     def _must_keep_order(self, trace: Trace, plan: Plan) -> None:
-        """Raises ValueError if a layer that changes state in its forward would be called in several stages, or not in the order of
-        micro-batches."""
+        """Raises ValueError if a layer that changes state in its forward would be
+        called in several stages, or not in the order of micro-batches.
+        """
         written = {id(call.layer): call for call in trace.calls if call.layer.written}
         for key, call in written.items():
             name = f"{call.layer.name} changes {min(call.layer.written)}"
             if len(set(self._stages_of[key])) > 1:
-                raise ValueError(f"{name} in its forward and is called in several stages, each of which would have its own")
+                raise ValueError(
+                    f"{name} in its forward and is called in several stages, each of "
+                    "which would have its own"
+                )
         for line in plan.schedule.order if written else []:
             last: dict[int, int] = {}
             for one in line:
                 if one.kind == "forward" and one.micro_batch < last.get(one.stage, 0):
-                    raise ValueError(f"{name} in its forward, and the schedule's forwards do not come in the micro-batches' order")
-                last[one.stage] = one.micro_batch if one.kind == "forward" else last.get(one.stage, 0)
+                    raise ValueError(
+                        f"{name} in its forward, and the schedule's forwards do not "
+                        "come in the micro-batches' order"
+                    )
+                last[one.stage] = (
+                    one.micro_batch if one.kind == "forward" else last.get(one.stage, 0)
+                )
 
-    def _lowered(self, plan: Plan) -> Any:
+    def _lowered(self, plan: Plan) -> Program:
         return _core.lower(plan.schedule, lanes=installed_lanes(), **self._wrapped)
 
     def _obstacle(self, plan: Plan) -> str:
-        """The reason why PyTorch cannot run the plan, or empty. It reduces the gradients of a sharded stage once, for example."""
+        """The reason why PyTorch cannot run the plan, or empty. It reduces the
+        gradients of a sharded stage once, for example.
+        """
         return self._lowered(plan).pytorch_obstacle()
 
     def _start(self, trace: Trace, plan: Plan) -> Running:
@@ -147,7 +179,16 @@ class Steps:
         count = plan.schedule.stages
         replays = self._replays_of(trace, plan.dealt.cuts)
         stages = [
-            ReplayStage(self._parts[s], replay, self._clock, s, count, self.device, self.group, self._loss_type)
+            ReplayStage(
+                self._parts[s],
+                replay,
+                self._clock,
+                s,
+                count,
+                self.device,
+                self.group,
+                self._loss_type,
+            )
             for s, replay in replays.items()
         ]
         program = self._lowered(plan)
@@ -170,12 +211,18 @@ class Steps:
 
     def _run_as(self, running: Running) -> None:
         self._running = running
-        self.trace, self.plan, self._replays, self._runtime = running.trace, running.plan, running.replays, running.runtime
+        self.trace, self.plan, self._replays, self._runtime = (
+            running.trace,
+            running.plan,
+            running.replays,
+            running.runtime,
+        )
         for s, replay in running.replays.items():
             self._inner[s].__dict__["execute"] = replay
 
     def _changed_mode(self, mode: Mode, given: Any, target: Any) -> None:
-        """Traces the model as it is set now: each rank runs its own layers. Other values may cross the cuts.
+        """Traces the model as it is set now: each rank runs its own layers. Other
+        values may cross the cuts.
 
         Raises ValueError if layers would be called in other stages than their own.
         """
@@ -183,17 +230,29 @@ class Steps:
         if mode not in self._by_mode:
             stages = StagesOfCalls(self._stages_of)
             placement = self.plan.schedule.placement.routes[0]
-            compute = shared(self.trace, lambda at, layer: self._global_rank(placement[stages.of(at, layer)]), self._meeting.group)
+            compute = shared(
+                self.trace,
+                lambda at, layer: self._global_rank(placement[stages.of(at, layer)]),
+                self._meeting.group,
+            )
             layers, loss = self._state_of_layers(), torch.zeros(())
             with kept_generators(self.device), self._context():
                 self._streams.step = self._streams.micro_batch = 0
                 args, kwargs = given
-                trace, output = traced(self.skeleton, args, kwargs, Tracer(self.skeleton.layers, self._streams, compute))
+                trace, output = traced(
+                    self.skeleton,
+                    args,
+                    kwargs,
+                    Tracer(self.skeleton.layers, self._streams, compute),
+                )
                 with torch.no_grad():
                     loss = self._loss(output, target)
             layers.restore()
-            self._meeting.must_agree({"rank {other} follows other values between layers than rank 0": number_of(trace.summary())})
-            dealt = dataclasses.replace(self.plan.dealt, cuts=stages.cuts(trace, self.plan.schedule.stages))
+            other = "rank {other} follows other values between layers than rank 0"
+            self._meeting.must_agree({other: number_of(trace.summary())})
+            dealt = dataclasses.replace(
+                self.plan.dealt, cuts=stages.cuts(trace, self.plan.schedule.stages)
+            )
             plan = dataclasses.replace(self.plan, dealt=dealt)
             self._must_keep_order(trace, plan)
             running = self._start(trace, plan)
@@ -217,16 +276,26 @@ class Steps:
 
     def _autocast_now(self) -> tuple[str, torch.dtype] | None:
         kind = self.device.type
-        return (kind, torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else None
+        return (
+            (kind, torch.get_autocast_dtype(kind))
+            if torch.is_autocast_enabled(kind)
+            else None
+        )
 
     @contextlib.contextmanager
     def _context(self) -> Iterator[None]:
-        """Sets autocast, and switches off the fast path by which PyTorch's encoder hands layers nested tensors in evaluations."""
+        """Sets autocast, and switches off the fast path by which PyTorch's encoder
+        hands layers nested tensors in evaluations.
+        """
         before = torch.backends.mha.get_fastpath_enabled()
         torch.backends.mha.set_fastpath_enabled(False)
         kind = self._autocast
         try:
-            with contextlib.nullcontext() if kind is None else torch.autocast(kind[0], dtype=kind[1]):
+            with (
+                contextlib.nullcontext()
+                if kind is None
+                else torch.autocast(kind[0], dtype=kind[1])
+            ):
                 yield
         finally:
             torch.backends.mha.set_fastpath_enabled(before)
@@ -235,9 +304,16 @@ class Steps:
         if self._loss_fn is not None:
             loss: object = self._loss_fn(output, target)
         else:
-            loss = output if isinstance(output, torch.Tensor) else getattr(output, "loss", None)
+            loss = (
+                output
+                if isinstance(output, torch.Tensor)
+                else getattr(output, "loss", None)
+            )
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
-            raise ValueError("without loss_fn, the model's output must have a `loss` of one number; its inputs may lack labels")
+            raise ValueError(
+                "without loss_fn, the model's output must have a `loss` of one number; "
+                "its inputs may lack labels"
+            )
         return loss
 
     def _stage_loss(self, output: Any, micro_batch: int) -> torch.Tensor:
@@ -246,9 +322,16 @@ class Steps:
         return torch.stack([loss.reshape(()) / self.micro_batches])
 
     def _counting(self) -> list[tuple[str, nn.Module]]:
-        here = [layer for layer in self.skeleton.layers if layer.written and layer.is_here]
+        here = [
+            layer for layer in self.skeleton.layers if layer.written and layer.is_here
+        ]
         written = {path.rpartition(".")[0] for layer in here for path in layer.written}
-        return [found for layer in here for found in layer.module.named_modules(prefix=layer.name) if found[0] in written]
+        return [
+            found
+            for layer in here
+            for found in layer.module.named_modules(prefix=layer.name)
+            if found[0] in written
+        ]
 
     @contextlib.contextmanager
     def _undone(self) -> Iterator[None]:
@@ -260,14 +343,21 @@ class Steps:
             before.restore()
             raise
 
-    def _pieces(self, batch: Any, target: Any, inputs: dict[str, Any], trains: bool) -> tuple[list[Any], list[Any]]:
-        """Splits a batch; returns the micro-batches and their targets. Raises ValueError on all ranks if one would do otherwise."""
+    def _pieces(
+        self, batch: Any, target: Any, inputs: dict[str, Any], trains: bool
+    ) -> tuple[list[Any], list[Any]]:
+        """Splits a batch; returns the micro-batches and their targets. Raises
+        ValueError on all ranks if one would do otherwise.
+        """
         failed: Exception | None = None
         given: Any = None
         mode: Mode = ()
         try:
             if self._autocast_now() != self._autocast:
-                raise ValueError(f"autocast is {self._autocast_now()}, and was {self._autocast} when the pipeline was made")
+                raise ValueError(
+                    f"autocast is {self._autocast_now()}, and was {self._autocast} "
+                    "when the pipeline was made"
+                )
             args, kwargs = inputs_of(batch[0] if len(batch) == 1 else batch)
             given, m = (args, {**kwargs, **inputs}), self.micro_batches
             pieces = micro_batches_of(given, self._example, m, "the batch")
@@ -276,11 +366,18 @@ class Steps:
         except Exception as error:
             failed = error
         mine = numbers_of(mode, trains, None if failed is not None else (given, target))
-        everyone = self._meeting.gather([int(failed is not None), *mine, *self._gradients.flags()])
+        everyone = self._meeting.gather(
+            [int(failed is not None), *mine, *self._gradients.flags()]
+        )
         if failed is not None:
             raise failed
-        if (other := next((rank for rank, of in enumerate(everyone) if of[0]), None)) is not None:
-            raise ValueError(f"rank {other} of the pipeline refuses its batch, and says why: this rank was given another")
+        if (
+            other := next((rank for rank, of in enumerate(everyone) if of[0]), None)
+        ) is not None:
+            raise ValueError(
+                f"rank {other} of the pipeline refuses its batch, and says why: this "
+                "rank was given another"
+            )
         must_be_alike([of[1:3] for of in everyone])
         if trains:
             self._gradients.must_be_alike([of[3:] for of in everyone])
@@ -288,43 +385,66 @@ class Steps:
             self._changed_mode(mode, self._moved(pieces[0]), self._moved(targets[0]))
         return pieces, targets
 
-    def _run(self, batch: Any, target: Any, inputs: dict[str, Any], trains: bool) -> torch.Tensor:
+    def _run(
+        self, batch: Any, target: Any, inputs: dict[str, Any], trains: bool
+    ) -> torch.Tensor:
         pieces, targets = self._pieces(batch, target, inputs, trains)
         own = self._modes.own_attributes()
         self._streams.step = self._steps
-        with self._undone():  # from here on, because another mode may count in other layers
+        # from here on, because another mode may count in other layers
+        with self._undone():
             with kept_generators(self.device):
-                loss = self._run_pieces(pieces, targets, self._runtime.step if trains else self._runtime.eval)
-            changed = [name for name, now in self._modes.own_attributes().items() if now != own[name]]
+                loss = self._run_pieces(
+                    pieces,
+                    targets,
+                    self._runtime.step if trains else self._runtime.eval,
+                )
+            changed = [
+                name
+                for name, now in self._modes.own_attributes().items()
+                if now != own[name]
+            ]
             self._must_have_run_alike(changed)
         self._steps += trains
         return loss
 
     def _must_have_run_alike(self, changed: list[str]) -> None:
-        """Raises UnseenValue on all ranks if the model's own forward computed other numbers on a stage, or changed attributes."""
+        """Raises UnseenValue on all ranks if the model's own forward computed other
+        numbers on a stage, or changed attributes.
+        """
         stages = self.plan.schedule.stages
         sums = [0] * (2 * stages)
         for s, replay in self._replays.items():
             for k in range(self.micro_batches):
                 for side in range(2):
-                    sums[2 * s + side] = (sums[2 * s + side] * 1_000_003 + replay.numbers[k][side]) % (1 << 61)
+                    sums[2 * s + side] = (
+                        sums[2 * s + side] * 1_000_003 + replay.numbers[k][side]
+                    ) % (1 << 61)
         present = self._gradients.present()
         found = self._meeting.add([*sums, *present, int(bool(changed))])
         self._gradients.expect(found[2 * stages : -1])
         if found[-1]:
             raise UnseenValue(
-                f"the model's own forward changes attributes of '{changed[0]}', and every stage runs it: let a layer change them"
+                f"the model's own forward changes attributes of '{changed[0]}', and "
+                "every stage runs it: let a layer change them"
                 if changed
-                else "the model's own forward changes attributes on another rank, which says which"
+                else (
+                    "the model's own forward changes attributes on another rank, which "
+                    "says which"
+                )
             )
         for s in range(1, stages):
             if found[2 * s] != found[2 * s - 1]:
                 raise UnseenValue(
-                    f"the model's own forward computes with other numbers on stage {s} than on stage {s - 1}: every stage runs it, "
-                    "and something there counts its calls, or draws from a generator of its own. Let a layer do that"
+                    f"the model's own forward computes with other numbers on stage {s} "
+                    f"than on stage {s - 1}: every stage runs it, "
+                    "and something there counts its calls, or draws from a generator "
+                    "of its own. Let a layer do that"
                 )
 
-    def _run_pieces(self, pieces: list[Any], targets: list[Any], run: Callable[..., Any]) -> torch.Tensor:
+    def _run_pieces(
+        self, pieces: list[Any], targets: list[Any], run: Callable[..., Any]
+    ) -> torch.Tensor:
         m = self.micro_batches
         self._losses: list[Any] = [None] * m
         pieces = [self._moved(piece) for piece in pieces]
@@ -333,15 +453,23 @@ class Steps:
         self._targets = [self._moved(one) for one in targets]
         last = self._last_rank()
         has_last = dist.get_rank(self.group) == last
-        none = torch.autocast(self._autocast[0], enabled=False) if self._autocast else contextlib.nullcontext()
+        none = (
+            torch.autocast(self._autocast[0], enabled=False)
+            if self._autocast
+            else contextlib.nullcontext()
+        )
         with none:  # backwards run outside of autocast, as in a loop without a pipeline
             run(target=torch.zeros(m) if has_last else None, return_outputs=False)
         loss = torch.zeros((), dtype=torch.double, device=self.device)
         if has_last:
-            loss = torch.stack([one.reshape(()) for one in self._losses]).double().mean()
+            loss = (
+                torch.stack([one.reshape(()) for one in self._losses]).double().mean()
+            )
         source = self._global_rank(last)
         awaited = functools.partial(awaited_loss, self.plan.schedule.stages - 1, source)
-        self.waits.start(dist.broadcast, loss, src=source, group=self.group, awaited=awaited)
+        self.waits.start(
+            dist.broadcast, loss, src=source, group=self.group, awaited=awaited
+        )
         return loss
 
     def _moved(self, tree: Any) -> Any:

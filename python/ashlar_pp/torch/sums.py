@@ -21,11 +21,15 @@ class _Bucket:
         pieces = [_gradient(p).reshape(-1) for p in parameters]
         if tells:
             has = [float(p.grad is not None) for p in parameters]
-            pieces.append(torch.tensor(has, dtype=pieces[0].dtype, device=pieces[0].device))
+            pieces.append(
+                torch.tensor(has, dtype=pieces[0].dtype, device=pieces[0].device)
+            )
         self.flat = torch.cat(pieces)
 
     def spread(self) -> bool:
-        """Sets the parameters' gradients. Returns whether each has one on some rank; the others get None."""
+        """Sets the parameters' gradients. Returns whether each has one on some rank;
+        the others get None.
+        """
         count = len(self._parameters)
         has = (self.flat[-count:] != 0).tolist() if self._tells else [True] * count
         at = 0
@@ -39,8 +43,12 @@ def _gradient(p: nn.Parameter) -> torch.Tensor:
     return torch.zeros_like(p) if p.grad is None else p.grad
 
 
-def buckets_of(parameters: Iterable[nn.Parameter], most_bytes: int) -> list[list[nn.Parameter]]:
-    """Groups neighbouring trained parameters of one type into buckets of at most `most_bytes`."""
+def buckets_of(
+    parameters: Iterable[nn.Parameter], most_bytes: int
+) -> list[list[nn.Parameter]]:
+    """Groups neighbouring trained parameters of one type into buckets of at most
+    `most_bytes`.
+    """
     found: list[list[nn.Parameter]] = []
     size = 0
     for p in parameters:
@@ -56,25 +64,37 @@ def buckets_of(parameters: Iterable[nn.Parameter], most_bytes: int) -> list[list
 
 
 class GradientSum:
-    """A running sum of a stage's gradients over `groups`, one after the other, divided by `over`.
+    """A running sum of a stage's gradients over `groups`, one after the other, divided
+    by `over`.
 
-    tells: ranks tell which gradients they have. A parameter without one on any rank then gets none, as without copies,
-    and optimizers skip it. Otherwise it gets zeros.
+    tells: ranks tell which gradients they have. A parameter without one on any rank
+    then gets none, as without copies, and optimizers skip it. Otherwise it gets zeros.
     """
 
     def __init__(
-        self, module: nn.Module, groups: list[dist.ProcessGroup], most_bytes: int, over: int = 1, tells: bool = True
+        self,
+        module: nn.Module,
+        groups: list[dist.ProcessGroup],
+        most_bytes: int,
+        over: int = 1,
+        tells: bool = True,
     ) -> None:
-        self._buckets = [_Bucket(ps, tells) for ps in buckets_of(module.parameters(), most_bytes)]
+        self._buckets = [
+            _Bucket(ps, tells) for ps in buckets_of(module.parameters(), most_bytes)
+        ]
         self._first, *self._others = groups
         self._over = over
         self._works = self._start(self._first)
 
     def _start(self, group: dist.ProcessGroup) -> list[Any]:
-        return [dist.all_reduce(b.flat, group=group, async_op=True) for b in self._buckets]
+        return [
+            dist.all_reduce(b.flat, group=group, async_op=True) for b in self._buckets
+        ]
 
     def finish(self, wait: Callable[[Any], None] = lambda work: work.wait()) -> bool:
-        """Waits for the sum. Returns whether each parameter had a gradient on some rank: then ranks need not tell."""
+        """Waits for the sum. Returns whether each parameter had a gradient on some
+        rank: then ranks need not tell.
+        """
         for work in self._works:
             wait(work)
         for group in self._others:
@@ -87,7 +107,9 @@ class GradientSum:
 
 
 class CopySums:
-    """Sums of gradients over the copies of each stage, from step to step. groups: those of a stage, one after the other."""
+    """Sums of gradients over the copies of each stage, from step to step. groups: those
+    of a stage, one after the other.
+    """
 
     def __init__(
         self,
@@ -98,18 +120,39 @@ class CopySums:
         first: FirstStep,
         waits: Waits,
     ) -> None:
-        self._modules, self._groups, self._over, self._most_bytes = modules, groups, over, most_bytes
+        self._modules, self._groups, self._over, self._most_bytes = (
+            modules,
+            groups,
+            over,
+            most_bytes,
+        )
         self._first, self._waits = first, waits
-        self._tells = {stage: True for stage in modules}  # whether copies tell each other which gradients they have
+        self._tells = {
+            stage: True for stage in modules
+        }  # whether copies tell each other which gradients they have
 
     def start(self, stage: int) -> GradientSum | None:
         """Starts the sum of a stage; None if it has no copies."""
         if not (groups := self._groups[stage]):
             return None
         self._first.look(stage)
-        return GradientSum(self._modules[stage], list(groups), self._most_bytes, self._over, self._tells[stage])
+        return GradientSum(
+            self._modules[stage],
+            list(groups),
+            self._most_bytes,
+            self._over,
+            self._tells[stage],
+        )
 
     def finish(self, stage: int, under_way: GradientSum) -> None:
-        ranks = sorted({rank for group in self._groups[stage] for rank in dist.get_process_group_ranks(group)})
-        is_complete = under_way.finish(partial(self._waits.wait, awaited=partial(awaited_sum, stage, ranks)))
+        ranks = sorted(
+            {
+                rank
+                for group in self._groups[stage]
+                for rank in dist.get_process_group_ranks(group)
+            }
+        )
+        is_complete = under_way.finish(
+            partial(self._waits.wait, awaited=partial(awaited_sum, stage, ranks))
+        )
         self._tells[stage] = self._tells[stage] and not is_complete

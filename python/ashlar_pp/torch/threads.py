@@ -14,7 +14,10 @@ import torch.distributed as dist
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _OWN = os.path.dirname(__file__) + os.sep
 _BESIDE = ("contextlib.py", "threading.py", "runpy.py")
-_WAITING = (os.path.join(_TORCH, "distributed") + os.sep, os.path.join(_OWN, "waits.py"))
+_WAITING = (
+    os.path.join(_TORCH, "distributed") + os.sep,
+    os.path.join(_OWN, "waits.py"),
+)
 
 
 def place_of(thread: int) -> str:
@@ -28,7 +31,9 @@ def place_of(thread: int) -> str:
 
 
 def place_of_error(error: BaseException) -> str:
-    """The line of user code that raised the error; empty if PyTorch or the pipeline itself did."""
+    """The line of user code that raised the error; empty if PyTorch or the pipeline
+    itself did.
+    """
     found: list[tuple[FrameType, int]] = []
     trace: TracebackType | None = error.__traceback__
     while trace is not None:
@@ -41,7 +46,10 @@ def _place(frames: list[tuple[FrameType, int]]) -> str:
     """frames: the frames, innermost first."""
     for frame, line in frames:
         file = frame.f_code.co_filename
-        if not file.startswith((_TORCH, _OWN, "<frozen")) and os.path.basename(file) not in _BESIDE:
+        if (
+            not file.startswith((_TORCH, _OWN, "<frozen"))
+            and os.path.basename(file) not in _BESIDE
+        ):
             return f"{os.path.basename(file)}:{line} in {frame.f_code.co_name}"
     return ""
 
@@ -65,7 +73,9 @@ class Stillness:
 
 
 def break_waits() -> None:
-    """Ends every wait in a group of this process with a RuntimeError, now and later, here and at its peers."""
+    """Ends every wait in a group of this process with a RuntimeError, now and later,
+    here and at its peers.
+    """
     for group in list(dist.distributed_c10d._world.pg_map):
         if not isinstance(group, dist.ProcessGroup):
             continue
@@ -73,7 +83,8 @@ def break_waits() -> None:
             if dist.get_backend(group) != "gloo":
                 group.abort()
             elif group.size() > 1:
-                # gloo has no other way: a wait that passes its deadline closes all connections of the group.
+                # gloo has no other way: a wait that passes its deadline closes all
+                # connections of the group.
                 peer = (group.rank() + 1) % group.size()
                 work = group.recv([torch.empty(1, device="cpu")], peer, _NOBODYS)
                 work.wait(datetime.timedelta(milliseconds=1))

@@ -1,4 +1,6 @@
-"""Traces what layers pass to each other: runs the example once, and follows every tensor between layers."""
+"""Traces what layers pass to each other: runs the example once, and follows every
+tensor between layers.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +16,36 @@ import torch
 import torch.distributed as dist
 import torch.utils.checkpoint
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
-from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_map_only, tree_unflatten
+from torch.utils._pytree import (
+    TreeSpec,
+    tree_flatten,
+    tree_leaves,
+    tree_map_only,
+    tree_unflatten,
+)
 
 from .batches import holds_tensors
-from .layers import Layer, Skeleton, visiting
 from .generators import Streams
+from .layers import Layer, Skeleton, visiting
 from .measurement import Measured, changes_inputs, measure
-from .unseen import Between
 from .state import State
+from .unseen import Between
 
 
 @dataclass
 class Value:
-    """A tensor that a layer returns, with the call that makes it and the calls that read it. A layer may hand on its input."""
+    """A tensor that a layer returns, with the call that makes it and the calls that
+    read it. A layer may hand on its input.
+    """
 
     shape: torch.Size
     dtype: torch.dtype
     made_by: int
     read_by: list[int] = field(default_factory=list)
     is_changed: bool = False
-    """Whether it is changed in place between layers: every stage repeats that on a copy."""
+    """Whether it is changed in place between layers: every stage repeats that on a
+    copy.
+    """
 
     def nbytes(self) -> int:
         return self.shape.numel() * self.dtype.itemsize
@@ -44,11 +56,15 @@ class Value:
 
 @dataclass
 class Call:
-    """A call of a layer. The leaves of its output are values, by number, or constants."""
+    """A call of a layer. The leaves of its output are values, by number, or
+    constants.
+    """
 
     layer: Layer
     is_free: bool
-    """Whether it has no parameters and depends on the model's inputs alone: every stage calls it again."""
+    """Whether it has no parameters and depends on the model's inputs alone: every stage
+    calls it again.
+    """
     measured: Measured | None = None
     spec: TreeSpec | None = None
     leaves: list[tuple[int | None, Any]] = field(default_factory=list)
@@ -57,7 +73,10 @@ class Call:
 
     def output(self, value: Callable[[int], torch.Tensor]) -> Any:
         assert self.spec is not None
-        return tree_unflatten([constant if at is None else value(at) for at, constant in self.leaves], self.spec)
+        return tree_unflatten(
+            [constant if at is None else value(at) for at, constant in self.leaves],
+            self.spec,
+        )
 
 
 @dataclass
@@ -67,26 +86,58 @@ class Trace:
     calls: list[Call]
     values: list[Value]
     changes_inputs: bool = False
-    """Whether the model's own forward changes the batch in place, so that every stage gets a copy."""
+    """Whether the model's own forward changes the batch in place, so that every stage
+    gets a copy.
+    """
 
     def whole_layers(self) -> list[str]:
         """Names of layers whose backwards cannot be split."""
-        return [call.layer.name for call in self.calls if call.measured is not None and call.measured.is_whole]
+        return [
+            call.layer.name
+            for call in self.calls
+            if call.measured is not None and call.measured.is_whole
+        ]
 
     def crossing(self, cut: int) -> list[int]:
-        """Numbers of the values that cross a cut before this call: made before it, read at or after it."""
-        return [k for k, v in enumerate(self.values) if v.made_by < cut and any(reader >= cut for reader in v.read_by)]
+        """Numbers of the values that cross a cut before this call: made before it, read
+        at or after it.
+        """
+        return [
+            k
+            for k, v in enumerate(self.values)
+            if v.made_by < cut and any(reader >= cut for reader in v.read_by)
+        ]
 
     def summary(self) -> str:
         """The parts of the trace that ranks have to agree on, as text."""
-        calls = [(call.layer.name, call.is_free, [number for number, _ in call.leaves], call.checkpoint) for call in self.calls]
-        values = [(tuple(v.shape), str(v.dtype), v.made_by, sorted(set(v.read_by)), v.is_changed) for v in self.values]
+        calls = [
+            (
+                call.layer.name,
+                call.is_free,
+                [number for number, _ in call.leaves],
+                call.checkpoint,
+            )
+            for call in self.calls
+        ]
+        values = [
+            (
+                tuple(v.shape),
+                str(v.dtype),
+                v.made_by,
+                sorted(set(v.read_by)),
+                v.is_changed,
+            )
+            for v in self.values
+        ]
         return repr((calls, values))
 
     def widest(self) -> int:
         """The most bytes that cross a cut."""
         cuts = range(1, len(self.calls))
-        return max((sum(self.values[k].nbytes() for k in self.crossing(cut)) for cut in cuts), default=0)
+        return max(
+            (sum(self.values[k].nbytes() for k in self.crossing(cut)) for cut in cuts),
+            default=0,
+        )
 
 
 class _Made(TorchDispatchMode):
@@ -96,7 +147,9 @@ class _Made(TorchDispatchMode):
         super().__init__()
         self.tensors: dict[int, weakref.ref[torch.Tensor]] = {}
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         result = func(*args, **(kwargs or {}))
         for one in tree_leaves(result):
             if isinstance(one, torch.Tensor):
@@ -107,8 +160,12 @@ class _Made(TorchDispatchMode):
         return [one for made in self.tensors.values() if (one := made()) is not None]
 
 
-Compute = Callable[["Tracer", int, Call, tuple[Any, ...], dict[str, Any]], tuple[Any, list[int | None]]]
-"""Runs the call with this number; returns its output and, for each leaf of it, which leaf of the arguments it is, if any."""
+Compute = Callable[
+    ["Tracer", int, Call, tuple[Any, ...], dict[str, Any]], tuple[Any, list[int | None]]
+]
+"""Runs the call with this number; returns its output and, for each leaf of it, which
+leaf of the arguments it is, if any.
+"""
 
 
 class Tracer(TorchDispatchMode):
@@ -117,14 +174,20 @@ class Tracer(TorchDispatchMode):
     def __init__(self, layers: list[Layer], streams: Streams, compute: Compute) -> None:
         super().__init__()
         self.trace = Trace([], [])
-        self._parameters = {id(p): layer.name for layer in layers for p in layer.module.parameters()}
+        self._parameters = {
+            id(p): layer.name for layer in layers for p in layer.module.parameters()
+        }
         self.streams, self._compute = streams, compute
         self.between = Between()
         self._made: dict[int, torch.Tensor] = {}
-        self._inside: dict[int, tuple[weakref.ref[torch.Tensor], str]] = {}  # tensors made inside layers, and the layer
+        self._inside: dict[
+            int, tuple[weakref.ref[torch.Tensor], str]
+        ] = {}  # tensors made inside layers, and the layer
         self._sources: dict[int, frozenset[int]] = {}  # by id of a tensor
         self._written: dict[int, frozenset[int]] = {}  # by memory
-        self._kept: list[torch.Tensor] = []  # an id is unique only while its tensor lives
+        self._kept: list[
+            torch.Tensor
+        ] = []  # an id is unique only while its tensor lives
         self._checkpoints: list[FrameType] = []
 
     def sources(self, tree: Any) -> frozenset[int]:
@@ -133,15 +196,21 @@ class Tracer(TorchDispatchMode):
             if isinstance(one, torch.Tensor):
                 if id(one) in self._parameters:
                     raise ValueError(
-                        f"the model computes with a parameter of {self._parameters[id(one)]} outside of that layer: "
-                        "only the layer's stage has it, so let the layer compute with it"
+                        "the model computes with a parameter of "
+                        f"{self._parameters[id(one)]} outside of that layer: "
+                        "only the layer's stage has it, so let the layer compute with "
+                        "it"
                     )
-                found |= self._sources.get(id(one), frozenset()) | self._written.get(_storage(one), frozenset())
+                found |= self._sources.get(id(one), frozenset()) | self._written.get(
+                    _storage(one), frozenset()
+                )
                 made, name = self._inside.get(id(one), (None, ""))
                 if made is not None and made() is one and id(one) not in self._sources:
                     raise ValueError(
-                        f"the model reads something from inside {name} that this layer does not return, such as router "
-                        "logits, attentions, hidden states or a cache: in a pipeline it would be missing, so switch that off"
+                        f"the model reads something from inside {name} that this layer "
+                        "does not return, such as router "
+                        "logits, attentions, hidden states or a cache: in a pipeline "
+                        "it would be missing, so switch that off"
                     )
         return found
 
@@ -156,36 +225,62 @@ class Tracer(TorchDispatchMode):
             self.trace.values[one].read_by.append(by)
         return sources
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         result = func(*args, **(kwargs or {}))
         sources = self.sources((args, kwargs))
         if not sources:
             return result
         if torch.Tag.data_dependent_output in func.tags:
-            names = ", ".join(sorted({self.trace.calls[self.trace.values[s].made_by].layer.name for s in sources}))
-            raise ValueError(f"the model decides by what {names} gives ({func}): it cannot be cut there")
+            names = ", ".join(
+                sorted(
+                    {
+                        self.trace.calls[self.trace.values[s].made_by].layer.name
+                        for s in sources
+                    }
+                )
+            )
+            raise ValueError(
+                f"the model decides by what {names} gives ({func}): it cannot be cut "
+                "there"
+            )
         for one in tree_leaves(result):
             if isinstance(one, torch.Tensor):
                 self.follow(one, sources)
         if func._schema.is_mutable:
             for given, argument in zip(args, func._schema.arguments):
-                if isinstance(given, torch.Tensor) and argument.alias_info is not None and argument.alias_info.is_write:
+                if (
+                    isinstance(given, torch.Tensor)
+                    and argument.alias_info is not None
+                    and argument.alias_info.is_write
+                ):
                     self.follow(given, sources)
                     storage = _storage(given)
-                    self._written[storage] = self._written.get(storage, frozenset()) | sources
+                    self._written[storage] = (
+                        self._written.get(storage, frozenset()) | sources
+                    )
                     for number, made in self._made.items():
-                        self.trace.values[number].is_changed |= _storage(made) == storage
+                        self.trace.values[number].is_changed |= (
+                            _storage(made) == storage
+                        )
         return result
 
     def _checkpoint(self, layer: Layer) -> int | None:
-        """The number of the outermost activation checkpoint around this call; None without one. Raises ValueError if reentrant."""
+        """The number of the outermost activation checkpoint around this call; None
+        without one. Raises ValueError if reentrant.
+        """
         outermost, frame = None, sys._getframe()
         while frame.f_back is not None and frame.f_code is not traced.__code__:
-            if frame.f_code.co_name == "checkpoint" and frame.f_code.co_filename == torch.utils.checkpoint.__file__:
+            if (
+                frame.f_code.co_name == "checkpoint"
+                and frame.f_code.co_filename == torch.utils.checkpoint.__file__
+            ):
                 outermost = frame
                 if frame.f_locals.get("use_reentrant"):
                     raise ValueError(
-                        f"the model calls {layer.name} in a checkpoint with use_reentrant=True, which sees nothing of the "
+                        f"the model calls {layer.name} in a checkpoint with "
+                        "use_reentrant=True, which sees nothing of the "
                         "pipeline's other stages: set use_reentrant=False"
                     )
             frame = frame.f_back
@@ -193,7 +288,9 @@ class Tracer(TorchDispatchMode):
             return None
         if all(one is not outermost for one in self._checkpoints):
             self._checkpoints.append(outermost)
-        return next(number for number, one in enumerate(self._checkpoints) if one is outermost)
+        return next(
+            number for number, one in enumerate(self._checkpoints) if one is outermost
+        )
 
     def call(self, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         at = len(self.trace.calls)
@@ -201,19 +298,31 @@ class Tracer(TorchDispatchMode):
         call = Call(layer, is_free=False, checkpoint=self._checkpoint(layer))
         self.trace.calls.append(call)
         self.streams.of_layer(at)
-        where = visiting(layer.module, layer.skeleton.device) if layer.is_here else contextlib.nullcontext()
+        where = (
+            visiting(layer.module, layer.skeleton.device)
+            if layer.is_here
+            else contextlib.nullcontext()
+        )
         with self.between.paused(), where:
             output, handed = self._called(at, call, args, kwargs)
         self.streams.after_call(at)
         leaves, call.spec = tree_flatten(output)
         for k, one in enumerate(leaves):
-            if not call.is_free and not isinstance(one, torch.Tensor) and holds_tensors(one):
+            if (
+                not call.is_free
+                and not isinstance(one, torch.Tensor)
+                and holds_tensors(one)
+            ):
                 raise ValueError(
-                    f"{layer.name} returns a {type(one).__name__} with tensors inside, which would not go to other stages: "
-                    "return tensors, tuples or dictionaries, or register the class (torch.utils._pytree.register_pytree_node)"
+                    f"{layer.name} returns a {type(one).__name__} with tensors inside, "
+                    "which would not go to other stages: "
+                    "return tensors, tuples or dictionaries, or register the class "
+                    "(torch.utils._pytree.register_pytree_node)"
                 )
             if not isinstance(one, torch.Tensor) or call.is_free:
-                call.leaves.append((None, one if not isinstance(one, torch.Tensor) else None))
+                call.leaves.append(
+                    (None, one if not isinstance(one, torch.Tensor) else None)
+                )
                 continue
             if (position := handed[k]) is not None:
                 source = tree_leaves((args, kwargs))[position]
@@ -224,7 +333,9 @@ class Tracer(TorchDispatchMode):
             call.leaves.append((self._value(leaves[k], at), None))
         return tree_unflatten(leaves, call.spec)
 
-    def _called(self, at: int, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[int | None]]:
+    def _called(
+        self, at: int, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, list[int | None]]:
         layer = call.layer
         if not any(True for _ in layer.module.parameters()):
             # Follows its operations like the skeleton's: it may depend on shapes alone.
@@ -238,19 +349,32 @@ class Tracer(TorchDispatchMode):
             return self._compute(self, at, call, args, kwargs)
 
     def inside(self, call: Call, run: Callable[[], Any]) -> Any:
-        """Runs a call, and records the tensors made inside, which the model must not read unless returned."""
+        """Runs a call, and records the tensors made inside, which the model must not
+        read unless returned.
+        """
         if call.measured is not None and call.measured.is_whole:
             return run()
         with _Made() as made:
             output = run()
-        self._inside.update((id(one), (made.tensors[id(one)], call.layer.name)) for one in made.alive())
+        self._inside.update(
+            (id(one), (made.tensors[id(one)], call.layer.name)) for one in made.alive()
+        )
         return output
 
     def _known(self, tensor: torch.Tensor) -> int | None:
-        return next((one for one in self._sources.get(id(tensor), frozenset()) if self._made.get(one) is tensor), None)
+        return next(
+            (
+                one
+                for one in self._sources.get(id(tensor), frozenset())
+                if self._made.get(one) is tensor
+            ),
+            None,
+        )
 
     def _value(self, tensor: torch.Tensor, made_by: int) -> int:
-        """The number of the value: known for a tensor that a layer handed on, else new."""
+        """The number of the value: known for a tensor that a layer handed on, else
+        new.
+        """
         if (known := self._known(tensor)) is not None:
             return known
         number = len(self.trace.values)
@@ -262,21 +386,33 @@ class Tracer(TorchDispatchMode):
 
 def _storage(tensor: torch.Tensor) -> int:
     try:
-        return tensor.untyped_storage()._cdata
+        return int(tensor.untyped_storage()._cdata)
     except (NotImplementedError, RuntimeError):  # a wrapper without storage
         return id(tensor)
 
 
 def _handed_on(output: Any, given: Any) -> list[int | None]:
-    """For each leaf of a layer's output, its position among the leaves of the arguments, if it is one."""
-    positions = {id(one): k for k, one in enumerate(tree_leaves(given)) if isinstance(one, torch.Tensor)}
+    """For each leaf of a layer's output, its position among the leaves of the
+    arguments, if it is one.
+    """
+    positions = {
+        id(one): k
+        for k, one in enumerate(tree_leaves(given))
+        if isinstance(one, torch.Tensor)
+    }
     return [positions.get(id(one)) for one in tree_leaves(output)]
 
 
 def measured(repeats: int) -> Compute:
     """A `Compute` that measures each layer, and leaves the state as one call does."""
 
-    def compute(tracer: Tracer, at: int, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[int | None]]:
+    def compute(
+        tracer: Tracer,
+        at: int,
+        call: Call,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> tuple[Any, list[int | None]]:
         layer = call.layer
         before = State([(layer.name, layer.module)])
         layer.changes_inputs |= changes_inputs(layer, args, kwargs)
@@ -291,8 +427,11 @@ def measured(repeats: int) -> Compute:
     return compute
 
 
-def shared(trace: Trace, owner_of: Callable[[int, Layer], int], group: dist.ProcessGroup) -> Compute:
-    """A `Compute` in which the rank that has a layer calls it, and all ranks of the group get the output.
+def shared(
+    trace: Trace, owner_of: Callable[[int, Layer], int], group: dist.ProcessGroup
+) -> Compute:
+    """A `Compute` in which the rank that has a layer calls it, and all ranks of the
+    group get the output.
 
     trace: trace of another mode, with measured layers.
     """
@@ -301,11 +440,17 @@ def shared(trace: Trace, owner_of: Callable[[int, Layer], int], group: dist.Proc
         known.setdefault(id(call.layer), []).append(call.measured)
 
     def compute(
-        tracer: Tracer, at: int, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+        tracer: Tracer,
+        at: int,
+        call: Call,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> tuple[Any, list[int | None]]:
         layer, owner = call.layer, owner_of(at, call.layer)
         of = known.get(id(layer), [])
-        call.measured = (of.pop(0) if len(of) > 1 else next(iter(of), None)) or Measured()
+        call.measured = (
+            of.pop(0) if len(of) > 1 else next(iter(of), None)
+        ) or Measured()
         told: list[Any] = [None]
         failed: Exception | None = None
         if dist.get_rank() == owner:
@@ -317,7 +462,10 @@ def shared(trace: Trace, owner_of: Callable[[int, Layer], int], group: dist.Proc
                 plain = tree_map_only(torch.Tensor, lambda x: x.detach().cpu(), output)
                 told = [("", plain, _handed_on(output, (args, kwargs)), layer.written)]
             except Exception as error:
-                failed, told = error, [(f"{type(error).__name__}: {error}", None, [], set())]
+                failed, told = (
+                    error,
+                    [(f"{type(error).__name__}: {error}", None, [], set())],
+                )
         dist.broadcast_object_list(told, src=owner, group=group)
         if failed is not None:
             raise failed
@@ -326,12 +474,16 @@ def shared(trace: Trace, owner_of: Callable[[int, Layer], int], group: dist.Proc
             raise RuntimeError(f"{layer.name} failed on rank {owner}: {why}")
         if dist.get_rank() == owner:
             return output, handed
-        return tree_map_only(torch.Tensor, lambda x: x.to(layer.skeleton.device), plain), handed
+        return tree_map_only(
+            torch.Tensor, lambda x: x.to(layer.skeleton.device), plain
+        ), handed
 
     return compute
 
 
-def traced(skeleton: Skeleton, args: tuple[Any, ...], kwargs: dict[str, Any], tracer: Tracer) -> tuple[Trace, Any]:
+def traced(
+    skeleton: Skeleton, args: tuple[Any, ...], kwargs: dict[str, Any], tracer: Tracer
+) -> tuple[Trace, Any]:
     """Runs a micro-batch, and returns its trace and the model's output.
 
     Raises ValueError, with the layer, for models that cannot be followed.

@@ -1,5 +1,6 @@
-"""Values that a stage was not sent. Results computed with one are unseen, too; if such a result would matter, the step
-ends with an error that names the line of the model."""
+"""Values that a stage was not sent. Results computed with one are unseen, too; if such
+a result would matter, the step ends with an error that names the line of the model.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +12,21 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode, _get_current_function_mode, _pop_mode, _push_mode
+from torch.overrides import (
+    TorchFunctionMode,
+    _get_current_function_mode,
+    _pop_mode,
+    _push_mode,
+)
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 _FOREIGN = tuple(os.path.dirname(path) + os.sep for path in (torch.__file__, __file__))
 
 
 class UnseenValue(RuntimeError):
-    """The model reads a value that it did not read when traced, or does between its layers what only one stage may do."""
+    """The model reads a value that it did not read when traced, or does between its
+    layers what only one stage may do.
+    """
 
 
 Place = tuple[str, int, str]
@@ -35,12 +43,15 @@ def place_in_model() -> Place:
 
 def shown(place: Place) -> str:
     name, number, function = place
-    return f"{os.path.basename(name)}:{number} ({linecache.getline(name, number).strip() or function})"
+    return (
+        f"{os.path.basename(name)}:{number} "
+        f"({linecache.getline(name, number).strip() or function})"
+    )
 
 
 def _storage(tensor: torch.Tensor) -> int | None:
     try:
-        return tensor.untyped_storage()._cdata
+        return int(tensor.untyped_storage()._cdata)
     except (NotImplementedError, RuntimeError):  # a wrapper without storage
         return None
 
@@ -50,7 +61,9 @@ class Ledger:
 
     def __init__(self) -> None:
         self.stained: dict[int, Unseen] = {}
-        self._kept: list[torch.Tensor] = []  # memory is one tensor's only while that lives
+        self._kept: list[
+            torch.Tensor
+        ] = []  # memory is one tensor's only while that lives
 
     def stain(self, tensor: torch.Tensor, by: Unseen) -> None:
         storage = _storage(tensor)
@@ -72,21 +85,47 @@ class Ledger:
                 raise UnseenValue(by.told(f"is needed for {reader}"))
 
 
-_SAME_NUMBERS = ("dropout", "bernoulli", "rand", "normal", "uniform", "exponential", "geometric", "cauchy")
+_SAME_NUMBERS = (
+    "dropout",
+    "bernoulli",
+    "rand",
+    "normal",
+    "uniform",
+    "exponential",
+    "geometric",
+    "cauchy",
+)
 """Operations that draw the same number of random numbers for all values of a shape."""
 
 
 class Unseen(torch.Tensor):
-    """A tensor without values, with the shape, type and device of one that another stage has."""
+    """A tensor without values, with the shape, type and device of one that another
+    stage has.
+    """
 
     @staticmethod
     def __new__(
-        cls, shapes: torch.Tensor, device: torch.device, ledger: Ledger, made_by: frozenset[str], place: Place | None = None
+        cls,
+        shapes: torch.Tensor,
+        device: torch.device,
+        ledger: Ledger,
+        made_by: frozenset[str],
+        place: Place | None = None,
     ) -> Unseen:
         made: Unseen = torch.Tensor._make_wrapper_subclass(
-            cls, shapes.shape, strides=shapes.stride(), storage_offset=shapes.storage_offset(), dtype=shapes.dtype, device=device
+            cls,
+            shapes.shape,
+            strides=shapes.stride(),
+            storage_offset=shapes.storage_offset(),
+            dtype=shapes.dtype,
+            device=device,
         )
-        made.shapes, made.ledger, made.made_by, made.place = shapes, ledger, made_by, place
+        made.shapes, made.ledger, made.made_by, made.place = (
+            shapes,
+            ledger,
+            made_by,
+            place,
+        )
         return made
 
     shapes: torch.Tensor
@@ -98,14 +137,20 @@ class Unseen(torch.Tensor):
     """Where the model computed it; None for a layer's output."""
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        return f"Unseen({tuple(self.shape)}, {self.dtype}, made by {', '.join(sorted(self.made_by))})"
+        return (
+            f"Unseen({tuple(self.shape)}, {self.dtype}, made by "
+            f"{', '.join(sorted(self.made_by))})"
+        )
 
     def told(self, what: str) -> str:
         where = f", computed with at {shown(self.place)}," if self.place else ""
         return (
-            f"what {' and '.join(sorted(self.made_by))} gives{where} {what} at {shown(place_in_model())}. That was not so when the "
-            "model was traced, so this stage was not sent it. Set flags as in training before Pipeline is made, give "
-            "inputs of which decisions depend in the example, or call pipe.trace_again(batch) on every rank"
+            f"what {' and '.join(sorted(self.made_by))} gives{where} {what} at "
+            f"{shown(place_in_model())}. That was not so when the "
+            "model was traced, so this stage was not sent it. Set flags as in training "
+            "before Pipeline is made, give "
+            "inputs of which decisions depend in the example, or call "
+            "pipe.trace_again(batch) on every rank"
         )
 
     @classmethod
@@ -116,20 +161,37 @@ class Unseen(torch.Tensor):
         unseen = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Unseen)]
         one = unseen[-1]
         ledger = one.ledger
-        if func in (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.equal.default) or (
-            torch.Tag.data_dependent_output in func.tags or torch.Tag.dynamic_output_shape in func.tags
+        if func in (
+            torch.ops.aten._local_scalar_dense.default,
+            torch.ops.aten.equal.default,
+        ) or (
+            torch.Tag.data_dependent_output in func.tags
+            or torch.Tag.dynamic_output_shape in func.tags
         ):
             raise UnseenValue(one.told("decides"))
         if torch.Tag.nondeterministic_seeded in func.tags:
             _draw_as(func, args, kwargs, one)
         place = place_in_model()
         made_by = frozenset().union(*(x.made_by for x in unseen))
-        device = torch.device(kwargs["device"]) if kwargs.get("device") is not None else one.device
+        device = (
+            torch.device(kwargs["device"])
+            if kwargs.get("device") is not None
+            else one.device
+        )
         try:
-            on_meta = {"device": torch.device("meta")} if kwargs.get("device") is not None else {}
-            shaped = func(*tree_map_only(torch.Tensor, _shapes, args), **{**tree_map_only(torch.Tensor, _shapes, kwargs), **on_meta})
+            on_meta = (
+                {"device": torch.device("meta")}
+                if kwargs.get("device") is not None
+                else {}
+            )
+            shaped = func(
+                *tree_map_only(torch.Tensor, _shapes, args),
+                **{**tree_map_only(torch.Tensor, _shapes, kwargs), **on_meta},
+            )
         except NotImplementedError as error:
-            raise UnseenValue(one.told(f"goes into {func}, of which only numbers tell the shape,")) from error
+            raise UnseenValue(
+                one.told(f"goes into {func}, of which only numbers tell the shape,")
+            ) from error
         written = list(_written(func, args, kwargs))
         for x in written:
             if not isinstance(x, Unseen):
@@ -161,19 +223,35 @@ def _written(func: Any, args: Any, kwargs: Any) -> Iterable[torch.Tensor]:
 
 
 def _draw_as(func: Any, args: Any, kwargs: Any, one: Unseen) -> None:
-    """Draws as many random numbers as the operation does on other stages, so that later draws are the same."""
+    """Draws as many random numbers as the operation does on other stages, so that later
+    draws are the same.
+    """
     if not any(word in func.__name__ for word in _SAME_NUMBERS):
         raise UnseenValue(one.told(f"goes into {func}, which draws random numbers,"))
 
     def filled(x: torch.Tensor) -> torch.Tensor:
         return torch.ones(x.shape, dtype=x.dtype, device=x.device)
 
-    func(*tree_map_only(torch.Tensor, filled, args), **tree_map_only(torch.Tensor, filled, kwargs))
+    func(
+        *tree_map_only(torch.Tensor, filled, args),
+        **tree_map_only(torch.Tensor, filled, kwargs),
+    )
 
 
 _HOOKS = {torch.Tensor.register_hook, torch.Tensor.retain_grad}
 
-_DECIDE = {"item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "equal", "allclose", "is_nonzero"}
+_DECIDE = {
+    "item",
+    "tolist",
+    "numpy",
+    "__bool__",
+    "__int__",
+    "__float__",
+    "__index__",
+    "equal",
+    "allclose",
+    "is_nonzero",
+}
 
 _MANY = (1 << 61) - 1
 
@@ -181,8 +259,9 @@ _MANY = (1 << 61) - 1
 class Between(TorchFunctionMode):
     """Watches what a model's own forward does between its layers, on each stage.
 
-    Refuses operations that must happen once in a model and would happen on each stage. Keeps a checksum of the numbers
-    that operations are given, which must be the same on all stages.
+    Refuses operations that must happen once in a model and would happen on each stage.
+    Keeps a checksum of the numbers that operations are given, which must be the same on
+    all stages.
     """
 
     def __init__(self) -> None:
@@ -202,17 +281,23 @@ class Between(TorchFunctionMode):
             if is_on_top:
                 _push_mode(self)
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         kwargs = kwargs or {}
         if func in _HOOKS:
             raise UnseenValue(
-                f"the model's own forward calls {func.__name__} on a tensor between its layers, at {shown(place_in_model())}: "
-                "every stage runs that code, and has a part of the gradient only. Let a layer do it"
+                f"the model's own forward calls {func.__name__} on a tensor between "
+                f"its layers, at {shown(place_in_model())}: "
+                "every stage runs that code, and has a part of the gradient only. Let "
+                "a layer do it"
             )
         if kwargs.get("generator") is not None:
             raise UnseenValue(
-                f"the model's own forward draws from a generator of its own at {shown(place_in_model())}: every stage runs that "
-                "code, and each would draw other numbers. Draw from the global generator, or in a layer"
+                "the model's own forward draws from a generator of its own at "
+                f"{shown(place_in_model())}: every stage runs that "
+                "code, and each would draw other numbers. Draw from the global "
+                "generator, or in a layer"
             )
         for x in (*args, *kwargs.values()):
             if isinstance(x, (int, float)):
@@ -225,14 +310,19 @@ class Between(TorchFunctionMode):
     def _stained(self, func: Any, result: Any, args: Any, kwargs: Any) -> Any:
         """The result, as unseen if an argument is."""
         given = (x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor))
-        by = next((found for x in given if (found := self.ledger.stain_of(x)) is not None), None)
+        by = next(
+            (found for x in given if (found := self.ledger.stain_of(x)) is not None),
+            None,
+        )
         if by is None:
             return result
 
         def unseen(x: torch.Tensor) -> torch.Tensor:
             if self.ledger.stain_of(x) is not None:
                 return x
-            return Unseen(_shapes(x), x.device, self.ledger, by.made_by, place_in_model())
+            return Unseen(
+                _shapes(x), x.device, self.ledger, by.made_by, place_in_model()
+            )
 
         if getattr(func, "__name__", "") in _DECIDE:
             raise UnseenValue(by.told("decides"))

@@ -1,4 +1,6 @@
-"""Waits for other ranks up to a deadline, and finds who is to blame when it has passed."""
+"""Waits for other ranks up to a deadline, and finds who is to blame when it has
+passed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _numbers: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
 
 
 def timeout_of(group: dist.ProcessGroup | None) -> float | None:
-    """Seconds after which a wait in the group fails; None if its backend does not tell."""
+    """Seconds after which a wait in the group fails; None if its backend does not
+    tell.
+    """
     whole: Any = group or dist.group.WORLD
     for device in whole._device_types:
         with contextlib.suppress(AttributeError, RuntimeError):
@@ -35,8 +39,10 @@ def timeout_of(group: dist.ProcessGroup | None) -> float | None:
 
 
 class LostRank(RuntimeError):
-    """Another rank has not done its part. `rank` is its number in the default group; `stage`, `micro_batch` and
-    `instruction` (in PyTorch's notation, like 1SEND_F0) say what others wait for, or where it failed, if known."""
+    """Another rank has not done its part. `rank` is its number in the default group;
+    `stage`, `micro_batch` and `instruction` (in PyTorch's notation, like 1SEND_F0) say
+    what others wait for, or where it failed, if known.
+    """
 
     def __init__(self, text: str, told: Told) -> None:
         super().__init__(text)
@@ -46,11 +52,20 @@ class LostRank(RuntimeError):
 
 
 class Waits:
-    """Waits of one pipeline on this rank. All its ranks make each `call`: an error in it is told to the others, which then
-    stop waiting."""
+    """Waits of one pipeline on this rank. All its ranks make each `call`: an error in
+    it is told to the others, which then stop waiting.
+    """
 
-    def __init__(self, group: dist.ProcessGroup | None, timeout: float | None = None, *, alone: bool = False) -> None:
-        """timeout: seconds; by default, a wait has the deadline of its group. alone: no other rank waits for this one."""
+    def __init__(
+        self,
+        group: dist.ProcessGroup | None,
+        timeout: float | None = None,
+        *,
+        alone: bool = False,
+    ) -> None:
+        """timeout: seconds; by default, a wait has the deadline of its group. alone: no
+        other rank waits for this one.
+        """
         self.ranks: list[int] = dist.get_process_group_ranks(group or dist.group.WORLD)
         self.rank = dist.get_rank()
         of_group = timeout_of(group)
@@ -72,28 +87,39 @@ class Waits:
             with contextlib.suppress(RuntimeError):
                 self._watch.board.read()
             if self._watch.board.failure is not None:
-                self._watch = None  # the program went on after a failure, which all would report again
+                # the program went on after a failure, which all would report again
+                self._watch = None
             else:
                 self._watch.pipelines.add(self)
 
     @contextlib.contextmanager
     def call(self, kind: str, *, makes: bool = False) -> Iterator[None]:
-        """Wraps a call of all ranks, named `kind`. Raises LostRank for faults of other ranks. makes: the call makes the
-        pipeline, and is not counted."""
+        """Wraps a call of all ranks, named `kind`. Raises LostRank for faults of other
+        ranks. makes: the call makes the pipeline, and is not counted.
+        """
         if self.is_inside:  # a part of another call
             yield
             return
         if self.is_broken:
-            raise RuntimeError(f"an earlier call failed, and its messages may still be on their way: {self._why}")
+            raise RuntimeError(
+                "an earlier call failed, and its messages may still be on their way: "
+                f"{self._why}"
+            )
         self.calls += not makes
-        self.kind, self.thread, self.has_begun, self._makes = kind, threading.get_ident(), False, makes
+        self.kind, self.thread, self.has_begun, self._makes = (
+            kind,
+            threading.get_ident(),
+            False,
+            makes,
+        )
         self.move(f"the start of {kind}")
         self.is_inside = True
         try:
             self._must_be_whole()
             yield
             if makes and self._watch is not None:
-                self._watch.board.process(0)  # rank 0 has the store, and may be gone with it later
+                # rank 0 has the store, and may be gone with it later
+                self._watch.board.process(0)
         except BaseException as error:
             if (lost := self._explained(error)) is not None:
                 raise lost from error
@@ -108,12 +134,23 @@ class Waits:
     def call_name(self) -> str:
         return f"{self.name}/{self.calls}"
 
-    def move(self, instruction: str, stage: int | None = None, micro_batch: int | None = None) -> None:
+    def move(
+        self, instruction: str, stage: int | None = None, micro_batch: int | None = None
+    ) -> None:
         """Sets what this rank does from now on."""
-        self.at, self.stage, self.micro_batch, self.since = instruction, stage, micro_batch, time.monotonic()
+        self.at, self.stage, self.micro_batch, self.since = (
+            instruction,
+            stage,
+            micro_batch,
+            time.monotonic(),
+        )
 
-    def start(self, call: Callable[..., Any], *args: Any, awaited: Awaited, **options: Any) -> Any:
-        """Runs `call`, which may itself wait: NCCL connects two ranks at their first message. Returns what it started."""
+    def start(
+        self, call: Callable[..., Any], *args: Any, awaited: Awaited, **options: Any
+    ) -> Any:
+        """Runs `call`, which may itself wait: NCCL connects two ranks at their first
+        message. Returns what it started.
+        """
         self.begin(awaited)
         started = call(*args, **options)
         self.end()
@@ -136,13 +173,19 @@ class Waits:
         self.since, self._awaited = time.monotonic(), None
 
     def tell(self, error: BaseException) -> None:
-        """Tells the other ranks what is wrong on this one, before the call has ended."""
+        """Tells the other ranks what is wrong on this one, before the call has
+        ended.
+        """
         if self._watch is None or _is_of_messages(error) or isinstance(error, LostRank):
             return
         text = f"rank {self.rank} failed at {self.at}: {words_of_error(root_of(error))}"
         told = {
-            "rank": self.rank, "by": self.rank, "stage": self.stage, "micro_batch": self.micro_batch,
-            "instruction": self.at, "text": text,
+            "rank": self.rank,
+            "by": self.rank,
+            "stage": self.stage,
+            "micro_batch": self.micro_batch,
+            "instruction": self.at,
+            "text": text,
         }
         self._watch.remember(error, told)
         with contextlib.suppress(RuntimeError):
@@ -155,8 +198,14 @@ class Waits:
     def status(self) -> Told:
         """The state of this rank, for others that ask."""
         return {
-            "rank": self.rank, "name": self.name, "calls": self.calls, "kind": self.kind, "is_inside": self.is_inside,
-            "at": self.at, "seconds": time.monotonic() - self.since, "awaited": self.awaited(),
+            "rank": self.rank,
+            "name": self.name,
+            "calls": self.calls,
+            "kind": self.kind,
+            "is_inside": self.is_inside,
+            "at": self.at,
+            "seconds": time.monotonic() - self.since,
+            "awaited": self.awaited(),
         }
 
     def awaited(self) -> dict[str, Any] | None:
@@ -169,24 +218,33 @@ class Waits:
         return None
 
     def _must_be_whole(self) -> None:
-        if self._watch is not None and (failure := self._watch.board.failure) is not None:
+        if (
+            self._watch is not None
+            and (failure := self._watch.board.failure) is not None
+        ):
             raise self._lost(failure, "")
 
     def _explained(self, error: BaseException) -> LostRank | None:
-        """LostRank if the error is another rank's fault; None if it is this rank's own, which is told to the others."""
+        """LostRank if the error is another rank's fault; None if it is this rank's own,
+        which is told to the others.
+        """
         if self._watch is None or isinstance(error, LostRank):
             return None
         if not _is_of_messages(error):
             self.tell(error)
             return None
-        waited = f", after {time.monotonic() - self.since:.1f} s ({_words_of_messages(root_of(error))})"
+        waited = (
+            f", after {time.monotonic() - self.since:.1f} s "
+            f"({_words_of_messages(root_of(error))})"
+        )
         own = self.awaited() or awaited_of_group(self.rank, self.ranks, self.at)
         try:
             told = self._watch.learn(self) or inquire(self._watch.board, self, own)
             told = self._watch.board.fail(told)
         except RuntimeError:  # the store is gone
             state = state_of_process(self._watch.board, own["rank"])
-            told = {**own, "by": self.rank, "text": f"rank {own['rank']} is lost: {state}. It has not {own['words']}"}
+            lost = f"rank {own['rank']} is lost: {state}. It has not {own['words']}"
+            told = {**own, "by": self.rank, "text": lost}
             self._watch.board.try_again()
             with contextlib.suppress(RuntimeError):
                 self._watch.board.fail(told)
@@ -204,12 +262,23 @@ Made = TypeVar("Made", bound=Callable[..., None])
 
 
 def making(kind: str) -> Callable[[Made], Made]:
-    """Decorates the __init__ of an object that all ranks of its `group` make, named `kind`; gives it `waits`."""
+    """Decorates the __init__ of an object that all ranks of its `group` make, named
+    `kind`; gives it `waits`.
+    """
 
     def of(init: Made) -> Made:
         @functools.wraps(init)
-        def made(self: Any, *args: Any, group: dist.ProcessGroup | None = None, **options: Any) -> None:
-            alone = dist.get_world_size(group) == 1 and options.get("data_group") is None and options.get("wrap") is None
+        def made(
+            self: Any,
+            *args: Any,
+            group: dist.ProcessGroup | None = None,
+            **options: Any,
+        ) -> None:
+            alone = (
+                dist.get_world_size(group) == 1
+                and options.get("data_group") is None
+                and options.get("wrap") is None
+            )
             self.waits = Waits(group, alone=alone)
             with self.waits.call(kind, makes=True):
                 init(self, *args, group=group, **options)
@@ -221,7 +290,11 @@ def making(kind: str) -> Callable[[Made], Made]:
 
 def root_of(error: BaseException) -> BaseException:
     """The error of a pass, without those that PyTorch puts around it."""
-    while error.__cause__ is not None and isinstance(error, RuntimeError) and "ailed to run " in str(error):
+    while (
+        error.__cause__ is not None
+        and isinstance(error, RuntimeError)
+        and "ailed to run " in str(error)
+    ):
         error = error.__cause__
     return error
 
@@ -232,10 +305,16 @@ def _is_of_messages(error: BaseException) -> bool:
     while root.__cause__ is not None:
         root = root.__cause__
     words = ("gloo", "pair closure", "NCCL", "Broken pipe", "Connection reset")
-    return isinstance(root, dist.DistError) or (isinstance(root, RuntimeError) and any(one in str(root) for one in words))
+    return isinstance(root, dist.DistError) or (
+        isinstance(root, RuntimeError) and any(one in str(root) for one in words)
+    )
 
 
 def _words_of_messages(error: BaseException) -> str:
     """The first line of an error, without the library's source line and advice."""
-    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    first = (
+        str(error).strip().splitlines()[0]
+        if str(error).strip()
+        else type(error).__name__
+    )
     return re.sub(r"^\[[^]]*\] ", "", first).partition(". This is typically")[0]
