@@ -1,8 +1,9 @@
 """Schedules in torchtitan: any placement, our transfers, and a search for a schedule
 while training.
 
-    config.model_spec = dataclasses.replace(config.model_spec,
-    pipelining_fn=ashlar_pp.torchtitan.pipelining(schedule))
+    config.model_spec = dataclasses.replace(
+        config.model_spec, pipelining_fn=ashlar_pp.torchtitan.pipelining(schedule)
+    )
 
 For torchtitan 0.3, and models that its `pipeline_llm` divides. The schedule gives the
 stages, their ranks, and the number of micro-batches; the flags

@@ -6,7 +6,7 @@ library alone, and its own reading of the file.
 FILE: the JSON of `ashlar emit --as json`, or of `--certificate`. Each claim in it is
 
 * shown: it follows from the orders, starts and costs of the file by the arguments of
-this package;
+  this package;
 * refuted: it does not hold;
 * open: these arguments do not decide it, and the words say why.
 

@@ -1,8 +1,10 @@
 """Schedules under Megatron-Core's interface, in place of `get_forward_backward_func()`.
 
-    run = ashlar_pp.megatron.forward_backward(schedule) losses =
-    run(forward_step_func=…, data_iterator=…, model=chunks, num_microbatches=…,
-    seq_length=…, micro_batch_size=…)
+    run = ashlar_pp.megatron.forward_backward(schedule)
+    losses = run(
+        forward_step_func=…, data_iterator=…, model=chunks,
+        num_microbatches=…, seq_length=…, micro_batch_size=…,
+    )
 
 The i-th chunk of a rank is the i-th of the stages that the schedule has there, in
 ascending order. In looped placements that is Megatron's own numbering; `chunks_of`
