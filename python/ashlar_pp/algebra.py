@@ -10,7 +10,15 @@ from ._core import Block, Costs, Offload, Placement, Schedule, StageMemory
 
 
 class Operation:
-    """`value | operation` applies it; `operation | operation` is an operation, too."""
+    """A function with all arguments bound but the first, its value.
+
+    `value | operation` applies it; `operation | operation` is an operation, too.
+
+    Args:
+        call (Callable): Takes the value first.
+        *args: Arguments after the value.
+        **kwargs: Arguments by keyword.
+    """
 
     def __init__(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         self._call, self._args, self._kwargs = call, args, kwargs
@@ -39,83 +47,170 @@ def _checked(value: Any) -> Any:
 
 
 def check() -> Operation:
-    """Returns the value itself if every rule holds for it; raises Violation
-    otherwise.
+    """Returns the value itself if every rule holds for it.
+
+    Returns:
+        Operation: from a block, schedule or program to itself. Raises `Violation`, with
+        the rule and the passes that break it.
     """
     return Operation(_checked)
 
 
 def repeat(micro_batches: int) -> Operation:
-    """Makes a schedule of a block: starts one block an interval, for `micro_batches`
-    micro-batches.
+    """Makes a schedule of a block, which is started once an interval.
+
+    Args:
+        micro_batches (int): The micro-batches of the schedule: a multiple of those of
+            the block.
+
+    Returns:
+        Operation: from a block to a schedule. Raises `Violation` for other numbers of
+        micro-batches.
     """
     return Operation(_core.repeat, micro_batches)
 
 
 def squeeze() -> Operation:
-    """Starts every pass as early as order and dependencies allow."""
+    """Starts every pass as early as order and dependencies allow.
+
+    Returns:
+        Operation: from a schedule to a schedule. Raises `Violation` if passes wait for
+        each other in a cycle.
+    """
     return Operation(_core.squeeze)
 
 
 def retime(costs: Costs) -> Operation:
-    """Keeps the orders under other costs, squeezed."""
+    """Keeps the orders under other costs, squeezed.
+
+    Args:
+        costs (Costs): In ticks, one stage or one each.
+
+    Returns:
+        Operation: from a schedule to a schedule. Raises `Violation` for
+        costs of another number of stages.
+    """
     return Operation(_core.retime, costs)
 
 
 def reorder(throughout: bool = False) -> Operation:
-    """Moves passes up into gaps: those of warm-up and cool-down, or all."""
+    """Moves passes up into gaps.
+
+    Args:
+        throughout (bool): Moves all passes, not only those of warm-up and cool-down.
+            Default: ``False``.
+
+    Returns:
+        Operation: from a schedule to a schedule. It is no longer, and no
+        device holds more than the one that held most.
+    """
     return Operation(_core.reorder, throughout)
 
 
 def relocate(placement: Placement) -> Operation:
-    """Moves passes to another placement, in the order of their starts."""
+    """Moves passes to another placement, in the order of their starts.
+
+    Args:
+        placement (Placement): Has as many stages as the schedule.
+
+    Returns:
+        Operation: from a schedule to a schedule. Raises `Violation` for
+        another number of stages.
+    """
     return Operation(_core.relocate, placement)
 
 
 def improve(passes: int = 1_000_000, seed: int = 1) -> Operation:
-    """Searches the best order within the same memory, with a budget of `passes`
-    dispatched passes.
+    """Searches the best order within the same memory.
+
+    Args:
+        passes (int): The budget, in dispatched passes. Default: 1,000,000.
+        seed (int): Seed of the search, which is deterministic. Default: 1.
+
+    Returns:
+        Operation: from a schedule to a schedule. Raises `ValueError` for
+        schedules with pairs or recomputes.
     """
     return Operation(_core.improve, passes, seed)
 
 
 def mirror() -> Operation:
-    """Makes device d device p - 1 - d."""
+    """Makes device d device p - 1 - d.
+
+    Returns:
+        Operation: from a block or a schedule to one of its kind.
+    """
     return Operation(_core.mirror)
 
 
 def shift(ticks: int) -> Operation:
-    """Starts everything `ticks` ticks later."""
+    """Starts everything later.
+
+    Args:
+        ticks (int): By how much; negative for earlier.
+
+    Returns:
+        Operation: from a block or a schedule to one of its kind.
+    """
     return Operation(_core.shift, ticks)
 
 
 def scale(factor: int) -> Operation:
-    """Makes everything in a block take `factor` times as long."""
+    """Makes everything in a block take longer.
+
+    Args:
+        factor (int): How many times as long, at least 1.
+
+    Returns:
+        Operation: from a block to a block.
+    """
     return Operation(_core.scale, factor)
 
 
 def with_interval(interval: int) -> Operation:
-    """Sets the ticks between repetitions of a block."""
+    """Sets the ticks between repetitions of a block.
+
+    Args:
+        interval (int): In ticks, at least 1.
+
+    Returns:
+        Operation: from a block to a block.
+    """
     return Operation(_core.with_interval, interval)
 
 
 def overlay(other: Block) -> Operation:
-    """Puts both blocks side by side, each on routes of its own."""
+    """Puts both blocks side by side, each on routes of its own.
+
+    Args:
+        other (Block): Has as many devices and stages.
+
+    Returns:
+        Operation: from a block to a block. Raises `Violation` for other numbers
+        of devices or stages, or another interval.
+    """
     return Operation(_core.overlay, other)
 
 
 def split_backward() -> Operation:
-    """Splits each backward into an input and a weight pass."""
+    """Splits each backward into an input and a weight pass.
+
+    Returns:
+        Operation: from a block or a schedule to one of its kind.
+    """
     return Operation(_core.split_backward)
 
 
 def fuse_backward() -> Operation:
-    """Fuses input and weight passes into backwards: those of a block, or of a schedule,
-    even if that makes it longer.
+    """Fuses input and weight passes, even if that makes a schedule longer.
 
-    In a schedule, weight passes move up to their input passes. For runtimes and models
-    that cannot walk a graph in two parts. Pairs of a forward with an input or weight
-    pass are taken apart. Raises Violation for a schedule with work.
+    In a schedule, weight passes move up to their input passes; pairs of a forward with
+    an input or weight pass are taken apart. For runtimes and models that cannot walk a
+    graph in two parts.
+
+    Returns:
+        Operation: from a block or a schedule to one of its kind. Raises
+        `Violation` for a schedule with work.
     """
     return Operation(_core.fuse_backward)
 
@@ -125,19 +220,29 @@ fuse_backwards = fuse_backward
 
 
 def fuse_where_free() -> Operation:
-    """Moves weight passes of a schedule up to their input passes and fuses them, where
-    that makes it no longer.
+    """Fuses weight passes of a schedule with their input passes, where that is free.
 
-    Autograd takes longer for both than for one backward, which walks the graph once.
-    Costs stay, and so do memory limits, because activations are freed no later. Raises
-    Violation as `fuse_backward` does.
+    A weight pass moves up to its input pass if that makes neither makespan nor span
+    longer. Autograd takes longer for both than for one backward, which walks the graph
+    once. Costs stay, and so do memory limits, because activations are freed no later.
+
+    Returns:
+        Operation: from a schedule to a schedule. Raises `Violation` for one with
+        work.
     """
     return Operation(_core.fuse_where_free)
 
 
 def recompute(stages: Sequence[int] | None = None) -> Operation:
-    """Makes stages run each forward again before its backward: all stages of a block,
-    the given ones of a schedule.
+    """Makes stages run each forward again before its backward.
+
+    Args:
+        stages (sequence of int, optional): Stages of a schedule. Default: all stages of
+            a block.
+
+    Returns:
+        Operation: from a schedule to a schedule or, without `stages`, from a block to a
+        block. Raises `Violation` for stages that recompute already.
     """
     return (
         Operation(_core.recompute)
@@ -147,34 +252,70 @@ def recompute(stages: Sequence[int] | None = None) -> Operation:
 
 
 def weights_in_first_gaps() -> Operation:
-    """Moves the weight passes of a block into the first gaps after their input
-    passes.
+    """Moves weight passes of a block into the first gaps after their input passes.
+
+    Returns:
+        Operation: from a block to a block.
     """
     return Operation(_core.weights_in_first_gaps)
 
 
 def without_collisions() -> Operation:
-    """Finds the nearest block whose passes do not collide when it is repeated."""
+    """Finds the nearest block whose passes do not collide when it is repeated.
+
+    Returns:
+        Operation: from a block to a block. Raises `Violation` if a device has
+        more work than fits into the interval.
+    """
     return Operation(_core.without_collisions)
 
 
 def then(next: Schedule) -> Operation:
-    """Runs one schedule after the other."""
+    """Runs one schedule after the other, with a flush between.
+
+    Args:
+        next (Schedule): Has as many devices and stages.
+
+    Returns:
+        Operation: from a schedule to a schedule. Raises `Violation` for other
+        numbers of devices or stages.
+    """
     return Operation(_core.then, next)
 
 
 def merge(other: Schedule) -> Operation:
-    """Merges both schedules, each at its times."""
+    """Merges both schedules, each at its times.
+
+    Args:
+        other (Schedule): Has as many devices and stages.
+
+    Returns:
+        Operation: from a schedule to a schedule. Passes may overlap until it is
+        squeezed. Raises `Violation` for other numbers of devices or stages.
+    """
     return Operation(_core.merge, other)
 
 
 def take(micro_batches: int) -> Operation:
-    """Keeps only the first micro-batches."""
+    """Keeps only the first micro-batches.
+
+    Args:
+        micro_batches (int): How many, at least 1.
+
+    Returns:
+        Operation: from a schedule to a schedule. Raises `Violation` if there are
+        fewer.
+    """
     return Operation(_core.take, micro_batches)
 
 
 def fold_in_half() -> Operation:
-    """Folds a bidirectional schedule onto half the devices."""
+    """Folds a bidirectional schedule onto half the devices.
+
+    Returns:
+        Operation: from a schedule to a schedule. Raises `Violation` unless both
+        halves mirror each other.
+    """
     return Operation(_core.fold_in_half)
 
 
@@ -191,11 +332,24 @@ def lower(
 ) -> Operation:
     """Makes a program of a schedule: passes, transfers, and sums of gradients.
 
-    sharding: none, optimizer, gradients, weights, full (over data_ranks copies of the
-    pipeline). reduction: eager, at_end, eager_middle_last. lanes: one, one_a_peer,
-    one_a_direction, one_a_kind. receives: when_sent, or when_needed: as late as the
-    lanes allow without holding anything up. offload: activations that move to host
-    memory and back, as `selective_offload` chooses them.
+    Args:
+        data_ranks (int): Copies of the pipeline. Default: 1.
+        sharding (str): What each copy keeps a shard of: ``none``, ``optimizer``,
+            ``gradients``, ``weights`` or ``full``.
+        reduction (str): When gradients are summed: ``eager``, ``at_end`` or
+            ``eager_middle_last``.
+        lanes (str): Which transfers of a device keep one order: ``one`` (all),
+            ``one_a_peer``, ``one_a_direction`` or ``one_a_kind``.
+        weight_buffers (int): Buffers for weights that are gathered. Default: 1.
+        prefetch (int): Passes by which a gather goes ahead. Default: 1.
+        receives (str): ``when_sent``, or ``when_needed``: as late as the lanes allow
+            without holding anything up.
+        offload (Offload, optional): Activations that move to host memory and back, as
+            `selective_offload` chooses them.
+
+    Returns:
+        Operation: from a schedule to a program. Raises `ValueError` for other words,
+        `Violation` for numbers out of range.
     """
     return Operation(
         _core.lower,
@@ -215,10 +369,16 @@ def simulate(
     memory: Sequence[StageMemory | Sequence[StageMemory]] | None = None,
     data_ranks: int = 1,
 ) -> Operation:
-    """Simulates a program: the time and memory of a run. memory: one StageMemory for
-    all stages, or one each.
+    """Simulates a program: the time and memory of a run.
 
-    If micro-batches differ, each is a list of one StageMemory for each micro-batch.
+    Args:
+        costs (Costs, optional): In ticks. Default: `Costs()`.
+        memory (sequence, optional): One `StageMemory` for all stages, or one each. If
+            micro-batches differ, each is a list of one for each micro-batch.
+        data_ranks (int): Copies of the pipeline. Default: 1.
+
+    Returns:
+        Operation: from a program to a `Simulation`.
     """
     given: dict[str, Any] = {"data_ranks": data_ranks}
     if costs is not None:

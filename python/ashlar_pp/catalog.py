@@ -16,7 +16,17 @@ from ._core import Block, Costs, Entry, Parameter, Schedule
 
 
 class Published:
-    """A published schedule, with its name, summary, source and parameters."""
+    """A published schedule.
+
+    Args:
+        entry (Entry): The entry of the extension.
+
+    Attributes:
+        name (str): Its name in the command-line tool.
+        summary (str): What it is, in a line.
+        source (str): The paper or program that it is of.
+        parameters (dict[str, Parameter]): Its parameters, by name.
+    """
 
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
@@ -61,8 +71,19 @@ class Published:
     def block(
         self, devices: int, micro_batches: int | None = None, **parameters: Any
     ) -> Block:
-        """Returns the building block. Some blocks contain all micro-batches, and need
-        their number.
+        """Returns the building block.
+
+        Args:
+            devices (int): At least 1.
+            micro_batches (int, optional): For blocks that contain all micro-batches.
+            **parameters: Values of the entry's parameters.
+
+        Returns:
+            Block: in units of one pass.
+
+        Raises:
+            TypeError: if it has no such parameter, or the block needs `micro_batches`.
+            Violation: for sizes that do not fit.
         """
         known = self._known(parameters)
         if micro_batches is not None:
@@ -81,11 +102,20 @@ class Published:
     def values(
         self, parameter: str, devices: int, micro_batches: int, **others: Any
     ) -> list[int] | list[str]:
-        """Values of a parameter for which there is a schedule; numbers are tried up to
-        the larger of both sizes.
+        """Returns values of a parameter for which there is a schedule.
 
-        others: values of its other parameters. The list is empty if no value fits, or
-        the sizes do not.
+        Args:
+            parameter (str): Its name. Numbers are tried up to the larger of
+                both sizes.
+            devices (int): At least 1.
+            micro_batches (int): At least 1.
+            **others: Values of its other parameters.
+
+        Returns:
+            list[int] or list[str]: empty if no value fits, or the sizes do not.
+
+        Raises:
+            TypeError: if it has no such parameter.
         """
         self._known({parameter: None, **others})
         known = self.parameters[parameter]
@@ -136,7 +166,17 @@ _by_python_name = {
 
 
 def find(name: str) -> Published:
-    """Returns the entry of that name. Raises ValueError, with a similar name."""
+    """Returns an entry.
+
+    Args:
+        name (str): As in the command-line tool, or another program's.
+
+    Returns:
+        Published: the entry.
+
+    Raises:
+        ValueError: for an unknown name, with a similar one.
+    """
     return (entries | vocabulary_entries)[_core.find(name).name]
 
 

@@ -11,13 +11,24 @@ from ._core import Comparison, Costs, PartCosts, Schedule
 
 
 class Table:
-    """Named rows of numbers. A notebook shows them as a table, print() as text."""
+    """Named rows of numbers. A notebook shows them as a table, print() as text.
+
+    Args:
+        rows (list[dict]): Each with the same keys, the first of which is ``schedule``.
+    """
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
         self.rows = rows
 
     def frame(self) -> Any:
-        """Returns the table as a pandas frame. Raises ImportError without pandas."""
+        """Returns the table as a pandas frame, by schedule.
+
+        Returns:
+            pandas.DataFrame: a row for each schedule.
+
+        Raises:
+            ImportError: without pandas.
+        """
         import pandas
 
         return pandas.DataFrame(self.rows).set_index("schedule")
@@ -103,21 +114,33 @@ def compare(
     causal: int | tuple[int, int] | None = None,
     parts: PartCosts | None = None,
 ) -> Table:
-    """Compares schedules for the same model: names of the catalog, or a mapping of
-    names to names and schedules.
+    """Compares schedules for the same model.
 
-    Costs are those of a device's share of the model, or one each of consecutive parts
-    of it; schedules with more or fewer stages take their share. Default: all schedules
-    of the catalog for these sizes. In the table, peak_activations is a share of what
-    1F1B holds; times are in ticks; slack is how late all transfers of the least
-    tolerant link may be before the makespan grows. parts: the parts of which `costs`
-    are made; those of pairs in schedules with more or fewer stages follow from them.
+    Args:
+        schedules (iterable of str or mapping, optional): Names of the catalog, or a
+            mapping of names to names and schedules. Default: all schedules of the
+            catalog for these sizes.
+        devices (int): Default: 4.
+        micro_batches (int): Default: 8.
+        costs (Costs, optional): Those of a device's share of the model, or one each of
+            consecutive parts of it, in ticks; schedules with more or fewer stages take
+            their share.
+        sequence_chunks (int, optional): Chunks of a sequence in the catalog's schedules
+            that cut them. Default: those of the costs, or 2.
+        causal (int or tuple[int, int], optional): Percentage of causal attention, for
+            which later chunks take longer, in a whole sequence's forward and input
+            pass, or a pair of percentages.
+        parts (PartCosts, optional): The parts of which `costs` are made; those of pairs
+            in schedules with more or fewer stages follow from them.
 
-    sequence_chunks: chunks of a sequence in the catalog's schedules that cut them
-    (default: those of the costs, or 2). causal: percentage of causal attention, for
-    which later chunks take longer, in a whole sequence's forward and input pass, or a
-    pair of percentages. Raises ValueError if it has no effect: on whole sequences, or
-    on costs of each chunk.
+    Returns:
+        Table: `peak_activations` is a share of what 1F1B holds; times are in ticks;
+        `slack` is how late all transfers of the least tolerant link may be before the
+        makespan grows.
+
+    Raises:
+        ValueError: if `causal` has no effect: on whole sequences, or on costs of each
+            chunk.
     """
     costs = costs or Costs()
     if sequence_chunks is None:

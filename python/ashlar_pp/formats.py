@@ -9,12 +9,21 @@ FORMATS = ("pytorch", "pytorch-comms", "json", "trace", "svg", "html")
 
 
 def emit(schedule: Schedule, format: str, *, dialect: str = "newest") -> str:
-    """Returns the schedule as text: `pytorch` (passes alone), `pytorch-comms` (with
-    transfers, reductions and gathers), `json`, `trace` (for chrome://tracing and
-    Perfetto), `svg`, `html`.
+    """Writes a schedule for another program.
 
-    dialect: that of PyTorch's CSV: newest, b-bw, i-b, reduce-grad, waits. Raises
-    ValueError if PyTorch cannot run it.
+    Args:
+        schedule (Schedule): The schedule.
+        format (str): ``pytorch`` (passes alone), ``pytorch-comms`` (with transfers,
+            reductions and gathers), ``json``, ``trace`` (for chrome://tracing and
+            Perfetto), ``svg`` or ``html``.
+        dialect (str): That of PyTorch's CSV: ``newest``, ``b-bw``, ``i-b``,
+            ``reduce-grad`` or ``waits``.
+
+    Returns:
+        str: the text of the file.
+
+    Raises:
+        ValueError: for another format or dialect, or if PyTorch cannot run it.
     """
     if format == "pytorch":
         return _core.write_pytorch(schedule, dialect)

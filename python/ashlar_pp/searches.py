@@ -30,29 +30,47 @@ def search(
     order: bool = False,
     offload: bool = False,
 ) -> Searched:
-    """Searches schedules of one placement, with costs of its stages: one for all, or
-    one each.
+    """Searches schedules of one placement.
 
-    limit: chunk activations that a device may hold (default: those of 1F1B), one number
-    for all or one each; with `memory`, in its units. memory: a StageMemory for each
-    stage, or if micro-batches differ a list of one for each. sequence_chunks: chunks of
-    a sequence (default: those of the costs); costs are those of the mean chunk, or of
-    each, as `Costs.with_causal_chunks` makes them. aim: span, makespan, or program (the
-    simulated makespan of the program). budget: schedules to evaluate; the same budget
-    gives the same result everywhere. starts: schedules to begin with, besides those of
-    the catalog; those of another problem are ignored.
+    Three freedoms are used only on request, and never make the result longer: `braid`,
+    `order` and `offload`. Other threads run meanwhile; Ctrl-C ends the search.
 
-    Three freedoms are used only on request, and never make the result longer. braid:
-    runs forwards and backwards as pairs where that is shorter, for costs of parts.
-    order: also tries another order of micro-batches that differ, with as large a
-    budget; `micro_batches` of the result is that order, and its schedule has the costs
-    of its places. offload: with `memory`, activations may move to host memory over the
-    link of `costs` (host_bandwidth); `offload` of the result says which, and `bound`
-    ignores the limit on memory.
+    Args:
+        placement (Placement): The devices of the stages.
+        micro_batches (int): At least 1.
+        costs (Costs, optional): Those of the stages, in ticks, one for all or each.
+        limit (int or sequence of int, optional): Chunk activations that a device may
+            hold, one number for all or one each; with `memory`, in its units. Default:
+            those of 1F1B.
+        memory (sequence, optional): A `StageMemory` for each stage, or if micro-batches
+            differ a list of one for each.
+        sequence_chunks (int, optional): Chunks of a sequence. Costs are those of the
+            mean chunk, or of each, as `Costs.with_causal_chunks` makes them. Default:
+            those of the costs.
+        budget (int): Schedules to evaluate; the same budget gives the same result
+            everywhere. Default: 10,000.
+        seed (int): Default: 1.
+        aim (str): ``span``, ``makespan``, or ``program`` (the simulated makespan of the
+            program).
+        starts (sequence of Schedule): Schedules to begin with, besides those of the
+            catalog; those of another problem are ignored.
+        progress (Callable, optional): See `Progress`.
+        braid (bool): Runs forwards and backwards as pairs where that is shorter, for
+            costs of parts.
+        order (bool): Also tries another order of micro-batches that differ, with as
+            large a budget; `micro_batches` of the result is that order, and its
+            schedule has the costs of its places.
+        offload (bool): With `memory`, activations may move to host memory over the link
+            of `costs` (host_bandwidth); `offload` of the result says which, and `bound`
+            ignores the limit on memory.
 
-    Other threads run meanwhile; Ctrl-C ends the search. Raises Violation if no schedule
-    is within the limit; ValueError if none is found that copies bring within it, and
-    for arguments without effect.
+    Returns:
+        Searched: the best schedule found, and its bound.
+
+    Raises:
+        Violation: if no schedule is within the limit.
+        ValueError: if none is found that copies bring within it, and for arguments
+            without effect.
     """
     return _core.search_placement(
         placement,
@@ -88,20 +106,35 @@ def search_layouts(
     braid: bool = False,
     order: bool = False,
 ) -> list[Searched]:
-    """Searches layouts with one, two and four stages a device: linear, V, looped and
-    waves. Returns the best first.
+    """Searches layouts of one, two and four stages a device: linear, V, looped, waves.
 
-    costs: those of a device's share of the model. memory_percent: limit, in percent of
-    what 1F1B holds. kept_percent: percentage of an activation that a recomputing stage
-    keeps (100: none recomputes). sequence_chunks: the most chunks of a sequence; powers
-    of two are tried. causal: percentage of causal attention, for which later chunks
-    take longer, in a whole sequence's forward and input pass, or a pair of percentages.
-    With costs of each chunk, sequences are cut into these chunks or not at all. braid:
-    as in `search`. order: layouts with another order of micro-batches share the budget.
-    Results are in ticks of the costs.
+    Args:
+        devices (int): At least 1.
+        micro_batches (int): At least 1.
+        costs (Costs, optional): Those of a device's share of the model, in ticks.
+        memory_percent (int): Limit, in percent of what 1F1B holds. Default: 100.
+        kept_percent (int): Percentage of an activation that a recomputing stage keeps.
+            Default: 100, which means that none recomputes.
+        sequence_chunks (int, optional): The most chunks of a sequence; powers of two
+            are tried. With costs of each chunk, sequences are cut into these or not
+            at all.
+        causal (int or tuple[int, int], optional): Percentage of causal attention, for
+            which later chunks take longer, in a whole sequence's forward and input
+            pass, or a pair of percentages.
+        budget (int): Schedules to evaluate. Default: 10,000.
+        seed (int): Default: 1.
+        aim (str): As in `search`.
+        progress (Callable, optional): See `Progress`.
+        braid (bool): As in `search`.
+        order (bool): As in `search`; layouts with another order of micro-batches share
+            the budget.
 
-    Raises ValueError if no schedule is within the limit, or if `causal` has no effect:
-    without `sequence_chunks`, or with costs of each chunk.
+    Returns:
+        list[Searched]: the best first, in ticks of the costs.
+
+    Raises:
+        ValueError: if no schedule is within the limit, or if `causal` has no effect:
+            without `sequence_chunks`, or with costs of each chunk.
     """
     found = _core.search_layouts(
         devices,

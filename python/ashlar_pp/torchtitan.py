@@ -53,11 +53,6 @@ def pipelining(
 ) -> Callable[..., Any]:
     """Returns a `pipelining_fn` of a ModelSpec that runs the schedule.
 
-    adapt_after: number of steps to measure; the first does not count. Then every rank
-    searches the same order of passes for these times, within the activations that the
-    schedule holds (options: those of `search`), and runs it from the next step on if it
-    takes less time. 0: the schedule stays.
-
     The result raises ValueError, naming the flag, if the configuration does not fit the
     schedule, if a parameter of the model is not in exactly one stage, and for options
     that silently lose gradients: with split backwards, selective checkpointing, chunked
@@ -65,6 +60,20 @@ def pipelining(
     trainable parameter that the loss may depend on got no gradient. An error on one
     rank ends the step on all ranks, within seconds or the group's time-out: the others
     raise a RuntimeError that names the rank at fault.
+
+    Args:
+        schedule (Schedule): Gives the stages, their ranks and the micro-batches.
+        adapt_after (int): Number of steps to measure; the first does not count. Then
+            every rank searches the same order of passes for these times, within the
+            activations that the schedule holds, and runs it from the next step on if it
+            takes less time. Default: 0, which means that the schedule stays.
+        **options: Those of `search`.
+
+    Returns:
+        Callable: with the arguments and results of torchtitan's `pipeline_llm`.
+
+    Raises:
+        ValueError: if `adapt_after` is 1 or negative.
     """
     if adapt_after == 1 or adapt_after < 0:
         raise ValueError(

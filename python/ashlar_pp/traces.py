@@ -17,8 +17,12 @@ from ._core import Costs
 class TracedCosts:
     """Costs of passes and transfers, measured from a trace.
 
-    text: a costs file for the command-line tool, with medians, quartiles and numbers of
-    samples of each stage. warnings: guesses, and possible faults.
+    Attributes:
+        costs (Costs): In ticks.
+        tick_ns (float): Nanoseconds of a tick.
+        text (str): A costs file for the command-line tool, with medians, quartiles and
+            numbers of samples of each stage.
+        warnings (tuple[str, ...]): Guesses, and possible faults.
     """
 
     costs: Costs
@@ -51,16 +55,23 @@ def text_of(path: pathlib.Path) -> str:
 def costs_from_trace(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
 ) -> TracedCosts:
-    """Measures the costs of a pipeline that PyTorch's own runtime ran under
-    `torch.profiler`.
+    """Measures costs of a pipeline that PyTorch's runtime ran under `torch.profiler`.
 
-    paths: the trace of one rank, of several, or a folder with those of all; traces may
-    be gzipped. Record operators or kernels, as the profiler does by default: an
-    annotation of a pass (`PP:2F0`) includes the wait for its input, and the operators
-    inside tell how long that was. Transfers are measured from the traces of all ranks.
-    Their clocks differ; messages both ways tell by how much. Issues a UserWarning for
-    each guess. Raises ValueError, with line, column and key, for other files, OSError
-    for unreadable ones.
+    Record operators or kernels, as the profiler does by default: a pass's annotation
+    (`PP:2F0`) includes the wait for its input, and the operators inside tell how long
+    that was. Transfers are measured from the traces of all ranks. Their clocks differ;
+    messages both ways tell by how much. Issues a UserWarning for each guess.
+
+    Args:
+        paths (path or iterable of paths): The trace of one rank, of several, or a
+            folder with those of all; traces may be gzipped.
+
+    Returns:
+        TracedCosts: the costs, and what was guessed.
+
+    Raises:
+        ValueError: for other files, with line, column and key.
+        OSError: for unreadable ones.
     """
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     files = [file for one in given for file in files_of(one)]

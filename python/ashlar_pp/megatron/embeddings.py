@@ -107,9 +107,13 @@ def are_on_one_rank(schedule: Schedule, config: Any, groups: Any, tied: bool) ->
 
 
 def share_embeddings(chunks: list[Any]) -> None:
-    """Gives the later word embeddings of a rank's chunks the first one's values, if a
-    rank has several, as in a V. Megatron does so between ranks. Call it when all chunks
-    are made, before they are wrapped.
+    """Gives the later word embeddings of a rank's chunks the first one's values.
+
+    Megatron does so between ranks. Call it when all chunks are made, before they are
+    wrapped, if a rank has several embeddings, as in a V.
+
+    Args:
+        chunks (list): This rank's chunks.
     """
     weights = _weights_of(chunks)
     for other in weights[1:]:

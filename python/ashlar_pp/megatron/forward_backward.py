@@ -25,18 +25,26 @@ from .supported import must_reduce_right, must_support, unwrapped
 
 
 def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
-    """Returns a forward_backward_func that runs the schedule, with the arguments and
-    results of Megatron's own.
+    """Returns a forward_backward_func that runs the schedule.
 
-    With `forward_only` it runs forwards alone, of any number of micro-batches.
-    Otherwise their number must be that of the schedule. Reductions start as in
-    Megatron, in the backward that completes the gradients of a chunk, or with
-    `grad_sync_func` where the program has them. Split backwards use `backward_dw()` of
-    layers under delay_wgrad_compute; otherwise autograd walks the graph in two parts.
-    Raises ValueError, naming the option, for unsupported options, a schedule that
-    cannot run, and chunks that are not those of its stages; RuntimeError if the first
-    step lost a gradient, or another rank fails or is lost, with the reason; Violation
-    for a program that is not proved.
+    It has the arguments and results of Megatron's own. With `forward_only` it runs
+    forwards alone, of any number of micro-batches. Otherwise their number must be that
+    of the schedule. Reductions start as in Megatron, in the backward that completes the
+    gradients of a chunk, or with `grad_sync_func` where the program has them. Split
+    backwards use `backward_dw()` of layers under delay_wgrad_compute; otherwise
+    autograd walks the graph in two parts. It raises ValueError, naming the option, for
+    unsupported options and chunks that are not those of its stages; RuntimeError if the
+    first step lost a gradient, or another rank fails or is lost, with the reason.
+
+    Args:
+        schedule (Schedule): Its stages are a chain of one route.
+
+    Returns:
+        Callable: the function.
+
+    Raises:
+        ValueError: for a schedule that cannot run.
+        Violation: for a program that is not proved.
     """
     training = lowered(schedule)
     evaluations: dict[int, Program] = {}

@@ -22,13 +22,19 @@ from .programs import route_of
 def chunks_of(
     schedule: Schedule, pg_collection: Any, build: Callable[..., Any]
 ) -> list[Any]:
-    """Builds this rank's chunks of a model, in the order of their stages.
+    """Builds this rank's chunks of a model. Word embeddings of several are made equal.
 
-    build: makes a chunk from pre_process, post_process, vp_stage and pg_collection, as
-    `GPTModel(config, spec, ...)` takes them. During the call, Megatron's parallel state
-    is that of the rank and chunk with this stage in Megatron's own numbering. Make
-    specs inside it: `get_gpt_decoder_block_spec` and the like read the parallel state.
-    Word embeddings of several chunks are made equal.
+    Args:
+        schedule (Schedule): Has the placement.
+        pg_collection (ProcessGroupCollection): Megatron's groups.
+        build (Callable): Makes a chunk from pre_process, post_process, vp_stage and
+            pg_collection, as `GPTModel(config, spec, ...)` takes them. During the call,
+            Megatron's parallel state is that of the rank and chunk with this stage in
+            Megatron's own numbering. Make specs inside it: `get_gpt_decoder_block_spec`
+            and the like read the parallel state.
+
+    Returns:
+        list: the chunks, in the order of their stages.
     """
     chunks = []
     for stage, rank in enumerate(route_of(schedule)):
@@ -94,13 +100,20 @@ def _saves_at(chunk: Any, schedule: Schedule, stage: int, group: Any) -> None:
 
 
 def place_of(schedule: Schedule, stage: int, pg_collection: Any) -> dict[str, Any]:
-    """Arguments of a model's constructor beside its configuration: pre_process,
-    post_process, vp_stage, pg_collection.
+    """Returns arguments of a model's constructor beside its configuration.
 
     Megatron numbers the layers of a chunk by its rank and its number there. If the
     placement differs, as in a V, the collection pretends to be on the rank with the
     stage in Megatron's numbering. Code that reads the parallel state instead is right
     within `chunks_of` alone.
+
+    Args:
+        schedule (Schedule): Has the placement.
+        stage (int): The stage of the chunk.
+        pg_collection (ProcessGroupCollection): Megatron's groups.
+
+    Returns:
+        dict[str, Any]: pre_process, post_process, vp_stage, pg_collection.
     """
     chunk, rank = divmod(stage, schedule.devices)
     groups = pg_collection
@@ -125,9 +138,20 @@ def place_of(schedule: Schedule, stage: int, pg_collection: Any) -> dict[str, An
 def mtp_of(
     schedule: Schedule, stage: int, config: Any, layer: Any, transformer_engine: bool
 ) -> Any:
-    """The mtp_block_spec of a stage's chunk, with layers like `layer`; None if it has
-    no MTP. Megatron's own get_gpt_mtp_block_spec reads the rank, which is right in its
-    own numbering, and within `chunks_of`.
+    """Returns the mtp_block_spec of a stage's chunk.
+
+    Megatron's own get_gpt_mtp_block_spec reads the rank, which is right in its own
+    numbering, and within `chunks_of`.
+
+    Args:
+        schedule (Schedule): Has the stages.
+        stage (int): The stage of the chunk.
+        config (TransformerConfig): Has mtp_num_layers.
+        layer (ModuleSpec): The layers are like this one.
+        transformer_engine (bool): Whether layers are those of Transformer Engine.
+
+    Returns:
+        MultiTokenPredictionBlockSubmodules, optional: None if the stage has no MTP.
     """
     if stage != mtp_stage(config, schedule.stages):
         return None

@@ -37,8 +37,7 @@ from .waits import making
 
 
 class Pipeline(Steps):
-    """A pipeline of a model: cut at its layers, measured, dealt to stages, with a
-    schedule searched for the measured costs.
+    """A model that is cut at its layers, measured, and run under a searched schedule.
 
         pipe = Pipeline(model, example, loss_fn=loss_fn, target=target, memory="70GiB")
         optimizer = torch.optim.AdamW(pipe.parameters())
@@ -46,6 +45,41 @@ class Pipeline(Steps):
 
     Every rank of the default group makes it, with the same model, which is then part of
     it. `module` has this rank's layers, under their names in the model.
+
+    Args:
+        model (nn.Module): The whole model.
+        example (Any): One micro-batch of inputs: a tensor or tuple, or a mapping of
+            keyword inputs.
+        target (Any, optional): The example's target, if the loss takes one.
+        loss_fn (Callable, optional): Takes output and target of a micro-batch, and
+            gives their mean loss. Without it the model's output has a `loss`.
+        devices (int, optional): Number of ranks in `group`. Default: all of them.
+        micro_batches (int, optional): Number in a step. Default: twice the ranks.
+        memory (int or str, optional): Limit of each device in bytes, or as "70GiB".
+            Default: as many activations as 1F1B holds.
+        optimizer_copies (float): Size of the optimizer's state, in multiples of the
+            trained parameters. Default: 2.
+        layers (iterable of str, optional): Names of layers or of lists of them.
+            Default: the outermost lists of modules.
+        schedule (str or Schedule, optional): A name of the catalog, or a schedule,
+            instead of a search.
+        group (ProcessGroup, optional): The ranks of the pipeline. Default: all.
+        data_group (ProcessGroup, optional): Ranks with the same layers and other
+            batches; gradients are averaged.
+        wrap (Callable, optional): fully_shard or the like, applied to the module of
+            each stage.
+        data_ranks (int): With `wrap`, as in `pipeline`. Default: 1.
+        sharding (str): With `wrap`, as in `pipeline`. Default: ``optimizer``.
+        device (torch.device or str, optional): Device of this rank's layers; a model in
+            host memory visits it layer by layer, and may be larger than the device's
+            memory. Default: the model's.
+        seed (int, optional): Seed of all random numbers. Default: the first rank's
+            torch.initial_seed().
+        repeats (int): Measurements of each layer. Default: 3.
+        budget (int): Schedules that the search evaluates. Default: 1000.
+
+    Raises:
+        ValueError: if the model cannot run, with the layer and the reason.
     """
 
     @making("Pipeline()")
@@ -72,26 +106,6 @@ class Pipeline(Steps):
         repeats: int = 3,
         budget: int = 1000,
     ) -> None:
-        """
-        example: one micro-batch of inputs: a tensor or tuple, or a mapping of
-        keyword inputs. target: its target, if the loss takes one. loss_fn(output,
-        target): mean over a micro-batch; without it the model's output has a `loss`.
-        devices: number of ranks in `group` (default: all of them). micro_batches:
-        number in a step (default: twice the ranks). memory: limit of each device in
-        bytes, or as "70GiB"; by default, as many activations as 1F1B holds.
-        optimizer_copies: size of the optimizer's state, in multiples of the trained
-        parameters. layers: names of layers or of lists of them (default: the outermost
-        lists of modules). schedule: a name of the catalog, or a schedule, instead of a
-        search. data_group: ranks with the same layers and other batches; gradients are
-        averaged. wrap: fully_shard or the like, applied to the module of each stage;
-        then data_ranks and sharding are as in `pipeline`. device: device of this rank's
-        layers (default: the model's); a model in host memory visits it layer by layer,
-        and may be larger than the device's memory. seed: seed of all random numbers
-        (default: the first rank's torch.initial_seed()). repeats: measurements of each
-        layer. budget: schedules that the search evaluates.
-
-        Raises ValueError, with the layer and the reason, if the model cannot run.
-        """
         check_model(model)
         guards.must_have_no_parameters(loss_fn, besides=model.parameters())
         must_decide_together(loss_fn, model)
@@ -334,13 +348,23 @@ class Pipeline(Steps):
         )
 
     def step(self, *batch: Any, target: Any = None, **inputs: Any) -> torch.Tensor:
-        """Trains on a batch: adds gradients of its mean loss to the parameters'
-        `.grad`. Returns the mean loss, on all ranks.
+        """Trains on a batch, by adding gradients of its mean loss to `.grad`.
 
-        batch, target: as the example's, `micro_batches` times as long, the same on
-        every rank of the group. An error leaves gradients and the state of layers as
-        they were. Raises ValueError on all ranks for other shapes than the example's,
-        and if ranks have other batches or set the model otherwise.
+        An error leaves gradients and the state of layers as they were.
+
+        Args:
+            *batch: As the example's, `micro_batches` times as long, the same on every
+                rank of the group.
+            target (Any, optional): As the example's, `micro_batches` times as long.
+            **inputs: Inputs by keyword.
+
+        Returns:
+            Tensor: the mean loss, a number of type double, on all ranks.
+
+        Raises:
+            ValueError: on all ranks, for other shapes than the example's, and if ranks
+                have other batches or set the model otherwise.
+            LostRank: if another rank fails or is lost.
         """
         if not torch.is_grad_enabled():
             raise ValueError("step() trains, and gradients are off: call evaluate()")
@@ -349,16 +373,36 @@ class Pipeline(Steps):
             return self._run(batch, target, inputs, trains=True)
 
     def evaluate(self, *batch: Any, target: Any = None, **inputs: Any) -> torch.Tensor:
-        """Returns the mean loss of a batch, without gradients, on all ranks."""
+        """Runs a batch without gradients.
+
+        Args:
+            *batch: As in `step`.
+            target (Any, optional): As in `step`.
+            **inputs: As in `step`.
+
+        Returns:
+            Tensor: the mean loss, a number of type double, on all ranks.
+
+        Raises:
+            ValueError: as `step` does.
+            LostRank: if another rank fails or is lost.
+        """
         with self.waits.call("evaluate()"), torch.no_grad():
             return self._run(batch, target, inputs, trains=False)
 
     def trace_again(self, *batch: Any, target: Any = None, **inputs: Any) -> None:
-        """Traces the model as it is now with the first micro-batch of a batch. Every
-        rank has to call this.
+        """Traces the model as it is now with the first micro-batch of a batch.
 
-        Changes of train() and eval(), of a flag, or of an input that is no tensor are
-        noticed without it.
+        Every rank has to call this. Changes of train() and eval(), of a flag, or of an
+        input that is no tensor are noticed without it.
+
+        Args:
+            *batch: As in `step`.
+            target (Any, optional): As in `step`.
+            **inputs: As in `step`.
+
+        Raises:
+            ValueError: if layers would be called in other stages than their own.
         """
         with self.waits.call("trace_again()"):
             pieces, targets = self._pieces(batch, target, inputs, trains=False)
@@ -368,7 +412,7 @@ class Pipeline(Steps):
             )
 
     def parameters(self) -> Iterable[nn.Parameter]:
-        """This rank's parameters."""
+        """Returns this rank's parameters."""
         return self.module.parameters()
 
     def named_parameters(self) -> Iterable[tuple[str, nn.Parameter]]:
@@ -376,27 +420,49 @@ class Pipeline(Steps):
         return self.module.named_parameters()
 
     def zero_grad(self) -> None:
+        """Sets the gradients of this rank's parameters to None."""
         self.module.zero_grad(set_to_none=True)
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> torch.Tensor:
-        """Clips gradients by their norm over all stages, as
-        torch.nn.utils.clip_grad_norm_ does, and returns the norm.
+        """Clips gradients by their norm over all stages.
 
-        Every rank of the group has to call this. A parameter that several stages have
-        counts once.
+        It does what torch.nn.utils.clip_grad_norm_ does for a whole model. Every rank
+        of the group has to call this. A parameter that several stages have counts once.
+
+        Args:
+            max_norm (float): The most that the norm may be.
+            norm_type (float): Order of the norm, which may be infinite. Default: 2.
+
+        Returns:
+            Tensor: the norm before clipping, a number.
         """
         return self._gradients.clip(self.module, max_norm, norm_type, self.device)
 
     def train(self, mode: bool = True) -> Pipeline:
+        """Sets the mode of the whole model, as nn.Module.train does.
+
+        Args:
+            mode (bool): Whether it trains. Default: ``True``.
+
+        Returns:
+            Pipeline: this one.
+        """
         self.skeleton.model.train(mode)
         return self
 
     def eval(self) -> Pipeline:
+        """Sets the mode of the whole model to evaluation.
+
+        Returns:
+            Pipeline: this one.
+        """
         return self.train(False)
 
     def state_dict(self) -> dict[str, Any]:
-        """This rank's part of the model's state, under the model's names; the parts of
-        all ranks are the whole state.
+        """Returns this rank's part of the model's state, under the model's names.
+
+        Returns:
+            dict[str, Any]: the parts of all ranks are the whole state.
         """
         return self.module.state_dict()
 
@@ -404,9 +470,13 @@ class Pipeline(Steps):
     def same_numbers(
         self, model: nn.Module, micro_batch: int, step: int | None = None
     ) -> Iterator[None]:
-        """Inside, one forward of an unpiped model, made like this one's, draws the
-        random numbers that this micro-batch drew in a step (default: the last one;
-        steps and micro-batches count from 0).
+        """Makes an unpiped model draw the numbers that a micro-batch drew in a step.
+
+        Args:
+            model (nn.Module): Made like this pipeline's. Inside, one forward of it
+                draws them.
+            micro_batch (int): Counts from 0.
+            step (int, optional): Counts from 0. Default: the last one.
         """
         modules = dict(model.named_modules(remove_duplicate=False))
         at = self._streams.step, self._streams.micro_batch
@@ -423,14 +493,21 @@ class Pipeline(Steps):
             self._streams.step, self._streams.micro_batch = at
 
     def whole_state_dict(self) -> dict[str, Any]:
-        """Returns the whole model's state in host memory on the first rank, and {} on
-        others. Every rank has to call this.
+        """Gathers the whole model's state. Every rank has to call this.
+
+        Returns:
+            dict[str, Any]: the state, in host memory, on the first rank; {} on others.
         """
         return gathered_state(self.module, self._meeting.group)
 
     def save_pretrained(self, folder: str, **options: Any) -> None:
-        """Saves the whole model as `transformers` does. Every rank of the group has to
-        call this; the first one writes.
+        """Saves the whole model as `transformers` does.
+
+        Every rank of the group has to call this; the first one writes.
+
+        Args:
+            folder (str): Where to.
+            **options: Those of the model's own `save_pretrained`.
         """
         state = self.whole_state_dict()
         if dist.get_rank(self.group) == 0:
@@ -439,15 +516,24 @@ class Pipeline(Steps):
         dist.barrier(group=self._meeting.group)
 
     def optimizer_state(self, optimizer: torch.optim.Optimizer) -> OptimizerState:
-        """This rank's optimizer state under the names of the whole model, for
-        `torch.distributed.checkpoint`. It can be loaded where layers are dealt
-        otherwise.
+        """Makes a view of an optimizer's state for `torch.distributed.checkpoint`.
+
+        It can be loaded where layers are dealt otherwise.
+
+        Args:
+            optimizer (torch.optim.Optimizer): The optimizer of this rank's parameters.
+
+        Returns:
+            OptimizerState: its state, under the names of the whole model.
         """
         return OptimizerState(self.module, optimizer, self._gradients.shared_names())
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Loads from a state of the whole model. A shared parameter needs only one of
-        its names.
+        """Loads this rank's part from a state of the whole model.
+
+        Args:
+            state (mapping): By the model's names. A shared parameter needs only one of
+                its names.
         """
         found = dict(state)
         for names in self._gradients.shared_names():
@@ -460,19 +546,27 @@ class Pipeline(Steps):
         )
 
     def explain(self) -> str:
-        """Describes stages and layers, values that cross cuts, the schedule as a
-        picture, its bound, memory, and alternatives.
+        """Describes the pipeline in words and a picture.
+
+        Returns:
+            str: stages and layers, values that cross cuts, the schedule, its bound,
+            memory, and alternatives.
         """
         return explained(
             self.plan, self.plans, self.trace, self.micro_batches, self.memory
         )
 
     def adapt(self) -> bool:
-        """Searches again with the pass times of the last step. Returns whether it found
-        a better schedule, which then runs.
+        """Searches again with the pass times of the last step.
 
         Layers, parameters and the optimizer stay where they are. Every rank of the
         default group has to call this.
+
+        Returns:
+            bool: whether it found a better schedule, which then runs.
+
+        Raises:
+            ValueError: before the first step.
         """
         dealt = dealt_as_taken(self.plan.dealt, self._clock, self._fuses)
         before = Plan(

@@ -28,7 +28,15 @@ Modules = Mapping[int, nn.Module] | Callable[[int], nn.Module]
 
 
 def stages_of(schedule: Schedule | Program, device: int) -> list[int]:
-    """The stages that a device holds, in ascending order."""
+    """Returns the stages that a device holds.
+
+    Args:
+        schedule (Schedule or Program): Has the placement.
+        device (int): Its number in the schedule.
+
+    Returns:
+        list[int]: in ascending order.
+    """
     return sorted(
         {
             stage
@@ -57,34 +65,57 @@ def pipeline(
     timeout: float | datetime.timedelta | None = None,
     whole: nn.Module | None = None,
 ) -> Any:
-    """Returns a runtime of the schedule on this rank; device d of the schedule is rank
-    d of `group`.
+    """Makes a runtime of the schedule on this rank.
 
-    stages: this rank's modules by stage, or a function that makes the module of a
-    stage, or PipelineStages. device: device of received tensors (default: that of the
-    parameters of this rank's modules). loss_fn(output, target): loss of a micro-batch.
-    scale_grads: divides gradients by the number of micro-batches. data_group: the ranks
-    with the same stages, each with data of its own. They begin with the weights of the
-    first, and gradients are averaged over them, as DistributedDataParallel does.
-    Default: the group of stages that are in DistributedDataParallel, if any.
-    data_ranks, sharding: those of stages in fully_shard, which averages over its own
-    mesh. runtime: `pytorch` is PyTorch's own, with our communication; `ashlar` is ours,
-    which also runs several routes, recomputes, and sequences in chunks; `auto` is
-    PyTorch's if it can run the schedule. lanes: which transfers share a communicator in
-    PyTorch (one, one_a_kind, one_a_direction; None: as torch is set). receives: when
-    PyTorch issues a receive: when_sent, or when_needed: as late as the lanes allow. On
-    a GPU, a waiting receive delays transfers of its communicator; a late one is not
-    hidden behind passes. dynamic_shapes: micro-batches may differ in shape; each step
-    then begins with messages about shapes (`ashlar` only). timeout: seconds after which
-    a rank that does not answer is named (`ashlar` only; default: the group's timeout).
-    whole: the model that the stages are parts of, if they keep its names; it may be on
-    the meta device. Each of its parameters must then be in exactly one stage.
-
+    Device d of the schedule is rank d of `group`, every rank of which has to call this.
     The result has step(*inputs, target=, losses=, ...) and eval(), with the arguments
-    of PyTorch's own. Every rank of the group has to call this. Raises ValueError with
-    the reason if `pytorch` cannot run the schedule; `auto` then takes `ashlar`. Copies
-    of a stage must have the same parameters. The first step raises RuntimeError if a
-    trainable parameter that the loss may depend on got no gradient.
+    of PyTorch's own. Its first step raises RuntimeError if a trainable parameter that
+    the loss may depend on got no gradient.
+
+    Args:
+        stages (dict[int, nn.Module] or Callable or iterable of PipelineStage): This
+            rank's modules by stage, or a function that makes the module of a stage.
+            Copies of a stage must have the same parameters.
+        schedule (Schedule): What runs.
+        loss_fn (Callable, optional): Takes output and target of a micro-batch, and
+            gives its loss.
+        group (ProcessGroup, optional): The ranks of the pipeline. Default: all.
+        device (torch.device or str, optional): Device of received tensors. Default:
+            that of the parameters of this rank's modules.
+        data_group (ProcessGroup, optional): The ranks with the same stages, each with
+            data of its own. They begin with the weights of the first, and gradients are
+            averaged over them, as DistributedDataParallel does. Default: the group of
+            stages that are in DistributedDataParallel, if any.
+        data_ranks (int): Ranks of stages in fully_shard, which averages over its own
+            mesh. Default: 1.
+        sharding (str): What such a rank keeps a shard of: ``none``, ``optimizer``,
+            ``gradients``, ``weights`` or ``full``.
+        scale_grads (bool): Divides gradients by the number of micro-batches.
+            Default: ``True``.
+        runtime (str): ``pytorch`` is PyTorch's own, with our communication; ``ashlar``
+            is ours, which also runs several routes, recomputes, and sequences in
+            chunks; ``auto`` is PyTorch's if it can run the schedule.
+        lanes (str, optional): Which transfers share a communicator in PyTorch: ``one``,
+            ``one_a_kind`` or ``one_a_direction``. Default: as torch is set.
+        receives (str): When PyTorch issues a receive: ``when_sent``, or
+            ``when_needed``: as late as the lanes allow. On a GPU, a waiting receive
+            delays transfers of its communicator; a late one is not hidden behind
+            passes.
+        dynamic_shapes (bool): Micro-batches may differ in shape; each step then begins
+            with messages about shapes (``ashlar`` only).
+        timeout (float or timedelta, optional): Seconds after which a rank that does not
+            answer is named (``ashlar`` only). Default: the group's timeout.
+        whole (nn.Module, optional): The model that the stages are parts of, if they
+            keep its names; it may be on the meta device. Each of its parameters must
+            then be in exactly one stage.
+
+    Returns:
+        PytorchRuntime or ProgramRuntime: the runtime of this rank.
+
+    Raises:
+        ValueError: with the reason, if the runtime cannot run the schedule, or the
+            stages are not those of the schedule.
+        LostRank: if another rank fails or is lost.
     """
     seconds = (
         timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout

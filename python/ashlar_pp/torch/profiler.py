@@ -20,11 +20,21 @@ def profile(
     target: torch.Tensor | None = None,
     steps: int = 5,
 ) -> Costs:
-    """Runs a warm-up and `steps` steps. Returns the median times of each stage's
-    passes, in ticks of a microsecond.
+    """Measures costs in a real run: a warm-up, and steps whose medians count.
 
-    The runtime's schedule must split backwards. Every rank has to call this. Gradients
-    stay as they were. Raises ValueError for a stage whose backwards are fused.
+    Every rank has to call this. Gradients stay as they were.
+
+    Args:
+        runtime (ProgramRuntime): Has a schedule that splits backwards.
+        *args (Tensor): Inputs of a step, on the rank of stage 0.
+        target (Tensor, optional): On the rank of the last stage.
+        steps (int): Steps to measure. Default: 5.
+
+    Returns:
+        Costs: median times of each stage's passes, in ticks of a microsecond.
+
+    Raises:
+        ValueError: for a stage whose backwards are fused.
     """
     carried = {
         p: p.grad for module in runtime.modules.values() for p in module.parameters()

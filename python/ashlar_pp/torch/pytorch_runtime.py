@@ -37,7 +37,11 @@ _STEP_TAKES = inspect.signature(_PipelineScheduleRuntime.step).parameters
 
 
 def installed_dialect() -> str:
-    """The dialect of PyTorch's CSV that the installed torch reads."""
+    """Returns the dialect of PyTorch's CSV that the installed torch reads.
+
+    Returns:
+        str: ``waits``, ``reduce-grad``, ``i-b`` or ``b-bw``.
+    """
     words = _ComputationType.__members__
     if "WAIT_SEND_F" in words:
         return "waits"
@@ -47,8 +51,10 @@ def installed_dialect() -> str:
 
 
 def installed_lanes() -> str:
-    """Says which transfers of a rank share a communicator in the installed torch, as it
-    is set now.
+    """Returns which transfers of a rank share a communicator, as torch is set now.
+
+    Returns:
+        str: ``one`` or ``one_a_direction``.
     """
     import torch.distributed as distributed
 

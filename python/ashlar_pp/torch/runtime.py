@@ -39,6 +39,29 @@ class ProgramRuntime:
     it; a send goes on while passes run. With backends without tags (NCCL) messages
     between two ranks match by their order. The program is proved for that: it has one
     lane for each peer.
+
+    Args:
+        modules (mapping of int to nn.Module): This rank's stages.
+        schedule (Schedule): What runs.
+        loss_fn (Callable, optional): Takes output and target of a micro-batch, and
+            gives its loss. Needed on the last stage to train.
+        group (ProcessGroup, optional): The ranks of the pipeline. Default: all.
+        device (torch.device or str): Device of received tensors. Default: ``cpu``.
+        data_group (ProcessGroup, optional): The ranks with the same stages, over which
+            gradients are averaged.
+        scale_grads (bool): Divides gradients by the number of micro-batches.
+            Default: ``True``.
+        bucket_bytes (int): The most bytes of gradients that are summed in one message.
+            Default: 25 MiB.
+        dynamic_shapes (bool): Micro-batches may differ in shape. Default: ``False``.
+        timeout (float or timedelta, optional): Seconds after which a rank that does not
+            answer is named. Default: the group's timeout.
+        waits (Waits, optional): Waits of the pipeline, if it has some already.
+
+    Raises:
+        ValueError: if the stages are no chain, one is in fully_shard, or the group has
+            too few ranks.
+        Violation: for a schedule that is not valid.
     """
 
     def __init__(
@@ -162,6 +185,14 @@ class ProgramRuntime:
                 make_equal(self.modules[stage], group, self.device)
 
     def global_rank(self, device: int) -> int:
+        """Returns the rank of a device in the default group.
+
+        Args:
+            device (int): Its number in the schedule.
+
+        Returns:
+            int: its rank.
+        """
         return (
             device if self.group is None else dist.get_global_rank(self.group, device)
         )
@@ -179,14 +210,31 @@ class ProgramRuntime:
         finalize_gradients: bool = True,
         **kwargs: Any,
     ) -> Any:
-        """Runs a batch, and adds to the parameters' `.grad`. args: on the rank of stage
-        0; target: on that of the last stage.
+        """Runs a batch, and adds to the parameters' `.grad`.
 
-        kwargs go to all stages of this rank. A batch is split along dimension 0;
-        arg_mbs, kwarg_mbs and target_mbs give it in micro-batches. losses: a list,
-        filled with those of the micro-batches. Returns the last stage's outputs, if it
-        is here, of the micro-batches that came through here. After an exception,
-        gradients are as before.
+        A batch is split along dimension 0; `arg_mbs`, `kwarg_mbs` and `target_mbs` give
+        it in micro-batches. After an exception, gradients are as before.
+
+        Args:
+            *args: Inputs of stage 0, on its rank.
+            target (Any, optional): On the rank of the last stage.
+            losses (list, optional): Filled with the losses of the micro-batches.
+            return_outputs (bool): Whether outputs are kept. Default: ``True``.
+            loss_kwargs (dict, optional): Further arguments of the loss.
+            arg_mbs (list[tuple], optional): Inputs by micro-batch.
+            kwarg_mbs (list[dict], optional): Inputs by keyword, by micro-batch.
+            target_mbs (list, optional): Targets by micro-batch.
+            finalize_gradients (bool): Must be ``True``.
+            **kwargs: Inputs by keyword of all stages of this rank.
+
+        Returns:
+            Any: the last stage's outputs, if it is here, of the micro-batches that came
+            through here.
+
+        Raises:
+            ValueError: for inputs that cannot be split, or are missing.
+            RuntimeError: where gradients are disabled, or if the first step lost one.
+            LostRank: if another rank fails or is lost.
         """
         with self.waits.call("step()"):
             if not finalize_gradients:
@@ -248,8 +296,24 @@ class ProgramRuntime:
         loss_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Runs the forwards alone, without gradients, otherwise as step(). There are
-        losses only if there is a target.
+        """Runs the forwards alone, without gradients.
+
+        Args:
+            *args: As in `step`.
+            target (Any, optional): As in `step`; without it there are no losses.
+            losses (list, optional): As in `step`.
+            arg_mbs (list[tuple], optional): As in `step`.
+            kwarg_mbs (list[dict], optional): As in `step`.
+            target_mbs (list, optional): As in `step`.
+            loss_kwargs (dict, optional): As in `step`.
+            **kwargs: As in `step`.
+
+        Returns:
+            Any: as `step` does.
+
+        Raises:
+            ValueError: for inputs that cannot be split, or are missing.
+            LostRank: if another rank fails or is lost.
         """
         with self.waits.call("eval()"), torch.no_grad():
             batch = self._split(args, kwargs, target, arg_mbs, kwarg_mbs, target_mbs)

@@ -39,9 +39,17 @@ def timeout_of(group: dist.ProcessGroup | None) -> float | None:
 
 
 class LostRank(RuntimeError):
-    """Another rank has not done its part. `rank` is its number in the default group;
-    `stage`, `micro_batch` and `instruction` (in PyTorch's notation, like 1SEND_F0) say
-    what others wait for, or where it failed, if known.
+    """Another rank has not done its part.
+
+    Args:
+        text (str): The whole message.
+        told (dict): What is known of the fault.
+
+    Attributes:
+        rank (int): Its number in the default group.
+        stage (int, optional): The stage that others wait for, or where it failed.
+        micro_batch (int, optional): The micro-batch of that.
+        instruction (str, optional): In PyTorch's notation, like 1SEND_F0.
     """
 
     def __init__(self, text: str, told: Told) -> None:
