@@ -7,8 +7,12 @@ one's own)
 import pathlib
 import sys
 
-from torchtitan.models.llama3 import config_registry
+# isort: split
+# It comes before torchtitan, which asks torch for the kind of device when imported.
 from torchtitan_on_cpu import assets, with_attention
+
+# isort: split
+from torchtitan.models.llama3 import config_registry
 
 own = config_registry.llama3_debugmodel_ce_loss
 config_registry.llama3_debugmodel_ce_loss = lambda: with_attention(own())

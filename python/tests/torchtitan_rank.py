@@ -18,12 +18,16 @@ import pathlib
 import sys
 import zlib
 
+# isort: split
+# It comes before torchtitan, which asks torch for the kind of device when imported.
+from torchtitan_on_cpu import assets, trainer, with_attention
+
+# isort: split
 import torch
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torchtitan.config import ConfigManager
 from torchtitan.models.llama3 import config_registry
 from torchtitan.tools.logging import init_logger
-from torchtitan_on_cpu import assets, trainer, with_attention
 
 
 def plain(name):
