@@ -10,9 +10,16 @@ from .claims import Claim, claims_of
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m ashlar_verify", description=about, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m ashlar_verify",
+        description=about,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="JSON of a schedule, or certificates; - is standard input")
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="JSON of a schedule, or certificates; - is standard input",
+    )
     is_refuted = False
     for name in parser.parse_args().files:
         try:

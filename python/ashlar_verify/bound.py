@@ -52,22 +52,43 @@ class Flow:
     gives: int
 
     def __post_init__(self) -> None:
-        self.on = [[s for s, one in enumerate(self.device) if one == d] for d in range(len(self.limits))]
+        self.on = [
+            [s for s, one in enumerate(self.device) if one == d]
+            for d in range(len(self.limits))
+        ]
 
     def turned(self) -> Flow:
         last = len(self.ways) - 1
         ways, lengths = [-way for way in reversed(self.ways)], self.lengths[::-1]
-        return dataclasses.replace(self, ways=ways, lengths=lengths, takes=last - self.gives, gives=last - self.takes)
+        return dataclasses.replace(
+            self,
+            ways=ways,
+            lengths=lengths,
+            takes=last - self.gives,
+            gives=last - self.takes,
+        )
 
     def before(self, k: int, stage: int) -> int:
         """The stage that takes a step just before another does, or -1."""
         one, size = stage - self.ways[k], self.route_length
-        return one if self.ways[k] and 0 <= one < len(self.device) and one // size == stage // size else -1
+        return (
+            one
+            if self.ways[k]
+            and 0 <= one < len(self.device)
+            and one // size == stage // size
+            else -1
+        )
 
     def earlier_here(self, k: int, stage: int) -> int:
         """How many stages of its route must take the step before it on its device."""
         first, size = stage - stage % self.route_length, self.route_length
-        others = range(first, stage) if self.ways[k] > 0 else range(stage + 1, first + size) if self.ways[k] else range(0)
+        others = (
+            range(first, stage)
+            if self.ways[k] > 0
+            else range(stage + 1, first + size)
+            if self.ways[k]
+            else range(0)
+        )
         return sum(self.device[one] == self.device[stage] for one in others)
 
 
@@ -77,12 +98,27 @@ def flow_of(s: Schedule, limits: Sequence[int], splits: bool) -> Flow:
     routes = sorted({*s.route})
     ran = collections.Counter(one.stage for one in s.passes() if one.kind == "R")
     again = {stage for stage, count in ran.items() if count == s.micro_batches}
-    steps = ["F", *(["R"] if again else []), *(["I", "W"] if splits and s.trains else ["B"] if s.trains else [])]
+    steps = [
+        "F",
+        *(["R"] if again else []),
+        *(["I", "W"] if splits and s.trains else ["B"] if s.trains else []),
+    ]
     stages = [(route, stage) for route in routes for stage in range(s.stages)]
     return Flow(
         ways=[{"F": 1, "I": -1, "B": -1}.get(step, 0) for step in steps],
-        lengths=[[s.lengths[stage][step] if step != "R" or stage in again else 0 for _, stage in stages] for step in steps],
-        hops=[s.transfer if stage and s.routes[route][stage] != s.routes[route][stage - 1] else 0 for route, stage in stages],
+        lengths=[
+            [
+                s.lengths[stage][step] if step != "R" or stage in again else 0
+                for _, stage in stages
+            ]
+            for step in steps
+        ],
+        hops=[
+            s.transfer
+            if stage and s.routes[route][stage] != s.routes[route][stage - 1]
+            else 0
+            for route, stage in stages
+        ],
         device=[s.routes[route][stage] for route, stage in stages],
         counts=[s.route.count(route) for route, _ in stages],
         route_length=s.stages,
@@ -111,7 +147,9 @@ class Starts:
         f, changed = self.f, False
         for j in range(max(f.counts)):
             for k, way in enumerate(f.ways):
-                for stage in range(len(f.device)) if way >= 0 else reversed(range(len(f.device))):
+                for stage in (
+                    range(len(f.device)) if way >= 0 else reversed(range(len(f.device)))
+                ):
                     if j < f.counts[stage]:
                         found = self._start(k, stage, j)
                         changed = changed or found > self.at[k][stage][j]
@@ -139,7 +177,9 @@ class Starts:
     def _find_places(self, d: int) -> None:
         f, steps = self.f, range(len(self.f.ways))
         each = [(stage, j) for stage in f.on[d] for j in range(f.counts[stage])]
-        places = self.places[d] = [sorted(self.at[k][stage][j] for stage, j in each) for k in steps]
+        places = self.places[d] = [
+            sorted(self.at[k][stage][j] for stage, j in each) for k in steps
+        ]
         ends = [sorted(self._end(k, stage, j) for stage, j in each) for k in steps]
         lengths = [min(f.lengths[k][stage] for stage in f.on[d]) for k in steps]
         full = [Full([0] * len(steps)) for _ in steps]
@@ -154,7 +194,13 @@ class Starts:
                 if k == f.takes and back > 0:
                     found.append(ends[f.gives][back - 1])
                 for other in steps:
-                    done = i + (other < k) if other <= k else back if k >= f.takes and other <= f.gives else 0
+                    done = (
+                        i + (other < k)
+                        if other <= k
+                        else back
+                        if k >= f.takes and other <= f.gives
+                        else 0
+                    )
                     full[k].add(places[other], other, done, lengths[other])
                 full[k].look(places, lengths)
                 places[k][i] = max(*found, full[k].until)
@@ -178,7 +224,10 @@ class Full:
         """Whether the last passes alone take until later. A few are enough: the first pass after idle time finds it."""
         left, work = self.done[:], 0
         for _ in left:
-            latest, k = max(((places[k][n - 1], -k) for k, n in enumerate(left) if n > 0), default=(NEVER, 0))
+            latest, k = max(
+                ((places[k][n - 1], -k) for k, n in enumerate(left) if n > 0),
+                default=(NEVER, 0),
+            )
             if latest <= NEVER or latest + self.work <= self.until:
                 return
             work += lengths[-k]
@@ -187,18 +236,39 @@ class Full:
                 self.since, self.until = latest, latest + work
 
 
-def bound(s: Schedule, of: str, limits: Sequence[int], splits: bool, argument: dict[str, Any] | None = None) -> int:
+def bound(
+    s: Schedule,
+    of: str,
+    limits: Sequence[int],
+    splits: bool,
+    argument: dict[str, Any] | None = None,
+) -> int:
     """A lower bound on the makespan or the span, in ticks, by an argument on one device, or the highest of all. limits: activations that
     each device may hold. splits: whether the weights' gradient may wait. Raises NoBound. O(n log n) for n passes, times devices for a span or without an argument."""
     f = flow_of(s, limits, splits)
     busy = [d for d, stages in enumerate(f.on) if _work(f, stages)]
     if argument is None:
         # Of many devices, the first of the chain and the busiest are origins of spans.
-        origins = busy if len(busy) <= 16 else [f.device[0], max(busy, key=lambda d: _work(f, f.on[d]))]
+        origins = (
+            busy
+            if len(busy) <= 16
+            else [f.device[0], max(busy, key=lambda d: _work(f, f.on[d]))]
+        )
         whole = [_longest(f, None, busy)] if of == "makespan" else []
-        return max([*whole, *(_longest(f, d, busy) for d in origins), *(_area(f, d) for d in busy)], default=0)
+        return max(
+            [
+                *whole,
+                *(_longest(f, d, busy) for d in origins),
+                *(_area(f, d) for d in busy),
+            ],
+            default=0,
+        )
     d, by, origin = argument["device"], argument["by"], argument.get("origin")
-    if d not in busy or origin not in (*busy, None) or (origin is None and (by, of) == ("one machine", "span")):
+    if (
+        d not in busy
+        or origin not in (*busy, None)
+        or (origin is None and (by, of) == ("one machine", "span"))
+    ):
         raise NoBound("the argument is of another device")
     if by == "work":
         return _work(f, f.on[d])
@@ -222,10 +292,21 @@ def _longest(f: Flow, origin: int | None, devices: Sequence[int]) -> int:
         for k in range(len(f.ways)):
             turn = len(f.ways) - 1 - k
             least = min(f.lengths[k][stage] for stage in f.on[d])
-            jobs += ((head, least, tail) for head, tail in zip(forth.places[d][k], reversed(back.places[d][turn])))
+            jobs += (
+                (head, least, tail)
+                for head, tail in zip(
+                    forth.places[d][k], reversed(back.places[d][turn])
+                )
+            )
             for stage in f.on[d]:  # what a longer stage takes in addition
                 more = f.lengths[k][stage] - least
-                jobs += ((head, more, tail) for head, tail in zip(forth.at[k][stage], reversed(back.at[turn][stage])) if more)
+                jobs += (
+                    (head, more, tail)
+                    for head, tail in zip(
+                        forth.at[k][stage], reversed(back.at[turn][stage])
+                    )
+                    if more
+                )
         longest = max(longest, preemptive([job for job in jobs if job[0] > NEVER // 2]))
     return longest
 
@@ -237,9 +318,13 @@ def _area(f: Flow, d: int) -> int:
         rest = range(stage + 1, stage - stage % f.route_length + f.route_length)
         if f.gives == 0:  # forwards alone
             rest = range(0)
-        others = sum(f.lengths[k][one] for one in rest for k, way in enumerate(f.ways) if way) + 2 * sum(f.hops[one] for one in rest)
+        others = sum(
+            f.lengths[k][one] for one in rest for k, way in enumerate(f.ways) if way
+        ) + 2 * sum(f.hops[one] for one in rest)
         again = f.lengths[1][stage] if f.ways[1:2] == [0] else 0
-        area += f.counts[stage] * (sum(of[stage] for of in f.lengths) - again + max(others, again))
+        area += f.counts[stage] * (
+            sum(of[stage] for of in f.lengths) - again + max(others, again)
+        )
     return -(-area // f.limits[d])
 
 

@@ -36,28 +36,62 @@ def claims_of(document: Any) -> list[Claim]:
         if isinstance(document, dict) and "ashlar_certificates" in document:
             if document["ashlar_certificates"] != 1:
                 raise Unread("the certificates are of a version that is not known here")
-            found = [claim for one in document["certificates"] for claim in claims_of(one)]
+            found = [
+                claim for one in document["certificates"] for claim in claims_of(one)
+            ]
             return found or [Claim("certificates", "open", "there are none")]
         if isinstance(document, dict) and document.get("certificate") == "program":
             Program(document)
-            return [Claim(f"{name} (program of {document.get('schedule')})", "shown") for name in _OF_A_PROGRAM]
+            return [
+                Claim(f"{name} (program of {document.get('schedule')})", "shown")
+                for name in _OF_A_PROGRAM
+            ]
         s = read(document)
         if (fault := next(faults(s), None)) is not None:
             return [Claim("valid", "refuted", fault)]
         return [Claim("valid", "shown"), *_figures(s, document), *_bounds(s, document)]
     except Unread as error:
         return [Claim("valid", "open", str(error))]
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError) as error:
-        why = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        IndexError,
+        AttributeError,
+        ArithmeticError,
+    ) as error:
+        why = (
+            f"{error.args[0]!r} is missing"
+            if isinstance(error, KeyError)
+            else str(error)
+        )
         return [Claim("valid", "refuted", why)]
 
 
 def _figures(s: Schedule, document: dict[str, Any]) -> list[Claim]:
     ends, longest = times(s)
-    busy, own = ([sum(one.end - one.start for one in line if not one.beside and one.kind not in but) for line in s.lines] for but in ("", "R"))
-    found: dict[str, Any] = {"makespan": ends, "span": longest, "busy": busy, "peak_activations": peaks(s)}
+    busy, own = (
+        [
+            sum(
+                one.end - one.start
+                for one in line
+                if not one.beside and one.kind not in but
+            )
+            for line in s.lines
+        ]
+        for but in ("", "R")
+    )
+    found: dict[str, Any] = {
+        "makespan": ends,
+        "span": longest,
+        "busy": busy,
+        "peak_activations": peaks(s),
+    }
     for name, work in (("bubble_rate", busy), ("overhead", own)):
-        found |= {name: 1 - max(work) / ends if ends else 0.0, f"{name}_span": 1 - max(work) / longest if longest else 0.0}
+        found |= {
+            name: 1 - max(work) / ends if ends else 0.0,
+            f"{name}_span": 1 - max(work) / longest if longest else 0.0,
+        }
     for which in ("makespan", "span"):
         least = document.get(f"{which}_bound")
         if type(least) is int and least > 0:
@@ -65,8 +99,18 @@ def _figures(s: Schedule, document: dict[str, Any]) -> list[Claim]:
     claims = []
     for name, value in found.items():
         if name in document:
-            is_right = _is_near(document[name], value) if isinstance(value, float) else document[name] == value
-            claims.append(Claim(name, "shown" if is_right else "refuted", "" if is_right else f"it is {value}"))
+            is_right = (
+                _is_near(document[name], value)
+                if isinstance(value, float)
+                else document[name] == value
+            )
+            claims.append(
+                Claim(
+                    name,
+                    "shown" if is_right else "refuted",
+                    "" if is_right else f"it is {value}",
+                )
+            )
     return claims
 
 
@@ -79,16 +123,40 @@ def _bounds(s: Schedule, document: dict[str, Any]) -> list[Claim]:
     found = list(document.get("bounds", []))
     for of in ("makespan", "span"):
         if f"{of}_bound" in document:
-            found.append({"of": of, "least": document[f"{of}_bound"], "limits": [max(peaks(s))] * len(s.lines)})
+            found.append(
+                {
+                    "of": of,
+                    "least": document[f"{of}_bound"],
+                    "limits": [max(peaks(s))] * len(s.lines),
+                }
+            )
     if "objective" in document:
         limit, layouts = document["limit"], document["layouts"]
-        if document["objective"] == "program" or document["limit_unit"] != "chunk activations" or len(layouts) != 1:
+        if (
+            document["objective"] == "program"
+            or document["limit_unit"] != "chunk activations"
+            or len(layouts) != 1
+        ):
             why = "it is of programs, in another unit than activations, or the least of several layouts"
-            return [Claim(f"the search ends at {document['bound']} at least", "open", why), *_judged_all(s, found)]
+            return [
+                Claim(f"the search ends at {document['bound']} at least", "open", why),
+                *_judged_all(s, found),
+            ]
         limits = limit if isinstance(limit, list) else [limit] * len(s.lines)
-        found.append({"of": document["objective"], "least": document["bound"], "limits": limits})
-        if document["reached"] != dict(zip(("makespan", "span"), times(s)))[document["objective"]]:
-            return [Claim("what the search reached", "refuted", f"makespan and span are {times(s)}")]
+        found.append(
+            {"of": document["objective"], "least": document["bound"], "limits": limits}
+        )
+        if (
+            document["reached"]
+            != dict(zip(("makespan", "span"), times(s)))[document["objective"]]
+        ):
+            return [
+                Claim(
+                    "what the search reached",
+                    "refuted",
+                    f"makespan and span are {times(s)}",
+                )
+            ]
     return _judged_all(s, found)
 
 
@@ -98,21 +166,49 @@ def _judged_all(s: Schedule, found: list[dict[str, Any]]) -> list[Claim]:
 
 def _judged(s: Schedule, one: dict[str, Any]) -> list[Claim]:
     """A claimed bound within limits, and that it is reached."""
-    of, least, limits, argument = one["of"], one["least"], one["limits"], one.get("argument")
+    of, least, limits, argument = (
+        one["of"],
+        one["least"],
+        one["limits"],
+        one.get("argument"),
+    )
     splits = one.get("splits", s.splits)
     reached, held = dict(zip(("makespan", "span"), times(s)))[of], peaks(s)
     name = f"no schedule within the memory {limits} has a {of} below {least}"
-    if len(limits) != len(s.lines) or any(type(limit) is not int or limit < 1 for limit in limits):
+    if len(limits) != len(s.lines) or any(
+        type(limit) is not int or limit < 1 for limit in limits
+    ):
         return [Claim(name, "refuted", "it needs a limit of each device")]
     if s.splits and splits is not True:
         return [Claim(name, "refuted", "this one splits backwards")]
-    if type(least) is not int or least > reached and all(own <= most for own, most in zip(held, limits)):
-        return [Claim(name, "refuted", f"that of this one is {reached}, and devices hold {held}")]
+    if (
+        type(least) is not int
+        or least > reached
+        and all(own <= most for own, most in zip(held, limits))
+    ):
+        return [
+            Claim(
+                name,
+                "refuted",
+                f"that of this one is {reached}, and devices hold {held}",
+            )
+        ]
     try:
         known = bound(s, of, limits, splits, argument)
     except NoBound as error:
         return [Claim(name, "open", str(error))]
     if known < least:
-        return [Claim(name, "refuted" if argument else "open", f"the argument says {known}")]
-    is_optimal = least == reached and all(own <= most for own, most in zip(held, limits))
-    return [Claim(name, "shown"), *([Claim(f"its {of} is the shortest within this memory", "shown")] if is_optimal else [])]
+        return [
+            Claim(name, "refuted" if argument else "open", f"the argument says {known}")
+        ]
+    is_optimal = least == reached and all(
+        own <= most for own, most in zip(held, limits)
+    )
+    return [
+        Claim(name, "shown"),
+        *(
+            [Claim(f"its {of} is the shortest within this memory", "shown")]
+            if is_optimal
+            else []
+        ),
+    ]

@@ -17,7 +17,15 @@ from typing import Any
 from .schedule import Unread, Wrong
 
 _READ = {
-    *("certificate", "schedule", "placement", "route", "training", "stage_edges", "sequence_chunks"),
+    *(
+        "certificate",
+        "schedule",
+        "placement",
+        "route",
+        "training",
+        "stage_edges",
+        "sequence_chunks",
+    ),
     *("slots", "streams", "sums", "peaks"),
 }
 _PASSES = {**{kind: kind for kind in "FBIWR"}, **{kind + "+": kind for kind in "FBIW"}}
@@ -40,17 +48,31 @@ class Program:
         self.chunks: int = document.get("sequence_chunks", 1)
         self.streams: list[list[list[Any]]] = document["streams"]
         self.stages = len(self.routes[0])
-        edges = document.get("stage_edges", [[stage, stage + 1] for stage in range(self.stages - 1)])
+        edges = document.get(
+            "stage_edges", [[stage, stage + 1] for stage in range(self.stages - 1)]
+        )
         must_be_whole(itertools.chain(self.route, [self.chunks], *self.routes, *edges))
-        if any(len(route) != self.stages for route in self.routes) or any(one >= other for one, other in edges):
-            raise Wrong("routes have different numbers of stages, or an edge leads back")
-        self.before = [[one for one, other in edges if other == stage] for stage in range(self.stages)]
-        self.after = [[other for one, other in edges if one == stage] for stage in range(self.stages)]
+        if any(len(route) != self.stages for route in self.routes) or any(
+            one >= other for one, other in edges
+        ):
+            raise Wrong(
+                "routes have different numbers of stages, or an edge leads back"
+            )
+        self.before = [
+            [one for one, other in edges if other == stage]
+            for stage in range(self.stages)
+        ]
+        self.after = [
+            [other for one, other in edges if one == stage]
+            for stage in range(self.stages)
+        ]
         self.ran: dict[tuple[str, int, int], int] = {}  # turns
         self.sums: dict[tuple[int, int], list[int]] = defaultdict(list)
         """Micro-batches by device and stage, in the order in which their gradients are added."""
         self.reduced: dict[tuple[int, int], int] = {}  # turns
-        self.messages: dict[tuple[str, int, int], list[tuple[Value, int, int]]] = defaultdict(list)
+        self.messages: dict[tuple[str, int, int], list[tuple[Value, int, int]]] = (
+            defaultdict(list)
+        )
         """By half and devices, in order: the value, the turn, the lane."""
         self.peaks: list[dict[str, list[int]]] = []
         """By device and kind: the most slots in use at once, and the first instruction at which they are."""
@@ -63,7 +85,9 @@ class Program:
         self._must_be_complete()
         self._must_meet()
         if sorted([*key, *ks] for key, ks in self.sums.items()) != document["sums"]:
-            raise Wrong("gradients are added in another order than the certificate says")
+            raise Wrong(
+                "gradients are added in another order than the certificate says"
+            )
         if self.peaks != document["peaks"]:
             raise Wrong(f"the most slots in use are {self.peaks}")
 
@@ -77,7 +101,11 @@ class Program:
                 if one[1] not in _PASSES:
                     continue
                 stage, k = one[2:4]
-                if stage >= self.stages or k >= len(self.route) or self.device_of(stage, k) != device:
+                if (
+                    stage >= self.stages
+                    or k >= len(self.route)
+                    or self.device_of(stage, k) != device
+                ):
                     raise Wrong(f"device {device} has no such pass: {one}")
                 if (_PASSES[one[1]], stage, k) in self.ran:
                     raise Wrong(f"it is there twice: {one}")
@@ -92,7 +120,10 @@ class Program:
                 yield ("activation", s, k, -1), "write"
             if again:
                 yield ("checkpoint", s, k, -1), "write"
-            yield ("stash", s, k, -2 if again else -1), "write"  # nobody may read what it leaves there if it runs again
+            yield (
+                ("stash", s, k, -2 if again else -1),
+                "write",
+            )  # nobody may read what it leaves there if it runs again
         elif kind == "R":
             yield ("checkpoint", s, k, -1), "read"
             yield ("stash", s, k, -1), "write"
@@ -101,7 +132,9 @@ class Program:
                 yield from ((("gradient", one, k, s), "read") for one in self.after[s])
             yield ("stash", s, k, -1), "read"
             if kind != "W":
-                yield from ((("gradient", s, k, one), "write") for one in self.before[s])
+                yield from (
+                    (("gradient", s, k, one), "write") for one in self.before[s]
+                )
             yield ("weight_stash", s, k, -1), "read" if kind == "W" else "write"
             if kind != "I":
                 yield ("weight_gradient", s, -1, -1), "add"
@@ -114,7 +147,9 @@ class Program:
         if kind in "BI" and k % q > 0:
             yield ("sequence_gradient", s, k, -1), "write"
 
-    def _act(self, device: int, turn: int, what: str, of: list[int]) -> tuple[int, list[Use], list[int]]:
+    def _act(
+        self, device: int, turn: int, what: str, of: list[int]
+    ) -> tuple[int, list[Use], list[int]]:
         """The lane of an instruction, what it does with slots, and these."""
         if what in _PASSES:
             kind, (s, k) = _PASSES[what], of[:2]
@@ -129,15 +164,34 @@ class Program:
             if (device, s) in done:
                 raise Wrong(f"{what} of stage {s} on device {device} comes twice")
             done[device, s] = turn
-            return lane, [(("weight_gradient", s, -1, -1), "write" if what == "clear" else "add")], [slot]
+            return (
+                lane,
+                [
+                    (
+                        ("weight_gradient", s, -1, -1),
+                        "write" if what == "clear" else "add",
+                    )
+                ],
+                [slot],
+            )
         lane, s, k, to, peer, slot = of
         here, there = (s, to) if what == "send" else (to, s)
-        if what not in ("send", "receive") or s >= self.stages or to not in self.before[s] + self.after[s]:
+        if (
+            what not in ("send", "receive")
+            or s >= self.stages
+            or to not in self.before[s] + self.after[s]
+        ):
             raise Wrong(f"there is no such instruction: {what} {of}")
-        if self.device_of(here, k) != device or self.device_of(there, k) != peer or peer == device:
+        if (
+            self.device_of(here, k) != device
+            or self.device_of(there, k) != peer
+            or peer == device
+        ):
             raise Wrong(f"device {device} has no such transfer: {what} {of}")
         value = ("activation", s, k, -1) if to > s else ("gradient", s, k, to)
-        self.messages[(what, device, peer) if what == "send" else (what, peer, device)].append((value, turn, lane))
+        self.messages[
+            (what, device, peer) if what == "send" else (what, peer, device)
+        ].append((value, turn, lane))
         return lane, [(value, "read" if what == "send" else "write")], [slot]
 
     def _walk(self, device: int, kinds: list[str]) -> None:
@@ -158,7 +212,9 @@ class Program:
         for at, (turn, what, *of) in enumerate(stream):
             lane, uses, slots = self._act(device, turn, what, of)
             if lane in lanes and turn < lanes[lane] + (not joined):
-                raise Wrong(f"the turn of {what} {of} on device {device} is no later than one before it on its lane")
+                raise Wrong(
+                    f"the turn of {what} {of} on device {device} is no later than one before it on its lane"
+                )
             if joined and (lane != 0 or turn != lanes[0]):
                 raise Wrong(f"{what} {of} does not run beside the pass before it")
             lanes[lane], joined = turn, what.endswith("+")
@@ -166,11 +222,17 @@ class Program:
                 raise Wrong(f"{what} {of} on device {device} needs {len(uses)} slots")
             for slot, (value, how) in zip(slots, uses):
                 if slot >= n or kinds[slot] != value[0]:
-                    raise Wrong(f"slot {slot} of {what} {of} on device {device} is not for {value}")
+                    raise Wrong(
+                        f"slot {slot} of {what} {of} on device {device} is not for {value}"
+                    )
                 if how != "write" and (holds[slot] != value or written[slot] >= turn):
-                    raise Wrong(f"{what} {of} on device {device} finds {holds[slot]} in slot {slot}, and needs {value}")
+                    raise Wrong(
+                        f"{what} {of} on device {device} finds {holds[slot]} in slot {slot}, and needs {value}"
+                    )
                 if how != "read" and used[slot] >= turn:
-                    raise Wrong(f"{what} {of} on device {device} overwrites slot {slot}, which is in use")
+                    raise Wrong(
+                        f"{what} {of} on device {device} overwrites slot {slot}, which is in use"
+                    )
                 if how == "write":
                     close(slot)
                     holds[slot], since[slot] = value, at
@@ -181,31 +243,58 @@ class Program:
             raise Wrong(f"the last pass of device {device} runs beside no other")
         for slot in range(n):
             close(slot)
-        held = {kind: list(itertools.accumulate(changes)) for kind, changes in change.items()}
-        self.peaks.append({kind: [max(counts), counts.index(max(counts))] for kind, counts in sorted(held.items())})
+        held = {
+            kind: list(itertools.accumulate(changes))
+            for kind, changes in change.items()
+        }
+        self.peaks.append(
+            {
+                kind: [max(counts), counts.index(max(counts))]
+                for kind, counts in sorted(held.items())
+            }
+        )
 
     def _must_be_complete(self) -> None:
         for s in range(self.stages):
             for k in range(len(self.route)):
                 has = {kind for kind in "FBIWR" if (kind, s, k) in self.ran}
-                if has - {"R"} not in ([{"F", "B"}, {"F", "I", "W"}] if self.trains else [{"F"}]) or has == {"F", "R"}:
-                    raise Wrong(f"stage {s} has the passes {sorted(has)} of micro-batch {k}")
+                if has - {"R"} not in (
+                    [{"F", "B"}, {"F", "I", "W"}] if self.trains else [{"F"}]
+                ) or has == {"F", "R"}:
+                    raise Wrong(
+                        f"stage {s} has the passes {sorted(has)} of micro-batch {k}"
+                    )
             holders = {route[s] for route in self.routes} if self.trains else set()
             turns = {self.reduced.get((device, s), -1) for device in holders}
-            if len(turns) > 1 or -1 in turns or holders != {device for device, stage in self.reduced if stage == s}:
-                raise Wrong(f"the devices of stage {s} do not all meet once to sum its gradient")
+            if (
+                len(turns) > 1
+                or -1 in turns
+                or holders != {device for device, stage in self.reduced if stage == s}
+            ):
+                raise Wrong(
+                    f"the devices of stage {s} do not all meet once to sum its gradient"
+                )
 
     def _must_meet(self) -> None:
         """The k-th send of a device to another meets its k-th receive, on lanes that belong together."""
         halves = {(source, target) for _, source, target in self.messages}
         for source, target in sorted(halves):
-            sent, received = (self.messages[half, source, target] for half in ("send", "receive"))
+            sent, received = (
+                self.messages[half, source, target] for half in ("send", "receive")
+            )
             joined: dict[tuple[str, int], int] = {}
             for one, other in itertools.zip_longest(sent, received):
                 if one is None or other is None or one[:2] != other[:2]:
-                    raise Wrong(f"from device {source} to {target}, {one} is sent and {other} received")
-                if joined.setdefault(("from", one[2]), other[2]) != other[2] or joined.setdefault(("to", other[2]), one[2]) != one[2]:
-                    raise Wrong(f"from device {source} to {target}, lanes do not belong together: {one}, {other}")
+                    raise Wrong(
+                        f"from device {source} to {target}, {one} is sent and {other} received"
+                    )
+                if (
+                    joined.setdefault(("from", one[2]), other[2]) != other[2]
+                    or joined.setdefault(("to", other[2]), one[2]) != one[2]
+                ):
+                    raise Wrong(
+                        f"from device {source} to {target}, lanes do not belong together: {one}, {other}"
+                    )
             if len({value for value, _, _ in sent}) != len(sent):
                 raise Wrong(f"from device {source} to {target}, a value goes twice")
 

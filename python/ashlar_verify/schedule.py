@@ -11,13 +11,58 @@ from typing import Any
 _TOKEN = re.compile(r"(0|[1-9]\d*)([FBIWR])(0|[1-9]\d*)")
 _LENGTHS = ("forward", "backward_input", "backward_weight", "recompute")
 _READ = {
-    *("schedule", "devices", "stages", "micro_batches", "placement", "route", "costs", "orders", "starts", "makespan", "span"),
-    *("busy", "bubble_rate", "bubble_rate_span", "overhead", "overhead_span", "peak_activations"),
-    *("makespan_bound", "makespan_gap", "span_bound", "span_gap", "certificate", "bounds"),
+    *(
+        "schedule",
+        "devices",
+        "stages",
+        "micro_batches",
+        "placement",
+        "route",
+        "costs",
+        "orders",
+        "starts",
+        "makespan",
+        "span",
+    ),
+    *(
+        "busy",
+        "bubble_rate",
+        "bubble_rate_span",
+        "overhead",
+        "overhead_span",
+        "peak_activations",
+    ),
+    *(
+        "makespan_bound",
+        "makespan_gap",
+        "span_bound",
+        "span_gap",
+        "certificate",
+        "bounds",
+    ),
 }
 _OF_A_SEARCH = {
-    *("objective", "layout", "chunks", "recomputed_chunks", "recomputed_stages", "sequence_chunks", "unit", "limit", "limit_unit"),
-    *("status", "reached", "bound", "gap", "optimal", "evaluations", "not_searched", "layouts"),
+    *(
+        "objective",
+        "layout",
+        "chunks",
+        "recomputed_chunks",
+        "recomputed_stages",
+        "sequence_chunks",
+        "unit",
+        "limit",
+        "limit_unit",
+    ),
+    *(
+        "status",
+        "reached",
+        "bound",
+        "gap",
+        "optimal",
+        "evaluations",
+        "not_searched",
+        "layouts",
+    ),
 }
 
 
@@ -83,27 +128,42 @@ class Schedule:
 
     def hop(self, stage: int, to: int, micro_batch: int) -> int:
         """Ticks of a message between two stages."""
-        return 0 if self.device_of(stage, micro_batch) == self.device_of(to, micro_batch) else self.transfer
+        return (
+            0
+            if self.device_of(stage, micro_batch) == self.device_of(to, micro_batch)
+            else self.transfer
+        )
 
 
 def read(document: Any) -> Schedule:
     """Reads a schedule. Raises Unread for parts that are not known here, and Wrong for a document that is no schedule."""
-    if not isinstance(document, dict) or "orders" not in document or "starts" not in document:
-        raise Unread("the file has no orders with starts: `ashlar emit NAME --as json` writes them")
+    if (
+        not isinstance(document, dict)
+        or "orders" not in document
+        or "starts" not in document
+    ):
+        raise Unread(
+            "the file has no orders with starts: `ashlar emit NAME --as json` writes them"
+        )
     known = _READ | _OF_A_SEARCH if "objective" in document else _READ
     if more := sorted(document.keys() - known):
         raise Unread(f"the file has {', '.join(more)}")
     if document.get("sequence_chunks", 1) != 1:
         raise Unread("sequences are in chunks")
     costs = document["costs"]
-    if more := sorted(costs.keys() - {"per_stage", "transfer", "overlapped", "ticks_per_unit", "time_unit"}):
+    if more := sorted(
+        costs.keys()
+        - {"per_stage", "transfer", "overlapped", "ticks_per_unit", "time_unit"}
+    ):
         raise Unread(f"its costs have {', '.join(more)}")
     routes = [[_whole(d, "a device") for d in route] for route in document["placement"]]
     stages = len(routes[0])
     if not stages or any(len(route) != stages for route in routes):
         raise Wrong("the routes have different numbers of stages")
     if len(costs["per_stage"]) != stages:
-        raise Unread("its costs are not by stage: chunks of sequences, or micro-batches, differ")
+        raise Unread(
+            "its costs are not by stage: chunks of sequences, or micro-batches, differ"
+        )
     lengths = []
     for each in costs["per_stage"]:
         f, i, w, r = (_whole(each[name], name) for name in _LENGTHS)
@@ -111,20 +171,46 @@ def read(document: Any) -> Schedule:
     route = [_whole(r, "a route") for r in document["route"]]
     if any(r >= len(routes) for r in route):
         raise Wrong("a micro-batch takes a route that there is not")
-    for key, count in (("stages", stages), ("micro_batches", len(route)), ("devices", len(document["orders"]))):
+    for key, count in (
+        ("stages", stages),
+        ("micro_batches", len(route)),
+        ("devices", len(document["orders"])),
+    ):
         if document.get(key, count) != count:
             raise Wrong(f"{key} is {document[key]}, and there are {count}")
-    made = Schedule(routes, route, lengths, _whole(costs["transfer"], "a transfer"), costs.get("overlapped"), [])
+    made = Schedule(
+        routes,
+        route,
+        lengths,
+        _whole(costs["transfer"], "a transfer"),
+        costs.get("overlapped"),
+        [],
+    )
     if len(document["orders"]) != len(document["starts"]):
         raise Wrong("orders and starts are of different numbers of devices")
-    for device, (tokens, starts) in enumerate(zip(document["orders"], document["starts"])):
+    for device, (tokens, starts) in enumerate(
+        zip(document["orders"], document["starts"])
+    ):
         if len(tokens) != len(starts):
-            raise Wrong(f"device {device} has {len(tokens)} passes and {len(starts)} starts")
-        line = [_pass(made, device, token, _whole(at, "a start")) for token, at in zip(tokens, starts)]
+            raise Wrong(
+                f"device {device} has {len(tokens)} passes and {len(starts)} starts"
+            )
+        line = [
+            _pass(made, device, token, _whole(at, "a start"))
+            for token, at in zip(tokens, starts)
+        ]
         for at, (one, other) in enumerate(itertools.pairwise(line)):
-            if one.start == other.start and (one.kind, one.beside) == ("F", False) and other.kind in "BIW" and one.end > one.start:
+            if (
+                one.start == other.start
+                and (one.kind, one.beside) == ("F", False)
+                and other.kind in "BIW"
+                and one.end > one.start
+            ):
                 end = one.start + _pair(made, one, other)
-                line[at : at + 2] = [dataclasses.replace(one, end=end), dataclasses.replace(other, end=end, beside=True)]
+                line[at : at + 2] = [
+                    dataclasses.replace(one, end=end),
+                    dataclasses.replace(other, end=end, beside=True),
+                ]
         made.lines.append(line)
     return made
 
@@ -134,7 +220,9 @@ def _pair(s: Schedule, one: Pass, other: Pass) -> int:
         return one.end - one.start + other.end - other.start
     if not isinstance(s.pairs, dict):
         return _whole(s.pairs, "a pair")
-    rows = s.pairs[{"B": "backward", "I": "backward_input", "W": "backward_weight"}[other.kind]]
+    rows = s.pairs[
+        {"B": "backward", "I": "backward_input", "W": "backward_weight"}[other.kind]
+    ]
     if len(rows) not in (1, s.stages) or any(len(row) != len(rows) for row in rows):
         raise Wrong("pairs are of another number of stages")
     return _whole(rows[one.stage % len(rows)][other.stage % len(rows)], "a pair")
@@ -176,7 +264,13 @@ def faults(s: Schedule) -> Iterator[str]:
             yield from _faults_of(s, done, stage, k, trains)
 
 
-def _faults_of(s: Schedule, done: dict[tuple[str, int, int], Pass], stage: int, k: int, trains: bool) -> Iterator[str]:
+def _faults_of(
+    s: Schedule,
+    done: dict[tuple[str, int, int], Pass],
+    stage: int,
+    k: int,
+    trains: bool,
+) -> Iterator[str]:
     """Faults in the passes of one stage on one micro-batch."""
     has = {kind: done[kind, stage, k] for kind in "FBIWR" if (kind, stage, k) in done}
     wanted = [{"F"}] if not trains else [{"F", "B"}, {"F", "I", "W"}]
@@ -207,7 +301,9 @@ def _order(before: Pass, after: Pass, hop: int) -> Iterator[str]:
 
 def times(s: Schedule) -> tuple[int, int]:
     """The makespan, and the longest span of a device."""
-    return max((one.end for one in s.passes()), default=0), max(line[-1].end - line[0].start if line else 0 for line in s.lines)
+    return max((one.end for one in s.passes()), default=0), max(
+        line[-1].end - line[0].start if line else 0 for line in s.lines
+    )
 
 
 def peaks(s: Schedule) -> list[int]:
