@@ -8,7 +8,7 @@
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/dependencies.hpp>
 
-#include <limits>
+#include <cstdint>
 
 namespace ashlar {
 
@@ -54,7 +54,7 @@ constexpr dynamic_array<life> lives_on(block const& b, device_id device) {
 
 // A number of activations. Throws violation{rule::ticks_fit} for more than an int counts.
 constexpr int counted(tick number) {
-  if (number > std::numeric_limits<int>::max()) refuse({.broken = rule::ticks_fit, .number = number});
+  if (number > INT32_MAX) refuse({.broken = rule::ticks_fit, .number = number});
   return static_cast<int>(number);
 }
 
