@@ -10,7 +10,8 @@ FILE: the JSON of `ashlar emit --as json`, or of `--certificate`. Each claim in 
 * refuted: it does not hold;
 * open: these arguments do not decide it, and the words say why.
 
-`schedule.py` has validity, times and memory; `bound.py` has lower bounds; `program.py` has instructions and slots.
+`schedule.py` has validity, times and memory; `bound.py` has lower bounds; `program.py`
+has instructions and slots.
 """
 
 from .claims import Claim, claims_of

@@ -1,18 +1,26 @@
-"""Lower bounds on the time of every schedule of the same passes on the same devices, within limits on activations.
+"""Lower bounds on the time of every schedule of the same passes on the same devices.
 
-Each stage takes the same steps for each micro-batch of its route: forward, perhaps its recompute, backward. A stage on several routes
-counts as several here. Micro-batches of a route are alike. So in any schedule, the j-th starts of all steps of a route keep its
-dependencies: sorted lists obey what their members obey. A table has bounds on these starts, another on the n-th start of a step on a
-device, for any of its stages. They rise by these rules:
+Each stage takes the same steps for each micro-batch of its route: forward, perhaps its
+recompute, backward. A stage on several routes counts as several here. Micro-batches of
+a route are alike. So in any schedule, the j-th starts of all steps of a route keep its
+dependencies: sorted lists obey what their members obey. A table has bounds on these
+starts, another on the n-th start of a step on a device, for any of its stages. They
+rise by these rules:
 
-* a pass waits for its predecessors, for the time of messages, and for the one before it of its step and stage;
-* the j-th pass of a stage comes after those that must precede it on its device: at least so many places are before its own;
-* a device can begin a forward beyond its limit only when as many last backwards have ended there;
-* it needs the time of all that must come before; of this, what starts at a time h or later takes its length after h.
+* a pass waits for its predecessors and their messages, and for the one before it of its
+  step and stage;
+* the j-th pass of a stage comes after those that must precede it on its device: at
+  least so many places are before its own;
+* a device can begin a forward beyond its limit on activations only when as many last
+  backwards have ended there;
+* it needs the time of all that must come before; of this, what starts at a time h or
+  later takes its length after h.
 
-In reversed time a last backward takes memory, and the forward gives it back. So the same rules give bounds on tails, the time after a
-pass. Finally, no device ends earlier than with passes that may be interrupted. For these it is optimal always to run the pass with the
-longest tail (Jackson's preemptive rule). A span is bounded in the same way, from the first start of a device.
+In reversed time a last backward takes memory, and the forward gives it back. So the
+same rules give bounds on tails, the time after a pass. Finally, no device ends earlier
+than with passes that may be interrupted. For these it is optimal always to run the pass
+with the longest tail (Jackson's preemptive rule). A span is bounded in the same way,
+from the first start of a device.
 """
 
 from __future__ import annotations
@@ -26,7 +34,7 @@ from typing import Any
 from .schedule import Schedule
 
 ROUNDS = 8
-"""Rounds in which bounds rise. The bounds of every round hold; more rounds could raise them further."""
+"""Rounds in which bounds rise. They hold after each; more rounds may raise them."""
 NEVER = -(10**18)
 """Earlier than all: no bound on a start, or a bound from it."""
 
@@ -129,7 +137,7 @@ def flow_of(s: Schedule, limits: Sequence[int], splits: bool) -> Flow:
 
 
 class Starts:
-    """Bounds on starts, counted from 0, or with a device as origin from its first start."""
+    """Bounds on starts, from 0, or from the first start of a device, the origin."""
 
     def __init__(self, f: Flow, origin: int | None = None) -> None:
         self.f, self.origin = f, origin
@@ -208,7 +216,7 @@ class Starts:
 
 
 class Full:
-    """What must come before a place on a device, and the time that it takes, at least."""
+    """The least that comes before a place on a device, and the time that it takes."""
 
     def __init__(self, done: list[int]) -> None:
         self.done, self.since, self.until, self.work = done, NEVER, NEVER, 0
@@ -221,7 +229,7 @@ class Full:
         self.done[k] = max(self.done[k], count)
 
     def look(self, places: list[list[int]], lengths: list[int]) -> None:
-        """Whether the last passes alone take until later. A few are enough: the first pass after idle time finds it."""
+        """Finds whether the last passes alone, from idle time on, take until later."""
         left, work = self.done[:], 0
         for _ in left:
             latest, k = max(
@@ -243,8 +251,12 @@ def bound(
     splits: bool,
     argument: dict[str, Any] | None = None,
 ) -> int:
-    """A lower bound on the makespan or the span, in ticks, by an argument on one device, or the highest of all. limits: activations that
-    each device may hold. splits: whether the weights' gradient may wait. Raises NoBound. O(n log n) for n passes, times devices for a span or without an argument."""
+    """A lower bound on makespan or span, in ticks: of one argument, or the highest.
+
+    limits: activations that each device may hold. splits: whether the weights' gradient
+    may wait. Raises NoBound. O(n log n) for n passes, times devices for a span or
+    without an argument.
+    """
     f = flow_of(s, limits, splits)
     busy = [d for d, stages in enumerate(f.on) if _work(f, stages)]
     if argument is None:
@@ -284,7 +296,7 @@ def _work(f: Flow, stages: list[int]) -> int:
 
 
 def _longest(f: Flow, origin: int | None, devices: Sequence[int]) -> int:
-    """The time from 0 to the end of all that follows the passes of one of the devices."""
+    """The time from 0 to the end of all that follows the passes of some device."""
     forth, back = Starts(f, origin), Starts(f.turned(), origin)
     longest = 0
     for d in devices:
@@ -312,7 +324,7 @@ def _longest(f: Flow, origin: int | None, devices: Sequence[int]) -> int:
 
 
 def _area(f: Flow, d: int) -> int:
-    """Activations times the time that each is held, at least, are an area of the device's memory over time."""
+    """The least time in which a device has room for all activations while held."""
     area = 0
     for stage in f.on[d]:
         rest = range(stage + 1, stage - stage % f.route_length + f.route_length)
@@ -329,7 +341,7 @@ def _area(f: Flow, d: int) -> int:
 
 
 def preemptive(jobs: list[tuple[int, int, int]]) -> int:
-    """The least end of jobs (head, length, tail) on one machine with preemption; each job is followed by its tail."""
+    """The least end of jobs (head, length, tail) and tails on a preemptive machine."""
     left = sorted(jobs)
     ready: list[tuple[int, int]] = []
     now = end = at = 0

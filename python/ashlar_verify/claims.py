@@ -9,7 +9,6 @@ from .bound import NoBound, bound
 from .program import Program
 from .schedule import Schedule, Unread, faults, peaks, read, times
 
-
 _OF_A_PROGRAM = (
     "every pass runs once, after its inputs",
     "all instructions run, though sends wait for receives",
@@ -31,7 +30,7 @@ class Claim:
 
 
 def claims_of(document: Any) -> list[Claim]:
-    """Checks the claims in the JSON of a schedule, or in a file of certificates. Takes any document, and never fails."""
+    """Checks claims of a schedule or of certificates. Never fails, on any document."""
     try:
         if isinstance(document, dict) and "ashlar_certificates" in document:
             if document["ashlar_certificates"] != 1:
@@ -119,7 +118,7 @@ def _is_near(a: Any, b: float) -> bool:
 
 
 def _bounds(s: Schedule, document: dict[str, Any]) -> list[Claim]:
-    """Judges the bounds of a certificate; of a schedule, within the memory of its fullest device; and of a search."""
+    """Judges bounds of certificates, searches, and schedules within peak memory."""
     found = list(document.get("bounds", []))
     for of in ("makespan", "span"):
         if f"{of}_bound" in document:
@@ -137,7 +136,10 @@ def _bounds(s: Schedule, document: dict[str, Any]) -> list[Claim]:
             or document["limit_unit"] != "chunk activations"
             or len(layouts) != 1
         ):
-            why = "it is of programs, in another unit than activations, or the least of several layouts"
+            why = (
+                "it is of programs, in another unit than activations, "
+                "or the least of several layouts"
+            )
             return [
                 Claim(f"the search ends at {document['bound']} at least", "open", why),
                 *_judged_all(s, found),

@@ -1,10 +1,12 @@
-"""A program read from its certificate: a stream of instructions for each device, over slots, with the turn of each.
+"""A program read from its certificate: instructions by device, over slots, with turns.
 
-Streams run side by side, and so do the lanes of a device: passes (lane 0), transfers, sums. An instruction waits for those
-before it on its lane, for those before it in its stream that wrote what it reads or still use what it overwrites, and for its
-partners: a send for its receive, a sum for all who hold the stage. If some numbers, the turns, rise along all these waits and are
-equal among partners, then no waits form a cycle, so all instructions run. Waits keep the uses of each slot in the order of the
-stream. So each stream by itself tells what every read finds, in any interleaving of the lanes.
+Streams run side by side, and so do the lanes of a device: passes (lane 0), transfers,
+sums. An instruction waits for those before it on its lane, for those before it in its
+stream that wrote what it reads or still use what it overwrites, and for its partners: a
+send for its receive, a sum for all who hold the stage. If some numbers, the turns, rise
+along all these waits and are equal among partners, then no waits form a cycle, so all
+instructions run. Waits keep the uses of each slot in the order of the stream. So each
+stream by itself tells what every read finds, in any interleaving of the lanes.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ Use = tuple[Value, str]
 
 
 class Program:
-    """Raises Unread for parts that are not known here, and Wrong for the first fault. O(n) for n uses of slots."""
+    """Raises Unread for unknown parts, Wrong for a fault. O(n) for n uses of slots."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         if more := sorted(document.keys() - _READ):
@@ -68,14 +70,14 @@ class Program:
         ]
         self.ran: dict[tuple[str, int, int], int] = {}  # turns
         self.sums: dict[tuple[int, int], list[int]] = defaultdict(list)
-        """Micro-batches by device and stage, in the order in which their gradients are added."""
+        """Micro-batches by device and stage, in the order of their gradients' sum."""
         self.reduced: dict[tuple[int, int], int] = {}  # turns
         self.messages: dict[tuple[str, int, int], list[tuple[Value, int, int]]] = (
             defaultdict(list)
         )
         """By half and devices, in order: the value, the turn, the lane."""
         self.peaks: list[dict[str, list[int]]] = []
-        """By device and kind: the most slots in use at once, and the first instruction at which they are."""
+        """By device and kind: most slots in use at once, and where that is first."""
 
         if len(document["slots"]) != len(self.streams):
             raise Wrong("slots and streams are of different numbers of devices")
@@ -195,7 +197,7 @@ class Program:
         return lane, [(value, "read" if what == "send" else "write")], [slot]
 
     def _walk(self, device: int, kinds: list[str]) -> None:
-        """One stream: what each slot holds, the turns of its writer and its users, and the time that it is in use."""
+        """Follows a stream: what slots hold, turns of writer and users, time in use."""
         n, stream = len(kinds), self.streams[device]
         self.cleared: dict[tuple[int, int], int] = {}
         holds: list[Value | None] = [None] * n
@@ -213,7 +215,8 @@ class Program:
             lane, uses, slots = self._act(device, turn, what, of)
             if lane in lanes and turn < lanes[lane] + (not joined):
                 raise Wrong(
-                    f"the turn of {what} {of} on device {device} is no later than one before it on its lane"
+                    f"the turn of {what} {of} on device {device} "
+                    "is no later than one before it on its lane"
                 )
             if joined and (lane != 0 or turn != lanes[0]):
                 raise Wrong(f"{what} {of} does not run beside the pass before it")
@@ -223,15 +226,18 @@ class Program:
             for slot, (value, how) in zip(slots, uses):
                 if slot >= n or kinds[slot] != value[0]:
                     raise Wrong(
-                        f"slot {slot} of {what} {of} on device {device} is not for {value}"
+                        f"slot {slot} of {what} {of} on device {device} "
+                        f"is not for {value}"
                     )
                 if how != "write" and (holds[slot] != value or written[slot] >= turn):
                     raise Wrong(
-                        f"{what} {of} on device {device} finds {holds[slot]} in slot {slot}, and needs {value}"
+                        f"{what} {of} on device {device} finds {holds[slot]} "
+                        f"in slot {slot}, and needs {value}"
                     )
                 if how != "read" and used[slot] >= turn:
                     raise Wrong(
-                        f"{what} {of} on device {device} overwrites slot {slot}, which is in use"
+                        f"{what} {of} on device {device} overwrites slot {slot}, "
+                        "which is in use"
                     )
                 if how == "write":
                     close(slot)
@@ -276,7 +282,7 @@ class Program:
                 )
 
     def _must_meet(self) -> None:
-        """The k-th send of a device to another meets its k-th receive, on lanes that belong together."""
+        """Pairs the k-th send to a device with its k-th receive, on matching lanes."""
         halves = {(source, target) for _, source, target in self.messages}
         for source, target in sorted(halves):
             sent, received = (
@@ -286,14 +292,16 @@ class Program:
             for one, other in itertools.zip_longest(sent, received):
                 if one is None or other is None or one[:2] != other[:2]:
                     raise Wrong(
-                        f"from device {source} to {target}, {one} is sent and {other} received"
+                        f"from device {source} to {target}, "
+                        f"{one} is sent and {other} received"
                     )
                 if (
                     joined.setdefault(("from", one[2]), other[2]) != other[2]
                     or joined.setdefault(("to", other[2]), one[2]) != one[2]
                 ):
                     raise Wrong(
-                        f"from device {source} to {target}, lanes do not belong together: {one}, {other}"
+                        f"from device {source} to {target}, "
+                        f"lanes do not belong together: {one}, {other}"
                     )
             if len({value for value, _, _ in sent}) != len(sent):
                 raise Wrong(f"from device {source} to {target}, a value goes twice")

@@ -1,4 +1,4 @@
-"""A schedule read from its file: passes with starts, and the rules that they must keep."""
+"""A schedule read from its file: passes with starts, and the rules that they keep."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _OF_A_SEARCH = {
 
 
 class Unread(ValueError):
-    """The file has something that this package does not know, so nothing in it is shown."""
+    """The file has something unknown to this package, so nothing in it is shown."""
 
 
 class Wrong(ValueError):
@@ -99,7 +99,7 @@ class Schedule:
     """Ticks by stage and letter."""
     transfer: int
     pairs: Any
-    """Ticks of a pair: one number; or by kind of backward, forward's stage and backward's stage; None: of both together."""
+    """Ticks of a pair: one number; or by backward and both stages; None: their sum."""
     lines: list[list[Pass]]
     """Passes by device, in order."""
 
@@ -136,14 +136,15 @@ class Schedule:
 
 
 def read(document: Any) -> Schedule:
-    """Reads a schedule. Raises Unread for parts that are not known here, and Wrong for a document that is no schedule."""
+    """Reads a schedule. Raises Unread for unknown parts, and Wrong for no schedule."""
     if (
         not isinstance(document, dict)
         or "orders" not in document
         or "starts" not in document
     ):
         raise Unread(
-            "the file has no orders with starts: `ashlar emit NAME --as json` writes them"
+            "the file has no orders with starts: "
+            "`ashlar emit NAME --as json` writes them"
         )
     known = _READ | _OF_A_SEARCH if "objective" in document else _READ
     if more := sorted(document.keys() - known):
@@ -252,12 +253,16 @@ def faults(s: Schedule) -> Iterator[str]:
         if key in done:
             yield f"{one} is there twice"
         done[key] = one
-        if one.device != s.device_of(one.stage, one.micro_batch):
-            yield f"{one} is on device {one.device}, and its stage on {s.device_of(one.stage, one.micro_batch)}"
+        its = s.device_of(one.stage, one.micro_batch)
+        if one.device != its:
+            yield f"{one} is on device {one.device}, and its stage on {its}"
     for line in s.lines:
         for before, after in itertools.pairwise(line):
             if after.start < before.end and not after.beside:
-                yield f"{after} starts at {after.start}, before {before} ends at {before.end}"
+                yield (
+                    f"{after} starts at {after.start}, "
+                    f"before {before} ends at {before.end}"
+                )
     trains = s.trains
     for stage in range(s.stages):
         for k in range(s.micro_batches):
@@ -275,7 +280,8 @@ def _faults_of(
     has = {kind: done[kind, stage, k] for kind in "FBIWR" if (kind, stage, k) in done}
     wanted = [{"F"}] if not trains else [{"F", "B"}, {"F", "I", "W"}]
     if has.keys() - {"R"} not in wanted or ("R" in has and not trains):
-        yield f"stage {stage} has {', '.join(map(str, has.values())) or 'nothing'} of micro-batch {k}"
+        what = ", ".join(map(str, has.values())) or "nothing"
+        yield f"stage {stage} has {what} of micro-batch {k}"
         return
     if stage > 0 and ("F", stage - 1, k) in done:
         yield from _order(done["F", stage - 1, k], has["F"], s.hop(stage - 1, stage, k))
@@ -296,7 +302,10 @@ def _faults_of(
 
 def _order(before: Pass, after: Pass, hop: int) -> Iterator[str]:
     if after.start < before.end + hop:
-        yield f"{after} starts at {after.start}, and what it needs of {before} is there at {before.end + hop}"
+        yield (
+            f"{after} starts at {after.start}, "
+            f"and what it needs of {before} is there at {before.end + hop}"
+        )
 
 
 def times(s: Schedule) -> tuple[int, int]:
@@ -307,7 +316,7 @@ def times(s: Schedule) -> tuple[int, int]:
 
 
 def peaks(s: Schedule) -> list[int]:
-    """The most activations held at once, by device: from the start of a forward to the end of its last backward, if it has one."""
+    """The most activations held at once, by device, from forward to last backward."""
     found, ends = [], "BW" if s.trains else "F"
     for line in s.lines:
         events = [(one.start, 1) for one in line if one.kind == "F"]
