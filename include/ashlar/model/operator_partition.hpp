@@ -76,8 +76,9 @@ constexpr std::vector<int> find_returning_path(stage_graph const& operators,
 }
 
 // Numbers the stages so that edges ascend, the lowest first if there is a choice. Stages of a cycle get
-// no number, -1. Throws violation: rule::counts_are_positive, rule::parameter_is_at_most for more than most_stages,
-// rule::stage_edges_ascend for an edge that leaves 0 .. stage_count-1. O(stages * (stages + edges)).
+// no number, -1. Throws violation: rule::counts_are_positive, rule::parameter_is_at_most for more than
+// most_stages, rule::stage_edges_ascend for an edge that leaves 0 .. stage_count-1. O(stages * (stages +
+// edges)).
 constexpr std::vector<int> ascending_numbers(int stage_count, std::vector<stage_edge> const& edges) {
   if (stage_count < 0) refuse({.broken = rule::counts_are_positive, .number = stage_count});
   must_be(at_most(parameter::stage_count, stage_count, most_stages));
