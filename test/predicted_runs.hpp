@@ -93,11 +93,11 @@ inline architecture scanned_model(int layers) {
 inline question asked(architecture model, int nodes = 1) {
   question q;
   q.model = std::move(model);
-  q.device = hopper();
-  q.devices = 8 * nodes;
+  q.cluster.device = hopper();
+  q.cluster.devices = 8 * nodes;
   q.sequence = 2048;
   q.batch = 64;
-  q.data = q.devices;
+  q.layout.data = q.cluster.devices;
   return q;
 }
 
@@ -109,40 +109,40 @@ inline question random_question(random_case::dice& roll) {
     q.model = kind == 0   ? routed_model(layers)
               : kind == 1 ? scanned_model(layers)
                           : dense_model(layers, kind == 2 ? 1024 : 4096);
-    q.device = hopper();
+    q.cluster.device = hopper();
     constexpr generation built[] = {generation::ampere, generation::hopper, generation::blackwell,
                                     generation::blackwell_ultra, generation::cdna3};
-    q.device.built = built[roll.between(0, 4)];
-    if (is_blackwell(q.device)) q.device.peak.fp4 = 4000e12;
-    q.device.power = roll.percent(50) ? 500 : 700;
-    q.device.domain = roll.percent(25) ? 72 : 8;
-    q.tensor = 1 << roll.between(0, 4);
-    q.pipeline = 1 << roll.between(0, 3);
-    if (q.pipeline > 1) q.chunks = roll.between(1, 3);
-    q.context = 1 << roll.between(0, 1);
-    q.data = 1 << roll.between(0, 6);
-    q.devices = q.tensor * q.pipeline * q.context * q.data;
-    q.per_node = roll.percent(50) ? 8 : 4;
+    q.cluster.device.built = built[roll.between(0, 4)];
+    if (is_blackwell(q.cluster.device)) q.cluster.device.peak.fp4 = 4000e12;
+    q.cluster.device.power = roll.percent(50) ? 500 : 700;
+    q.cluster.device.domain = roll.percent(25) ? 72 : 8;
+    q.layout.tensor = 1 << roll.between(0, 4);
+    q.layout.pipeline = 1 << roll.between(0, 3);
+    if (q.layout.pipeline > 1) q.layout.chunks = roll.between(1, 3);
+    q.layout.context = 1 << roll.between(0, 1);
+    q.layout.data = 1 << roll.between(0, 6);
+    q.cluster.devices = q.layout.tensor * q.layout.pipeline * q.layout.context * q.layout.data;
+    q.cluster.device.per_node = roll.percent(50) ? 8 : 4;
     if (q.model.has_experts()) {
-      q.expert = 1 << roll.between(0, 4);
-      q.expert_tensor = roll.between(1, 2);
+      q.layout.expert = 1 << roll.between(0, 4);
+      q.layout.expert_tensor = roll.between(1, 2);
     }
     q.sequence = 512 << roll.between(0, 6);
-    q.micro_batch = 1 << roll.between(0, 2);
-    q.batch = q.micro_batch * q.data * q.pipeline * roll.between(1, 16);
-    if (q.pipeline == 1 && roll.percent(40))
-      q.shares = roll.percent(70) ? sharding::full : sharding::gradients;
+    q.layout.micro_batch = 1 << roll.between(0, 2);
+    q.batch = q.layout.micro_batch * q.layout.data * q.layout.pipeline * roll.between(1, 16);
+    if (q.layout.pipeline == 1 && roll.percent(40))
+      q.layout.sharding = roll.percent(70) ? sharding::full : sharding::gradients;
     else if (roll.percent(70))
-      q.shares = sharding::optimizer;
+      q.layout.sharding = sharding::optimizer;
     constexpr recomputation usual[] = {recomputation::none, recomputation::attention,
                                        recomputation::full};
-    q.again = usual[roll.between(0, 2)];
-    q.format = static_cast<number_format>(roll.between(0, 5));
+    q.layout.recompute = usual[roll.between(0, 2)];
+    q.program.format = static_cast<number_format>(roll.between(0, 5));
     if (roll.percent(30)) {
-      q.device.host = hopper_with_host().host;
-      q.leaves.parts = static_cast<offloaded>(roll.between(0, 255));
-      if (roll.percent(50)) q.leaves.in.first = roll.between(1, 4);
-      q.leaves.optimizer = roll.percent(50);
+      q.cluster.device.host = hopper_with_host().host;
+      q.layout.offload.parts = static_cast<offloaded>(roll.between(0, 255));
+      if (roll.percent(50)) q.layout.offload.in.first = roll.between(1, 4);
+      q.layout.offload.optimizer = roll.percent(50);
     }
     try {
       check(q);

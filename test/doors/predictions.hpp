@@ -25,8 +25,10 @@ void ask(Call call) {
 }
 
 inline void change_question(dice& d, predict::question& q) {
-  int* const counts[] = {&q.devices,  &q.per_node, &q.sequence, &q.batch,  &q.micro_batch,   &q.tensor,
-                         &q.pipeline, &q.chunks,   &q.context,  &q.expert, &q.expert_tensor, &q.data};
+  int* const counts[] = {&q.cluster.devices, &q.cluster.device.per_node, &q.sequence,
+                         &q.batch,           &q.layout.micro_batch,      &q.layout.tensor,
+                         &q.layout.pipeline, &q.layout.chunks,           &q.layout.context,
+                         &q.layout.expert,   &q.layout.expert_tensor,    &q.layout.data};
   auto const change_real = [&](double& x) { x = extreme_real(d, x); };
   predict::layer& l =
       d.percent(80) && !q.model.kinds.empty() ? one_of(d, q.model.kinds) : q.model.predictor;
@@ -37,18 +39,18 @@ inline void change_question(dice& d, predict::question& q) {
       &l.feed.shared_width, &l.feed.groups, &l.feed.chosen_groups};
   double* const of_models[] = {&q.model.hidden, &q.model.vocabulary, &q.model.embedding,
                                &q.model.beside};
-  double* const of_machines[] = {&q.device.memory_bytes,
-                                 &q.device.memory_bandwidth,
-                                 &q.device.inside,
-                                 &q.device.outside,
-                                 &q.device.units,
-                                 &q.device.exponentials,
-                                 &q.device.power,
-                                 &q.device.peak.bf16,
-                                 &q.device.peak.fp32,
-                                 &q.device.host.link,
-                                 &q.device.host.memory_bytes,
-                                 &q.device.host.memory_bandwidth};
+  double* const of_machines[] = {&q.cluster.device.memory_bytes,
+                                 &q.cluster.device.memory_bandwidth,
+                                 &q.cluster.device.inside,
+                                 &q.cluster.device.outside,
+                                 &q.cluster.device.units,
+                                 &q.cluster.device.exponentials,
+                                 &q.cluster.device.power,
+                                 &q.cluster.device.peak.bf16,
+                                 &q.cluster.device.peak.fp32,
+                                 &q.cluster.device.host.link,
+                                 &q.cluster.device.host.memory_bytes,
+                                 &q.cluster.device.host.memory_bandwidth};
   switch (d.between(0, 11)) {
     case 0:
     case 1:
@@ -71,36 +73,36 @@ inline void change_question(dice& d, predict::question& q) {
       l.feed.kind = any_of<predict::feed_forward_kind>(d, 2);
       return;
     case 8:
-      q.shares = any_of<predict::sharding>(d, 3);
-      q.again = static_cast<predict::recomputation>(d.between(0, 255));
-      q.again_in.first = extreme(d, 1);
-      q.leaves = {
+      q.layout.sharding = any_of<predict::sharding>(d, 3);
+      q.layout.recompute = static_cast<predict::recomputation>(d.between(0, 255));
+      q.layout.recompute_in.first = extreme(d, 1);
+      q.layout.offload = {
           static_cast<predict::offloaded>(d.between(0, 255)), {extreme(d, 1), {}}, d.percent(50)};
-      q.format = any_of<predict::number_format>(d, 5);
-      q.program = any_of<predict::program_kind>(d, 3);
-      q.attention = any_of<predict::attention_kernel>(d, 6);
-      q.splits = any_of<predict::sequence_split>(d, 2);
-      q.dispatches_8_bits = d.percent(50);
-      q.delays_weights = d.percent(50);
-      q.sums_copies_once = d.percent(50);
-      q.shard_ranks = d.percent(70) ? d.between(0, 9) : extreme(d, 1);
-      q.weight_ranks = d.percent(70) ? d.between(0, 4) : extreme(d, 1);
-      q.device.built = any_of<predict::generation>(d, 8);
+      q.program.format = any_of<predict::number_format>(d, 5);
+      q.program.kind = any_of<predict::program_kind>(d, 3);
+      q.program.attention = any_of<predict::attention_kernel>(d, 6);
+      q.program.sequence_parallel = any_of<predict::sequence_split>(d, 2);
+      q.program.dispatches_8_bits = d.percent(50);
+      q.program.delays_weights = d.percent(50);
+      q.program.sums_copies_once = d.percent(50);
+      q.layout.shard_ranks = d.percent(70) ? d.between(0, 9) : extreme(d, 1);
+      q.layout.weight_ranks = d.percent(70) ? d.between(0, 4) : extreme(d, 1);
+      q.cluster.device.built = any_of<predict::generation>(d, 8);
       return;
     case 9:
       q.model.frozen = {d.percent(50), d.percent(50),
                         std::vector<bool>(static_cast<std::size_t>(d.between(0, 30)), true)};
-      q.counts_ends = d.percent(50);
-      q.device.domain = extreme(d, 8);
+      q.layout.counts_ends = d.percent(50);
+      q.cluster.device.domain = extreme(d, 8);
       return;
     case 10:
-      q.measured.resize(static_cast<std::size_t>(d.between(0, 4)), {1, 2, -1});
-      if (!q.measured.empty() && d.percent(50)) change_real(one_of(d, q.measured).forward);
-      if (!q.measured.empty() && d.percent(50)) change_real(one_of(d, q.measured).weights);
-      if (d.percent(30)) change_real(q.measured_transfer);
+      q.measured.stages.resize(static_cast<std::size_t>(d.between(0, 4)), {1, 2, -1});
+      if (!q.measured.stages.empty() && d.percent(50)) change_real(one_of(d, q.measured.stages).forward);
+      if (!q.measured.stages.empty() && d.percent(50)) change_real(one_of(d, q.measured.stages).weights);
+      if (d.percent(30)) change_real(q.measured.transfer);
       return;
     default:
-      q.published = &some_entry(d);
+      q.layout.order = &some_entry(d);
   }
 }
 
@@ -112,14 +114,15 @@ inline void of_predictions(dice& d) {
   for (int changes = d.between(0, 3); changes > 0; --changes) change_question(d, q);
   if (d.percent(10)) {
     for (int changes = d.between(0, 2); changes > 0; --changes) change(d, own);
-    q.own_order = &own;
+    q.layout.order = own;
   }
   if (d.percent(20)) {
     char const letters[] = "Et|(m),*0123456789L x";
     for (int i = d.between(0, 24); i > 0; --i) layout += letters[d.between(0, 20)];
-    q.layout = layout;
+    ask([&] { q.layout.stages = predict::read_layout(layout, q.model.predictions); });
   }
-  if (q.pipeline * 1.0 * q.chunks > 64 || q.model.layers.size() > 64) return;  // each stage is looked at
+  if (q.layout.pipeline * 1.0 * q.layout.chunks > 64 || q.model.layers.size() > 64)
+    return;  // each stage is looked at
   predict::constants c = t::round_constants();
   if (d.percent(20)) {
     double& x = c.*predict::constant_names[static_cast<std::size_t>(d.between(0, 37))].value;
@@ -135,9 +138,9 @@ inline void of_predictions(dice& d) {
   ask([&] {
     if (parameters(q.model) < 0 || trained_parameters(q.model) < 0) predict::check(q);
     prediction_parameters(q.model);
-    step_operations(q);
+    step_operations(q.model, q.sequence, q.batch);
   });
-  if (d.percent(10) && q.devices < 64 && q.batch < 1000) {
+  if (d.percent(10) && q.cluster.devices < 64 && q.batch < 1000) {
     predict::open_sizes open;
     bool* const each[] = {&open.micro_batch, &open.tensor, &open.pipeline, &open.chunks, &open.context,
                           &open.expert,      &open.data,   &open.shares,   &open.again,  &open.ends};

@@ -192,10 +192,10 @@ int plan_by_formulas(CLI::App const& command, plan_options const& o) {
   if (program) {
     ashlar::predict::question const& q = s.plans[0].run.asked;
     ashlar::lower_options how;
-    how.data_ranks = q.data;
+    how.data_ranks = q.layout.data;
     using enum ashlar::sharding_level;
     constexpr ashlar::sharding_level levels[] = {none, optimizer, gradients, full};
-    how.sharding = levels[static_cast<std::size_t>(q.shares)];
+    how.sharding = levels[static_cast<std::size_t>(q.layout.sharding)];
     program->write(data_of(schedule_of(s.plans[0].run), options_of(s.plans[0].run), "pytorch-comms",
                            ashlar::csv_dialect::detect, {}, how));
   }

@@ -69,10 +69,10 @@ bool is_answered(predicted_plan& plan, std::string& why) {
 
 // The best division into `stages` stages, if each were a device.
 std::vector<stage> dealt_in_a_row(question q, int stages, ashlar::predict::constants const& c) {
-  q.devices = q.devices / q.pipeline * stages;
-  q.pipeline = stages;
-  q.chunks = 1;
-  q.published = nullptr;
+  q.cluster.devices = q.cluster.devices / q.layout.pipeline * stages;
+  q.layout.pipeline = stages;
+  q.layout.chunks = 1;
+  q.layout.order = ashlar::predict::closed_form{};
   try {
     check(q);
     return deal_layers(q, c).stages;
@@ -84,13 +84,13 @@ std::vector<stage> dealt_in_a_row(question q, int stages, ashlar::predict::const
 // The order of passes stays as it was executed, and with it how many micro-batches are held.
 double peak_with(predicted_plan const& plan, ashlar::predict::recomputation again) {
   question q = plan.run.asked;
-  q.again = again;
+  q.layout.recompute = again;
   return peak_bytes(memory_of(q, stages_of(q), plan.run.constants.values, plan.run.answer.step.run));
 }
 
 double seconds_run_again(predicted_plan const& plan, ashlar::predict::recomputation again) {
   question q = plan.run.asked;
-  q.again = again;
+  q.layout.recompute = again;
   double seconds = 0;
   for (ashlar::predict::stage_passes const& s : passes_of(q, stages_of(q), plan.run.constants.values))
     seconds += s.backward.seconds();
@@ -104,14 +104,14 @@ bool is_made_to_fit(predicted_plan& plan) {
       ashlar::predict::layouts_detail::part_sets_of(q.model);
   sets.push_back(ashlar::predict::recomputation::full);
   std::optional<std::pair<double, ashlar::predict::recomputation>> best;
-  q.again_in = {};
+  q.layout.recompute_in = {};
   for (ashlar::predict::recomputation again : sets) {
     if (!fits(q, peak_with(plan, again), plan.run.constants.values)) continue;
     double const seconds = seconds_run_again(plan, again);
     if (!best || seconds < best->first) best = {seconds, again};
   }
   if (!best) return false;
-  q.again = best->second;
+  q.layout.recompute = best->second;
   plan.run.recompute = recompute_word(q);
   std::string unused;
   return is_answered(plan, unused) && plan.run.answer.fits;
@@ -119,7 +119,7 @@ bool is_made_to_fit(predicted_plan& plan) {
 
 // Chunks to try: as the layout has them; if it has one, those that pairs may have.
 std::vector<int> chunks_for(predicted_plan const& plan, entry const& e, bool pairs) {
-  int const chunks = plan.run.asked.chunks;
+  int const chunks = plan.run.asked.layout.chunks;
   bool const has_chunks =
       e.uses(ashlar::parameter::chunk_count) || e.uses(ashlar::parameter::wave_count);
   if (!has_chunks) return {1};
@@ -136,14 +136,14 @@ std::optional<predicted_plan> executed(predicted_plan const& plan, entry const& 
   };
   predicted_plan made = plan;
   question& q = made.run.asked;
-  q.chunks = chunks;
-  q.published = &e;
-  q.layout = {};
-  q.counts_ends = false;
-  made.run.layout = std::make_shared<std::string const>();
+  q.layout.chunks = chunks;
+  q.layout.order = &e;
+  q.layout.stages.clear();
+  q.layout.counts_ends = false;
+  made.run.layout.clear();
   made.run.schedule = e.name;
   made.bound = 0;
-  if (96.0 * q.pipeline * q.pipeline > executed_passes)
+  if (96.0 * q.layout.pipeline * q.layout.pipeline > executed_passes)
     return none("its passes are too many to be tried");
   int stages = 0;
   try {
@@ -165,8 +165,8 @@ std::optional<predicted_plan> executed(predicted_plan const& plan, entry const& 
     if (!best || each.run.answer.step.seconds < best->run.answer.step.seconds) best = std::move(each);
   };
   try_it(made);
-  q.dealt = dealt_in_a_row(q, stages, made.run.constants.values);
-  if (q.dealt.empty()) return best;
+  q.layout.stages = dealt_in_a_row(q, stages, made.run.constants.values);
+  if (q.layout.stages.empty()) return best;
   settle_stages(made.run);
   try_it(made);
   return best;
@@ -217,7 +217,7 @@ std::vector<std::string> add_executed(std::vector<predicted_plan>& plans,
                                       std::vector<entry const*> const& entries, bool may_run_again) {
   std::vector<predicted_plan> bases;
   for (predicted_plan const& each : plans)
-    if (each.run.asked.pipeline > 1 && bases.size() < executed_layouts) bases.push_back(each);
+    if (each.run.asked.layout.pipeline > 1 && bases.size() < executed_layouts) bases.push_back(each);
   interrupt_watch const watch;
   std::string why;  // of the entry that is tried
   bool is_any = false;

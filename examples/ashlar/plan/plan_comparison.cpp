@@ -70,7 +70,8 @@ std::string comparison_with(std::string const& file_or_options, predicted_reques
   if (s.plans.empty()) return "Nothing fits that it could be compared with.\n";
   prediction const& first = s.plans[0].run;
   framework_run const given =
-      run_of(file_or_options, {{{"model", r.given.at("model")}}, &s.asked.model, s.asked.asked.devices});
+      run_of(file_or_options,
+             {{{"model", r.given.at("model")}}, &s.asked.model, s.asked.asked.cluster.devices});
   option_words words = given.options;
   for (char const* same : {"sequence", "batch"})
     if (auto const at = words.find(same); at != words.end() && at->second != r.given.at(same))
@@ -89,11 +90,11 @@ std::string comparison_with(std::string const& file_or_options, predicted_reques
     text += fmt::format(
         "It {}: {:.1f} GiB of {:.1f}, with what must stay free.\n", fit_word(mine),
         mine.answer.peak / (1 << 30),
-        (mine.asked.device.memory_bytes - s.asked.constants.values.outside_bytes) / (1 << 30));
+        (mine.asked.cluster.device.memory_bytes - s.asked.constants.values.outside_bytes) / (1 << 30));
   else if (!mine.answer.fits)
     text += fmt::format("It does not fit: {:.1f} GiB of {:.1f} of the host.\n",
                         mine.answer.peak_on_host / (1 << 30),
-                        mine.asked.device.host.memory_bytes / (1 << 30));
+                        mine.asked.cluster.device.host.memory_bytes / (1 << 30));
   text += own > best   ? fmt::format("It takes {:.3f} s, {} % more than the first: {:.3f} s.\n", own,
                                      percent(own / best - 1, 1), best)
           : own < best ? fmt::format("It takes {:.3f} s, {} % less than the first: {:.3f} s.\n", own,

@@ -22,6 +22,7 @@ namespace tool {
 
 namespace {
 
+using ashlar::predict::layout;
 using ashlar::predict::layouts_found;
 using ashlar::predict::open_sizes;
 using ashlar::predict::question;
@@ -79,18 +80,18 @@ prediction asked_of(predicted_request const& r) {
     words.erase(size);
   question_options const options = options_from(words);
   prediction p = own ? prepare(options, *own, own_constants()) : prepare(options, own_constants());
-  auto const fix = [&](char const* name, int question::*size) {
+  auto const fix = [&](char const* name, int layout::*size) {
     if (auto const at = r.given.find(name); at != r.given.end())
-      p.asked.*size = number_within<int>(fmt::format("--fix {}", name), at->second, 1, 1'000'000);
+      p.asked.layout.*size = number_within<int>(fmt::format("--fix {}", name), at->second, 1, 1'000'000);
   };
-  fix("tensor", &question::tensor);
-  fix("pipeline", &question::pipeline);
-  fix("context", &question::context);
-  fix("data", &question::data);
-  fix("chunks", &question::chunks);
-  fix("expert", &question::expert);
-  fix("expert-tensor", &question::expert_tensor);
-  p.asked.device.memory_bytes *= 1 - r.margin;
+  fix("tensor", &layout::tensor);
+  fix("pipeline", &layout::pipeline);
+  fix("context", &layout::context);
+  fix("data", &layout::data);
+  fix("chunks", &layout::chunks);
+  fix("expert", &layout::expert);
+  fix("expert-tensor", &layout::expert_tensor);
+  p.asked.cluster.device.memory_bytes *= 1 - r.margin;
   return p;
 }
 
@@ -142,10 +143,10 @@ void find_plans(predicted_request const& r, predicted_study& s) {
   open.pairs = any_has_pairs(entries);
   if (!interleaves && r.given.count("chunks") == 0) {
     open.chunks = false;
-    s.asked.asked.chunks = 1;
+    s.asked.asked.layout.chunks = 1;
   }
   std::size_t const most = std::max<std::size_t>(r.top, executed_layouts);
-  bool const may_leave = s.asked.asked.device.host.is_known()
+  bool const may_leave = s.asked.asked.cluster.device.host.is_known()
                          && r.given.count("offload-activations") == 0
                          && r.given.count("offload-optimizer") == 0;
   open.leaves = may_leave && r.offloads;
@@ -167,7 +168,8 @@ void find_plans(predicted_request const& r, predicted_study& s) {
   }
   std::erase_if(s.plans, [&](predicted_plan const& p) {
     question const& q = p.run.asked;
-    bool const is_named = q.pipeline == 1 || q.is_executed() || (q.chunks == 1 ? has_1f1b : interleaves);
+    bool const is_named = q.layout.pipeline == 1 || q.layout.is_executed()
+                          || (q.layout.chunks == 1 ? has_1f1b : interleaves);
     return !is_named || (f != nullptr && !obstacle_of(*f, p.run).empty());
   });
   for (ranked_layout const& each : s.found.smallest) s.smallest = plan_of(s.asked, each);
@@ -176,7 +178,7 @@ void find_plans(predicted_request const& r, predicted_study& s) {
 // The value that the study minimises: seconds, or device seconds.
 double objective_of(predicted_study const& s, predicted_plan const& p) {
   double const seconds = p.run.answer.step.seconds;
-  return s.aim == plan_aim::cost ? seconds * p.run.asked.devices : seconds;
+  return s.aim == plan_aim::cost ? seconds * p.run.asked.cluster.devices : seconds;
 }
 
 }  // namespace
@@ -212,7 +214,7 @@ predicted_study study_of(predicted_request const& r) {
     predicted_study part = s;
     part.plans.clear();
     part.asked.nodes = nodes;
-    part.asked.asked.devices = nodes * s.asked.asked.per_node;
+    part.asked.asked.cluster.devices = nodes * s.asked.asked.cluster.device.per_node;
     find_plans(r, part);
     if (part.plans.empty()) break;
     for (predicted_plan& each : part.plans) s.plans.push_back(std::move(each));
@@ -230,7 +232,7 @@ double predicted_study::days(predicted_plan const& p) const {
 }
 
 double predicted_study::device_hours(predicted_plan const& p) const {
-  return days(p) * 24 * p.run.asked.devices;
+  return days(p) * 24 * p.run.asked.cluster.devices;
 }
 
 }  // namespace tool

@@ -25,13 +25,14 @@ namespace tool {
 
 namespace {
 
+using ashlar::predict::layout;
 using ashlar::predict::question;
 
 std::string seconds_of(double s) { return s < 1 ? fmt::format("{:.4f}", s) : fmt::format("{:.3f}", s); }
 
 double utilisation_of(predicted_plan const& p) {
   question const& q = p.run.asked;
-  return p.run.answer.flops_per_device(q) / ashlar::predict::peak(q.device, q.format);
+  return p.run.answer.flops_per_device(q) / ashlar::predict::peak(q.cluster.device, q.program.format);
 }
 
 std::vector<int> layers_of(predicted_plan const& p) {
@@ -43,7 +44,7 @@ std::vector<int> layers_of(predicted_plan const& p) {
 // Says what leaves of layers and of the optimizer.
 std::string offload_words(question const& q) {
   std::string const parts = offload_word(q);
-  return !q.leaves.optimizer ? parts : parts == "none" ? "optimizer" : parts + ",optimizer";
+  return !q.layout.offload.optimizer ? parts : parts == "none" ? "optimizer" : parts + ",optimizer";
 }
 
 struct column {
@@ -53,8 +54,8 @@ struct column {
 };
 
 std::vector<column> columns_of(predicted_study const& s) {
-  auto const size = [](int question::*which) {
-    return [which](predicted_plan const& p) { return fmt::format("{}", p.run.asked.*which); };
+  auto const size = [](int layout::*which) {
+    return [which](predicted_plan const& p) { return fmt::format("{}", p.run.asked.layout.*which); };
   };
   std::vector<column> all{
       {"step s", [](auto const& p) { return seconds_of(p.run.answer.step.seconds); }},
@@ -71,26 +72,29 @@ std::vector<column> columns_of(predicted_study const& s) {
          return bytes > 0 ? fmt::format("{:.1f}", bytes / (1 << 30)) : "0";
        },
        false},
-      {"devices", size(&question::devices), s.aim == plan_aim::cost},
+      {"devices", [](auto const& p) { return fmt::format("{}", p.run.asked.cluster.devices); },
+       s.aim == plan_aim::cost},
       {"days", [&s](auto const& p) { return fmt::format("{:.1f}", s.days(p)); },
        s.aim != plan_aim::time},
       {"device hours", [&s](auto const& p) { return fmt::format("{:.0f}", s.device_hours(p)); },
        s.aim != plan_aim::time},
-      {"tensor", size(&question::tensor)},
-      {"context", size(&question::context), false},
-      {"pipeline", size(&question::pipeline)},
-      {"chunks", size(&question::chunks), false},
-      {"data", size(&question::data)},
-      {"expert", size(&question::expert), false},
-      {"expert tensor", size(&question::expert_tensor), false},
-      {"micro-batch", size(&question::micro_batch)},
-      {"sharding", [](auto const& p) { return word_for(sharding_choices, p.run.asked.shares); }},
+      {"tensor", size(&layout::tensor)},
+      {"context", size(&layout::context), false},
+      {"pipeline", size(&layout::pipeline)},
+      {"chunks", size(&layout::chunks), false},
+      {"data", size(&layout::data)},
+      {"expert", size(&layout::expert), false},
+      {"expert tensor", size(&layout::expert_tensor), false},
+      {"micro-batch", size(&layout::micro_batch)},
+      {"sharding",
+       [](auto const& p) { return word_for(sharding_choices, p.run.asked.layout.sharding); }},
       {"recompute", [](auto const& p) { return recompute_word(p.run.asked); }},
       {"offload", [](auto const& p) { return offload_words(p.run.asked); }, false},
       {"schedule", [](auto const& p) { return schedule_word(p.run); }},
       {"layers", [](auto const& p) { return layer_counts(stages_of(p.run.asked)); }},
-      {"precision", [](auto const& p) { return word_for(format_choices, p.run.asked.format); }, false},
-      {"nearer", [](auto const& p) { return p.run.asked.pipeline_inside ? "pipeline" : "data"; },
+      {"precision", [](auto const& p) { return word_for(format_choices, p.run.asked.program.format); },
+       false},
+      {"nearer", [](auto const& p) { return p.run.asked.layout.pipeline_inside ? "pipeline" : "data"; },
        false}};
   std::string const usual[] = {"1", "0", "bf16", "data", "none"};
   bool const is_timed = s.aim == plan_aim::time, is_cost = s.aim == plan_aim::cost;
@@ -142,24 +146,24 @@ nlohmann::ordered_json json_of_plan(predicted_study const& s, predicted_plan con
   auto const fullest = std::max_element(a.memory.begin(), a.memory.end(),
                                         [](auto const& l, auto const& r) { return l.all() < r.all(); });
   nlohmann::ordered_json made{{"options", options_of(p.run)},
-                              {"tensor", q.tensor},
-                              {"context", q.context},
-                              {"pipeline", q.pipeline},
-                              {"chunks", q.chunks},
-                              {"data", q.data},
-                              {"expert", q.expert},
-                              {"expert_tensor", q.expert_tensor},
-                              {"micro_batch", q.micro_batch},
-                              {"micro_batches", ashlar::predict::micro_batches(q)},
-                              {"sharding", word_for(sharding_choices, q.shares)},
+                              {"tensor", q.layout.tensor},
+                              {"context", q.layout.context},
+                              {"pipeline", q.layout.pipeline},
+                              {"chunks", q.layout.chunks},
+                              {"data", q.layout.data},
+                              {"expert", q.layout.expert},
+                              {"expert_tensor", q.layout.expert_tensor},
+                              {"micro_batch", q.layout.micro_batch},
+                              {"micro_batches", q.micro_batches()},
+                              {"sharding", word_for(sharding_choices, q.layout.sharding)},
                               {"recomputation", recompute_word(q)},
                               {"offload", offload_word(q)},
-                              {"offload_optimizer", q.leaves.optimizer},
-                              {"precision", word_for(format_choices, q.format)},
+                              {"offload_optimizer", q.layout.offload.optimizer},
+                              {"precision", word_for(format_choices, q.program.format)},
                               {"schedule", schedule_word(p.run)},
                               {"layers", layers_of(p)},
                               {"layout", megatron_letters(stages_of(q))},
-                              {"devices", q.devices},
+                              {"devices", q.cluster.devices},
                               {"seconds", a.step.seconds},
                               {"interval", nullptr},
                               {"division_bound", nullptr},
@@ -189,9 +193,9 @@ nlohmann::ordered_json json_of_plan(predicted_study const& s, predicted_plan con
 
 std::string text_of(predicted_study const& s, bool explains) {
   question const& q = s.asked.asked;
-  std::string text =
-      fmt::format("{} on {}x{}x{}, {} devices; sequences of {}, a batch of {}\n", s.asked.model.name,
-                  s.asked.nodes, q.per_node, s.asked.machine, q.devices, q.sequence, q.batch);
+  std::string text = fmt::format("{} on {}x{}x{}, {} devices; sequences of {}, a batch of {}\n",
+                                 s.asked.model.name, s.asked.nodes, q.cluster.device.per_node,
+                                 s.asked.machine, q.cluster.devices, q.sequence, q.batch);
   text += words_of_counts(s.found);
   for (std::string const& each : s.not_planned) text += fmt::format("Not planned: {}.\n", each);
   if (s.needs_host) text += "Nothing fits without the memory of the hosts.\n";
@@ -228,8 +232,8 @@ std::string json_of(predicted_study const& s) {
                                        {"whole", s.found.is_whole},
                                        {"tokens", s.tokens},
                                        {"parameters", parameters(q.model)},
-                                       {"memory_budget",
-                                        q.device.memory_bytes - s.asked.constants.values.outside_bytes}},
+                                       {"memory_budget", q.cluster.device.memory_bytes
+                                                             - s.asked.constants.values.outside_bytes}},
                 1)
          + "\n";
 }
@@ -241,13 +245,15 @@ std::string svg_of(predicted_request const& r, predicted_study const& s) {
   predicted_request part = r;
   part.aim = plan_aim::time;
   part.top = 1;
-  double const work = s.days(s.plans[0]) * utilisation_of(s.plans[0]) * s.plans[0].run.asked.devices;
+  double const work =
+      s.days(s.plans[0]) * utilisation_of(s.plans[0]) * s.plans[0].run.asked.cluster.devices;
   for (int nodes = s.asked.nodes; nodes > 0; nodes /= 2) {
-    part.given["cluster"] = fmt::format("{}x{}x{}", nodes, s.asked.asked.per_node, s.asked.machine);
+    part.given["cluster"] =
+        fmt::format("{}x{}x{}", nodes, s.asked.asked.cluster.device.per_node, s.asked.machine);
     predicted_study const best = study_of(part);
     if (best.plans.empty()) break;
     predicted_plan const& p = best.plans[0];
-    int const count = p.run.asked.devices;
+    int const count = p.run.asked.cluster.devices;
     double const days = s.days(p);
     curve.utilisation.emplace_back(1.0 * p.run.asked.batch / count, utilisation_of(p));
     curve.cost.emplace_back(days / work, days * count / work);
@@ -255,13 +261,13 @@ std::string svg_of(predicted_request const& r, predicted_study const& s) {
   }
   std::reverse(curve.utilisation.begin(), curve.utilisation.end());
   return ashlar::svg({curve}, fmt::format("{} on up to {} devices, a batch of {}", s.asked.model.name,
-                                          s.asked.asked.devices, s.asked.asked.batch));
+                                          s.asked.asked.cluster.devices, s.asked.asked.batch));
 }
 
 std::string html_of(predicted_request const& r, predicted_study const& s, bool explains) {
   std::string const title =
       fmt::format("{} on {}x{}x{}, a batch of {}", s.asked.model.name, s.asked.nodes,
-                  s.asked.asked.per_node, s.asked.machine, s.asked.asked.batch);
+                  s.asked.asked.cluster.device.per_node, s.asked.machine, s.asked.asked.batch);
   return page_of(title, text_of(s, explains), s.plans.empty() ? "" : svg_of(r, s));
 }
 

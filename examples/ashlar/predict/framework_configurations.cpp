@@ -76,67 +76,67 @@ std::vector<argument> megatron_run_arguments(prediction const& p) {
   add("seq-length", q.sequence);
   add("max-position-embeddings", q.sequence);
   add("global-batch-size", q.batch);
-  add("micro-batch-size", q.micro_batch);
-  add("tensor-model-parallel-size", q.tensor);
-  add("pipeline-model-parallel-size", q.pipeline);
-  if (q.context > 1) add("context-parallel-size", q.context);
+  add("micro-batch-size", q.layout.micro_batch);
+  add("tensor-model-parallel-size", q.layout.tensor);
+  add("pipeline-model-parallel-size", q.layout.pipeline);
+  if (q.layout.context > 1) add("context-parallel-size", q.layout.context);
   if (q.model.has_experts()) {
-    add("expert-model-parallel-size", q.expert);
-    add("expert-tensor-parallel-size", q.expert_tensor);
-    if (q.expert > 1) add("moe-token-dispatcher-type", "alltoall");
+    add("expert-model-parallel-size", q.layout.expert);
+    add("expert-tensor-parallel-size", q.layout.expert_tensor);
+    if (q.layout.expert > 1) add("moe-token-dispatcher-type", "alltoall");
     if (schedule_word(p) == "combined-1f1b") flag("overlap-moe-expert-parallel-comm");
   }
   if (stack_of(q).splits_sequences) flag("sequence-parallel");
-  if (q.pipeline_inside) flag("use-tp-pp-dp-mapping");
+  if (q.layout.pipeline_inside) flag("use-tp-pp-dp-mapping");
   std::vector<stage> const stages = stages_of(q);
-  bool const says_layout =
-      q.pipeline > 1 && (!deals_evenly(stages) || stages.back().predictions < q.model.predictions);
+  bool const says_layout = q.layout.pipeline > 1
+                           && (!deals_evenly(stages) || stages.back().predictions < q.model.predictions);
   if (says_layout)
     add("pipeline-model-parallel-layout", megatron_letters(stages));
-  else if (q.chunks > 1)
+  else if (q.layout.chunks > 1)
     add("num-layers-per-virtual-pipeline-stage", stages.front().count);
-  if (q.shares == sharding::full || q.shares == sharding::gradients) {
+  if (q.layout.sharding == sharding::full || q.layout.sharding == sharding::gradients) {
     flag("use-megatron-fsdp");
     add("data-parallel-sharding-strategy",
-        q.shares == sharding::full ? "optim_grads_params" : "optim_grads");
+        q.layout.sharding == sharding::full ? "optim_grads_params" : "optim_grads");
   }
-  if (q.shares != sharding::none) {
+  if (q.layout.sharding != sharding::none) {
     flag("use-distributed-optimizer");
     flag("overlap-grad-reduce");
     flag("overlap-param-gather");
   }
-  if (has(q.again, recomputation::full)) {
+  if (has(q.layout.recompute, recomputation::full)) {
     add("recompute-granularity", "full");
-    add("recompute-method", q.again_in.are_all() ? "uniform" : "block");
-    add("recompute-num-layers", q.again_in.are_all() ? 1 : q.again_in.first);
-  } else if (q.again != recomputation::none) {
+    add("recompute-method", q.layout.recompute_in.are_all() ? "uniform" : "block");
+    add("recompute-num-layers", q.layout.recompute_in.are_all() ? 1 : q.layout.recompute_in.first);
+  } else if (q.layout.recompute != recomputation::none) {
     add("recompute-granularity", "selective");
-    add("recompute-modules", modules_of(q.again, " "));
+    add("recompute-modules", modules_of(q.layout.recompute, " "));
   }
-  if (has(q.leaves.parts, ashlar::predict::offloaded::all)) {
-    add("cpu-offloading-num-layers", q.leaves.in.first);
-  } else if (q.leaves.parts != ashlar::predict::offloaded::none) {
+  if (has(q.layout.offload.parts, ashlar::predict::offloaded::all)) {
+    add("cpu-offloading-num-layers", q.layout.offload.in.first);
+  } else if (q.layout.offload.parts != ashlar::predict::offloaded::none) {
     flag("fine-grained-activation-offloading");
     add("offload-modules", offload_parts(q, " "));
   }
-  if (q.leaves.optimizer) {
+  if (q.layout.offload.optimizer) {
     flag("use-precision-aware-optimizer");
     flag("optimizer-cpu-offload");
     add("optimizer-offload-fraction", "1.0");
   }
-  if (char const* const backend = megatron_backend(q.attention); *backend != 0)
+  if (char const* const backend = megatron_backend(q.program.attention); *backend != 0)
     add("attention-backend", backend);
-  if (q.format == number_format::fp16) flag("fp16");
-  if (q.format != number_format::fp16 && q.format != number_format::fp32) flag("bf16");
-  if (q.format == number_format::fp8) {
+  if (q.program.format == number_format::fp16) flag("fp16");
+  if (q.program.format != number_format::fp16 && q.program.format != number_format::fp32) flag("bf16");
+  if (q.program.format == number_format::fp8) {
     add("fp8-format", "hybrid");
     add("fp8-recipe", "tensorwise");
   }
-  if (q.format == number_format::mxfp8) {
+  if (q.program.format == number_format::mxfp8) {
     add("fp8-format", "e4m3");
     add("fp8-recipe", "mxfp8");
   }
-  if (q.format == number_format::nvfp4) add("fp4-format", "e2m1");
+  if (q.program.format == number_format::nvfp4) add("fp4-format", "e2m1");
   return all;
 }
 
@@ -212,22 +212,23 @@ std::string torchtitan_file(prediction const& p) {
   auto const add = [&](char const* name, auto const& value) {
     text += fmt::format(" \\\n--{} {}", name, value);
   };
-  bool const is_full = q.shares == sharding::full;
+  bool const is_full = q.layout.sharding == sharding::full;
   add("training.seq_len", q.sequence);
-  add("training.local_batch_size", q.pipeline > 1 ? q.batch / q.data : q.micro_batch);
+  add("training.local_batch_size",
+      q.layout.pipeline > 1 ? q.batch / q.layout.data : q.layout.micro_batch);
   add("training.global_batch_size", q.batch);
   text += " \\\n--training.disable_cuda_graphs";
-  add("parallelism.tensor_parallel_degree", q.tensor);
-  if (q.tensor > 1 && !stack_of(q).splits_sequences)
+  add("parallelism.tensor_parallel_degree", q.layout.tensor);
+  if (q.layout.tensor > 1 && !stack_of(q).splits_sequences)
     text += " \\\n--parallelism.no-enable_sequence_parallel";
-  add("parallelism.pipeline_parallel_degree", q.pipeline);
-  add("parallelism.context_parallel_degree", q.context);
-  add("parallelism.expert_parallel_degree", q.expert);
-  add("parallelism.data_parallel_shard_degree", is_full ? q.data : 1);
-  add("parallelism.data_parallel_replicate_degree", is_full ? 1 : q.data);
-  if (q.pipeline > 1) {
+  add("parallelism.pipeline_parallel_degree", q.layout.pipeline);
+  add("parallelism.context_parallel_degree", q.layout.context);
+  add("parallelism.expert_parallel_degree", q.layout.expert);
+  add("parallelism.data_parallel_shard_degree", is_full ? q.layout.data : 1);
+  add("parallelism.data_parallel_replicate_degree", is_full ? 1 : q.layout.data);
+  if (q.layout.pipeline > 1) {
     add("parallelism.pipeline_parallel_schedule", torch_schedule(p));
-    add("parallelism.pipeline_parallel_microbatch_size", q.micro_batch);
+    add("parallelism.pipeline_parallel_microbatch_size", q.layout.micro_batch);
     text += " \\\n--parallelism.module_fqns_per_model_part";
     for (stage const& s : stages_of(q)) {
       std::string part = s.has_embedding ? "tok_embeddings" : "";
@@ -240,23 +241,23 @@ std::string torchtitan_file(prediction const& p) {
   // The subcommand comes last.
   return text
          + fmt::format(" \\\nactivation-checkpoint:{}\n",
-                       q.again == recomputation::full ? "full" : "none");
+                       q.layout.recompute == recomputation::full ? "full" : "none");
 }
 
 std::string deepspeed_file(prediction const& p) {
   question const& q = p.asked;
   nlohmann::ordered_json made{{"train_batch_size", q.batch},
-                              {"train_micro_batch_size_per_gpu", q.micro_batch},
-                              {"gradient_accumulation_steps", ashlar::predict::micro_batches(q)},
-                              {"zero_optimization", {{"stage", static_cast<int>(q.shares)}}},
+                              {"train_micro_batch_size_per_gpu", q.layout.micro_batch},
+                              {"gradient_accumulation_steps", q.micro_batches()},
+                              {"zero_optimization", {{"stage", static_cast<int>(q.layout.sharding)}}},
                               {"data_types", {{"grad_accum_dtype", "fp32"}}}};
-  if (q.tensor > 1) made["tensor_parallel"] = {{"autotp_size", q.tensor}};
-  if (q.leaves.optimizer)
+  if (q.layout.tensor > 1) made["tensor_parallel"] = {{"autotp_size", q.layout.tensor}};
+  if (q.layout.offload.optimizer)
     made["zero_optimization"]["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
-  if (q.pipeline > 1) made["pipeline"] = {{"stages", q.pipeline}};
-  if (q.again == recomputation::full) made["pipeline"]["activation_checkpoint_interval"] = 1;
-  if (q.format != number_format::fp32)
-    made[q.format == number_format::fp16 ? "fp16" : "bf16"] = {{"enabled", true}};
+  if (q.layout.pipeline > 1) made["pipeline"] = {{"stages", q.layout.pipeline}};
+  if (q.layout.recompute == recomputation::full) made["pipeline"]["activation_checkpoint_interval"] = 1;
+  if (q.program.format != number_format::fp32)
+    made[q.program.format == number_format::fp16 ? "fp16" : "bf16"] = {{"enabled", true}};
   return made.dump(1) + "\n";
 }
 

@@ -32,9 +32,10 @@ bool has_word(std::string_view list, std::string_view word) {
 
 // Obstacles of Megatron-Core's overlap_moe_expert_parallel_comm (transformer_config.py).
 std::string obstacle_of_pairs(question const& q) {
-  if (q.expert == 1) return "its pairs of passes need expert ranks";
-  if (has(q.again, recomputation::full)) return "beside pairs of passes it runs no whole layers again";
-  if (q.format == number_format::fp32) return "its pairs of passes are of 16 bits or fewer";
+  if (q.layout.expert == 1) return "its pairs of passes need expert ranks";
+  if (has(q.layout.recompute, recomputation::full))
+    return "beside pairs of passes it runs no whole layers again";
+  if (q.program.format == number_format::fp32) return "its pairs of passes are of 16 bits or fewer";
   return q.model.predictions > 1 ? "its pairs of passes predict one further token at most" : "";
 }
 
@@ -42,16 +43,17 @@ std::string obstacle_of_pairs(question const& q) {
 // (transformer_config.py).
 std::string obstacle_of_parts(question const& q) {
   using ashlar::predict::offloaded;
-  if (!has(q.leaves.parts, offloaded::all)) {
-    if (!q.leaves.in.are_all()) return "it sends parts of all layers to the host, or none";
-    return has(q.leaves.parts, offloaded::attention_result) && !has(q.leaves.parts, offloaded::attention)
+  if (!has(q.layout.offload.parts, offloaded::all)) {
+    if (!q.layout.offload.in.are_all()) return "it sends parts of all layers to the host, or none";
+    return has(q.layout.offload.parts, offloaded::attention_result)
+                   && !has(q.layout.offload.parts, offloaded::attention)
                ? "it sends what attention gives to the host only with what it takes"
                : "";
   }
-  if (q.pipeline > 1) return "beside a pipeline it sends parts of layers to the host, not all";
-  if (q.again != recomputation::none)
+  if (q.layout.pipeline > 1) return "beside a pipeline it sends parts of layers to the host, not all";
+  if (q.layout.recompute != recomputation::none)
     return "it sends all of a layer to the host only without recomputation";
-  return q.leaves.in.are_all() || q.leaves.in.first >= q.model.layer_count()
+  return q.layout.offload.in.are_all() || q.layout.offload.in.first >= q.model.layer_count()
              ? "it sends all of a layer to the host for all layers but one at most"
              : "";
 }
@@ -136,15 +138,16 @@ std::string torchtitan_model(prediction const& p) {
 std::string obstacle_of_kernels(framework const& f, question const& q) {
   using ashlar::predict::attention_kernel;
   bool const is_megatron = std::string_view(f.name).starts_with("megatron");
-  bool const is_usual =
-      q.attention == attention_kernel::automatic || q.attention == attention_kernel::fused;
-  if (is_megatron && q.attention == attention_kernel::sdpa)
+  bool const is_usual = q.program.attention == attention_kernel::automatic
+                        || q.program.attention == attention_kernel::fused;
+  if (is_megatron && q.program.attention == attention_kernel::sdpa)
     return "its attention is Transformer Engine's, not PyTorch's";
   if (!is_megatron && !is_usual) return "nothing here writes which kernel its attention takes";
   bool const is_split = stack_of(q).splits_sequences;
-  if (is_megatron && q.tensor > 1 && q.model.has_experts() && !is_split)
+  if (is_megatron && q.layout.tensor > 1 && q.model.has_experts() && !is_split)
     return "beside experts its tensor ranks split sequences";
-  if (std::string_view(f.name) == "deepspeed" && q.splits == ashlar::predict::sequence_split::on)
+  if (std::string_view(f.name) == "deepspeed"
+      && q.program.sequence_parallel == ashlar::predict::sequence_split::on)
     return "its tensor ranks do not split sequences";
   return "";
 }
@@ -159,38 +162,42 @@ std::string obstacle_of_layout(framework const& f, question const& q, std::strin
   if (q.model.freezes_any()) return "nothing here writes which parameters are frozen";
   if (!f.any_division && !deals_evenly(stages_of(q)))
     return "it deals layers evenly, by their parameters or by their type, not as this layout does";
-  if (q.chunks > 1 && !f.virtual_stages) return "it has no virtual stages";
-  if (q.context > 1 && !f.context) return "its pipelines have no context ranks";
+  if (q.layout.chunks > 1 && !f.virtual_stages) return "it has no virtual stages";
+  if (q.layout.context > 1 && !f.context) return "its pipelines have no context ranks";
   if (q.model.has_experts() && !f.experts) return "its pipelines have no experts";
-  if (q.expert_tensor > 1 && !f.expert_tensor) return "its experts have no tensor ranks";
-  bool const is_sharded = q.shares == sharding::full || q.shares == sharding::gradients;
-  if (q.shares == sharding::optimizer && !f.shares_optimizer)
+  if (q.layout.expert_tensor > 1 && !f.expert_tensor) return "its experts have no tensor ranks";
+  bool const is_sharded =
+      q.layout.sharding == sharding::full || q.layout.sharding == sharding::gradients;
+  if (q.layout.sharding == sharding::optimizer && !f.shares_optimizer)
     return "it shares weights with gradients and optimizer, or nothing: not the optimizer's state alone";
-  if (q.shares == sharding::gradients && !f.shares_gradients)
+  if (q.layout.sharding == sharding::gradients && !f.shares_gradients)
     return "it shares weights with gradients and optimizer, or nothing: not gradients alone";
-  if (is_sharded && q.pipeline > 1 && f.shares_optimizer)
+  if (is_sharded && q.layout.pipeline > 1 && f.shares_optimizer)
     return "beside a pipeline it shares the optimizer's state at most";
-  if (q.again != recomputation::none) {
-    if (!q.again_in.these.empty()) return "nothing here writes which single layers are run again";
-    if (!has(q.again, recomputation::full) && !f.parts) return "it runs whole layers again, not parts";
-    if (!q.again_in.are_all() && !(f.first_layers && has(q.again, recomputation::full)))
+  if (q.layout.recompute != recomputation::none) {
+    if (!q.layout.recompute_in.these.empty())
+      return "nothing here writes which single layers are run again";
+    if (!has(q.layout.recompute, recomputation::full) && !f.parts)
+      return "it runs whole layers again, not parts";
+    if (!q.layout.recompute_in.are_all()
+        && !(f.first_layers && has(q.layout.recompute, recomputation::full)))
       return "it does not run the first layers of each stage again";
   }
-  if (q.leaves.parts != ashlar::predict::offloaded::none) {
+  if (q.layout.offload.parts != ashlar::predict::offloaded::none) {
     if (!f.offloads_parts) return "nothing here writes how it sends activations to the host";
     if (std::string const why = obstacle_of_parts(q); !why.empty()) return why;
   }
-  if (q.leaves.optimizer && !f.offloads_optimizer)
+  if (q.layout.offload.optimizer && !f.offloads_optimizer)
     return "nothing here writes how it keeps the optimizer on the host";
-  if (q.leaves.optimizer && q.shares == sharding::none)
+  if (q.layout.offload.optimizer && q.layout.sharding == sharding::none)
     return "it keeps the optimizer on the host only where data ranks share it";
-  if (q.leaves.optimizer && is_sharded && f.offloads_parts)
+  if (q.layout.offload.optimizer && is_sharded && f.offloads_parts)
     return "beside its FSDP it keeps the optimizer on the device";
-  if (ashlar::predict::is_low(q.format) && !f.low_precision)
+  if (ashlar::predict::is_low(q.program.format) && !f.low_precision)
     return "nothing here writes how its products get fewer bits than 16";
-  if (q.dispatches_8_bits) return "nothing here writes that tokens go to experts in 8 bits";
-  if (q.format == number_format::fp16 && !f.half) return "it has bf16, not fp16";
-  if (q.pipeline_inside && !f.pipeline_inside)
+  if (q.program.dispatches_8_bits) return "nothing here writes that tokens go to experts in 8 bits";
+  if (q.program.format == number_format::fp16 && !f.half) return "it has bf16, not fp16";
+  if (q.layout.pipeline_inside && !f.pipeline_inside)
     return "its pipeline ranks are further apart than its data ranks";
   std::string const why = obstacle_of_kernels(f, q);
   return why.empty() && schedule == "combined-1f1b" ? obstacle_of_pairs(q) : why;

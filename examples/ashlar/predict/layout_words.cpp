@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <utility>
 
 namespace tool {
@@ -82,7 +81,7 @@ bool deals_evenly(std::vector<stage> const& stages) {
 }
 
 std::string schedule_word(question const& q) {
-  return q.pipeline == 1 ? "none" : q.chunks == 1 ? "1f1b" : "interleaved";
+  return q.layout.pipeline == 1 ? "none" : q.layout.chunks == 1 ? "1f1b" : "interleaved";
 }
 
 std::string schedule_word(prediction const& p) {
@@ -90,26 +89,24 @@ std::string schedule_word(prediction const& p) {
 }
 
 std::string recompute_word(question const& q) {
-  if (q.again == recomputation::none) return "none";
-  if (!q.again_in.these.empty()) return {};
-  return in_layers(parts_of(recomputation_choices, q.again, ","), q.again_in);
+  if (q.layout.recompute == recomputation::none) return "none";
+  if (!q.layout.recompute_in.these.empty()) return {};
+  return in_layers(parts_of(recomputation_choices, q.layout.recompute, ","), q.layout.recompute_in);
 }
 
 std::string offload_parts(question const& q, char const* between) {
-  return parts_of(offload_choices, q.leaves.parts, between);
+  return parts_of(offload_choices, q.layout.offload.parts, between);
 }
 
 std::string offload_word(question const& q) {
-  if (q.leaves.parts == ashlar::predict::offloaded::none) return "none";
-  return in_layers(offload_parts(q, ","), q.leaves.in);
+  if (q.layout.offload.parts == ashlar::predict::offloaded::none) return "none";
+  return in_layers(offload_parts(q, ","), q.layout.offload.in);
 }
 
 void settle_stages(prediction& p) {
-  if (p.asked.dealt.empty()) return;
-  p.layout = std::make_shared<std::string const>(megatron_letters(p.asked.dealt));
-  p.asked.layout = *p.layout;
-  p.asked.dealt.clear();
-  p.asked.counts_ends = false;
+  if (p.asked.layout.stages.empty() || !p.layout.empty()) return;
+  p.layout = megatron_letters(p.asked.layout.stages);
+  p.asked.layout.counts_ends = false;
 }
 
 }  // namespace tool

@@ -39,14 +39,15 @@ void read_profile(std::string const& path, question& q) {
   costs_file const file = read_costs(path);
   double const tick = file.scale.tick_ns() * seconds_a_ns;
   file.cost.passes.for_each([&](int, int, ashlar::stage_cost const& c) {
-    q.measured.push_back({.forward = tick * static_cast<double>(c.forward),
-                          .backward = tick * static_cast<double>(c.backward_input + c.backward_weight),
-                          .weights = tick * static_cast<double>(c.backward_weight)});
+    q.measured.stages.push_back(
+        {.forward = tick * static_cast<double>(c.forward),
+         .backward = tick * static_cast<double>(c.backward_input + c.backward_weight),
+         .weights = tick * static_cast<double>(c.backward_weight)});
   });
   ashlar::interconnect const& links = file.cost.on.links;
   ashlar::tick const longest =
       std::max(links.inside.time_of(file.cost.message), links.between.time_of(file.cost.message));
-  if (longest > 0) q.measured_transfer = tick * static_cast<double>(longest);
+  if (longest > 0) q.measured.transfer = tick * static_cast<double>(longest);
 }
 
 double median(std::vector<double>& all) {
@@ -85,9 +86,9 @@ void read_events(std::string const& path, question& q) {
     if (!(forward > 0) || !(is_split || whole > 0))
       throw usage_error(fmt::format("'{}': stage {} lacks a {}", path, s,
                                     forward > 0 ? "backward, whole or in its two parts" : "forward"));
-    q.measured.push_back({.forward = forward,
-                          .backward = is_split ? input + weights : whole,
-                          .weights = is_split ? weights : measured_stage::not_measured});
+    q.measured.stages.push_back({.forward = forward,
+                                 .backward = is_split ? input + weights : whole,
+                                 .weights = is_split ? weights : measured_stage::not_measured});
   }
 }
 

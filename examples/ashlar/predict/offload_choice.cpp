@@ -54,17 +54,17 @@ void choose_offload(std::string const& parts, question& q) {
   if (parts.empty()) return;
   std::string_view text = parts;
   if (auto const colon = text.find(':'); colon != text.npos) {
-    q.leaves.in.first = number_within<int>("--offload-activations: layers of each stage",
-                                           text.substr(colon + 1), 1, q.model.layer_count());
+    q.layout.offload.in.first = number_within<int>("--offload-activations: layers of each stage",
+                                                   text.substr(colon + 1), 1, q.model.layer_count());
     text = text.substr(0, colon);
   }
   for (;;) {
     auto const comma = text.find(',');
-    q.leaves.parts = q.leaves.parts | part_named(text.substr(0, comma), q);
+    q.layout.offload.parts = q.layout.offload.parts | part_named(text.substr(0, comma), q);
     if (comma == text.npos) break;
     text.remove_prefix(comma + 1);
   }
-  if (q.leaves.parts == offloaded::none) q.leaves.in = {};
+  if (q.layout.offload.parts == offloaded::none) q.layout.offload.in = {};
 }
 
 }  // namespace tool

@@ -16,14 +16,16 @@ namespace {
 constexpr double drawn_tick = 1e-9;  // seconds: what a tick of the picture is
 
 std::string title_of(prediction const& p) {
-  return fmt::format("{} on {}x{}x{}", p.model.name, p.nodes, p.asked.per_node, p.machine);
+  return fmt::format("{} on {}x{}x{}", p.model.name, p.nodes, p.asked.cluster.device.per_node,
+                     p.machine);
 }
 
 }  // namespace
 
 ashlar::schedule schedule_of(prediction const& p) {
   ashlar::predict::question q = p.asked;
-  if (!q.is_executed()) q.published = ashlar::catalog::find(q.chunks == 1 ? "1f1b" : "depth-first");
+  if (!q.layout.is_executed())
+    q.layout.order = ashlar::catalog::find(q.layout.chunks == 1 ? "1f1b" : "depth-first");
   ashlar::predict::execution const run =
       execute(q, stages_of(q), p.answer.step.of_stages, p.constants.values, true);
   if (run.tick > drawn_tick) throw usage_error("a pass is too long to be drawn");

@@ -15,7 +15,7 @@ struct question_options {
   std::string model, cluster, layout, recompute, offload, freeze, schedule, costs;
   ashlar::predict::question asked;  // its sizes; data 0: what follows from the others
 
-  question_options() { asked.data = 0; }
+  question_options() { asked.layout.data = 0; }
 };
 
 // They write to `o`, which must live as long as the command. With files of frameworks, none is

@@ -53,7 +53,7 @@ void add_part(std::string_view given, question& q) {
     bool is_there = false;
     for (layer const& l : q.model.kinds) is_there = is_there || has_part(l, part);
     if (!is_there) throw usage_error(fmt::format("no layer of the model has a part '{}'", known));
-    q.again = q.again | part;
+    q.layout.recompute = q.layout.recompute | part;
     return;
   }
   throw usage_error(fmt::format("no part '{}' is known{}; there are:{}", given.substr(0, 64),
@@ -63,7 +63,7 @@ void add_part(std::string_view given, question& q) {
 // Reads the parts on the command line, without a file.
 void read_parts(std::string_view text, question& q) {
   if (auto const colon = text.find(':'); colon != text.npos) {
-    q.again_in.first =
+    q.layout.recompute_in.first =
         number_within<int>("layers of each stage", text.substr(colon + 1), 0, q.model.layer_count());
     text = text.substr(0, colon);
   }
@@ -99,12 +99,12 @@ class recomputation_file : json_reader {
   void read_layers(nlohmann::json const& layers) const {
     int const count = q_.model.layer_count();
     if (!layers.is_array()) {
-      q_.again_in.first = static_cast<int>(whole(layers, "layers", 0, count));
+      q_.layout.recompute_in.first = static_cast<int>(whole(layers, "layers", 0, count));
       return;
     }
-    q_.again_in.these.assign(static_cast<std::size_t>(count), false);
+    q_.layout.recompute_in.these.assign(static_cast<std::size_t>(count), false);
     for (nlohmann::json const& each : layers)
-      q_.again_in.these[static_cast<std::size_t>(whole(each, "layers", 0, count - 1))] = true;
+      q_.layout.recompute_in.these[static_cast<std::size_t>(whole(each, "layers", 0, count - 1))] = true;
   }
 
   question& q_;
@@ -126,9 +126,9 @@ void choose_recomputation(std::string const& parts_or_file, prediction& p) {
       throw usage_error(fmt::format("--recompute: {}", e.what()));
     }
   }
-  if (q.again == recomputation::none || q.again_in.first == 0) {
-    q.again = recomputation::none;
-    q.again_in = {};
+  if (q.layout.recompute == recomputation::none || q.layout.recompute_in.first == 0) {
+    q.layout.recompute = recomputation::none;
+    q.layout.recompute_in = {};
   }
 }
 

@@ -46,7 +46,7 @@ constexpr std::array memory_names{
 
 double utilisation(prediction const& p) {
   return p.answer.flops_per_device(p.asked)
-         / ashlar::predict::peak(p.asked.device, ashlar::predict::number_format::bf16);
+         / ashlar::predict::peak(p.asked.cluster.device, ashlar::predict::number_format::bf16);
 }
 
 char const* stack_words(prediction const& p) {
@@ -190,8 +190,8 @@ std::string text_of(prediction const& p, bool explains) {
     text += fmt::format("  and {} of {} that predict further tokens\n",
                         count_words(prediction_parameters(q.model)), q.model.predictions);
   for (std::string const& note : p.notes) text += fmt::format("  {}\n", note);
-  text += fmt::format("{}x{}x{}, {}\n{}\n\n", p.nodes, q.per_node, p.machine,
-                      word_for(format_choices, q.format), options_of(p));
+  text += fmt::format("{}x{}x{}, {}\n{}\n\n", p.nodes, q.cluster.device.per_node, p.machine,
+                      word_for(format_choices, q.program.format), options_of(p));
 
   if (!a.every_stage_works)
     text += fmt::format("It does not run: {} layers leave some of the {} stages without work\n",
@@ -207,13 +207,14 @@ std::string text_of(prediction const& p, bool explains) {
     text += fmt::format("  taken to be {}\n", stack_words(p));
   }
   double const tokens = a.tokens_per_second(q);
-  text += fmt::format("{} tokens/s, {} a device; {:.0f} TFLOP/s a device, {} % of its peak in {}\n",
-                      readable(tokens), readable(tokens / q.devices), a.flops_per_device(q) / 1e12,
-                      percent(a.flops_per_device(q) / ashlar::predict::peak(q.device, q.format), 1),
-                      word_for(format_choices, q.format));
+  text += fmt::format(
+      "{} tokens/s, {} a device; {:.0f} TFLOP/s a device, {} % of its peak in {}\n", readable(tokens),
+      readable(tokens / q.cluster.devices), a.flops_per_device(q) / 1e12,
+      percent(a.flops_per_device(q) / ashlar::predict::peak(q.cluster.device, q.program.format), 1),
+      word_for(format_choices, q.program.format));
   if (a.every_stage_works)
     text += fmt::format("It {}: {} GiB of {} GiB on the fullest device, {} GiB must stay free\n",
-                        fit_word(p), gibibytes(a.peak), gibibytes(q.device.memory_bytes),
+                        fit_word(p), gibibytes(a.peak), gibibytes(q.cluster.device.memory_bytes),
                         gibibytes(p.constants.values.outside_bytes));
   if (a.has_peak_interval)
     text +=
@@ -221,7 +222,7 @@ std::string text_of(prediction const& p, bool explains) {
                     gibibytes(a.low_peak), gibibytes(a.high_peak), peaks_around(p));
   if (a.peak_on_host > 0)
     text += fmt::format("  and {} GiB of {} GiB of a device's share of its host\n",
-                        gibibytes(a.peak_on_host), gibibytes(q.device.host.memory_bytes));
+                        gibibytes(a.peak_on_host), gibibytes(q.cluster.device.host.memory_bytes));
 
   text += fmt::format("\n{}", terms_table(p, explains));
   text += fmt::format("\n{}", memory_table(p));
@@ -257,21 +258,21 @@ std::string json_of(prediction const& p) {
       {"trained_parameters", trained_parameters(q.model)},
       {"prediction_parameters", prediction_parameters(q.model)},
       {"machine", p.machine},
-      {"devices", q.devices},
+      {"devices", q.cluster.devices},
       {"options", options_of(p)},
-      {"data", q.data},
+      {"data", q.layout.data},
       {"step_seconds", a.step.seconds},
       {"interval", nullptr},
       {"kind_of_run", kind_words(p)},
       {"tokens_per_second", tokens},
-      {"tokens_per_second_per_device", tokens / q.devices},
+      {"tokens_per_second_per_device", tokens / q.cluster.devices},
       {"tflops_per_device", a.flops_per_device(q) / 1e12},
       {"utilisation", utilisation(p)},
       {"longest_device", a.step.device},
       {"terms", terms},
       {"peak_bytes", proved_bytes(a.peak)},
       {"peak_bytes_last", a.peak_of_last},
-      {"device_bytes", q.device.memory_bytes},
+      {"device_bytes", q.cluster.device.memory_bytes},
       {"peak_host_bytes", a.peak_on_host},
       {"fits", a.fits},
       {"fit", fit_word(p)},

@@ -5,7 +5,6 @@
 #include "predict/models.hpp"
 #include <ashlar/predict/answer.hpp>
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,10 +27,9 @@ struct prediction {
   std::string machine;
   int nodes = 1;
   ashlar::predict::question asked;
-  std::shared_ptr<std::string const> layout;          // that `asked` looks into
-  std::string schedule;                               // as it was asked for; empty: as the chunks say
-  std::string recompute, freeze;                      // likewise
-  std::shared_ptr<ashlar::schedule const> own_order;  // that `asked` looks into
+  std::string layout;             // as it was written; empty: even, or `asked.layout.stages`
+  std::string schedule;           // as it was asked for; empty: as the chunks say
+  std::string recompute, freeze;  // likewise
   fitted_constants constants;
   std::vector<std::string>
       notes;               // what was left out of the question, and what was taken for something else

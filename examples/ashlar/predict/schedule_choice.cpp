@@ -21,10 +21,11 @@ void choose_schedule(std::string const& name_or_file, prediction& p) {
   if (name_or_file.empty()) return;
   if (ashlar::catalog::entry const* const e = ashlar::catalog::find_any(name_or_file)) {
     std::string_view const name = e->name;
-    if (name == "1f1b" && q.chunks > 1)
-      throw usage_error(fmt::format(
-          "--schedule 1f1b has one stage a device, not --chunks {}; interleaved has more", q.chunks));
-    if (name != "1f1b" && name != "depth-first") q.published = e;  // of these two there are formulas
+    if (name == "1f1b" && q.layout.chunks > 1)
+      throw usage_error(
+          fmt::format("--schedule 1f1b has one stage a device, not --chunks {}; interleaved has more",
+                      q.layout.chunks));
+    if (name != "1f1b" && name != "depth-first") q.layout.order = e;  // of these two there are formulas
     return;
   }
   if (!is_path(name_or_file)) {
@@ -36,14 +37,12 @@ void choose_schedule(std::string const& name_or_file, prediction& p) {
   }
   try {
     check(q);  // micro-batches are counted
-    p.own_order = std::make_shared<ashlar::schedule const>(
-        read_schedule(name_or_file, ashlar::predict::micro_batches(q), {}).schedule);
+    q.layout.order = read_schedule(name_or_file, q.micro_batches(), {}).schedule;
   } catch (ashlar::predict::unpredictable const& e) {
     throw usage_error(sentence_of(e, q));
   } catch (ashlar::violation const& v) {
     throw usage_error(fmt::format("'{}': {}", name_or_file, ashlar::explain(v.why)));
   }
-  q.own_order = p.own_order.get();
 }
 
 }  // namespace tool

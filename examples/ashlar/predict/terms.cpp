@@ -14,6 +14,7 @@ namespace tool {
 
 namespace {
 
+using ashlar::predict::layout;
 using ashlar::predict::program_kind;
 using ashlar::predict::question;
 using ashlar::predict::recomputation;
@@ -28,9 +29,9 @@ bool is_same_program(question const& a, question const& b) {
 
 // Spreads the remaining devices over data ranks; false if that is no whole number.
 bool spread_data(question& q) {
-  long long const below = 1LL * q.tensor * q.pipeline * q.context;
-  if (below > q.devices || q.devices % below != 0) return false;
-  q.data = static_cast<int>(q.devices / below);
+  long long const below = 1LL * q.layout.tensor * q.layout.pipeline * q.layout.context;
+  if (below > q.cluster.devices || q.cluster.devices % below != 0) return false;
+  q.layout.data = static_cast<int>(q.cluster.devices / below);
   return true;
 }
 
@@ -40,19 +41,21 @@ std::string options_that_differ(question const& from, question const& to) {
   auto const add = [&](char const* option, int a, int b) {
     if (a != b) all += fmt::format("{}{} {}", all.empty() ? "" : " ", option, b);
   };
-  add("--micro-batch", from.micro_batch, to.micro_batch);
-  add("--tensor", from.tensor, to.tensor);
-  add("--pipeline", from.pipeline, to.pipeline);
-  add("--chunks", from.chunks, to.chunks);
-  add("--context", from.context, to.context);
-  add("--expert", from.expert, to.expert);
-  add("--expert-tensor", from.expert_tensor, to.expert_tensor);
-  add("--data", from.data, to.data);
-  if (from.shares != to.shares)
-    all += fmt::format("{}--sharding {}", all.empty() ? "" : " ", word_for(sharding_choices, to.shares));
-  if (from.again != to.again || !(from.again_in == to.again_in))
+  add("--micro-batch", from.layout.micro_batch, to.layout.micro_batch);
+  add("--tensor", from.layout.tensor, to.layout.tensor);
+  add("--pipeline", from.layout.pipeline, to.layout.pipeline);
+  add("--chunks", from.layout.chunks, to.layout.chunks);
+  add("--context", from.layout.context, to.layout.context);
+  add("--expert", from.layout.expert, to.layout.expert);
+  add("--expert-tensor", from.layout.expert_tensor, to.layout.expert_tensor);
+  add("--data", from.layout.data, to.layout.data);
+  if (from.layout.sharding != to.layout.sharding)
+    all += fmt::format("{}--sharding {}", all.empty() ? "" : " ",
+                       word_for(sharding_choices, to.layout.sharding));
+  if (from.layout.recompute != to.layout.recompute
+      || !(from.layout.recompute_in == to.layout.recompute_in))
     all += fmt::format("{}--recompute {}", all.empty() ? "" : " ",
-                       to.again == recomputation::full ? "full" : "none");
+                       to.layout.recompute == recomputation::full ? "full" : "none");
   return all;
 }
 
@@ -64,27 +67,27 @@ std::vector<question> changed_once(question const& q) {
     change(other);
     if (spread_data(other)) all.push_back(other);
   };
-  bool const has_chunks = q.published == nullptr || q.published->uses(ashlar::parameter::chunk_count)
-                          || q.published->uses(ashlar::parameter::wave_count);
-  for (int question::*size :
-       {&question::micro_batch, &question::tensor, &question::pipeline, &question::chunks,
-        &question::context, &question::expert, &question::expert_tensor}) {
-    bool const is_of_experts = size == &question::expert || size == &question::expert_tensor;
+  bool const has_chunks = q.layout.published() == nullptr
+                          || q.layout.published()->uses(ashlar::parameter::chunk_count)
+                          || q.layout.published()->uses(ashlar::parameter::wave_count);
+  for (int layout::*size : {&layout::micro_batch, &layout::tensor, &layout::pipeline, &layout::chunks,
+                            &layout::context, &layout::expert, &layout::expert_tensor}) {
+    bool const is_of_experts = size == &layout::expert || size == &layout::expert_tensor;
     if (is_of_experts && !q.model.has_experts()) continue;
-    if (size == &question::chunks && !has_chunks) continue;
-    if (q.*size % 2 == 0) add([&](question& other) { other.*size /= 2; });
-    if (q.*size < 1 << 16) add([&](question& other) { other.*size *= 2; });
+    if (size == &layout::chunks && !has_chunks) continue;
+    if (q.layout.*size % 2 == 0) add([&](question& other) { other.layout.*size /= 2; });
+    if (q.layout.*size < 1 << 16) add([&](question& other) { other.layout.*size *= 2; });
   }
   for (int chunks = 2; has_chunks && chunks <= 10; ++chunks)
-    if (chunks != q.chunks && chunks != 2 * q.chunks && 2 * chunks != q.chunks)
-      add([&](question& other) { other.chunks = chunks; });
+    if (chunks != q.layout.chunks && chunks != 2 * q.layout.chunks && 2 * chunks != q.layout.chunks)
+      add([&](question& other) { other.layout.chunks = chunks; });
   for (sharding s : {sharding::none, sharding::optimizer, sharding::full})
-    if (s != q.shares) add([&](question& other) { other.shares = s; });
+    if (s != q.layout.sharding) add([&](question& other) { other.layout.sharding = s; });
   for (recomputation r : {recomputation::none, recomputation::full})
-    if (r != q.again || !q.again_in.are_all())
+    if (r != q.layout.recompute || !q.layout.recompute_in.are_all())
       add([&](question& other) {
-        other.again = r;
-        other.again_in = {};
+        other.layout.recompute = r;
+        other.layout.recompute_in = {};
       });
   return all;
 }
@@ -94,8 +97,8 @@ std::vector<question> changed_once(question const& q) {
 // Whether neighbours can be predicted: no layout is known and nothing was measured for other stages;
 // searches take seconds.
 bool has_neighbours(prediction const& p) {
-  return !p.is_chosen && p.layout->empty() && p.asked.measured.empty()
-         && !(p.asked.published != nullptr && p.asked.published->is_searched);
+  return !p.is_chosen && p.layout.empty() && p.asked.measured.stages.empty()
+         && !(p.asked.layout.published() != nullptr && p.asked.layout.published()->is_searched);
 }
 
 std::vector<neighbour> neighbours_of(prediction const& p) {
@@ -116,7 +119,7 @@ std::vector<neighbour> neighbours_of(prediction const& p) {
   };
   for (question const& once : changed_once(p.asked)) {
     try_change(once);
-    if (p.asked.is_executed()) continue;  // twice would take seconds
+    if (p.asked.layout.is_executed()) continue;  // twice would take seconds
     for (question const& twice : changed_once(once)) try_change(twice);
   }
   std::stable_sort(found.begin(), found.end(),
@@ -153,7 +156,7 @@ std::vector<named_term> terms_of(prediction const& p) {
       {"host", sums.host, "waits for the host to launch",
        "max(0, parts x host + experts x host_each_expert - device)"},
       {"bubble", step.bubble, "pipeline bubble",
-       p.asked.is_executed()
+       p.asked.layout.is_executed()
            ? "the step as it is executed, without the passes"
            : "sum over the other devices of their largest chunk's forward and backward"},
       {"stragglers", step.stragglers, "waits for the slowest of many nodes",
@@ -161,8 +164,8 @@ std::vector<named_term> terms_of(prediction const& p) {
       {"data", step.data, "gradient sums and weight gathers, exposed",
        "max(data_exposed x exchange, exchange - passes beside it)"},
       {"optimizer", step.optimizer,
-       p.asked.leaves.optimizer ? "optimizer on the host, with its copies" : "optimizer",
-       p.asked.leaves.optimizer
+       p.asked.layout.offload.optimizer ? "optimizer on the host, with its copies" : "optimizer",
+       p.asked.layout.offload.optimizer
            ? "parameters held x (6 bytes / host link + 30 bytes / bandwidth of the host's memory)"
            : "30 bytes x parameters held / (bandwidth x memory)"},
       {"update", step.update, "host loops of the optimizer",
@@ -172,29 +175,30 @@ std::vector<named_term> terms_of(prediction const& p) {
 }
 
 std::string rank_options(question const& q) {
-  std::string all =
-      fmt::format("--micro-batch {} --tensor {} --pipeline {}", q.micro_batch, q.tensor, q.pipeline);
+  std::string all = fmt::format("--micro-batch {} --tensor {} --pipeline {}", q.layout.micro_batch,
+                                q.layout.tensor, q.layout.pipeline);
   auto const add = [&](char const* option, auto const& value) {
     all += fmt::format(" {} {}", option, value);
   };
-  if (q.chunks > 1) add("--chunks", q.chunks);
-  if (q.counts_ends) all += " --ends-as-layers";
-  if (q.context > 1) add("--context", q.context);
-  if (q.expert > 1) add("--expert", q.expert);
-  if (q.expert_tensor > 1) add("--expert-tensor", q.expert_tensor);
-  add("--data", q.data);
-  if (q.shares != sharding::none) add("--sharding", word_for(sharding_choices, q.shares));
-  if (q.shard_ranks > 0) add("--shard-ranks", q.shard_ranks);
-  if (q.sums_copies_once) all += " --sum-copies-once";
-  if (q.weight_ranks > 0) add("--weight-ranks", q.weight_ranks);
-  if (q.pipeline_inside) all += " --pipeline-inside";
-  if (q.again != recomputation::none && !recompute_word(q).empty())
+  if (q.layout.chunks > 1) add("--chunks", q.layout.chunks);
+  if (q.layout.counts_ends) all += " --ends-as-layers";
+  if (q.layout.context > 1) add("--context", q.layout.context);
+  if (q.layout.expert > 1) add("--expert", q.layout.expert);
+  if (q.layout.expert_tensor > 1) add("--expert-tensor", q.layout.expert_tensor);
+  add("--data", q.layout.data);
+  if (q.layout.sharding != sharding::none)
+    add("--sharding", word_for(sharding_choices, q.layout.sharding));
+  if (q.layout.shard_ranks > 0) add("--shard-ranks", q.layout.shard_ranks);
+  if (q.program.sums_copies_once) all += " --sum-copies-once";
+  if (q.layout.weight_ranks > 0) add("--weight-ranks", q.layout.weight_ranks);
+  if (q.layout.pipeline_inside) all += " --pipeline-inside";
+  if (q.layout.recompute != recomputation::none && !recompute_word(q).empty())
     add("--recompute", recompute_word(q));
   if (std::string const word = offload_word(q); word != "none") add("--offload-activations", word);
-  if (q.leaves.optimizer) all += " --offload-optimizer";
-  if (q.format != ashlar::predict::number_format::bf16)
-    add("--precision", word_for(format_choices, q.format));
-  if (q.program != program_kind::automatic) add("--stack", word_for(stack_choices, q.program));
+  if (q.layout.offload.optimizer) all += " --offload-optimizer";
+  if (q.program.format != ashlar::predict::number_format::bf16)
+    add("--precision", word_for(format_choices, q.program.format));
+  if (q.program.kind != program_kind::automatic) add("--stack", word_for(stack_choices, q.program.kind));
   return all;
 }
 
@@ -204,15 +208,15 @@ std::string options_of(prediction const& p) {
   auto const add = [&](char const* option, auto const& value) {
     all += fmt::format(" {} {}", option, value);
   };
-  if (q.again != recomputation::none && all.find("--recompute") == std::string::npos)
+  if (q.layout.recompute != recomputation::none && all.find("--recompute") == std::string::npos)
     add("--recompute", p.recompute);
-  if (q.attention != ashlar::predict::attention_kernel::automatic)
-    add("--attention", word_for(attention_choices, q.attention));
-  if (q.splits != ashlar::predict::sequence_split::automatic)
-    add("--sequence-parallel", word_for(split_choices, q.splits));
-  if (q.dispatches_8_bits) all += " --dispatch-fp8";
-  if (q.delays_weights) all += " --delay-weights";
-  if (!p.layout->empty()) add("--layout", fmt::format("'{}'", *p.layout));
+  if (q.program.attention != ashlar::predict::attention_kernel::automatic)
+    add("--attention", word_for(attention_choices, q.program.attention));
+  if (q.program.sequence_parallel != ashlar::predict::sequence_split::automatic)
+    add("--sequence-parallel", word_for(split_choices, q.program.sequence_parallel));
+  if (q.program.dispatches_8_bits) all += " --dispatch-fp8";
+  if (q.program.delays_weights) all += " --delay-weights";
+  if (!p.layout.empty()) add("--layout", fmt::format("'{}'", p.layout));
   if (!p.freeze.empty()) add("--freeze", p.freeze);
   if (!p.schedule.empty()) add("--schedule", p.schedule);
   return all;

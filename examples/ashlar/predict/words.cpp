@@ -20,12 +20,12 @@ std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict
       return fmt::format(
           "--tensor {} x --pipeline {} x --context {} x --data {} is {} ranks, and --cluster has {} "
           "devices",
-          q.tensor, q.pipeline, q.context, q.data, e.number, e.limit);
+          q.layout.tensor, q.layout.pipeline, q.layout.context, q.layout.data, e.number, e.limit);
     case requirement::nodes_are_full:
       return fmt::format("{} devices do not fill nodes of {}", e.number, e.limit);
     case requirement::batch_divides:
       return fmt::format("--batch {} must be a multiple of --micro-batch {} x --data {} = {}", e.number,
-                         q.micro_batch, q.data, e.limit);
+                         q.layout.micro_batch, q.layout.data, e.limit);
     case requirement::heads_divide:
       return fmt::format("--tensor {} must divide the model's {} heads", e.limit, e.number);
     case requirement::experts_divide:
@@ -35,7 +35,7 @@ std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict
       return fmt::format(
           "--expert {} x --expert-tensor {} must divide the {} ranks of a stage (tensor x context x "
           "data)",
-          q.expert, q.expert_tensor, e.limit);
+          q.layout.expert, q.layout.expert_tensor, e.limit);
     case requirement::context_divides_the_sequence:
       return fmt::format("--context {} must divide --sequence {}", e.limit, e.number);
     case requirement::shards_divide_the_ranks:
@@ -45,7 +45,7 @@ std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict
       return fmt::format(
           "--shard-ranks {} x --tensor {} must be a multiple of --expert {} x --expert-tensor {}: ranks "
           "that share have all experts",
-          q.shard_ranks, q.tensor, q.expert, q.expert_tensor);
+          q.layout.shard_ranks, q.layout.tensor, q.layout.expert, q.layout.expert_tensor);
     case requirement::shards_need_sharding:
       return fmt::format("--shard-ranks {} needs --sharding: nothing is shared", e.number);
     case requirement::weights_divide_the_shards:
@@ -66,10 +66,10 @@ std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict
           "or layers of each stage as 7,8x14,7",
           e.number);
     case requirement::layout_has_every_stage:
-      if (q.is_executed())
+      if (q.layout.is_executed())
         return fmt::format("--layout has {} stages, and the schedule {}", e.number, e.limit);
       return fmt::format("--layout has {} stages, and --pipeline {} x --chunks {} is {}", e.number,
-                         q.pipeline, q.chunks, e.limit);
+                         q.layout.pipeline, q.layout.chunks, e.limit);
     case requirement::layout_has_every_layer:
       return fmt::format("--layout has {} layers, and the model has {}", e.number, e.limit);
     case requirement::layout_begins_with_embedding:
@@ -109,10 +109,10 @@ std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict
       return fmt::format(
           "the schedule has {} micro-batches, and --batch {} is {} of --micro-batch {} on each data "
           "rank",
-          e.number, q.batch, e.limit, q.micro_batch);
+          e.number, q.batch, e.limit, q.layout.micro_batch);
     case requirement::schedule_has_these_chunks:
       return fmt::format("the schedule has {} stages on {} devices, which are not --chunks {}", e.limit,
-                         q.pipeline, e.number);
+                         q.layout.pipeline, e.number);
     case requirement::schedule_is_small_enough:
       return fmt::format("the schedule has too many passes: {} micro-batches of {} stages", e.number,
                          e.limit);
@@ -132,8 +132,8 @@ std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict
     case requirement::kernel_is_for_the_machine:
       return "--attention flash_attention_3: that is for Hopper alone (H100, H200, GH200)";
     case requirement::machine_has_the_format:
-      return fmt::format("precision {}: {}", word_for(format_choices, q.format),
-                         lacking_format_words("the machine", q.device));
+      return fmt::format("precision {}: {}", word_for(format_choices, q.program.format),
+                         lacking_format_words("the machine", q.cluster.device));
     case requirement::layout_is_small_enough:
       return fmt::format("--layout has more than {} letters when it is written out", e.limit);
   }

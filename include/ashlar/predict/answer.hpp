@@ -72,7 +72,9 @@ struct answer {
 
   // Tokens per second of all devices, and the model's operations per second of one device.
   double tokens_per_second(question const& q) const { return 1.0 * q.batch * q.sequence / step.seconds; }
-  double flops_per_device(question const& q) const { return operations / step.seconds / q.devices; }
+  double flops_per_device(question const& q) const {
+    return operations / step.seconds / q.cluster.devices;
+  }
 
   // Whether runs like this one were measured. Intervals come from those.
   bool has_interval() const { return gap == interval_gap::none; }

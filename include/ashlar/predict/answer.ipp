@@ -11,26 +11,30 @@
 namespace ashlar::predict {
 
 ASHLAR_INLINE bool is_measured_alike(question const& q) {
-  bool const runs_again_alike = q.again == recomputation::none || q.again == recomputation::attention
-                                || q.again == recomputation::full;
+  bool const runs_again_alike = q.layout.recompute == recomputation::none
+                                || q.layout.recompute == recomputation::attention
+                                || q.layout.recompute == recomputation::full;
   bool const is_as_usual = stack_of(q).writes_scores == stack_of(q).is_classic;
-  return is_as_usual && !q.dispatches_8_bits && !stack_of(q).sums_in_shards && !q.is_executed()
-         && q.measured.empty() && runs_again_alike && q.again_in.are_all() && !q.model.freezes_any()
-         && !q.leaves.is_any() && q.shard_ranks == 0 && q.weight_ranks == 0;
+  return is_as_usual && !q.program.dispatches_8_bits && !stack_of(q).sums_in_shards
+         && !q.layout.is_executed() && q.measured.stages.empty() && runs_again_alike
+         && q.layout.recompute_in.are_all() && !q.model.freezes_any() && !q.layout.offload.is_any()
+         && q.layout.shard_ranks == 0 && q.layout.weight_ranks == 0;
 }
 
 ASHLAR_INLINE interval_gap interval_gap_of(question const& q, measured_sizes const& largest) {
   if (!every_stage_works(q)) return interval_gap::idle_stage;
   if (!is_measured_alike(q)) return interval_gap::features;
-  if (!q.device.is_measured) return interval_gap::machine;
+  if (!q.cluster.device.is_measured) return interval_gap::machine;
   measured_sizes const& l = largest;
   struct {
     interval_gap gap;
     int size, measured;
-  } const sizes[] = {
-      {interval_gap::sequence, q.sequence, l.sequence}, {interval_gap::devices, q.devices, l.devices},
-      {interval_gap::pipeline, q.pipeline, l.pipeline}, {interval_gap::tensor, q.tensor, l.tensor},
-      {interval_gap::context, q.context, l.context},    {interval_gap::expert, q.expert, l.expert}};
+  } const sizes[] = {{interval_gap::sequence, q.sequence, l.sequence},
+                     {interval_gap::devices, q.cluster.devices, l.devices},
+                     {interval_gap::pipeline, q.layout.pipeline, l.pipeline},
+                     {interval_gap::tensor, q.layout.tensor, l.tensor},
+                     {interval_gap::context, q.layout.context, l.context},
+                     {interval_gap::expert, q.layout.expert, l.expert}};
   for (auto const& each : sizes)
     if (each.measured > 0 && each.size - each.measured > each.measured) return each.gap;
   return interval_gap::none;
@@ -58,9 +62,9 @@ ASHLAR_INLINE answer predict_run(question const& q, constants const& c, spreads 
   a.peak_of_last = a.memory[static_cast<std::size_t>(last)].all();
   a.every_stage_works = every_stage_works(q);
   a.fits = a.every_stage_works && fits(q, a.memory, c);
-  a.operations = step_operations(q);
+  a.operations = step_operations(q.model, q.sequence, q.batch);
   a.kind = run_kind_of(q);
-  a.on_several_nodes = q.devices > q.per_node;
+  a.on_several_nodes = q.cluster.devices > q.cluster.device.per_node;
   auto const kind = static_cast<std::size_t>(a.kind);
   spread const& around = s.steps[kind][a.on_several_nodes ? 1 : 0];
   a.gap = interval_gap_of(q, s.largest);

@@ -26,9 +26,10 @@ inline constexpr double most_executed = 3e4;  // passes, over all divisions that
 class dealer {
  public:
   dealer(question const& q, constants const& c, double enough)
-      : q_(q), c_(c), known_(q, c, enough), stages_(q.pipeline * q.chunks) {
-    lost_ = 1 + c.straggler * std::log2(max_of(1.0, 1.0 * q.devices / q.per_node));
-    for (int d = 0; d < q.pipeline; ++d) in_flight_.push_back(in_flight(q, d));
+      : q_(q), c_(c), known_(q, c, enough), stages_(q.layout.pipeline * q.layout.chunks) {
+    lost_ =
+        1 + c.straggler * std::log2(max_of(1.0, 1.0 * q.cluster.devices / q.cluster.device.per_node));
+    for (int d = 0; d < q.layout.pipeline; ++d) in_flight_.push_back(in_flight(q, d));
   }
 
   // Exact, for no virtual stages. The step is the largest of (n - 1) W + once over the stages, plus the
@@ -62,7 +63,7 @@ class dealer {
   // Moves one part from a stage to another, which shifts all between: first by the closed form, then,
   // with the even rounds as further starts, by the executed time of uneven ones.
   dealing with_chunks() {
-    std::vector<int> ends = ends_of(q_.dealt), others = ends;
+    std::vector<int> ends = ends_of(q_.layout.stages), others = ends;
     improve(ends, weigh(ends));
     executes_ = true;
     outcome best_of_even = weigh(others);
@@ -88,7 +89,7 @@ class dealer {
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   double share_of(segment const& s) const {
-    double const n = micro_batches(q_);
+    double const n = q_.micro_batches();
     device_seconds const beside{.all = n * s.seconds,
                                 .forward = s.passes.forward.seconds(),
                                 .backward = s.passes.backward.seconds(),
@@ -192,14 +193,14 @@ class dealer {
       moved = false;
       for (bool const of_busiest : {true, false})
         for (int from = 0; from < stages_ && !moved; ++from)
-          if ((from % q_.pipeline == now.device) == of_busiest && (of_busiest || tries_all))
+          if ((from % q_.layout.pipeline == now.device) == of_busiest && (of_busiest || tries_all))
             moved = improves(from);
     }
     return now;
   }
   outcome weigh(std::vector<int> const& ends) {
-    double const n = micro_batches(q_);
-    int const p = q_.pipeline;
+    double const n = q_.micro_batches();
+    int const p = q_.layout.pipeline;
     outcome made{.over = 0, .seconds = 0};
     std::vector<device_seconds> devices(at(p));
     std::vector<stage_needs> needs(at(p));
@@ -223,13 +224,13 @@ class dealer {
     double longest = -1;
     for (int d = 0; d < p; ++d) {
       double activations = 0;
-      for (int chunk = 0; chunk < q_.chunks; ++chunk) {
+      for (int chunk = 0; chunk < q_.layout.chunks; ++chunk) {
         stage_needs const& each = segment_of(ends, chunk * p + d)->needs;
         activations += in_flight_[at(d)][at(chunk)] * each.kept;
         needs[at(d)].add(each);
       }
       double const bytes = memory_of_device(q_, needs[at(d)], activations, 1, c_).all();
-      double const over = bytes + c_.outside_bytes - q_.device.memory_bytes;
+      double const over = bytes + c_.outside_bytes - q_.cluster.device.memory_bytes;
       device_seconds const& each = devices[at(d)];
       once_a_step const once = once_on(q_, needs[at(d)].held.trained, each, 1, c_);
       double const busy = executes ? last_end : each.all + largest - each.largest;
@@ -251,7 +252,7 @@ class dealer {
     std::vector<double> const& least = known_.least();
     double all = 0, shortest_layer = nothing;
     for (double each : least) all += each;
-    int const layers = q_.model.layer_count(), p = q_.pipeline;
+    int const layers = q_.model.layer_count(), p = q_.layout.pipeline;
     for (int i = 1; i <= layers; ++i) shortest_layer = min_of(shortest_layer, least[at(i)]);
     double busiest = all / p;
     auto const can_hold = [&](double seconds) {
@@ -272,7 +273,7 @@ class dealer {
     for (int i = 0; i < known_.parts(); ++i) held.trained.add(known_.find(i, i + 1)->needs.held.trained);
     device_seconds const long_passes{.forward = 1e12, .backward = 1e12};
     once_a_step const once = once_on(q_, held.trained, long_passes, 1, c_);
-    double const n = micro_batches(q_);
+    double const n = q_.micro_batches();
     // All of the d stages but the first have a layer.
     double const waits = max_of(0.0, shortest_layer) * (p - 1.0) * (p - 2.0) / 2;
     double const mean = (n * all + waits) / p * lost_ + (once.data + once.optimizer) / p;
@@ -293,16 +294,15 @@ class dealer {
 
 ASHLAR_INLINE dealing deal_layers(question const& asked, constants const& c) {
   question q = asked;
-  q.layout = {};
-  q.dealt = deal_evenly(q);
+  q.layout.stages = deal_evenly(q);
   check(q);
   double enough = dealing_detail::nothing;
-  if (fits(q, memory_of(q, q.dealt, c), c)) enough = step_of(q, q.dealt, c).seconds;
+  if (fits(q, memory_of(q, q.layout.stages, c), c)) enough = step_of(q, q.layout.stages, c).seconds;
   dealing_detail::dealer by(q, c, enough);
-  dealing made = q.chunks == 1 ? by.without_chunks() : by.with_chunks();
+  dealing made = q.layout.chunks == 1 ? by.without_chunks() : by.with_chunks();
   if (made.stages.empty()) return made;
   step_terms const step = step_of(q, made.stages, c);
-  made.bound = min_of(q.chunks == 1 ? step.seconds : made.bound + step.update, step.seconds);
+  made.bound = min_of(q.layout.chunks == 1 ? step.seconds : made.bound + step.update, step.seconds);
   made.seconds = step.seconds;
   return made;
 }

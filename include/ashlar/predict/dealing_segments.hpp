@@ -33,7 +33,7 @@ class segments {
     for (int i = 0; i < parts(); ++i) single.push_back(stage_at(i, i + 1));
     for (stage_passes const& each : passes_of(q, single, c))
       least_.push_back(each.forward.on_device() + each.backward.on_device());
-    double const n = micro_batches(q);
+    double const n = q.micro_batches();
     std::vector<stage> all;
     for (int i = 0; i < parts(); ++i) {
       begin_.push_back(static_cast<int>(all_.size()));

@@ -8,7 +8,7 @@
 namespace ashlar::predict {
 
 ASHLAR_INLINE std::vector<stage> deal_evenly(question const& q) {
-  int const count = q.pipeline * q.chunks, layers = q.model.layer_count();
+  int const count = q.layout.pipeline * q.layout.chunks, layers = q.model.layer_count();
   std::vector<stage> all;
   int first = 0;
   for (int s = 0; s < count; ++s) {
@@ -28,7 +28,7 @@ ASHLAR_INLINE std::vector<stage> deal_evenly(question const& q) {
 }
 
 ASHLAR_INLINE std::vector<std::vector<stage>> deals_in_even_rounds(question const& q) {
-  int const p = q.pipeline, v = q.chunks, count = p * v, layers = q.model.layer_count();
+  int const p = q.layout.pipeline, v = q.layout.chunks, count = p * v, layers = q.model.layer_count();
   std::vector<std::vector<stage>> all;
   auto const deal = [&](int base, int longer, int first, int last) {
     std::vector<stage> made;

@@ -14,15 +14,15 @@ namespace exchanges_detail {
 
 // Ranks in one domain, for a group whose ranks are `stride` apart.
 inline double ranks_in_domain(question const& q, double size, double stride) {
-  return max_of(1.0, min_of(size, std::floor(stage_ranks_in_domain(q) / stride)));
+  return max_of(1.0, min_of(size, std::floor(stage_ranks_in_domain(q.cluster, q.layout) / stride)));
 }
 
 }  // namespace exchanges_detail
 
 ASHLAR_INLINE double group_rate(question const& q, double size, double stride, constants const& c) {
   double const here = exchanges_detail::ranks_in_domain(q, size, stride);
-  double const inside = q.device.inside * c.link_inside;
-  return here >= size ? inside : min_of(inside, q.device.outside * here * c.link_outside);
+  double const inside = q.cluster.device.inside * c.link_inside;
+  return here >= size ? inside : min_of(inside, q.cluster.device.outside * here * c.link_outside);
 }
 
 ASHLAR_INLINE double ring_seconds(question const& q, double ranks, double stride) {
@@ -34,9 +34,10 @@ ASHLAR_INLINE double ring_seconds(question const& q, double ranks, double stride
 
 ASHLAR_INLINE double copies_seconds(question const& q, parameter_counts const& held,
                                     constants const& c) {
-  double const ranks = shard_ranks(q), copies = copies_of_shards(q);
+  double const ranks = q.layout.sharing_ranks(), copies = q.layout.copies_of_shards();
   if (!(copies > 1)) return 0;
-  return 8 * held.both() / ranks * (copies - 1) / copies / group_rate(q, copies, q.tensor * ranks, c);
+  return 8 * held.both() / ranks * (copies - 1) / copies
+         / group_rate(q, copies, q.layout.tensor * ranks, c);
 }
 
 ASHLAR_INLINE double latency_seconds(double ranks, constants const& c) {
@@ -44,14 +45,15 @@ ASHLAR_INLINE double latency_seconds(double ranks, constants const& c) {
 }
 
 ASHLAR_INLINE double tensor_bytes_seconds(question const& q, double bytes, constants const& c) {
-  double const inside = bytes / (q.device.inside * c.link_inside);
-  double const here = stage_ranks_in_domain(q);
-  return q.tensor <= here ? inside : inside + bytes / (q.device.outside * here * c.link_outside);
+  double const inside = bytes / (q.cluster.device.inside * c.link_inside);
+  double const here = stage_ranks_in_domain(q.cluster, q.layout);
+  return q.layout.tensor <= here ? inside
+                                 : inside + bytes / (q.cluster.device.outside * here * c.link_outside);
 }
 
 ASHLAR_INLINE double tensor_seconds(question const& q, layer_work const& w, constants const& c) {
-  if (q.tensor == 1) return 0;
-  double const one = tensor_bytes_seconds(q, w.tensor_bytes, c) + latency_seconds(q.tensor, c);
+  if (q.layout.tensor == 1) return 0;
+  double const one = tensor_bytes_seconds(q, w.tensor_bytes, c) + latency_seconds(q.layout.tensor, c);
   return w.tensor_count * one
          * (stack_of(q).hides_exchanges ? c.tensor_exposed_tuned : c.tensor_exposed);
 }
@@ -73,34 +75,38 @@ ASHLAR_INLINE double expert_seconds(question const& q, layer_work const& w, feed
   double s = 0;
   if (w.expert_bytes > 0) {
     double const here =
-        max_of(1.0, min_of<double>(q.expert, std::floor(stage_ranks_in_domain(q) / q.expert_tensor)));
-    double const domains = q.expert / here;
+        max_of(1.0, min_of<double>(q.layout.expert, std::floor(stage_ranks_in_domain(q.cluster, q.layout)
+                                                               / q.layout.expert_tensor)));
+    double const domains = q.layout.expert / here;
     double const away = (domains - 1) * tokens_to_domain(f, domains) / f.chosen;
-    double const inside = w.expert_bytes * (here - 1) / here / (q.device.inside * c.link_inside);
-    double const outside = w.expert_bytes * away / (q.device.outside * c.link_outside);
-    double const dispatched = q.dispatches_8_bits ? (1 + 4 / 128.0) / 2 : 1;
-    s += (dispatched + 1) * max_of(inside, outside) + 2 * latency_seconds(q.expert, c);
+    double const inside = w.expert_bytes * (here - 1) / here / (q.cluster.device.inside * c.link_inside);
+    double const outside = w.expert_bytes * away / (q.cluster.device.outside * c.link_outside);
+    double const dispatched = q.program.dispatches_8_bits ? (1 + 4 / 128.0) / 2 : 1;
+    s += (dispatched + 1) * max_of(inside, outside) + 2 * latency_seconds(q.layout.expert, c);
   }
   if (w.gather_bytes > 0)
     s += 2
-         * (w.gather_bytes / group_rate(q, q.expert_tensor, 1, c) + latency_seconds(q.expert_tensor, c));
+         * (w.gather_bytes / group_rate(q, q.layout.expert_tensor, 1, c)
+            + latency_seconds(q.layout.expert_tensor, c));
   return s;
 }
 
 ASHLAR_INLINE double context_seconds(question const& q, layer_work const& w, double attention,
                                      constants const& c) {
-  if (q.context == 1 || !(w.context_bytes > 0)) return 0;
-  double const ranks = q.context;
-  double const ring = (ranks - 1) * (w.context_bytes / group_rate(q, ranks, q.tensor, c) + c.latency);
+  if (q.layout.context == 1 || !(w.context_bytes > 0)) return 0;
+  double const ranks = q.layout.context;
+  double const ring =
+      (ranks - 1) * (w.context_bytes / group_rate(q, ranks, q.layout.tensor, c) + c.latency);
   return max_of(0.0, ring - attention * (ranks - 1) / ranks) + c.latency * ranks;
 }
 
 ASHLAR_INLINE double transfer_seconds(question const& q, constants const& c) {
-  if (q.measured_transfer >= 0) return q.measured_transfer;
-  double const apart = 1.0 * q.tensor * q.context * (q.pipeline_inside ? 1 : q.data);
-  double const rate =
-      apart < domain_of(q) ? q.device.inside * c.link_inside : q.device.outside * c.link_outside;
-  return 2 * micro_batch_tokens(q) * q.model.hidden / q.tensor / rate + c.latency;
+  if (q.measured.transfer >= 0) return q.measured.transfer;
+  double const apart =
+      1.0 * q.layout.tensor * q.layout.context * (q.layout.pipeline_inside ? 1 : q.layout.data);
+  double const rate = apart < domain_of(q.cluster) ? q.cluster.device.inside * c.link_inside
+                                                   : q.cluster.device.outside * c.link_outside;
+  return 2 * q.micro_batch_tokens() * q.model.hidden / q.layout.tensor / rate + c.latency;
 }
 
 }  // namespace ashlar::predict

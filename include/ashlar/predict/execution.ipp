@@ -29,10 +29,11 @@ struct sample {
 };
 
 inline sample sample_of(question const& q, bool is_whole) {
-  int const all = micro_batches(q);
-  bool const is_searched = q.published->is_searched;
-  long long const period = 2LL * q.pipeline,
-                  enough = is_searched ? 4LL * q.pipeline : max_of(16LL * q.pipeline, 64LL);
+  int const all = q.micro_batches();
+  bool const is_searched = q.layout.published()->is_searched;
+  long long const period = 2LL * q.layout.pipeline,
+                  enough =
+                      is_searched ? 4LL * q.layout.pipeline : max_of(16LL * q.layout.pipeline, 64LL);
   if (is_whole || all < enough + period) return {all, 0};
   long long const many = all - (all - enough) / period * period;
   long long const apart = max_of(1LL, many / 2 / period) * period;
@@ -42,7 +43,7 @@ inline sample sample_of(question const& q, bool is_whole) {
 // A sample for virtual stages: 12 groups of as many micro-batches as devices, and 8. The last may be
 // smaller.
 inline sample sample_of_groups(question const& q) {
-  int const all = micro_batches(q), group = q.pipeline;
+  int const all = q.micro_batches(), group = q.layout.pipeline;
   if (all <= 12LL * group) return {all, 0};
   int const last = all % group == 0 ? group : all % group;
   return {11 * group + last, 7 * group + last};
@@ -84,7 +85,7 @@ inline pass_costs pass_costs_of(std::vector<stage_passes> const& passes, int chu
 inline costs costs_of(question const& q, std::vector<stage> const& stages,
                       std::vector<stage_passes> const& passes, int chunks, double one_tick,
                       constants const& c) {
-  bool const is_apart = q.pipeline > 1 && !(passes.front().forward.transfer > 0);
+  bool const is_apart = q.layout.pipeline > 1 && !(passes.front().forward.transfer > 0);
   double const transfer = is_apart ? transfer_seconds(q, c) / chunks : 0;
   if (!(transfer >= 0 && transfer / one_tick <= most_ticks))
     throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);
@@ -159,23 +160,23 @@ ASHLAR_INLINE execution execute(question const& q, std::vector<stage> const& sta
                                 std::vector<stage_passes> const& passes, constants const& c,
                                 bool is_whole) {
   execution e;
-  if (!q.is_executed()) return e;
+  if (!q.layout.is_executed()) return e;
   e.tick = execution_detail::tick_of(q, passes);
-  if (q.own_order != nullptr) {
-    int const chunks = q.own_order->graph.sequence_chunks();
-    execution_detail::must_train_alone(*q.own_order);
-    if (q.own_order->micro_batch_count() != 1LL * micro_batches(q) * chunks)
+  if (q.layout.own_order() != nullptr) {
+    int const chunks = q.layout.own_order()->graph.sequence_chunks();
+    execution_detail::must_train_alone(*q.layout.own_order());
+    if (q.layout.own_order()->micro_batch_count() != 1LL * q.micro_batches() * chunks)
       throw unpredictable(requirement::schedule_has_every_micro_batch,
-                          q.own_order->micro_batch_count() / chunks, micro_batches(q));
+                          q.layout.own_order()->micro_batch_count() / chunks, q.micro_batches());
     e.timed.push_back(
-        retime(*q.own_order, execution_detail::costs_of(q, stages, passes, chunks, e.tick, c)));
+        retime(*q.layout.own_order(), execution_detail::costs_of(q, stages, passes, chunks, e.tick, c)));
     return e;
   }
-  bool const has_chunks = q.published->uses(parameter::sequence_chunk_count);
+  bool const has_chunks = q.layout.published()->uses(parameter::sequence_chunk_count);
   auto const make = [&](int m) {
     int const chunks = has_chunks ? shape_of(q, m).sequence_chunks : 1;
     must_be_small(1.0 * m * chunks, static_cast<double>(passes.size()));
-    e.timed.push_back(q.published->make(
+    e.timed.push_back(q.layout.published()->make(
         shape_of(q, m, execution_detail::costs_of(q, stages, passes, chunks, e.tick, c))));
     schedule const& made = e.timed.back();
     execution_detail::must_train_alone(made);
@@ -186,14 +187,14 @@ ASHLAR_INLINE execution execute(question const& q, std::vector<stage> const& sta
   make(sizes.many);
   if (sizes.few > 0) {
     make(sizes.few);
-    e.further = (micro_batches(q) - sizes.many) / static_cast<double>(sizes.many - sizes.few);
+    e.further = (q.micro_batches() - sizes.many) / static_cast<double>(sizes.many - sizes.few);
   }
   return e;
 }
 
 ASHLAR_INLINE bool has_uneven_rounds(question const& q, std::vector<stage_passes> const& passes) {
-  if (q.chunks == 1 || q.is_executed()) return false;
-  std::vector<double> devices(static_cast<std::size_t>(q.pipeline));
+  if (q.layout.chunks == 1 || q.layout.is_executed()) return false;
+  std::vector<double> devices(static_cast<std::size_t>(q.layout.pipeline));
   double rounds = 0, longest = 0, busiest = 0;
   for (std::size_t s = 0; s < passes.size(); ++s) {
     double& device = devices[s % devices.size()];
@@ -213,7 +214,7 @@ ASHLAR_INLINE double interleaved_seconds(question const& q, std::vector<stage_pa
   auto const last_end = [&](int m) {
     must_be_small(m, static_cast<double>(passes.size()));
     catalog::shape s = shape_of(q, m);
-    s.group = min_of(m, q.pipeline);
+    s.group = min_of(m, q.layout.pipeline);
     schedule const made = catalog::in_groups(catalog::depth_first(s.p, s.v, s.group), s, 2);
     return static_cast<double>(
         makespan(retime(made, {execution_detail::pass_costs_of(passes, 1, one_tick), 0})));
@@ -221,13 +222,13 @@ ASHLAR_INLINE double interleaved_seconds(question const& q, std::vector<stage_pa
   execution_detail::sample const sizes = execution_detail::sample_of_groups(q);
   double const many = last_end(sizes.many);
   if (sizes.few == 0) return one_tick * many;
-  double const further = (micro_batches(q) - sizes.many) / static_cast<double>(sizes.many - sizes.few);
+  double const further = (q.micro_batches() - sizes.many) / static_cast<double>(sizes.many - sizes.few);
   return one_tick * (many + further * (many - last_end(sizes.few)));
 }
 
 ASHLAR_INLINE double passes_of_interleaved(question const& q) {
   execution_detail::sample const sizes = execution_detail::sample_of_groups(q);
-  return 2.0 * q.pipeline * q.chunks * (sizes.many + sizes.few);
+  return 2.0 * q.layout.pipeline * q.layout.chunks * (sizes.many + sizes.few);
 }
 
 }  // namespace ashlar::predict

@@ -18,9 +18,10 @@ inline parameter_counts counts_of(question const& q, layer const& l) {
   if (l.feed.kind == feed_forward_kind::dense) split += dense_matrices(a, l.feed, l.feed.width);
   if (l.feed.kind == feed_forward_kind::experts) {
     split += beside_expert_matrices(a, l.feed);
-    made.expert = expert_parameters(a, l.feed, l.feed.experts) / q.expert / q.expert_tensor;
+    made.expert =
+        expert_parameters(a, l.feed, l.feed.experts) / q.layout.expert / q.layout.expert_tensor;
   }
-  made.dense = split / q.tensor + l.mix.beside + l.feed.beside;
+  made.dense = split / q.layout.tensor + l.mix.beside + l.feed.beside;
   return made;
 }
 
@@ -42,11 +43,12 @@ ASHLAR_INLINE held_parameters held_by_stage(question const& q, stage const& s) {
   if (s.predictions > 0) {
     double const own = a.repeats ? 1 : s.predictions;
     parameter_counts one = held_parameters_detail::counts_of(q, a.predictor);
-    one.dense = own * (one.dense + 2 * a.hidden * a.hidden / q.tensor);
+    one.dense = own * (one.dense + 2 * a.hidden * a.hidden / q.layout.tensor);
     one.expert *= own;
     add(one, gradient_kind::all, held);
   }
-  parameter_counts const table{.dense = padded_vocabulary(q) * a.embedding_width() / q.tensor};
+  parameter_counts const table{.dense = padded_vocabulary(q.model, q.layout.tensor) * a.embedding_width()
+                                        / q.layout.tensor};
   if (s.has_embedding) add(table, a.trains_embedding() ? gradient_kind::all : gradient_kind::none, held);
   if (s.has_head && !(a.is_tied && s.has_embedding))
     add(table, a.trains_head() ? gradient_kind::all : gradient_kind::inputs, held);

@@ -18,8 +18,8 @@ class keeper {
       : q_(q),
         stack_(stack_of(q)),
         value_(value_bytes(q)),
-        input_(is_low(q.format) ? 1 : value_),
-        tensor_(q.tensor) {}
+        input_(is_low(q.program.format) ? 1 : value_),
+        tensor_(q.layout.tensor) {}
 
   // With split sequences, each token of a norm is on one tensor rank.
   double split() const { return stack_.splits_sequences ? tensor_ : 1; }
@@ -51,8 +51,8 @@ class keeper {
       return kept + (has(again, recomputation::dense) ? 0 : dense(f, f.width, trains) / tensor_);
     if (has(again, recomputation::experts)) return kept;
     // Routed copies of the input, and the values that experts keep of each.
-    double const routed =
-        dense(f, f.expert_width / q_.expert_tensor, trains && !has(again, recomputation::activation));
+    double const routed = dense(f, f.expert_width / q_.layout.expert_tensor,
+                                trains && !has(again, recomputation::activation));
     double const shared =
         has(again, recomputation::shared_expert) ? 0 : dense(f, f.shared_width, trains);
     return kept + copies(f) * ((trains ? routed_input(f) : 0) + routed) + shared / tensor_
@@ -83,7 +83,7 @@ class keeper {
     if (f.kind == feed_forward_kind::dense || has(again, recomputation::experts)) return bytes;
     if (trains && has(parts, offloaded::expert_input)) bytes += copies(f) * routed_input(f);
     if (has(parts, offloaded::activation))
-      bytes += copies(f) * first_product(f, f.expert_width / q_.expert_tensor);
+      bytes += copies(f) * first_product(f, f.expert_width / q_.layout.expert_tensor);
     return bytes;
   }
 
@@ -100,7 +100,7 @@ class keeper {
   static double made_by_projections(mixer const& m) { return 2 * (m.nope + m.rope) + m.value_head; }
 
   // Routed copies of a token.
-  double copies(feed_forward const& f) const { return f.chosen / tensor_ * q_.expert_tensor; }
+  double copies(feed_forward const& f) const { return f.chosen / tensor_ * q_.layout.expert_tensor; }
   double routed_input(feed_forward const& f) const {
     return input_ * (f.latent > 0 ? f.latent : q_.model.hidden);
   }
@@ -128,7 +128,7 @@ inline kept_activations kept_of_layer(question const& q, layer const& l, recompu
                                       constants const& c) {
   if (takes == gradient_kind::none) return {};
   bool const trains = takes == gradient_kind::all;
-  double const tokens = micro_batch_tokens(q);
+  double const tokens = q.micro_batch_tokens();
   kept_activations made{.bytes = kept_bytes(q, l, again, trains, gathered, c) * tokens};
   if (has(again, recomputation::full)) {
     made.whole = made.bytes;
@@ -151,7 +151,7 @@ ASHLAR_INLINE double kept_bytes(question const& q, layer const& l, recomputation
                                 bool gathered, constants const& c) {
   kept_detail::keeper const keep(q);
   stack const s = stack_of(q);
-  double const h = q.model.hidden, t = q.tensor;
+  double const h = q.model.hidden, t = q.layout.tensor;
   double kept = keep.of(l.mix, again, trains) + keep.of(l.feed, again, trains);
   if (s.is_classic) kept += 2 * h / keep.split();  // masks of dropout
   if (s.is_plain) kept += c.kept_plain * h / t;
@@ -176,12 +176,13 @@ ASHLAR_INLINE std::vector<kept_activations> kept_by_stage(question const& q,
     return kept_detail::kept_of_layer(q, l, again, takes, parts, gathered, c);
   };
   for (layer const& l : q.model.kinds)
-    for (recomputation again : {recomputation::none, q.again})
-      for (offloaded parts : {offloaded::none, q.leaves.parts})
+    for (recomputation again : {recomputation::none, q.layout.recompute})
+      for (offloaded parts : {offloaded::none, q.layout.offload.parts})
         for (gradient_kind takes : {gradient_kind::all, gradient_kind::inputs, gradient_kind::none})
           of_kind.push_back(of(l, again, takes, parts));
-  kept_activations const predictor = of(q.model.predictor, q.again_of_predictor(), gradient_kind::all,
-                                        q.leaves.in.are_all() ? q.leaves.parts : offloaded::none);
+  kept_activations const predictor =
+      of(q.model.predictor, q.layout.recompute_in_predictor(), gradient_kind::all,
+         q.layout.offload.in.are_all() ? q.layout.offload.parts : offloaded::none);
   int const first_trained = q.model.first_trained();
   std::vector<kept_activations> all;
   for (stage const& s : stages) {
@@ -189,8 +190,8 @@ ASHLAR_INLINE std::vector<kept_activations> kept_by_stage(question const& q,
     for (int i = s.first; i < s.first + s.count; ++i) {
       auto const kind = static_cast<std::size_t>(q.model.layers[static_cast<std::size_t>(i)]);
       auto const takes = static_cast<std::size_t>(q.model.gradients_of(i, first_trained));
-      here.add(of_kind[12 * kind + (q.again_in.have(i, s.first) ? 6 : 0)
-                       + (q.leaves.in.have(i, s.first) ? 3 : 0) + takes]);
+      here.add(of_kind[12 * kind + (q.layout.recompute_in.have(i, s.first) ? 6 : 0)
+                       + (q.layout.offload.in.have(i, s.first) ? 3 : 0) + takes]);
     }
     for (int i = 0; i < s.predictions; ++i) here.add(predictor);
     all.push_back(here);

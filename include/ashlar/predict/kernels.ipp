@@ -38,7 +38,7 @@ inline double power_share(machine const& m, constants const& c) {
 // FlashAttention 2 was written for Ampere: it does not use Hopper's asynchronous products.
 inline double hopper_attention_share(question const& q, constants const& c) {
   stack const s = stack_of(q);
-  switch (q.attention) {
+  switch (q.program.attention) {
     case attention_kernel::flash_2:
       return c.attention_hopper_flash;
     case attention_kernel::flash_3:
@@ -53,7 +53,7 @@ inline double hopper_attention_share(question const& q, constants const& c) {
 }
 
 inline double attention_share(question const& q, constants const& c) {
-  switch (q.device.like()) {
+  switch (q.cluster.device.like()) {
     case family::ampere:
       return c.attention_ampere;
     case family::hopper:
@@ -64,7 +64,7 @@ inline double attention_share(question const& q, constants const& c) {
 }
 
 inline number_format wide_format(question const& q) {
-  return q.format == number_format::fp32 ? number_format::fp32 : number_format::bf16;
+  return q.program.format == number_format::fp32 ? number_format::fp32 : number_format::bf16;
 }
 
 // Bytes moved for each weight's gradient of a micro-batch: just written; added apart from the product;
@@ -87,9 +87,9 @@ ASHLAR_INLINE double product_seconds(machine const& m, double rate, product cons
 
 ASHLAR_INLINE seconds_each_way products_seconds(question const& q, std::vector<product> const& all,
                                                 constants const& c) {
-  machine const& m = q.device;
+  machine const& m = q.cluster.device;
   double const high = product_rate(m, kernels_detail::wide_format(q), c);
-  double const low = product_rate(m, q.format, c);
+  double const low = product_rate(m, q.program.format, c);
   double const gradient = kernels_detail::gradient_bytes(stack_of(q));
   seconds_each_way s;
   for (product const& p : all) {
@@ -108,9 +108,9 @@ ASHLAR_INLINE seconds_each_way products_seconds(question const& q, std::vector<p
 ASHLAR_INLINE seconds_each_way attention_seconds(question const& q, layer_work const& w,
                                                  constants const& c) {
   if (!(w.scores > 0)) return {};
-  machine const& m = q.device;
+  machine const& m = q.cluster.device;
   if (stack_of(q).writes_scores) {
-    double const rate = product_rate(m, q.format, c), memory = memory_rate(m, c);
+    double const rate = product_rate(m, q.program.format, c), memory = memory_rate(m, c);
     return {4 * w.all_scores * w.head / rate + w.all_scores * 11 / memory,
             8 * w.all_scores * w.head / rate + w.all_scores * 14 / memory};
   }
@@ -122,14 +122,14 @@ ASHLAR_INLINE seconds_each_way attention_seconds(question const& q, layer_work c
 
 ASHLAR_INLINE seconds_each_way bytes_seconds(question const& q, layer_work const& w,
                                              constants const& c) {
-  double const each = !is_low(q.format) ? 0 : q.format == number_format::nvfp4 ? 10 : 8;
-  double const rate = memory_rate(q.device, c);
+  double const each = !is_low(q.program.format) ? 0 : q.program.format == number_format::nvfp4 ? 10 : 8;
+  double const rate = memory_rate(q.cluster.device, c);
   return {(w.forward_bytes + each * w.quantised_forward) / rate,
           (w.backward_bytes + each * w.quantised_backward) / rate};
 }
 
 ASHLAR_INLINE seconds_each_way scan_seconds(question const& q, layer_work const& w, constants const& c) {
-  double const s = w.scan * c.scan_bytes / memory_rate(q.device, c);
+  double const s = w.scan * c.scan_bytes / memory_rate(q.cluster.device, c);
   return {s / 3, s * 2 / 3};
 }
 

@@ -28,17 +28,20 @@ inline bool is_before(ranked_layout const& a, ranked_layout const& b) {
 }
 
 inline bool is_usual(question const& q, left_out& why) {
-  int const layers = q.model.layer_count() + (q.counts_ends ? 2 : 0);
+  int const layers = q.model.layer_count() + (q.layout.counts_ends ? 2 : 0);
   why = left_out::tensor_is_apart;
-  if (q.tensor > q.per_node && q.device.domain <= q.per_node) return false;
+  if (q.layout.tensor > q.cluster.device.per_node
+      && q.cluster.device.domain <= q.cluster.device.per_node)
+    return false;
   why = left_out::idle_stage;
-  if (!q.has_own_stages() && stage_count(q) > layers) return false;
+  if (q.layout.stages.empty() && stage_count(q) > layers) return false;
   why = left_out::uneven_chunks;
-  if (q.chunks > 1
-      && ((!q.has_own_stages() && layers % stage_count(q) != 0) || micro_batches(q) % q.pipeline != 0))
+  if (q.layout.chunks > 1
+      && ((q.layout.stages.empty() && layers % stage_count(q) != 0)
+          || q.micro_batches() % q.layout.pipeline != 0))
     return false;
   why = left_out::sharded_pipeline;
-  return !stack_of(q).is_sharded || q.pipeline == 1;
+  return !stack_of(q).is_sharded || q.layout.pipeline == 1;
 }
 
 class layout_search {
@@ -56,20 +59,23 @@ class layout_search {
         layers_(q.model.layer_count()),
         common_experts_(common_experts(q.model)),
         has_experts_(q.model.has_experts()),
-        shares_{q.shares},
+        shares_{q.layout.sharding},
         again_{recomputation::attention} {
     if (open.shares) shares_ = {sharding::none, sharding::optimizer, sharding::full};
     if (open.parts) again_ = part_sets_of(q.model);
   }
 
   layouts_found run() {
-    int const sizes[] = {q_.devices, q_.batch,   q_.micro_batch, q_.tensor,        q_.pipeline,
-                         q_.chunks,  q_.context, q_.expert,      q_.expert_tensor, q_.data};
+    int const sizes[] = {q_.cluster.devices, q_.batch,           q_.layout.micro_batch,
+                         q_.layout.tensor,   q_.layout.pipeline, q_.layout.chunks,
+                         q_.layout.context,  q_.layout.expert,   q_.layout.expert_tensor,
+                         q_.layout.data};
     for (int each : sizes)
       if (each < 1) throw unpredictable(requirement::sizes_are_positive, each);
-    if (open_.again) q_.again = recomputation::none;
-    for (number_format f : open_.format ? formats_of(q_.device) : std::vector{q_.format}) {
-      q_.format = f;
+    if (open_.again) q_.layout.recompute = recomputation::none;
+    for (number_format f :
+         open_.format ? formats_of(q_.cluster.device) : std::vector{q_.program.format}) {
+      q_.program.format = f;
       try_pipelines();
     }
     if (open_.stages) deal();
@@ -87,21 +93,21 @@ class layout_search {
 
   // Each try_ function chooses one size. Sizes that are not open stay.
   void try_pipelines() {
-    for (int p : choices(open_.pipeline, q_.devices, q_.pipeline)) {
-      q_.pipeline = p;
+    for (int p : choices(open_.pipeline, q_.cluster.devices, q_.layout.pipeline)) {
+      q_.layout.pipeline = p;
       try_tensors();
     }
   }
   void try_tensors() {
-    int const rest = q_.devices / q_.pipeline;
-    for (int t : choices(open_.tensor, rest, q_.tensor)) {
-      q_.tensor = t;
-      for (int c : choices(open_.context, rest / t, q_.context)) {
-        q_.context = c;
-        long long const below = 1LL * q_.pipeline * t * c;
-        int const left = below > q_.devices ? 1 : static_cast<int>(q_.devices / below);
-        if (!open_.data && left != asked_.data) continue;
-        q_.data = left;
+    int const rest = q_.cluster.devices / q_.layout.pipeline;
+    for (int t : choices(open_.tensor, rest, q_.layout.tensor)) {
+      q_.layout.tensor = t;
+      for (int c : choices(open_.context, rest / t, q_.layout.context)) {
+        q_.layout.context = c;
+        long long const below = 1LL * q_.layout.pipeline * t * c;
+        int const left = below > q_.cluster.devices ? 1 : static_cast<int>(q_.cluster.devices / below);
+        if (!open_.data && left != asked_.layout.data) continue;
+        q_.layout.data = left;
         try_orders();
         if (stopped_) return;
       }
@@ -110,26 +116,27 @@ class layout_search {
   void try_orders() {
     try_experts();
     // True if a domain has more than a stage's tensor and context ranks, and these are not all ranks.
-    bool const differs = q_.pipeline > 1 && q_.data > 1 && q_.tensor * q_.context < domain_of(q_);
+    bool const differs = q_.layout.pipeline > 1 && q_.layout.data > 1
+                         && q_.layout.tensor * q_.layout.context < domain_of(q_.cluster);
     if (!open_.order || !differs) return;
-    q_.pipeline_inside = !asked_.pipeline_inside;
+    q_.layout.pipeline_inside = !asked_.layout.pipeline_inside;
     try_experts();
-    q_.pipeline_inside = asked_.pipeline_inside;
+    q_.layout.pipeline_inside = asked_.layout.pipeline_inside;
   }
   void try_experts() {
-    for (int e : choices(open_.expert, common_experts_, q_.expert)) {
-      q_.expert = e;
-      if (open_.expert_tensor) q_.expert_tensor = 1;
+    for (int e : choices(open_.expert, common_experts_, q_.layout.expert)) {
+      q_.layout.expert = e;
+      if (open_.expert_tensor) q_.layout.expert_tensor = 1;
       try_micro_batches();
-      if (!open_.expert_tensor || !has_experts_ || q_.tensor == 1) continue;
-      q_.expert_tensor = q_.tensor;
+      if (!open_.expert_tensor || !has_experts_ || q_.layout.tensor == 1) continue;
+      q_.layout.expert_tensor = q_.layout.tensor;
       try_micro_batches();
     }
   }
   void try_micro_batches() {
-    int const most = open_.micro_batch ? q_.batch / q_.data : asked_.micro_batch;
-    for (int size = open_.micro_batch ? 1 : asked_.micro_batch; size <= most; size *= 2) {
-      q_.micro_batch = size;
+    int const most = open_.micro_batch ? q_.batch / q_.layout.data : asked_.layout.micro_batch;
+    for (int size = open_.micro_batch ? 1 : asked_.layout.micro_batch; size <= most; size *= 2) {
+      q_.layout.micro_batch = size;
       if (deals())
         try_any_chunks();
       else
@@ -138,48 +145,50 @@ class layout_search {
     }
   }
   void try_chunks() {
-    q_.dealt = asked_.dealt;
+    q_.layout.stages = asked_.layout.stages;
     for (bool ends : {false, true}) {
-      if (open_.ends ? ends && q_.pipeline == 1 : ends != asked_.counts_ends) continue;
-      q_.counts_ends = ends;
+      if (open_.ends ? ends && q_.layout.pipeline == 1 : ends != asked_.layout.counts_ends) continue;
+      q_.layout.counts_ends = ends;
       int const layers = layers_ + (ends ? 2 : 0);
-      bool const divides = q_.pipeline > 1 && layers % q_.pipeline == 0;
+      bool const divides = q_.layout.pipeline > 1 && layers % q_.layout.pipeline == 0;
       if (ends && open_.ends && !divides) continue;
-      for (int v : choices(open_.chunks, divides ? layers / q_.pipeline : 1, asked_.chunks)) {
-        q_.chunks = v;
+      for (int v :
+           choices(open_.chunks, divides ? layers / q_.layout.pipeline : 1, asked_.layout.chunks)) {
+        q_.layout.chunks = v;
         try_shares();
       }
     }
   }
   // Tries any number that leaves each stage a layer or an end of the model.
   void try_any_chunks() {
-    int const parts = layers_ + 2, most = max_of(1, parts / q_.pipeline);
-    for (int v = open_.chunks ? 1 : asked_.chunks; v <= (open_.chunks ? most : asked_.chunks); ++v) {
-      q_.chunks = v;
-      int const stages = q_.pipeline * v;
-      q_.counts_ends = parts % stages == 0;
-      q_.dealt.clear();
-      if (v > 1 && !q_.counts_ends && layers_ % stages != 0 && stages <= parts)
-        q_.dealt = deal_evenly(q_);
+    int const parts = layers_ + 2, most = max_of(1, parts / q_.layout.pipeline);
+    for (int v = open_.chunks ? 1 : asked_.layout.chunks;
+         v <= (open_.chunks ? most : asked_.layout.chunks); ++v) {
+      q_.layout.chunks = v;
+      int const stages = q_.layout.pipeline * v;
+      q_.layout.counts_ends = parts % stages == 0;
+      q_.layout.stages.clear();
+      if (v > 1 && !q_.layout.counts_ends && layers_ % stages != 0 && stages <= parts)
+        q_.layout.stages = deal_evenly(q_);
       try_shares();
       if (stopped_) return;
     }
   }
   void try_shares() {
     for (sharding s : shares_) {
-      q_.shares = s;
+      q_.layout.sharding = s;
       try_one();
-      q_.program = asked_.program;
+      q_.program.kind = asked_.program.kind;
       run_nothing_again();
-      q_.leaves = asked_.leaves;
+      q_.layout.offload = asked_.layout.offload;
     }
   }
   void run_nothing_again() {
-    if (open_.again) q_.again = recomputation::none;
-    q_.again_in = asked_.again_in;
+    if (open_.again) q_.layout.recompute = recomputation::none;
+    q_.layout.recompute_in = asked_.layout.recompute_in;
   }
 
-  bool deals() const { return open_.stages && q_.pipeline > 1; }
+  bool deals() const { return open_.stages && q_.layout.pipeline > 1; }
 
   void count(left_out why) { ++found_.counts[static_cast<std::size_t>(why)]; }
 
@@ -189,8 +198,8 @@ class layout_search {
     left_out why{};
     if (!is_usual(q_, why)) return count(why);
     if (stack const s = stack_of(q_);
-        q_.program == program_kind::automatic && !s.is_sharded && !s.is_tuned)
-      q_.program = program_kind::tuned;
+        q_.program.kind == program_kind::automatic && !s.is_sharded && !s.is_tuned)
+      q_.program.kind = program_kind::tuned;
     try {
       check(q_);
       std::vector<stage> const stages = stages_of(q_);
@@ -198,7 +207,7 @@ class layout_search {
       if (weigh(stages) != weight::too_large) return;
       if (deals()) keep_near(near_);
       if (open_.again) try_again(stages);
-      if (open_.leaves && q_.device.host.is_known()) try_leaving(stages);
+      if (open_.leaves && q_.cluster.device.host.is_known()) try_leaving(stages);
     } catch (unpredictable const& e) {
       count(left_out::refused);
       ++found_.by_requirement[static_cast<std::size_t>(e.broken)];
@@ -209,39 +218,41 @@ class layout_search {
   // A layout that does not fit may fit if it recomputes.
   void try_again(std::vector<stage> const& stages) {
     for (recomputation r : again_) {
-      q_.again = r;
+      q_.layout.recompute = r;
       weigh(stages);
     }
-    q_.again = recomputation::full;
+    q_.layout.recompute = recomputation::full;
     if (weigh(stages) == weight::too_large || !open_.parts) return;
-    weigh_fewest_layers(stages, q_.again_in);
+    weigh_fewest_layers(stages, q_.layout.recompute_in);
   }
   // A layout that does not fit may fit if it offloads to the host.
   void try_leaving(std::vector<stage> const& stages) {
     run_nothing_again();
     for (bool optimizer : {false, true}) {
-      q_.leaves = asked_.leaves;
+      q_.layout.offload = asked_.layout.offload;
       if (optimizer) {
-        if (q_.leaves.optimizer) return;
-        q_.leaves.optimizer = true;
+        if (q_.layout.offload.optimizer) return;
+        q_.layout.offload.optimizer = true;
         if (weigh(stages) != weight::too_large) return;
         if (deals()) keep_near(near_without_optimizer_);
       }
-      if (asked_.leaves.parts != offloaded::none || has(q_.again, recomputation::full)) continue;
+      if (asked_.layout.offload.parts != offloaded::none
+          || has(q_.layout.recompute, recomputation::full))
+        continue;
       // More offloaded bytes never take less time, and free memory.
       std::vector<offloaded> const sets = offload_sets_of(q_, c_);
       std::size_t low = 0;
       for (std::size_t high = sets.size(); low < high;) {
         std::size_t const middle = low + (high - low) / 2;
-        q_.leaves.parts = sets[middle];
+        q_.layout.offload.parts = sets[middle];
         if (weigh(stages) == weight::too_large)
           low = middle + 1;
         else
           high = middle;
       }
-      q_.leaves.parts = offloaded::all;
+      q_.layout.offload.parts = offloaded::all;
       if (low == sets.size() && weigh(stages) != weight::too_large)
-        weigh_fewest_layers(stages, q_.leaves.in);
+        weigh_fewest_layers(stages, q_.layout.offload.in);
     }
   }
   // Finds the fewest first layers of each stage with which the layout fits. Requires that it fits with
@@ -317,10 +328,12 @@ class layout_search {
   // Layouts that differ only in stages or recomputation count once. The first has the fewest chunks.
   static bool is_same(ranked_layout const& a, ranked_layout const& b) {
     question const &q = a.asked, &r = b.asked;
-    return a.seconds == b.seconds && a.peak == b.peak && q.micro_batch == r.micro_batch
-           && q.tensor == r.tensor && q.pipeline == r.pipeline && q.context == r.context
-           && q.expert == r.expert && q.expert_tensor == r.expert_tensor && q.shares == r.shares
-           && q.pipeline_inside == r.pipeline_inside && q.format == r.format && q.leaves == r.leaves;
+    return a.seconds == b.seconds && a.peak == b.peak && q.layout.micro_batch == r.layout.micro_batch
+           && q.layout.tensor == r.layout.tensor && q.layout.pipeline == r.layout.pipeline
+           && q.layout.context == r.layout.context && q.layout.expert == r.layout.expert
+           && q.layout.expert_tensor == r.layout.expert_tensor && q.layout.sharding == r.layout.sharding
+           && q.layout.pipeline_inside == r.layout.pipeline_inside
+           && q.program.format == r.program.format && q.layout.offload == r.layout.offload;
   }
 
   // Finds the best division of layers for the layouts kept, and for the fastest that do not fit.
@@ -332,20 +345,20 @@ class layout_search {
       for (ranked_layout each : *list) {
         bool const fits_as_it_is = list == &kept;
         stopped_ = stopped_ || !watch_(found_);
-        if (each.asked.pipeline > 1 && !stopped_) deal_one(each, fits_as_it_is);
+        if (each.asked.layout.pipeline > 1 && !stopped_) deal_one(each, fits_as_it_is);
         if (fits_as_it_is || each.peak > 0) keep(each);
       }
   }
   void deal_one(ranked_layout& each, bool fits_as_it_is) {
     question q = each.asked;
-    if (q.chunks > 1) each.seconds = step_of(q, stages_of(q), c_).seconds;
-    if (q.pipeline * q.chunks > layers_ + 2) return;
+    if (q.layout.chunks > 1) each.seconds = step_of(q, stages_of(q), c_).seconds;
+    if (q.layout.pipeline * q.layout.chunks > layers_ + 2) return;
     dealing const made = deal_layers(q, c_);
     each.bound = min_of(made.bound, each.seconds);
     if (made.stages.empty() || (fits_as_it_is && made.seconds > each.seconds * (1 - 1e-9))) return;
-    q.dealt = made.stages;
-    q.counts_ends = false;
-    std::vector<memory_parts> const held = memory_of(q, q.dealt, c_);
+    q.layout.stages = made.stages;
+    q.layout.counts_ends = false;
+    std::vector<memory_parts> const held = memory_of(q, q.layout.stages, c_);
     if (fits(q, held, c_)) each = {q, made.seconds, peak_bytes(held), made.bound};
   }
 

@@ -18,7 +18,7 @@ class layouts_for_pairs {
  public:
   // Seconds of a step if pairs hide all that they can.
   static double seconds_of(question const& q, step_terms const& step) {
-    if (q.pipeline == 1 || q.expert == 1) return step.seconds;
+    if (q.layout.pipeline == 1 || q.layout.expert == 1) return step.seconds;
     double hidden = 0;
     for (std::size_t s = 0; s < step.of_stages.size(); ++s) {
       pass_terms const &f = step.of_stages[s].forward, &b = step.of_stages[s].backward;
@@ -63,9 +63,10 @@ class layouts_for_pairs {
   static constexpr std::size_t most = 4;
 
   static bool are_alike(question const& a, question const& b) {
-    return a.tensor == b.tensor && a.pipeline == b.pipeline && a.context == b.context
-           && a.expert == b.expert && a.expert_tensor == b.expert_tensor
-           && a.micro_batch == b.micro_batch && a.format == b.format;
+    return a.layout.tensor == b.layout.tensor && a.layout.pipeline == b.layout.pipeline
+           && a.layout.context == b.layout.context && a.layout.expert == b.layout.expert
+           && a.layout.expert_tensor == b.layout.expert_tensor
+           && a.layout.micro_batch == b.layout.micro_batch && a.program.format == b.program.format;
   }
 
   std::vector<entry> all_;

@@ -69,7 +69,7 @@ double peak_host_bytes(std::vector<memory_parts> const& devices);
 
 // Whether `bytes` fit. The rest must hold the context, NCCL's buffers and fragments.
 inline bool fits(question const& q, double bytes, constants const& c) {
-  return bytes + c.outside_bytes <= q.device.memory_bytes;
+  return bytes + c.outside_bytes <= q.cluster.device.memory_bytes;
 }
 
 // Whether all devices and their hosts fit.

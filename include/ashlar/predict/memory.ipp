@@ -16,21 +16,23 @@ namespace memory_detail {
 
 // 8-bit weights need a transposed copy on Hopper, none on Blackwell.
 inline double parameter_bytes(question const& q, stack const& s, double value) {
-  return q.format == number_format::fp8 && is_blackwell(q.device) && !s.is_sharded ? 1 : value;
+  return q.program.format == number_format::fp8 && is_blackwell(q.cluster.device) && !s.is_sharded
+             ? 1
+             : value;
 }
 
 // Sums are in 32 bits, but in the values' format if products are in 8 or 4 bits, as in NVIDIA's recipes.
 // A plain program has both.
 inline double gradient_bytes(question const& q, stack const& s, double value) {
   if (s.is_plain) return value < 4 ? 6 : 4;
-  return is_low(q.format) && s.is_tuned ? 2 : 4;
+  return is_low(q.program.format) && s.is_tuned ? 2 : 4;
 }
 
 // Bytes per logit: 16 bits and a 32-bit softmax in place (Megatron), more copies (plain), fused (FSDP
 // recipes).
 inline double logit_bytes(question const& q, stack const& s, constants const& c) {
   if (s.is_plain) return c.logit_bytes_plain;
-  return s.is_sharded && q.again == recomputation::none ? 4 : c.logit_bytes;
+  return s.is_sharded && q.layout.recompute == recomputation::none ? 4 : c.logit_bytes;
 }
 
 // Bytes of a parameter that the host updates: its 32-bit weight, two moments and the gradient.
@@ -42,11 +44,11 @@ inline constexpr double host_bytes = 16;
 inline void add_parameters(question const& q, stage_needs const& needs, int copies, memory_parts& part) {
   stack const s = stack_of(q);
   held_parameters const& held = needs.held;
-  bool const leaves = q.leaves.optimizer;
-  double const value = value_bytes(q), ranks = shard_ranks(q) * copies,
-               expert_ranks = expert_shard_ranks(q) * copies;
+  bool const leaves = q.layout.offload.optimizer;
+  double const value = value_bytes(q), ranks = q.layout.sharing_ranks() * copies,
+               expert_ranks = q.layout.expert_sharing_ranks() * copies;
   if (!s.is_sharded) {
-    bool const splits = q.shares != sharding::none;
+    bool const splits = q.layout.sharding != sharding::none;
     double const moments = value < 4 ? 12 : 8;  // with 32-bit weights unless values have 32 bits
     part.parameters = parameter_bytes(q, s, value) * held.all.both();
     part.gradients = gradient_bytes(q, s, value) * held.trained.both();
@@ -64,7 +66,7 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
   part.parameters = 4 * held.all.both() / ranks;
   part.gradients = 4 * updated;
   part.optimizer = 8 * updated;
-  if (q.weight_ranks > 0) part.parameters += 2 * held.all.both() / q.weight_ranks;
+  if (q.layout.weight_ranks > 0) part.parameters += 2 * held.all.both() / q.layout.weight_ranks;
   if (leaves) {
     part.parameters -= (4 - value) * updated;
     part.optimizer = 0;
@@ -73,9 +75,10 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
   double largest = 0;  // largest layer
   for (layer const& l : q.model.kinds)
     largest = max_of(largest, layer_matrices(q.model, l, l.feed.experts));
-  largest /= q.tensor;
+  largest /= q.layout.tensor;
   // Weights and gradients of two layers are gathered.
-  part.gathered = q.shares == sharding::gradients ? 2 * held.all.both() + 4 * largest : 8 * largest;
+  part.gathered =
+      q.layout.sharding == sharding::gradients ? 2 * held.all.both() + 4 * largest : 8 * largest;
 }
 
 inline std::vector<memory_parts> memory_with(question const& q, std::vector<stage> const& stages,
@@ -91,7 +94,7 @@ inline std::vector<memory_parts> memory_with(question const& q, std::vector<stag
   std::vector<double> held, held_by_host;
   if (!run.is_empty()) {
     held = run.held(kept);
-    if (q.leaves.parts != offloaded::none) held_by_host = run.held(left);
+    if (q.layout.offload.parts != offloaded::none) held_by_host = run.held(left);
   }
   std::vector<memory_parts> devices;
   for (std::size_t d = 0; d < here.size(); ++d) {
@@ -132,8 +135,8 @@ ASHLAR_INLINE void stage_needs::add(stage_needs const& other) {
 ASHLAR_INLINE std::vector<stage_needs> needs_of(question const& q, std::vector<stage> const& stages,
                                                 bool gathered, constants const& c) {
   std::vector<kept_activations> const kept = kept_by_stage(q, stages, gathered, c);
-  double const logits =
-      memory_detail::logit_bytes(q, stack_of(q), c) * micro_batch_tokens(q) * padded_vocabulary(q);
+  double const logits = memory_detail::logit_bytes(q, stack_of(q), c) * q.micro_batch_tokens()
+                        * padded_vocabulary(q.model, q.layout.tensor);
   std::vector<stage_needs> all;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     stage const& s = stages[i];
@@ -144,7 +147,7 @@ ASHLAR_INLINE std::vector<stage_needs> needs_of(question const& q, std::vector<s
                    .left = kept[i].leaving,
                    .moving = 2 * kept[i].largest,
                    .whole = kept[i].whole,
-                   .logits = logits / q.tensor * losses_of(q, s)});
+                   .logits = logits / q.layout.tensor * losses_of(q, s)});
   }
   return all;
 }
@@ -160,7 +163,7 @@ ASHLAR_INLINE memory_parts memory_of_device(question const& q, stage_needs const
 }
 
 ASHLAR_INLINE std::vector<int> in_flight(question const& q, int device) {
-  int const p = q.pipeline, v = q.chunks, n = micro_batches(q);
+  int const p = q.layout.pipeline, v = q.layout.chunks, n = q.micro_batches();
   if (v == 1) return std::vector<int>(1, min_of(n, p - device));
   std::vector<int> held(static_cast<std::size_t>(v));
   long long left = min_of(1LL * n * v, 2LL * (p - device - 1) + (v - 1LL) * p + 1);
@@ -171,7 +174,7 @@ ASHLAR_INLINE std::vector<int> in_flight(question const& q, int device) {
 
 ASHLAR_INLINE std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
                                                   constants const& c, execution const& run) {
-  if (stack_of(q).is_plain && q.tensor > 1 && q.pipeline == 1) {
+  if (stack_of(q).is_plain && q.layout.tensor > 1 && q.layout.pipeline == 1) {
     std::vector<memory_parts> devices = memory_detail::memory_with(q, stages, run, true, c);
     if (fits(q, devices, c)) return devices;
   }
@@ -180,7 +183,7 @@ ASHLAR_INLINE std::vector<memory_parts> memory_of(question const& q, std::vector
 
 ASHLAR_INLINE std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
                                                   constants const& c) {
-  if (!q.is_executed()) return memory_of(q, stages, c, {});
+  if (!q.layout.is_executed()) return memory_of(q, stages, c, {});
   return memory_of(q, stages, c, execute(q, stages, passes_of(q, stages, c), c));
 }
 
@@ -199,7 +202,7 @@ ASHLAR_INLINE double peak_host_bytes(std::vector<memory_parts> const& devices) {
 ASHLAR_INLINE bool fits(question const& q, std::vector<memory_parts> const& devices,
                         constants const& c) {
   double const host = peak_host_bytes(devices);
-  return fits(q, peak_bytes(devices), c) && !(host > 0 && host > q.device.host.memory_bytes);
+  return fits(q, peak_bytes(devices), c) && !(host > 0 && host > q.cluster.device.host.memory_bytes);
 }
 
 }  // namespace ashlar::predict

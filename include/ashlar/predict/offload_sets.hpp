@@ -13,7 +13,8 @@ namespace ashlar::predict::layouts_detail {
 // Bytes per token that leave, over all layers.
 inline double leaving_bytes_of_model(question const& q, offloaded parts, constants const& c) {
   std::vector<double> of_kind;
-  for (layer const& l : q.model.kinds) of_kind.push_back(leaving_bytes(q, l, q.again, true, parts, c));
+  for (layer const& l : q.model.kinds)
+    of_kind.push_back(leaving_bytes(q, l, q.layout.recompute, true, parts, c));
   double bytes = 0;
   for (int each : q.model.layers) bytes += of_kind[static_cast<std::size_t>(each)];
   return bytes;

@@ -15,26 +15,26 @@ namespace once_detail {
 
 inline double data_seconds(question const& q, parameter_counts const& held, device_seconds const& beside,
                            int copies, constants const& c) {
-  double const ranks = shard_ranks(q) * copies, groups = expert_shard_ranks(q) * copies,
-               others = copies_of_shards(q);
-  double moved = held.dense * (ranks - 1) / ranks / group_rate(q, ranks, q.tensor, c);
+  double const ranks = q.layout.sharing_ranks() * copies,
+               groups = q.layout.expert_sharing_ranks() * copies, others = q.layout.copies_of_shards();
+  double moved = held.dense * (ranks - 1) / ranks / group_rate(q, ranks, q.layout.tensor, c);
   if (held.expert > 0 && groups > 1)
-    moved +=
-        held.expert * (groups - 1) / groups / group_rate(q, groups, 1.0 * q.expert * q.expert_tensor, c);
+    moved += held.expert * (groups - 1) / groups
+             / group_rate(q, groups, 1.0 * q.layout.expert * q.layout.expert_tensor, c);
   // Copies of each shard sum its gradients, both ways.
   if (others > 1)
     moved += 2 * (held.dense / ranks + held.expert / groups) * (others - 1) / others
-             / group_rate(q, others, q.tensor * ranks, c);
+             / group_rate(q, others, q.layout.tensor * ranks, c);
   stack const s = stack_of(q);
   if (s.is_classic) return 4 * moved;  // a sum in 16 bits moves everything twice
-  bool const is_shared = q.shares != sharding::none;
+  bool const is_shared = q.layout.sharding != sharding::none;
   if (s.is_plain && is_shared) return (4 + 2) * moved;
   double const reduced = (!is_shared ? 8 : s.is_tuned ? 2 : 4) * moved;
   double const gathered = is_shared ? 2 * moved : 0;
   // If virtual stages are summed in shards, each group of micro-batches but the last has its sums before
   // the end.
-  int const m = micro_batches(q),
-            groups_before = s.sums_in_shards && q.chunks > 1 ? (m - 1) / q.pipeline : 0;
+  int const m = q.micro_batches(),
+            groups_before = s.sums_in_shards && q.layout.chunks > 1 ? (m - 1) / q.layout.pipeline : 0;
   double const before = groups_before * reduced;
   return max_of(c.contention * before, before - m * beside.backward)
          + max_of(c.data_exposed * reduced, reduced - beside.backward)
@@ -46,19 +46,20 @@ inline double data_seconds(question const& q, parameter_counts const& held, devi
 ASHLAR_INLINE once_a_step once_on(question const& q, parameter_counts const& held,
                                   device_seconds const& beside, int copies, constants const& c) {
   once_a_step once;
-  double const ranks = 1.0 * q.data * q.context * copies;
+  double const ranks = 1.0 * q.layout.data * q.layout.context * copies;
   if (!stack_of(q).is_sharded && ranks > 1 && held.both() > 0)
     once.data = latency_seconds(ranks, c) + once_detail::data_seconds(q, held, beside, copies, c);
-  if (stack_of(q).is_sharded && q.sums_copies_once) once.data = copies_seconds(q, held, c);
-  double const sharing = shard_ranks(q) * copies;
-  double const updated = q.shares == sharding::none
-                             ? held.both()
-                             : held.dense / sharing + held.expert / (expert_shard_ranks(q) * copies);
+  if (stack_of(q).is_sharded && q.program.sums_copies_once) once.data = copies_seconds(q, held, c);
+  double const sharing = q.layout.sharing_ranks() * copies;
+  double const updated =
+      q.layout.sharding == sharding::none
+          ? held.both()
+          : held.dense / sharing + held.expert / (q.layout.expert_sharing_ranks() * copies);
   // Adam reads the gradient, the 32-bit weight and two moments; it writes those three and the weight.
   constexpr double moved = 30;
-  once.optimizer = moved * updated / memory_rate(q.device, c);
-  if (q.leaves.optimizer) {  // gradients in 32 bits go to the host, and weights in 16 come back
-    host_side const& host = q.device.host;
+  once.optimizer = moved * updated / memory_rate(q.cluster.device, c);
+  if (q.layout.offload.optimizer) {  // gradients in 32 bits go to the host, and weights in 16 come back
+    host_side const& host = q.cluster.device.host;
     once.optimizer = updated * ((4 + value_bytes(q)) / host.link + moved / host.memory_bandwidth);
   }
   return once;

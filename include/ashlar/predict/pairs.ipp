@@ -30,11 +30,13 @@ inline std::vector<halves> halves_of_stage(question const& q, stage const& s, co
   int const first_trained = q.model.first_trained();
   std::vector<halves> all;
   for (int i = s.first; i < s.first + s.count; ++i)
-    all.push_back(halves_of(q, q.model.at(i),
-                            q.again_in.have(i, s.first) ? q.again : recomputation::none,
-                            q.model.gradients_of(i, first_trained), c));
+    all.push_back(
+        halves_of(q, q.model.at(i),
+                  q.layout.recompute_in.have(i, s.first) ? q.layout.recompute : recomputation::none,
+                  q.model.gradients_of(i, first_trained), c));
   for (int i = 0; i < s.predictions; ++i)
-    all.push_back(halves_of(q, q.model.predictor, q.again_of_predictor(), gradient_kind::all, c));
+    all.push_back(
+        halves_of(q, q.model.predictor, q.layout.recompute_in_predictor(), gradient_kind::all, c));
   for (int i = 0; i < losses_of(q, s); ++i) all.push_back({{}, passes_of_head(q, c)});
   return all;
 }
@@ -83,8 +85,8 @@ inline double share_of(stage_passes const& p, pass_kind backward) {
 ASHLAR_INLINE stage_parts parts_in_pairs(question const& q, stage const& s, constants const& c,
                                          double one_tick) {
   stage_parts made;
-  pairs_detail::part_writer ahead(made.forward, one_tick, q.device.units),
-      back(made.backward, one_tick, q.device.units);
+  pairs_detail::part_writer ahead(made.forward, one_tick, q.cluster.device.units),
+      back(made.backward, one_tick, q.cluster.device.units);
   std::vector<pairs_detail::halves> const all = pairs_detail::halves_of_stage(q, s, c);
   for (pairs_detail::halves const& each : all) {
     pass_terms const &mix = each.mix.forward, &feed = each.feed.forward;
@@ -112,9 +114,9 @@ ASHLAR_INLINE pair_costs pairs_of(question const& q, std::vector<stage> const& s
                                   double one_tick) {
   bool exchanges = false;
   for (stage_passes const& s : passes) exchanges = exchanges || s.forward.expert > 0;
-  if (!exchanges || !q.measured.empty()) return {};
+  if (!exchanges || !q.measured.stages.empty()) return {};
   part_costs parts{.stages = {},
-                   .how = q.delays_weights ? braiding::in_turn_delayed : braiding::in_turn};
+                   .how = q.program.delays_weights ? braiding::in_turn_delayed : braiding::in_turn};
   for (stage const& s : stages) parts.stages.push_back(parts_in_pairs(q, s, c, one_tick));
   pair_costs const braids = costs_of(parts).overlapped;
   std::vector<tick> all;

@@ -47,7 +47,7 @@ inline stage_passes passes_of_work(question const& q, layer const& l, layer_work
   f.expert = b.expert = expert_seconds(q, w, l.feed, c);
   f.context = context_seconds(q, w, f.attention, c);
   b.context = context_seconds(q, w, b.attention, c);
-  f.host = w.parts * (c.host + (q.tensor > 1 && stack_of(q).is_plain ? c.host_tensor : 0));
+  f.host = w.parts * (c.host + (q.layout.tensor > 1 && stack_of(q).is_plain ? c.host_tensor : 0));
   if (w.experts > 0) f.host += c.host_expert + c.host_each_expert * w.experts;
   b.host = f.host;
   return s;
@@ -83,10 +83,10 @@ ASHLAR_INLINE stage_passes passes_of_head(question const& q, constants const& c)
   s.backward.products = products.backward;
   s.backward.weights = products.weights;
   if (!q.model.trains_head()) s.backward.leave_out_weights();
-  s.forward.bytes = 0.5 * p.m * p.n * c.loss_bytes / memory_rate(q.device, c);
-  if (q.tensor > 1)
+  s.forward.bytes = 0.5 * p.m * p.n * c.loss_bytes / memory_rate(q.cluster.device, c);
+  if (q.layout.tensor > 1)
     s.forward.tensor =
-        tensor_bytes_seconds(q, 2 * p.m * q.model.hidden * (q.tensor - 1.0) / q.tensor, c);
+        tensor_bytes_seconds(q, 2 * p.m * q.model.hidden * (q.layout.tensor - 1.0) / q.layout.tensor, c);
   s.forward.host = c.host;
   s.backward.bytes = s.forward.bytes;
   s.backward.tensor = s.forward.tensor;
@@ -101,17 +101,17 @@ namespace passes_detail {
 // `contention` of the shorter.
 inline void share_weights(question const& q, stage_passes& s, held_parameters const& held,
                           constants const& c) {
-  double const ranks = shard_ranks(q);
+  double const ranks = q.layout.sharing_ranks();
   auto const seconds = [&](parameter_counts const& counts, double among) {
-    return 2 * counts.both() * (among - 1) / among / group_rate(q, among, q.tensor, c);
+    return 2 * counts.both() * (among - 1) / among / group_rate(q, among, q.layout.tensor, c);
   };
   auto const exposed = [&](pass_terms const& p, double exchange) {
     double const pass = p.launched();
     return max_of(pass, exchange) + c.contention * min_of(pass, exchange) - pass;
   };
-  double const from = q.weight_ranks > 0 ? q.weight_ranks : ranks,
-               gathered = q.shares == sharding::full ? seconds(held.backward, from) : 0;
-  double const summed = q.sums_copies_once ? 0 : copies_seconds(q, held.trained, c);
+  double const from = q.layout.weight_ranks > 0 ? q.layout.weight_ranks : ranks,
+               gathered = q.layout.sharding == sharding::full ? seconds(held.backward, from) : 0;
+  double const summed = q.program.sums_copies_once ? 0 : copies_seconds(q, held.trained, c);
   s.forward.sharding = exposed(s.forward, seconds(held.all, ranks));
   s.backward.sharding = exposed(s.backward, gathered + 2 * seconds(held.trained, ranks) + summed);
 }
@@ -119,7 +119,7 @@ inline void share_weights(question const& q, stage_passes& s, held_parameters co
 // Copies to the host run beside the forward and copies back beside the backward, for neighbouring
 // layers. They occupy none of the device's multiprocessors.
 inline void send_to_host(question const& q, kept_activations const& kept, stage_passes& s) {
-  double const copy = kept.leaving / q.device.host.link;
+  double const copy = kept.leaving / q.cluster.device.host.link;
   for (pass_terms* p : {&s.forward, &s.backward})
     p->offload = max_of(0.0, copy - p->launched() - p->sharding);
 }
@@ -137,12 +137,12 @@ inline stage_passes as_measured(stage_passes const& counted, measured_stage cons
 }
 
 inline void check_measured(question const& q, std::size_t stages) {
-  std::size_t const n = q.measured.size();
+  std::size_t const n = q.measured.stages.size();
   if (n != 1 && n != stages)
     throw unpredictable(requirement::measured_has_every_stage, static_cast<long long>(n),
                         static_cast<long long>(stages));
   for (std::size_t i = 0; i < n; ++i) {
-    measured_stage const& m = q.measured[i];
+    measured_stage const& m = q.measured.stages[i];
     bool const is_time = m.forward > 0 && m.forward < 1e9 && m.backward > 0 && m.backward < 1e9;
     if (!is_time || !(m.weights <= m.backward))
       throw unpredictable(requirement::measured_is_positive, static_cast<long long>(i));
@@ -156,17 +156,18 @@ ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector
   int const first_trained = q.model.first_trained();
   std::vector<stage_passes> of_kind;  // for each kind of layer, by recomputation and gradients
   for (layer const& l : q.model.kinds)
-    for (recomputation again : {recomputation::none, q.again})
+    for (recomputation again : {recomputation::none, q.layout.recompute})
       for (gradient_kind takes : {gradient_kind::all, gradient_kind::inputs, gradient_kind::none})
         of_kind.push_back(passes_of_layer(q, l, again, takes, c));
   stage_passes const head = passes_of_head(q, c);
   stage_passes predictor;
   if (q.model.predictions > 0)
-    predictor = passes_of_layer(q, q.model.predictor, q.again_of_predictor(), gradient_kind::all, c);
+    predictor =
+        passes_of_layer(q, q.model.predictor, q.layout.recompute_in_predictor(), gradient_kind::all, c);
   bool const is_sharded = stack_of(q).is_sharded;
-  if (!q.measured.empty()) passes_detail::check_measured(q, stages.size());
+  if (!q.measured.stages.empty()) passes_detail::check_measured(q, stages.size());
   std::vector<kept_activations> kept;
-  if (q.leaves.parts != offloaded::none) kept = kept_by_stage(q, stages, false, c);
+  if (q.layout.offload.parts != offloaded::none) kept = kept_by_stage(q, stages, false, c);
 
   std::vector<stage_passes> all;
   for (stage const& s : stages) {
@@ -178,15 +179,17 @@ ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector
     for (int i = s.first; i < s.first + s.count; ++i) {
       auto const kind = static_cast<std::size_t>(q.model.layers[static_cast<std::size_t>(i)]);
       auto const takes = static_cast<std::size_t>(q.model.gradients_of(i, first_trained));
-      add(of_kind[6 * kind + (q.again_in.have(i, s.first) ? 3 : 0) + takes], 1);
+      add(of_kind[6 * kind + (q.layout.recompute_in.have(i, s.first) ? 3 : 0) + takes], 1);
     }
     if (s.predictions > 0) add(predictor, s.predictions);
     if (int const losses = losses_of(q, s); losses > 0) add(head, losses);
     if (is_sharded) passes_detail::share_weights(q, made, held_by_stage(q, s), c);
-    if (!q.measured.empty())
-      made = passes_detail::as_measured(made, q.measured[q.measured.size() == 1 ? 0 : all.size()]);
+    if (!q.measured.stages.empty())
+      made = passes_detail::as_measured(
+          made, q.measured.stages[q.measured.stages.size() == 1 ? 0 : all.size()]);
     if (!kept.empty()) passes_detail::send_to_host(q, kept[all.size()], made);
-    if (q.pipeline > 1 && q.chunks == 1 && !q.is_executed())  // virtual stages send beside passes
+    if (q.layout.pipeline > 1 && q.layout.chunks == 1
+        && !q.layout.is_executed())  // virtual stages send beside passes
       made.forward.transfer = made.backward.transfer = transfer_seconds(q, c);
     all.push_back(made);
   }

@@ -79,84 +79,79 @@ inline void must(bool holds, requirement what, long long number, long long limit
 
 ASHLAR_INLINE void check(question const& q) {
   using question_detail::must;
-  int const sizes[] = {q.devices,  q.per_node, q.sequence, q.batch,  q.micro_batch,   q.tensor,
-                       q.pipeline, q.chunks,   q.context,  q.expert, q.expert_tensor, q.data};
+  layout const& l = q.layout;
+  machine const& device = q.cluster.device;
+  int const sizes[] = {q.cluster.devices, device.per_node, q.sequence,      q.batch,
+                       l.micro_batch,     l.tensor,        l.pipeline,      l.chunks,
+                       l.context,         l.expert,        l.expert_tensor, l.data};
   for (int each : sizes) must(each >= 1, requirement::sizes_are_positive, each);
   must(question_detail::is_whole(q.model), requirement::model_is_whole, 0);
-  must(question_detail::is_whole(q.device), requirement::machine_is_whole, 0);
+  must(question_detail::is_whole(device), requirement::machine_is_whole, 0);
   must(q.model.first_trained() < q.model.layer_count() || q.model.trains_head(),
        requirement::something_trains, 0);
-  double const tokens = 1.0 * q.batch * q.sequence, stages = 1.0 * q.pipeline * q.chunks;
+  double const tokens = 1.0 * q.batch * q.sequence, stages = 1.0 * l.pipeline * l.chunks;
   must(tokens <= question_detail::largest, requirement::sizes_are_small_enough, q.batch, q.sequence);
-  must(stages <= 1'000'000, requirement::sizes_are_small_enough, q.pipeline, q.chunks);
+  must(stages <= 1'000'000, requirement::sizes_are_small_enough, l.pipeline, l.chunks);
 
-  double const ranks = 1.0 * q.tensor * q.pipeline * q.context * q.data;
-  must(ranks <= 2e9, requirement::sizes_are_small_enough, q.tensor, q.pipeline);
+  double const ranks = 1.0 * l.tensor * l.pipeline * l.context * l.data;
+  must(ranks <= 2e9, requirement::sizes_are_small_enough, l.tensor, l.pipeline);
   long long const all = static_cast<long long>(ranks);
-  must(all == q.devices, requirement::ranks_are_all_devices, all, q.devices);
-  must(q.devices <= q.per_node || q.devices % q.per_node == 0, requirement::nodes_are_full, q.devices,
-       q.per_node);
-  long long const together = static_cast<long long>(q.micro_batch) * q.data;
+  must(all == q.cluster.devices, requirement::ranks_are_all_devices, all, q.cluster.devices);
+  must(!has_several_nodes(q.cluster) || q.cluster.devices % device.per_node == 0,
+       requirement::nodes_are_full, q.cluster.devices, device.per_node);
+  long long const together = static_cast<long long>(l.micro_batch) * l.data;
   must(q.batch % together == 0, requirement::batch_divides, q.batch, together);
-  must(q.sequence % q.context == 0, requirement::context_divides_the_sequence, q.sequence, q.context);
-  must(q.chunks == 1 || q.pipeline > 1, requirement::chunks_need_a_pipeline, q.chunks);
+  must(q.sequence % l.context == 0, requirement::context_divides_the_sequence, q.sequence, l.context);
+  must(l.chunks == 1 || l.pipeline > 1, requirement::chunks_need_a_pipeline, l.chunks);
 
-  long long const stage = all / q.pipeline;
-  long long const expert_ranks = static_cast<long long>(q.expert) * q.expert_tensor;
+  long long const stage = all / l.pipeline;
+  long long const expert_ranks = static_cast<long long>(l.expert) * l.expert_tensor;
   must(stage % expert_ranks == 0, requirement::expert_ranks_divide_a_stage, expert_ranks, stage);
-  for (layer const& l : q.model.kinds) {
-    double const heads = l.mix.heads, experts = l.feed.experts;
-    must(heads < 1 || !(std::fmod(heads, q.tensor) > 0), requirement::heads_divide,
-         static_cast<long long>(heads), q.tensor);
-    if (l.feed.kind == feed_forward_kind::experts)
-      must(!(std::fmod(experts, q.expert) > 0), requirement::experts_divide,
-           static_cast<long long>(experts), q.expert);
+  for (layer const& kind : q.model.kinds) {
+    double const heads = kind.mix.heads, experts = kind.feed.experts;
+    must(heads < 1 || !(std::fmod(heads, l.tensor) > 0), requirement::heads_divide,
+         static_cast<long long>(heads), l.tensor);
+    if (kind.feed.kind == feed_forward_kind::experts)
+      must(!(std::fmod(experts, l.expert) > 0), requirement::experts_divide,
+           static_cast<long long>(experts), l.expert);
   }
-  must(q.expert == 1 || q.model.has_experts(), requirement::experts_divide, 0, q.expert);
-  must(!q.leaves.is_any() || q.device.host.is_known(), requirement::host_is_known, 0);
-  bool const sends_parts = q.leaves.parts != offloaded::none && !has(q.leaves.parts, offloaded::all);
-  must(!(sends_parts && has(q.again, recomputation::full) && q.again_in.are_all()),
+  must(l.expert == 1 || q.model.has_experts(), requirement::experts_divide, 0, l.expert);
+  must(!l.offload.is_any() || device.host.is_known(), requirement::host_is_known, 0);
+  bool const sends_parts = l.offload.parts != offloaded::none && !has(l.offload.parts, offloaded::all);
+  must(!(sends_parts && has(l.recompute, recomputation::full) && l.recompute_in.are_all()),
        requirement::what_leaves_is_kept, 0);
-  must(q.shard_ranks >= 0 && q.weight_ranks >= 0, requirement::sizes_are_positive,
-       min_of(q.shard_ranks, q.weight_ranks));
-  must(q.shard_ranks == 0 || q.shares != sharding::none, requirement::shards_need_sharding,
-       q.shard_ranks);
-  long long const sharing = static_cast<long long>(q.data) * q.context,
-                  shards = q.shard_ranks > 0 ? q.shard_ranks : sharing;
+  must(l.shard_ranks >= 0 && l.weight_ranks >= 0, requirement::sizes_are_positive,
+       min_of(l.shard_ranks, l.weight_ranks));
+  must(l.shard_ranks == 0 || l.sharding != sharding::none, requirement::shards_need_sharding,
+       l.shard_ranks);
+  long long const sharing = static_cast<long long>(l.data) * l.context,
+                  shards = l.shard_ranks > 0 ? l.shard_ranks : sharing;
   must(sharing % shards == 0, requirement::shards_divide_the_ranks, shards, sharing);
-  must(shards == sharing || shards * q.tensor % expert_ranks == 0, requirement::shards_have_every_expert,
-       shards * q.tensor, expert_ranks);
-  must(q.weight_ranks == 0 || (q.shares == sharding::full && shards % q.weight_ranks == 0),
-       requirement::weights_divide_the_shards, q.weight_ranks, q.shares == sharding::full ? shards : 0);
-  must(q.attention != attention_kernel::flash_3 || q.device.built == generation::hopper,
+  must(shards == sharing || shards * l.tensor % expert_ranks == 0, requirement::shards_have_every_expert,
+       shards * l.tensor, expert_ranks);
+  must(l.weight_ranks == 0 || (l.sharding == sharding::full && shards % l.weight_ranks == 0),
+       requirement::weights_divide_the_shards, l.weight_ranks,
+       l.sharding == sharding::full ? shards : 0);
+  must(q.program.attention != attention_kernel::flash_3 || device.built == generation::hopper,
        requirement::kernel_is_for_the_machine, 0);
-  must(has_products(q.device, q.format), requirement::machine_has_the_format, 0);
+  must(has_products(device, q.program.format), requirement::machine_has_the_format, 0);
 }
 
-ASHLAR_INLINE double padded_vocabulary(question const& q) {
-  double const to = 128.0 * q.tensor;
-  return std::ceil(q.model.vocabulary / to) * to;
+ASHLAR_INLINE double padded_vocabulary(architecture const& model, int tensor) {
+  double const to = 128.0 * tensor;
+  return std::ceil(model.vocabulary / to) * to;
 }
 
-ASHLAR_INLINE int domain_of(question const& q) {
-  machine const& m = q.device;
-  return min_of(m.domain, m.domain > q.per_node ? q.devices : q.per_node);
-}
-
-ASHLAR_INLINE int stage_ranks_in_domain(question const& q) {
-  int const domain = domain_of(q);
-  if (!q.pipeline_inside) return domain;
-  long long const replica = 1LL * q.tensor * q.context, pipelines = replica * q.pipeline;
+ASHLAR_INLINE int stage_ranks_in_domain(cluster const& on, layout const& l) {
+  int const domain = domain_of(on);
+  if (!l.pipeline_inside) return domain;
+  long long const replica = 1LL * l.tensor * l.context, pipelines = replica * l.pipeline;
   if (pipelines <= domain) return static_cast<int>(replica * (domain / pipelines));
   return static_cast<int>(min_of<long long>(domain, replica));
 }
 
-ASHLAR_INLINE double expert_data(question const& q) {
-  return max_of(1.0, q.devices / (1.0 * q.pipeline * q.expert * q.expert_tensor));
-}
-
-ASHLAR_INLINE double attention_span(question const& q, mixer const& m) {
-  double const s = q.sequence, window = m.window;
+ASHLAR_INLINE double attention_span(int sequence, mixer const& m) {
+  double const s = sequence, window = m.window;
   if (m.chunk > 0 && m.chunk < s) return m.chunk / 2;
   return window > 0 && window < s ? window * (1 - window / (2 * s)) : s / 2;
 }
@@ -164,25 +159,24 @@ ASHLAR_INLINE double attention_span(question const& q, mixer const& m) {
 namespace question_detail {
 
 // Operations per token of scores and their use.
-inline double attention_operations(question const& q, mixer const& m) {
-  if (m.kind == mixer_kind::attention) return 4 * attention_span(q, m) * m.heads * m.head;
+inline double attention_operations(int sequence, mixer const& m) {
+  if (m.kind == mixer_kind::attention) return 4 * attention_span(sequence, m) * m.heads * m.head;
   if (m.kind == mixer_kind::compressed)
-    return 2 * attention_span(q, m) * m.heads * (m.nope + m.rope + m.value_head);
+    return 2 * attention_span(sequence, m) * m.heads * (m.nope + m.rope + m.value_head);
   return 0;
 }
 
 }  // namespace question_detail
 
-ASHLAR_INLINE double step_operations(question const& q) {
-  architecture const& a = q.model;
+ASHLAR_INLINE double step_operations(architecture const& a, int sequence, int batch) {
   double met = active_parameters(a) - (a.is_tied ? 0 : a.table_parameters()), attention = 0;
   for (int i = 0; i < a.layer_count(); ++i)
-    attention += question_detail::attention_operations(q, a.at(i).mix);
+    attention += question_detail::attention_operations(sequence, a.at(i).mix);
   if (a.predictions > 0) {
     layer const& l = a.predictor;
     double const block = layer_matrices(a, l, l.feed.chosen) + 2 * a.hidden * a.hidden;
     met += a.predictions * (block + a.table_parameters());
-    attention += a.predictions * question_detail::attention_operations(q, l.mix);
+    attention += a.predictions * question_detail::attention_operations(sequence, l.mix);
   }
   // Frozen parts take no gradients of weights, nor of inputs if nothing before them trains.
   int const first_trained = a.first_trained();
@@ -193,9 +187,9 @@ ASHLAR_INLINE double step_operations(question const& q) {
     double const own = layer_matrices(a, l, l.feed.chosen) + l.mix.beside + l.feed.beside;
     if (takes != gradient_kind::all) less += 2 * own;
     if (takes == gradient_kind::none)
-      less += 2 * own + 2 * question_detail::attention_operations(q, l.mix);
+      less += 2 * own + 2 * question_detail::attention_operations(sequence, l.mix);
   }
-  return (6 * met + 3 * attention - less) * q.sequence * q.batch;
+  return (6 * met + 3 * attention - less) * sequence * batch;
 }
 
 }  // namespace ashlar::predict

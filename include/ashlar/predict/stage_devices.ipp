@@ -14,11 +14,11 @@ namespace ashlar::predict {
 
 ASHLAR_INLINE catalog::shape shape_of(question const& q, int micro_batches, costs cost) {
   catalog::shape s;
-  s.p = devices{q.pipeline};
+  s.p = devices{q.layout.pipeline};
   s.m = ashlar::micro_batches{micro_batches};
   s.cost = std::move(cost);
-  s.v = chunks{q.chunks};
-  s.w = waves{max_of(1, q.chunks / 2)};
+  s.v = chunks{q.layout.chunks};
+  s.w = waves{max_of(1, q.layout.chunks / 2)};
   return s;
 }
 
@@ -39,36 +39,38 @@ inline placement chain_placement(schedule const& s) {
 
 // Builds the schedule with as few micro-batches as it can have; the placement is the same.
 inline placement published_placement(question const& q) {
-  double const stages = 1.0 * q.pipeline * max_of(2, q.chunks);
-  for (int m : {1, 2, q.pipeline, 2 * q.pipeline}) {
+  double const stages = 1.0 * q.layout.pipeline * max_of(2, q.layout.chunks);
+  for (int m : {1, 2, q.layout.pipeline, 2 * q.layout.pipeline}) {
     catalog::shape const few = shape_of(q, m);
-    if (!q.published->check(few).ok()) continue;
+    if (!q.layout.published()->check(few).ok()) continue;
     must_be_small(m, stages);
-    return chain_placement(q.published->make(few));
+    return chain_placement(q.layout.published()->make(few));
   }
-  must_be_small(micro_batches(q), stages);
-  return chain_placement(q.published->make(shape_of(q, micro_batches(q))));
+  must_be_small(q.micro_batches(), stages);
+  return chain_placement(q.layout.published()->make(shape_of(q, q.micro_batches())));
 }
 
 }  // namespace stage_devices_detail
 
 ASHLAR_INLINE placement placement_of(question const& q) {
-  if (!q.is_executed()) {
+  if (!q.layout.is_executed()) {
     std::vector<int> route;
-    for (int s = 0; s < q.pipeline * q.chunks; ++s) route.push_back(s % q.pipeline);
-    return {devices{q.pipeline}, {route}};
+    for (int s = 0; s < q.layout.pipeline * q.layout.chunks; ++s) route.push_back(s % q.layout.pipeline);
+    return {devices{q.layout.pipeline}, {route}};
   }
-  placement where = q.published != nullptr ? stage_devices_detail::published_placement(q)
-                                           : stage_devices_detail::chain_placement(*q.own_order);
-  if (where.device_count() != q.pipeline)
-    throw unpredictable(requirement::schedule_has_every_device, where.device_count(), q.pipeline);
-  if (q.chunks > 1 && where.stage_count() != static_cast<long long>(q.chunks) * q.pipeline)
-    throw unpredictable(requirement::schedule_has_these_chunks, q.chunks, where.stage_count());
+  placement where = q.layout.published() != nullptr
+                        ? stage_devices_detail::published_placement(q)
+                        : stage_devices_detail::chain_placement(*q.layout.own_order());
+  if (where.device_count() != q.layout.pipeline)
+    throw unpredictable(requirement::schedule_has_every_device, where.device_count(), q.layout.pipeline);
+  if (q.layout.chunks > 1
+      && where.stage_count() != static_cast<long long>(q.layout.chunks) * q.layout.pipeline)
+    throw unpredictable(requirement::schedule_has_these_chunks, q.layout.chunks, where.stage_count());
   return where;
 }
 
 ASHLAR_INLINE int stage_count(question const& q) {
-  return q.is_executed() ? placement_of(q).stage_count() : q.pipeline * q.chunks;
+  return q.layout.is_executed() ? placement_of(q).stage_count() : q.layout.pipeline * q.layout.chunks;
 }
 
 ASHLAR_INLINE std::vector<std::vector<int>> stages_by_device(placement const& where) {

@@ -12,11 +12,12 @@ namespace ashlar::predict {
 // stages, (...)*n and t*n repeat, commas and blanks have no meaning. As Megatron asserts, it begins with
 // its one E, ends with its one L, and has all m on one stage, behind all layers
 // (pipeline_parallel_layer_layout.py of megatron-core 0.16.1). Or reads layers of each stage, with
-// commas or blanks between: 7,8x14,7 has 8 layers on each of 14 stages. Throws unpredictable.
-std::vector<stage> read_layout(std::string_view text);
+// commas or blanks between: 7,8x14,7 has 8 layers on each of 14 stages, and the last one predicts as
+// many further tokens as the model. Throws unpredictable.
+std::vector<stage> read_layout(std::string_view text, int predictions = 0);
 
-// The question's own stages, or those of its layout; else layers divided evenly, or by cost if a plain
-// program does so. Throws unpredictable.
+// The layout's own stages; else layers divided evenly, or by cost if a plain program does so. Throws
+// unpredictable.
 std::vector<stage> stages_of(question const& q);
 
 // Whether every stage has something to do. Programs stop at an empty stage.

@@ -87,15 +87,18 @@ inline void check_own(question const& q, std::vector<stage> const& stages) {
   must(all == layers, requirement::layout_has_every_layer, all, layers);
   must(predictions == q.model.predictions, requirement::layout_has_every_prediction, predictions,
        q.model.predictions);
-  must(last < 0 || last >= found - q.pipeline, requirement::layout_predicts_in_last_chunk, last,
-       found - q.pipeline);
+  must(last < 0 || last >= found - q.layout.pipeline, requirement::layout_predicts_in_last_chunk, last,
+       found - q.layout.pipeline);
 }
 
 }  // namespace stage_layout_detail
 
-ASHLAR_INLINE std::vector<stage> read_layout(std::string_view text) {
-  if (layout_reader_detail::is_list_of_counts(text))
-    return layout_reader_detail::counts_reader(text).stages();
+ASHLAR_INLINE std::vector<stage> read_layout(std::string_view text, int predictions) {
+  if (layout_reader_detail::is_list_of_counts(text)) {
+    std::vector<stage> stages = layout_reader_detail::counts_reader(text).stages();
+    stages.back().predictions = predictions;
+    return stages;
+  }
   std::vector<stage> stages(1);
   std::vector<char> const letters = layout_reader_detail::letters_reader(text).letters();
   stage_layout_detail::check_order(letters);
@@ -115,17 +118,14 @@ ASHLAR_INLINE std::vector<stage> read_layout(std::string_view text) {
 
 ASHLAR_INLINE std::vector<stage> stages_of(question const& q) {
   int const count = stage_count(q), layers = q.model.layer_count();
-  if (q.has_own_stages()) {
-    std::vector<stage> stages = q.dealt.empty() ? read_layout(q.layout) : q.dealt;
-    bool const is_counted = q.dealt.empty() && layout_reader_detail::is_list_of_counts(q.layout);
-    if (is_counted) stages.back().predictions = q.model.predictions;  // numbers do not give these
-    stage_layout_detail::check_own(q, stages);
-    return stages;
+  if (!q.layout.stages.empty()) {
+    stage_layout_detail::check_own(q, q.layout.stages);
+    return q.layout.stages;
   }
   stage_layout_detail::division d;
   d.head_at = count - 1;
   bool const by_cost = stack_of(q).is_plain && count > 1;
-  bool const counts_ends = q.counts_ends && count > 1 && !by_cost;
+  bool const counts_ends = q.layout.counts_ends && count > 1 && !by_cost;
   if (by_cost)
     d = stage_layout_detail::division_by_cost(q, count);
   else
@@ -154,7 +154,7 @@ ASHLAR_INLINE std::vector<stage> stages_of(question const& q) {
 
 ASHLAR_INLINE bool every_stage_works(question const& q) {
   int const count = stage_count(q);
-  if (q.has_own_stages() || count == 1) return true;
+  if (!q.layout.stages.empty() || count == 1) return true;
   if (stack_of(q).is_plain) return stage_layout_detail::division_by_cost(q, count).working >= count;
   return q.model.layer_count() + 2 >= count;
 }

@@ -55,7 +55,7 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
   placement const where = placement_of(q);
   int const copies = where.route_count();
   std::vector<std::vector<int>> const here = stages_by_device(where);
-  std::vector<double> const all_of_them(stages.size(), micro_batches(q));
+  std::vector<double> const all_of_them(stages.size(), q.micro_batches());
   std::vector<device_seconds> devices;
   double all_largest = 0;
   for (std::size_t d = 0; d < here.size(); ++d) {
@@ -67,7 +67,8 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
     devices[d].all -= hidden[d];
     all_largest += devices[d].largest;
   }
-  double const lost = c.straggler * std::log2(max_of(1.0, 1.0 * q.devices / q.per_node));
+  double const lost =
+      c.straggler * std::log2(max_of(1.0, 1.0 * q.cluster.devices / q.cluster.device.per_node));
   // If passes are executed, the step ends for all devices at once; the busiest has the least bubble.
   bool const has_uneven = how == uneven_rounds::executed && has_uneven_rounds(q, r.of_stages),
              ends_at_once = has_uneven || !r.run.is_empty();
@@ -100,7 +101,7 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
   if (r.run.is_empty()) {
     r.micro_batches.assign(stages.size(), 0);
     for (int number : here[static_cast<std::size_t>(r.device)])
-      r.micro_batches[static_cast<std::size_t>(number)] = micro_batches(q);
+      r.micro_batches[static_cast<std::size_t>(number)] = q.micro_batches();
   } else {
     r.micro_batches = r.run.micro_batches_on(r.device);
   }
@@ -108,10 +109,11 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
   if (s.is_plain) {
     int trained = 0;
     for (int i = 0; i < q.model.layer_count(); ++i) trained += q.model.frozen.has_layer(i) ? 0 : 1;
-    double const layers = 1.0 * trained / q.pipeline;
+    double const layers = 1.0 * trained / q.layout.pipeline;
     r.update = max_of(0.0, c.host_update * layers - step_detail::queued(r));
-    if (q.shares == sharding::optimizer)
-      r.data += step_detail::exchanges_of_a_layer * layers * ring_seconds(q, shard_ranks(q), q.tensor);
+    if (q.layout.sharding == sharding::optimizer)
+      r.data += step_detail::exchanges_of_a_layer * layers
+                * ring_seconds(q, q.layout.sharing_ranks(), q.layout.tensor);
   }
   r.seconds = r.passes + r.bubble + r.stragglers + r.data + r.optimizer + r.update;
   return r;

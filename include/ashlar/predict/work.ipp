@@ -16,9 +16,9 @@ class worker {
       : q_(q),
         w_(w),
         stack_(stack_of(q)),
-        tokens_(micro_batch_tokens(q)),
+        tokens_(q.micro_batch_tokens()),
         hidden_(q.model.hidden),
-        tensor_(q.tensor) {
+        tensor_(q.layout.tensor) {
     w_.tensor_bytes = 2 * tokens_ * hidden_ * (tensor_ - 1) / tensor_;
   }
 
@@ -66,8 +66,8 @@ class worker {
       ++w_.parts;
     } else {
       if (has(parts, recomputation::activation))
-        add_activation(f, tokens_ / tensor_ * f.chosen * q_.expert_tensor,
-                       f.expert_width / q_.expert_tensor);
+        add_activation(f, tokens_ / tensor_ * f.chosen * q_.layout.expert_tensor,
+                       f.expert_width / q_.layout.expert_tensor);
       if (has(parts, recomputation::shared_expert) && f.shared_width > 0) add_split(f, f.shared_width);
     }
   }
@@ -87,7 +87,7 @@ class worker {
 
   void add_scores(mixer const& m, double query_head, double value_head) {
     double const heads = m.heads / tensor_;
-    w_.scores += tokens_ * attention_span(q_, m) * heads;
+    w_.scores += tokens_ * attention_span(q_.sequence, m) * heads;
     w_.all_scores += tokens_ * q_.sequence * heads;
     w_.head = (query_head + value_head) / 2;
   }
@@ -157,7 +157,7 @@ class worker {
       move(24 * elements, 40 * elements);
     else if (!f.is_gated)
       move(2 * elements, 3 * elements);
-    else if (stack_.is_tuned || is_low(q_.format))
+    else if (stack_.is_tuned || is_low(q_.program.format))
       move(3 * elements, 5 * elements);
     else
       move(5 * elements, 12 * elements);
@@ -177,9 +177,9 @@ class worker {
     double const in = f.latent > 0 ? f.latent : hidden_;
     double const here = tokens_ / tensor_;  // tokens that this rank routes
     double const copies = here * f.chosen;
-    double const received = copies * q_.expert_tensor;  // gathered from the expert-tensor ranks
-    w_.experts = f.experts / q_.expert;
-    double const width = f.expert_width / q_.expert_tensor, rows = received / w_.experts;
+    double const received = copies * q_.layout.expert_tensor;  // gathered from the expert-tensor ranks
+    w_.experts = f.experts / q_.layout.expert;
+    double const width = f.expert_width / q_.layout.expert_tensor, rows = received / w_.experts;
     add_product(here, f.experts, hidden_, 1, false);  // the router
     if (f.latent > 0) {
       add_product(here, in, hidden_);
@@ -191,9 +191,10 @@ class worker {
     double const permuted = 4 * in * (copies + received);  // before and after the exchange, and back
     move(permuted, permuted);
     if (f.shared_width > 0) add_split(f, f.shared_width);
-    if (q_.expert > 1) w_.expert_bytes = 2 * copies * in;
+    if (q_.layout.expert > 1) w_.expert_bytes = 2 * copies * in;
     // Shares are unequal, so they are gathered at half the rate.
-    if (q_.expert_tensor > 1) w_.gather_bytes = 2 * 2 * copies * in * (q_.expert_tensor - 1);
+    if (q_.layout.expert_tensor > 1)
+      w_.gather_bytes = 2 * 2 * copies * in * (q_.layout.expert_tensor - 1);
   }
 
   question const& q_;
@@ -223,8 +224,8 @@ ASHLAR_INLINE layer_work work_again(question const& q, layer const& l, recomputa
 }
 
 ASHLAR_INLINE product head_product(question const& q) {
-  return {.m = micro_batch_tokens(q),
-          .n = padded_vocabulary(q) / q.tensor,
+  return {.m = q.micro_batch_tokens(),
+          .n = padded_vocabulary(q.model, q.layout.tensor) / q.layout.tensor,
           .k = q.model.embedding_width(),
           .is_low = false};
 }

@@ -43,7 +43,7 @@ TEST_CASE("answer: it fits without a doubt only where measured peaks say so, too
                                         {0.99, fit::should_not_fit},
                                         {0.81, fit::should_not_fit},
                                         {0.79, fit::does_not_fit}}) {
-    q.device.memory_bytes = share * peak + c.outside_bytes;
+    q.cluster.device.memory_bytes = share * peak + c.outside_bytes;
     answer const a = predict_run(q, c, tenth_around());
     CHECK(a.memory_fit == expected);
     CHECK(a.fits == (share > 1));
@@ -67,17 +67,17 @@ TEST_CASE("answer: an interval needs measured runs of such a machine and of such
     change(other);
     return interval_gap_of(other, largest);
   };
-  CHECK(with([](question& o) { o.device.is_measured = false; }) == interval_gap::machine);
+  CHECK(with([](question& o) { o.cluster.device.is_measured = false; }) == interval_gap::machine);
   CHECK(with([](question& o) { o.sequence = 2049; }) == interval_gap::sequence);
-  CHECK(with([](question& o) { o.devices = 40; }) == interval_gap::devices);
-  CHECK(with([](question& o) { o.pipeline = 8; }) == interval_gap::pipeline);
-  CHECK(with([](question& o) { o.tensor = 8; }) == interval_gap::tensor);
-  CHECK(with([](question& o) { o.context = 8; }) == interval_gap::context);
-  CHECK(with([](question& o) { o.expert = 8; }) == interval_gap::expert);
-  CHECK(with([](question& o) { o.pipeline = 16; }) == interval_gap::idle_stage);
-  CHECK(with([](question& o) { o.dispatches_8_bits = true; }) == interval_gap::features);
+  CHECK(with([](question& o) { o.cluster.devices = 40; }) == interval_gap::devices);
+  CHECK(with([](question& o) { o.layout.pipeline = 8; }) == interval_gap::pipeline);
+  CHECK(with([](question& o) { o.layout.tensor = 8; }) == interval_gap::tensor);
+  CHECK(with([](question& o) { o.layout.context = 8; }) == interval_gap::context);
+  CHECK(with([](question& o) { o.layout.expert = 8; }) == interval_gap::expert);
+  CHECK(with([](question& o) { o.layout.pipeline = 16; }) == interval_gap::idle_stage);
+  CHECK(with([](question& o) { o.program.dispatches_8_bits = true; }) == interval_gap::features);
   question far = q;
-  far.device.is_measured = false;
+  far.cluster.device.is_measured = false;
   answer const a = predict_run(far, round_constants(), tenth_around());
   CHECK(!a.has_interval());
   CHECK(!a.has_peak_interval);
@@ -86,7 +86,7 @@ TEST_CASE("answer: an interval needs measured runs of such a machine and of such
 
 TEST_CASE("answer: a format that the device lacks is refused") {
   question q = asked(dense_model(8));
-  q.format = number_format::nvfp4;
+  q.program.format = number_format::nvfp4;
   try {
     predict_run(q, round_constants(), {});
     FAIL("no format was refused");
@@ -99,13 +99,13 @@ TEST_CASE("answer: it fits if enough is left, and each stage has work") {
   question q = asked(dense_model(8));
   constants const c = round_constants();
   answer const a = predict_run(q, c, {});
-  q.device.memory_bytes = a.peak + c.outside_bytes;
+  q.cluster.device.memory_bytes = a.peak + c.outside_bytes;
   CHECK(predict_run(q, c, {}).fits);
-  q.device.memory_bytes *= 0.999;
+  q.cluster.device.memory_bytes *= 0.999;
   CHECK(!predict_run(q, c, {}).fits);
   q = asked(dense_model(2));
-  q.pipeline = 8;
-  q.data = 1;
+  q.layout.pipeline = 8;
+  q.layout.data = 1;
   CHECK(!predict_run(q, c, {}).every_stage_works);
   CHECK(!predict_run(q, c, {}).fits);
 }
@@ -113,22 +113,22 @@ TEST_CASE("answer: it fits if enough is left, and each stage has work") {
 TEST_CASE("answer: kinds of runs") {
   question q = asked(dense_model(4));
   CHECK(run_kind_of(q) == run_kind::dense_16_bits);
-  q.format = number_format::fp8;
+  q.program.format = number_format::fp8;
   CHECK(run_kind_of(q) == run_kind::dense_8_bits);
-  q.shares = sharding::full;
+  q.layout.sharding = sharding::full;
   CHECK(run_kind_of(q) == run_kind::sharded);
   q = asked(routed_model(4));
   CHECK(run_kind_of(q) == run_kind::experts);
   q = asked(scanned_model(4));
   CHECK(run_kind_of(q) == run_kind::experts);
   q = asked(dense_model(4));
-  q.format = number_format::fp16;
+  q.program.format = number_format::fp16;
   CHECK(run_kind_of(q) == run_kind::classic);
-  q.program = program_kind::tuned;
+  q.program.kind = program_kind::tuned;
   CHECK(run_kind_of(q) == run_kind::dense_16_bits);
-  q.format = number_format::bf16;
+  q.program.format = number_format::bf16;
   q.model.kinds[0].mix.groups = q.model.kinds[0].mix.heads;  // Llama's first form
-  q.program = program_kind::automatic;
+  q.program.kind = program_kind::automatic;
   CHECK(run_kind_of(q) == run_kind::plain);
 }
 

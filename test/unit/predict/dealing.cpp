@@ -20,10 +20,11 @@ namespace {
 void divide_on(question& q, int part, int parts, std::vector<stage> const& all, constants const& c,
                std::optional<double>& least) {
   bool const predicts = q.model.predictions > 0;
-  int const layers = q.model.layer_count(), left = q.pipeline * q.chunks - static_cast<int>(all.size());
+  int const layers = q.model.layer_count(),
+            left = q.layout.pipeline * q.layout.chunks - static_cast<int>(all.size());
   if (left == 0) {
     if (part < parts) return;
-    q.dealt = all;
+    q.layout.stages = all;
     answer const a = predict_run(q, c, {});
     if (a.fits && (!least || a.step.seconds < *least)) least = a.step.seconds;
     return;
@@ -37,7 +38,7 @@ void divide_on(question& q, int part, int parts, std::vector<stage> const& all, 
       if (predicts && i == layers + 1) s.predictions = q.model.predictions;
       if (i == parts - 1) s.has_head = true;
     }
-    bool const is_late = static_cast<int>(all.size()) >= q.pipeline * (q.chunks - 1);
+    bool const is_late = static_cast<int>(all.size()) >= q.layout.pipeline * (q.layout.chunks - 1);
     if (s.predictions > 0 && !is_late) continue;
     if (s.first > layers) s.first = layers;
     std::vector<stage> more = all;
@@ -48,7 +49,7 @@ void divide_on(question& q, int part, int parts, std::vector<stage> const& all, 
 
 std::optional<double> least_of_all(question q, constants const& c) {
   std::optional<double> least;
-  q.layout = {};
+  q.layout.stages.clear();
   divide_on(q, 0, q.model.layer_count() + 2 + (q.model.predictions > 0 ? 1 : 0), {}, c, least);
   return least;
 }
@@ -63,11 +64,11 @@ question chained(random_case::dice& roll) {
   for (int i = 1; i < layers; ++i) q.model.add(roll.percent(60) ? plain : wide);
   q.model.vocabulary = roll.percent(50) ? 32000 : 250000;
   q.model.predictions = roll.percent(30) ? roll.between(1, 2) : 0;
-  q.pipeline = roll.percent(50) ? 2 : 4;
-  q.data = q.devices / q.pipeline;
-  q.batch = q.data * q.pipeline * roll.between(1, 4);
-  q.program = program_kind::tuned;
-  q.shares = sharding::optimizer;
+  q.layout.pipeline = roll.percent(50) ? 2 : 4;
+  q.layout.data = q.cluster.devices / q.layout.pipeline;
+  q.batch = q.layout.data * q.layout.pipeline * roll.between(1, 4);
+  q.program.kind = program_kind::tuned;
+  q.layout.sharding = sharding::optimizer;
   return q;
 }
 
@@ -79,11 +80,11 @@ TEST_CASE("dealing: without virtual stages, no division that fits is faster") {
   int refused = 0;
   for (int k = 0; k < 60; ++k) {
     question q = chained(roll);
-    if (q.pipeline > q.model.layer_count() + 2) continue;
+    if (q.layout.pipeline > q.model.layer_count() + 2) continue;
     // Memory that some divisions fit in, and that none does.
-    q.dealt = deal_evenly(q);
+    q.layout.stages = deal_evenly(q);
     double const peak = predict_run(q, c, {}).peak;
-    q.device.memory_bytes = peak * (0.8 + 0.05 * roll.between(0, 8)) + c.outside_bytes;
+    q.cluster.device.memory_bytes = peak * (0.8 + 0.05 * roll.between(0, 8)) + c.outside_bytes;
     dealing const found = deal_layers(q, c);
     std::optional<double> const least = least_of_all(q, c);
     REQUIRE(found.stages.empty() == !least);
@@ -93,7 +94,7 @@ TEST_CASE("dealing: without virtual stages, no division that fits is faster") {
     }
     CHECK(found.seconds == doctest::Approx(*least).epsilon(1e-9));
     CHECK(found.bound == found.seconds);
-    q.dealt = found.stages;
+    q.layout.stages = found.stages;
     answer const a = predict_run(q, c, {});
     CHECK(a.fits);
     CHECK(a.step.seconds == found.seconds);
@@ -108,10 +109,10 @@ TEST_CASE("dealing: with virtual stages, the bound is below all divisions, and w
   double sum = 0, worst = 1;
   for (int k = 0; k < 25; ++k) {
     question q = chained(roll);
-    q.pipeline = 2;
-    q.data = q.devices / 2;
-    q.batch = q.data * 2 * roll.between(1, 4);
-    q.chunks = 2;
+    q.layout.pipeline = 2;
+    q.layout.data = q.cluster.devices / 2;
+    q.batch = q.layout.data * 2 * roll.between(1, 4);
+    q.layout.chunks = 2;
     dealing const found = deal_layers(q, c);
     double const least = least_of_all(q, c).value();
     CHECK(found.bound <= least * (1 + 1e-9));
@@ -125,15 +126,15 @@ TEST_CASE("dealing: with virtual stages, the bound is below all divisions, and w
 
 TEST_CASE("dealing: evenly, the ends have the fewest layers") {
   question q = asked(dense_model(126), 16);
-  q.pipeline = 16;
+  q.layout.pipeline = 16;
   std::vector<int> counts;
   for (stage const& s : deal_evenly(q)) counts.push_back(s.count);
   CHECK(counts.front() == 7);
   CHECK(counts[1] == 8);
   CHECK(counts[14] == 8);
   CHECK(counts.back() == 7);
-  q.dealt = deal_evenly(q);
-  CHECK(stages_of(q) == q.dealt);
+  q.layout.stages = deal_evenly(q);
+  CHECK(stages_of(q) == q.layout.stages);
 }
 
 }  // namespace ashlar::predict::testing

@@ -15,12 +15,12 @@ namespace ashlar::predict::testing {
 TEST_CASE("exchanges: tensor ranks in one domain, and in several") {
   constants const c = round_constants();  // half of each link
   question q = asked(dense_model(4), 4);
-  q.tensor = 8;
+  q.layout.tensor = 8;
   CHECK(tensor_bytes_seconds(q, 1e9, c) == doctest::Approx(1e9 / (0.5 * 400e9)));
-  q.tensor = 16;  // through the node, and over its eight ports
+  q.layout.tensor = 16;  // through the node, and over its eight ports
   CHECK(tensor_bytes_seconds(q, 1e9, c)
         == doctest::Approx(1e9 / (0.5 * 400e9) + 1e9 / (0.5 * 8 * 50e9)));
-  q.device.domain = 72;
+  q.cluster.device.domain = 72;
   CHECK(tensor_bytes_seconds(q, 1e9, c) == doctest::Approx(1e9 / (0.5 * 400e9)));
 }
 
@@ -29,11 +29,11 @@ TEST_CASE("exchanges: Megatron-Core hides those of tensor ranks only where these
   c.tensor_exposed = 0.8;
   c.tensor_exposed_tuned = 0.2;
   question q = asked(dense_model(4));
-  q.tensor = 4;
-  q.data = 2;
+  q.layout.tensor = 4;
+  q.layout.data = 2;
   auto const seconds = [&](program_kind program, sequence_split splits) {
-    q.program = program;
-    q.splits = splits;
+    q.program.kind = program;
+    q.program.sequence_parallel = splits;
     return tensor_seconds(q, work_of(q, q.model.kinds[0]), c);
   };
   double const off = seconds(program_kind::tuned, sequence_split::off);
@@ -42,22 +42,22 @@ TEST_CASE("exchanges: Megatron-Core hides those of tensor ranks only where these
   CHECK(seconds(program_kind::plain, sequence_split::on) == off);
   // Programs do it like this: older ones not where layers run again whole.
   for (recomputation again : {recomputation::none, recomputation::full}) {
-    q.again = again;
+    q.layout.recompute = again;
     bool const is_whole = again == recomputation::full;
     for (program_kind program : {program_kind::plain, program_kind::classic, program_kind::tuned}) {
-      q.program = program;
-      q.splits = sequence_split::automatic;
+      q.program.kind = program;
+      q.program.sequence_parallel = sequence_split::automatic;
       CHECK(stack_of(q).splits_sequences == (program == program_kind::tuned || !is_whole));
-      q.splits = is_whole ? sequence_split::on : sequence_split::off;
+      q.program.sequence_parallel = is_whole ? sequence_split::on : sequence_split::off;
       CHECK(stack_of(q).splits_sequences == is_whole);
     }
   }
-  q.again = recomputation::none;
-  q.program = program_kind::plain;
+  q.layout.recompute = recomputation::none;
+  q.program.kind = program_kind::plain;
   // Where they do not, every rank has the norms of all tokens.
-  q.splits = sequence_split::on;
+  q.program.sequence_parallel = sequence_split::on;
   double const split = work_of(q, q.model.kinds[0]).forward_bytes;
-  q.splits = sequence_split::off;
+  q.program.sequence_parallel = sequence_split::off;
   CHECK(work_of(q, q.model.kinds[0]).forward_bytes - split
         == doctest::Approx(2 * 2 * 5 * 1024.0 * (2048 - 2048 / 4)));
 }
@@ -65,11 +65,11 @@ TEST_CASE("exchanges: Megatron-Core hides those of tensor ranks only where these
 TEST_CASE("exchanges: a transfer is as it was measured, if it was") {
   constants const c = round_constants();
   question q = asked(dense_model(4), 4);
-  q.pipeline = 4;
-  q.data = 8;
+  q.layout.pipeline = 4;
+  q.layout.data = 8;
   double const counted = 2 * 2048 * 1024.0 / (0.5 * 50e9) + c.latency;
   CHECK(transfer_seconds(q, c) == doctest::Approx(counted));
-  q.measured_transfer = 0.25;
+  q.measured.transfer = 0.25;
   CHECK(transfer_seconds(q, c) == 0.25);
 }
 
@@ -93,12 +93,12 @@ TEST_CASE("exchanges: to how many domains the tokens of experts go") {
 TEST_CASE("exchanges: limits to groups and 8 bits of a dispatch make less of it") {
   constants const c = round_constants();
   question q = asked(routed_model(4), 2);
-  q.expert = 16;
+  q.layout.expert = 16;
   auto const seconds = [&](double groups, bool in_8_bits) {
     feed_forward f = q.model.kinds[1].feed;
     f.groups = groups;
     f.chosen_groups = 1;
-    q.dispatches_8_bits = in_8_bits;
+    q.program.dispatches_8_bits = in_8_bits;
     return expert_seconds(q, work_of(q, q.model.kinds[1]), f, c) - 2 * latency_seconds(16, c);
   };
   // Either of two experts is in the other domain with a half; both in one group, half of all tokens go
@@ -114,7 +114,7 @@ TEST_CASE("exchanges: a ring's steps are slower between domains") {
   CHECK(ring_seconds(q, 8, 1) == doctest::Approx(7 * 3.4e-6));
   CHECK(ring_seconds(q, 32, 1) == doctest::Approx(4 * 14e-6 + 27 * 3.4e-6));
   CHECK(ring_seconds(q, 4, 8) == doctest::Approx(3 * 14e-6));
-  q.device.domain = 72;
+  q.cluster.device.domain = 72;
   CHECK(ring_seconds(q, 32, 1) == doctest::Approx(31 * 3.4e-6));
 }
 

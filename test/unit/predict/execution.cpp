@@ -23,12 +23,12 @@ namespace {
 
 question asked_in_a_pipeline(int stages, int micro_batches, char const* schedule) {
   question q = asked(dense_model(24));
-  q.pipeline = stages;
-  q.devices = stages;
-  q.data = 1;
-  q.per_node = stages;
+  q.layout.pipeline = stages;
+  q.cluster.devices = stages;
+  q.layout.data = 1;
+  q.cluster.device.per_node = stages;
   q.batch = micro_batches;
-  q.published = catalog::find_any(schedule);
+  q.layout.order = catalog::find_any(schedule);
   return q;
 }
 
@@ -57,10 +57,10 @@ TEST_CASE("execution: 1F1B takes what its closed form says, and holds as many mi
   for (int i = 0; i < random_cases(40); ++i) {
     int const p = roll.between(2, 8);
     question q = asked_in_a_pipeline(p, roll.between(p, 40), "1f1b");
-    q.again = recomputation::full;
+    q.layout.recompute = recomputation::full;
     question closed = q;
-    closed.published = nullptr;
-    q.program = closed.program = program_kind::tuned;
+    closed.layout.order = closed_form{};
+    q.program.kind = closed.program.kind = program_kind::tuned;
     step_terms const a = step_of(q, stages_of(q), c), b = step_of(closed, stages_of(closed), c);
     // Transfers hold no device here.
     CHECK(a.seconds == doctest::Approx(b.seconds).epsilon(0.02));
@@ -106,7 +106,7 @@ TEST_CASE("execution: with very many micro-batches, some are enough") {
       CAPTURE(e.name);
       CAPTURE(p);
       question q = asked_in_a_pipeline(p, 4 * p * roll.between(16, 24), e.name);
-      if (e.uses(parameter::chunk_count) || e.uses(parameter::wave_count)) q.chunks = 2;
+      if (e.uses(parameter::chunk_count) || e.uses(parameter::wave_count)) q.layout.chunks = 2;
       if (!e.check(shape_of(q, q.batch)).ok()) continue;
       execution const some = run_of(q), all = run_of(q, true);
       REQUIRE(some.timed.size() == 2);
@@ -176,26 +176,26 @@ TEST_CASE("execution: what cannot be executed is refused") {
   CHECK(broken(asked_in_a_pipeline(4, 8, "depth-first-accumulation"))
         == requirement::schedule_has_every_device);
   question q = asked_in_a_pipeline(4, 8, "v-half");
-  q.chunks = 3;
+  q.layout.chunks = 3;
   CHECK(broken(q) == requirement::schedule_has_these_chunks);
   CHECK_THROWS_AS(predict_run(asked_in_a_pipeline(4, 3, "dualpipe"), round_constants(), {}), violation);
   schedule const own = catalog::find("zb-h1")->make({devices{4}, ashlar::micro_batches{6}});
   q = asked_in_a_pipeline(4, 8, "zb-h1");
-  q.published = nullptr;
-  q.own_order = &own;
+  q.layout.order = closed_form{};
+  q.layout.order = own;
   CHECK(broken(q) == requirement::schedule_has_every_micro_batch);
   q.batch = 6;
   question same = q;
-  same.own_order = nullptr;
-  same.published = catalog::find("zb-h1");
+  same.layout.order = closed_form{};
+  same.layout.order = catalog::find("zb-h1");
   CHECK(run_of(q).seconds() == run_of(same).seconds());
   q = asked_in_a_pipeline(1000, 1'000'000, "gpipe");
   q.model = dense_model(1000, 1024);
-  q.devices = q.per_node = 1000;
+  q.cluster.devices = q.cluster.device.per_node = 1000;
   CHECK(broken(q) == requirement::schedule_is_small_enough);
   for (char const* name : {"dualpipe", "zb-h1", "hanayo"}) {
     q = asked_in_a_pipeline(500'000, 1'000'000, name);
-    q.chunks = 2;
+    q.layout.chunks = 2;
     CHECK(broken(q) != requirement::sizes_are_positive);
   }
 }

@@ -16,7 +16,7 @@ namespace {
 
 question asked_frozen(int layers, bool embedding, bool head) {
   question q = asked(dense_model(8));
-  q.program = program_kind::tuned;
+  q.program.kind = program_kind::tuned;
   q.model.frozen.embedding = embedding;
   q.model.frozen.head = head;
   q.model.frozen.layers.assign(static_cast<std::size_t>(layers), true);
@@ -60,7 +60,7 @@ TEST_CASE("frozen parts: they have neither gradients nor optimizer state") {
   CHECK(b.optimizer == 12 * trained);
   CHECK(b.activations == a.activations / 2);  // four layers have no backward
   question shared = some;
-  shared.shares = sharding::full;
+  shared.layout.sharding = sharding::full;
   CHECK(answered(shared).memory[0].optimizer == 8 * trained / 8);
 }
 
@@ -80,7 +80,8 @@ TEST_CASE("frozen parts: a backward is without them, as far as nothing before th
   CHECK(d.backward.on_device() == doctest::Approx(a.backward.on_device() - 4 * layer.backward.weights));
   // Each of four layers loses gradients of inputs and of weights, and twice attention (of 1024 tokens).
   double const less = 4 * (4 * layer_size + 2 * 4 * 1024.0 * 1024) * 64 * 2048;
-  CHECK(step_operations(first) == doctest::Approx(step_operations(all) - less));
+  CHECK(step_operations(first.model, first.sequence, first.batch)
+        == doctest::Approx(step_operations(all.model, all.sequence, all.batch) - less));
   CHECK(answered(behind).memory[0].activations < answered(all).memory[0].activations);
   CHECK(answered(first).step.data < answered(all).step.data);
   CHECK(answered(first).step.optimizer < answered(all).step.optimizer);
@@ -89,8 +90,8 @@ TEST_CASE("frozen parts: a backward is without them, as far as nothing before th
 
 TEST_CASE("frozen parts: a stage of them is forwards alone, in any schedule") {
   question q = asked_frozen(4, true, false);
-  q.pipeline = 2;
-  q.data = 4;
+  q.layout.pipeline = 2;
+  q.layout.data = 4;
   constants const c = round_constants();
   std::vector<stage_passes> const passes = passes_of(q, stages_of(q), c);
   CHECK(passes[0].backward.on_device() == 0);

@@ -43,14 +43,14 @@ TEST_CASE("kernels: attention by its kernel, where the machine tells them apart"
   c.attention_hopper_triton = 0.16;
   question q = asked(dense_model(1));
   auto const seconds = [&](attention_kernel kernel) {
-    q.attention = kernel;
+    q.program.attention = kernel;
     check(q);
     return attention_seconds(q, work_of(q, q.model.kinds[0]), c).forward;
   };
   // Half of 2048 x 2048 scores of 16 heads of 64, a tile of 128 on the diagonal whole.
   double const scores = 16 * 2048 * 2049.0 / 2 * (1 + 128 / 2048.0);
   double const exponentials = scores / 4e12, products = scores * 4 * 64 / 1000e12;
-  q.program = program_kind::tuned;
+  q.program.kind = program_kind::tuned;
   CHECK(seconds(attention_kernel::flash_2)
         == doctest::Approx(products / 0.32 + exponentials).epsilon(1e-3));
   for (attention_kernel fast :
@@ -58,16 +58,16 @@ TEST_CASE("kernels: attention by its kernel, where the machine tells them apart"
         attention_kernel::fused, attention_kernel::automatic})
     CHECK(seconds(fast) == doctest::Approx(products / 0.64 + exponentials).epsilon(1e-3));
   // Each program has kernels of its own.
-  q.program = program_kind::plain;
+  q.program.kind = program_kind::plain;
   CHECK(seconds(attention_kernel::automatic) == seconds(attention_kernel::flash_2));
   CHECK(seconds(attention_kernel::sdpa) < seconds(attention_kernel::automatic));
-  q.program = program_kind::automatic;
-  q.shares = sharding::full;
+  q.program.kind = program_kind::automatic;
+  q.layout.sharding = sharding::full;
   CHECK(seconds(attention_kernel::automatic)
         == doctest::Approx(products / 0.16 + exponentials).epsilon(1e-3));
   // Elsewhere one constant stands for all, and kernels written for Hopper do not run.
   for (generation built : {generation::ampere, generation::blackwell}) {
-    q.device.built = built;
+    q.cluster.device.built = built;
     CHECK(seconds(attention_kernel::flash_2) == seconds(attention_kernel::cudnn));
     CHECK_THROWS_AS(seconds(attention_kernel::flash_3), unpredictable);
   }
@@ -76,7 +76,7 @@ TEST_CASE("kernels: attention by its kernel, where the machine tells them apart"
 TEST_CASE("kernels: a plain program rotates queries and keys in kernels of 32 bits") {
   question q = asked(dense_model(1));
   auto const moved = [&](program_kind program) {
-    q.program = program;
+    q.program.kind = program;
     layer l = q.model.kinds[0];
     l.feed.kind = feed_forward_kind::none;
     return work_of(q, l).forward_bytes;

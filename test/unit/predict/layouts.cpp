@@ -26,23 +26,25 @@ question asked_of_16() {
 // Tries every size up to the devices, even where sizes do not divide.
 std::optional<double> fastest_of_all(question q, constants const& c) {
   std::optional<double> fastest;
-  for (q.tensor = 1; q.tensor <= q.devices; ++q.tensor)
-    for (q.pipeline = 1; q.pipeline <= q.devices; ++q.pipeline)
-      for (q.context = 1; q.context <= q.devices; ++q.context) {
-        if (q.devices % (q.tensor * q.pipeline * q.context) != 0) continue;
-        q.data = q.devices / (q.tensor * q.pipeline * q.context);
-        for (q.micro_batch = 1; q.micro_batch <= q.batch; q.micro_batch *= 2)
-          for (q.chunks = 1; q.chunks <= 16; ++q.chunks)
+  for (q.layout.tensor = 1; q.layout.tensor <= q.cluster.devices; ++q.layout.tensor)
+    for (q.layout.pipeline = 1; q.layout.pipeline <= q.cluster.devices; ++q.layout.pipeline)
+      for (q.layout.context = 1; q.layout.context <= q.cluster.devices; ++q.layout.context) {
+        if (q.cluster.devices % (q.layout.tensor * q.layout.pipeline * q.layout.context) != 0) continue;
+        q.layout.data = q.cluster.devices / (q.layout.tensor * q.layout.pipeline * q.layout.context);
+        for (q.layout.micro_batch = 1; q.layout.micro_batch <= q.batch; q.layout.micro_batch *= 2)
+          for (q.layout.chunks = 1; q.layout.chunks <= 16; ++q.layout.chunks)
             for (bool ends : {false, true})
               for (sharding s : {sharding::none, sharding::optimizer, sharding::full})
                 for (recomputation r :
                      {recomputation::none, recomputation::attention, recomputation::full}) {
-                  q.counts_ends = ends;
-                  q.shares = s;
-                  q.again = r;
-                  q.program = s == sharding::full ? program_kind::automatic : program_kind::tuned;
+                  q.layout.counts_ends = ends;
+                  q.layout.sharding = s;
+                  q.layout.recompute = r;
+                  q.program.kind = s == sharding::full ? program_kind::automatic : program_kind::tuned;
                   int const layers = q.model.layer_count() + (ends ? 2 : 0);
-                  if ((ends && (q.pipeline == 1 || layers % q.pipeline != 0)) || !is_usual(q)) continue;
+                  if ((ends && (q.layout.pipeline == 1 || layers % q.layout.pipeline != 0))
+                      || !is_usual(q))
+                    continue;
                   try {
                     answer const a = predict_run(q, c, {});
                     if (a.fits && (!fastest || a.step.seconds < *fastest)) fastest = a.step.seconds;
@@ -57,7 +59,7 @@ TEST_CASE("layouts: the fastest that fits is the fastest of all") {
   question q = asked_of_16();
   for (double const memory : {4e9, 8e9, 80e9}) {
     CAPTURE(memory);
-    q.device.memory_bytes = memory;
+    q.cluster.device.memory_bytes = memory;
     layouts_found const found = best_layouts(q, {}, round_constants(), 5, go_on);
     std::optional<double> const fastest = fastest_of_all(q, round_constants());
     REQUIRE(found.best.empty() == !fastest);
@@ -75,15 +77,15 @@ TEST_CASE("layouts: the fastest that fits is the fastest of all") {
 TEST_CASE("layouts: a filter leaves the best of what it lets through") {
   question const q = asked_of_16();
   layouts_found const all = best_layouts(q, {}, round_constants(), 1000, go_on);
-  auto const in_pipelines = [](question const& each) { return each.pipeline == 4; };
+  auto const in_pipelines = [](question const& each) { return each.layout.pipeline == 4; };
   layouts_found const some = best_layouts(q, {}, round_constants(), 3, go_on, in_pipelines);
   std::vector<double> seconds;
   for (ranked_layout const& each : all.best)
-    if (each.asked.pipeline == 4 && seconds.size() < 3) seconds.push_back(each.seconds);
+    if (each.asked.layout.pipeline == 4 && seconds.size() < 3) seconds.push_back(each.seconds);
   REQUIRE(some.best.size() == 3);
   REQUIRE(seconds.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) {
-    CHECK(some.best[i].asked.pipeline == 4);
+    CHECK(some.best[i].asked.layout.pipeline == 4);
     CHECK(some.best[i].seconds == seconds[i]);
   }
   CHECK(some.count(left_out::unwanted) > 0);
@@ -100,9 +102,9 @@ std::optional<double> fastest_that_sends(question q, constants const& c) {
   for (bool optimizer : {false, true})
     for (unsigned bits = 0; bits < 256; bits = bits == 127 ? 128 : bits == 128 ? 256 : bits + 1)
       for (int first = bits == 128 ? 1 : chosen_layers::all; first <= (bits == 128 ? 8 : -1); ++first) {
-        q.leaves = {static_cast<offloaded>(bits), {.first = first, .these = {}}, optimizer};
-        if (has(q.leaves.parts, offloaded::attention_result)
-            && !has(q.leaves.parts, offloaded::attention))
+        q.layout.offload = {static_cast<offloaded>(bits), {.first = first, .these = {}}, optimizer};
+        if (has(q.layout.offload.parts, offloaded::attention_result)
+            && !has(q.layout.offload.parts, offloaded::attention))
           continue;
         answer const a = predict_run(q, c, {});
         if (a.fits && (!fastest || a.step.seconds < *fastest)) fastest = a.step.seconds;
@@ -113,10 +115,10 @@ std::optional<double> fastest_that_sends(question q, constants const& c) {
 TEST_CASE("layouts: what does not fit sends to the host what takes least, if that is open") {
   constants const c = round_constants();
   question q = asked_of_16();
-  q.program = program_kind::tuned;
-  q.device = hopper_with_host();
-  q.tensor = 2;
-  q.shares = sharding::optimizer;
+  q.program.kind = program_kind::tuned;
+  q.cluster.device = hopper_with_host();
+  q.layout.tensor = 2;
+  q.layout.sharding = sharding::optimizer;
   open_sizes open{.micro_batch = false,
                   .tensor = false,
                   .pipeline = false,
@@ -133,10 +135,10 @@ TEST_CASE("layouts: what does not fit sends to the host what takes least, if tha
       for (double const link : {1e9, 50e9, 500e9}) {
         CAPTURE(memory);
         CAPTURE(link);
-        q.pipeline = pipeline;
-        q.data = 8 / pipeline;
-        q.device.memory_bytes = memory;
-        q.device.host.link = link;
+        q.layout.pipeline = pipeline;
+        q.layout.data = 8 / pipeline;
+        q.cluster.device.memory_bytes = memory;
+        q.cluster.device.host.link = link;
         open.leaves = false;
         bool const fits_as_it_is = !best_layouts(q, open, c, 1, go_on).best.empty();
         open.leaves = true;
@@ -150,36 +152,36 @@ TEST_CASE("layouts: what does not fit sends to the host what takes least, if tha
         // For values that leave in the first layers, it tries the fewest alone, and parts before these.
         CHECK(found.best[0].seconds <= *fastest * 1.05);
         CHECK(found.best[0].seconds >= *fastest * (1 - 1e-12));
-        CHECK(found.best[0].asked.leaves.is_any() == !fits_as_it_is);
+        CHECK(found.best[0].asked.layout.offload.is_any() == !fits_as_it_is);
         if (fits_as_it_is) continue;
         ++sent;
         sender = q;
       }
   CHECK(sent > 5);
   CHECK(none > 0);
-  sender.device.host = {};
+  sender.cluster.device.host = {};
   CHECK(best_layouts(sender, open, c, 1, go_on).best.empty());
 }
 
 TEST_CASE("layouts: what is not open stays, and more freedom is never slower") {
   question q = asked_of_16();
-  q.tensor = 2;
-  q.pipeline = 4;
-  q.data = 2;
-  q.shares = sharding::optimizer;
+  q.layout.tensor = 2;
+  q.layout.pipeline = 4;
+  q.layout.data = 2;
+  q.layout.sharding = sharding::optimizer;
   open_sizes open;
   open.tensor = open.pipeline = open.shares = open.data = false;
   layouts_found const some = best_layouts(q, open, round_constants(), 100, go_on);
   REQUIRE(!some.best.empty());
   for (ranked_layout const& l : some.best)
-    CHECK((l.asked.tensor == 2 && l.asked.pipeline == 4 && l.asked.data == 2 && l.asked.context == 1
-           && l.asked.shares == sharding::optimizer));
+    CHECK((l.asked.layout.tensor == 2 && l.asked.layout.pipeline == 4 && l.asked.layout.data == 2
+           && l.asked.layout.context == 1 && l.asked.layout.sharding == sharding::optimizer));
   CHECK(best_layouts(q, {}, round_constants(), 1, go_on).best[0].seconds <= some.best[0].seconds);
 }
 
 TEST_CASE("layouts: none fits, and the one that holds least is told") {
   question q = asked_of_16();
-  q.device.memory_bytes = 1e6;
+  q.cluster.device.memory_bytes = 1e6;
   layouts_found const found = best_layouts(q, {}, round_constants(), 5, go_on);
   CHECK((found.best.empty() && found.too_large() == found.tried));
   REQUIRE(found.smallest.size() == 1);
@@ -196,9 +198,9 @@ TEST_CASE("layouts: a watch ends it, and what cannot be says why") {
   CHECK(calls == 1);
   CHECK(found.tried <= 1024);
   q.batch = 7;  // nobody can share it
-  q.data = 4;
-  q.tensor = 2;
-  q.pipeline = 2;
+  q.layout.data = 4;
+  q.layout.tensor = 2;
+  q.layout.pipeline = 2;
   open_sizes open;
   open.data = open.tensor = open.pipeline = false;
   layouts_found const none = best_layouts(q, open, round_constants(), 5, go_on);
@@ -210,8 +212,8 @@ TEST_CASE("layouts: a watch ends it, and what cannot be says why") {
 // The last requirement there is.
 TEST_CASE("layouts: what no layout can run is counted with its reason") {
   question q = asked_of_16();
-  q.attention = attention_kernel::flash_3;
-  q.device.built = generation::ampere;
+  q.program.attention = attention_kernel::flash_3;
+  q.cluster.device.built = generation::ampere;
   layouts_found const found =
       best_layouts(q, {.tensor = true, .pipeline = true}, round_constants(), 3, go_on);
   CHECK((found.best.empty() && found.smallest.empty() && found.refused.size() == 1));
@@ -222,16 +224,18 @@ TEST_CASE("layouts: what no layout can run is counted with its reason") {
 }
 
 TEST_CASE("layouts: sizes that are none are refused, and none may be wanted") {
-  for (int question::*size : {&question::devices, &question::batch, &question::micro_batch,
-                              &question::tensor, &question::pipeline, &question::context,
-                              &question::expert, &question::expert_tensor, &question::data})
+  question q = asked_of_16();
+  for (int* const size :
+       {&q.cluster.devices, &q.batch, &q.layout.micro_batch, &q.layout.tensor, &q.layout.pipeline,
+        &q.layout.context, &q.layout.expert, &q.layout.expert_tensor, &q.layout.data})
     for (int const wrong : {0, -1, INT_MIN}) {
-      question q = asked_of_16();
-      q.*size = wrong;
+      int const before = *size;
+      *size = wrong;
       open_sizes none;
       none = {false, false, false, false, false, false, false, false, false, false, false};
       for (open_sizes const& open : {none, open_sizes{}})
         CHECK_THROWS_AS(best_layouts(q, open, round_constants(), 5, go_on), unpredictable);
+      *size = before;
     }
   layouts_found const found = best_layouts(asked_of_16(), {}, round_constants(), 0, go_on);
   CHECK((found.best.empty() && found.too_large() < found.tried));
@@ -240,12 +244,12 @@ TEST_CASE("layouts: sizes that are none are refused, and none may be wanted") {
 TEST_CASE("layouts: with more open, never slower, and each is as it is predicted alone") {
   question q = asked_of_16();
   q.model = routed_model(9);
-  q.device.domain = 32;  // ranks of several stages are in one
+  q.cluster.device.domain = 32;  // ranks of several stages are in one
   open_sizes all;
   all.stages = all.parts = all.order = all.format = true;
   for (double const memory : listed_cases(std::vector<double>{3.7e9, 4e9, 80e9})) {
     CAPTURE(memory);
-    q.device.memory_bytes = memory;
+    q.cluster.device.memory_bytes = memory;
     layouts_found const plain = best_layouts(q, {}, round_constants(), 5, go_on),
                         found = best_layouts(q, all, round_constants(), 5, go_on);
     CHECK(found.best.empty() <= plain.best.empty());
@@ -261,22 +265,22 @@ TEST_CASE("layouts: with more open, never slower, and each is as it is predicted
 // A layout that is left out as slower is slower with any recomputation.
 TEST_CASE("layouts: what is run again is what makes it fit") {
   question q = asked_of_16();
-  q.tensor = 1;
-  q.pipeline = 4;
-  q.data = 4;
-  q.shares = sharding::optimizer;
-  q.program = program_kind::tuned;
+  q.layout.tensor = 1;
+  q.layout.pipeline = 4;
+  q.layout.data = 4;
+  q.layout.sharding = sharding::optimizer;
+  q.program.kind = program_kind::tuned;
   open_sizes only;
   only = {false, false, false, false, false, false, false, false, false, true, false};
   only.parts = true;
   double const whole = predict_run(q, round_constants(), {}).peak;
-  q.again = recomputation::full;
+  q.layout.recompute = recomputation::full;
   double const least = predict_run(q, round_constants(), {}).peak;
   REQUIRE(least < whole);
-  q.device.memory_bytes = round_constants().outside_bytes + (least + whole) / 2;
+  q.cluster.device.memory_bytes = round_constants().outside_bytes + (least + whole) / 2;
   layouts_found const found = best_layouts(q, only, round_constants(), 1, go_on);
   REQUIRE(found.best.size() == 1);
-  CHECK(found.best[0].asked.again != recomputation::none);
+  CHECK(found.best[0].asked.layout.recompute != recomputation::none);
   CHECK(found.best[0].seconds < predict_run(q, round_constants(), {}).step.seconds);
 }
 
@@ -287,9 +291,9 @@ TEST_CASE("layouts: experts' ranks are divisors of their number") {
   REQUIRE(!found.best.empty());
   bool apart = false;
   for (ranked_layout const& l : found.best) {
-    CHECK(16 % l.asked.expert == 0);
-    CHECK((l.asked.expert_tensor == 1 || l.asked.expert_tensor == l.asked.tensor));
-    apart = apart || l.asked.expert > 1;
+    CHECK(16 % l.asked.layout.expert == 0);
+    CHECK((l.asked.layout.expert_tensor == 1 || l.asked.layout.expert_tensor == l.asked.layout.tensor));
+    apart = apart || l.asked.layout.expert > 1;
   }
   CHECK(apart);
 }
@@ -304,8 +308,8 @@ TEST_CASE("layouts: pipelines whose experts' exchange pairs could hide are found
   REQUIRE(!found.for_pairs.empty());
   CHECK(found.for_pairs.size() <= 4);
   for (ranked_layout const& l : found.for_pairs) {
-    CHECK(l.asked.pipeline > 1);
-    CHECK(l.asked.expert > 1);
+    CHECK(l.asked.layout.pipeline > 1);
+    CHECK(l.asked.layout.expert > 1);
     CHECK(predict_run(l.asked, round_constants(), {}).fits);
     CHECK(l.seconds >= found.best[0].seconds);
   }
@@ -313,14 +317,14 @@ TEST_CASE("layouts: pipelines whose experts' exchange pairs could hide are found
 
 TEST_CASE("layouts: embedding and loss as a layer each") {
   question q = asked(dense_model(6));
-  q.pipeline = 2;
-  q.counts_ends = true;
-  q.program = program_kind::tuned;
+  q.layout.pipeline = 2;
+  q.layout.counts_ends = true;
+  q.program.kind = program_kind::tuned;
   std::vector<stage> const stages = stages_of(q);
   REQUIRE(stages.size() == 2);
   CHECK(stages[0].count == stages[1].count);
   CHECK(stages[0].count + stages[1].count == q.model.layer_count());
-  q.pipeline = 4;
+  q.layout.pipeline = 4;
   std::vector<stage> const many = stages_of(q);
   CHECK((many.front().count == 1 && many[1].count == 2 && many.back().count == 1));
 }

@@ -22,8 +22,8 @@ constexpr double one_tick = 1e-9;
 // Expert ranks on all devices of a stage, on two nodes.
 question asked_across_nodes(int pipeline = 2) {
   question q = asked(routed_model(8), 2 * pipeline);
-  q.pipeline = pipeline;
-  q.data = q.expert = 16;
+  q.layout.pipeline = pipeline;
+  q.layout.data = q.layout.expert = 16;
   q.batch = 16 * 16;
   return q;
 }
@@ -39,9 +39,9 @@ double seconds_of(std::vector<pass_part> const& parts, part_resource on) {
 TEST_CASE("pairs: the parts of a stage are its passes, in what they compute and exchange") {
   constants const c = round_constants();
   question q = asked_across_nodes();
-  double const lost = 20 / q.device.units;  // beside an exchange, multiprocessors are fewer
+  double const lost = 20 / q.cluster.device.units;  // beside an exchange, multiprocessors are fewer
   for (recomputation again : {recomputation::none, recomputation::norms, recomputation::full}) {
-    q.again = again;
+    q.layout.recompute = again;
     std::vector<stage> const stages = stages_of(q);
     std::vector<stage_passes> const passes = passes_of(q, stages, c);
     for (std::size_t s = 0; s < stages.size(); ++s) {
@@ -93,9 +93,9 @@ TEST_CASE("pairs: there are none where nothing is exchanged between experts, or 
   question q = asked_across_nodes();
   std::vector<stage> const stages = stages_of(q);
   question other = q;
-  other.expert = 1;
+  other.layout.expert = 1;
   CHECK(!pairs_of(other, stages, passes_of(other, stages, c), c, one_tick).are_given());
-  q.measured = {{.forward = 1, .backward = 2}};
+  q.measured.stages = {{.forward = 1, .backward = 2}};
   CHECK(!pairs_of(q, stages, passes_of(q, stages, c), c, one_tick).are_given());
 }
 
@@ -105,8 +105,8 @@ TEST_CASE("pairs: schedules that have them hide exchanges, and terms still add u
   for (char const* name : {"dualpipe", "dualpipev", "combined-1f1b"}) {
     CAPTURE(name);
     question q = asked_across_nodes();
-    q.published = catalog::find(name);
-    if (q.published->uses(parameter::chunk_count)) q.chunks = 2;
+    q.layout.order = catalog::find(name);
+    if (q.layout.published()->uses(parameter::chunk_count)) q.layout.chunks = 2;
     std::vector<stage> const stages = stages_of(q);
     step_terms const with = step_of(q, stages, c);
     CHECK(with.hidden > 0);
@@ -118,15 +118,16 @@ TEST_CASE("pairs: schedules that have them hide exchanges, and terms still add u
     // It compares with the same order, alone.
     question measured = q;
     for (stage_passes const& s : with.of_stages)
-      measured.measured.push_back({.forward = s.forward.seconds(), .backward = s.backward.seconds()});
+      measured.measured.stages.push_back(
+          {.forward = s.forward.seconds(), .backward = s.backward.seconds()});
     step_terms const without = step_of(measured, stages, c);
     CHECK(without.hidden == 0);
     CHECK(with.passes + with.bubble < 0.99 * (without.passes + without.bubble));
   }
   question dense = asked(dense_model(8), 4);
-  dense.pipeline = 2;
-  dense.data = 16;
-  dense.published = catalog::find("dualpipev");
+  dense.layout.pipeline = 2;
+  dense.layout.data = 16;
+  dense.layout.order = catalog::find("dualpipev");
   CHECK(step_of(dense, stages_of(dense), c).hidden == 0);
 }
 

@@ -32,26 +32,30 @@ TEST_CASE("question: sizes must go together") {
     change(q);
     return q;
   };
-  CHECK(is_refused(changed([](question& q) { q.data = 0; }), requirement::sizes_are_positive));
+  CHECK(is_refused(changed([](question& q) { q.layout.data = 0; }), requirement::sizes_are_positive));
   CHECK(is_refused(changed([](question& q) { q.batch = -5; }), requirement::sizes_are_positive));
-  CHECK(is_refused(changed([](question& q) { q.data = 8; }), requirement::ranks_are_all_devices));
+  CHECK(is_refused(changed([](question& q) { q.layout.data = 8; }), requirement::ranks_are_all_devices));
   CHECK(is_refused(changed([](question& q) { q.batch = 63; }), requirement::batch_divides));
-  CHECK(is_refused(changed([](question& q) { q.devices = q.data = 12; }), requirement::nodes_are_full));
-  CHECK(is_refused(changed([](question& q) { q.chunks = 2; }), requirement::chunks_need_a_pipeline));
-  CHECK(is_refused(changed([](question& q) { q.expert = 2; }), requirement::experts_divide));
+  CHECK(is_refused(changed([](question& q) { q.cluster.devices = q.layout.data = 12; }),
+                   requirement::nodes_are_full));
+  CHECK(is_refused(changed([](question& q) { q.layout.chunks = 2; }),
+                   requirement::chunks_need_a_pipeline));
+  CHECK(is_refused(changed([](question& q) { q.layout.expert = 2; }), requirement::experts_divide));
   CHECK(is_refused(changed([](question& q) {
                      q.model = dense_model(2, 192);
-                     q.tensor = 2;
-                     q.data = 8;
+                     q.layout.tensor = 2;
+                     q.layout.data = 8;
                    }),
                    requirement::heads_divide));
   CHECK(is_refused(changed([](question& q) {
-                     q.context = 16;
-                     q.data = 1;
+                     q.layout.context = 16;
+                     q.layout.data = 1;
                      q.sequence = 2047;
                    }),
                    requirement::context_divides_the_sequence));
-  CHECK(is_refused(changed([](question& q) { q.tensor = q.pipeline = q.context = q.data = 1 << 30; }),
+  CHECK(is_refused(changed([](question& q) {
+                     q.layout.tensor = q.layout.pipeline = q.layout.context = q.layout.data = 1 << 30;
+                   }),
                    requirement::sizes_are_small_enough));
 }
 
@@ -59,10 +63,10 @@ TEST_CASE("question: ranks that share divide the others, and have all experts") 
   auto const broken_by = [](architecture model, sharding shares, int ranks, int weights,
                             int expert = 1) {
     question q = asked(std::move(model), 2);
-    q.shares = shares;
-    q.shard_ranks = ranks;
-    q.weight_ranks = weights;
-    q.expert = expert;
+    q.layout.sharding = shares;
+    q.layout.shard_ranks = ranks;
+    q.layout.weight_ranks = weights;
+    q.layout.expert = expert;
     try {
       check(q);
     } catch (unpredictable const& e) {
@@ -94,7 +98,7 @@ TEST_CASE("question: what is no number is refused") {
     q.model.kinds[0].feed.width = each;
     CHECK(is_refused(q, requirement::model_is_whole));
     q = asked(dense_model(2));
-    q.device.memory_bandwidth = each;
+    q.cluster.device.memory_bandwidth = each;
     CHECK(is_refused(q, requirement::machine_is_whole));
   }
   question q = asked(dense_model(2));
@@ -109,25 +113,25 @@ TEST_CASE("question: operations of a step, by hand") {
   q.batch = 8;
   double const met = 2 * (3 * 1024 * 1024 + 3 * 1024 * 4096.0) + 1024 * 32000;
   double const attention = 2 * 4 * 1024 * 1024;  // layers, of half of the sequence
-  CHECK(step_operations(q) == (6 * met + 3 * attention) * 8 * 2048);
+  CHECK(step_operations(q.model, q.sequence, q.batch) == (6 * met + 3 * attention) * 8 * 2048);
 }
 
 TEST_CASE("question: a window and a chunk are seen in part") {
   question q = asked(dense_model(1));
   q.sequence = 4096;
-  CHECK(attention_span(q, {}) == 2048);
-  CHECK(attention_span(q, {.window = 4096}) == 2048);
-  CHECK(attention_span(q, {.window = 1024}) == 1024 - 128);
-  CHECK(attention_span(q, {.chunk = 1024}) == 512);
-  CHECK(attention_span(q, {.chunk = 8192}) == 2048);
+  CHECK(attention_span(q.sequence, {}) == 2048);
+  CHECK(attention_span(q.sequence, {.window = 4096}) == 2048);
+  CHECK(attention_span(q.sequence, {.window = 1024}) == 1024 - 128);
+  CHECK(attention_span(q.sequence, {.chunk = 1024}) == 512);
+  CHECK(attention_span(q.sequence, {.chunk = 8192}) == 2048);
 }
 
 TEST_CASE("question: the table is padded for tensor ranks") {
   question q = asked(dense_model(1));
   q.model.vocabulary = 50257;
-  CHECK(padded_vocabulary(q) == 50304);
-  q.tensor = 8;
-  CHECK(padded_vocabulary(q) == 51200);
+  CHECK(padded_vocabulary(q.model, q.layout.tensor) == 50304);
+  q.layout.tensor = 8;
+  CHECK(padded_vocabulary(q.model, q.layout.tensor) == 51200);
 }
 
 }  // namespace ashlar::predict::testing

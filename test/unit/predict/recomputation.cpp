@@ -38,7 +38,7 @@ question asked_of_experts() {
   a.vocabulary = 32000;
   for (int i = 0; i < 4; ++i) a.add(compressed_layer());
   question q = asked(a);
-  q.data = 8;
+  q.layout.data = 8;
   return q;
 }
 
@@ -117,15 +117,15 @@ TEST_CASE("recomputation: layers are counted in each stage, or named") {
 
 TEST_CASE("recomputation: of a half of the layers, half of the time and half of the memory") {
   question q = asked(dense_model(8));
-  q.tensor = 1;
-  q.pipeline = 2;
-  q.data = 4;
-  q.program = program_kind::tuned;
+  q.layout.tensor = 1;
+  q.layout.pipeline = 2;
+  q.layout.data = 4;
+  q.program.kind = program_kind::tuned;
   constants const c = round_constants();
   auto const at = [&](recomputation again, int first) {
     question other = q;
-    other.again = again;
-    other.again_in.first = first;
+    other.layout.recompute = again;
+    other.layout.recompute_in.first = first;
     return predict_run(other, c, {});
   };
   answer const none = at(recomputation::none, chosen_layers::all), half = at(recomputation::dense, 2),
@@ -139,11 +139,11 @@ TEST_CASE("recomputation: of a half of the layers, half of the time and half of 
   CHECK(none.memory[0].activations - half.memory[0].activations == doctest::Approx(2 * 2 * part - part));
   CHECK(none.memory[0].activations - all.memory[0].activations == doctest::Approx(2 * 4 * part - part));
   CHECK(is_measured_alike(q));
-  q.again = recomputation::dense;
+  q.layout.recompute = recomputation::dense;
   CHECK(!is_measured_alike(q));
-  q.again = recomputation::full;
+  q.layout.recompute = recomputation::full;
   CHECK(is_measured_alike(q));
-  q.again_in.first = 2;
+  q.layout.recompute_in.first = 2;
   CHECK(!is_measured_alike(q));
 }
 

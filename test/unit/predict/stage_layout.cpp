@@ -80,10 +80,10 @@ TEST_CASE("stage layout: what is not understood is refused, and nothing grows wi
 
 TEST_CASE("stage layout: it must be that of the model and the pipeline") {
   question q = asked(dense_model(8));
-  q.pipeline = 4;
-  q.data = 2;
+  q.layout.pipeline = 4;
+  q.layout.data = 2;
   auto const broken = [&](std::string_view text) {
-    q.layout = text;
+    q.layout.stages = read_layout(text, q.model.predictions);
     try {
       stages_of(q);
     } catch (unpredictable const& e) {
@@ -102,10 +102,10 @@ TEST_CASE(
   question q = asked(dense_model(4));
   q.model.predictor = q.model.at(0);
   auto const found = [&](std::string_view text, int predictions, int pipeline, int chunks) {
-    q.layout = text;
     q.model.predictions = predictions;
-    q.pipeline = pipeline;
-    q.chunks = chunks;
+    q.layout.stages = read_layout(text, predictions);
+    q.layout.pipeline = pipeline;
+    q.layout.chunks = chunks;
     try {
       return losses_of(q, stages_of(q).back()) == 1 + predictions ? requirement::sizes_are_positive
                                                                   : requirement::something_trains;
@@ -130,14 +130,14 @@ TEST_CASE(
 
 TEST_CASE("stage layout: without one, layers are divided evenly") {
   question q = asked(dense_model(10));
-  q.pipeline = 4;
-  q.data = 2;
+  q.layout.pipeline = 4;
+  q.layout.data = 2;
   std::vector<int> all;
   for (stage const& s : stages_of(q)) all.push_back(s.count);
   CHECK(all == std::vector<int>{2, 3, 3, 2});
-  q.pipeline = 8;
-  q.data = 1;
-  q.chunks = 2;
+  q.layout.pipeline = 8;
+  q.layout.data = 1;
+  q.layout.chunks = 2;
   CHECK(stages_of(q).size() == 16);
   CHECK(!every_stage_works(q));
   CHECK(last_with_head(stages_of(q)) == 15);
@@ -145,9 +145,9 @@ TEST_CASE("stage layout: without one, layers are divided evenly") {
 
 TEST_CASE("stage layout: no stage has less than no layers where there are more stages than layers") {
   question q = asked(dense_model(1));
-  q.pipeline = 8;
-  q.data = 1;
-  q.counts_ends = true;
+  q.layout.pipeline = 8;
+  q.layout.data = 1;
+  q.layout.counts_ends = true;
   int layers = 0;
   for (stage const& s : stages_of(q)) {
     CHECK((s.count >= 0 && s.first + s.count <= 1));

@@ -24,7 +24,7 @@ bool is_executed(question const& q, constants const& c) {
 }
 
 question with_machine(question q, double machine::*figure, double factor) {
-  q.device.*figure *= factor;
+  q.cluster.device.*figure *= factor;
   return q;
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("step: more of anything is never slower") {
     question faster = q;
     for (double peak_rates::*rate :
          {&peak_rates::fp32, &peak_rates::tf32, &peak_rates::fp16, &peak_rates::bf16, &peak_rates::fp8})
-      faster.device.peak.*rate *= factor;
+      faster.cluster.device.peak.*rate *= factor;
     CHECK(is_no_slower(faster, c));
     // Less is exposed, lost or launched.
     for (double constants::*each :
@@ -85,14 +85,14 @@ TEST_CASE("step: a larger batch never takes less, and halves at most a constant 
     question q = random_question(roll);
     step_terms const whole = step_of(q, stages_of(q), c);
     question larger = q;
-    larger.batch += q.micro_batch * q.data;
+    larger.batch += q.layout.micro_batch * q.layout.data;
     CHECK(step_seconds(larger, c) * rounding >= whole.seconds);
-    if (micro_batches(q) % 2 != 0) continue;
+    if (q.micro_batches() % 2 != 0) continue;
     q.batch /= 2;
     step_terms const half = step_of(q, stages_of(q), c);
     // If they are executed, half of them may leave a group that is not whole.
     bool const executed = is_executed(q, c);
-    if (!executed || micro_batches(q) % q.pipeline == 0)
+    if (!executed || q.micro_batches() % q.layout.pipeline == 0)
       CHECK(2 * half.seconds * rounding >= whole.seconds);
     if (executed) continue;  // their bubble may be in each group of micro-batches
     CHECK(2 * half.seconds <= (whole.seconds + half.seconds - half.passes) * rounding);
@@ -101,8 +101,8 @@ TEST_CASE("step: a larger batch never takes less, and halves at most a constant 
 
 TEST_CASE("step: a pipeline of equal stages waits for (p - 1) passes each way") {
   question q = asked(dense_model(8));
-  q.pipeline = 4;
-  q.data = 2;
+  q.layout.pipeline = 4;
+  q.layout.data = 2;
   q.batch = 32;
   q.model.vocabulary = 1;  // the head is next to nothing
   constants const c = round_constants();
@@ -113,26 +113,26 @@ TEST_CASE("step: a pipeline of equal stages waits for (p - 1) passes each way") 
 // If there are more than twelve groups, those in the middle are not executed, and cost as much.
 TEST_CASE("step: uneven rounds of virtual stages take what their passes in order take") {
   question q = asked(dense_model(12));
-  q.pipeline = 2;
-  q.chunks = 2;
-  q.data = q.devices / 2;
-  q.layout = "5,1,1,5";
+  q.layout.pipeline = 2;
+  q.layout.chunks = 2;
+  q.layout.data = q.cluster.devices / 2;
+  q.layout.stages = read_layout("5,1,1,5", q.model.predictions);
   q.model.vocabulary = 1;
   constants const c = round_constants();
   for (int m : {2, 8, 12, 24, 26, 30, 40}) {
     CAPTURE(m);
-    q.batch = m * q.data * q.micro_batch;
+    q.batch = m * q.layout.data * q.layout.micro_batch;
     step_terms const s = step_of(q, stages_of(q), c);
     REQUIRE(has_uneven_rounds(q, s.of_stages));
     question run = q;
-    run.published = catalog::find("depth-first");
+    run.layout.order = catalog::find("depth-first");
     std::vector<stage_passes> passes = s.of_stages;
     schedule const whole = execute(run, stages_of(run), passes, c, true).timed[0];
     double const seconds = 1e-9 * static_cast<double>(makespan(whole));
     CHECK(s.passes + s.bubble == doctest::Approx(seconds).epsilon(0.02));
-    q.layout = "3,3,3,3";
+    q.layout.stages = read_layout("3,3,3,3", q.model.predictions);
     CHECK(step_seconds(q, c) < s.seconds);
-    q.layout = "5,1,1,5";
+    q.layout.stages = read_layout("5,1,1,5", q.model.predictions);
   }
 }
 
@@ -148,48 +148,48 @@ TEST_CASE("step: stragglers are of several nodes alone") {
 TEST_CASE("step: shards in a node are gathered faster, and their copies are summed each time or once") {
   constants const c = round_constants();
   question q = asked(dense_model(4, 4096), 4);
-  q.shares = sharding::full;
-  q.batch = 4 * q.data;
+  q.layout.sharding = sharding::full;
+  q.batch = 4 * q.layout.data;
   auto const sharding_of = [&] { return sum_of_passes(step_of(q, stages_of(q), c)).sharding; };
   double const all = sharding_of();
   CHECK(step_of(q, stages_of(q), c).data == 0);
-  q.shard_ranks = 32;
+  q.layout.shard_ranks = 32;
   CHECK(sharding_of() == all);
-  q.shard_ranks = 8;
-  q.sums_copies_once = true;
+  q.layout.shard_ranks = 8;
+  q.program.sums_copies_once = true;
   double const once = sharding_of();
   parameter_counts const held = held_by_stage(q, stages_of(q)[0]).trained;
   // It moves 32 bits of an eighth, over four copies and each device's half of its port, both ways.
   double const sum = 2 * 4 * held.both() / 8 * 3 / 4 / (0.5 * 50e9);
   CHECK(once < all);
   CHECK(step_of(q, stages_of(q), c).data == doctest::Approx(sum));
-  q.sums_copies_once = false;
+  q.program.sums_copies_once = false;
   CHECK(sharding_of() > once);
   CHECK(sharding_of() <= once + 4 * sum * (1 + 1e-9));
   CHECK(step_of(q, stages_of(q), c).data == 0);
-  q.shard_ranks = 0;
-  q.weight_ranks = 8;
+  q.layout.shard_ranks = 0;
+  q.layout.weight_ranks = 8;
   CHECK(sharding_of() < all);
   // With shards of the optimizer, gradients are summed over copies, too, and less of the weights is
   // gathered.
-  q.weight_ranks = 0;
-  q.shares = sharding::optimizer;
-  q.program = program_kind::tuned;
+  q.layout.weight_ranks = 0;
+  q.layout.sharding = sharding::optimizer;
+  q.program.kind = program_kind::tuned;
   double const optimizer = step_of(q, stages_of(q), c).optimizer;
-  q.shard_ranks = 8;
+  q.layout.shard_ranks = 8;
   CHECK(step_of(q, stages_of(q), c).optimizer == doctest::Approx(4 * optimizer));
 }
 
 TEST_CASE("step: gradients that are shared beside a pipeline are summed once for each group") {
   constants const c = round_constants();
   question q = asked(dense_model(8), 4);
-  q.program = program_kind::tuned;
-  q.pipeline = 4;
-  q.chunks = 2;
-  q.data = 8;
+  q.program.kind = program_kind::tuned;
+  q.layout.pipeline = 4;
+  q.layout.chunks = 2;
+  q.layout.data = 8;
   auto const data_of = [&](sharding shares, int micro_batches) {
-    q.shares = shares;
-    q.batch = micro_batches * q.data;
+    q.layout.sharding = shares;
+    q.batch = micro_batches * q.layout.data;
     return step_of(q, stages_of(q), c).data;
   };
   double const one_group = data_of(sharding::gradients, 4);
@@ -204,7 +204,7 @@ TEST_CASE("step: gradients that are shared beside a pipeline are summed once for
 TEST_CASE("step: a plain program's host updates while the device has passes queued") {
   constants c = round_constants();
   question q = asked(dense_model(8), 2);
-  q.program = program_kind::plain;
+  q.program.kind = program_kind::plain;
   auto const terms = [&](double host, double update) {
     c.host = host;
     c.host_update = update;
@@ -221,9 +221,9 @@ TEST_CASE("step: a plain program's host updates while the device has passes queu
 TEST_CASE("step: a plain program exchanges each part of a layer by itself where ranks have shards") {
   constants const c = round_constants();
   question q = asked(dense_model(8), 16);
-  q.program = program_kind::plain;
-  q.shares = sharding::optimizer;
-  q.batch = q.data;
+  q.program.kind = program_kind::plain;
+  q.layout.sharding = sharding::optimizer;
+  q.batch = q.layout.data;
   question twice = q;
   twice.model = dense_model(16);
   double const more = step_of(twice, stages_of(twice), c).data - step_of(q, stages_of(q), c).data;
