@@ -20,9 +20,16 @@ _OF_A_PROGRAM = (
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
+    """A claim of a document, and what became of it.
+
+    Args:
+        name (str): the claim in words.
+        state (str): ``"shown"``, ``"refuted"`` or ``"open"``.
+        why (str): the reason, where it is not shown.
+    """
+
     name: str
     state: str
-    """shown, refuted or open."""
     why: str = ""
 
     def __str__(self) -> str:
@@ -30,7 +37,14 @@ class Claim:
 
 
 def claims_of(document: Any) -> list[Claim]:
-    """Checks claims of a schedule or of certificates. Never fails, on any document."""
+    """Checks claims of a schedule or of certificates. Never fails, on any document.
+
+    Args:
+        document: a JSON document, as ``json.load`` gives it.
+
+    Returns:
+        list[Claim]: every claim that the document makes, at least one.
+    """
     try:
         if isinstance(document, dict) and "ashlar_certificates" in document:
             if document["ashlar_certificates"] != 1:
