@@ -23,6 +23,7 @@ from trainers import Recurrent
 import ashlar_pp
 import ashlar_pp.torch
 from ashlar_pp.torch.split import input_gradients
+from ashlar_pp.torch.unseen import Between
 
 
 def frozen(module):
@@ -393,3 +394,20 @@ def test_gradients_of_weight_passes_have_the_strides_of_their_weights():
     weight_pass()
     assert not expected.is_contiguous() and w.grad.stride() == w.stride()
     assert torch.equal(w.grad, expected)
+
+
+def test_numbers_between_layers_are_compared_without_their_order():
+    """A set of words has another order in each process, as Llama 4's masks have."""
+
+    def seen(*operations):
+        with Between() as between:
+            for operation, number in operations:
+                operation(torch.ones(2), number)
+        return between.numbers
+
+    once = seen((torch.mul, 3), (torch.add, 2.5))
+    assert once == seen((torch.add, 2.5), (torch.mul, 3))
+    assert once != seen((torch.mul, 4), (torch.add, 2.5))
+    assert once != seen((torch.mul, 2.5), (torch.add, 3))
+    assert once != seen((torch.mul, 3), (torch.mul, 3), (torch.add, 2.5))
+    assert seen((torch.mul, float("nan"))) == seen((torch.mul, float("nan")))

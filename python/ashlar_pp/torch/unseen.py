@@ -8,6 +8,7 @@ import contextlib
 import linecache
 import os
 import sys
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -256,12 +257,21 @@ _DECIDE = {
 _MANY = (1 << 61) - 1
 
 
+def _checksum(func: Any, x: int | float) -> int:
+    """A number given to an operation, with the operation. Equal on all ranks: hashes of
+    words and of NaN differ from process to process.
+    """
+    name = zlib.crc32(getattr(func, "__name__", "").encode())
+    return hash((name, x)) if x == x else name
+
+
 class Between(TorchFunctionMode):
     """Watches what a model's own forward does between its layers, on each stage.
 
     Refuses operations that must happen once in a model and would happen on each stage.
     Keeps a checksum of the numbers that operations are given, which must be the same on
-    all stages.
+    all stages. Their order does not count: code that walks a set of words, as Llama 4's
+    does for its masks, has another one in each process.
     """
 
     def __init__(self) -> None:
@@ -301,7 +311,7 @@ class Between(TorchFunctionMode):
             )
         for x in (*args, *kwargs.values()):
             if isinstance(x, (int, float)):
-                self.numbers = (self.numbers * 1_000_003 + hash(x)) % _MANY
+                self.numbers = (self.numbers + _checksum(func, x)) % _MANY
         result = func(*args, **kwargs)
         if self.ledger.stained:
             return self._stained(func, result, args, kwargs)
