@@ -106,7 +106,7 @@ bool is_made_to_fit(predicted_plan& plan) {
   std::optional<std::pair<double, ashlar::predict::recomputation>> best;
   q.layout.recompute_in = {};
   for (ashlar::predict::recomputation again : sets) {
-    if (!fits(q, peak_with(plan, again), plan.run.constants.values)) continue;
+    if (!fits(q.cluster.device, peak_with(plan, again), plan.run.constants.values)) continue;
     double const seconds = seconds_run_again(plan, again);
     if (!best || seconds < best->first) best = {seconds, again};
   }

@@ -86,7 +86,7 @@ std::string comparison_with(std::string const& file_or_options, predicted_reques
   if (mine.is_unsure) text += fmt::format("Not known, and may change it: {}\n", given.not_known);
   if (!mine.answer.every_stage_works)
     text += "It does not run: some of its stages have no layer.\n";
-  else if (!fits(mine.asked, mine.answer.peak, s.asked.constants.values))
+  else if (!fits(mine.asked.cluster.device, mine.answer.peak, s.asked.constants.values))
     text += fmt::format(
         "It {}: {:.1f} GiB of {:.1f}, with what must stay free.\n", fit_word(mine),
         mine.answer.peak / (1 << 30),

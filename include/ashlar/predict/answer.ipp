@@ -43,8 +43,10 @@ ASHLAR_INLINE interval_gap interval_gap_of(question const& q, measured_sizes con
 namespace answer_detail {
 
 inline fit fit_of(question const& q, answer const& a, constants const& c) {
-  if (a.fits) return a.has_peak_interval && fits(q, a.high_peak, c) ? fit::fits : fit::should_fit;
-  return a.has_peak_interval && !fits(q, a.low_peak, c) ? fit::does_not_fit : fit::should_not_fit;
+  if (a.fits)
+    return a.has_peak_interval && fits(q.cluster.device, a.high_peak, c) ? fit::fits : fit::should_fit;
+  return a.has_peak_interval && !fits(q.cluster.device, a.low_peak, c) ? fit::does_not_fit
+                                                                       : fit::should_not_fit;
 }
 
 }  // namespace answer_detail
@@ -61,7 +63,7 @@ ASHLAR_INLINE answer predict_run(question const& q, constants const& c, spreads 
   int const last = placement_of(q).device_of(0, last_with_head(stages));
   a.peak_of_last = a.memory[static_cast<std::size_t>(last)].all();
   a.every_stage_works = every_stage_works(q);
-  a.fits = a.every_stage_works && fits(q, a.memory, c);
+  a.fits = a.every_stage_works && fits(q.cluster.device, a.memory, c);
   a.operations = step_operations(q.model, q.sequence, q.batch);
   a.kind = run_kind_of(q);
   a.on_several_nodes = q.cluster.devices > q.cluster.device.per_node;

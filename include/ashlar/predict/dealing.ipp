@@ -67,7 +67,7 @@ class dealer {
     improve(ends, weigh(ends));
     executes_ = true;
     outcome best_of_even = weigh(others);
-    for (std::vector<stage> const& stages : deals_in_even_rounds(q_)) {
+    for (std::vector<stage> const& stages : deals_in_even_rounds(q_.model, q_.layout)) {
       std::vector<int> const even = ends_of(stages);
       outcome const then = weigh(even);
       if (!(then < best_of_even)) continue;
@@ -98,7 +98,7 @@ class dealer {
     return (n - 1) * s.seconds * lost_ + once.data + once.optimizer;
   }
   bool is_within_memory(segment const& s, int device) const {
-    return fits(q_, s.bytes + in_flight_[at(device)][0] * s.needs.kept, c_);
+    return fits(q_.cluster.device, s.bytes + in_flight_[at(device)][0] * s.needs.kept, c_);
   }
 
   struct path {
@@ -294,10 +294,11 @@ class dealer {
 
 ASHLAR_INLINE dealing deal_layers(question const& asked, constants const& c) {
   question q = asked;
-  q.layout.stages = deal_evenly(q);
+  q.layout.stages = deal_evenly(q.model, q.layout);
   check(q);
   double enough = dealing_detail::nothing;
-  if (fits(q, memory_of(q, q.layout.stages, c), c)) enough = step_of(q, q.layout.stages, c).seconds;
+  if (fits(q.cluster.device, memory_of(q, q.layout.stages, c), c))
+    enough = step_of(q, q.layout.stages, c).seconds;
   dealing_detail::dealer by(q, c, enough);
   dealing made = q.layout.chunks == 1 ? by.without_chunks() : by.with_chunks();
   if (made.stages.empty()) return made;

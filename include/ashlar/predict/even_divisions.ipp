@@ -7,8 +7,8 @@
 
 namespace ashlar::predict {
 
-ASHLAR_INLINE std::vector<stage> deal_evenly(question const& q) {
-  int const count = q.layout.pipeline * q.layout.chunks, layers = q.model.layer_count();
+ASHLAR_INLINE std::vector<stage> deal_evenly(architecture const& model, layout const& sizes) {
+  int const count = sizes.pipeline * sizes.chunks, layers = model.layer_count();
   std::vector<stage> all;
   int first = 0;
   for (int s = 0; s < count; ++s) {
@@ -21,14 +21,15 @@ ASHLAR_INLINE std::vector<stage> deal_evenly(question const& q) {
                    .count = here,
                    .has_embedding = s == 0,
                    .has_head = s == count - 1,
-                   .predictions = s == count - 1 ? q.model.predictions : 0});
+                   .predictions = s == count - 1 ? model.predictions : 0});
     first += here;
   }
   return all;
 }
 
-ASHLAR_INLINE std::vector<std::vector<stage>> deals_in_even_rounds(question const& q) {
-  int const p = q.layout.pipeline, v = q.layout.chunks, count = p * v, layers = q.model.layer_count();
+ASHLAR_INLINE std::vector<std::vector<stage>> deals_in_even_rounds(architecture const& model,
+                                                                   layout const& sizes) {
+  int const p = sizes.pipeline, v = sizes.chunks, count = p * v, layers = model.layer_count();
   std::vector<std::vector<stage>> all;
   auto const deal = [&](int base, int longer, int first, int last) {
     std::vector<stage> made;
@@ -40,7 +41,7 @@ ASHLAR_INLINE std::vector<std::vector<stage>> deals_in_even_rounds(question cons
                       .count = here,
                       .has_embedding = s == 0,
                       .has_head = is_last,
-                      .predictions = is_last ? q.model.predictions : 0});
+                      .predictions = is_last ? model.predictions : 0});
       so_far += here;
     }
     all.push_back(made);

@@ -9,7 +9,8 @@ namespace ashlar::predict {
 
 // Bytes per second of each device of a group whose ranks are `stride` devices apart: within a domain, or
 // over the ports of all members in one domain.
-double group_rate(question const& q, double size, double stride, constants const& c);
+double group_rate(cluster const& on, layout const& sizes, double size, double stride,
+                  constants const& c);
 
 // latency x (1 + log2 ranks)
 double latency_seconds(double ranks, constants const& c);
@@ -17,14 +18,15 @@ double latency_seconds(double ranks, constants const& c);
 // Latency of a sum or a gather of shards, which goes around a ring: 14 us for each step to another
 // domain, 3.4 us within one (NCCL, src/graph/tuning.cc, its protocol for large messages). Ranks are
 // `stride` apart.
-double ring_seconds(question const& q, double ranks, double stride);
+double ring_seconds(cluster const& on, layout const& sizes, double ranks, double stride);
 
 // The seconds of summing a shard's gradients, in 32 bits, over its copies.
-double copies_seconds(question const& q, parameter_counts const& held, constants const& c);
+double copies_seconds(cluster const& on, layout const& sizes, parameter_counts const& held,
+                      constants const& c);
 
 // Seconds of the bytes of an exchange between tensor ranks. Across domains it goes through one and then
 // over the ports: it is too small to be cut into pieces that overlap.
-double tensor_bytes_seconds(question const& q, double bytes, constants const& c);
+double tensor_bytes_seconds(cluster const& on, layout const& sizes, double bytes, constants const& c);
 
 // tensor: count x (bytes / rate + latency) x exposed
 double tensor_seconds(question const& q, layer_work const& w, constants const& c);
@@ -41,7 +43,8 @@ double expert_seconds(question const& q, layer_work const& w, feed_forward const
 
 // context: a ring of keys and values beside attention. Exposed are the time beyond attention and each
 // step's latency.
-double context_seconds(question const& q, layer_work const& w, double attention, constants const& c);
+double context_seconds(cluster const& on, layout const& sizes, layer_work const& w, double attention,
+                       constants const& c);
 
 // transfer: between neighbouring stages. As measured if given; else inside the domain if that holds more
 // than one stage.

@@ -13,47 +13,49 @@ namespace ashlar::predict {
 namespace exchanges_detail {
 
 // Ranks in one domain, for a group whose ranks are `stride` apart.
-inline double ranks_in_domain(question const& q, double size, double stride) {
-  return max_of(1.0, min_of(size, std::floor(stage_ranks_in_domain(q.cluster, q.layout) / stride)));
+inline double ranks_in_domain(cluster const& on, layout const& sizes, double size, double stride) {
+  return max_of(1.0, min_of(size, std::floor(stage_ranks_in_domain(on, sizes) / stride)));
 }
 
 }  // namespace exchanges_detail
 
-ASHLAR_INLINE double group_rate(question const& q, double size, double stride, constants const& c) {
-  double const here = exchanges_detail::ranks_in_domain(q, size, stride);
-  double const inside = q.cluster.device.inside * c.link_inside;
-  return here >= size ? inside : min_of(inside, q.cluster.device.outside * here * c.link_outside);
+ASHLAR_INLINE double group_rate(cluster const& on, layout const& sizes, double size, double stride,
+                                constants const& c) {
+  double const here = exchanges_detail::ranks_in_domain(on, sizes, size, stride);
+  double const inside = on.device.inside * c.link_inside;
+  return here >= size ? inside : min_of(inside, on.device.outside * here * c.link_outside);
 }
 
-ASHLAR_INLINE double ring_seconds(question const& q, double ranks, double stride) {
+ASHLAR_INLINE double ring_seconds(cluster const& on, layout const& sizes, double ranks, double stride) {
   constexpr double outside = 14e-6, inside = 3.4e-6;
-  double const domains = ranks / exchanges_detail::ranks_in_domain(q, ranks, stride);
+  double const domains = ranks / exchanges_detail::ranks_in_domain(on, sizes, ranks, stride);
   double const leave = domains > 1 ? min_of(domains, ranks - 1) : 0;
   return leave * outside + (ranks - 1 - leave) * inside;
 }
 
-ASHLAR_INLINE double copies_seconds(question const& q, parameter_counts const& held,
+ASHLAR_INLINE double copies_seconds(cluster const& on, layout const& sizes, parameter_counts const& held,
                                     constants const& c) {
-  double const ranks = q.layout.sharing_ranks(), copies = q.layout.copies_of_shards();
+  double const ranks = sizes.sharing_ranks(), copies = sizes.copies_of_shards();
   if (!(copies > 1)) return 0;
   return 8 * held.both() / ranks * (copies - 1) / copies
-         / group_rate(q, copies, q.layout.tensor * ranks, c);
+         / group_rate(on, sizes, copies, sizes.tensor * ranks, c);
 }
 
 ASHLAR_INLINE double latency_seconds(double ranks, constants const& c) {
   return c.latency * (1 + std::log2(max_of(1.0, ranks)));
 }
 
-ASHLAR_INLINE double tensor_bytes_seconds(question const& q, double bytes, constants const& c) {
-  double const inside = bytes / (q.cluster.device.inside * c.link_inside);
-  double const here = stage_ranks_in_domain(q.cluster, q.layout);
-  return q.layout.tensor <= here ? inside
-                                 : inside + bytes / (q.cluster.device.outside * here * c.link_outside);
+ASHLAR_INLINE double tensor_bytes_seconds(cluster const& on, layout const& sizes, double bytes,
+                                          constants const& c) {
+  double const inside = bytes / (on.device.inside * c.link_inside);
+  double const here = stage_ranks_in_domain(on, sizes);
+  return sizes.tensor <= here ? inside : inside + bytes / (on.device.outside * here * c.link_outside);
 }
 
 ASHLAR_INLINE double tensor_seconds(question const& q, layer_work const& w, constants const& c) {
   if (q.layout.tensor == 1) return 0;
-  double const one = tensor_bytes_seconds(q, w.tensor_bytes, c) + latency_seconds(q.layout.tensor, c);
+  double const one =
+      tensor_bytes_seconds(q.cluster, q.layout, w.tensor_bytes, c) + latency_seconds(q.layout.tensor, c);
   return w.tensor_count * one
          * (stack_of(q).hides_exchanges ? c.tensor_exposed_tuned : c.tensor_exposed);
 }
@@ -86,17 +88,17 @@ ASHLAR_INLINE double expert_seconds(question const& q, layer_work const& w, feed
   }
   if (w.gather_bytes > 0)
     s += 2
-         * (w.gather_bytes / group_rate(q, q.layout.expert_tensor, 1, c)
+         * (w.gather_bytes / group_rate(q.cluster, q.layout, q.layout.expert_tensor, 1, c)
             + latency_seconds(q.layout.expert_tensor, c));
   return s;
 }
 
-ASHLAR_INLINE double context_seconds(question const& q, layer_work const& w, double attention,
-                                     constants const& c) {
-  if (q.layout.context == 1 || !(w.context_bytes > 0)) return 0;
-  double const ranks = q.layout.context;
+ASHLAR_INLINE double context_seconds(cluster const& on, layout const& sizes, layer_work const& w,
+                                     double attention, constants const& c) {
+  if (sizes.context == 1 || !(w.context_bytes > 0)) return 0;
+  double const ranks = sizes.context;
   double const ring =
-      (ranks - 1) * (w.context_bytes / group_rate(q, ranks, q.layout.tensor, c) + c.latency);
+      (ranks - 1) * (w.context_bytes / group_rate(on, sizes, ranks, sizes.tensor, c) + c.latency);
   return max_of(0.0, ring - attention * (ranks - 1) / ranks) + c.latency * ranks;
 }
 

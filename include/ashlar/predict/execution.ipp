@@ -174,10 +174,10 @@ ASHLAR_INLINE execution execute(question const& q, std::vector<stage> const& sta
   }
   bool const has_chunks = q.layout.published()->uses(parameter::sequence_chunk_count);
   auto const make = [&](int m) {
-    int const chunks = has_chunks ? shape_of(q, m).sequence_chunks : 1;
+    int const chunks = has_chunks ? shape_of(q.layout, m).sequence_chunks : 1;
     must_be_small(1.0 * m * chunks, static_cast<double>(passes.size()));
     e.timed.push_back(q.layout.published()->make(
-        shape_of(q, m, execution_detail::costs_of(q, stages, passes, chunks, e.tick, c))));
+        shape_of(q.layout, m, execution_detail::costs_of(q, stages, passes, chunks, e.tick, c))));
     schedule const& made = e.timed.back();
     execution_detail::must_train_alone(made);
     if (made.micro_batch_count() != 1LL * m * chunks)
@@ -213,7 +213,7 @@ ASHLAR_INLINE double interleaved_seconds(question const& q, std::vector<stage_pa
   double const one_tick = execution_detail::tick_of(q, passes);
   auto const last_end = [&](int m) {
     must_be_small(m, static_cast<double>(passes.size()));
-    catalog::shape s = shape_of(q, m);
+    catalog::shape s = shape_of(q.layout, m);
     s.group = min_of(m, q.layout.pipeline);
     schedule const made = catalog::in_groups(catalog::depth_first(s.p, s.v, s.group), s, 2);
     return static_cast<double>(

@@ -29,10 +29,10 @@ struct held_parameters {
 };
 
 // The parameters of one stage on one of its tensor ranks.
-held_parameters held_by_stage(question const& q, stage const& s);
+held_parameters held_by_stage(architecture const& model, layout const& sizes, stage const& s);
 // Sums over the stages with these numbers.
-held_parameters held_by_stages(question const& q, std::vector<stage> const& stages,
-                               std::vector<int> const& numbers);
+held_parameters held_by_stages(architecture const& model, layout const& sizes,
+                               std::vector<stage> const& stages, std::vector<int> const& numbers);
 
 }  // namespace ashlar::predict
 

@@ -10,7 +10,7 @@
 namespace ashlar::predict {
 
 // Bytes of an element of activations.
-inline double value_bytes(question const& q) { return q.program.format == number_format::fp32 ? 4 : 2; }
+inline double value_bytes(number_format format) { return format == number_format::fp32 ? 4 : 2; }
 
 // Bytes per token that a layer keeps from its forward to its backward on one device, without recomputed
 // ones; under full recomputation, those while it is recomputed. If its weights do not train, inputs of

@@ -17,7 +17,7 @@ class keeper {
   explicit keeper(question const& q)
       : q_(q),
         stack_(stack_of(q)),
-        value_(value_bytes(q)),
+        value_(value_bytes(q.program.format)),
         input_(is_low(q.program.format) ? 1 : value_),
         tensor_(q.layout.tensor) {}
 
@@ -132,7 +132,7 @@ inline kept_activations kept_of_layer(question const& q, layer const& l, recompu
   kept_activations made{.bytes = kept_bytes(q, l, again, trains, gathered, c) * tokens};
   if (has(again, recomputation::full)) {
     made.whole = made.bytes;
-    made.bytes = value_bytes(q) * q.model.hidden * tokens / keeper(q).split();
+    made.bytes = value_bytes(q.program.format) * q.model.hidden * tokens / keeper(q).split();
     made.leaving = has(parts, offloaded::all) ? made.bytes : 0;
   } else {
     // Recomputed scores of one layer are negligible.

@@ -40,10 +40,11 @@ seconds_each_way attention_seconds(question const& q, layer_work const& w, const
 
 // bytes: moved / memory, with 8 bytes (4-bit values: 10) per element cast to a low format: read for the
 // maximum, for the cast and for the transpose, written twice.
-seconds_each_way bytes_seconds(question const& q, layer_work const& w, constants const& c);
+seconds_each_way bytes_seconds(machine const& device, number_format format, layer_work const& w,
+                               constants const& c);
 
 // scan: scan_bytes x channels x tokens / memory, a third of it forward.
-seconds_each_way scan_seconds(question const& q, layer_work const& w, constants const& c);
+seconds_each_way scan_seconds(machine const& device, layer_work const& w, constants const& c);
 
 }  // namespace ashlar::predict
 

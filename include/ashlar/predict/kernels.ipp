@@ -63,8 +63,8 @@ inline double attention_share(question const& q, constants const& c) {
   }
 }
 
-inline number_format wide_format(question const& q) {
-  return q.program.format == number_format::fp32 ? number_format::fp32 : number_format::bf16;
+inline number_format wide_format(number_format format) {
+  return format == number_format::fp32 ? number_format::fp32 : number_format::bf16;
 }
 
 // Bytes moved for each weight's gradient of a micro-batch: just written; added apart from the product;
@@ -88,7 +88,7 @@ ASHLAR_INLINE double product_seconds(machine const& m, double rate, product cons
 ASHLAR_INLINE seconds_each_way products_seconds(question const& q, std::vector<product> const& all,
                                                 constants const& c) {
   machine const& m = q.cluster.device;
-  double const high = product_rate(m, kernels_detail::wide_format(q), c);
+  double const high = product_rate(m, kernels_detail::wide_format(q.program.format), c);
   double const low = product_rate(m, q.program.format, c);
   double const gradient = kernels_detail::gradient_bytes(stack_of(q));
   seconds_each_way s;
@@ -114,22 +114,24 @@ ASHLAR_INLINE seconds_each_way attention_seconds(question const& q, layer_work c
     return {4 * w.all_scores * w.head / rate + w.all_scores * 11 / memory,
             8 * w.all_scores * w.head / rate + w.all_scores * 14 / memory};
   }
-  double const rate = peak(m, kernels_detail::wide_format(q)) * kernels_detail::attention_share(q, c);
+  double const rate =
+      peak(m, kernels_detail::wide_format(q.program.format)) * kernels_detail::attention_share(q, c);
   double const scores = w.scores * (1 + 128.0 / q.sequence);
   double const exponentials = scores / m.exponentials;
   return {scores * 4 * w.head / rate + exponentials, scores * 10 * w.head / rate + exponentials};
 }
 
-ASHLAR_INLINE seconds_each_way bytes_seconds(question const& q, layer_work const& w,
-                                             constants const& c) {
-  double const each = !is_low(q.program.format) ? 0 : q.program.format == number_format::nvfp4 ? 10 : 8;
-  double const rate = memory_rate(q.cluster.device, c);
+ASHLAR_INLINE seconds_each_way bytes_seconds(machine const& device, number_format format,
+                                             layer_work const& w, constants const& c) {
+  double const each = !is_low(format) ? 0 : format == number_format::nvfp4 ? 10 : 8;
+  double const rate = memory_rate(device, c);
   return {(w.forward_bytes + each * w.quantised_forward) / rate,
           (w.backward_bytes + each * w.quantised_backward) / rate};
 }
 
-ASHLAR_INLINE seconds_each_way scan_seconds(question const& q, layer_work const& w, constants const& c) {
-  double const s = w.scan * c.scan_bytes / memory_rate(q.cluster.device, c);
+ASHLAR_INLINE seconds_each_way scan_seconds(machine const& device, layer_work const& w,
+                                            constants const& c) {
+  double const s = w.scan * c.scan_bytes / memory_rate(device, c);
   return {s / 3, s * 2 / 3};
 }
 

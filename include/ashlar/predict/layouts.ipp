@@ -169,7 +169,7 @@ class layout_search {
       q_.layout.counts_ends = parts % stages == 0;
       q_.layout.stages.clear();
       if (v > 1 && !q_.layout.counts_ends && layers_ % stages != 0 && stages <= parts)
-        q_.layout.stages = deal_evenly(q_);
+        q_.layout.stages = deal_evenly(q_.model, q_.layout);
       try_shares();
       if (stopped_) return;
     }
@@ -293,7 +293,7 @@ class layout_search {
     last_seconds_ = seconds;
     std::vector<memory_parts> const held = memory_of(q_, stages, c_);
     double const peak = peak_bytes(held);
-    if (fits(q_, held, c_)) {
+    if (fits(q_.cluster.device, held, c_)) {
       if (may_hide) for_pairs_.keep({q_, seconds, peak, 0}, in_pairs);
       if (is_late) {
         count(left_out::slower);
@@ -359,7 +359,7 @@ class layout_search {
     q.layout.stages = made.stages;
     q.layout.counts_ends = false;
     std::vector<memory_parts> const held = memory_of(q, q.layout.stages, c_);
-    if (fits(q, held, c_)) each = {q, made.seconds, peak_bytes(held), made.bound};
+    if (fits(q.cluster.device, held, c_)) each = {q, made.seconds, peak_bytes(held), made.bound};
   }
 
   static std::vector<int> choices(bool is_open, int whole, int asked) {

@@ -68,12 +68,12 @@ double peak_bytes(std::vector<memory_parts> const& devices);
 double peak_host_bytes(std::vector<memory_parts> const& devices);
 
 // Whether `bytes` fit. The rest must hold the context, NCCL's buffers and fragments.
-inline bool fits(question const& q, double bytes, constants const& c) {
-  return bytes + c.outside_bytes <= q.cluster.device.memory_bytes;
+inline bool fits(machine const& device, double bytes, constants const& c) {
+  return bytes + c.outside_bytes <= device.memory_bytes;
 }
 
 // Whether all devices and their hosts fit.
-bool fits(question const& q, std::vector<memory_parts> const& devices, constants const& c);
+bool fits(machine const& device, std::vector<memory_parts> const& devices, constants const& c);
 
 }  // namespace ashlar::predict
 

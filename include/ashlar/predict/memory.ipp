@@ -45,7 +45,7 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
   stack const s = stack_of(q);
   held_parameters const& held = needs.held;
   bool const leaves = q.layout.offload.optimizer;
-  double const value = value_bytes(q), ranks = q.layout.sharing_ranks() * copies,
+  double const value = value_bytes(q.program.format), ranks = q.layout.sharing_ranks() * copies,
                expert_ranks = q.layout.expert_sharing_ranks() * copies;
   if (!s.is_sharded) {
     bool const splits = q.layout.sharding != sharding::none;
@@ -140,14 +140,14 @@ ASHLAR_INLINE std::vector<stage_needs> needs_of(question const& q, std::vector<s
   std::vector<stage_needs> all;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     stage const& s = stages[i];
-    held_parameters const held = held_by_stage(q, s);
+    held_parameters const held = held_by_stage(q.model, q.layout, s);
     all.push_back({.held = held,
                    .summed = held.trained.both(),
                    .kept = kept[i].bytes - kept[i].leaving,
                    .left = kept[i].leaving,
                    .moving = 2 * kept[i].largest,
                    .whole = kept[i].whole,
-                   .logits = logits / q.layout.tensor * losses_of(q, s)});
+                   .logits = logits / q.layout.tensor * losses_of(q.model, s)});
   }
   return all;
 }
@@ -176,7 +176,7 @@ ASHLAR_INLINE std::vector<memory_parts> memory_of(question const& q, std::vector
                                                   constants const& c, execution const& run) {
   if (stack_of(q).is_plain && q.layout.tensor > 1 && q.layout.pipeline == 1) {
     std::vector<memory_parts> devices = memory_detail::memory_with(q, stages, run, true, c);
-    if (fits(q, devices, c)) return devices;
+    if (fits(q.cluster.device, devices, c)) return devices;
   }
   return memory_detail::memory_with(q, stages, run, false, c);
 }
@@ -199,10 +199,10 @@ ASHLAR_INLINE double peak_host_bytes(std::vector<memory_parts> const& devices) {
   return most;
 }
 
-ASHLAR_INLINE bool fits(question const& q, std::vector<memory_parts> const& devices,
+ASHLAR_INLINE bool fits(machine const& device, std::vector<memory_parts> const& devices,
                         constants const& c) {
   double const host = peak_host_bytes(devices);
-  return fits(q, peak_bytes(devices), c) && !(host > 0 && host > q.cluster.device.host.memory_bytes);
+  return fits(device, peak_bytes(devices), c) && !(host > 0 && host > device.host.memory_bytes);
 }
 
 }  // namespace ashlar::predict

@@ -17,14 +17,16 @@ inline double data_seconds(question const& q, parameter_counts const& held, devi
                            int copies, constants const& c) {
   double const ranks = q.layout.sharing_ranks() * copies,
                groups = q.layout.expert_sharing_ranks() * copies, others = q.layout.copies_of_shards();
-  double moved = held.dense * (ranks - 1) / ranks / group_rate(q, ranks, q.layout.tensor, c);
+  double moved =
+      held.dense * (ranks - 1) / ranks / group_rate(q.cluster, q.layout, ranks, q.layout.tensor, c);
   if (held.expert > 0 && groups > 1)
-    moved += held.expert * (groups - 1) / groups
-             / group_rate(q, groups, 1.0 * q.layout.expert * q.layout.expert_tensor, c);
+    moved +=
+        held.expert * (groups - 1) / groups
+        / group_rate(q.cluster, q.layout, groups, 1.0 * q.layout.expert * q.layout.expert_tensor, c);
   // Copies of each shard sum its gradients, both ways.
   if (others > 1)
     moved += 2 * (held.dense / ranks + held.expert / groups) * (others - 1) / others
-             / group_rate(q, others, q.layout.tensor * ranks, c);
+             / group_rate(q.cluster, q.layout, others, q.layout.tensor * ranks, c);
   stack const s = stack_of(q);
   if (s.is_classic) return 4 * moved;  // a sum in 16 bits moves everything twice
   bool const is_shared = q.layout.sharding != sharding::none;
@@ -49,7 +51,8 @@ ASHLAR_INLINE once_a_step once_on(question const& q, parameter_counts const& hel
   double const ranks = 1.0 * q.layout.data * q.layout.context * copies;
   if (!stack_of(q).is_sharded && ranks > 1 && held.both() > 0)
     once.data = latency_seconds(ranks, c) + once_detail::data_seconds(q, held, beside, copies, c);
-  if (stack_of(q).is_sharded && q.program.sums_copies_once) once.data = copies_seconds(q, held, c);
+  if (stack_of(q).is_sharded && q.program.sums_copies_once)
+    once.data = copies_seconds(q.cluster, q.layout, held, c);
   double const sharing = q.layout.sharing_ranks() * copies;
   double const updated =
       q.layout.sharding == sharding::none
@@ -60,7 +63,8 @@ ASHLAR_INLINE once_a_step once_on(question const& q, parameter_counts const& hel
   once.optimizer = moved * updated / memory_rate(q.cluster.device, c);
   if (q.layout.offload.optimizer) {  // gradients in 32 bits go to the host, and weights in 16 come back
     host_side const& host = q.cluster.device.host;
-    once.optimizer = updated * ((4 + value_bytes(q)) / host.link + moved / host.memory_bandwidth);
+    once.optimizer =
+        updated * ((4 + value_bytes(q.program.format)) / host.link + moved / host.memory_bandwidth);
   }
   return once;
 }

@@ -37,7 +37,7 @@ inline std::vector<halves> halves_of_stage(question const& q, stage const& s, co
   for (int i = 0; i < s.predictions; ++i)
     all.push_back(
         halves_of(q, q.model.predictor, q.layout.recompute_in_predictor(), gradient_kind::all, c));
-  for (int i = 0; i < losses_of(q, s); ++i) all.push_back({{}, passes_of_head(q, c)});
+  for (int i = 0; i < losses_of(q.model, s); ++i) all.push_back({{}, passes_of_head(q, c)});
   return all;
 }
 

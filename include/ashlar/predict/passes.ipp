@@ -41,12 +41,12 @@ inline stage_passes passes_of_work(question const& q, layer const& l, layer_work
   set(&pass_terms::products, products);
   b.weights = products.weights;
   set(&pass_terms::attention, attention_seconds(q, w, c));
-  set(&pass_terms::scan, scan_seconds(q, w, c));
-  set(&pass_terms::bytes, bytes_seconds(q, w, c));
+  set(&pass_terms::scan, scan_seconds(q.cluster.device, w, c));
+  set(&pass_terms::bytes, bytes_seconds(q.cluster.device, q.program.format, w, c));
   f.tensor = b.tensor = tensor_seconds(q, w, c);
   f.expert = b.expert = expert_seconds(q, w, l.feed, c);
-  f.context = context_seconds(q, w, f.attention, c);
-  b.context = context_seconds(q, w, b.attention, c);
+  f.context = context_seconds(q.cluster, q.layout, w, f.attention, c);
+  b.context = context_seconds(q.cluster, q.layout, w, b.attention, c);
   f.host = w.parts * (c.host + (q.layout.tensor > 1 && stack_of(q).is_plain ? c.host_tensor : 0));
   if (w.experts > 0) f.host += c.host_expert + c.host_each_expert * w.experts;
   b.host = f.host;
@@ -85,8 +85,8 @@ ASHLAR_INLINE stage_passes passes_of_head(question const& q, constants const& c)
   if (!q.model.trains_head()) s.backward.leave_out_weights();
   s.forward.bytes = 0.5 * p.m * p.n * c.loss_bytes / memory_rate(q.cluster.device, c);
   if (q.layout.tensor > 1)
-    s.forward.tensor =
-        tensor_bytes_seconds(q, 2 * p.m * q.model.hidden * (q.layout.tensor - 1.0) / q.layout.tensor, c);
+    s.forward.tensor = tensor_bytes_seconds(
+        q.cluster, q.layout, 2 * p.m * q.model.hidden * (q.layout.tensor - 1.0) / q.layout.tensor, c);
   s.forward.host = c.host;
   s.backward.bytes = s.forward.bytes;
   s.backward.tensor = s.forward.tensor;
@@ -103,7 +103,8 @@ inline void share_weights(question const& q, stage_passes& s, held_parameters co
                           constants const& c) {
   double const ranks = q.layout.sharing_ranks();
   auto const seconds = [&](parameter_counts const& counts, double among) {
-    return 2 * counts.both() * (among - 1) / among / group_rate(q, among, q.layout.tensor, c);
+    return 2 * counts.both() * (among - 1) / among
+           / group_rate(q.cluster, q.layout, among, q.layout.tensor, c);
   };
   auto const exposed = [&](pass_terms const& p, double exchange) {
     double const pass = p.launched();
@@ -111,15 +112,16 @@ inline void share_weights(question const& q, stage_passes& s, held_parameters co
   };
   double const from = q.layout.weight_ranks > 0 ? q.layout.weight_ranks : ranks,
                gathered = q.layout.sharding == sharding::full ? seconds(held.backward, from) : 0;
-  double const summed = q.program.sums_copies_once ? 0 : copies_seconds(q, held.trained, c);
+  double const summed =
+      q.program.sums_copies_once ? 0 : copies_seconds(q.cluster, q.layout, held.trained, c);
   s.forward.sharding = exposed(s.forward, seconds(held.all, ranks));
   s.backward.sharding = exposed(s.backward, gathered + 2 * seconds(held.trained, ranks) + summed);
 }
 
 // Copies to the host run beside the forward and copies back beside the backward, for neighbouring
 // layers. They occupy none of the device's multiprocessors.
-inline void send_to_host(question const& q, kept_activations const& kept, stage_passes& s) {
-  double const copy = kept.leaving / q.cluster.device.host.link;
+inline void send_to_host(machine const& device, kept_activations const& kept, stage_passes& s) {
+  double const copy = kept.leaving / device.host.link;
   for (pass_terms* p : {&s.forward, &s.backward})
     p->offload = max_of(0.0, copy - p->launched() - p->sharding);
 }
@@ -182,12 +184,12 @@ ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector
       add(of_kind[6 * kind + (q.layout.recompute_in.have(i, s.first) ? 3 : 0) + takes], 1);
     }
     if (s.predictions > 0) add(predictor, s.predictions);
-    if (int const losses = losses_of(q, s); losses > 0) add(head, losses);
-    if (is_sharded) passes_detail::share_weights(q, made, held_by_stage(q, s), c);
+    if (int const losses = losses_of(q.model, s); losses > 0) add(head, losses);
+    if (is_sharded) passes_detail::share_weights(q, made, held_by_stage(q.model, q.layout, s), c);
     if (!q.measured.stages.empty())
       made = passes_detail::as_measured(
           made, q.measured.stages[q.measured.stages.size() == 1 ? 0 : all.size()]);
-    if (!kept.empty()) passes_detail::send_to_host(q, kept[all.size()], made);
+    if (!kept.empty()) passes_detail::send_to_host(q.cluster.device, kept[all.size()], made);
     if (q.layout.pipeline > 1 && q.layout.chunks == 1
         && !q.layout.is_executed())  // virtual stages send beside passes
       made.forward.transfer = made.backward.transfer = transfer_seconds(q, c);

@@ -10,7 +10,7 @@
 namespace ashlar::predict {
 
 // The shape to ask of the catalog. `chunks` are its chunks, or both ways of a wave.
-catalog::shape shape_of(question const& q, int micro_batches, costs cost = {});
+catalog::shape shape_of(layout const& sizes, int micro_batches, costs cost = {});
 
 // Throws unpredictable for more passes than can be executed.
 void must_be_small(double micro_batches, double stages);

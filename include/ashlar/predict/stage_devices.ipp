@@ -12,13 +12,13 @@
 
 namespace ashlar::predict {
 
-ASHLAR_INLINE catalog::shape shape_of(question const& q, int micro_batches, costs cost) {
+ASHLAR_INLINE catalog::shape shape_of(layout const& sizes, int micro_batches, costs cost) {
   catalog::shape s;
-  s.p = devices{q.layout.pipeline};
+  s.p = devices{sizes.pipeline};
   s.m = ashlar::micro_batches{micro_batches};
   s.cost = std::move(cost);
-  s.v = chunks{q.layout.chunks};
-  s.w = waves{max_of(1, q.layout.chunks / 2)};
+  s.v = chunks{sizes.chunks};
+  s.w = waves{max_of(1, sizes.chunks / 2)};
   return s;
 }
 
@@ -41,13 +41,13 @@ inline placement chain_placement(schedule const& s) {
 inline placement published_placement(question const& q) {
   double const stages = 1.0 * q.layout.pipeline * max_of(2, q.layout.chunks);
   for (int m : {1, 2, q.layout.pipeline, 2 * q.layout.pipeline}) {
-    catalog::shape const few = shape_of(q, m);
+    catalog::shape const few = shape_of(q.layout, m);
     if (!q.layout.published()->check(few).ok()) continue;
     must_be_small(m, stages);
     return chain_placement(q.layout.published()->make(few));
   }
   must_be_small(q.micro_batches(), stages);
-  return chain_placement(q.layout.published()->make(shape_of(q, q.micro_batches())));
+  return chain_placement(q.layout.published()->make(shape_of(q.layout, q.micro_batches())));
 }
 
 }  // namespace stage_devices_detail

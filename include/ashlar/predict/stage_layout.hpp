@@ -28,8 +28,8 @@ int last_with_head(std::vector<stage> const& stages);
 
 // Losses that a stage takes of each token. Those of further tokens are on the head's stage, too,
 // regardless of where their layers are (models/gpt/gpt_model.py of megatron-core 0.16.1).
-inline int losses_of(question const& q, stage const& s) {
-  return s.has_head ? 1 + q.model.predictions : 0;
+inline int losses_of(architecture const& model, stage const& s) {
+  return s.has_head ? 1 + model.predictions : 0;
 }
 
 }  // namespace ashlar::predict

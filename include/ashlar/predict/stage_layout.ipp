@@ -22,8 +22,8 @@ struct division {
   int working = 0;  // stages with at least one block
 };
 
-inline division division_by_cost(question const& q, int count) {
-  architecture const& a = q.model;
+inline division division_by_cost(architecture const& model, int count) {
+  architecture const& a = model;
   double const head = a.table_parameters();
   double total = head, so_far = 0;
   for (int i = 0; i < a.layer_count(); ++i) total += layer_matrices(a, a.at(i), a.at(i).feed.chosen);
@@ -127,7 +127,7 @@ ASHLAR_INLINE std::vector<stage> stages_of(question const& q) {
   bool const by_cost = stack_of(q).is_plain && count > 1;
   bool const counts_ends = q.layout.counts_ends && count > 1 && !by_cost;
   if (by_cost)
-    d = stage_layout_detail::division_by_cost(q, count);
+    d = stage_layout_detail::division_by_cost(q.model, count);
   else
     d.layers = stage_layout_detail::even_division(layers + (counts_ends ? 2 : 0), count);
   if (counts_ends) {
@@ -155,7 +155,8 @@ ASHLAR_INLINE std::vector<stage> stages_of(question const& q) {
 ASHLAR_INLINE bool every_stage_works(question const& q) {
   int const count = stage_count(q);
   if (!q.layout.stages.empty() || count == 1) return true;
-  if (stack_of(q).is_plain) return stage_layout_detail::division_by_cost(q, count).working >= count;
+  if (stack_of(q).is_plain)
+    return stage_layout_detail::division_by_cost(q.model, count).working >= count;
   return q.model.layer_count() + 2 >= count;
 }
 

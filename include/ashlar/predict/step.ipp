@@ -81,7 +81,7 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
     double const bubble =
         ends_at_once ? max_of(0.0, last_end - passes) : all_largest - devices[d].largest;
     once_a_step const once =
-        once_on(q, held_by_stages(q, stages, here[d]).trained, devices[d], copies, c);
+        once_on(q, held_by_stages(q.model, q.layout, stages, here[d]).trained, devices[d], copies, c);
     double const after = once.data + once.optimizer;
     double const total = ends_at_once ? passes : (passes + bubble) * (1 + lost) + after;
     if (total > most) {
@@ -113,7 +113,7 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
     r.update = max_of(0.0, c.host_update * layers - step_detail::queued(r));
     if (q.layout.sharding == sharding::optimizer)
       r.data += step_detail::exchanges_of_a_layer * layers
-                * ring_seconds(q, q.layout.sharing_ranks(), q.layout.tensor);
+                * ring_seconds(q.cluster, q.layout, q.layout.sharing_ranks(), q.layout.tensor);
   }
   r.seconds = r.passes + r.bubble + r.stragglers + r.data + r.optimizer + r.update;
   return r;

@@ -82,7 +82,7 @@ TEST_CASE("dealing: without virtual stages, no division that fits is faster") {
     question q = chained(roll);
     if (q.layout.pipeline > q.model.layer_count() + 2) continue;
     // Memory that some divisions fit in, and that none does.
-    q.layout.stages = deal_evenly(q);
+    q.layout.stages = deal_evenly(q.model, q.layout);
     double const peak = predict_run(q, c, {}).peak;
     q.cluster.device.memory_bytes = peak * (0.8 + 0.05 * roll.between(0, 8)) + c.outside_bytes;
     dealing const found = deal_layers(q, c);
@@ -128,12 +128,12 @@ TEST_CASE("dealing: evenly, the ends have the fewest layers") {
   question q = asked(dense_model(126), 16);
   q.layout.pipeline = 16;
   std::vector<int> counts;
-  for (stage const& s : deal_evenly(q)) counts.push_back(s.count);
+  for (stage const& s : deal_evenly(q.model, q.layout)) counts.push_back(s.count);
   CHECK(counts.front() == 7);
   CHECK(counts[1] == 8);
   CHECK(counts[14] == 8);
   CHECK(counts.back() == 7);
-  q.layout.stages = deal_evenly(q);
+  q.layout.stages = deal_evenly(q.model, q.layout);
   CHECK(stages_of(q) == q.layout.stages);
 }
 

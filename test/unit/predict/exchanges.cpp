@@ -16,12 +16,12 @@ TEST_CASE("exchanges: tensor ranks in one domain, and in several") {
   constants const c = round_constants();  // half of each link
   question q = asked(dense_model(4), 4);
   q.layout.tensor = 8;
-  CHECK(tensor_bytes_seconds(q, 1e9, c) == doctest::Approx(1e9 / (0.5 * 400e9)));
+  CHECK(tensor_bytes_seconds(q.cluster, q.layout, 1e9, c) == doctest::Approx(1e9 / (0.5 * 400e9)));
   q.layout.tensor = 16;  // through the node, and over its eight ports
-  CHECK(tensor_bytes_seconds(q, 1e9, c)
+  CHECK(tensor_bytes_seconds(q.cluster, q.layout, 1e9, c)
         == doctest::Approx(1e9 / (0.5 * 400e9) + 1e9 / (0.5 * 8 * 50e9)));
   q.cluster.device.domain = 72;
-  CHECK(tensor_bytes_seconds(q, 1e9, c) == doctest::Approx(1e9 / (0.5 * 400e9)));
+  CHECK(tensor_bytes_seconds(q.cluster, q.layout, 1e9, c) == doctest::Approx(1e9 / (0.5 * 400e9)));
 }
 
 TEST_CASE("exchanges: Megatron-Core hides those of tensor ranks only where these split sequences") {
@@ -110,12 +110,12 @@ TEST_CASE("exchanges: limits to groups and 8 bits of a dispatch make less of it"
 
 TEST_CASE("exchanges: a ring's steps are slower between domains") {
   question q = asked(dense_model(4), 4);
-  CHECK(ring_seconds(q, 1, 1) == 0);
-  CHECK(ring_seconds(q, 8, 1) == doctest::Approx(7 * 3.4e-6));
-  CHECK(ring_seconds(q, 32, 1) == doctest::Approx(4 * 14e-6 + 27 * 3.4e-6));
-  CHECK(ring_seconds(q, 4, 8) == doctest::Approx(3 * 14e-6));
+  CHECK(ring_seconds(q.cluster, q.layout, 1, 1) == 0);
+  CHECK(ring_seconds(q.cluster, q.layout, 8, 1) == doctest::Approx(7 * 3.4e-6));
+  CHECK(ring_seconds(q.cluster, q.layout, 32, 1) == doctest::Approx(4 * 14e-6 + 27 * 3.4e-6));
+  CHECK(ring_seconds(q.cluster, q.layout, 4, 8) == doctest::Approx(3 * 14e-6));
   q.cluster.device.domain = 72;
-  CHECK(ring_seconds(q, 32, 1) == doctest::Approx(31 * 3.4e-6));
+  CHECK(ring_seconds(q.cluster, q.layout, 32, 1) == doctest::Approx(31 * 3.4e-6));
 }
 
 }  // namespace ashlar::predict::testing

@@ -100,7 +100,7 @@ TEST_CASE("frozen parts: a stage of them is forwards alone, in any schedule") {
   CHECK(a.memory[0].activations == 0);
   CHECK(a.memory[0].optimizer == 0);
   CHECK(a.step.device == 1);
-  held_parameters const held = held_by_stage(q, stages_of(q)[0]);
+  held_parameters const held = held_by_stage(q.model, q.layout, stages_of(q)[0]);
   CHECK(held.all.both() == 4 * layer_size + table_size);
   CHECK(held.trained.both() == 0);
   CHECK(held.backward.both() == 0);

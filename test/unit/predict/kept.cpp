@@ -84,9 +84,9 @@ TEST_CASE("offload: a device holds less by what leaves, and two layers' copies o
   q.layout.offload.in = {};
   CHECK(held()[0].host == without[0].activations);
   q.cluster.device.host.memory_bytes = 2 * 4 * layer;
-  CHECK(fits(q, with, c));
+  CHECK(fits(q.cluster.device, with, c));
   q.cluster.device.host.memory_bytes -= 1;
-  CHECK_FALSE(fits(q, with, c));
+  CHECK_FALSE(fits(q.cluster.device, with, c));
 }
 
 TEST_CASE("offload: the optimizer's state and the master weights are on the host") {

@@ -107,8 +107,8 @@ TEST_CASE(
     q.layout.pipeline = pipeline;
     q.layout.chunks = chunks;
     try {
-      return losses_of(q, stages_of(q).back()) == 1 + predictions ? requirement::sizes_are_positive
-                                                                  : requirement::something_trains;
+      return losses_of(q.model, stages_of(q).back()) == 1 + predictions ? requirement::sizes_are_positive
+                                                                        : requirement::something_trains;
     } catch (unpredictable const& e) {
       return e.broken;
     }

@@ -158,7 +158,7 @@ TEST_CASE("step: shards in a node are gathered faster, and their copies are summ
   q.layout.shard_ranks = 8;
   q.program.sums_copies_once = true;
   double const once = sharding_of();
-  parameter_counts const held = held_by_stage(q, stages_of(q)[0]).trained;
+  parameter_counts const held = held_by_stage(q.model, q.layout, stages_of(q)[0]).trained;
   // It moves 32 bits of an eighth, over four copies and each device's half of its port, both ways.
   double const sum = 2 * 4 * held.both() / 8 * 3 / 4 / (0.5 * 50e9);
   CHECK(once < all);
@@ -227,8 +227,8 @@ TEST_CASE("step: a plain program exchanges each part of a layer by itself where 
   question twice = q;
   twice.model = dense_model(16);
   double const more = step_of(twice, stages_of(twice), c).data - step_of(q, stages_of(q), c).data;
-  CHECK(more > 8 * 12 * ring_seconds(q, 128, 1));
-  CHECK(ring_seconds(q, 128, 1) > 15 * 14e-6);
+  CHECK(more > 8 * 12 * ring_seconds(q.cluster, q.layout, 128, 1));
+  CHECK(ring_seconds(q.cluster, q.layout, 128, 1) > 15 * 14e-6);
 }
 
 }  // namespace ashlar::predict::testing
