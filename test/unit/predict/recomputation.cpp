@@ -1,4 +1,5 @@
 #include <ashlar/predict/recomputation.hpp>
+#include <ashlar/predict/work.hpp>
 // The header above comes first: it needs nothing before it.
 
 #include "predicted_runs.hpp"

@@ -5,6 +5,7 @@
 #include "random_cases.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/catalog/published.hpp>
+#include <ashlar/predict/exchanges.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
 #include <doctest/doctest.h>
