@@ -260,7 +260,7 @@ def bound(
     f = flow_of(s, limits, splits)
     busy = [d for d, stages in enumerate(f.on) if _work(f, stages)]
     if argument is None:
-        # Of many devices, the first of the chain and the busiest are origins of spans.
+        # With many devices, spans begin at the first of the chain and at the busiest.
         origins = (
             busy
             if len(busy) <= 16

@@ -13,7 +13,7 @@ void add_certificate_option(CLI::App& command, std::string& path) {
       .add_option(
           "--certificate", path,
           "where to write what `python3 -m ashlar_verify` needs to check the claims without this "
-          "tool; - is standard output. Exit code 4: a claim has no certificate")
+          "tool. Exit code 4: a claim has no certificate")
       ->type_name("OUT");
 }
 

@@ -24,6 +24,7 @@ struct closed_form {
 // An order of passes: the closed form, a schedule of the catalog, or your own.
 using pass_order = std::variant<closed_form, catalog::entry const*, schedule>;
 
+// The ranks of each dimension, and what lies on them when.
 struct layout {
   int micro_batch = 1;  // sequences
   // Ranks of each dimension; `chunks` are the virtual stages of a pipeline rank.
@@ -76,6 +77,8 @@ struct layout {
     return ranks > 1 ? ranks : 1;
   }
   double expert_sharing_ranks() const { return expert_replicas() / copies_of_shards(); }
+
+  friend bool operator==(layout const&, layout const&) = default;
 };
 
 }  // namespace ashlar::predict
