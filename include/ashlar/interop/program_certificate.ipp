@@ -14,26 +14,12 @@ namespace ashlar {
 
 namespace interop_detail {
 
-// The key of a kind of slots; of those that a program without an obstacle has.
-constexpr char const* key_of(slot_kind kind) {
-  switch (kind) {
-    case slot_kind::activation:
-      return "activation";
-    case slot_kind::gradient:
-      return "gradient";
-    case slot_kind::checkpoint:
-      return "checkpoint";
-    case slot_kind::stash:
-      return "stash";
-    case slot_kind::weight_stash:
-      return "weight_stash";
-    case slot_kind::sequence_state:
-      return "sequence_state";
-    case slot_kind::sequence_gradient:
-      return "sequence_gradient";
-    default:
-      return "weight_gradient";
-  }
+// The name of a kind of slots, as a key.
+inline std::string key_of(slot_kind kind) {
+  std::string key = name_of(kind);
+  for (char& each : key)
+    if (each == ' ') each = '_';
+  return key;
 }
 
 // Writes lists within lists.
