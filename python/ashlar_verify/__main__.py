@@ -9,17 +9,10 @@ from .claims import Claim, claims_of
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m ashlar_verify",
-        description=about,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="JSON of a schedule, or certificates; - is standard input",
-    )
+    parser = argparse.ArgumentParser("python -m ashlar_verify", description=about)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    words = "JSON of a schedule, or certificates; - is standard input"
+    parser.add_argument("files", nargs="+", metavar="FILE", help=words)
     is_refuted = False
     for name in parser.parse_args().files:
         try:
@@ -27,9 +20,7 @@ def main() -> int:
                 claims = claims_of(json.load(file))
         except (OSError, ValueError, RecursionError) as error:
             claims = [Claim("valid", "refuted", f"it cannot be read: {error}")]
-        print(name)
-        for claim in claims:
-            print(f"  {claim}")
+        print(name, *claims, sep="\n  ")
         is_refuted = is_refuted or any(claim.state == "refuted" for claim in claims)
     return int(is_refuted)
 

@@ -1,11 +1,17 @@
 """Lower bounds on the time of every schedule of the same passes on the same devices.
 
-Each stage takes the same steps for each micro-batch of its route: forward, perhaps its
-recompute, backward. A stage on several routes counts as several here. Micro-batches of
-a route are alike. So in any schedule, the j-th starts of all steps of a route keep its
-dependencies: sorted lists obey what their members obey. A table has bounds on these
-starts, another on the n-th start of a step on a device, for any of its stages. They
-rise by these rules:
+*Paths.* A pass starts no earlier than the longest path of dependencies to it: its head.
+What must follow it is its tail. A device takes no less than if it could interrupt its
+passes between heads and tails. For these it is optimal always to run the pass with the
+longest tail (Jackson's preemptive rule). Paths count from 0, or from one pass.
+
+*Memory.* On a chain, limits on activations make heads and tails longer. Each stage
+takes the same steps for each micro-batch of its route: forward, perhaps its recompute,
+backward. A stage on several routes counts as several here. Micro-batches count as the
+shortest of them, so those of a route are alike. So in any schedule, the j-th starts of
+all steps of a route keep its dependencies: sorted lists obey what their members obey. A
+table has bounds on these starts, another on the n-th start of a step on a device, for
+any of its stages. They rise by these rules:
 
 * a pass waits for its predecessors and their messages, and for the one before it of its
   step and stage;
@@ -13,127 +19,111 @@ rise by these rules:
   least so many places are before its own;
 * a device can begin a forward beyond its limit on activations only when as many last
   backwards have ended there;
+* a sequence in chunks turns when all of its chunks have come;
 * it needs the time of all that must come before; of this, what starts at a time h or
   later takes its length after h.
 
 In reversed time a last backward takes memory, and the forward gives it back. So the
-same rules give bounds on tails, the time after a pass. Finally, no device ends earlier
-than with passes that may be interrupted. For these it is optimal always to run the pass
-with the longest tail (Jackson's preemptive rule). A span is bounded in the same way,
-from the first start of a device.
+same rules give bounds on tails. What longer stages and micro-batches take in addition
+is work of the device within the heads and tails of their stage. A span is bounded in
+the same way, from the first start of a device.
 """
 
 from __future__ import annotations
 
 import collections
-import dataclasses
+import copy
+import graphlib
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from .schedule import Schedule
+from .schedule import Schedule, Unread, need, whole
 
 ROUNDS = 8
 """Rounds in which bounds rise. They hold after each; more rounds may raise them."""
 NEVER = -(10**18)
 """Earlier than all: no bound on a start, or a bound from it."""
+Job = tuple[int, int, int]
+"""The head, the length and the tail of a pass, or of a part."""
 
 
-class NoBound(ValueError):
-    """The arguments of this module do not apply to the schedule."""
-
-
-@dataclasses.dataclass
 class Flow:
-    ways: list[int]
-    """By step: +1 if it goes from stage to stage, -1 if back, 0 if neither."""
-    lengths: list[list[int]]
-    """By step and stage."""
-    hops: list[int]
-    """By stage: of a message between it and the one before."""
-    device: list[int]
-    counts: list[int]
-    """Micro-batches by stage."""
-    route_length: int
-    limits: Sequence[int]
-    takes: int
-    gives: int
+    """Steps of a chain, by step and stage, route after route."""
 
-    def __post_init__(self) -> None:
+    def __init__(self, s: Schedule, limits: Any, splits: bool) -> None:
+        ran = collections.Counter(one.stage for one in s.passes() if one.kind == "R")
+        again = {stage for stage, count in ran.items() if count == s.micro_batches}
+        back = ("IW" if splits else "B") if s.trains else ""
+        kinds = "F" + "R" * bool(again) + back
+        taken = collections.Counter(s.route)
+        if any(one.beside for one in s.passes()) and "overlapped" in s.costs:
+            raise Unread("passes run as pairs")
+        if not s.is_chain or (len(taken) > 1 and "micro_batches" in s.costs):
+            raise Unread("its stages form no chain, or its micro-batches no one route")
+        stages = [
+            (route, stage) for route in sorted(taken) for stage in range(s.stages)
+        ]
+        self.ways = [{"F": 1, "I": -1, "B": -1}.get(kind, 0) for kind in kinds]
+        """By step: +1 if it goes from stage to stage, -1 if back, 0 if neither."""
+        self.device = [s.routes[route][stage] for route, stage in stages]
+        self.counts = [taken[route] for route, _ in stages]
+        """Micro-batches by stage."""
+        self.size, self.chunks, self.limits = s.stages, s.chunks, limits
+        self.period = s.period
+        each = [
+            [
+                [
+                    s.length(kind, stage, d, k) if kind != "R" or stage in again else 0
+                    for k in range(s.period)
+                ]
+                for (_, stage), d in zip(stages, self.device)
+            ]
+            for kind in kinds
+        ]
+        self.lengths = [[min(of) for of in step] for step in each]
+        self.more = [[[one - min(of) for one in of] for of in step] for step in each]
+        """What micro-batches take beyond the length, by their number."""
+        self.hops = [
+            [
+                s.link(*pair[:: way or 1]) if stage else 0
+                for (route, stage) in stages
+                for pair in [s.routes[route][stage - 1 : stage + 1]]
+            ]
+            for way in self.ways
+        ]
+        """Of a message between a stage and the one before."""
+        self.takes, self.gives = 0, len(kinds) - 1
         self.on = [
-            [s for s, one in enumerate(self.device) if one == d]
-            for d in range(len(self.limits))
+            [at for at, one in enumerate(self.device) if one == d]
+            for d in range(len(limits))
         ]
 
     def turned(self) -> Flow:
-        last = len(self.ways) - 1
-        ways, lengths = [-way for way in reversed(self.ways)], self.lengths[::-1]
-        return dataclasses.replace(
-            self,
-            ways=ways,
-            lengths=lengths,
-            takes=last - self.gives,
-            gives=last - self.takes,
-        )
+        other, last = copy.copy(self), len(self.ways) - 1
+        other.ways = [-way for way in reversed(self.ways)]
+        other.lengths, other.hops = self.lengths[::-1], self.hops[::-1]
+        other.takes, other.gives = last - self.gives, last - self.takes
+        return other
 
-    def before(self, k: int, stage: int) -> int:
-        """The stage that takes a step just before another does, or -1."""
-        one, size = stage - self.ways[k], self.route_length
-        return (
-            one
-            if self.ways[k]
-            and 0 <= one < len(self.device)
-            and one // size == stage // size
-            else -1
-        )
+    def route_of(self, stage: int) -> range:
+        first = stage - stage % self.size
+        return range(first, first + self.size)
 
     def earlier_here(self, k: int, stage: int) -> int:
         """How many stages of its route must take the step before it on its device."""
-        first, size = stage - stage % self.route_length, self.route_length
-        others = (
-            range(first, stage)
-            if self.ways[k] > 0
-            else range(stage + 1, first + size)
-            if self.ways[k]
-            else range(0)
+        return sum(
+            self.device[one] == self.device[stage]
+            for one in self.route_of(stage)
+            if (stage - one) * self.ways[k] > 0
         )
-        return sum(self.device[one] == self.device[stage] for one in others)
 
-
-def flow_of(s: Schedule, limits: Sequence[int], splits: bool) -> Flow:
-    if s.pairs is not None and any(one.beside for one in s.passes()):
-        raise NoBound("passes run as pairs")
-    routes = sorted({*s.route})
-    ran = collections.Counter(one.stage for one in s.passes() if one.kind == "R")
-    again = {stage for stage, count in ran.items() if count == s.micro_batches}
-    steps = [
-        "F",
-        *(["R"] if again else []),
-        *(["I", "W"] if splits and s.trains else ["B"] if s.trains else []),
-    ]
-    stages = [(route, stage) for route in routes for stage in range(s.stages)]
-    return Flow(
-        ways=[{"F": 1, "I": -1, "B": -1}.get(step, 0) for step in steps],
-        lengths=[
-            [
-                s.lengths[stage][step] if step != "R" or stage in again else 0
-                for _, stage in stages
-            ]
-            for step in steps
-        ],
-        hops=[
-            s.transfer
-            if stage and s.routes[route][stage] != s.routes[route][stage - 1]
-            else 0
-            for route, stage in stages
-        ],
-        device=[s.routes[route][stage] for route, stage in stages],
-        counts=[s.route.count(route) for route, _ in stages],
-        route_length=s.stages,
-        limits=limits,
-        takes=0,
-        gives=len(steps) - 1,
-    )
+    def work(self, d: int) -> int:
+        return sum(
+            self.counts[at] * of[at] + self.counts[at] // self.period * sum(more[at])
+            for at in self.on[d]
+            for of, more in zip(self.lengths, self.more)
+        )
 
 
 class Starts:
@@ -155,9 +145,7 @@ class Starts:
         f, changed = self.f, False
         for j in range(max(f.counts)):
             for k, way in enumerate(f.ways):
-                for stage in (
-                    range(len(f.device)) if way >= 0 else reversed(range(len(f.device)))
-                ):
+                for stage in range(len(f.device))[:: way or 1]:
                     if j < f.counts[stage]:
                         found = self._start(k, stage, j)
                         changed = changed or found > self.at[k][stage][j]
@@ -168,7 +156,7 @@ class Starts:
         return self.at[k][stage][j] + self.f.lengths[k][stage]
 
     def _start(self, k: int, stage: int, j: int) -> int:
-        f, d = self.f, self.f.device[stage]
+        f, d, way = self.f, self.f.device[stage], self.f.ways[k]
         found = [0 if self.origin in (None, d) else NEVER]
         if j > 0:
             found.append(self._end(k, stage, j - 1))
@@ -176,8 +164,13 @@ class Starts:
             found.append(self._end(k - 1, stage, j))
         if k == f.takes and j >= f.limits[d]:
             found.append(self._end(f.gives, stage, j - f.limits[d]))
-        if (before := f.before(k, stage)) >= 0:
-            found.append(self._end(k, before, j) + f.hops[max(stage, before)])
+        if f.chunks > 1 and way:
+            last = (j // f.chunks + 1) * f.chunks - 1
+            turns = [one for one in range(k) if f.ways[one] == -way]
+            found += [self._end(one, stage, last) for one in turns]
+        if way and (before := stage - way) in f.route_of(stage):
+            hop = f.hops[k][max(stage, before)]
+            found.append(self._end(k, before, j) + hop)
         if places := self.places[d][k]:
             found.append(places[j + f.earlier_here(k, stage) * (j + 1)])
         return max(found)
@@ -190,7 +183,7 @@ class Starts:
         ]
         ends = [sorted(self._end(k, stage, j) for stage, j in each) for k in steps]
         lengths = [min(f.lengths[k][stage] for stage in f.on[d]) for k in steps]
-        full = [Full([0] * len(steps)) for _ in steps]
+        full = [Full(places, lengths) for _ in steps]
         for i in range(len(each)):
             back = max(0, i + 1 - f.limits[d])
             for k in steps:
@@ -201,147 +194,120 @@ class Starts:
                     found.append(ends[k - 1][i])
                 if k == f.takes and back > 0:
                     found.append(ends[f.gives][back - 1])
-                for other in steps:
-                    done = (
-                        i + (other < k)
-                        if other <= k
-                        else back
-                        if k >= f.takes and other <= f.gives
-                        else 0
-                    )
-                    full[k].add(places[other], other, done, lengths[other])
-                full[k].look(places, lengths)
-                places[k][i] = max(*found, full[k].until)
+                for one in steps:
+                    if one <= k:
+                        full[k].add(one, i + (one < k))
+                    elif k >= f.takes and one <= f.gives:
+                        full[k].add(one, back)
+                places[k][i] = max(*found, full[k].end())
                 ends[k][i] = max(ends[k][i], places[k][i] + lengths[k])
 
 
 class Full:
     """The least that comes before a place on a device, and the time that it takes."""
 
-    def __init__(self, done: list[int]) -> None:
-        self.done, self.since, self.until, self.work = done, NEVER, NEVER, 0
+    def __init__(self, places: list[list[int]], lengths: list[int]) -> None:
+        self.places, self.lengths, self.done = places, lengths, [0] * len(lengths)
+        self.since, self.until, self.work = NEVER, NEVER, 0
 
-    def add(self, places: list[int], k: int, count: int, length: int) -> None:
+    def add(self, k: int, count: int) -> None:
         for n in range(self.done[k], count):
-            self.work += length
-            if self.until > NEVER and places[n] >= self.since:
-                self.until += length
+            self.work += self.lengths[k]
+            if self.until > NEVER and self.places[k][n] >= self.since:
+                self.until += self.lengths[k]
         self.done[k] = max(self.done[k], count)
 
-    def look(self, places: list[list[int]], lengths: list[int]) -> None:
-        """Finds whether the last passes alone, from idle time on, take until later."""
+    def end(self) -> int:
+        """The end of all; perhaps the last of them alone, after idle time, decide."""
         left, work = self.done[:], 0
         for _ in left:
             latest, k = max(
-                ((places[k][n - 1], -k) for k, n in enumerate(left) if n > 0),
+                ((self.places[k][n - 1], -k) for k, n in enumerate(left) if n > 0),
                 default=(NEVER, 0),
             )
             if latest <= NEVER or latest + self.work <= self.until:
-                return
-            work += lengths[-k]
+                break
+            work += self.lengths[-k]
             left[-k] -= 1
             if latest + work > self.until:
                 self.since, self.until = latest, latest + work
+        return self.until
 
 
-def bound(
-    s: Schedule,
-    of: str,
-    limits: Sequence[int],
-    splits: bool,
-    argument: dict[str, Any] | None = None,
-) -> int:
-    """A lower bound on makespan or span, in ticks: of one argument, or the highest.
-
-    limits: activations that each device may hold. splits: whether the weights' gradient
-    may wait. Raises NoBound. O(n log n) for n passes, times devices for a span or
-    without an argument.
-    """
-    f = flow_of(s, limits, splits)
-    busy = [d for d, stages in enumerate(f.on) if _work(f, stages)]
-    if argument is None:
-        # With many devices, spans begin at the first of the chain and at the busiest.
-        origins = (
-            busy
-            if len(busy) <= 16
-            else [f.device[0], max(busy, key=lambda d: _work(f, f.on[d]))]
-        )
-        whole = [_longest(f, None, busy)] if of == "makespan" else []
-        return max(
-            [
-                *whole,
-                *(_longest(f, d, busy) for d in origins),
-                *(_area(f, d) for d in busy),
-            ],
-            default=0,
-        )
-    d, by, origin = argument["device"], argument["by"], argument.get("origin")
-    if (
-        d not in busy
-        or origin not in (*busy, None)
-        or (origin is None and (by, of) == ("one machine", "span"))
-    ):
-        raise NoBound("the argument is of another device")
-    if by == "work":
-        return _work(f, f.on[d])
-    if by == "area":
-        return _area(f, d)
-    if by != "one machine":
-        raise NoBound(f"the argument {by} is not known here")
-    return _longest(f, origin, [d])
-
-
-def _work(f: Flow, stages: list[int]) -> int:
-    return sum(f.counts[stage] * of[stage] for stage in stages for of in f.lengths)
-
-
-def _longest(f: Flow, origin: int | None, devices: Sequence[int]) -> int:
-    """The time from 0 to the end of all that follows the passes of some device."""
+def within_memory(f: Flow, origin: int | None, d: int) -> int:
+    """The time from 0, or the first start of `origin`, to what follows a device."""
     forth, back = Starts(f, origin), Starts(f.turned(), origin)
-    longest = 0
-    for d in devices:
-        jobs: list[tuple[int, int, int]] = []
-        for k in range(len(f.ways)):
-            turn = len(f.ways) - 1 - k
-            least = min(f.lengths[k][stage] for stage in f.on[d])
-            jobs += (
-                (head, least, tail)
-                for head, tail in zip(
-                    forth.places[d][k], reversed(back.places[d][turn])
-                )
-            )
-            for stage in f.on[d]:  # what a longer stage takes in addition
-                more = f.lengths[k][stage] - least
-                jobs += (
-                    (head, more, tail)
-                    for head, tail in zip(
-                        forth.at[k][stage], reversed(back.at[turn][stage])
-                    )
-                    if more
-                )
-        longest = max(longest, preemptive([job for job in jobs if job[0] > NEVER // 2]))
-    return longest
+    jobs: list[Job] = []
+    for k, (lengths, more) in enumerate(zip(f.lengths, f.more)):
+        least, turn = min(lengths[stage] for stage in f.on[d]), len(f.ways) - 1 - k
+        tails = reversed(back.places[d][turn])
+        jobs += ((head, least, tail) for head, tail in zip(forth.places[d][k], tails))
+        for stage in f.on[d]:
+            heads, tails_of = forth.at[k][stage], back.at[turn][stage]
+            if longer := lengths[stage] - least:
+                ends = reversed(tails_of)
+                jobs += ((head, longer, tail) for head, tail in zip(heads, ends))
+            if f.period != f.chunks:  # which micro-batches are longer is unknown
+                jobs.append((heads[0], sum(more[stage]), tails_of[0]))
+                continue
+            q, n = f.chunks, len(heads) // f.chunks
+            for chunk, extra in enumerate(more[stage]):
+                # The r-th pass of a chunk comes after that many of r sequences before.
+                before = {1: chunk, -1: q - 1 - chunk, 0: 0}[f.ways[k]]
+                after = q - 1 - before if f.ways[k] else 0
+                for r in range(n if extra else 0):
+                    head = heads[(r + 1) * (before + 1) - 1]
+                    jobs.append((head, extra, tails_of[(n - r) * (after + 1) - 1]))
+    return preemptive(job for job in jobs if job[0] > NEVER // 2)
 
 
-def _area(f: Flow, d: int) -> int:
+def area(f: Flow, d: int) -> int:
     """The least time in which a device has room for all activations while held."""
-    area = 0
+    total = 0
     for stage in f.on[d]:
-        rest = range(stage + 1, stage - stage % f.route_length + f.route_length)
-        if f.gives == 0:  # forwards alone
-            rest = range(0)
+        rest = [one for one in f.route_of(stage) if one > stage and f.gives > 0]
         others = sum(
-            f.lengths[k][one] for one in rest for k, way in enumerate(f.ways) if way
-        ) + 2 * sum(f.hops[one] for one in rest)
-        again = f.lengths[1][stage] if f.ways[1:2] == [0] else 0
-        area += f.counts[stage] * (
-            sum(of[stage] for of in f.lengths) - again + max(others, again)
+            f.lengths[k][one] + f.hops[k][one]
+            for one in rest
+            for k, way in enumerate(f.ways)
+            if way
         )
-    return -(-area // f.limits[d])
+        again = f.lengths[1][stage] if f.ways[1:2] == [0] else 0
+        own = sum(of[stage] for of in f.lengths) - again + max(others, again)
+        total += f.counts[stage] * own
+    return int(-(-total // f.limits[d]))
 
 
-def preemptive(jobs: list[tuple[int, int, int]]) -> int:
-    """The least end of jobs (head, length, tail) and tails on a preemptive machine."""
+def along_paths(s: Schedule, d: int, origin: Any = None) -> int:
+    """The time of a device's passes between longest paths, perhaps from one pass."""
+    done = {(one.kind, one.stage, one.micro_batch): one for one in s.passes()}
+    lags: dict[str, dict[str, int]] = {str(one): {} for one in s.passes()}
+    for one in s.passes():
+        for letters, stage, k in s.needs(one.kind, one.stage, one.micro_batch):
+            kind = next(kind for kind in letters if (kind, stage, k) in done)
+            before = str(done[kind, stage, k])
+            lags[str(one)][before] = s.hop(stage, one.stage, k)
+    lengths = {
+        str(one): s.length(one.kind, one.stage, one.device, one.micro_batch)
+        for one in s.passes()
+    }
+    order = list(graphlib.TopologicalSorter(lags).static_order())
+    need(origin is None or origin in lags, "there is no pass {}", origin)
+    heads = dict.fromkeys(order, 0 if origin is None else NEVER)
+    for token in order:
+        heads[token] = 0 if token == origin else heads[token]
+        for before, lag in lags[token].items():
+            heads[token] = max(heads[token], heads[before] + lengths[before] + lag)
+    tails = dict.fromkeys(order, 0)
+    for token in reversed(order) if origin is None else ():
+        for before, lag in lags[token].items():
+            tails[before] = max(tails[before], lag + lengths[token] + tails[token])
+    own = [token for token in map(str, s.lines[d]) if heads[token] > NEVER // 2]
+    return preemptive((heads[token], lengths[token], tails[token]) for token in own)
+
+
+def preemptive(jobs: Iterable[Job]) -> int:
+    """The least end of jobs and of their tails on a machine that may interrupt jobs."""
     left = sorted(jobs)
     ready: list[tuple[int, int]] = []
     now = end = at = 0
@@ -360,3 +326,29 @@ def preemptive(jobs: list[tuple[int, int, int]]) -> int:
         else:
             end = max(end, now - tail)
     return end
+
+
+def bound(s: Schedule, one: dict[str, Any]) -> int:
+    """The ticks that the argument of a bound shows. O(n log n) for n passes.
+
+    one: a bound of a certificate. Raises Unread for unknown arguments.
+    """
+    argument, of, limits = one["argument"], one["of"], one.get("limits")
+    by, d, origin = argument["by"], whole(argument["device"]), argument.get("origin")
+    need(d < len(s.lines) and s.lines[d], "device {} has no passes", d)
+    if by == "path":
+        is_of_device = origin is None or any(str(own) == origin for own in s.lines[d])
+        need(of == "makespan" or (origin and is_of_device), "paths lead elsewhere")
+        is_same = one.get("splits", s.splits) == s.splits
+        need(is_same, "paths are those of the passes of this schedule")
+        return along_paths(s, d, origin)
+    f = Flow(s, limits, one.get("splits", s.splits))
+    if by == "work":
+        return f.work(d)
+    if by == "area":
+        return area(f, d)
+    if by != "one machine":
+        raise Unread(f"the argument {by} is not known here")
+    is_own = of == "makespan" if origin is None else s.lines[whole(origin)]
+    need(is_own, "the argument is of another device")
+    return within_memory(f, origin, d)

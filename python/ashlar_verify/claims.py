@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
-from .bound import NoBound, bound
+from .bound import bound
 from .program import Program
-from .schedule import Schedule, Unread, faults, peaks, read, times
+from .schedule import Schedule, Unread, Wrong, faults, need, peaks, read, times, whole
 
 _OF_A_PROGRAM = (
     "every pass runs once, after its inputs",
@@ -16,6 +17,7 @@ _OF_A_PROGRAM = (
     "each gradient is added once, in the order given",
     "peaks of slots",
 )
+_UNREADABLE = (KeyError, TypeError, IndexError, AttributeError, ArithmeticError)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,43 +47,49 @@ def claims_of(document: Any) -> list[Claim]:
     Returns:
         list[Claim]: every claim that the document makes, at least one.
     """
+    claims: list[Claim] = []
     try:
-        if isinstance(document, dict) and "ashlar_certificates" in document:
-            if document["ashlar_certificates"] != 1:
-                raise Unread("the certificates are of a version that is not known here")
-            found = [
-                claim for one in document["certificates"] for claim in claims_of(one)
-            ]
-            return found or [Claim("certificates", "open", "there are none")]
-        if isinstance(document, dict) and document.get("certificate") == "program":
-            Program(document)
-            return [
-                Claim(f"{name} (program of {document.get('schedule')})", "shown")
-                for name in _OF_A_PROGRAM
-            ]
-        s = read(document)
-        if (fault := next(faults(s), None)) is not None:
-            return [Claim("valid", "refuted", fault)]
-        return [Claim("valid", "shown"), *_figures(s, document), *_bounds(s, document)]
+        claims += _claims(document)
     except Unread as error:
-        return [Claim("valid", "open", str(error))]
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        IndexError,
-        AttributeError,
-        ArithmeticError,
-    ) as error:
-        why = (
-            f"{error.args[0]!r} is missing"
-            if isinstance(error, KeyError)
-            else str(error)
-        )
-        return [Claim("valid", "refuted", why)]
+        claims.append(Claim("valid", "open", str(error)))
+    except KeyError as error:
+        claims.append(Claim("valid", "refuted", f"{error.args[0]!r} is missing"))
+    except (ValueError, *_UNREADABLE) as error:
+        claims.append(Claim("valid", "refuted", str(error)))
+    return claims or [Claim("certificates", "open", "there are none")]
 
 
-def _figures(s: Schedule, document: dict[str, Any]) -> list[Claim]:
+def _claims(document: Any) -> Iterator[Claim]:
+    if isinstance(document, dict) and "ashlar_certificates" in document:
+        if document["ashlar_certificates"] != 1:
+            raise Unread("the certificates are of a version that is not known here")
+        for one in document["certificates"]:
+            yield from claims_of(one)
+    elif isinstance(document, dict) and document.get("certificate") == "program":
+        Program(document)
+        for name in _OF_A_PROGRAM:
+            yield Claim(f"{name} (program of {document.get('schedule')})", "shown")
+    elif isinstance(document, dict) and document.get("certificate") == "group":
+        yield from _group(document)
+    else:
+        s = read(document)
+        for fault in faults(s):
+            raise Wrong(fault)
+        yield Claim("valid", "shown")
+        for name, value in _figures(s, document).items():
+            if name in document:
+                said = document[name]
+                is_right = type(said) in (int, float, list) and (
+                    abs(said - value) < 1e-9
+                    if isinstance(value, float)
+                    else said == value
+                )
+                state = "shown" if is_right else "refuted"
+                yield Claim(name, state, "" if is_right else f"it is {value}")
+        yield from _bounds(s, document)
+
+
+def _figures(s: Schedule, document: dict[str, Any]) -> dict[str, Any]:
     ends, longest = times(s)
     busy, own = (
         [
@@ -101,130 +109,66 @@ def _figures(s: Schedule, document: dict[str, Any]) -> list[Claim]:
         "peak_activations": peaks(s),
     }
     for name, work in (("bubble_rate", busy), ("overhead", own)):
-        found |= {
-            name: 1 - max(work) / ends if ends else 0.0,
-            f"{name}_span": 1 - max(work) / longest if longest else 0.0,
-        }
-    for which in ("makespan", "span"):
-        least = document.get(f"{which}_bound")
+        found[name] = 1 - max(work) / ends if ends else 0.0
+        found[f"{name}_span"] = 1 - max(work) / longest if longest else 0.0
+    for of in ("makespan", "span"):
+        least = document.get(f"{of}_bound")
         if type(least) is int and least > 0:
-            found[f"{which}_gap"] = (found[which] - least) / least
-    claims = []
-    for name, value in found.items():
-        if name in document:
-            is_right = (
-                _is_near(document[name], value)
-                if isinstance(value, float)
-                else document[name] == value
-            )
-            claims.append(
-                Claim(
-                    name,
-                    "shown" if is_right else "refuted",
-                    "" if is_right else f"it is {value}",
-                )
-            )
-    return claims
+            found[f"{of}_gap"] = (found[of] - least) / least
+    return found
 
 
-def _is_near(a: Any, b: float) -> bool:
-    return isinstance(a, (int, float)) and abs(a - b) < 1e-9
-
-
-def _bounds(s: Schedule, document: dict[str, Any]) -> list[Claim]:
-    """Judges bounds of certificates, searches, and schedules within peak memory."""
-    found = list(document.get("bounds", []))
+def _bounds(s: Schedule, document: dict[str, Any]) -> Iterator[Claim]:
     for of in ("makespan", "span"):
         if f"{of}_bound" in document:
-            found.append(
-                {
-                    "of": of,
-                    "least": document[f"{of}_bound"],
-                    "limits": [max(peaks(s))] * len(s.lines),
-                }
-            )
-    if "objective" in document:
-        limit, layouts = document["limit"], document["layouts"]
-        if (
-            document["objective"] == "program"
-            or document["limit_unit"] != "chunk activations"
-            or len(layouts) != 1
-        ):
-            why = (
-                "it is of programs, in another unit than activations, "
-                "or the least of several layouts"
-            )
-            return [
-                Claim(f"the search ends at {document['bound']} at least", "open", why),
-                *_judged_all(s, found),
-            ]
-        limits = limit if isinstance(limit, list) else [limit] * len(s.lines)
-        found.append(
-            {"of": document["objective"], "least": document["bound"], "limits": limits}
-        )
-        if (
-            document["reached"]
-            != dict(zip(("makespan", "span"), times(s)))[document["objective"]]
-        ):
-            return [
-                Claim(
-                    "what the search reached",
-                    "refuted",
-                    f"makespan and span are {times(s)}",
-                )
-            ]
-    return _judged_all(s, found)
+            why = "`ashlar check FILE --certificate OUT` writes the argument"
+            name = f"no schedule has a {of} below {document[f'{of}_bound']}"
+            yield Claim(name, "open", why)
+    for one in document.get("bounds", []):
+        yield from _judged(s, one)
 
 
-def _judged_all(s: Schedule, found: list[dict[str, Any]]) -> list[Claim]:
-    return [claim for one in found for claim in _judged(s, one)]
-
-
-def _judged(s: Schedule, one: dict[str, Any]) -> list[Claim]:
+def _judged(s: Schedule, one: dict[str, Any]) -> Iterator[Claim]:
     """A claimed bound within limits, and that it is reached."""
-    of, least, limits, argument = (
-        one["of"],
-        one["least"],
-        one["limits"],
-        one.get("argument"),
-    )
-    splits = one.get("splits", s.splits)
-    reached, held = dict(zip(("makespan", "span"), times(s)))[of], peaks(s)
-    name = f"no schedule within the memory {limits} has a {of} below {least}"
-    if len(limits) != len(s.lines) or any(
-        type(limit) is not int or limit < 1 for limit in limits
-    ):
-        return [Claim(name, "refuted", "it needs a limit of each device")]
-    if s.splits and splits is not True:
-        return [Claim(name, "refuted", "this one splits backwards")]
-    if (
-        type(least) is not int
-        or least > reached
-        and all(own <= most for own, most in zip(held, limits))
-    ):
-        return [
-            Claim(
-                name,
-                "refuted",
-                f"that of this one is {reached}, and devices hold {held}",
-            )
-        ]
+    of, least, limits = one["of"], one["least"], one.get("limits")
+    within = "any memory" if limits is None else f"the memory {limits}"
+    name = f"no schedule within {within} has a {of} below {least}"
     try:
-        known = bound(s, of, limits, splits, argument)
-    except NoBound as error:
-        return [Claim(name, "open", str(error))]
-    if known < least:
-        return [
-            Claim(name, "refuted" if argument else "open", f"the argument says {known}")
-        ]
-    is_optimal = least == reached and all(
-        own <= most for own, most in zip(held, limits)
-    )
-    return [
-        Claim(name, "shown"),
-        *(
-            [Claim(f"its {of} is the shortest within this memory", "shown")]
-            if is_optimal
-            else []
-        ),
-    ]
+        need(of in ("makespan", "span"), "it is of another time")
+        need(whole(least) == least, "it is no time")
+        fits = True
+        if limits is not None:
+            is_of_each = len(limits) == len(s.lines) and min(map(whole, limits)) > 0
+            need(is_of_each, "it needs a limit of each device")
+            fits = all(own <= most for own, most in zip(peaks(s), limits))
+        need(not s.splits or one.get("splits", True), "this one splits backwards")
+        reached = dict(zip(("makespan", "span"), times(s)))[of]
+        need(not fits or least <= reached, "that of this one is {}", reached)
+        known = bound(s, one)
+        need(least <= known, "the argument says {}", known)
+    except Unread as error:
+        yield Claim(name, "open", str(error))
+        return
+    except Wrong as error:
+        yield Claim(name, "refuted", str(error))
+        return
+    yield Claim(name, "shown")
+    if fits and least == reached:
+        yield Claim(f"its {of} is the shortest within this memory", "shown")
+
+
+def _group(document: dict[str, Any]) -> Iterator[Claim]:
+    """Schedules of which each is bounded: no layout of them allows for less."""
+    for one in (members := document["members"]):
+        yield from claims_of(one)
+    of, least = document["of"], document["least"]
+    name = f"no schedule on these {len(members)} layouts has a {of} below {least}"
+    for one in members:
+        unit = whole(one["costs"].get("ticks_per_unit", 1), 1)
+        known = [whole(b["least"]) for b in one["bounds"] if b["of"] == of]
+        highest = max(known, default=0)
+        # In the same unit of time, of which each has ticks of its own.
+        if highest * document["ticks_per_unit"] < least * unit:
+            yield Claim(name, "refuted", f"one of them has the bound {highest}")
+            return
+    yield Claim(name, "shown" if members else "refuted")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import itertools
 import re
@@ -9,61 +10,23 @@ from collections.abc import Iterator
 from typing import Any
 
 _TOKEN = re.compile(r"(0|[1-9]\d*)([FBIWR])(0|[1-9]\d*)")
-_LENGTHS = ("forward", "backward_input", "backward_weight", "recompute")
-_READ = {
-    *(
-        "schedule",
-        "devices",
-        "stages",
-        "micro_batches",
-        "placement",
-        "route",
-        "costs",
-        "orders",
-        "starts",
-        "makespan",
-        "span",
-    ),
-    *(
-        "busy",
-        "bubble_rate",
-        "bubble_rate_span",
-        "overhead",
-        "overhead_span",
-        "peak_activations",
-    ),
-    *(
-        "makespan_bound",
-        "makespan_gap",
-        "span_bound",
-        "span_gap",
-        "certificate",
-        "bounds",
-    ),
+_PARTS = {
+    "F": ("forward",),
+    "R": ("recompute",),
+    "B": ("backward_input", "backward_weight"),
+    "I": ("backward_input",),
+    "W": ("backward_weight",),
 }
-_OF_A_SEARCH = {
-    *(
-        "objective",
-        "layout",
-        "chunks",
-        "recomputed_chunks",
-        "recomputed_stages",
-        "sequence_chunks",
-        "unit",
-        "limit",
-        "limit_unit",
-    ),
-    *(
-        "status",
-        "reached",
-        "bound",
-        "gap",
-        "optimal",
-        "evaluations",
-        "not_searched",
-        "layouts",
-    ),
-}
+_KEYS = set(
+    "certificate schedule devices stages micro_batches placement route costs orders "
+    "starts stage_edges sequence_chunks shards shard_gradients makespan span busy "
+    "bubble_rate bubble_rate_span overhead overhead_span peak_activations bounds "
+    "makespan_bound makespan_gap span_bound span_gap".split()
+)
+_COSTS = set(
+    "per_stage transfer overlapped ticks_per_unit time_unit speeds node_size "
+    "transfer_between_nodes levels links sequence_chunks micro_batches".split()
+)
 
 
 class Unread(ValueError):
@@ -71,7 +34,33 @@ class Unread(ValueError):
 
 
 class Wrong(ValueError):
-    """The file is no schedule."""
+    """The file does not hold."""
+
+
+def need(holds: object, why: str, *of: object) -> None:
+    """Raises Wrong with the words, and the values in their places, unless it holds."""
+    if not holds:
+        raise Wrong(why.format(*of))
+
+
+def know(keys: Any, known: set[str], what: str) -> None:
+    """Raises Unread for keys that this package does not know."""
+    if more := sorted(set(keys) - known):
+        raise Unread(f"{what} has {', '.join(more)}")
+
+
+def whole(value: Any, least: int = 0) -> int:
+    """The number, if it is whole and no less; else raises Wrong."""
+    is_whole = type(value) is int and value >= least
+    need(is_whole, "{!r} is no whole number from {} on", value, least)
+    return int(value)
+
+
+def is_complete(kinds: set[str], trains: bool) -> bool:
+    """Whether a stage has these passes, and no others, of a micro-batch."""
+    if not trains:
+        return kinds == {"F"}
+    return kinds - {"R"} in ({"F", "B"}, {"F", "I", "W"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,223 +78,202 @@ class Pass:
         return f"{self.stage}{self.kind}{self.micro_batch}"
 
 
-@dataclasses.dataclass
-class Schedule:
-    routes: list[list[int]]
-    """Device by route and stage."""
-    route: list[int]
-    """Route by micro-batch."""
-    lengths: list[dict[str, int]]
-    """Ticks by stage and letter."""
-    transfer: int
-    pairs: Any
-    """Ticks of a pair: one number; or by backward and both stages; None: their sum."""
-    lines: list[list[Pass]]
-    """Passes by device, in order."""
+class Graph:
+    """Stages on devices, and which feed which."""
 
-    @property
-    def stages(self) -> int:
-        return len(self.routes[0])
-
-    @property
-    def micro_batches(self) -> int:
-        return len(self.route)
-
-    def passes(self) -> Iterator[Pass]:
-        for line in self.lines:
-            yield from line
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.routes = [[whole(d) for d in route] for route in document["placement"]]
+        """Device by route and stage."""
+        self.route = [whole(r) for r in document["route"]]
+        """Route by micro-batch."""
+        self.stages, self.micro_batches = len(self.routes[0]), len(self.route)
+        self.chunks = whole(document.get("sequence_chunks", 1), 1)
+        """Micro-batches that make up one sequence."""
+        is_even = all(len(route) == self.stages > 0 for route in self.routes)
+        need(is_even, "the routes have different numbers of stages")
+        is_known = max(self.route, default=0) < len(self.routes)
+        need(is_known, "a micro-batch takes a route that there is not")
+        sequences = [
+            self.route[k : k + self.chunks]
+            for k in range(0, self.micro_batches, self.chunks)
+        ]
+        is_whole = all(
+            len({*one}) == 1 and len(one) == self.chunks for one in sequences
+        )
+        need(is_whole, "a sequence is not whole, or not on one route")
+        chain = [[stage, stage + 1] for stage in range(self.stages - 1)]
+        edges = document.get("stage_edges", chain)
+        self.is_chain = edges == chain
+        self.before: list[list[int]] = [[] for _ in range(self.stages)]
+        self.after: list[list[int]] = [[] for _ in range(self.stages)]
+        for one, other in edges:
+            need(whole(one) < whole(other) < self.stages, "an edge leads back")
+            self.before[other].append(one)
+            self.after[one].append(other)
+        self.shards: dict[int, list[int]] = {}
+        """Those whose forwards come before a shard's backwards."""
+        for group in document.get("shards", []):
+            self.shards |= {whole(shard): group for shard in group}
+        self.is_early = document.get("shard_gradients") == "of_forward"
 
     def device_of(self, stage: int, micro_batch: int) -> int:
         return self.routes[self.route[micro_batch]][stage]
 
-    @property
-    def trains(self) -> bool:
-        return any(one.kind in "BIW" for one in self.passes())
 
-    @property
-    def splits(self) -> bool:
-        return any(one.kind == "W" for one in self.passes())
+class Schedule(Graph):
+    def __init__(self, document: dict[str, Any]) -> None:
+        super().__init__(document)
+        self.costs = document["costs"]
+        know(self.costs, _COSTS, "its cost")
+        devices = len(document["orders"])
+        self.period = self.costs.get("sequence_chunks", 1)
+        self.period = whole(self.costs.get("micro_batches", self.period), 1)
+        """Micro-batches after which costs repeat."""
+        rows = len(self.costs["per_stage"])
+        if rows != self.stages * self.period or self.micro_batches % self.period:
+            raise Unread("its costs are of another number of stages")
+        for row in self.costs["per_stage"]:
+            for names in _PARTS.values():
+                for name in names:
+                    whole(row[name])
+        self.speeds = self.costs.get("speeds", [100] * devices)
+        """In percent, by device."""
+        need(len(self.speeds) == devices, "speeds are of another number of devices")
+        for speed in self.speeds:
+            whole(speed, 1)
+        self.lines: list[list[Pass]] = []
+        """Passes by device, in order."""
+        for key, count in (
+            ("stages", self.stages),
+            ("micro_batches", self.micro_batches),
+            ("devices", devices),
+        ):
+            is_right = document.get(key, count) == count
+            need(is_right, "{} is {}, and there are {}", key, document.get(key), count)
+        need(len(document["starts"]) == devices, "not every device has starts")
+        for device, tokens in enumerate(document["orders"]):
+            starts = document["starts"][device]
+            is_right = len(tokens) == len(starts)
+            need(is_right, "device {} has {} starts", device, len(starts))
+            self.lines.append(self._line(device, tokens, starts))
+        self.trains = any(one.kind in "BIW" for one in self.passes())
+        self.splits = any(one.kind == "W" for one in self.passes())
+
+    def passes(self) -> Iterator[Pass]:
+        return itertools.chain.from_iterable(self.lines)
+
+    def length(self, kind: str, stage: int, device: int, micro_batch: int) -> int:
+        """Ticks of a pass, each part rounded up."""
+        at = stage * self.period + micro_batch % self.period
+        row, speed = self.costs["per_stage"][at], self.speeds[device]
+        return sum(-(-row[name] * 100 // speed) for name in _PARTS[kind])
+
+    def link(self, a: int, b: int) -> int:
+        """Ticks of a message from one device to another."""
+        costs, key = self.costs, "transfer"
+        if a == b:
+            return 0
+        for one in costs.get("links", []):
+            if (one["from"], one["to"]) == (a, b):
+                return whole(one[key])
+        for level in reversed(costs.get("levels", [])):
+            if a // whole(level["devices"], 1) != b // level["devices"]:
+                return whole(level[key])
+        if (size := whole(costs.get("node_size", 0))) and a // size != b // size:
+            key = "transfer_between_nodes"
+        return whole(costs.get(key, costs["transfer"]))
 
     def hop(self, stage: int, to: int, micro_batch: int) -> int:
-        """Ticks of a message between two stages."""
-        return (
-            0
-            if self.device_of(stage, micro_batch) == self.device_of(to, micro_batch)
-            else self.transfer
+        """Ticks of a message from one stage to another."""
+        return self.link(
+            self.device_of(stage, micro_batch), self.device_of(to, micro_batch)
         )
+
+    def needs(self, kind: str, s: int, k: int) -> Iterator[tuple[str, int, int]]:
+        """What a pass waits for: letters, of which the first that exists counts; stage;
+        micro-batch."""
+        q = self.chunks
+        if kind == "F":
+            yield from (("F", one, k) for one in self.before[s])
+            if k % q > 0:
+                yield "F", s, k - 1
+        elif kind in "RW":
+            yield "F" if kind == "R" else "I", s, k
+        else:
+            yield "RF", s, k
+            yield from (("F", one, k) for one in self.shards.get(s, ()))
+            for one in self.after[s]:
+                is_early = self.is_early and one in self.shards
+                yield "F" if is_early else "BI", one, k
+            if k % q < q - 1:
+                yield "BI", s, k + 1
+
+    def _line(self, device: int, tokens: list[Any], starts: list[Any]) -> list[Pass]:
+        line = []
+        for token, start in zip(tokens, starts):
+            found = _TOKEN.fullmatch(token) if isinstance(token, str) else None
+            if found is None:
+                raise Wrong(f"{token!r} is no pass")
+            stage, kind, k = int(found[1]), found[2], int(found[3])
+            is_known = stage < self.stages and k < self.micro_batches
+            need(is_known, "{} is of no such stage or micro-batch", token)
+            end = whole(start) + self.length(kind, stage, device, k)
+            line.append(Pass(kind, stage, k, device, start, end))
+        for at, (one, other) in enumerate(itertools.pairwise(line)):
+            is_pair = one.kind == "F" and not one.beside and other.kind in "BIW"
+            if is_pair and one.start == other.start < one.end:
+                end = one.start + self._pair(one, other)
+                line[at] = dataclasses.replace(one, end=end)
+                line[at + 1] = dataclasses.replace(other, end=end, beside=True)
+        return line
+
+    def _pair(self, one: Pass, other: Pass) -> int:
+        """Ticks that two passes take together."""
+        ticks = self.costs.get("overlapped")
+        if ticks is None:
+            return one.end - one.start + other.end - other.start
+        if isinstance(ticks, dict):
+            rows = ticks["backward" if other.kind == "B" else _PARTS[other.kind][0]]
+            is_even = all(len(row) == len(rows) for row in rows)
+            is_known = is_even and len(rows) in (1, self.stages)
+            need(is_known, "pairs are of another number of stages")
+            ticks = rows[one.stage % len(rows)][other.stage % len(rows)]
+        return -(-whole(ticks) * 100 // whole(self.speeds[one.device]))
 
 
 def read(document: Any) -> Schedule:
     """Reads a schedule. Raises Unread for unknown parts, and Wrong for no schedule."""
-    if (
-        not isinstance(document, dict)
-        or "orders" not in document
-        or "starts" not in document
-    ):
-        raise Unread(
-            "the file has no orders with starts: "
-            "`ashlar emit NAME --as json` writes them"
-        )
-    known = _READ | _OF_A_SEARCH if "objective" in document else _READ
-    if more := sorted(document.keys() - known):
-        raise Unread(f"the file has {', '.join(more)}")
-    if document.get("sequence_chunks", 1) != 1:
-        raise Unread("sequences are in chunks")
-    costs = document["costs"]
-    if more := sorted(
-        costs.keys()
-        - {"per_stage", "transfer", "overlapped", "ticks_per_unit", "time_unit"}
-    ):
-        raise Unread(f"its costs have {', '.join(more)}")
-    routes = [[_whole(d, "a device") for d in route] for route in document["placement"]]
-    stages = len(routes[0])
-    if not stages or any(len(route) != stages for route in routes):
-        raise Wrong("the routes have different numbers of stages")
-    if len(costs["per_stage"]) != stages:
-        raise Unread(
-            "its costs are not by stage: chunks of sequences, or micro-batches, differ"
-        )
-    lengths = []
-    for each in costs["per_stage"]:
-        f, i, w, r = (_whole(each[name], name) for name in _LENGTHS)
-        lengths.append({"F": f, "I": i, "W": w, "B": i + w, "R": r})
-    route = [_whole(r, "a route") for r in document["route"]]
-    if any(r >= len(routes) for r in route):
-        raise Wrong("a micro-batch takes a route that there is not")
-    for key, count in (
-        ("stages", stages),
-        ("micro_batches", len(route)),
-        ("devices", len(document["orders"])),
-    ):
-        if document.get(key, count) != count:
-            raise Wrong(f"{key} is {document[key]}, and there are {count}")
-    made = Schedule(
-        routes,
-        route,
-        lengths,
-        _whole(costs["transfer"], "a transfer"),
-        costs.get("overlapped"),
-        [],
-    )
-    if len(document["orders"]) != len(document["starts"]):
-        raise Wrong("orders and starts are of different numbers of devices")
-    for device, (tokens, starts) in enumerate(
-        zip(document["orders"], document["starts"])
-    ):
-        if len(tokens) != len(starts):
-            raise Wrong(
-                f"device {device} has {len(tokens)} passes and {len(starts)} starts"
-            )
-        line = [
-            _pass(made, device, token, _whole(at, "a start"))
-            for token, at in zip(tokens, starts)
-        ]
-        for at, (one, other) in enumerate(itertools.pairwise(line)):
-            if (
-                one.start == other.start
-                and (one.kind, one.beside) == ("F", False)
-                and other.kind in "BIW"
-                and one.end > one.start
-            ):
-                end = one.start + _pair(made, one, other)
-                line[at : at + 2] = [
-                    dataclasses.replace(one, end=end),
-                    dataclasses.replace(other, end=end, beside=True),
-                ]
-        made.lines.append(line)
-    return made
-
-
-def _pair(s: Schedule, one: Pass, other: Pass) -> int:
-    if s.pairs is None:
-        return one.end - one.start + other.end - other.start
-    if not isinstance(s.pairs, dict):
-        return _whole(s.pairs, "a pair")
-    rows = s.pairs[
-        {"B": "backward", "I": "backward_input", "W": "backward_weight"}[other.kind]
-    ]
-    if len(rows) not in (1, s.stages) or any(len(row) != len(rows) for row in rows):
-        raise Wrong("pairs are of another number of stages")
-    return _whole(rows[one.stage % len(rows)][other.stage % len(rows)], "a pair")
-
-
-def _whole(value: Any, what: str) -> int:
-    if type(value) is not int or value < 0:
-        raise Wrong(f"{what} is {value!r}, no whole number from 0 on")
-    return value
-
-
-def _pass(of: Schedule, device: int, token: Any, start: int) -> Pass:
-    found = _TOKEN.fullmatch(token) if isinstance(token, str) else None
-    if found is None:
-        raise Wrong(f"{token!r} is no pass")
-    stage, kind, k = int(found[1]), found[2], int(found[3])
-    if stage >= of.stages or k >= of.micro_batches:
-        raise Wrong(f"{token} is of a stage or a micro-batch that there is not")
-    return Pass(kind, stage, k, device, start, start + of.lengths[stage][kind])
+    if not isinstance(document, dict) or not {"orders", "starts"} <= document.keys():
+        raise Unread("it has no orders with starts, as of `ashlar emit NAME --as json`")
+    know(document, _KEYS, "the file")
+    return Schedule(document)
 
 
 def faults(s: Schedule) -> Iterator[str]:
     """Yields reasons why the schedule is invalid. O(n) for n passes."""
     done: dict[tuple[str, int, int], Pass] = {}
+    kinds: dict[tuple[int, int], set[str]] = collections.defaultdict(set)
     for one in s.passes():
         key = (one.kind, one.stage, one.micro_batch)
         if key in done:
             yield f"{one} is there twice"
         done[key] = one
-        its = s.device_of(one.stage, one.micro_batch)
-        if one.device != its:
+        kinds[key[1:]].add(one.kind)
+        if one.device != (its := s.device_of(one.stage, one.micro_batch)):
             yield f"{one} is on device {one.device}, and its stage on {its}"
     for line in s.lines:
         for before, after in itertools.pairwise(line):
             if after.start < before.end and not after.beside:
-                yield (
-                    f"{after} starts at {after.start}, "
-                    f"before {before} ends at {before.end}"
-                )
-    trains = s.trains
-    for stage in range(s.stages):
-        for k in range(s.micro_batches):
-            yield from _faults_of(s, done, stage, k, trains)
-
-
-def _faults_of(
-    s: Schedule,
-    done: dict[tuple[str, int, int], Pass],
-    stage: int,
-    k: int,
-    trains: bool,
-) -> Iterator[str]:
-    """Faults in the passes of one stage on one micro-batch."""
-    has = {kind: done[kind, stage, k] for kind in "FBIWR" if (kind, stage, k) in done}
-    wanted = [{"F"}] if not trains else [{"F", "B"}, {"F", "I", "W"}]
-    if has.keys() - {"R"} not in wanted or ("R" in has and not trains):
-        what = ", ".join(map(str, has.values())) or "nothing"
-        yield f"stage {stage} has {what} of micro-batch {k}"
-        return
-    if stage > 0 and ("F", stage - 1, k) in done:
-        yield from _order(done["F", stage - 1, k], has["F"], s.hop(stage - 1, stage, k))
-    if not trains:
-        return
-    back = has.get("B") or has["I"]
-    yield from _order(has["F"], back, 0)
-    if (again := has.get("R")) is not None:
-        yield from _order(has["F"], again, 0)
-        yield from _order(again, back, 0)
-    if "W" in has:
-        yield from _order(has["I"], has["W"], 0)
-    if stage + 1 < s.stages:
-        behind = done.get(("B", stage + 1, k)) or done.get(("I", stage + 1, k))
-        if behind is not None:
-            yield from _order(behind, back, s.hop(stage + 1, stage, k))
-
-
-def _order(before: Pass, after: Pass, hop: int) -> Iterator[str]:
-    if after.start < before.end + hop:
-        yield (
-            f"{after} starts at {after.start}, "
-            f"and what it needs of {before} is there at {before.end + hop}"
-        )
+                yield f"{after} starts at {after.start}, before {before} ends"
+    for stage, k in itertools.product(range(s.stages), range(s.micro_batches)):
+        if not is_complete(kinds[stage, k], s.trains):
+            yield f"stage {stage} has {sorted(kinds[stage, k])} of micro-batch {k}"
+    for one in s.passes():
+        for letters, stage, k in s.needs(one.kind, one.stage, one.micro_batch):
+            before = next(done[of, stage, k] for of in letters if of in kinds[stage, k])
+            there = before.end + s.hop(stage, one.stage, k)
+            if one.start < there:
+                yield f"{one} starts at {one.start}, input {before} comes at {there}"
 
 
 def times(s: Schedule) -> tuple[int, int]:
@@ -321,9 +289,7 @@ def peaks(s: Schedule) -> list[int]:
     for line in s.lines:
         events = [(one.start, 1) for one in line if one.kind == "F"]
         events += [(one.end, -1) for one in line if one.kind in ends]
-        held = most = 0
-        for _, change in sorted(events):  # at equal times, ends come before starts
-            held += change
-            most = max(most, held)
-        found.append(most)
+        # At equal times, ends come before starts.
+        held = itertools.accumulate((change for _, change in sorted(events)), initial=0)
+        found.append(max(held))
     return found

@@ -484,7 +484,7 @@ def least_of(c, one):
     key = json.dumps([c["placement"], c["route"], c["costs"], one["of"], one["limits"], one["splits"], s.trains])
     again = {p.stage for p in s.passes() if p.kind == "R"}
     count = s.stages * s.micro_batches
-    if key in KNOWN or any(of["F"] == 0 for of in s.lengths):
+    if key in KNOWN or any(of["forward"] == 0 for of in s.costs["per_stage"]):
         return KNOWN.get(key)
     if one["of"] == "makespan" and len(s.routes) == 1 and s.trains and not again and count <= 4:
         whole = s if one["splits"] == s.splits else None
