@@ -117,11 +117,12 @@ def signature(member):
     if kind == "typedef":
         return f"{template(member)}using {name} = {plain(''.join(member.find('type').itertext()))};"
     if kind == "variable":
-        value = member.findtext("initializer") or ""
+        initializer = member.find("initializer")
+        value = "" if initializer is None else "".join(initializer.itertext())
         spelled = plain("".join(member.find("type").itertext()))
         return f"{template(member)}{spelled} {name}{' ' + plain(value) if value and len(value) < 60 else ''};"
     if kind == "enum":
-        values = [v.findtext("name") for v in member.findall("enumvalue")]
+        values = [" ".join(filter(None, (v.findtext("name"), v.findtext("initializer")))) for v in member.findall("enumvalue")]
         text = f"enum class {name} {{ {', '.join(values)} }};"
         return text if len(text) < 100 else f"enum class {name} {{\n  " + ",\n  ".join(values) + "\n};"
     returned = plain("".join(member.find("type").itertext()))
@@ -202,16 +203,38 @@ def overloads_together(each):
     return kept
 
 
+def first_sentence(text):
+    return re.split(r"(?<=\.)\s", " ".join(text.split()))[0].replace("|", "\\|")
+
+
+def contents(headers, found, heads):
+    """A row per header: what it is for, and its names."""
+    rows = ["| header | for | names |", "|---|---|---|"]
+    for header in headers:
+        names = list(dict.fromkeys(html.unescape(e.name) for e in found[header]))
+        said = heads.get(header, "") or next((e.text for e in found[header] if e.text), "")
+        anchor = Path(header).name.replace(".", "")
+        rows.append(f"| [{Path(header).name}](#{anchor}) | {first_sentence(said)} | {', '.join(f'`{n}`' for n in names[:6])}{' …' if len(names) > 6 else ''} |")
+    return rows
+
+
+def by_use(headers, found, texts):
+    """Headers and their names in the order of a reader's needs: how many of the texts, which show the library's use, name them."""
+    words = [set(re.findall(r"\w+", text)) for text in texts]
+    uses = {e.name: sum(e.name in each for each in words) for header in headers for e in found[header]}
+    for header in headers:
+        found[header] = overloads_together(sorted(found[header], key=lambda e: e.line))
+        found[header].sort(key=lambda e: -uses[e.name])
+    return sorted(headers, key=lambda header: (-max(uses[e.name] for e in found[header]), header))
+
+
 def page(room, summary, headers, found, heads):
     """The Markdown of a room: its headers in order, what each has."""
-    lines = [f"# {room}", "", summary, ""]
+    lines = [f"# {room}", "", summary, "", *contents(headers, found, heads), ""]
     for header in headers:
-        each = overloads_together(sorted(found.get(header, []), key=lambda e: e.line))
-        if not each:
-            continue
         lines += [f"## {Path(header).name}", "", f"`#include <{header}>`", "", heads.get(header, ""), ""]
         shown = None
-        for e in each:
+        for e in found[header]:
             if e.name != shown:
                 lines += [f"### `{html.unescape(e.name)}`", ""]
             shown = e.name
