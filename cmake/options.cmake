@@ -21,6 +21,15 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 endif()
 
+# An installation into the checkout would mix with its sources. This comes before all other rules.
+if(ASHLAR_INSTALL)
+  install(CODE "
+    file(REAL_PATH \"\${CMAKE_INSTALL_PREFIX}\" prefix BASE_DIRECTORY \"${PROJECT_BINARY_DIR}\")
+    if(prefix STREQUAL \"${PROJECT_SOURCE_DIR}\")
+      message(FATAL_ERROR \"${PROJECT_SOURCE_DIR} is the source folder: choose another --prefix, such as \$ENV{HOME}/.local\")
+    endif()" ALL_COMPONENTS)
+endif()
+
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
@@ -57,9 +66,18 @@ if(ASHLAR_SANITIZE)
   target_link_options(ashlar_strict INTERFACE -fsanitize=${ashlar_sanitizers})
 endif()
 
-# Reports that a part is left out, and which package it needs.
+# Notes that an optional part is left out, and which library and package it needs.
 function(ashlar_left_out part library package)
-  message(STATUS "ashlar: without ${part}: ${library} not found (Debian: ${package})")
+  set_property(GLOBAL APPEND PROPERTY ashlar_left_out "${part}: needs ${library} (Debian: ${package})")
+endfunction()
+
+# Lists the parts that are left out, once.
+function(ashlar_list_left_out)
+  get_property(parts GLOBAL PROPERTY ashlar_left_out)
+  if(parts)
+    list(JOIN parts "\n--   " lines)
+    message(STATUS "Optional parts that are not built:\n--   ${lines}")
+  endif()
 endfunction()
 
 # Installs a target with an export set of its own, ashlar-NAME. Further arguments go to install(TARGETS).

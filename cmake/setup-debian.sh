@@ -2,31 +2,40 @@
 # Install what a build and the tests need on Debian 12 or a relative of it; does nothing where all is there.
 # With `tool`: only what the command-line tool and its packages need.
 set -eu
-tool="g++ cmake ninja-build librange-v3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libeigen3-dev"
+tool="g++ cmake ninja-build librange-v3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libeigen3-dev dpkg-dev file"
 tests="clang libclang-rt-14-dev clang-format-14 pkg-config python3 python3-pip libopenmpi-dev openmpi-bin doctest-dev
   libbenchmark-dev iproute2 doxygen"
 case "$*" in
   "") packages="$tool $tests" ;;
-  tool) packages="$tool dpkg-dev file" ;;
+  tool) packages="$tool" ;;
   *) echo "usage: cmake/setup-debian.sh [tool]" >&2 && exit 2 ;;
 esac
+
+missing() {
+  for package in $packages; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || printf ' %s' "$package"
+  done
+}
 
 if ! command -v apt-get >/dev/null; then
   echo "no apt-get here: please install the like of $packages"
   exit 0
 fi
-missing=""
-for package in $packages; do
-  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
-done
-if [ -n "$missing" ]; then
-  echo "installing:$missing"
+if [ -n "$(missing)" ]; then
+  echo "installing:$(missing)"
   root=""
   [ "$(id -u)" = 0 ] || root="sudo"
   export DEBIAN_FRONTEND=noninteractive
   $root apt-get update -qq
-  # shellcheck disable=SC2086  # a list of words
-  $root apt-get install -y -qq --no-install-recommends $missing >/dev/null
+  # shellcheck disable=SC2046  # a list of words
+  $root apt-get install -y -q --no-install-recommends -o APT::Status-Fd=1 $(missing) 2>&1 | awk -F: '
+    /^(dlstatus|pmstatus):/ { at = int($3 / 20) * 20; what = $1 == "dlstatus" ? "downloaded" : "installed"
+                              if (what at != last && at > 0) print "  " what " " at " %"; last = what at; next }
+    /^E: |^After this operation/'
+  if [ -n "$(missing)" ]; then
+    echo "these packages are still missing:$(missing)" >&2
+    exit 1
+  fi
 fi
 [ $# = 0 ] || exit 0
 

@@ -24,9 +24,9 @@ int train_on_cuda(train_options const&) {
   std::string const other = (self.parent_path() / "ashlar-cuda").string();
   if (error || ::access(other.c_str(), X_OK) != 0)
     throw usage_error(
-        "--backend cuda: there is no ashlar-cuda beside this program: it was built where the CUDA "
-        "toolkit or "
-        "NCCL was not found; install them (Debian: nvidia-cuda-toolkit, libnccl-dev) and build again");
+        "--backend cuda: there is no ashlar-cuda beside this program: build the target "
+        "ashlar_tool_cuda, which needs the CUDA toolkit and NCCL (Debian: nvidia-cuda-toolkit, "
+        "libnccl-dev)");
   std::vector<char*> words;
   for (std::string& word : command_line) words.push_back(word.data());
   words.push_back(nullptr);
