@@ -1,6 +1,6 @@
 # Options of the build. By default, a project that embeds Ashlar gets the headers alone.
 option(ASHLAR_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
-option(ASHLAR_COMPILED_LIBRARY "Build ashlar::compiled, which tests, examples and benchmarks need" ${PROJECT_IS_TOP_LEVEL})
+option(ASHLAR_COMPILED_LIBRARY "Build ashlar::compiled, ashlar::cost and ashlar::plan, which tests, examples and benchmarks need" ${PROJECT_IS_TOP_LEVEL})
 option(ASHLAR_EXAMPLES "Build the examples and the command-line tool" ${PROJECT_IS_TOP_LEVEL})
 option(ASHLAR_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(ASHLAR_DOCS "Test the code shown in the documentation" ${PROJECT_IS_TOP_LEVEL})
@@ -86,6 +86,28 @@ function(ashlar_install_target target name)
     install(TARGETS ${target} EXPORT ashlar-${name} ${ARGN})
     install(EXPORT ashlar-${name} NAMESPACE ashlar:: DESTINATION ${CMAKE_INSTALL_DATADIR}/cmake/ashlar)
   endif()
+endfunction()
+
+# Adds a static library ashlar_NAME, alias ashlar::NAME, with the sources of ROOMS and the headers in include/; installs it.
+function(ashlar_add_compiled name)
+  cmake_parse_arguments(arg "" "" "ROOMS;LINK" ${ARGN})
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS include/*.hpp)
+  list(TRANSFORM arg_ROOMS APPEND /*.cpp OUTPUT_VARIABLE sources)
+  file(GLOB sources CONFIGURE_DEPENDS ${sources})
+  if(NOT TARGET ashlar::json)
+    list(FILTER headers EXCLUDE REGEX "/json_[^/]*$")
+    list(FILTER sources EXCLUDE REGEX "/json_[^/]*$")
+  endif()
+  set(target ashlar_${name})
+  add_library(${target} STATIC ${sources})
+  add_library(ashlar::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE TRUE ASHLAR_BRIEF TRUE)
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS include FILES ${headers})
+  target_link_libraries(${target} PUBLIC ${arg_LINK} PRIVATE $<BUILD_INTERFACE:ashlar_strict>)
+  if(NOT ASHLAR_SANITIZE AND NOT ASHLAR_TESTS_BY_ROOM)  # searches run for long in tests
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O1>)
+  endif()
+  ashlar_install_target(${target} ${name} ARCHIVE FILE_SET HEADERS)
 endfunction()
 
 # Adds an interface library ashlar_NAME, alias ashlar::NAME, with headers under DIRECTORY; installs it with its own export set.

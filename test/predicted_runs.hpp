@@ -2,9 +2,9 @@
 #pragma once
 
 #include "random.hpp"
-#include <ashlar/predict/answer.hpp>
+#include <ashlar/cost/step/answer.hpp>
 
-namespace ashlar::predict::testing {
+namespace ashlar::cost::testing {
 
 // Figures like those of an H100.
 inline machine hopper() {
@@ -156,4 +156,4 @@ inline double step_seconds(question const& q, constants const& c) {
   return step_of(q, stages_of(q), c).seconds;
 }
 
-}  // namespace ashlar::predict::testing
+}  // namespace ashlar::cost::testing

@@ -38,11 +38,11 @@ void print_answers(std::vector<measured_run>& runs) {
 }
 
 void print_seconds(std::vector<measured_run>& runs) {
-  std::vector<std::vector<ashlar::predict::stage>> stages;
+  std::vector<std::vector<ashlar::cost::stage>> stages;
   for (measured_run const& run : runs) stages.push_back(stages_of(run.asked.asked));
   for (;;) {
-    ashlar::predict::constants c;
-    for (ashlar::predict::named_constant const& each : ashlar::predict::constant_names)
+    ashlar::cost::constants c;
+    for (ashlar::cost::named_constant const& each : ashlar::cost::constant_names)
       if (!(std::cin >> c.*each.value)) return;
     std::string line;
     for (std::size_t i = 0; i < runs.size(); ++i)

@@ -2,7 +2,7 @@
 //
 // A row: passes, instructions, the processor's seconds of each phase, the most memory the process had,
 // and the bubble in percent: `bench_scale_phases 1f1b 1024 4096`. study.py runs many.
-#include "../../examples/ashlar/options/kept_memory.hpp"
+#include "../../tools/ashlar/options/kept_memory.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/prove.hpp>

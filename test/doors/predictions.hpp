@@ -3,8 +3,8 @@
 
 #include "doors/knock.hpp"
 #include "predicted_runs.hpp"
-#include <ashlar/predict/calibrate.hpp>
-#include <ashlar/predict/layouts.hpp>
+#include <ashlar/cost/choose/layouts.hpp>
+#include <ashlar/cost/step/calibrate.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -19,18 +19,18 @@ void ask(Call call) {
   knock([&] {
     try {
       call();
-    } catch (predict::unpredictable const&) {
+    } catch (cost::unpredictable const&) {
     }
   });
 }
 
-inline void change_question(dice& d, predict::question& q) {
+inline void change_question(dice& d, cost::question& q) {
   int* const counts[] = {&q.cluster.devices, &q.cluster.device.per_node, &q.sequence,
                          &q.batch,           &q.layout.micro_batch,      &q.layout.tensor,
                          &q.layout.pipeline, &q.layout.chunks,           &q.layout.context,
                          &q.layout.expert,   &q.layout.expert_tensor,    &q.layout.data};
   auto const change_real = [&](double& x) { x = extreme_real(d, x); };
-  predict::layer& l =
+  cost::layer& l =
       d.percent(80) && !q.model.kinds.empty() ? one_of(d, q.model.kinds) : q.model.predictor;
   double* const of_layers[] = {
       &l.mix.heads,         &l.mix.groups,  &l.mix.head,          &l.mix.window,  &l.mix.chunk,
@@ -69,25 +69,25 @@ inline void change_question(dice& d, predict::question& q) {
     case 6:
       return change_list(d, q.model.layers);
     case 7:
-      l.mix.kind = any_of<predict::mixer_kind>(d, 3);
-      l.feed.kind = any_of<predict::feed_forward_kind>(d, 2);
+      l.mix.kind = any_of<cost::mixer_kind>(d, 3);
+      l.feed.kind = any_of<cost::feed_forward_kind>(d, 2);
       return;
     case 8:
-      q.layout.sharding = any_of<predict::sharding>(d, 3);
-      q.layout.recompute = static_cast<predict::recomputation>(d.between(0, 255));
+      q.layout.sharding = any_of<cost::sharding>(d, 3);
+      q.layout.recompute = static_cast<cost::recomputation>(d.between(0, 255));
       q.layout.recompute_in.first = extreme(d, 1);
       q.layout.offload = {
-          static_cast<predict::offloaded>(d.between(0, 255)), {extreme(d, 1), {}}, d.percent(50)};
-      q.program.format = any_of<predict::number_format>(d, 5);
-      q.program.kind = any_of<predict::program_kind>(d, 3);
-      q.program.attention = any_of<predict::attention_kernel>(d, 6);
-      q.program.sequence_parallel = any_of<predict::sequence_split>(d, 2);
+          static_cast<cost::offloaded>(d.between(0, 255)), {extreme(d, 1), {}}, d.percent(50)};
+      q.program.format = any_of<cost::number_format>(d, 5);
+      q.program.kind = any_of<cost::program_kind>(d, 3);
+      q.program.attention = any_of<cost::attention_kernel>(d, 6);
+      q.program.sequence_parallel = any_of<cost::sequence_split>(d, 2);
       q.program.dispatches_8_bits = d.percent(50);
       q.program.delays_weights = d.percent(50);
       q.program.sums_copies_once = d.percent(50);
       q.layout.shard_ranks = d.percent(70) ? d.between(0, 9) : extreme(d, 1);
       q.layout.weight_ranks = d.percent(70) ? d.between(0, 4) : extreme(d, 1);
-      q.cluster.device.built = any_of<predict::generation>(d, 8);
+      q.cluster.device.built = any_of<cost::generation>(d, 8);
       return;
     case 9:
       q.model.frozen = {d.percent(50), d.percent(50),
@@ -107,8 +107,8 @@ inline void change_question(dice& d, predict::question& q) {
 }
 
 inline void of_predictions(dice& d) {
-  namespace t = predict::testing;
-  predict::question q = t::random_question(d);
+  namespace t = cost::testing;
+  cost::question q = t::random_question(d);
   schedule own = some_entry(d).make({devices{2}, micro_batches{4}});
   std::string layout;
   for (int changes = d.between(0, 3); changes > 0; --changes) change_question(d, q);
@@ -119,42 +119,41 @@ inline void of_predictions(dice& d) {
   if (d.percent(20)) {
     char const letters[] = "Et|(m),*0123456789L x";
     for (int i = d.between(0, 24); i > 0; --i) layout += letters[d.between(0, 20)];
-    ask([&] { q.layout.stages = predict::read_layout(layout, q.model.predictions); });
+    ask([&] { q.layout.stages = cost::read_layout(layout, q.model.predictions); });
   }
   if (q.layout.pipeline * 1.0 * q.layout.chunks > 64 || q.model.layers.size() > 64)
     return;  // each stage is looked at
-  predict::constants c = t::round_constants();
+  cost::constants c = t::round_constants();
   if (d.percent(20)) {
-    double& x = c.*predict::constant_names[static_cast<std::size_t>(d.between(0, 37))].value;
+    double& x = c.*cost::constant_names[static_cast<std::size_t>(d.between(0, 37))].value;
     x = extreme_real(d, x);
   }
   ask([&] {
-    predict::answer const a = predict_run(q, c, {});
+    cost::answer const a = predict_run(q, c, {});
     demand(std::isfinite(a.step.seconds) && a.step.seconds >= 0 && a.peak >= 0 && a.operations >= 0);
     demand(a.step.bubble >= 0 && a.step.passes >= 0);
     sum_of_passes(a.step);
   });
-  ask([&] { predict::check(q); });
+  ask([&] { cost::check(q); });
   ask([&] {
-    if (parameters(q.model) < 0 || trained_parameters(q.model) < 0) predict::check(q);
+    if (parameters(q.model) < 0 || trained_parameters(q.model) < 0) cost::check(q);
     prediction_parameters(q.model);
     step_operations(q.model, q.sequence, q.batch);
   });
   if (d.percent(10) && q.cluster.devices < 64 && q.batch < 1000) {
-    predict::open_sizes open;
+    cost::open_sizes open;
     bool* const each[] = {&open.micro_batch, &open.tensor, &open.pipeline, &open.chunks, &open.context,
                           &open.expert,      &open.data,   &open.shares,   &open.again,  &open.ends};
     for (bool* one : each) *one = d.percent(40);
     ask([&] {
       int calls = 0;
       auto const found = best_layouts(q, open, c, static_cast<std::size_t>(d.between(0, 3)),
-                                      [&](predict::layouts_found const&) { return ++calls < 2; });
-      for (predict::ranked_layout const& r : found.best)
-        demand(std::isfinite(r.seconds) && r.seconds > 0);
+                                      [&](cost::layouts_found const&) { return ++calls < 2; });
+      for (cost::ranked_layout const& r : found.best) demand(std::isfinite(r.seconds) && r.seconds > 0);
     });
   }
   if (d.percent(3)) {
-    std::vector<predict::question> runs(static_cast<std::size_t>(d.between(0, 3)), q);
+    std::vector<cost::question> runs(static_cast<std::size_t>(d.between(0, 3)), q);
     std::vector<double> measured(static_cast<std::size_t>(d.between(0, 3)), 1.0);
     if (!measured.empty() && d.percent(50)) one_of(d, measured) = extreme_real(d, 1);
     ask([&] { calibrate(runs, measured, c); });

@@ -2,9 +2,9 @@
 // A value that is read can be checked and written; text that cannot be used is refused as such, and by
 // nothing else.
 #include <ashlar/block/check.hpp>
+#include <ashlar/cost/cluster/json_machine.hpp>
 #include <ashlar/interop/json.hpp>
 #include <ashlar/interop/json_costs.hpp>
-#include <ashlar/interop/json_machine.hpp>
 #include <ashlar/interop/json_profile.hpp>
 #include <ashlar/interop/json_schedule.hpp>
 #include <ashlar/interop/json_trace.hpp>

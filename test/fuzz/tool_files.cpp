@@ -75,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   try_to([&] { tool::read_runs(path, tool::own_constants()); });
   try_to([&] { tool::read_trace(path); });
   try_to([&] {
-    ashlar::predict::question asked;
+    ashlar::cost::question asked;
     tool::read_measured_stages(path, asked);
   });
   try_to([&] {

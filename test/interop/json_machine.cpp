@@ -1,5 +1,5 @@
 // Data sheets of machines out of JSON.
-#include <ashlar/interop/json_machine.hpp>
+#include <ashlar/cost/cluster/json_machine.hpp>
 // The header above comes first: it needs nothing before it.
 #include "refused_text.hpp"
 #include <ashlar/interop/near_names.hpp>
@@ -24,17 +24,17 @@ TEST_CASE("a data sheet has figures, with a source or without") {
       read_json_machine("{\"name\": \"A100\", \"names\": [\"a100-80g\"], " + figures + "}");
   CHECK((read.name == "A100" && read.names == std::vector<std::string>{"a100-80g"}));
   CHECK(read.machine
-        == predict::machine{.built = predict::generation::ampere,
-                            .peak = {.fp32 = 19.5e12, .bf16 = 312e12},
-                            .memory_bytes = 80e9,
-                            .memory_bandwidth = 2e12,
-                            .inside = 300e9,
-                            .outside = 25e9,
-                            .domain = 4,
-                            .per_node = 4,
-                            .units = 108,
-                            .exponentials = 2e12,
-                            .power = 400});
+        == cost::machine{.built = cost::generation::ampere,
+                         .peak = {.fp32 = 19.5e12, .bf16 = 312e12},
+                         .memory_bytes = 80e9,
+                         .memory_bandwidth = 2e12,
+                         .inside = 300e9,
+                         .outside = 25e9,
+                         .domain = 4,
+                         .per_node = 4,
+                         .units = 108,
+                         .exponentials = 2e12,
+                         .power = 400});
   json_cluster const cluster = read_json_cluster("{\"nodes\": 3, " + figures + "}");
   CHECK((cluster.nodes == 3 && cluster.sheet.name.empty() && cluster.sheet.machine == read.machine));
 }
@@ -44,7 +44,7 @@ TEST_CASE("a data sheet may say what a device's host takes, all of it or nothing
   json_machine const read = read_json_machine(
       "{" + figures + link + R"(, "host_memory_bytes": 250e9, "host_memory_bandwidth": 76.8e9})");
   CHECK(read.machine.host
-        == predict::host_side{.link = 55e9, .memory_bytes = 250e9, .memory_bandwidth = 76.8e9});
+        == cost::host_side{.link = 55e9, .memory_bytes = 250e9, .memory_bandwidth = 76.8e9});
   CHECK_FALSE(read_json_machine("{" + figures + "}").machine.host.is_known());
   refused_text([&] { read_json_machine("{" + figures + link + "}", "mine.json"); },
                "lacks \"host_memory_bytes\"");

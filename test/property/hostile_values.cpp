@@ -8,6 +8,7 @@
 #include <ashlar/catalog/graphs.hpp>
 #include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/core/sequence_costs.hpp>
+#include <ashlar/cost/step/calibrate.hpp>
 #include <ashlar/fill/fill.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/model/operator_partition.hpp>
@@ -19,7 +20,6 @@
 #include <ashlar/plan/training/layered_layouts.hpp>
 #include <ashlar/plan/training/partition.hpp>
 #include <ashlar/plan/training/planner.hpp>
-#include <ashlar/predict/calibrate.hpp>
 #include <ashlar/prove/window.hpp>
 #include <ashlar/render/chrome_trace.hpp>
 #include <ashlar/render/svg.hpp>
@@ -352,15 +352,15 @@ TEST_CASE("hostile plans: numbers that cannot be summed up") {
 }
 
 TEST_CASE("hostile predictions: layers of no kind, and runs without a time") {
-  namespace t = predict::testing;
-  predict::architecture model = t::dense_model(2);
+  namespace t = cost::testing;
+  cost::architecture model = t::dense_model(2);
   model.layers[1] = int_max;
-  CHECK_THROWS_AS(parameters(model), predict::unpredictable);
-  CHECK_THROWS_AS(trained_parameters(model), predict::unpredictable);
-  predict::question const q = t::asked(t::dense_model(2));
-  CHECK_THROWS_AS(predict::calibrate({q, q}, {1.0}, t::round_constants()), predict::unpredictable);
-  CHECK_THROWS_AS(predict::calibrate({q}, {std::nan("")}, t::round_constants()), predict::unpredictable);
-  CHECK_THROWS_AS(predict::calibrate({q}, {1.0}, {}), predict::unpredictable);
+  CHECK_THROWS_AS(parameters(model), cost::unpredictable);
+  CHECK_THROWS_AS(trained_parameters(model), cost::unpredictable);
+  cost::question const q = t::asked(t::dense_model(2));
+  CHECK_THROWS_AS(cost::calibrate({q, q}, {1.0}, t::round_constants()), cost::unpredictable);
+  CHECK_THROWS_AS(cost::calibrate({q}, {std::nan("")}, t::round_constants()), cost::unpredictable);
+  CHECK_THROWS_AS(cost::calibrate({q}, {1.0}, {}), cost::unpredictable);
 }
 
 }  // namespace

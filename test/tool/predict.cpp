@@ -24,8 +24,8 @@ std::string cluster_with(std::string const& cluster, std::string const& format) 
   std::size_t const x = cluster.find('x'), y = cluster.find('x', x + 1);
   std::string file = cluster.substr(y + 1);
   for (char& c : file) c = c == '-' ? '_' : static_cast<char>(std::tolower(c));
-  auto sheet = nlohmann::json::parse(content(
-      std::string(ASHLAR_TEST_DATA) + "/../../examples/ashlar/predict/machines/" + file + ".json"));
+  auto sheet = nlohmann::json::parse(
+      content(std::string(ASHLAR_TEST_DATA) + "/../../tools/ashlar/predict/machines/" + file + ".json"));
   sheet["nodes"] = std::stoi(cluster);
   sheet["devices_per_node"] = std::stoi(cluster.substr(x + 1));
   nlohmann::json& peaks = sheet["peak_flops"];

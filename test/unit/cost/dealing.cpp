@@ -1,0 +1,140 @@
+#include <ashlar/cost/choose/dealing.hpp>
+// The header above comes first: it needs nothing before it.
+
+#include "predicted_runs.hpp"
+#include <ashlar/cost/question/even_divisions.hpp>
+#include <ashlar/cost/question/stage_layout.hpp>
+#include <ashlar/cost/step/answer.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace ashlar::cost::testing {
+
+namespace {
+
+// Every way to cut the chain: embedding, layers, predictions, head.
+void divide_on(question& q, int part, int parts, std::vector<stage> const& all, constants const& c,
+               std::optional<double>& least) {
+  bool const predicts = q.model.predictions > 0;
+  int const layers = q.model.layer_count(),
+            left = q.layout.pipeline * q.layout.chunks - static_cast<int>(all.size());
+  if (left == 0) {
+    if (part < parts) return;
+    q.layout.stages = all;
+    answer const a = predict_run(q, c, {});
+    if (a.fits && (!least || a.step.seconds < *least)) least = a.step.seconds;
+    return;
+  }
+  for (int end = part + 1; end <= parts - (left - 1); ++end) {
+    stage s;
+    s.first = part == 0 ? 0 : part - 1;
+    for (int i = part; i < end; ++i) {
+      if (i == 0) s.has_embedding = true;
+      if (i >= 1 && i <= layers) ++s.count;
+      if (predicts && i == layers + 1) s.predictions = q.model.predictions;
+      if (i == parts - 1) s.has_head = true;
+    }
+    bool const is_late = static_cast<int>(all.size()) >= q.layout.pipeline * (q.layout.chunks - 1);
+    if (s.predictions > 0 && !is_late) continue;
+    if (s.first > layers) s.first = layers;
+    std::vector<stage> more = all;
+    more.push_back(s);
+    divide_on(q, end, parts, more, c, least);
+  }
+}
+
+std::optional<double> least_of_all(question q, constants const& c) {
+  std::optional<double> least;
+  q.layout.stages.clear();
+  divide_on(q, 0, q.model.layer_count() + 2 + (q.model.predictions > 0 ? 1 : 0), {}, c, least);
+  return least;
+}
+
+// Layers of several kinds, with a head that takes long.
+question chained(random_case::dice& roll) {
+  question q = asked(dense_model(1), 2);
+  layer const plain = q.model.kinds[0];
+  layer wide = plain;
+  wide.feed.width *= 3;
+  int const layers = roll.between(3, 8);
+  for (int i = 1; i < layers; ++i) q.model.add(roll.percent(60) ? plain : wide);
+  q.model.vocabulary = roll.percent(50) ? 32000 : 250000;
+  q.model.predictions = roll.percent(30) ? roll.between(1, 2) : 0;
+  q.layout.pipeline = roll.percent(50) ? 2 : 4;
+  q.layout.data = q.cluster.devices / q.layout.pipeline;
+  q.batch = q.layout.data * q.layout.pipeline * roll.between(1, 4);
+  q.program.kind = program_kind::tuned;
+  q.layout.sharding = sharding::optimizer;
+  return q;
+}
+
+}  // namespace
+
+TEST_CASE("dealing: without virtual stages, no division that fits is faster") {
+  random_case::dice roll(11);
+  constants const c = round_constants();
+  int refused = 0;
+  for (int k = 0; k < 60; ++k) {
+    question q = chained(roll);
+    if (q.layout.pipeline > q.model.layer_count() + 2) continue;
+    // Memory that some divisions fit in, and that none does.
+    q.layout.stages = deal_evenly(q.model, q.layout);
+    double const peak = predict_run(q, c, {}).peak;
+    q.cluster.device.memory_bytes = peak * (0.8 + 0.05 * roll.between(0, 8)) + c.outside_bytes;
+    dealing const found = deal_layers(q, c);
+    std::optional<double> const least = least_of_all(q, c);
+    REQUIRE(found.stages.empty() == !least);
+    if (!least) {
+      ++refused;
+      continue;
+    }
+    CHECK(found.seconds == doctest::Approx(*least).epsilon(1e-9));
+    CHECK(found.bound == found.seconds);
+    q.layout.stages = found.stages;
+    answer const a = predict_run(q, c, {});
+    CHECK(a.fits);
+    CHECK(a.step.seconds == found.seconds);
+  }
+  CHECK(refused > 0);
+  CHECK(refused < 40);
+}
+
+TEST_CASE("dealing: with virtual stages, the bound is below all divisions, and what is found is near") {
+  random_case::dice roll(12);
+  constants const c = round_constants();
+  double sum = 0, worst = 1;
+  for (int k = 0; k < 25; ++k) {
+    question q = chained(roll);
+    q.layout.pipeline = 2;
+    q.layout.data = q.cluster.devices / 2;
+    q.batch = q.layout.data * 2 * roll.between(1, 4);
+    q.layout.chunks = 2;
+    dealing const found = deal_layers(q, c);
+    double const least = least_of_all(q, c).value();
+    CHECK(found.bound <= least * (1 + 1e-9));
+    CHECK(found.seconds >= least * (1 - 1e-9));
+    sum += found.seconds / least;
+    worst = std::max(worst, found.seconds / least);
+  }
+  CHECK(sum < 25 * 1.02);
+  CHECK(worst < 1.15);
+}
+
+TEST_CASE("dealing: evenly, the ends have the fewest layers") {
+  question q = asked(dense_model(126), 16);
+  q.layout.pipeline = 16;
+  std::vector<int> counts;
+  for (stage const& s : deal_evenly(q.model, q.layout)) counts.push_back(s.count);
+  CHECK(counts.front() == 7);
+  CHECK(counts[1] == 8);
+  CHECK(counts[14] == 8);
+  CHECK(counts.back() == 7);
+  q.layout.stages = deal_evenly(q.model, q.layout);
+  CHECK(stages_of(q) == q.layout.stages);
+}
+
+}  // namespace ashlar::cost::testing

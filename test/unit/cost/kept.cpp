@@ -1,0 +1,187 @@
+#include <ashlar/cost/step/kept.hpp>
+// The header above comes first: it needs nothing before it.
+
+#include "predicted_runs.hpp"
+#include "random_cases.hpp"
+#include <ashlar/cost/step/memory.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+// The names of predict/ are those of other rooms, too: tests are among them.
+namespace ashlar::cost::testing {
+
+namespace {
+
+question asked_to_send(architecture model, offloaded parts) {
+  question q = asked(std::move(model));
+  q.cluster.device = hopper_with_host();
+  q.program.kind = program_kind::tuned;
+  q.layout.offload.parts = parts;
+  return q;
+}
+
+double leaves_of_a_token(question const& q, offloaded parts) {
+  return leaving_bytes(q, q.model.kinds[0], q.layout.recompute, true, parts, round_constants());
+}
+
+}  // namespace
+
+TEST_CASE("offload: what each part of a dense layer sends of a token, by hand") {
+  question q = asked_to_send(dense_model(4), offloaded::none);
+  CHECK(leaves_of_a_token(q, offloaded::none) == 0);
+  CHECK(leaves_of_a_token(q, offloaded::attention_norm) == 2 * 1024);
+  CHECK(leaves_of_a_token(q, offloaded::norm_result) == 2 * 1024);
+  CHECK(leaves_of_a_token(q, offloaded::feed_norm) == 2 * 1024);
+  CHECK(leaves_of_a_token(q, offloaded::attention) == 2 * (16 + 2 * 8) * 64);
+  CHECK(leaves_of_a_token(q, offloaded::attention_result) == 2 * 16 * 64);
+  CHECK(leaves_of_a_token(q, offloaded::expert_input | offloaded::activation) == 0);
+  CHECK(leaves_of_a_token(q, offloaded::attention | offloaded::feed_norm)
+        == leaves_of_a_token(q, offloaded::attention) + leaves_of_a_token(q, offloaded::feed_norm));
+  CHECK(leaves_of_a_token(q, offloaded::all)
+        == kept_bytes(q, q.model.kinds[0], recomputation::none, true, false, round_constants()));
+  q.layout.tensor = 4;  // each rank has a quarter of the sequence, or of the heads
+  CHECK(leaves_of_a_token(q, offloaded::attention_norm) == 2 * 1024 / 4);
+  CHECK(leaves_of_a_token(q, offloaded::attention) == 2 * (16 + 2 * 8) * 64 / 4);
+}
+
+TEST_CASE("offload: what experts send, and what is run again stays away") {
+  question q = asked_to_send(routed_model(4), offloaded::none);
+  layer const& l = q.model.kinds[1];
+  auto const sends = [&](offloaded parts) {
+    return leaving_bytes(q, l, q.layout.recompute, true, parts, round_constants());
+  };
+  CHECK(sends(offloaded::expert_input) == 2 * 2 * 1024);   // two experts a token
+  CHECK(sends(offloaded::activation) == 2 * 2 * 2 * 512);  // gates and values
+  CHECK(leaving_bytes(q, l, q.layout.recompute, false, offloaded::expert_input, round_constants())
+        == 0);  // frozen
+  q.layout.recompute = recomputation::experts | recomputation::norms;
+  CHECK(sends(offloaded::expert_input | offloaded::activation | offloaded::norm_result) == 0);
+}
+
+TEST_CASE("offload: a device holds less by what leaves, and two layers' copies on their way") {
+  constants const c = round_constants();
+  question q = asked_to_send(dense_model(8), offloaded::none);
+  q.layout.pipeline = 2;
+  q.layout.data = 4;
+  auto const held = [&] { return memory_of(q, stages_of(q), c); };
+  std::vector<memory_parts> const without = held();
+  q.layout.offload.parts = offloaded::attention;
+  double const layer = 2 * (16 + 2 * 8) * 64 * 2048.0;
+  std::vector<memory_parts> const with = held();
+  for (int d = 0; d < 2; ++d) {
+    auto const at = static_cast<std::size_t>(d);
+    double const in_flight = 2 - d;
+    CHECK(without[at].host == 0);
+    CHECK(with[at].host == in_flight * 4 * layer);
+    CHECK(with[at].activations == without[at].activations - in_flight * 4 * layer + 2 * layer);
+  }
+  CHECK(peak_host_bytes(with) == 2 * 4 * layer);
+  q.layout.offload.in.first = 1;  // of each stage
+  CHECK(held()[0].host == 2 * layer);
+  q.layout.offload.parts = offloaded::all;
+  q.layout.offload.in = {};
+  CHECK(held()[0].host == without[0].activations);
+  q.cluster.device.host.memory_bytes = 2 * 4 * layer;
+  CHECK(fits(q.cluster.device, with, c));
+  q.cluster.device.host.memory_bytes -= 1;
+  CHECK_FALSE(fits(q.cluster.device, with, c));
+}
+
+TEST_CASE("offload: the optimizer's state and the master weights are on the host") {
+  constants const c = round_constants();
+  question q = asked_to_send(dense_model(4), offloaded::none);
+  auto const only = [&] { return memory_of(q, stages_of(q), c)[0]; };
+  memory_parts const without = only();
+  q.layout.offload.optimizer = true;
+  CHECK(only().optimizer == 0);
+  CHECK(only().host == without.optimizer / 12 * 16);  // and 32-bit gradients
+  CHECK(only().all() == without.all() - without.optimizer);
+  q.layout.sharding = sharding::full;  // 16 bits of each weight stay
+  double const all = 4 * (3 * 1024 * 1024 + 3 * 1024 * 4096.0) + 2 * 1024 * 32000;
+  CHECK(only().parameters == 2 * all / 8);
+  CHECK(only().host == 16 * all / 8);
+}
+
+TEST_CASE("offload: a copy takes time where the pass beside it is too short") {
+  constants const c = round_constants();
+  question q = asked_to_send(dense_model(4), offloaded::all);
+  auto const passes = [&] { return passes_of(q, stages_of(q), c)[0]; };
+  q.cluster.device.host.link = 1e15;
+  CHECK(passes().forward.offload == 0);
+  double const forward = passes().forward.seconds(), backward = passes().backward.seconds();
+  double const bytes = 4 * 2048 * kept_bytes(q, q.model.kinds[0], recomputation::none, true, false, c);
+  q.cluster.device.host.link = bytes / (1.5 * backward);
+  CHECK(passes().forward.offload == doctest::Approx(1.5 * backward - forward));
+  CHECK(passes().backward.offload == doctest::Approx(0.5 * backward));
+  CHECK(passes().backward.seconds() == doctest::Approx(1.5 * backward));
+  q.layout.offload.parts = offloaded::none;
+  CHECK(passes().backward.seconds() == backward);
+}
+
+TEST_CASE("offload: the host updates what it holds, between two copies") {
+  constants const c = round_constants();
+  question q = asked_to_send(dense_model(4), offloaded::none);
+  q.layout.sharding = sharding::optimizer;
+  q.layout.offload.optimizer = true;
+  double const updated = (4 * (3 * 1024 * 1024 + 3 * 1024 * 4096.0) + 2 * 1024 * 32000) / 8;
+  CHECK(step_of(q, stages_of(q), c).optimizer
+        == doctest::Approx(updated * (6 / 50e9 + 30 / 75e9)).epsilon(1e-3));
+}
+
+TEST_CASE("offload: nothing leaves for a host of which nothing is known, nor what is not kept") {
+  auto const broken = [](question const& q) {
+    try {
+      check(q);
+    } catch (unpredictable const& e) {
+      return e.broken;
+    }
+    return requirement::sizes_are_positive;
+  };
+  question q = asked_to_send(dense_model(4), offloaded::attention);
+  CHECK_NOTHROW(check(q));
+  q.layout.recompute = recomputation::full;
+  CHECK(broken(q) == requirement::what_leaves_is_kept);
+  q.layout.recompute_in.first = 2;
+  CHECK_NOTHROW(check(q));
+  q.layout.recompute_in = {};
+  q.layout.offload.parts = offloaded::all;  // the checkpoints
+  CHECK_NOTHROW(check(q));
+  q.cluster.device.host.memory_bandwidth = 0;
+  CHECK(broken(q) == requirement::machine_is_whole);
+  q.cluster.device.host = {};
+  CHECK(broken(q) == requirement::host_is_known);
+  q.layout.offload = {.optimizer = true};
+  CHECK(broken(q) == requirement::host_is_known);
+}
+
+TEST_CASE("offload: no run takes less, and no device holds more but for two layers") {
+  constants const c = round_constants();
+  random_case::dice roll(11);
+  int sent = 0;
+  for (int i = 0; i < random_cases(300); ++i) {
+    question q = random_question(roll);
+    if (!q.layout.offload.is_any()) continue;
+    question without = q;
+    without.layout.offload = {};
+    std::vector<stage> const stages = stages_of(q);
+    std::vector<memory_parts> const held = memory_of(q, stages, c);
+    std::vector<memory_parts> const before = memory_of(without, stages, c);
+    std::vector<stage_needs> const needs = needs_of(q, stages, false, c);
+    double moving = 0;
+    for (stage_needs const& each : needs) moving = moving < each.moving ? each.moving : moving;
+    for (std::size_t d = 0; d < held.size(); ++d)
+      CHECK(held[d].all() <= (before[d].all() + moving) * (1 + 1e-12));
+    question slow = q;
+    slow.layout.offload.optimizer = false;
+    question fast = slow;
+    fast.cluster.device.host.link *= 2;
+    CHECK(step_seconds(slow, c) >= step_seconds(without, c) * (1 - 1e-12));
+    CHECK(step_seconds(fast, c) <= step_seconds(slow, c) * (1 + 1e-12));
+    ++sent;
+  }
+  CHECK(sent > random_cases(300) / 15);
+}
+
+}  // namespace ashlar::cost::testing

@@ -1,0 +1,274 @@
+// The report of plans by predict's formulas.
+#include "command.hpp"
+#include "plan/predicted_plan.hpp"
+#include "predict/best_layouts.hpp"
+#include "predict/choices.hpp"
+#include "predict/frameworks.hpp"
+#include "predict/layout_words.hpp"
+#include "report/pictures.hpp"
+#include "report/printed.hpp"
+#include "report/table.hpp"
+#include <ashlar/cost/question/stage_devices.hpp>
+#include <ashlar/cost/question/stage_layout.hpp>
+#include <ashlar/render/tradeoff.hpp>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+using ashlar::cost::layout;
+using ashlar::cost::question;
+
+std::string seconds_of(double s) { return s < 1 ? fmt::format("{:.4f}", s) : fmt::format("{:.3f}", s); }
+
+double utilisation_of(predicted_plan const& p) {
+  question const& q = p.run.asked;
+  return p.run.answer.flops_per_device(q) / ashlar::cost::peak(q.cluster.device, q.program.format);
+}
+
+std::vector<int> layers_of(predicted_plan const& p) {
+  std::vector<int> counts;
+  for (auto const& s : stages_of(p.run.asked)) counts.push_back(s.count);
+  return counts;
+}
+
+// Says what leaves of layers and of the optimizer.
+std::string offload_words(question const& q) {
+  std::string const parts = offload_word(q);
+  return !q.layout.offload.optimizer ? parts : parts == "none" ? "optimizer" : parts + ",optimizer";
+}
+
+struct column {
+  char const* name;
+  std::function<std::string(predicted_plan const&)> cell;
+  bool is_always = true;  // else only where a plan has more than 1
+};
+
+std::vector<column> columns_of(predicted_study const& s) {
+  auto const size = [](int layout::*which) {
+    return [which](predicted_plan const& p) { return fmt::format("{}", p.run.asked.layout.*which); };
+  };
+  std::vector<column> all{
+      {"step s", [](auto const& p) { return seconds_of(p.run.answer.step.seconds); }},
+      {"TFLOP/s",
+       [](auto const& p) {
+         return fmt::format("{:.0f}", p.run.answer.flops_per_device(p.run.asked) / 1e12);
+       }},
+      {"bubble %",
+       [](auto const& p) { return percent(p.run.answer.step.bubble / p.run.answer.step.seconds, 1); }},
+      {"GiB", [](auto const& p) { return fmt::format("{:.1f}", p.run.answer.peak / (1 << 30)); }},
+      {"host GiB",
+       [](auto const& p) {
+         double const bytes = p.run.answer.peak_on_host;
+         return bytes > 0 ? fmt::format("{:.1f}", bytes / (1 << 30)) : "0";
+       },
+       false},
+      {"devices", [](auto const& p) { return fmt::format("{}", p.run.asked.cluster.devices); },
+       s.aim == plan_aim::cost},
+      {"days", [&s](auto const& p) { return fmt::format("{:.1f}", s.days(p)); },
+       s.aim != plan_aim::time},
+      {"device hours", [&s](auto const& p) { return fmt::format("{:.0f}", s.device_hours(p)); },
+       s.aim != plan_aim::time},
+      {"tensor", size(&layout::tensor)},
+      {"context", size(&layout::context), false},
+      {"pipeline", size(&layout::pipeline)},
+      {"chunks", size(&layout::chunks), false},
+      {"data", size(&layout::data)},
+      {"expert", size(&layout::expert), false},
+      {"expert tensor", size(&layout::expert_tensor), false},
+      {"micro-batch", size(&layout::micro_batch)},
+      {"sharding",
+       [](auto const& p) { return word_for(sharding_choices, p.run.asked.layout.sharding); }},
+      {"recompute", [](auto const& p) { return recompute_word(p.run.asked); }},
+      {"offload", [](auto const& p) { return offload_words(p.run.asked); }, false},
+      {"schedule", [](auto const& p) { return schedule_word(p.run); }},
+      {"layers", [](auto const& p) { return layer_counts(stages_of(p.run.asked)); }},
+      {"precision", [](auto const& p) { return word_for(format_choices, p.run.asked.program.format); },
+       false},
+      {"nearer", [](auto const& p) { return p.run.asked.layout.pipeline_inside ? "pipeline" : "data"; },
+       false}};
+  std::string const usual[] = {"1", "0", "bf16", "data", "none"};
+  bool const is_timed = s.aim == plan_aim::time, is_cost = s.aim == plan_aim::cost;
+  std::vector<column> shown;
+  for (column const& c : all) {
+    std::string const name = c.name;
+    if ((name == "devices" && !is_cost) || ((name == "days" || name == "device hours") && is_timed))
+      continue;
+    bool const differs = std::any_of(s.plans.begin(), s.plans.end(), [&](predicted_plan const& p) {
+      return std::find(std::begin(usual), std::end(usual), c.cell(p)) == std::end(usual);
+    });
+    if (c.is_always || differs) shown.push_back(c);
+  }
+  return shown;
+}
+
+std::string table_of(predicted_study const& s) {
+  std::vector<column> const columns = columns_of(s);
+  std::vector<std::vector<std::string>> rows(1);
+  for (column const& c : columns) rows[0].emplace_back(c.name);
+  for (predicted_plan const& p : s.plans) {
+    rows.emplace_back();
+    for (column const& c : columns) rows.back().push_back(c.cell(p));
+  }
+  return table(rows);
+}
+
+std::string frameworks_of(predicted_study const& s) {
+  std::string text;
+  for (framework const& f : frameworks()) {
+    std::string const why = obstacle_of(f, s.plans[0].run);
+    if (why.empty()) {
+      text += fmt::format("{} runs the first: --emit {}:FILE writes it.\n", title_of(f), f.name);
+      continue;
+    }
+    text += fmt::format("{} does not run the first: {}; ", title_of(f), why);
+    std::size_t other = 1;
+    while (other < s.plans.size() && !obstacle_of(f, s.plans[other].run).empty()) ++other;
+    text += other < s.plans.size()
+                ? fmt::format("the best of these that it runs is number {}.\n", other + 1)
+                : "nor any other of these.\n";
+  }
+  return text;
+}
+
+nlohmann::ordered_json json_of_plan(predicted_study const& s, predicted_plan const& p) {
+  question const& q = p.run.asked;
+  auto const& a = p.run.answer;
+  auto const fullest = std::max_element(a.memory.begin(), a.memory.end(),
+                                        [](auto const& l, auto const& r) { return l.all() < r.all(); });
+  nlohmann::ordered_json made{{"options", options_of(p.run)},
+                              {"tensor", q.layout.tensor},
+                              {"context", q.layout.context},
+                              {"pipeline", q.layout.pipeline},
+                              {"chunks", q.layout.chunks},
+                              {"data", q.layout.data},
+                              {"expert", q.layout.expert},
+                              {"expert_tensor", q.layout.expert_tensor},
+                              {"micro_batch", q.layout.micro_batch},
+                              {"micro_batches", q.micro_batches()},
+                              {"sharding", word_for(sharding_choices, q.layout.sharding)},
+                              {"recomputation", recompute_word(q)},
+                              {"offload", offload_word(q)},
+                              {"offload_optimizer", q.layout.offload.optimizer},
+                              {"precision", word_for(format_choices, q.program.format)},
+                              {"schedule", schedule_word(p.run)},
+                              {"layers", layers_of(p)},
+                              {"layout", megatron_letters(stages_of(q))},
+                              {"devices", q.cluster.devices},
+                              {"seconds", a.step.seconds},
+                              {"interval", nullptr},
+                              {"division_bound", nullptr},
+                              {"bytes", a.peak},
+                              {"host_bytes", a.peak_on_host},
+                              {"device", fullest - a.memory.begin()},
+                              {"holds",
+                               {{"weights_and_logits", fullest->parameters + fullest->logits
+                                                           + fullest->gathered + fullest->framework},
+                                {"gradients", fullest->gradients},
+                                {"optimizer", fullest->optimizer},
+                                {"activations", fullest->activations}}},
+                              {"utilisation", utilisation_of(p)},
+                              {"days", s.days(p)},
+                              {"device_hours", s.device_hours(p)}};
+  if (a.has_interval()) made["interval"] = {{"low", a.low}, {"high", a.high}};
+  if (p.bound > 0) made["division_bound"] = std::min(p.bound, a.step.seconds);
+  for (framework const& f : frameworks()) {
+    std::string const why = obstacle_of(f, p.run);
+    made[f.name] = why.empty() ? configuration_of(f, p.run) : "";
+    if (!why.empty()) made["obstacles"][f.name] = why;
+  }
+  return made;
+}
+
+}  // namespace
+
+std::string text_of(predicted_study const& s, bool explains) {
+  question const& q = s.asked.asked;
+  std::string text = fmt::format("{} on {}x{}x{}, {} devices; sequences of {}, a batch of {}\n",
+                                 s.asked.model.name, s.asked.nodes, q.cluster.device.per_node,
+                                 s.asked.machine, q.cluster.devices, q.sequence, q.batch);
+  text += words_of_counts(s.found);
+  for (std::string const& each : s.not_planned) text += fmt::format("Not planned: {}.\n", each);
+  if (s.needs_host) text += "Nothing fits without the memory of the hosts.\n";
+  if (s.plans.empty()) {
+    text += "None fits; the smallest:\n\n";
+    return s.smallest.run.answer.memory.empty() ? text : text + text_of(s.smallest.run, explains);
+  }
+  text += "\n" + table_of(s);
+  if (predicted_plan const& p = s.plans[0]; p.bound > 0) {
+    double const gap = 1 - std::min(1.0, p.bound / p.run.answer.step.seconds);
+    text += gap < 5e-5 ? "No other division of the first's layers takes less.\n"
+                       : fmt::format("Other divisions of the first's layers take at most {} % less.\n",
+                                     percent(gap, 1));
+  }
+  text += "\n" + frameworks_of(s);
+  text += "\nThe first:\n\n" + text_of(s.plans[0].run, explains);
+  return text;
+}
+
+std::string json_of(predicted_study const& s) {
+  nlohmann::ordered_json plans = nlohmann::ordered_json::array(), rejected = plans;
+  for (predicted_plan const& p : s.plans) plans.push_back(json_of_plan(s, p));
+  if (!s.smallest.run.answer.memory.empty()) rejected.push_back(json_of_plan(s, s.smallest));
+  nlohmann::ordered_json counts;
+  for (std::size_t i = 0; i < s.found.counts.size(); ++i)
+    counts[std::array{"too_large", "slower", "idle_stage", "tensor_is_apart", "uneven_chunks",
+                      "sharded_pipeline", "unwanted", "refused"}[i]] = s.found.counts[i];
+  question const& q = s.asked.asked;
+  return dumped(nlohmann::ordered_json{{"plans", plans},
+                                       {"rejected", rejected},
+                                       {"tried", s.found.tried},
+                                       {"left_out", counts},
+                                       {"not_planned", s.not_planned},
+                                       {"whole", s.found.is_whole},
+                                       {"tokens", s.tokens},
+                                       {"parameters", parameters(q.model)},
+                                       {"memory_budget", q.cluster.device.memory_bytes
+                                                             - s.asked.constants.values.outside_bytes}},
+                1)
+         + "\n";
+}
+
+std::string svg_of(predicted_request const& r, predicted_study const& s) {
+  if (s.plans.empty()) throw usage_error("no plan fits: there is nothing to draw");
+  if (s.aim == plan_aim::time) return svg_of(s.plans[0].run);
+  ashlar::tradeoff_curve curve{"best plans", {}, {}, {}};
+  predicted_request part = r;
+  part.aim = plan_aim::time;
+  part.top = 1;
+  double const work =
+      s.days(s.plans[0]) * utilisation_of(s.plans[0]) * s.plans[0].run.asked.cluster.devices;
+  for (int nodes = s.asked.nodes; nodes > 0; nodes /= 2) {
+    part.given["cluster"] =
+        fmt::format("{}x{}x{}", nodes, s.asked.asked.cluster.device.per_node, s.asked.machine);
+    predicted_study const best = study_of(part);
+    if (best.plans.empty()) break;
+    predicted_plan const& p = best.plans[0];
+    int const count = p.run.asked.cluster.devices;
+    double const days = s.days(p);
+    curve.utilisation.emplace_back(1.0 * p.run.asked.batch / count, utilisation_of(p));
+    curve.cost.emplace_back(days / work, days * count / work);
+    curve.clusters.push_back(count);
+  }
+  std::reverse(curve.utilisation.begin(), curve.utilisation.end());
+  return ashlar::svg({curve}, fmt::format("{} on up to {} devices, a batch of {}", s.asked.model.name,
+                                          s.asked.asked.cluster.devices, s.asked.asked.batch));
+}
+
+std::string html_of(predicted_request const& r, predicted_study const& s, bool explains) {
+  std::string const title =
+      fmt::format("{} on {}x{}x{}, a batch of {}", s.asked.model.name, s.asked.nodes,
+                  s.asked.asked.cluster.device.per_node, s.asked.machine, s.asked.asked.batch);
+  return page_of(title, text_of(s, explains), s.plans.empty() ? "" : svg_of(r, s));
+}
+
+}  // namespace tool

@@ -1,0 +1,36 @@
+// Stages and recomputation, in words that are read back.
+#pragma once
+
+#include "predict/report.hpp"
+#include <ashlar/cost/layout/stage.hpp>
+
+#include <string>
+#include <vector>
+
+namespace tool {
+
+// Writes stages as Megatron-LM does: Et*7|(t*8|)*14,t*7L.
+std::string megatron_letters(std::vector<ashlar::cost::stage> const& stages);
+
+// Layers of each stage: "7 8x14 7".
+std::string layer_counts(std::vector<ashlar::cost::stage> const& stages);
+
+// Whether all stages have as many layers.
+bool deals_evenly(std::vector<ashlar::cost::stage> const& stages);
+
+// The name of its order of passes; "none" without a pipeline. For a question alone, that with a closed
+// form.
+std::string schedule_word(ashlar::cost::question const& q);
+std::string schedule_word(prediction const& p);
+
+// The argument of --recompute: "layernorm,moe_act:3"; empty where single layers are named.
+std::string recompute_word(ashlar::cost::question const& q);
+
+// The argument of --offload-activations, "core_attn" or "full:3"; and its parts alone.
+std::string offload_word(ashlar::cost::question const& q);
+std::string offload_parts(ashlar::cost::question const& q, char const* between);
+
+// Names the stages that the question divides layers into, as --layout would.
+void settle_stages(prediction& p);
+
+}  // namespace tool

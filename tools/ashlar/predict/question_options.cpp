@@ -1,0 +1,211 @@
+// The options that say a run.
+#include "predict/question_options.hpp"
+
+#include "command.hpp"
+#include "options/number_option.hpp"
+#include "predict/choices.hpp"
+#include "predict/frozen_choice.hpp"
+#include "predict/machines.hpp"
+#include "predict/measured_stages.hpp"
+#include "predict/offload_choice.hpp"
+#include "predict/recomputation_choice.hpp"
+#include "predict/schedule_choice.hpp"
+#include "predict/words.hpp"
+#include <ashlar/cost/question/stage_layout.hpp>
+#include <ashlar/render/diagnosis.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+using ashlar::cost::question;
+using ashlar::cost::sharding;
+
+constexpr int most_of_a_size = 1'000'000;
+
+}  // namespace
+
+void add_question_options(CLI::App& command, question_options& o, bool has_files) {
+  command
+      .add_option("--model", o.model,
+                  "a name as llama3-70b, or a Hugging Face config.json; see docs/predict.md")
+      ->type_name("NAME|FILE")
+      ->required(!has_files);
+  command
+      .add_option("--cluster", o.cluster,
+                  "NODESxDEVICESxKIND as 16x8xH100, DEVICESxKIND for one node, or a file")
+      ->type_name("CLUSTER")
+      ->required(!has_files);
+  question& q = o.asked;
+  add_number(command, "--sequence", q.sequence, 1, 1 << 30, "tokens of a sequence")
+      ->required(!has_files);
+  add_number(command, "--batch", q.batch, 1, 1 << 30, "sequences of a step")->required(!has_files);
+  add_number(command, "--micro-batch", q.layout.micro_batch, 1, most_of_a_size,
+             "sequences of a micro-batch");
+  add_number(command, "--tensor", q.layout.tensor, 1, most_of_a_size, "tensor ranks");
+  add_number(command, "--pipeline", q.layout.pipeline, 1, most_of_a_size, "pipeline ranks");
+  add_number(command, "--chunks", q.layout.chunks, 1, most_of_a_size,
+             "virtual stages of a pipeline rank");
+  add_number(command, "--context", q.layout.context, 1, most_of_a_size, "context ranks");
+  add_number(command, "--expert", q.layout.expert, 1, most_of_a_size, "expert ranks");
+  add_number(command, "--expert-tensor", q.layout.expert_tensor, 1, most_of_a_size,
+             "tensor ranks of an expert");
+  add_number(command, "--data", q.layout.data, 1, most_of_a_size,
+             "data ranks; what the devices leave if not given")
+      ->default_str("");
+  add_choice(command, "--sharding", q.layout.sharding, sharding_choices,
+             "what data ranks share: ZeRO-1, ZeRO-2, ZeRO-3 or FSDP (default: none)");
+  add_number(
+      command, "--shard-ranks", q.layout.shard_ranks, 1, most_of_a_size,
+      "of the data and context ranks, those that share, next to each other; the others have copies: "
+      "HSDP, MiCS; all if not given")
+      ->default_str("");
+  command.add_flag("--sum-copies-once", q.program.sums_copies_once,
+                   "copies of shards are summed once a step, as MiCS does it, not after each backward");
+  add_number(
+      command, "--weight-ranks", q.layout.weight_ranks, 1, most_of_a_size,
+      "ranks that have all weights among them in 16 bits beside the shards, for backwards to gather: "
+      "hpZ of ZeRO++")
+      ->default_str("");
+  command
+      .add_option("--recompute", o.recompute,
+                  "what a backward runs again: none, attention, full; parts of layers as Megatron names "
+                  "them, mlp,layernorm; full:4 in the first 4 layers of each stage; or a file that says "
+                  "it (default: none)")
+      ->type_name("PARTS|FILE");
+  command
+      .add_option(
+          "--offload-activations", o.offload,
+          "what goes to the host between forward and backward: none, full, or parts of layers as "
+          "Megatron names them, core_attn,moe_act; full:4 of the first 4 layers of each stage "
+          "(default: none)")
+      ->type_name("PARTS");
+  command.add_flag("--offload-optimizer", q.layout.offload.optimizer,
+                   "the optimizer's state and the 32-bit weights stay on the host, and are updated "
+                   "there");
+  add_choice(command, "--precision", q.program.format, format_choices, "of products (default: bf16)");
+  add_choice(command, "--stack", q.program.kind, stack_choices,
+             "the training program: what it fuses and overlaps (default: auto, from the other options)");
+  add_choice(
+      command, "--attention", q.program.attention, attention_choices,
+      "the kernel of attention: flash_attention_2, flash_attention_3, cudnn, or what PyTorch's sdpa "
+      "takes; fused, the program's own; unfused, with scores written to memory (default: auto, as the "
+      "program does)");
+  add_choice(
+      command, "--sequence-parallel", q.program.sequence_parallel, split_choices,
+      "whether tensor ranks split the sequence of norms: Megatron-LM's --sequence-parallel (default: "
+      "auto, as the program does)");
+  command.add_flag("--dispatch-fp8", q.program.dispatches_8_bits,
+                   "tokens go to experts in 8 bits, and come back in 16, as in DeepEP");
+  command.add_flag("--delay-weights", q.program.delays_weights,
+                   "in pairs of passes, exchanges do not wait for gradients of weights: Megatron-Core's "
+                   "--delay-wgrad-compute");
+  command
+      .add_option("--layout", o.layout,
+                  "layers of each virtual stage: as Megatron, Et*3|(tt|)*29,m|L, or 7,8x14,7")
+      ->type_name("LAYOUT");
+  command.add_flag("--ends-as-layers", q.layout.counts_ends,
+                   "embedding and loss count as a layer each when layers are divided into stages");
+  command.add_flag("--pipeline-inside", q.layout.pipeline_inside,
+                   "pipeline ranks are nearer to each other than data ranks: Megatron-LM's "
+                   "--use-tp-pp-dp-mapping");
+  command
+      .add_option(
+          "--schedule", o.schedule,
+          "any that `ashlar list` names, or a file as `ashlar emit --as json` writes it (default: "
+          "1f1b, or interleaved where there are chunks)")
+      ->type_name("NAME|FILE");
+  command
+      .add_option("--freeze", o.freeze,
+                  "parts whose parameters do not train: embedding, head, layers=0-15, with commas; in "
+                  "place of the model's own \"freeze\"")
+      ->type_name("PARTS");
+  command
+      .add_option(
+          "--costs", o.costs,
+          "times of each stage's passes in place of the formulas: what `ashlar profile` writes, or "
+          "a trace of a step")
+      ->type_name("FILE");
+}
+
+prediction prepare(question_options const& o, fitted_constants const& constants) {
+  return prepare(o, read_described_model(o.model), constants);
+}
+
+prediction prepare(question_options const& o, described_model model, fitted_constants const& constants) {
+  prediction p;
+  p.model = std::move(model);
+  machine_cluster const cluster = read_machine_cluster(o.cluster);
+  p.machine = cluster.name;
+  p.nodes = cluster.nodes;
+  p.constants = constants;
+  p.layout = o.layout;
+  question& q = p.asked;
+  q = o.asked;
+  if (!p.model.left_out.empty())
+    p.notes.push_back(fmt::format("without {}: the decoder alone", p.model.left_out));
+  q.model = p.model.shape;
+  q.cluster.device = cluster.machine;
+  if (!has_products(q.cluster.device, q.program.format))
+    throw usage_error(fmt::format("precision {}: {}", word_for(format_choices, q.program.format),
+                                  lacking_format_words(cluster.name, q.cluster.device)));
+  q.cluster.device.is_measured =
+      std::any_of(constants.measured_machines.begin(), constants.measured_machines.end(),
+                  [&](std::string const& kind) { return is_of_kind(cluster.machine, kind); });
+  q.cluster.devices = cluster.device_count();
+  p.freeze = o.freeze;
+  if (!o.freeze.empty()) {
+    try {
+      q.model.frozen = frozen_parts_of(o.freeze, q.model);
+    } catch (usage_error const& e) {
+      throw usage_error(fmt::format("--freeze: {}", e.what()));
+    }
+  }
+  choose_recomputation(o.recompute, p);
+  choose_offload(o.offload, q);
+  if (q.layout.data == 0) {
+    long long const below = 1LL * q.layout.tensor * q.layout.pipeline * q.layout.context;
+    if (below > q.cluster.devices || q.cluster.devices % below != 0)
+      throw usage_error(
+          fmt::format("--tensor {} x --pipeline {} x --context {} = {} must divide the {} devices",
+                      q.layout.tensor, q.layout.pipeline, q.layout.context, below, q.cluster.devices));
+    q.layout.data = static_cast<int>(q.cluster.devices / below);
+  }
+  choose_schedule(o.schedule, p);
+  try {
+    if (!o.layout.empty()) q.layout.stages = ashlar::cost::read_layout(o.layout, q.model.predictions);
+  } catch (ashlar::cost::unpredictable const& e) {
+    throw usage_error(sentence_of(e, q));
+  }
+  if (!o.costs.empty()) read_measured_stages(o.costs, q);
+  return p;
+}
+
+question_options options_from(option_words const& words) {
+  CLI::App app;
+  question_options o;
+  add_question_options(app, o, false);
+  std::vector<std::string> line;  // CLI11 takes them from the back
+  for (auto const& [name, value] : words) line.push_back("--" + name + "=" + value);
+  app.parse(std::move(line));
+  return o;
+}
+
+void answer_it(prediction& p) {
+  try {
+    p.answer = predict_run(p.asked, p.constants.values, p.constants.around);
+    if (p.is_unsure) p.answer.leave_out_intervals();
+  } catch (ashlar::cost::unpredictable const& e) {
+    throw usage_error(sentence_of(e, p.asked));
+  } catch (ashlar::violation const& v) {
+    throw usage_error(fmt::format("--schedule {}: {}", p.schedule, ashlar::explain(v.why)));
+  }
+}
+
+}  // namespace tool

@@ -1,0 +1,300 @@
+#include "predict/report.hpp"
+
+#include "predict/choices.hpp"
+#include "report/proved_gap.hpp"
+#include "report/table.hpp"
+#include <ashlar/cost/question/stage_devices.hpp>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+namespace tool {
+
+namespace {
+
+using ashlar::cost::memory_parts;
+using ashlar::cost::question;
+
+std::string seconds_words(double s) {
+  if (s >= 100) return fmt::format("{:.0f} s", s);
+  if (s >= 10) return fmt::format("{:.1f} s", s);
+  if (s >= 1) return fmt::format("{:.2f} s", s);
+  return fmt::format("{:.1f} ms", 1e3 * s);
+}
+
+std::string count_words(double n) {
+  if (n >= 1e9) return fmt::format("{:.3f} billion", n / 1e9);
+  if (n >= 1e6) return fmt::format("{:.1f} million", n / 1e6);
+  return fmt::format("{:.0f}", n);
+}
+
+std::string gibibytes(double bytes) { return fmt::format("{:.1f}", proved_bytes(bytes) / (1 << 30)); }
+
+constexpr std::array memory_names{
+    std::pair{"parameters", &memory_parts::parameters},
+    std::pair{"gradients", &memory_parts::gradients},
+    std::pair{"optimizer", &memory_parts::optimizer},
+    std::pair{"activations", &memory_parts::activations},
+    std::pair{"logits", &memory_parts::logits},
+    std::pair{"gathered", &memory_parts::gathered},
+    std::pair{"framework", &memory_parts::framework},
+};
+
+double utilisation(prediction const& p) {
+  return p.answer.flops_per_device(p.asked)
+         / ashlar::cost::peak(p.asked.cluster.device, ashlar::cost::number_format::bf16);
+}
+
+char const* stack_words(prediction const& p) {
+  ashlar::cost::stack const s = ashlar::cost::stack_of(p.asked);
+  return s.is_sharded   ? "fully sharded (FSDP)"
+         : s.is_classic ? "Megatron of 2021, attention unfused and nothing overlapped"
+         : s.is_plain   ? "a plain PyTorch program, little fused or overlapped"
+                        : "Megatron-Core with Transformer Engine";
+}
+
+std::string kind_words(prediction const& p) {
+  return fmt::format("{}, {}", name_of(p.answer.kind),
+                     p.answer.on_several_nodes ? "several nodes" : "one node");
+}
+
+// Says why nothing shows how far off the step is.
+std::string gap_words(prediction const& p) {
+  using ashlar::cost::interval_gap;
+  ashlar::cost::measured_sizes const& l = p.constants.around.largest;
+  auto const beyond = [](int size, char const* what) {
+    return fmt::format("no published run has more than {} {}, so nothing shows how far off this is",
+                       size, what);
+  };
+  switch (p.answer.gap) {
+    case interval_gap::none:
+      return "";
+    case interval_gap::idle_stage:
+      return "it does not run";
+    case interval_gap::features:
+      return "no published run shows how far off this is";
+    case interval_gap::machine:
+      return fmt::format("no published run is of {}, so nothing shows how far off this is", p.machine);
+    case interval_gap::sequence:
+      return beyond(l.sequence, "tokens in a sequence");
+    case interval_gap::devices:
+      return beyond(l.devices, "devices");
+    case interval_gap::pipeline:
+      return beyond(l.pipeline, "pipeline ranks");
+    case interval_gap::tensor:
+      return beyond(l.tensor, "tensor ranks");
+    case interval_gap::context:
+      return beyond(l.context, "context ranks");
+    case interval_gap::expert:
+      return beyond(l.expert, "expert ranks");
+  }
+  return "";
+}
+
+int runs_around(prediction const& p) {
+  auto const kind = static_cast<std::size_t>(p.answer.kind);
+  return p.constants.around.steps[kind][p.answer.on_several_nodes ? 1 : 0].runs;
+}
+
+constexpr char const* fit_words[] = {"fits", "should fit", "should not fit", "does not fit"};
+
+int peaks_around(prediction const& p) {
+  return p.constants.around.peaks[static_cast<std::size_t>(p.answer.kind)].runs;
+}
+
+// A table in which devices with equal memory share a line: "3-14".
+std::string memory_table(prediction const& p) {
+  std::vector<std::string> head{"device"};
+  std::vector<memory_parts> const& all = p.answer.memory;
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < memory_names.size(); ++i) {
+    double most = 0;
+    for (memory_parts const& each : all)
+      if (each.*memory_names[i].second > most) most = each.*memory_names[i].second;
+    if (most > 0) shown.push_back(i);
+  }
+  for (std::size_t i : shown) head.emplace_back(memory_names[i].first);
+  head.emplace_back("all, GiB");
+  bool const has_host = p.answer.peak_on_host > 0;
+  if (has_host) head.emplace_back("on the host");
+  std::vector<std::vector<std::string>> rows{head};
+  auto const cells = [&](memory_parts const& m) {
+    std::vector<std::string> row;
+    for (std::size_t i : shown) row.push_back(gibibytes(m.*memory_names[i].second));
+    row.push_back(gibibytes(m.all()));
+    if (has_host) row.push_back(gibibytes(m.host));
+    return row;
+  };
+  for (std::size_t d = 0; d < all.size();) {
+    std::size_t last = d;
+    while (last + 1 < all.size() && cells(all[last + 1]) == cells(all[d])) ++last;
+    std::vector<std::string> row{last == d ? fmt::format("{}", d) : fmt::format("{}-{}", d, last)};
+    for (std::string const& cell : cells(all[d])) row.push_back(cell);
+    rows.push_back(row);
+    d = last + 1;
+  }
+  return table(rows);
+}
+
+std::string terms_table(prediction const& p, bool explains) {
+  std::vector<std::vector<std::string>> rows{{"where the time goes", "time", "share", "what"}};
+  if (explains) rows[0].emplace_back("formula");
+  for (named_term const& t : terms_of(p)) {
+    if (!(t.seconds > 0)) continue;
+    rows.push_back({t.name, seconds_words(t.seconds),
+                    percent(t.seconds / p.answer.step.seconds, 1) + " %", t.meaning});
+    if (explains) rows.back().emplace_back(t.formula);
+  }
+  std::string text;
+  std::array<std::size_t, 3> width{};
+  for (auto const& row : rows)
+    for (std::size_t i = 0; i < 3; ++i)
+      if (row[i].size() > width[i]) width[i] = row[i].size();
+  for (auto const& row : rows) {
+    text += fmt::format("{:<{}}  {:>{}}  {:>{}}  {}\n", row[0], width[0], row[1], width[1], row[2],
+                        width[2], row[3]);
+    if (explains && &row != &rows[0]) text += fmt::format("{:<{}}    = {}\n", "", width[0], row[4]);
+  }
+  return text;
+}
+
+// A table of the best layouts, and how many were tried.
+std::string layouts_table(tried_layouts const& l) {
+  std::string text = fmt::format("{} layouts were tried; {} of them do not fit\n", l.tried, l.too_large);
+  if (l.best.empty()) return text + "None fits; the smallest:\n\n";
+  text += fmt::format("{:>8}  {:>9}  {}\n", "step", "peak, GiB", "layout");
+  for (neighbour const& n : l.best)
+    text += fmt::format("{:>8}  {:>9}  {}\n", seconds_words(n.seconds), gibibytes(n.peak), n.change);
+  return text + "\nThe first:\n\n";
+}
+
+}  // namespace
+
+std::string fit_word(prediction const& p) {
+  return fit_words[static_cast<std::size_t>(p.answer.memory_fit)];
+}
+
+std::string text_of(prediction const& p, bool explains) {
+  question const& q = p.asked;
+  auto const& a = p.answer;
+  std::string text = p.layouts.tried > 0 ? layouts_table(p.layouts) : "";
+  text += fmt::format("{}: {} parameters, {} for a token\n", p.model.name,
+                      count_words(parameters(q.model)), count_words(active_parameters(q.model)));
+  if (q.model.freezes_any())
+    text += fmt::format("  {} of them train\n", count_words(trained_parameters(q.model)));
+  if (q.model.predictions > 0)
+    text += fmt::format("  and {} of {} that predict further tokens\n",
+                        count_words(prediction_parameters(q.model)), q.model.predictions);
+  for (std::string const& note : p.notes) text += fmt::format("  {}\n", note);
+  text += fmt::format("{}x{}x{}, {}\n{}\n\n", p.nodes, q.cluster.device.per_node, p.machine,
+                      word_for(format_choices, q.program.format), options_of(p));
+
+  if (!a.every_stage_works)
+    text += fmt::format("It does not run: {} layers leave some of the {} stages without work\n",
+                        q.model.layer_count(), stage_count(q));
+  if (a.has_interval()) {
+    text += fmt::format("{} a step; nine of ten published runs of this kind were within {} to {}\n",
+                        seconds_words(a.step.seconds), seconds_words(a.low), seconds_words(a.high));
+    text += fmt::format("  of this kind: {} ({} comparisons); taken to be {}\n", kind_words(p),
+                        runs_around(p), stack_words(p));
+  } else {
+    text += fmt::format("{} a step{}\n", seconds_words(a.step.seconds),
+                        a.every_stage_works ? "; " + gap_words(p) : " if it ran");
+    text += fmt::format("  taken to be {}\n", stack_words(p));
+  }
+  double const tokens = a.tokens_per_second(q);
+  text += fmt::format(
+      "{} tokens/s, {} a device; {:.0f} TFLOP/s a device, {} % of its peak in {}\n", readable(tokens),
+      readable(tokens / q.cluster.devices), a.flops_per_device(q) / 1e12,
+      percent(a.flops_per_device(q) / ashlar::cost::peak(q.cluster.device, q.program.format), 1),
+      word_for(format_choices, q.program.format));
+  if (a.every_stage_works)
+    text += fmt::format("It {}: {} GiB of {} GiB on the fullest device, {} GiB must stay free\n",
+                        fit_word(p), gibibytes(a.peak), gibibytes(q.cluster.device.memory_bytes),
+                        gibibytes(p.constants.values.outside_bytes));
+  if (a.has_peak_interval)
+    text +=
+        fmt::format("  nine of ten published peaks of this kind were within {} to {} GiB ({} peaks)\n",
+                    gibibytes(a.low_peak), gibibytes(a.high_peak), peaks_around(p));
+  if (a.peak_on_host > 0)
+    text += fmt::format("  and {} GiB of {} GiB of a device's share of its host\n",
+                        gibibytes(a.peak_on_host), gibibytes(q.cluster.device.host.memory_bytes));
+
+  text += fmt::format("\n{}", terms_table(p, explains));
+  text += fmt::format("\n{}", memory_table(p));
+  if (!p.better.empty()) {
+    text += a.fits ? "\nWhat to change first:\n" : "\nWhat fits:\n";
+    for (neighbour const& n : p.better)
+      text += fmt::format("  {}: {} ({:+.0f} %), {} GiB\n", n.change, seconds_words(n.seconds),
+                          100 * (n.seconds / a.step.seconds - 1), gibibytes(n.peak));
+  } else if (has_neighbours(p) && p.layouts.tried == 0) {
+    text += a.fits ? "\nNo change of one or two sizes by 2 makes it faster.\n"
+                   : "\nNo change of one or two sizes by 2 makes it fit.\n";
+  }
+  return text;
+}
+
+std::string json_of(prediction const& p) {
+  using ordered = nlohmann::ordered_json;
+  question const& q = p.asked;
+  auto const& a = p.answer;
+  ordered terms, memory = ordered::array();
+  for (named_term const& t : terms_of(p)) terms[t.name] = t.seconds;
+  for (memory_parts const& m : a.memory) {
+    ordered one;
+    for (auto const& [name, part] : memory_names) one[name] = m.*part;
+    one["host"] = m.host;
+    memory.push_back(one);
+  }
+  double const tokens = a.tokens_per_second(q);
+  ordered root{
+      {"model", p.model.name},
+      {"parameters", parameters(q.model)},
+      {"active_parameters", active_parameters(q.model)},
+      {"trained_parameters", trained_parameters(q.model)},
+      {"prediction_parameters", prediction_parameters(q.model)},
+      {"machine", p.machine},
+      {"devices", q.cluster.devices},
+      {"options", options_of(p)},
+      {"data", q.layout.data},
+      {"step_seconds", a.step.seconds},
+      {"interval", nullptr},
+      {"kind_of_run", kind_words(p)},
+      {"tokens_per_second", tokens},
+      {"tokens_per_second_per_device", tokens / q.cluster.devices},
+      {"tflops_per_device", a.flops_per_device(q) / 1e12},
+      {"utilisation", utilisation(p)},
+      {"longest_device", a.step.device},
+      {"terms", terms},
+      {"peak_bytes", proved_bytes(a.peak)},
+      {"peak_bytes_last", a.peak_of_last},
+      {"device_bytes", q.cluster.device.memory_bytes},
+      {"peak_host_bytes", a.peak_on_host},
+      {"fits", a.fits},
+      {"fit", fit_word(p)},
+      {"peak_interval", nullptr},
+      {"memory", memory},
+      {"notes", p.notes},
+  };
+  if (a.has_interval())
+    root["interval"] = {{"low", a.low}, {"high", a.high}, {"share", 0.9}, {"runs", runs_around(p)}};
+  else
+    root["no_interval"] = gap_words(p);
+  if (a.has_peak_interval)
+    root["peak_interval"] = {
+        {"low", a.low_peak}, {"high", a.high_peak}, {"share", 0.9}, {"runs", peaks_around(p)}};
+  if (p.layouts.tried > 0) {
+    ordered best = ordered::array();
+    for (neighbour const& n : p.layouts.best)
+      best.push_back({{"options", n.change}, {"step_seconds", n.seconds}, {"peak_bytes", n.peak}});
+    root["layouts"] = {{"tried", p.layouts.tried}, {"too_large", p.layouts.too_large}, {"best", best}};
+  }
+  if (!a.every_stage_works) root["reason"] = "stages without work";
+  return root.dump(1) + "\n";
+}
+
+}  // namespace tool

@@ -1,0 +1,79 @@
+// The report of `ashlar predict`, for people and for programs.
+#pragma once
+
+#include "predict/constants_file.hpp"
+#include "predict/models.hpp"
+#include <ashlar/cost/step/answer.hpp>
+
+#include <string>
+#include <vector>
+
+namespace tool {
+
+// One other way to run the same model and batch on the same devices.
+struct neighbour {
+  std::string change;  // as options: "--tensor 4 --data 32"
+  double seconds = 0, peak = 0;
+};
+
+// The layouts tried where the question left sizes open.
+struct tried_layouts {
+  long long tried = 0, too_large = 0;  // 0: nothing was left open
+  std::vector<neighbour> best = {};    // the fastest first
+};
+
+struct prediction {
+  described_model model;
+  std::string machine;
+  int nodes = 1;
+  ashlar::cost::question asked;
+  std::string layout;             // as it was written; empty: even, or `asked.layout.stages`
+  std::string schedule;           // as it was asked for; empty: as the chunks say
+  std::string recompute, freeze;  // likewise
+  fitted_constants constants;
+  std::vector<std::string>
+      notes;               // what was left out of the question, and what was taken for something else
+  bool is_unsure = false;  // something of the run is not known: there are no intervals
+  ashlar::cost::answer answer;
+  bool is_chosen = false;         // of many: there is nothing to change first
+  std::vector<neighbour> better;  // that fit, the fastest first
+  tried_layouts layouts;
+};
+
+// Changes of one or two sizes at a time that make the run faster, or make it fit where it does not.
+std::vector<neighbour> neighbours_of(prediction const& p);
+bool has_neighbours(prediction const& p);  // whether they are tried at all
+
+// "fits", "should fit", "should not fit" or "does not fit".
+std::string fit_word(prediction const& p);
+
+std::string text_of(prediction const& p, bool explains);
+std::string json_of(prediction const& p);
+
+// The order of passes, a tick a nanosecond; where there is a closed form, as the catalog has it. Throws
+// usage_error for passes that are too long.
+ashlar::schedule schedule_of(prediction const& p);
+
+// The passes of a step in their predicted times; the page has the text, too. Both throw usage_error if
+// there is too much to draw.
+std::string svg_of(prediction const& p);
+std::string html_of(prediction const& p);
+std::string trace_of(prediction const& p);
+
+// A term of a step with its name, its seconds and its formula. The terms of the passes come first, then
+// those that a step has once. They add up to the step.
+struct named_term {
+  char const* name;
+  double seconds;
+  char const* meaning;
+  char const* formula;
+};
+std::vector<named_term> terms_of(prediction const& p);
+
+// The options that say how a model lies on devices.
+std::string rank_options(ashlar::cost::question const& q);
+
+// The options that say a run's sizes and order.
+std::string options_of(prediction const& p);
+
+}  // namespace tool

@@ -1,0 +1,307 @@
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/sort.hpp>
+#include <ashlar/cost/choose/dealing.hpp>
+#include <ashlar/cost/choose/dealing_segments.hpp>
+#include <ashlar/cost/question/even_divisions.hpp>
+#include <ashlar/cost/question/stage_layout.hpp>
+#include <ashlar/cost/step/memory.hpp>
+#include <ashlar/cost/step/once_a_step.hpp>
+#include <ashlar/cost/step/step.hpp>
+
+#include <cmath>
+#include <cstddef>
+
+namespace ashlar::cost {
+
+namespace dealing_detail {
+
+inline constexpr double most_executed = 3e4;  // passes, over all divisions that are tried
+
+// Minimizes seconds of a step: `pipeline` x lost + once + update, where `lost` is the stragglers'
+// factor.
+class dealer {
+ public:
+  dealer(question const& q, constants const& c, double enough)
+      : q_(q), c_(c), known_(q, c, enough), stages_(q.layout.pipeline * q.layout.chunks) {
+    lost_ =
+        1 + c.straggler * std::log2(max_of(1.0, 1.0 * q.cluster.devices / q.cluster.device.per_node));
+    for (int d = 0; d < q.layout.pipeline; ++d) in_flight_.push_back(in_flight(q, d));
+  }
+
+  // Exact, for no virtual stages. The step is the largest of (n - 1) W + once over the stages, plus the
+  // sum of all W. Given a limit on the former, the least sum is a shortest path.
+  dealing without_chunks() {
+    std::vector<double> limits;
+    for (segment const& s : known_.all()) limits.push_back(share_of(s));
+    std::vector<double> const shares = limits;
+    merge_sort(limits, [](double a, double b) { return a < b; });
+    dealing best;
+    best.seconds = nothing;
+    double const least = shortest(shares, limits.back()).sum;
+    if (least == nothing) return {};
+    std::size_t low = 0, high = limits.size() - 1;
+    while (low < high) {
+      std::size_t const middle = low + (high - low) / 2;
+      if (shortest(shares, limits[middle]).sum < nothing)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    for (; low < limits.size() && limits[low] + lost_ * least < best.seconds * (1 - 1e-12); ++low) {
+      path const found = shortest(shares, limits[low]);
+      double const seconds = limits[low] + lost_ * found.sum;
+      if (seconds < best.seconds) best = {.stages = stages_of_path(found), .seconds = seconds};
+    }
+    best.bound = best.seconds;
+    return best;
+  }
+
+  // Moves one part from a stage to another, which shifts all between: first by the closed form, then,
+  // with the even rounds as further starts, by the executed time of uneven ones.
+  dealing with_chunks() {
+    std::vector<int> ends = ends_of(q_.layout.stages), others = ends;
+    improve(ends, weigh(ends));
+    executes_ = true;
+    outcome best_of_even = weigh(others);
+    for (std::vector<stage> const& stages : deals_in_even_rounds(q_.model, q_.layout)) {
+      std::vector<int> const even = ends_of(stages);
+      outcome const then = weigh(even);
+      if (!(then < best_of_even)) continue;
+      others = even;
+      best_of_even = then;
+    }
+    outcome now = improve(ends, weigh(ends));
+    if (outcome const then = improve(others, best_of_even); then < now) {
+      ends = others;
+      now = then;
+    }
+    if (now.over > 0) return {};
+    dealing made{.stages = {}, .seconds = now.seconds, .bound = bound()};
+    for (int s = 0; s < stages_; ++s) made.stages.push_back(segment_of(ends, s)->has);
+    return made;
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  double share_of(segment const& s) const {
+    double const n = q_.micro_batches();
+    device_seconds const beside{.all = n * s.seconds,
+                                .forward = s.passes.forward.seconds(),
+                                .backward = s.passes.backward.seconds(),
+                                .largest = s.seconds};
+    once_a_step const once = once_on(q_, s.needs.held.trained, beside, 1, c_);
+    return (n - 1) * s.seconds * lost_ + once.data + once.optimizer;
+  }
+  bool is_within_memory(segment const& s, int device) const {
+    return fits(q_.cluster.device, s.bytes + in_flight_[at(device)][0] * s.needs.kept, c_);
+  }
+
+  struct path {
+    double sum = nothing;
+    std::vector<int> from;  // by stage and end: where the stage begins
+  };
+  // Finds stages whose share is at most `limit` with the least sum of seconds.
+  path shortest(std::vector<double> const& shares, double limit) const {
+    int const n = known_.parts();
+    path found;
+    found.from.assign(at(stages_) * at(n + 1), -1);
+    std::vector<double> sums(at(n) + 1, nothing);
+    sums[0] = 0;
+    for (int s = 0; s < stages_; ++s) {
+      std::vector<double> next(at(n) + 1, nothing);
+      for (std::size_t k = 0; k < known_.all().size(); ++k) {
+        segment const& each = known_.all()[k];
+        if (shares[k] > limit) continue;
+        double const sum = sums[at(each.first)] + each.seconds;
+        if (!(sum < next[at(each.end)]) || !is_within_memory(each, s)) continue;
+        next[at(each.end)] = sum;
+        found.from[at(s) * at(n + 1) + at(each.end)] = each.first;
+      }
+      sums = next;
+    }
+    found.sum = sums[at(n)];
+    return found;
+  }
+  std::vector<stage> stages_of_path(path const& found) const {
+    int const n = known_.parts();
+    std::vector<stage> all(at(stages_));
+    for (int s = stages_ - 1, end = n; s >= 0; --s) {
+      int const first = found.from[at(s) * at(n + 1) + at(end)];
+      all[at(s)] = known_.find(first, end)->has;
+      end = first;
+    }
+    return all;
+  }
+
+  // Where each stage ends. `all` have the chain in order.
+  std::vector<int> ends_of(std::vector<stage> const& all) const {
+    std::vector<int> ends;
+    int end = 0;
+    for (stage const& s : all) {
+      end += s.count + (s.has_embedding ? 1 : 0) + (s.predictions > 0 ? 1 : 0) + (s.has_head ? 1 : 0);
+      ends.push_back(end);
+    }
+    return ends;
+  }
+  segment const* segment_of(std::vector<int> const& ends, int s) const {
+    int const first = s == 0 ? 0 : ends[at(s) - 1];
+    return first < ends[at(s)] ? known_.find(first, ends[at(s)]) : nullptr;
+  }
+  // Empty if a stage would be left without a part.
+  std::vector<int> moved_part(std::vector<int> const& ends, int from, int to) const {
+    std::vector<int> made = ends;
+    for (int s = from; s < to; ++s) --made[at(s)];
+    for (int s = to; s < from; ++s) ++made[at(s)];
+    for (int s = 0; s < stages_; ++s)
+      if (made[at(s)] <= (s == 0 ? 0 : made[at(s) - 1])) return {};
+    return from == to ? std::vector<int>() : made;
+  }
+
+  struct outcome {
+    double over = nothing;  // bytes beyond what devices have
+    double seconds = nothing;
+    double squares = 0;  // of the devices' loads: among equal steps, the more even one
+    int device = 0;      // the one that takes longest, or holds too much
+
+    friend bool operator<(outcome const& a, outcome const& b) {
+      if (a.over != b.over) return a.over < b.over;
+      if (std::fabs(a.seconds - b.seconds) > 1e-12 * b.seconds) return a.seconds < b.seconds;
+      return a.squares < b.squares * (1 - 1e-9);
+    }
+  };
+  outcome improve(std::vector<int>& ends, outcome now) {
+    // Tries stages of the slowest device first; with few stages, then all.
+    bool const tries_all = stages_ <= 64;
+    auto const improves = [&](int from) {
+      for (int to = 0; to < stages_ && executed_ < most_executed; ++to) {
+        std::vector<int> const other = moved_part(ends, from, to);
+        if (other.empty()) continue;
+        outcome const then = weigh(other);
+        if (!(then < now)) continue;
+        ends = other;
+        now = then;
+        return true;
+      }
+      return false;
+    };
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (bool const of_busiest : {true, false})
+        for (int from = 0; from < stages_ && !moved; ++from)
+          if ((from % q_.layout.pipeline == now.device) == of_busiest && (of_busiest || tries_all))
+            moved = improves(from);
+    }
+    return now;
+  }
+  outcome weigh(std::vector<int> const& ends) {
+    double const n = q_.micro_batches();
+    int const p = q_.layout.pipeline;
+    outcome made{.over = 0, .seconds = 0};
+    std::vector<device_seconds> devices(at(p));
+    std::vector<stage_needs> needs(at(p));
+    std::vector<stage_passes> passes;
+    double largest = 0, most_over = 0;
+    for (int s = 0; s < stages_; ++s) {
+      segment const* const has = segment_of(ends, s);
+      bool const predicts_early = has != nullptr && has->has.predictions > 0 && s < stages_ - p;
+      if (has == nullptr || predicts_early) return {};
+      passes.push_back(has->passes);
+      device_seconds& d = devices[at(s % p)];
+      d.all += n * has->seconds;
+      d.forward += has->passes.forward.seconds();
+      d.backward += has->passes.backward.seconds();
+      d.largest = max_of(d.largest, has->seconds);
+    }
+    for (device_seconds const& d : devices) largest += d.largest;
+    bool const executes = executes_ && has_uneven_rounds(q_, passes);
+    double const last_end = executes ? interleaved_seconds(q_, passes) : 0;
+    if (executes) executed_ += passes_of_interleaved(q_);
+    double longest = -1;
+    for (int d = 0; d < p; ++d) {
+      double activations = 0;
+      for (int chunk = 0; chunk < q_.layout.chunks; ++chunk) {
+        stage_needs const& each = segment_of(ends, chunk * p + d)->needs;
+        activations += in_flight_[at(d)][at(chunk)] * each.kept;
+        needs[at(d)].add(each);
+      }
+      double const bytes = memory_of_device(q_, needs[at(d)], activations, 1, c_).all();
+      double const over = bytes + c_.outside_bytes - q_.cluster.device.memory_bytes;
+      device_seconds const& each = devices[at(d)];
+      once_a_step const once = once_on(q_, needs[at(d)].held.trained, each, 1, c_);
+      double const busy = executes ? last_end : each.all + largest - each.largest;
+      double const seconds = busy * lost_ + once.data + once.optimizer;
+      made.squares += seconds * seconds;
+      if (over > 0) made.over += over;
+      if (over > most_over || (most_over == 0 && seconds > longest)) made.device = d;
+      most_over = max_of(most_over, over);
+      longest = max_of(longest, seconds);
+    }
+    made.seconds = longest;
+    return made;
+  }
+
+  // In any order of its passes, device d works n W_d, waits for the forward of d stages before its first
+  // pass, and for their backwards after its last. The busiest device's W is at least the mean and, where
+  // layers are alike, at least the load of whole layers beside the head.
+  double bound() const {
+    std::vector<double> const& least = known_.least();
+    double all = 0, shortest_layer = nothing;
+    for (double each : least) all += each;
+    int const layers = q_.model.layer_count(), p = q_.layout.pipeline;
+    for (int i = 1; i <= layers; ++i) shortest_layer = min_of(shortest_layer, least[at(i)]);
+    double busiest = all / p;
+    auto const can_hold = [&](double seconds) {
+      double const slack = seconds * (1 + 1e-12);
+      return std::floor(slack / shortest_layer) * (p - 1)
+                 + std::floor((slack - least.back()) / shortest_layer)
+             >= layers;
+    };
+    if (shortest_layer > 0 && !can_hold(busiest)) {
+      double other = nothing;
+      for (int k = 0; k <= layers; ++k)
+        for (double const each : {k * shortest_layer, k * shortest_layer + least.back()})
+          if (each >= busiest && each < other && can_hold(each)) other = each;
+      if (other < nothing) busiest = other;
+    }
+    // On average over devices, each also pays the once-a-step costs that nothing can hide.
+    held_parameters held;
+    for (int i = 0; i < known_.parts(); ++i) held.trained.add(known_.find(i, i + 1)->needs.held.trained);
+    device_seconds const long_passes{.forward = 1e12, .backward = 1e12};
+    once_a_step const once = once_on(q_, held.trained, long_passes, 1, c_);
+    double const n = q_.micro_batches();
+    // All of the d stages but the first have a layer.
+    double const waits = max_of(0.0, shortest_layer) * (p - 1.0) * (p - 2.0) / 2;
+    double const mean = (n * all + waits) / p * lost_ + (once.data + once.optimizer) / p;
+    return max_of(n * busiest * lost_, mean);
+  }
+
+  question const& q_;
+  constants const& c_;
+  segments known_;
+  int stages_;
+  double lost_ = 1;
+  std::vector<std::vector<int>> in_flight_;
+  bool executes_ = false;  // uneven rounds
+  double executed_ = 0;    // passes
+};
+
+}  // namespace dealing_detail
+
+dealing deal_layers(question const& asked, constants const& c) {
+  question q = asked;
+  q.layout.stages = deal_evenly(q.model, q.layout);
+  check(q);
+  double enough = dealing_detail::nothing;
+  if (fits(q.cluster.device, memory_of(q, q.layout.stages, c), c))
+    enough = step_of(q, q.layout.stages, c).seconds;
+  dealing_detail::dealer by(q, c, enough);
+  dealing made = q.layout.chunks == 1 ? by.without_chunks() : by.with_chunks();
+  if (made.stages.empty()) return made;
+  step_terms const step = step_of(q, made.stages, c);
+  made.bound = min_of(q.layout.chunks == 1 ? step.seconds : made.bound + step.update, step.seconds);
+  made.seconds = step.seconds;
+  return made;
+}
+
+}  // namespace ashlar::cost

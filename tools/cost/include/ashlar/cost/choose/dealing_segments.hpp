@@ -1,0 +1,91 @@
+// The pieces of a model that may be a stage, with their times and memory.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/cost/question/question.hpp>
+#include <ashlar/cost/step/memory.hpp>
+#include <ashlar/cost/step/passes.hpp>
+
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+namespace ashlar::cost::dealing_detail {
+
+inline constexpr double nothing = std::numeric_limits<double>::infinity();
+
+// Parts `first` to `end` of the chain, as a stage.
+struct segment {
+  int first = 0, end = 0;
+  stage has;
+  stage_passes passes;
+  stage_needs needs;
+  double seconds = 0;  // of a micro-batch, both ways
+  double bytes = 0;    // held by its device beside activations
+};
+
+// Every segment that may be a stage of a division no slower than `enough`.
+class segments {
+ public:
+  // Throws unpredictable.
+  segments(question const& q, constants const& c, double enough) : q_(q) {
+    std::vector<stage> single;
+    for (int i = 0; i < parts(); ++i) single.push_back(stage_at(i, i + 1));
+    for (stage_passes const& each : passes_of(q, single, c))
+      least_.push_back(each.forward.on_device() + each.backward.on_device());
+    double const n = q.micro_batches();
+    std::vector<stage> all;
+    for (int i = 0; i < parts(); ++i) {
+      begin_.push_back(static_cast<int>(all_.size()));
+      double sum = 0;
+      for (int j = i + 1; j <= parts(); ++j) {
+        sum += least_[static_cast<std::size_t>(j) - 1];
+        if (n * sum > enough && j > i + 1) break;
+        all_.push_back({.first = i, .end = j, .has = stage_at(i, j), .passes = {}, .needs = {}});
+        all.push_back(all_.back().has);
+      }
+    }
+    begin_.push_back(static_cast<int>(all_.size()));
+    std::vector<stage_passes> const passes = passes_of(q, all, c);
+    std::vector<stage_needs> const needs = needs_of(q, all, false, c);
+    for (std::size_t k = 0; k < all_.size(); ++k) {
+      all_[k].passes = passes[k];
+      all_[k].needs = needs[k];
+      all_[k].seconds = passes[k].seconds();
+      all_[k].bytes = memory_of_device(q, needs[k], 0, 1, c).all();
+    }
+  }
+
+  // Embedding, layers, predictions, head.
+  int parts() const { return q_.model.layer_count() + 2 + (has_predictions() ? 1 : 0); }
+  int predictions_at() const { return has_predictions() ? parts() - 2 : -1; }
+  // Seconds of each part, without the host's excess.
+  std::vector<double> const& least() const { return least_; }
+  std::vector<segment> const& all() const { return all_; }
+  // nullptr if it is too long.
+  segment const* find(int first, int end) const {
+    int const at = begin_[static_cast<std::size_t>(first)] + end - first - 1;
+    return at < begin_[static_cast<std::size_t>(first) + 1] ? &all_[static_cast<std::size_t>(at)]
+                                                            : nullptr;
+  }
+
+ private:
+  bool has_predictions() const { return q_.model.predictions > 0; }
+  stage stage_at(int first, int end) const {
+    int const layers = q_.model.layer_count();
+    int const from = min_of(max_of(first - 1, 0), layers), to = min_of(max_of(end - 1, 0), layers);
+    bool const predicts = first <= predictions_at() && predictions_at() < end;
+    return {.first = from,
+            .count = to - from,
+            .has_embedding = first == 0,
+            .has_head = end == parts(),
+            .predictions = predicts ? q_.model.predictions : 0};
+  }
+
+  question const& q_;
+  std::vector<segment> all_;
+  std::vector<int> begin_;  // of the segments with that first part
+  std::vector<double> least_;
+};
+
+}  // namespace ashlar::cost::dealing_detail

@@ -1,0 +1,37 @@
+// Parameters of one device, before data ranks shard them.
+#pragma once
+
+#include <ashlar/cost/question/question.hpp>
+#include <ashlar/cost/question/stage_layout.hpp>
+
+#include <vector>
+
+namespace ashlar::cost {
+
+// Numbers of parameters, by the ranks that shard them.
+struct parameter_counts {
+  double dense = 0;   // summed over data x context ranks
+  double expert = 0;  // summed over the ranks that hold the same experts
+
+  double both() const { return dense + expert; }
+  // Adds the numbers of another part of the device's model.
+  void add(parameter_counts const& other) {
+    dense += other.dense;
+    expert += other.expert;
+  }
+};
+
+// The parameters of one device.
+struct held_parameters {
+  parameter_counts all;
+  parameter_counts trained;   // not frozen
+  parameter_counts backward;  // used by a backward
+};
+
+// The parameters of one stage on one of its tensor ranks.
+held_parameters held_by_stage(architecture const& model, layout const& sizes, stage const& s);
+// Sums over the stages with these numbers.
+held_parameters held_by_stages(architecture const& model, layout const& sizes,
+                               std::vector<stage> const& stages, std::vector<int> const& numbers);
+
+}  // namespace ashlar::cost

@@ -1,0 +1,137 @@
+#include <ashlar/cost/model/architecture.hpp>
+#include <ashlar/cost/question/unpredictable.hpp>
+
+#include <cstddef>
+
+namespace ashlar::cost {
+
+void architecture::add(layer const& l) {
+  std::size_t kind = 0;
+  while (kind < kinds.size() && !(kinds[kind] == l)) ++kind;
+  if (kind == kinds.size()) kinds.push_back(l);
+  layers.push_back(static_cast<int>(kind));
+}
+
+int architecture::first_trained() const {
+  if (trains_embedding()) return 0;
+  int first = 0;
+  while (first < layer_count() && frozen.has_layer(first)) ++first;
+  return first;
+}
+
+gradient_kind architecture::gradients_of(int layer, int first_trained) const {
+  if (!frozen.has_layer(layer)) return gradient_kind::all;
+  return first_trained <= layer ? gradient_kind::inputs : gradient_kind::none;
+}
+
+bool architecture::has_experts() const {
+  for (layer const& l : kinds)
+    if (l.feed.kind == feed_forward_kind::experts) return true;
+  return false;
+}
+
+bool architecture::has_state_space() const {
+  for (layer const& l : kinds)
+    if (l.mix.kind == mixer_kind::state_space) return true;
+  return false;
+}
+
+double mixer_matrices(architecture const& a, mixer const& m) {
+  double const h = a.hidden;
+  switch (m.kind) {
+    case mixer_kind::attention:
+      return (m.has_gate ? 3 : 2) * h * m.heads * m.head + 2 * h * m.groups * m.head;
+    case mixer_kind::compressed: {
+      double const wide = m.heads * (m.nope + m.rope);
+      double const queries = m.q_rank > 0 ? h * m.q_rank + m.q_rank * wide : h * wide;
+      return queries + h * (m.kv_rank + m.rope) + m.kv_rank * m.heads * (m.nope + m.value_head)
+             + m.heads * m.value_head * h;
+    }
+    case mixer_kind::state_space:
+      if (m.rank > 0) return 3 * h * m.inner + m.inner * (m.rank + 2 * m.keys) + m.rank * m.inner;
+      return h * (2 * m.inner + 2 * m.keys + m.steps) + m.inner * h;
+    case mixer_kind::none:
+      break;
+  }
+  return 0;
+}
+
+double dense_matrices(architecture const& a, feed_forward const& f, double width) {
+  return (f.is_gated ? 3 : 2) * a.hidden * width;
+}
+
+double expert_parameters(architecture const& a, feed_forward const& f, double count) {
+  double const in = f.latent > 0 ? f.latent : a.hidden;
+  return count * ((f.is_gated ? 3 : 2) * in * f.expert_width + f.beside_expert);
+}
+
+double beside_expert_matrices(architecture const& a, feed_forward const& f) {
+  return a.hidden * f.experts + 2 * a.hidden * f.latent + dense_matrices(a, f, f.shared_width);
+}
+
+double layer_matrices(architecture const& a, layer const& l, double experts) {
+  double const all = mixer_matrices(a, l.mix);
+  switch (l.feed.kind) {
+    case feed_forward_kind::dense:
+      return all + dense_matrices(a, l.feed, l.feed.width);
+    case feed_forward_kind::experts:
+      return all + expert_parameters(a, l.feed, experts) + beside_expert_matrices(a, l.feed);
+    case feed_forward_kind::none:
+      break;
+  }
+  return all;
+}
+
+namespace architecture_detail {
+
+inline void must_know_its_layers(architecture const& a) {
+  for (int each : a.layers)
+    if (each < 0 || static_cast<std::size_t>(each) >= a.kinds.size())
+      throw unpredictable(requirement::model_is_whole, each);
+}
+
+inline double layer_all(architecture const& a, layer const& l, double experts) {
+  return layer_matrices(a, l, experts) + l.mix.beside + l.feed.beside;
+}
+
+// The layers between the first table and the head.
+inline double body(architecture const& a, bool active) {
+  double sum = a.beside;
+  for (int i = 0; i < a.layer_count(); ++i)
+    sum += layer_all(a, a.at(i), active ? a.at(i).feed.chosen : a.at(i).feed.experts);
+  if (a.embedding_width() < a.hidden || a.embedding_width() > a.hidden)
+    sum += 2 * a.hidden * a.embedding_width();
+  return sum;
+}
+
+}  // namespace architecture_detail
+
+double prediction_parameters(architecture const& a) {
+  if (a.predictions <= 0) return 0;
+  double const block =
+      architecture_detail::layer_all(a, a.predictor, a.predictor.feed.experts) + 2 * a.hidden * a.hidden;
+  return (a.repeats ? 1 : a.predictions) * block;
+}
+
+double parameters(architecture const& a) {
+  architecture_detail::must_know_its_layers(a);
+  return architecture_detail::body(a, false) + (a.is_tied ? 1 : 2) * a.table_parameters();
+}
+
+double active_parameters(architecture const& a) {
+  architecture_detail::must_know_its_layers(a);
+  return architecture_detail::body(a, true) + (a.is_tied ? 1 : 2) * a.table_parameters();
+}
+
+double trained_parameters(architecture const& a) {
+  architecture_detail::must_know_its_layers(a);
+  double frozen = 0;
+  for (int i = 0; i < a.layer_count(); ++i)
+    if (a.frozen.has_layer(i))
+      frozen += architecture_detail::layer_all(a, a.at(i), a.at(i).feed.experts);
+  if (!a.trains_embedding()) frozen += a.table_parameters();
+  if (!a.trains_head()) frozen += a.beside + (a.is_tied ? 0 : a.table_parameters());
+  return parameters(a) - frozen;
+}
+
+}  // namespace ashlar::cost

@@ -1,0 +1,191 @@
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/cost/question/question.hpp>
+
+#include <cmath>
+
+namespace ashlar::cost {
+
+namespace question_detail {
+
+// Beyond this, products of sizes would not be exact.
+inline constexpr double largest = 1e15;
+
+inline constexpr int most_predictions = 1000;
+
+inline bool is_size(double x, bool may_be_zero = false) {
+  return x <= largest && (may_be_zero ? x >= 0 : x > 0);  // false for NaN
+}
+
+inline bool is_whole(architecture const& a, mixer const& m) {
+  for (double each : {m.heads, m.groups, m.head, m.window, m.chunk, m.q_rank, m.kv_rank, m.nope, m.rope,
+                      m.value_head, m.inner, m.keys, m.steps, m.rank, m.beside})
+    if (!is_size(each, true)) return false;
+  bool const has_heads = m.heads > 0;
+  switch (m.kind) {
+    case mixer_kind::attention:
+      return has_heads && m.groups > 0 && m.head > 0;
+    case mixer_kind::compressed:
+      return has_heads && m.kv_rank > 0 && m.nope + m.rope > 0 && m.value_head > 0;
+    case mixer_kind::state_space:
+      return m.inner > 0;
+    case mixer_kind::none:
+      break;
+  }
+  return is_size(a.hidden);
+}
+
+inline bool is_whole(feed_forward const& f) {
+  for (double each : {f.width, f.experts, f.chosen, f.expert_width, f.shared_width, f.latent, f.groups,
+                      f.chosen_groups, f.beside, f.beside_expert})
+    if (!is_size(each, true)) return false;
+  if (f.kind == feed_forward_kind::dense) return f.width > 0;
+  if (f.kind == feed_forward_kind::experts)
+    return f.experts > 0 && f.chosen > 0 && f.chosen <= f.experts && f.expert_width > 0
+           && f.chosen_groups <= f.groups;
+  return true;
+}
+
+inline bool is_whole(architecture const& a) {
+  if (!is_size(a.hidden) || !is_size(a.vocabulary) || !is_size(a.embedding, true)
+      || !is_size(a.beside, true) || a.layers.empty() || a.predictions < 0
+      || a.predictions > most_predictions)
+    return false;
+  for (int each : a.layers)
+    if (each < 0 || static_cast<unsigned>(each) >= a.kinds.size()) return false;
+  for (layer const& l : a.kinds)
+    if (!is_whole(a, l.mix) || !is_whole(l.feed)) return false;
+  return a.predictions == 0 || (is_whole(a, a.predictor.mix) && is_whole(a.predictor.feed));
+}
+
+inline bool is_whole(machine const& m) {
+  for (double each : {m.memory_bytes, m.memory_bandwidth, m.inside, m.outside, m.units, m.exponentials,
+                      m.power, peak(m, number_format::bf16), peak(m, number_format::fp32)})
+    if (!(each > 0 && each < 1e30)) return false;
+  bool const no_host = m.host == host_side{};
+  for (double each : {m.host.link, m.host.memory_bytes, m.host.memory_bandwidth})
+    if (!no_host && !(each > 0 && each < 1e30)) return false;
+  return m.domain > 0 && m.per_node > 0;
+}
+
+inline void must(bool holds, requirement what, long long number, long long limit = 0) {
+  if (!holds) throw unpredictable(what, number, limit);
+}
+
+}  // namespace question_detail
+
+void check(question const& q) {
+  using question_detail::must;
+  layout const& l = q.layout;
+  machine const& device = q.cluster.device;
+  int const sizes[] = {q.cluster.devices, device.per_node, q.sequence,      q.batch,
+                       l.micro_batch,     l.tensor,        l.pipeline,      l.chunks,
+                       l.context,         l.expert,        l.expert_tensor, l.data};
+  for (int each : sizes) must(each >= 1, requirement::sizes_are_positive, each);
+  must(question_detail::is_whole(q.model), requirement::model_is_whole, 0);
+  must(question_detail::is_whole(device), requirement::machine_is_whole, 0);
+  must(q.model.first_trained() < q.model.layer_count() || q.model.trains_head(),
+       requirement::something_trains, 0);
+  double const tokens = 1.0 * q.batch * q.sequence, stages = 1.0 * l.pipeline * l.chunks;
+  must(tokens <= question_detail::largest, requirement::sizes_are_small_enough, q.batch, q.sequence);
+  must(stages <= 1'000'000, requirement::sizes_are_small_enough, l.pipeline, l.chunks);
+
+  double const ranks = 1.0 * l.tensor * l.pipeline * l.context * l.data;
+  must(ranks <= 2e9, requirement::sizes_are_small_enough, l.tensor, l.pipeline);
+  long long const all = static_cast<long long>(ranks);
+  must(all == q.cluster.devices, requirement::ranks_are_all_devices, all, q.cluster.devices);
+  must(!has_several_nodes(q.cluster) || q.cluster.devices % device.per_node == 0,
+       requirement::nodes_are_full, q.cluster.devices, device.per_node);
+  long long const together = static_cast<long long>(l.micro_batch) * l.data;
+  must(q.batch % together == 0, requirement::batch_divides, q.batch, together);
+  must(q.sequence % l.context == 0, requirement::context_divides_the_sequence, q.sequence, l.context);
+  must(l.chunks == 1 || l.pipeline > 1, requirement::chunks_need_a_pipeline, l.chunks);
+
+  long long const stage = all / l.pipeline;
+  long long const expert_ranks = static_cast<long long>(l.expert) * l.expert_tensor;
+  must(stage % expert_ranks == 0, requirement::expert_ranks_divide_a_stage, expert_ranks, stage);
+  for (layer const& kind : q.model.kinds) {
+    double const heads = kind.mix.heads, experts = kind.feed.experts;
+    must(heads < 1 || !(std::fmod(heads, l.tensor) > 0), requirement::heads_divide,
+         static_cast<long long>(heads), l.tensor);
+    if (kind.feed.kind == feed_forward_kind::experts)
+      must(!(std::fmod(experts, l.expert) > 0), requirement::experts_divide,
+           static_cast<long long>(experts), l.expert);
+  }
+  must(l.expert == 1 || q.model.has_experts(), requirement::experts_divide, 0, l.expert);
+  must(!l.offload.is_any() || device.host.is_known(), requirement::host_is_known, 0);
+  bool const sends_parts = l.offload.parts != offloaded::none && !has(l.offload.parts, offloaded::all);
+  must(!(sends_parts && has(l.recompute, recomputation::full) && l.recompute_in.are_all()),
+       requirement::what_leaves_is_kept, 0);
+  must(l.shard_ranks >= 0 && l.weight_ranks >= 0, requirement::sizes_are_positive,
+       min_of(l.shard_ranks, l.weight_ranks));
+  must(l.shard_ranks == 0 || l.sharding != sharding::none, requirement::shards_need_sharding,
+       l.shard_ranks);
+  long long const sharing = static_cast<long long>(l.data) * l.context,
+                  shards = l.shard_ranks > 0 ? l.shard_ranks : sharing;
+  must(sharing % shards == 0, requirement::shards_divide_the_ranks, shards, sharing);
+  must(shards == sharing || shards * l.tensor % expert_ranks == 0, requirement::shards_have_every_expert,
+       shards * l.tensor, expert_ranks);
+  must(l.weight_ranks == 0 || (l.sharding == sharding::full && shards % l.weight_ranks == 0),
+       requirement::weights_divide_the_shards, l.weight_ranks,
+       l.sharding == sharding::full ? shards : 0);
+  must(q.program.attention != attention_kernel::flash_3 || device.built == generation::hopper,
+       requirement::kernel_is_for_the_machine, 0);
+  must(has_products(device, q.program.format), requirement::machine_has_the_format, 0);
+}
+
+double padded_vocabulary(architecture const& model, int tensor) {
+  double const to = 128.0 * tensor;
+  return std::ceil(model.vocabulary / to) * to;
+}
+
+int stage_ranks_in_domain(cluster const& on, layout const& l) {
+  int const domain = domain_of(on);
+  if (!l.pipeline_inside) return domain;
+  long long const replica = 1LL * l.tensor * l.context, pipelines = replica * l.pipeline;
+  if (pipelines <= domain) return static_cast<int>(replica * (domain / pipelines));
+  return static_cast<int>(min_of<long long>(domain, replica));
+}
+
+double attention_span(int sequence, mixer const& m) {
+  double const s = sequence, window = m.window;
+  if (m.chunk > 0 && m.chunk < s) return m.chunk / 2;
+  return window > 0 && window < s ? window * (1 - window / (2 * s)) : s / 2;
+}
+
+namespace question_detail {
+
+// Operations per token of scores and their use.
+inline double attention_operations(int sequence, mixer const& m) {
+  if (m.kind == mixer_kind::attention) return 4 * attention_span(sequence, m) * m.heads * m.head;
+  if (m.kind == mixer_kind::compressed)
+    return 2 * attention_span(sequence, m) * m.heads * (m.nope + m.rope + m.value_head);
+  return 0;
+}
+
+}  // namespace question_detail
+
+double step_operations(architecture const& a, int sequence, int batch) {
+  double met = active_parameters(a) - (a.is_tied ? 0 : a.table_parameters()), attention = 0;
+  for (int i = 0; i < a.layer_count(); ++i)
+    attention += question_detail::attention_operations(sequence, a.at(i).mix);
+  if (a.predictions > 0) {
+    layer const& l = a.predictor;
+    double const block = layer_matrices(a, l, l.feed.chosen) + 2 * a.hidden * a.hidden;
+    met += a.predictions * (block + a.table_parameters());
+    attention += a.predictions * question_detail::attention_operations(sequence, l.mix);
+  }
+  // Frozen parts take no gradients of weights, nor of inputs if nothing before them trains.
+  int const first_trained = a.first_trained();
+  double less = a.trains_head() ? 0 : 2 * a.table_parameters();
+  for (int i = 0; i < a.layer_count() && a.freezes_any(); ++i) {
+    layer const& l = a.at(i);
+    gradient_kind const takes = a.gradients_of(i, first_trained);
+    double const own = layer_matrices(a, l, l.feed.chosen) + l.mix.beside + l.feed.beside;
+    if (takes != gradient_kind::all) less += 2 * own;
+    if (takes == gradient_kind::none)
+      less += 2 * own + 2 * question_detail::attention_operations(sequence, l.mix);
+  }
+  return (6 * met + 3 * attention - less) * sequence * batch;
+}
+
+}  // namespace ashlar::cost

@@ -1,0 +1,63 @@
+#include <ashlar/cost/step/held_parameters.hpp>
+
+#include <cstddef>
+
+namespace ashlar::cost {
+
+namespace held_parameters_detail {
+
+// Norms and biases are on every tensor rank.
+inline parameter_counts counts_of(architecture const& a, layout const& sizes, layer const& l) {
+  parameter_counts made;
+  double split = mixer_matrices(a, l.mix);
+  if (l.feed.kind == feed_forward_kind::dense) split += dense_matrices(a, l.feed, l.feed.width);
+  if (l.feed.kind == feed_forward_kind::experts) {
+    split += beside_expert_matrices(a, l.feed);
+    made.expert = expert_parameters(a, l.feed, l.feed.experts) / sizes.expert / sizes.expert_tensor;
+  }
+  made.dense = split / sizes.tensor + l.mix.beside + l.feed.beside;
+  return made;
+}
+
+inline void add(parameter_counts const& counts, gradient_kind takes, held_parameters& held) {
+  held.all.add(counts);
+  if (takes == gradient_kind::all) held.trained.add(counts);
+  if (takes != gradient_kind::none) held.backward.add(counts);
+}
+
+}  // namespace held_parameters_detail
+
+held_parameters held_by_stage(architecture const& a, layout const& sizes, stage const& s) {
+  using held_parameters_detail::add;
+  held_parameters held;
+  int const first_trained = a.first_trained();
+  for (int i = s.first; i < s.first + s.count; ++i)
+    add(held_parameters_detail::counts_of(a, sizes, a.at(i)), a.gradients_of(i, first_trained), held);
+  if (s.predictions > 0) {
+    double const own = a.repeats ? 1 : s.predictions;
+    parameter_counts one = held_parameters_detail::counts_of(a, sizes, a.predictor);
+    one.dense = own * (one.dense + 2 * a.hidden * a.hidden / sizes.tensor);
+    one.expert *= own;
+    add(one, gradient_kind::all, held);
+  }
+  parameter_counts const table{.dense = padded_vocabulary(a, sizes.tensor) * a.embedding_width()
+                                        / sizes.tensor};
+  if (s.has_embedding) add(table, a.trains_embedding() ? gradient_kind::all : gradient_kind::none, held);
+  if (s.has_head && !(a.is_tied && s.has_embedding))
+    add(table, a.trains_head() ? gradient_kind::all : gradient_kind::inputs, held);
+  return held;
+}
+
+held_parameters held_by_stages(architecture const& model, layout const& sizes,
+                               std::vector<stage> const& stages, std::vector<int> const& numbers) {
+  held_parameters held;
+  for (int s : numbers) {
+    held_parameters const here = held_by_stage(model, sizes, stages[static_cast<std::size_t>(s)]);
+    held.all.add(here.all);
+    held.trained.add(here.trained);
+    held.backward.add(here.backward);
+  }
+  return held;
+}
+
+}  // namespace ashlar::cost

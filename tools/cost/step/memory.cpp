@@ -1,0 +1,203 @@
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/cost/question/stack.hpp>
+#include <ashlar/cost/question/stage_devices.hpp>
+#include <ashlar/cost/step/held_parameters.hpp>
+#include <ashlar/cost/step/memory.hpp>
+
+#include <cstddef>
+
+namespace ashlar::cost {
+
+namespace memory_detail {
+
+// 8-bit weights need a transposed copy on Hopper, none on Blackwell.
+inline double parameter_bytes(question const& q, stack const& s, double value) {
+  return q.program.format == number_format::fp8 && is_blackwell(q.cluster.device) && !s.is_sharded
+             ? 1
+             : value;
+}
+
+// Sums are in 32 bits, but in the values' format if products are in 8 or 4 bits, as in NVIDIA's recipes.
+// A plain program has both.
+inline double gradient_bytes(question const& q, stack const& s, double value) {
+  if (s.is_plain) return value < 4 ? 6 : 4;
+  return is_low(q.program.format) && s.is_tuned ? 2 : 4;
+}
+
+// Bytes per logit: 16 bits and a 32-bit softmax in place (Megatron), more copies (plain), fused (FSDP
+// recipes).
+inline double logit_bytes(question const& q, stack const& s, constants const& c) {
+  if (s.is_plain) return c.logit_bytes_plain;
+  return s.is_sharded && q.layout.recompute == recomputation::none ? 4 : c.logit_bytes;
+}
+
+// Bytes of a parameter that the host updates: its 32-bit weight, two moments and the gradient.
+inline constexpr double host_bytes = 16;
+
+// The `copies` of a stage are on different devices of a pipeline, and shard the state together with data
+// ranks. If gradients are sharded beside a pipeline, those of one stage are summed while those of
+// another leave.
+inline void add_parameters(question const& q, stage_needs const& needs, int copies, memory_parts& part) {
+  stack const s = stack_of(q);
+  held_parameters const& held = needs.held;
+  bool const leaves = q.layout.offload.optimizer;
+  double const value = value_bytes(q.program.format), ranks = q.layout.sharing_ranks() * copies,
+               expert_ranks = q.layout.expert_sharing_ranks() * copies;
+  if (!s.is_sharded) {
+    bool const splits = q.layout.sharding != sharding::none;
+    double const moments = value < 4 ? 12 : 8;  // with 32-bit weights unless values have 32 bits
+    part.parameters = parameter_bytes(q, s, value) * held.all.both();
+    part.gradients = gradient_bytes(q, s, value) * held.trained.both();
+    if (s.sums_in_shards) {
+      double const shards = held.trained.dense / ranks + held.trained.expert / expert_ranks;
+      part.gradients = min_of(part.gradients, gradient_bytes(q, s, value) * (shards + 2 * needs.summed));
+    }
+    double const updated =
+        held.trained.dense / (splits ? ranks : 1) + held.trained.expert / (splits ? expert_ranks : 1);
+    part.optimizer = leaves ? 0 : moments * updated;
+    part.host = leaves ? host_bytes * updated : 0;
+    return;
+  }
+  double const updated = held.trained.both() / ranks;
+  part.parameters = 4 * held.all.both() / ranks;
+  part.gradients = 4 * updated;
+  part.optimizer = 8 * updated;
+  if (q.layout.weight_ranks > 0) part.parameters += 2 * held.all.both() / q.layout.weight_ranks;
+  if (leaves) {
+    part.parameters -= (4 - value) * updated;
+    part.optimizer = 0;
+    part.host = host_bytes * updated;
+  }
+  double largest = 0;  // largest layer
+  for (layer const& l : q.model.kinds)
+    largest = max_of(largest, layer_matrices(q.model, l, l.feed.experts));
+  largest /= q.layout.tensor;
+  // Weights and gradients of two layers are gathered.
+  part.gathered =
+      q.layout.sharding == sharding::gradients ? 2 * held.all.both() + 4 * largest : 8 * largest;
+}
+
+inline std::vector<memory_parts> memory_with(question const& q, std::vector<stage> const& stages,
+                                             execution const& run, bool gathered, constants const& c) {
+  std::vector<stage_needs> const needs = needs_of(q, stages, gathered, c);
+  std::vector<double> kept, left;
+  for (stage_needs const& each : needs) {
+    kept.push_back(each.kept);
+    left.push_back(each.left);
+  }
+  placement const where = placement_of(q);
+  std::vector<std::vector<int>> const here = stages_by_device(where);
+  std::vector<double> held, held_by_host;
+  if (!run.is_empty()) {
+    held = run.held(kept);
+    if (q.layout.offload.parts != offloaded::none) held_by_host = run.held(left);
+  }
+  std::vector<memory_parts> devices;
+  for (std::size_t d = 0; d < here.size(); ++d) {
+    stage_needs all;
+    for (int number : here[d]) all.add(needs[static_cast<std::size_t>(number)]);
+    double activations = 0, on_host = 0;
+    if (run.is_empty()) {
+      std::vector<int> const times = in_flight(q, static_cast<int>(d));
+      for (std::size_t chunk = 0; chunk < times.size(); ++chunk) {
+        auto const number = static_cast<std::size_t>(here[d][chunk]);
+        activations += times[chunk] * kept[number];
+        on_host += times[chunk] * left[number];
+      }
+    } else {
+      activations = held[d];
+      if (!held_by_host.empty()) on_host = held_by_host[d];
+    }
+    devices.push_back(memory_of_device(q, all, activations, where.route_count(), c));
+    devices.back().host += on_host;
+  }
+  return devices;
+}
+
+}  // namespace memory_detail
+
+void stage_needs::add(stage_needs const& other) {
+  held.all.add(other.held.all);
+  held.trained.add(other.held.trained);
+  held.backward.add(other.held.backward);
+  summed = max_of(summed, other.summed);
+  kept += other.kept;
+  left += other.left;
+  moving = max_of(moving, other.moving);
+  whole = max_of(whole, other.whole);
+  logits += other.logits;
+}
+
+std::vector<stage_needs> needs_of(question const& q, std::vector<stage> const& stages, bool gathered,
+                                  constants const& c) {
+  std::vector<kept_activations> const kept = kept_by_stage(q, stages, gathered, c);
+  double const logits = memory_detail::logit_bytes(q, stack_of(q), c) * q.micro_batch_tokens()
+                        * padded_vocabulary(q.model, q.layout.tensor);
+  std::vector<stage_needs> all;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    stage const& s = stages[i];
+    held_parameters const held = held_by_stage(q.model, q.layout, s);
+    all.push_back({.held = held,
+                   .summed = held.trained.both(),
+                   .kept = kept[i].bytes - kept[i].leaving,
+                   .left = kept[i].leaving,
+                   .moving = 2 * kept[i].largest,
+                   .whole = kept[i].whole,
+                   .logits = logits / q.layout.tensor * losses_of(q.model, s)});
+  }
+  return all;
+}
+
+memory_parts memory_of_device(question const& q, stage_needs const& all, double activations, int copies,
+                              constants const& c) {
+  memory_parts part;
+  memory_detail::add_parameters(q, all, copies, part);
+  part.activations = activations + all.whole + all.moving;
+  part.logits = all.logits;
+  part.framework = c.framework_bytes;
+  return part;
+}
+
+std::vector<int> in_flight(question const& q, int device) {
+  int const p = q.layout.pipeline, v = q.layout.chunks, n = q.micro_batches();
+  if (v == 1) return std::vector<int>(1, min_of(n, p - device));
+  std::vector<int> held(static_cast<std::size_t>(v));
+  long long left = min_of(1LL * n * v, 2LL * (p - device - 1) + (v - 1LL) * p + 1);
+  for (std::size_t chunk = 0; left > 0; ++chunk, left -= p)
+    held[chunk % held.size()] += static_cast<int>(min_of<long long>(p, left));
+  return held;
+}
+
+std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
+                                    constants const& c, execution const& run) {
+  if (stack_of(q).is_plain && q.layout.tensor > 1 && q.layout.pipeline == 1) {
+    std::vector<memory_parts> devices = memory_detail::memory_with(q, stages, run, true, c);
+    if (fits(q.cluster.device, devices, c)) return devices;
+  }
+  return memory_detail::memory_with(q, stages, run, false, c);
+}
+
+std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
+                                    constants const& c) {
+  if (!q.layout.is_executed()) return memory_of(q, stages, c, {});
+  return memory_of(q, stages, c, execute(q, stages, passes_of(q, stages, c), c));
+}
+
+double peak_bytes(std::vector<memory_parts> const& devices) {
+  double most = 0;
+  for (memory_parts const& d : devices) most = max_of(most, d.all());
+  return most;
+}
+
+double peak_host_bytes(std::vector<memory_parts> const& devices) {
+  double most = 0;
+  for (memory_parts const& d : devices) most = max_of(most, d.host);
+  return most;
+}
+
+bool fits(machine const& device, std::vector<memory_parts> const& devices, constants const& c) {
+  double const host = peak_host_bytes(devices);
+  return fits(device, peak_bytes(devices), c) && !(host > 0 && host > device.host.memory_bytes);
+}
+
+}  // namespace ashlar::cost

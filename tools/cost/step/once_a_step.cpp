@@ -1,0 +1,68 @@
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/cost/question/stack.hpp>
+#include <ashlar/cost/step/exchanges.hpp>
+#include <ashlar/cost/step/kept.hpp>
+#include <ashlar/cost/step/kernels.hpp>
+#include <ashlar/cost/step/once_a_step.hpp>
+
+namespace ashlar::cost {
+
+namespace once_detail {
+
+inline double data_seconds(question const& q, parameter_counts const& held, device_seconds const& beside,
+                           int copies, constants const& c) {
+  double const ranks = q.layout.sharing_ranks() * copies,
+               groups = q.layout.expert_sharing_ranks() * copies, others = q.layout.copies_of_shards();
+  double moved =
+      held.dense * (ranks - 1) / ranks / group_rate(q.cluster, q.layout, ranks, q.layout.tensor, c);
+  if (held.expert > 0 && groups > 1)
+    moved +=
+        held.expert * (groups - 1) / groups
+        / group_rate(q.cluster, q.layout, groups, 1.0 * q.layout.expert * q.layout.expert_tensor, c);
+  // Copies of each shard sum its gradients, both ways.
+  if (others > 1)
+    moved += 2 * (held.dense / ranks + held.expert / groups) * (others - 1) / others
+             / group_rate(q.cluster, q.layout, others, q.layout.tensor * ranks, c);
+  stack const s = stack_of(q);
+  if (s.is_classic) return 4 * moved;  // a sum in 16 bits moves everything twice
+  bool const is_shared = q.layout.sharding != sharding::none;
+  if (s.is_plain && is_shared) return (4 + 2) * moved;
+  double const reduced = (!is_shared ? 8 : s.is_tuned ? 2 : 4) * moved;
+  double const gathered = is_shared ? 2 * moved : 0;
+  // If virtual stages are summed in shards, each group of micro-batches but the last has its sums before
+  // the end.
+  int const m = q.micro_batches(),
+            groups_before = s.sums_in_shards && q.layout.chunks > 1 ? (m - 1) / q.layout.pipeline : 0;
+  double const before = groups_before * reduced;
+  return max_of(c.contention * before, before - m * beside.backward)
+         + max_of(c.data_exposed * reduced, reduced - beside.backward)
+         + max_of(c.data_exposed * gathered, gathered - beside.forward);
+}
+
+}  // namespace once_detail
+
+once_a_step once_on(question const& q, parameter_counts const& held, device_seconds const& beside,
+                    int copies, constants const& c) {
+  once_a_step once;
+  double const ranks = 1.0 * q.layout.data * q.layout.context * copies;
+  if (!stack_of(q).is_sharded && ranks > 1 && held.both() > 0)
+    once.data = latency_seconds(ranks, c) + once_detail::data_seconds(q, held, beside, copies, c);
+  if (stack_of(q).is_sharded && q.program.sums_copies_once)
+    once.data = copies_seconds(q.cluster, q.layout, held, c);
+  double const sharing = q.layout.sharing_ranks() * copies;
+  double const updated =
+      q.layout.sharding == sharding::none
+          ? held.both()
+          : held.dense / sharing + held.expert / (q.layout.expert_sharing_ranks() * copies);
+  // Adam reads the gradient, the 32-bit weight and two moments; it writes those three and the weight.
+  constexpr double moved = 30;
+  once.optimizer = moved * updated / memory_rate(q.cluster.device, c);
+  if (q.layout.offload.optimizer) {  // gradients in 32 bits go to the host, and weights in 16 come back
+    host_side const& host = q.cluster.device.host;
+    once.optimizer =
+        updated * ((4 + value_bytes(q.program.format)) / host.link + moved / host.memory_bandwidth);
+  }
+  return once;
+}
+
+}  // namespace ashlar::cost

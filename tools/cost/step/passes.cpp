@@ -1,0 +1,197 @@
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/cost/question/stack.hpp>
+#include <ashlar/cost/step/exchanges.hpp>
+#include <ashlar/cost/step/held_parameters.hpp>
+#include <ashlar/cost/step/kept.hpp>
+#include <ashlar/cost/step/kernels.hpp>
+#include <ashlar/cost/step/passes.hpp>
+
+#include <cstddef>
+
+namespace ashlar::cost {
+
+void pass_terms::add(pass_terms const& other, double times) {
+  products += times * other.products;
+  attention += times * other.attention;
+  scan += times * other.scan;
+  bytes += times * other.bytes;
+  tensor += times * other.tensor;
+  expert += times * other.expert;
+  context += times * other.context;
+  host += times * other.host;
+  weights += times * other.weights;
+  measured += times * other.measured;
+}
+
+namespace passes_detail {
+
+inline stage_passes passes_of_work(question const& q, layer const& l, layer_work const& w,
+                                   constants const& c) {
+  stage_passes s;
+  pass_terms &f = s.forward, &b = s.backward;
+  auto const set = [&](double pass_terms::*term, seconds_each_way const& both) {
+    f.*term = both.forward;
+    b.*term = both.backward;
+  };
+  seconds_each_way const products = products_seconds(q, w.products, c);
+  set(&pass_terms::products, products);
+  b.weights = products.weights;
+  set(&pass_terms::attention, attention_seconds(q, w, c));
+  set(&pass_terms::scan, scan_seconds(q.cluster.device, w, c));
+  set(&pass_terms::bytes, bytes_seconds(q.cluster.device, q.program.format, w, c));
+  f.tensor = b.tensor = tensor_seconds(q, w, c);
+  f.expert = b.expert = expert_seconds(q, w, l.feed, c);
+  f.context = context_seconds(q.cluster, q.layout, w, f.attention, c);
+  b.context = context_seconds(q.cluster, q.layout, w, b.attention, c);
+  f.host = w.parts * (c.host + (q.layout.tensor > 1 && stack_of(q).is_plain ? c.host_tensor : 0));
+  if (w.experts > 0) f.host += c.host_expert + c.host_each_expert * w.experts;
+  b.host = f.host;
+  return s;
+}
+
+}  // namespace passes_detail
+
+void pass_terms::leave_out_weights() {
+  products -= weights;
+  weights = 0;
+}
+
+stage_passes passes_of_layer(question const& q, layer const& l, recomputation again, gradient_kind takes,
+                             constants const& c) {
+  stage_passes s = passes_detail::passes_of_work(q, l, work_of(q, l), c);
+  if (takes == gradient_kind::none) {
+    s.backward = {};
+    return s;
+  }
+  if (takes == gradient_kind::inputs) s.backward.leave_out_weights();
+  if (again != recomputation::none)
+    s.backward.add(passes_detail::passes_of_work(q, l, work_again(q, l, again), c).forward);
+  return s;
+}
+
+stage_passes passes_of_head(question const& q, constants const& c) {
+  product const p = head_product(q);
+  std::vector<product> only;
+  only.push_back(p);
+  seconds_each_way const products = products_seconds(q, only, c);
+  stage_passes s;
+  s.forward.products = products.forward;
+  s.backward.products = products.backward;
+  s.backward.weights = products.weights;
+  if (!q.model.trains_head()) s.backward.leave_out_weights();
+  s.forward.bytes = 0.5 * p.m * p.n * c.loss_bytes / memory_rate(q.cluster.device, c);
+  if (q.layout.tensor > 1)
+    s.forward.tensor = tensor_bytes_seconds(
+        q.cluster, q.layout, 2 * p.m * q.model.hidden * (q.layout.tensor - 1.0) / q.layout.tensor, c);
+  s.forward.host = c.host;
+  s.backward.bytes = s.forward.bytes;
+  s.backward.tensor = s.forward.tensor;
+  s.backward.host = s.forward.host;
+  return s;
+}
+
+namespace passes_detail {
+
+// sharding: gathers weights (2 bytes) beside each pass, scatters gradients (4 bytes) beside the
+// backward, and sums those of a shard over its copies. The longer of pass and exchange counts, plus
+// `contention` of the shorter.
+inline void share_weights(question const& q, stage_passes& s, held_parameters const& held,
+                          constants const& c) {
+  double const ranks = q.layout.sharing_ranks();
+  auto const seconds = [&](parameter_counts const& counts, double among) {
+    return 2 * counts.both() * (among - 1) / among
+           / group_rate(q.cluster, q.layout, among, q.layout.tensor, c);
+  };
+  auto const exposed = [&](pass_terms const& p, double exchange) {
+    double const pass = p.launched();
+    return max_of(pass, exchange) + c.contention * min_of(pass, exchange) - pass;
+  };
+  double const from = q.layout.weight_ranks > 0 ? q.layout.weight_ranks : ranks,
+               gathered = q.layout.sharding == sharding::full ? seconds(held.backward, from) : 0;
+  double const summed =
+      q.program.sums_copies_once ? 0 : copies_seconds(q.cluster, q.layout, held.trained, c);
+  s.forward.sharding = exposed(s.forward, seconds(held.all, ranks));
+  s.backward.sharding = exposed(s.backward, gathered + 2 * seconds(held.trained, ranks) + summed);
+}
+
+// Copies to the host run beside the forward and copies back beside the backward, for neighbouring
+// layers. They occupy none of the device's multiprocessors.
+inline void send_to_host(machine const& device, kept_activations const& kept, stage_passes& s) {
+  double const copy = kept.leaving / device.host.link;
+  for (pass_terms* p : {&s.forward, &s.backward})
+    p->offload = max_of(0.0, copy - p->launched() - p->sharding);
+}
+
+// Uses the measured times. A backward's division is as counted, unless it was measured.
+inline stage_passes as_measured(stage_passes const& counted, measured_stage const& m) {
+  stage_passes s;
+  s.forward.measured = m.forward;
+  s.backward.measured = m.backward;
+  double const whole = counted.backward.seconds();
+  s.backward.weights = m.weights >= 0 ? m.weights
+                       : whole > 0    ? m.backward * counted.weight_seconds() / whole
+                                      : 0;
+  return s;
+}
+
+inline void check_measured(question const& q, std::size_t stages) {
+  std::size_t const n = q.measured.stages.size();
+  if (n != 1 && n != stages)
+    throw unpredictable(requirement::measured_has_every_stage, static_cast<long long>(n),
+                        static_cast<long long>(stages));
+  for (std::size_t i = 0; i < n; ++i) {
+    measured_stage const& m = q.measured.stages[i];
+    bool const is_time = m.forward > 0 && m.forward < 1e9 && m.backward > 0 && m.backward < 1e9;
+    if (!is_time || !(m.weights <= m.backward))
+      throw unpredictable(requirement::measured_is_positive, static_cast<long long>(i));
+  }
+}
+
+}  // namespace passes_detail
+
+std::vector<stage_passes> passes_of(question const& q, std::vector<stage> const& stages,
+                                    constants const& c) {
+  int const first_trained = q.model.first_trained();
+  std::vector<stage_passes> of_kind;  // for each kind of layer, by recomputation and gradients
+  for (layer const& l : q.model.kinds)
+    for (recomputation again : {recomputation::none, q.layout.recompute})
+      for (gradient_kind takes : {gradient_kind::all, gradient_kind::inputs, gradient_kind::none})
+        of_kind.push_back(passes_of_layer(q, l, again, takes, c));
+  stage_passes const head = passes_of_head(q, c);
+  stage_passes predictor;
+  if (q.model.predictions > 0)
+    predictor =
+        passes_of_layer(q, q.model.predictor, q.layout.recompute_in_predictor(), gradient_kind::all, c);
+  bool const is_sharded = stack_of(q).is_sharded;
+  if (!q.measured.stages.empty()) passes_detail::check_measured(q, stages.size());
+  std::vector<kept_activations> kept;
+  if (q.layout.offload.parts != offloaded::none) kept = kept_by_stage(q, stages, false, c);
+
+  std::vector<stage_passes> all;
+  for (stage const& s : stages) {
+    stage_passes made;
+    auto const add = [&](stage_passes const& part, double times) {
+      made.forward.add(part.forward, times);
+      made.backward.add(part.backward, times);
+    };
+    for (int i = s.first; i < s.first + s.count; ++i) {
+      auto const kind = static_cast<std::size_t>(q.model.layers[static_cast<std::size_t>(i)]);
+      auto const takes = static_cast<std::size_t>(q.model.gradients_of(i, first_trained));
+      add(of_kind[6 * kind + (q.layout.recompute_in.have(i, s.first) ? 3 : 0) + takes], 1);
+    }
+    if (s.predictions > 0) add(predictor, s.predictions);
+    if (int const losses = losses_of(q.model, s); losses > 0) add(head, losses);
+    if (is_sharded) passes_detail::share_weights(q, made, held_by_stage(q.model, q.layout, s), c);
+    if (!q.measured.stages.empty())
+      made = passes_detail::as_measured(
+          made, q.measured.stages[q.measured.stages.size() == 1 ? 0 : all.size()]);
+    if (!kept.empty()) passes_detail::send_to_host(q.cluster.device, kept[all.size()], made);
+    if (q.layout.pipeline > 1 && q.layout.chunks == 1
+        && !q.layout.is_executed())  // virtual stages send beside passes
+      made.forward.transfer = made.backward.transfer = transfer_seconds(q, c);
+    all.push_back(made);
+  }
+  return all;
+}
+
+}  // namespace ashlar::cost

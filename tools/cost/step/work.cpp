@@ -1,0 +1,229 @@
+#include <ashlar/cost/question/stack.hpp>
+#include <ashlar/cost/step/work.hpp>
+
+namespace ashlar::cost {
+
+namespace work_detail {
+
+// Adds the parts of a layer, in 16-bit values.
+class worker {
+ public:
+  worker(question const& q, layer_work& w)
+      : q_(q),
+        w_(w),
+        stack_(stack_of(q)),
+        tokens_(q.micro_batch_tokens()),
+        hidden_(q.model.hidden),
+        tensor_(q.layout.tensor) {
+    w_.tensor_bytes = 2 * tokens_ * hidden_ * (tensor_ - 1) / tensor_;
+  }
+
+  void add(mixer const& m) {
+    if (m.kind == mixer_kind::none) return;
+    if (m.kind == mixer_kind::attention) add_attention(m);
+    if (m.kind == mixer_kind::compressed) add_compressed(m);
+    if (m.kind == mixer_kind::state_space) add_state_space(m);
+    add_residual();
+    w_.tensor_count += 2;
+    ++w_.parts;
+  }
+
+  void add(feed_forward const& f) {
+    if (f.kind == feed_forward_kind::none) return;
+    add_residual();
+    ++w_.parts;
+    if (f.kind == feed_forward_kind::dense)
+      add_split(f, f.width);
+    else
+      add_experts(f);
+  }
+
+  void add_again(mixer const& m, recomputation parts) {
+    if (m.kind == mixer_kind::none) return;
+    bool const is_compressed = m.kind == mixer_kind::compressed;
+    if (has(parts, recomputation::norms)) add_norm();
+    if (has(parts, recomputation::up_projections) && is_compressed) add_up_projections(m);
+    if (!has(parts, recomputation::attention) || m.kind == mixer_kind::state_space) return;
+    if (is_compressed)
+      add_scores(m, m.nope + m.rope, m.value_head);
+    else
+      add_scores(m, m.head, m.head);
+  }
+
+  void add_again(feed_forward const& f, recomputation parts) {
+    if (f.kind == feed_forward_kind::none) return;
+    if (has(parts, recomputation::norms)) add_norm();
+    if (f.kind == feed_forward_kind::dense) {
+      if (!has(parts, recomputation::dense)) return;
+      add_split(f, f.width);
+      ++w_.parts;
+    } else if (has(parts, recomputation::experts)) {
+      add_experts(f);
+      ++w_.parts;
+    } else {
+      if (has(parts, recomputation::activation))
+        add_activation(f, tokens_ / tensor_ * f.chosen * q_.layout.expert_tensor,
+                       f.expert_width / q_.layout.expert_tensor);
+      if (has(parts, recomputation::shared_expert) && f.shared_width > 0) add_split(f, f.shared_width);
+    }
+  }
+
+ private:
+  void add_product(double m, double n, double k, double count = 1, bool is_low = true) {
+    w_.products.push_back({.m = m, .n = n, .k = k, .count = count, .is_low = is_low});
+    if (!is_low) return;
+    w_.quantised_forward += count * m * k;
+    w_.quantised_backward += count * m * n;
+  }
+
+  void move(double forward, double backward) {
+    w_.forward_bytes += 2 * forward;
+    w_.backward_bytes += 2 * backward;
+  }
+
+  void add_scores(mixer const& m, double query_head, double value_head) {
+    double const heads = m.heads / tensor_;
+    w_.scores += tokens_ * attention_span(q_.sequence, m) * heads;
+    w_.all_scores += tokens_ * q_.sequence * heads;
+    w_.head = (query_head + value_head) / 2;
+  }
+
+  void add_attention(mixer const& m) {
+    double const d = m.head, n = m.heads, g = m.groups;
+    add_product(tokens_, ((m.has_gate ? 2 : 1) * n + 2 * g) * d / tensor_, hidden_);
+    add_product(tokens_, hidden_, n * d / tensor_);
+    add_scores(m, d, d);
+    double const rotated = rotation_moves() * tokens_ * (n + g) * d / tensor_;
+    move(rotated, rotated);
+    w_.context_bytes = 2 * 2 * tokens_ * g * d / tensor_;
+  }
+
+  // Reads and writes of each element of queries and keys: one kernel and a copy. A plain program has a
+  // kernel for each step, in 32 bits: cast (3), product with sines and cosines (4), cast back (3), copy.
+  double rotation_moves() const { return stack_.is_plain ? 12 : 4; }
+
+  double rows() const { return stack_.splits_sequences ? tokens_ / tensor_ : tokens_; }
+
+  // The projections down are not split over heads.
+  void add_compressed(mixer const& m) {
+    double const n = m.heads, wide = m.nope + m.rope;
+    if (m.q_rank > 0) add_product(rows(), m.q_rank, hidden_);
+    add_product(rows(), m.kv_rank + m.rope, hidden_);
+    add_up_projections(m);
+    add_product(tokens_, hidden_, n * m.value_head / tensor_);
+    add_scores(m, wide, m.value_head);
+    w_.context_bytes = 2 * tokens_ * n * (wide + m.value_head) / tensor_;
+  }
+
+  // Adds rotations, too.
+  void add_up_projections(mixer const& m) {
+    double const n = m.heads, wide = m.nope + m.rope;
+    add_product(tokens_, n * wide / tensor_, m.q_rank > 0 ? m.q_rank : hidden_);
+    add_product(tokens_, n * (m.nope + m.value_head) / tensor_, m.kv_rank);
+    double const moved = tokens_ * n * (4 * wide + 2 * m.value_head) / tensor_;
+    move(moved, moved);
+  }
+
+  void add_state_space(mixer const& m) {
+    if (m.rank > 0) {  // Mamba-1
+      add_product(tokens_, 2 * m.inner / tensor_, hidden_);
+      add_product(tokens_, m.rank + 2 * m.keys, m.inner / tensor_);
+      add_product(tokens_, m.inner / tensor_, m.rank);
+    } else {
+      add_product(tokens_, (2 * m.inner + 2 * m.keys + m.steps) / tensor_, hidden_);
+    }
+    add_product(tokens_, hidden_, m.inner / tensor_);
+    w_.scan += tokens_ * m.inner / tensor_;
+    double const moved = tokens_ * (8 * m.inner + 8 * m.keys) / tensor_;  // convolution, gate, norm
+    move(moved, 2 * moved);
+  }
+
+  // A norm and a sum: 5 reads and writes of a token's values forward, 6 backward.
+  void add_residual() { move(5 * rows() * hidden_, 6 * rows() * hidden_); }
+
+  // A norm alone, forward.
+  void add_norm() { move(2 * rows() * hidden_, 0); }
+
+  // Counts reads and writes of each element of the hidden layer. One kernel runs each way; unfused,
+  // SiLU, the product and the gradients of both halves are separate kernels. Clamped gates with biases
+  // run as some twenty. Programs in 8 bits are compiled.
+  void add_activation(feed_forward const& f, double rows, double width) {
+    double const elements = rows * width;
+    if (f.is_clamped)
+      move(24 * elements, 40 * elements);
+    else if (!f.is_gated)
+      move(2 * elements, 3 * elements);
+    else if (stack_.is_tuned || is_low(q_.program.format))
+      move(3 * elements, 5 * elements);
+    else
+      move(5 * elements, 12 * elements);
+  }
+
+  // Splits a dense part over tensor ranks.
+  void add_split(feed_forward const& f, double whole_width) {
+    double const width = whole_width / tensor_;
+    add_product(tokens_, (f.is_gated ? 2 : 1) * width, hidden_);
+    add_product(tokens_, hidden_, width);
+    add_activation(f, tokens_, width);
+    w_.tensor_count += 2;
+  }
+
+  // Routing is balanced: a device receives as many copies of tokens as it sends.
+  void add_experts(feed_forward const& f) {
+    double const in = f.latent > 0 ? f.latent : hidden_;
+    double const here = tokens_ / tensor_;  // tokens that this rank routes
+    double const copies = here * f.chosen;
+    double const received = copies * q_.layout.expert_tensor;  // gathered from the expert-tensor ranks
+    w_.experts = f.experts / q_.layout.expert;
+    double const width = f.expert_width / q_.layout.expert_tensor, rows = received / w_.experts;
+    add_product(here, f.experts, hidden_, 1, false);  // the router
+    if (f.latent > 0) {
+      add_product(here, in, hidden_);
+      add_product(here, hidden_, in);
+    }
+    add_product(rows, (f.is_gated ? 2 : 1) * width, in, w_.experts);
+    add_product(rows, in, width, w_.experts);
+    add_activation(f, received, width);
+    double const permuted = 4 * in * (copies + received);  // before and after the exchange, and back
+    move(permuted, permuted);
+    if (f.shared_width > 0) add_split(f, f.shared_width);
+    if (q_.layout.expert > 1) w_.expert_bytes = 2 * copies * in;
+    // Shares are unequal, so they are gathered at half the rate.
+    if (q_.layout.expert_tensor > 1)
+      w_.gather_bytes = 2 * 2 * copies * in * (q_.layout.expert_tensor - 1);
+  }
+
+  question const& q_;
+  layer_work& w_;
+  stack stack_;
+  double tokens_, hidden_, tensor_;
+};
+
+}  // namespace work_detail
+
+layer_work work_of(question const& q, layer const& l) {
+  layer_work w;
+  work_detail::worker worker(q, w);
+  worker.add(l.mix);
+  worker.add(l.feed);
+  return w;
+}
+
+layer_work work_again(question const& q, layer const& l, recomputation parts) {
+  if (parts == recomputation::none) return {};
+  if (has(parts, recomputation::full)) return work_of(q, l);
+  layer_work w;
+  work_detail::worker worker(q, w);
+  worker.add_again(l.mix, parts);
+  worker.add_again(l.feed, parts);
+  return w;
+}
+
+product head_product(question const& q) {
+  return {.m = q.micro_batch_tokens(),
+          .n = padded_vocabulary(q.model, q.layout.tensor) / q.layout.tensor,
+          .k = q.model.embedding_width(),
+          .is_low = false};
+}
+
+}  // namespace ashlar::cost
