@@ -30,7 +30,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".cu": "cpp", ".py": "python", ".sh": "sh", ".json": "json", ".csv": "text", ".txt": "text"}
 LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
-INCLUDES = {"": ROOT / "include", **{f"backends/{b}": ROOT / f"backends/{b}/include" for b in ("host", "mpi", "cuda")}}
+BESIDE = ("tools/cost", "tools/plan", "backends/host", "backends/mpi", "backends/cuda")
+INCLUDES = {"": ROOT / "include", **{name: ROOT / name / "include" for name in BESIDE}}
 
 
 def site_place(path, pages):

@@ -169,7 +169,7 @@ def main():
     if not shutil.which("mutate"):
         sys.exit("mutation: universalmutator is not installed: pip install universalmutator")
 
-    rooms = args.rooms or ([args.header.split("/")[0]] if args.header else sorted(p.name for p in (TEST / "unit").iterdir() if p.is_dir()))
+    rooms = args.rooms or ([args.header.split("/")[0]] if args.header else sorted(p.name for p in (TEST / "unit").iterdir() if (ROOT / "include/ashlar" / p.name).is_dir()))
     named, below = equivalent(), False
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The picture of docs/architecture.md: the folders of include/ashlar, the backends and the programs, and who includes whom.
+"""The picture of docs/architecture.md: the folders of include/ashlar, the libraries of tools/, the backends, and who includes whom.
 
 usage: architecture.py ROOT [--check]      with --check nothing is written, and a picture that is out of date is a failure
 
@@ -12,20 +12,20 @@ from pathlib import Path
 from floors import includes, read_floors
 
 PICTURE = Path("docs/pictures/architecture.svg")
-BESIDE = {"host": "backends/host", "mpi": "backends/mpi", "cuda": "backends/cuda"}
+BESIDE = {"cost": "tools/cost", "plan": "tools/plan", "host": "backends/host", "mpi": "backends/mpi", "cuda": "backends/cuda"}
 WIDTH, HEIGHT, ACROSS, DOWN, MARGIN = 104, 34, 22, 34, 16
-COLORS = {"plain": "#dbe9f6", "text": "#e7f2df", "backend": "#fbe7cf"}
+COLORS = {"plain": "#dbe9f6", "text": "#e7f2df", "tools": "#ece2f3", "backends": "#fbe7cf"}
 
 
 def graph(root):
     """Who includes headers of whom, directly, and the kind of each; in the order of docs/design.md."""
     order, plain = read_floors(root)
-    kinds = {room: "plain" if room in plain else "text" for room in order} | {name: "backend" for name in BESIDE}
+    kinds = {room: "plain" if room in plain else "text" for room in order} | {name: folder.split("/")[0] for name, folder in BESIDE.items()}
     uses = {}
     for name in kinds:
-        folder = root / BESIDE[name] / "include" if name in BESIDE else root / "include/ashlar" / name
+        folder = root / BESIDE[name] if name in BESIDE else root / "include/ashlar" / name
         used = set()
-        for header in [*folder.rglob("*.hpp"), *folder.rglob("*.ipp")]:
+        for header in [file for kind in ("hpp", "ipp", "cpp") for file in folder.rglob(f"*.{kind}")]:
             targets = [target.removeprefix("ashlar/") for _, target in includes(header) if target.startswith("ashlar/")]
             used |= {target.split("/")[0].removesuffix(".hpp") for target in targets}
         uses[name] = used & set(kinds) - {name}
@@ -81,7 +81,7 @@ def drawn(kinds, uses):
             at[name] = (left + index * (WIDTH + ACROSS), MARGIN + number * (HEIGHT + DOWN))
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high:g}" width="{wide:g}" height="{high:g}"'
              ' font-family="sans-serif" font-size="14">',
-             f'<title>The folders of include/ashlar and the backends</title><rect width="{wide:g}" height="{high:g}" fill="white"/>']
+             f'<title>The folders of include/ashlar, the libraries of tools/ and the backends</title><rect width="{wide:g}" height="{high:g}" fill="white"/>']
     for name, used in uses.items():
         for one in sorted(used):
             x, y = at[name][0] + WIDTH / 2, at[name][1]

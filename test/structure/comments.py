@@ -3,7 +3,7 @@
 
 usage: comments.py ROOT [FOLDER ...]
 
-In the headers of FOLDERS of include/ashlar/, or of those named, every declaration in namespace ashlar and every public member function of a
+In the headers of FOLDERS, or of those named, every declaration in namespace ashlar and every public member function of a
 class has a `//` comment: directly above it, or behind it on its line. A comment also holds for the declarations that follow
 the first one without a blank line between, and for later functions of the same name in the header. Some declarations need none: those
 in a namespace called detail, defaulted or deleted ones, destructors and comparisons, and those that are no more than a field:
@@ -13,8 +13,9 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = ["model", "block", "schedule", "catalog", "bounds", "program", "lower", "prove", "check", "simulate", "search", "study", "plan",
-           "predict", "run", "render", "interop"]
+ROOMS = ["model", "block", "schedule", "catalog", "bounds", "program", "lower", "prove", "check", "simulate", "search", "study",
+         "run", "render", "interop"]
+FOLDERS = [*(f"include/ashlar/{room}" for room in ROOMS), "tools/cost/include", "tools/plan/include"]
 TOKEN = re.compile(
     r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*|\w+(?:\'\d+)*|\n|[^\S\n]+|.', re.M | re.S)
 NO_COMMENT = re.compile(r"= (default|delete)$|\boperator ?(==|<=>)|~\w+ ?\(|^(using namespace|static_assert|friend (class|struct)|(class|struct) \w+$)\b")
@@ -146,7 +147,7 @@ class reader:
 
 
 def main():
-    root = Path(sys.argv[1]) / "include" / "ashlar"
+    root = Path(sys.argv[1])
     folders = sys.argv[2:] or FOLDERS
     found = 0
     for folder in folders:
@@ -154,7 +155,7 @@ def main():
             one = reader(path.read_text())
             one.scope(0, "namespace", True)
             for line, text in one.missing:
-                print(f"{path.relative_to(root.parent.parent)}:{line}: no comment: {text[:120]}")
+                print(f"{path.relative_to(root)}:{line}: no comment: {text[:120]}")
                 found += 1
     print(f"{found} declarations have no comment")
     return found != 0

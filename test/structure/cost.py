@@ -26,8 +26,6 @@ BUDGETS = {
     "lower.hpp": 1110,  # with a timeline without passes that take no time, and times of late receives
     "model.hpp": 640,  # memory by micro-batch
     "optimize.hpp": 832,  # with tabu search
-    "plan.hpp": 1690,  # with the simulator, the catalog and the layouts of searches
-    "predict.hpp": 1356,  # <cmath>, <string_view>, <variant>: an order of passes is one of three; it executes schedules of the catalog, with braids of passes
     "program.hpp": 908,  # with copies to the host
     "prove.hpp": 1076,  # with the comparison of two programs; copies to the host; views are checked before they are read; ends of passes for lowering; what sums take is of the machine
     "render.hpp": 1925,  # pictures of schedules, graphs, curves and studies
@@ -49,14 +47,12 @@ ALSO = {  # cstdio: to end without exceptions
     "bounds": {"algorithm", "optional"},
     "optimize": {"array", "bit", "compare"},
     "lower": {"algorithm"},
-    "plan": {"algorithm"},
     "program": {"algorithm", "span", "string"},
     "prove": {"array"},
     "simulate": {"optional"},
     "catalog": {"array"},
     "study": {"numeric", "optional"},
     "search": {"algorithm"},
-    "predict": {"array", "cmath", "exception", "string_view", "variant"},
     "run": {"algorithm", "array", "cmath", "concepts", "cstring", "map", "memory", "new", "optional", "random", "span", "stdexcept",
             "string", "tuple", "type_traits", "variant"},
     "render": {"algorithm", "array", "cmath", "optional", "string", "string_view"},

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The floors of docs/design.md hold: a folder includes only folders above it on the list, headers of a folder do not
 include each other in a cycle, every folder is on the list and has an umbrella, and umbrellas hold nothing but includes.
+The rooms of the libraries in tools/ have a list of their own, and the sources beside the headers keep to it, too.
 
 usage: floors.py ROOT
 """
@@ -11,6 +12,7 @@ from pathlib import Path
 STREAMS = {"string", "iostream", "istream", "ostream", "sstream", "fstream", "iosfwd", "iomanip", "regex", "locale"}
 TEXT = {"program/names.hpp"}  # text for those who print; nothing without strings includes it
 LANGUAGE = "core/language.hpp"  # a missing file in it ends a compilation without C++20, before any other header
+TOOLS = ("cost", "plan")  # libraries of tools/, from the top down
 THIRD_PARTY = {"views.hpp": "range/v3/", "interop/json": "nlohmann/"}  # by how names begin
 
 
@@ -50,6 +52,38 @@ def core_headers(root):
     include = root / "include" / "ashlar"
     _, plain = read_floors(root)
     return sorted(header.relative_to(include).as_posix() for room in plain for header in (include / room).rglob("*.hpp"))
+
+
+def read_tool_rooms(root):
+    """The rooms of the libraries in tools/ in order, as cost/model."""
+    return re.findall(rf"^((?:{'|'.join(TOOLS)})/\w+)/ ", (root / "docs" / "design.md").read_text(), re.M)
+
+
+def check_tools(root, uses):
+    """Complaints about the libraries in tools/. Adds to `uses` which of their headers include which."""
+    order = read_tool_rooms(root)
+    rank = {room: number for number, room in enumerate(order)}
+    wrong = []
+    found = set()
+    for library in TOOLS:
+        folder = root / "tools" / library
+        for file in sorted([*folder.rglob("*.hpp"), *folder.rglob("*.cpp")]):
+            name = file.relative_to(folder / "include/ashlar" if file.suffix == ".hpp" else folder.parent).as_posix()
+            if name == f"{library}.hpp":
+                continue  # the umbrella
+            room = "/".join(name.split("/")[:2])
+            found.add(room)
+            if room not in rank:
+                wrong.append(f"{name}: docs/design.md does not list {room}/")
+                continue
+            used = [target.removeprefix("ashlar/") for _, target in includes(file) if target.startswith(tuple(f"ashlar/{one}/" for one in TOOLS))]
+            if file.suffix == ".hpp":
+                uses[name] = used
+            for target in used:
+                other = "/".join(target.split("/")[:2])
+                if other != room and rank.get(other, len(rank)) >= rank[room]:
+                    wrong.append(f"{name} includes <ashlar/{target}>: {other}/ is not above {room}/")
+    return wrong + [f"docs/design.md lists {room}/, which does not exist" for room in order if room not in found]
 
 
 def main():
@@ -97,6 +131,7 @@ def main():
                     wrong.append(f"{name} includes <{target}>: the standard library is all that it may need")
             elif room in plain and target in STREAMS and name not in TEXT:
                 wrong.append(f"{name} includes <{target}>: no strings and streams in {room}/")
+    wrong += check_tools(root, uses)
     wrong += [f"{room}/ has no umbrella {room}.hpp" for room in order if not (include / f"{room}.hpp").is_file()]
 
     done, path = set(), []

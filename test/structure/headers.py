@@ -9,7 +9,7 @@ substitute of the tests.
 
 Together: all at once, for a second compiler: whether a header stands alone is for the first to see.
 
-No-exceptions: the core headers but those of predict/, which throw, all at once, with -fno-exceptions.
+No-exceptions: the core headers, all at once, with -fno-exceptions.
 
 With nvcc, the core headers (those that need neither strings nor streams) are compiled as .cu, through both of its front ends, all as one:
 nvcc puts headers of its own before a file, and whether one of ours stands alone is for the host compilers to see.
@@ -21,13 +21,14 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from floors import TEXT, core_headers, third_party
+from floors import TEXT, TOOLS, core_headers, third_party
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror"]
 
 
 def command(kind, compiler, standard, root, mpi, source):
     search = [f"-I{root}/include", f"-I{root}/backends/host/include", f"-I{root}/backends/mpi/include"]
+    search += [f"-I{root}/tools/{name}/include" for name in TOOLS]
     if kind == "nvcc":
         return [compiler, "-std=c++20", "-Werror=all-warnings", *search, "-c", source, "-o", source.with_suffix(".o")]
     search += [f"-I{root}/backends/cuda/include", f"-I{root}/test/cuda/substitute"]
@@ -50,13 +51,15 @@ def main():
     include = options.root / "include" / "ashlar"
     backends = [options.root / "backends" / name / "include" / "ashlar" for name in ["host", "cuda", *["mpi"] * bool(options.mpi)]]
     if options.kind == "no-exceptions":
-        groups = [[name for name in core_headers(options.root) if not name.startswith("predict/")]]
+        groups = [core_headers(options.root)]
     elif options.kind == "nvcc":
         groups = [[name for name in core_headers(options.root) if name not in TEXT]]
     else:
         names = [header.relative_to(include).as_posix() for header in include.rglob("*.hpp")]
         names = [name for name in names if not third_party(name) or name.startswith(tuple(options.also))]
-        names += [header.relative_to(backend).as_posix() for backend in backends for header in backend.rglob("*.hpp")]
+        beside = [*backends, *(options.root / "tools" / name / "include" / "ashlar" for name in TOOLS)]
+        beside = [header.relative_to(folder).as_posix() for folder in beside for header in folder.rglob("*.hpp")]
+        names += [name for name in beside if "/json_" not in name or "interop/json" in options.also]
         groups = [sorted(names)] if options.kind == "together" else [[name] for name in sorted(names)]
 
     with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 TOP = {"CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CMakePresets.json", "CODE_OF_CONDUCT.md", "LICENSE", "README.md", "SECURITY.md", "pyproject.toml",
-       "backends", "bench", "cmake", "docs", "examples", "include", "python", "test"}
+       "backends", "bench", "cmake", "docs", "examples", "include", "python", "test", "tools"}
 DOTFILES = {".ci", ".clang-format", ".clang-tidy", ".dockerignore", ".editorconfig", ".github", ".gitignore", ".gitattributes"}
 # These are spelt in two halves, so that this file does not find itself.
 WORDS = ["TO" "DO", "FIX" "ME", "XX" "X:", "#if" " 0", "../" "shared", "/work" "/", "<<<" "<<<<", ">>>" ">>>>"]

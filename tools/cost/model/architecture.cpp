@@ -1,5 +1,5 @@
 #include <ashlar/cost/model/architecture.hpp>
-#include <ashlar/cost/question/unpredictable.hpp>
+#include <ashlar/cost/model/unpredictable.hpp>
 
 #include <cstddef>
 

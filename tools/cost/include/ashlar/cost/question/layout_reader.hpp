@@ -3,7 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/cost/question/question.hpp>
-#include <ashlar/cost/question/unpredictable.hpp>
+#include <ashlar/cost/model/unpredictable.hpp>
 
 #include <cstddef>
 #include <string_view>

@@ -5,7 +5,7 @@
 #include <ashlar/cost/layout/layout.hpp>
 #include <ashlar/cost/model/architecture.hpp>
 #include <ashlar/cost/question/training_program.hpp>
-#include <ashlar/cost/question/unpredictable.hpp>
+#include <ashlar/cost/model/unpredictable.hpp>
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 // The constants that are fitted to measured runs, with their names in files.
 #pragma once
 
-#include <ashlar/cost/question/unpredictable.hpp>
+#include <ashlar/cost/model/unpredictable.hpp>
 
 #include <array>
 #include <cstddef>
