@@ -7,7 +7,11 @@
 A notebook shows a schedule as a picture. `ashlar_pp.torch` runs schedules in PyTorch.
 """
 
-from . import _core, signatures
+from . import extension
+
+extension.must_be_there(__name__, __file__)
+
+from . import _core, signatures  # noqa: E402
 
 signatures.tell(_core)  # before other modules import functions from it
 
