@@ -29,8 +29,9 @@ from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime
 from torchtitan.tools.logging import logger
 
 from . import _core
-from ._core import Costs, Schedule
+from ._core import Costs, Program, Schedule
 from .algebra import fuse_backwards, fuse_where_free, retime
+from .certificates import must_be_certified
 from .searches import search
 from .torch import stages_of
 from .torch.actions import WatchedActions
@@ -49,7 +50,11 @@ from .torch.waits import Waits
 
 
 def pipelining(
-    schedule: Schedule, *, adapt_after: int = 0, **options: Any
+    schedule: Schedule,
+    *,
+    adapt_after: int = 0,
+    require_certificate: bool = False,
+    **options: Any,
 ) -> Callable[..., Any]:
     """Returns a `pipelining_fn` of a ModelSpec that runs the schedule.
 
@@ -67,19 +72,24 @@ def pipelining(
             every rank searches the same order of passes for these times, within the
             activations that the schedule holds, and runs it from the next step on if it
             takes less time. Default: 0, which means that the schedule stays.
+        require_certificate (bool): Runs only programs that `ashlar_verify` accepts,
+            which shares no code with this package. Default: ``False``.
         **options: Those of `search`.
 
     Returns:
         Callable: with the arguments and results of torchtitan's `pipeline_llm`.
 
     Raises:
-        ValueError: if `adapt_after` is 1 or negative.
+        ValueError: if `adapt_after` is 1 or negative, or if a certificate is required
+            and the schedule's program has none.
     """
     if adapt_after == 1 or adapt_after < 0:
         raise ValueError(
             "adapt_after must be 0, or at least 2, as the first step does not count, "
             f"not {adapt_after}"
         )
+    if require_certificate:
+        must_be_certified(_lowered(schedule))
 
     def pipeline(
         model: nn.Module,
@@ -158,7 +168,15 @@ def pipelining(
             stages, schedule, loss_alone, first, mesh.get_group("pp"), keeps_saved=keeps
         )
         if adapt_after:
-            _Adapting(runtime, stages, schedule, adapt_after, not unsplit, options)
+            _Adapting(
+                runtime,
+                stages,
+                schedule,
+                adapt_after,
+                not unsplit,
+                options,
+                require_certificate,
+            )
         logger.info(f"ashlar: {schedule}; stages {mine} are on this rank")
         return runtime, parts, 0 in mine, schedule.stages - 1 in mine
 
@@ -263,7 +281,7 @@ class _Runtime(_PipelineScheduleRuntime):
         self._first, self._group, self._keeps_saved = first, group, keeps_saved
         self.after_step: Callable[[], None] = lambda: None
         """Called after each step."""
-        _load(self, schedule)
+        load(self, _lowered(schedule))
 
     def step(self, *args: Any, **more: Any) -> Any:
         with (
@@ -328,13 +346,13 @@ def _show_loss_of(schedule: Schedule, world: int) -> None:
         logger.info(f"ashlar: the loss is on rank {rank} (LOG_RANK={rank})")
 
 
-def _load(runtime: _PipelineScheduleRuntime, schedule: Schedule) -> None:
-    """Loads the schedule with our transfers. Stages are in fully_shard for every
-    degree, and gathered once.
+def _lowered(schedule: Schedule) -> Program:
+    """The schedule with our transfers. Stages are in fully_shard for every degree, and
+    gathered once.
     """
     program = _core.lower(schedule, data_ranks=2, sharding="optimizer", lanes="one")
     program.check()
-    load(runtime, program)
+    return program
 
 
 class _Adapting:
@@ -356,7 +374,9 @@ class _Adapting:
         steps: int,
         may_split: bool,
         options: dict[str, Any],
+        requires_certificate: bool,
     ) -> None:
+        self._requires_certificate = requires_certificate
         self._runtime, self._stages, self._schedule, self._left = (
             runtime,
             stages,
@@ -423,4 +443,7 @@ class _Adapting:
             f"{'from now on that is run' if better else 'the order stays'}"
         )
         if better:
-            _load(self._runtime, found)
+            program = _lowered(found)
+            if self._requires_certificate:
+                must_be_certified(program)
+            load(self._runtime, program)

@@ -57,8 +57,6 @@ class Flow:
         back = ("IW" if splits else "B") if s.trains else ""
         kinds = "F" + "R" * bool(again) + back
         taken = collections.Counter(s.route)
-        if any(one.beside for one in s.passes()) and "overlapped" in s.costs:
-            raise Unread("passes run as pairs")
         if not s.is_chain or (len(taken) > 1 and "micro_batches" in s.costs):
             raise Unread("its stages form no chain, or its micro-batches no one route")
         stages = [
@@ -116,13 +114,6 @@ class Flow:
             self.device[one] == self.device[stage]
             for one in self.route_of(stage)
             if (stage - one) * self.ways[k] > 0
-        )
-
-    def work(self, d: int) -> int:
-        return sum(
-            self.counts[at] * of[at] + self.counts[at] // self.period * sum(more[at])
-            for at in self.on[d]
-            for of, more in zip(self.lengths, self.more)
         )
 
 
@@ -336,15 +327,18 @@ def bound(s: Schedule, one: dict[str, Any]) -> int:
     argument, of, limits = one["argument"], one["of"], one.get("limits")
     by, d, origin = argument["by"], whole(argument["device"]), argument.get("origin")
     need(d < len(s.lines) and s.lines[d], "device {} has no passes", d)
+    if "overlapped" in s.costs and any(one.beside for one in s.passes()):
+        raise Unread("passes run as pairs")
+    if by == "work":
+        return sum(s.length(p.kind, p.stage, d, p.micro_batch) for p in s.lines[d])
     if by == "path":
         is_of_device = origin is None or any(str(own) == origin for own in s.lines[d])
         need(of == "makespan" or (origin and is_of_device), "paths lead elsewhere")
         is_same = one.get("splits", s.splits) == s.splits
         need(is_same, "paths are those of the passes of this schedule")
         return along_paths(s, d, origin)
+    need(limits is not None, "the argument needs limits")
     f = Flow(s, limits, one.get("splits", s.splits))
-    if by == "work":
-        return f.work(d)
     if by == "area":
         return area(f, d)
     if by != "one machine":

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -20,9 +21,21 @@ from typing import Any
 from .schedule import Graph, is_complete, know, need, whole
 
 _KEYS = set(
-    "certificate schedule placement route training stage_edges sequence_chunks slots "
-    "streams sums peaks".split()
+    "certificate schedule placement route training stage_edges sequence_chunks shards "
+    "shard_gradients data_ranks sharded slots streams sums peaks".split()
 )
+_ON_STAGES = {
+    "clear": ("c", [("weight_gradient", "write")]),
+    "clear_shard": ("C", [("gradient_shard", "write")]),
+    "scatter": ("s", [("weight_gradient", "read"), ("gradient_shard", "add")]),
+    "reduce": ("r", [("weight_gradient", "add")]),
+    "reduce_shard": ("R", [("gradient_shard", "add")]),
+    "gather": ("", [("weight", "write")]),
+    "release": ("", [("weight", "write")]),
+}
+"""What collectives do to gradients, as a letter of `_GRADIENTS`; and to slots."""
+_GRADIENTS = re.compile("ca*r|(ca*s)*R")
+"""All that happens to a stage's gradient on a device; "a": a pass adds to it."""
 _PASSES = {kind + more: kind for kind in "FBIWR" for more in ("", "+") if kind != "R+"}
 
 Value = tuple[str, int, int, int]
@@ -52,13 +65,19 @@ class Program(Graph):
         know(document, _KEYS, "the program")
         super().__init__(document)
         self.trains: bool = document["training"]
+        self.is_sharded: bool = document.get("sharded", False)
+        """Whether passes read weights that were gathered."""
+        whole(document.get("data_ranks", 1), 1)  # each of which runs these streams
+        need(self.trains or not self.shards, "shards meet in training alone")
         self.streams: list[list[list[Any]]] = document["streams"]
         self.ran: dict[tuple[int, int], set[str]] = defaultdict(set)
         """Letters of passes by stage and micro-batch."""
         self.sums: dict[tuple[int, int], list[int]] = defaultdict(list)
         """Micro-batches by device and stage, in the order of their gradients' sum."""
-        self.turns: dict[tuple[str, int, int], int] = {}
-        """Of what runs once for a device and a stage: clear and reduce."""
+        self.history: dict[tuple[int, int], str] = defaultdict(str)
+        """By device and stage: what happens to the gradient, see `_GRADIENTS`."""
+        self.turns: dict[tuple[int, int], int] = {}
+        """By device and stage: of what happens last to the gradient, its sum."""
         self.messages: dict[tuple[str, int, int], list[tuple[Value, int, int]]] = (
             defaultdict(list)
         )
@@ -93,8 +112,10 @@ class Program(Graph):
         again, goes_back = "R" in self.ran[s, k], kind in "BI"
         if kind == "F":
             yield from ((("activation", one, k, -1), "read") for one in self.before[s])
-            if self.after[s]:
+            if self.after[s] or s in self.shards:
                 yield ("activation", s, k, -1), "write"
+            if self.gives_early(s):
+                yield from self._gives(s, k)
             if again:
                 yield ("checkpoint", s, k, -1), "write"
             # Nobody may read what it leaves there if it runs again.
@@ -107,11 +128,15 @@ class Program(Graph):
                 yield from ((("gradient", one, k, s), "read") for one in self.after[s])
             yield ("stash", s, k, -1), "read"
             if goes_back:
-                for one in self.before[s]:
-                    yield ("gradient", s, k, one), "write"
+                for one in self.shards.get(s, ()):
+                    yield ("activation", one, k, -1), "read"
+                if not self.gives_early(s):
+                    yield from self._gives(s, k)
             yield ("weight_stash", s, k, -1), "write" if goes_back else "read"
             if kind != "I":
                 yield ("weight_gradient", s, -1, -1), "add"
+        if self.is_sharded:
+            yield ("weight", s, -1, -1), "read"
         if kind in "FR" and not first:
             yield ("sequence_state", s, k - 1, -1), "read"
         if kind == "F" and not last:
@@ -121,24 +146,30 @@ class Program(Graph):
         if goes_back and not first:
             yield ("sequence_gradient", s, k, -1), "write"
 
+    def _gives(self, s: int, k: int) -> Iterator[Use]:
+        return ((("gradient", s, k, one), "write") for one in self.before[s])
+
     def _act(self, device: int, one: list[Any]) -> tuple[int, list[Use], list[int]]:
         """The lane of an instruction, what it does with slots, and these."""
         turn, what, *of = one
         if what in _PASSES:
             kind, s, k = _PASSES[what], *of[:2]
             if kind in "BW":
-                is_late = ("reduce", device, s) in self.turns
-                need(not is_late, "{} comes after the sum of its stage", one)
+                self.history[device, s] += "a"
                 self.sums[device, s].append(k)
             return 0, list(self._uses(kind, s, k)), of[2:]
-        if what in ("clear", "reduce"):
-            lane, s, slot = of
-            need((what, device, s) not in self.turns, "{} comes twice", one)
-            self.turns[what, device, s] = turn
-            how = "write" if what == "clear" else "add"
-            return lane, [(("weight_gradient", s, -1, -1), how)], [slot]
+        if what in _ON_STAGES:
+            lane, s, *slots = of
+            letter, uses = _ON_STAGES[what]
+            if letter:
+                self.history[device, s] += letter
+                self.turns[device, s] = turn  # in the end that of the sum
+            # What is released is there no more.
+            k = -2 if what == "release" else -1
+            return lane, [((kind, s, k, -1), how) for kind, how in uses], slots
         lane, s, k, to, peer, slot = of
-        is_edge = s < self.stages and to in self.before[s] + self.after[s]
+        ahead = [*self.after[s], *self.shards.get(s, ())] if s < self.stages else []
+        is_edge = to in ahead or s < self.stages and to in self.before[s]
         is_known = what in ("send", "receive") and is_edge
         need(is_known, "there is no such instruction: {}", one)
         ends = self.device_of(s, k), self.device_of(to, k)
@@ -149,7 +180,7 @@ class Program(Graph):
             device,
             one,
         )
-        value = ("activation", s, k, -1) if to > s else ("gradient", s, k, to)
+        value = ("activation", s, k, -1) if to in ahead else ("gradient", s, k, to)
         self.messages[(what, *ends)].append((value, turn, lane))
         return lane, [(value, "read" if what == "send" else "write")], [slot]
 
@@ -202,17 +233,15 @@ class Program(Graph):
                 has = self.ran[s, k]
                 is_right = is_complete(has, self.trains)
                 need(is_right, "stage {} has {} of micro-batch {}", s, sorted(has), k)
-            holders = {route[s] for route in self.routes} if self.trains else set()
-            met = {
-                d: turn
-                for (what, d, stage), turn in self.turns.items()
-                if (what, stage) == ("reduce", s)
-            }
-            need(
-                met.keys() == holders and len(set(met.values())) <= 1,
-                "the devices of stage {} do not all meet once to sum its gradient",
-                s,
-            )
+        holders = {(route[s], s) for route in self.routes for s in range(self.stages)}
+        is_right = self.history.keys() == (holders if self.trains else set())
+        need(is_right, "gradients are not those of the stages of each device")
+        met: dict[int, int] = {}
+        for (d, s), done in self.history.items():
+            is_whole = _GRADIENTS.fullmatch(done.replace("C", "", 1)) is not None
+            need(is_whole, "gradients of stage {} get lost on device {}", s, d)
+            is_one = met.setdefault(s, self.turns[d, s]) == self.turns[d, s]
+            need(is_one, "the devices of stage {} do not meet to sum its gradient", s)
 
     def _must_meet(self) -> None:
         """Pairs the k-th send to a device with its k-th receive, on matching lanes."""

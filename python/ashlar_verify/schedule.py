@@ -116,6 +116,10 @@ class Graph:
             self.shards |= {whole(shard): group for shard in group}
         self.is_early = document.get("shard_gradients") == "of_forward"
 
+    def gives_early(self, stage: int) -> bool:
+        """Whether the forward of a shard gives the gradient of its input."""
+        return self.is_early and stage in self.shards
+
     def device_of(self, stage: int, micro_batch: int) -> int:
         return self.routes[self.route[micro_batch]][stage]
 
@@ -203,8 +207,7 @@ class Schedule(Graph):
             yield "RF", s, k
             yield from (("F", one, k) for one in self.shards.get(s, ()))
             for one in self.after[s]:
-                is_early = self.is_early and one in self.shards
-                yield "F" if is_early else "BI", one, k
+                yield "F" if self.gives_early(one) else "BI", one, k
             if k % q < q - 1:
                 yield "BI", s, k + 1
 

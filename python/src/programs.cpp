@@ -1,5 +1,6 @@
 // Programs: lowered, proved, simulated, written for PyTorch.
 #include "bindings.hpp"
+#include <ashlar/interop/program_certificate.hpp>
 #include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
 #include <ashlar/interop/pytorch_lines.hpp>
@@ -78,6 +79,13 @@ program lowered(ashlar::schedule const& s, int data_ranks, std::string const& sh
 
 void prove(program const& p) {
   if (ashlar::diagnosis const d = ashlar::check(p); !d.ok()) throw refused{d, ashlar::explain(d, p)};
+}
+
+std::string certified(program const& p, std::string const& name) {
+  if (std::string const why = ashlar::certificate_obstacle(p); !why.empty())
+    throw nb::value_error(why.c_str());
+  prove(p);
+  return ashlar::program_certificate(p, name);
 }
 
 // Throws ValueError with the reason.
@@ -192,6 +200,9 @@ void bind_program(nb::module_& m) {
           "device"_a, "The device's instructions, in order.")
       .def("check", &prove,
            "Proves that it is complete, ordered, deadlock-free and memory-safe; raises Violation.")
+      .def("certificate", &certified, "name"_a = "",
+           "JSON by which ashlar_verify judges the program. Raises Violation unless it is proved, and "
+           "ValueError with the reason if there is none for such a program.")
       .def(
           "pytorch_obstacle", [](program const& p) { return ashlar::pytorch_obstacle(p); },
           "Why PyTorch's runtime cannot run it, or an empty string.")

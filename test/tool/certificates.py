@@ -14,10 +14,12 @@ usage: certificates.py ASHLAR PYTHON_FOLDER [CASES]
 import collections
 import copy
 import json
+import math
 import random
 import subprocess
 import sys
 import tempfile
+from fractions import Fraction
 from pathlib import Path
 
 ASHLAR = sys.argv[1]
@@ -57,6 +59,13 @@ def certified(folder, dice):
             assert (ran.returncode == 4) == ("no certificate for " in ran.stderr), (ran.returncode, ran.stderr)
             if ran.returncode in (0, 4):
                 yield f"{name} {p} {m}", json.loads(file.read_text())["certificates"]
+    for name in ["1f1b", "zb-h1", "depth-first", "v-half"]:
+        for level in ["optimizer", "weights"]:
+            csv = Path(folder, "sharded.csv")
+            line = [ASHLAR, "emit", name, "-p", "2", "-m", "4", "--as", "pytorch-comms", "--data-ranks", "2", "--sharding", level]
+            subprocess.run([*line, "-o", str(csv)], capture_output=True, check=True)
+            subprocess.run([ASHLAR, "check", str(csv), "--certificate", str(file)], capture_output=True, check=True)
+            yield f"{name} {level}", json.loads(file.read_text())["certificates"]
     for asked in OTHERS:
         ran = subprocess.run([ASHLAR, *asked.split(), "--certificate", str(file)], capture_output=True, text=True)
         assert ran.returncode == (4 if "no certificate for " in ran.stderr else 0), (asked, ran)
@@ -82,24 +91,25 @@ class Run:
         self.before = [[a for a, b in edges if b == s] for s in range(self.stages)]
         self.after = [[b for a, b in edges if a == s] for s in range(self.stages)]
         self.streams, self.q = c["streams"], c.get("sequence_chunks", 1)
+        self.shards = {one: layer for layer in c.get("shards", []) for one in layer}
+        self.early = {one for one in self.shards if c.get("shard_gradients") == "of_forward"}
+        self.sharded = c.get("sharded", False)
         self.again = {(one[2], one[3]) for stream in self.streams for one in stream if one[1] == "R"}
         self.accesses = [[self.accesses_of(one) for one in stream] for stream in self.streams]
 
     def accesses_of(self, one):
-        """The slots of an instruction in their order, each with r, w or a."""
+        """The slots of an instruction in their order, each with r, w or a; v: reads weights."""
         what = one[1].rstrip("+")
         if what in ("send", "receive"):
             return [(one[7], "r" if what == "send" else "w")]
-        if what in ("clear", "reduce"):
-            return [(one[4], "w" if what == "clear" else "a")]
+        if len(what) > 1:
+            return list(zip(one[4:], {"reduce": "a", "reduce_shard": "a", "scatter": "ra"}.get(what, "w")))
         s, k = one[2:4]
-        ways = {
-            "F": "r" * len(self.before[s]) + "w" * bool(self.after[s]) + "w" * ((s, k) in self.again) + "w",
-            "R": "rw",
-            "B": "r" * len(self.after[s]) + "r" + "w" * len(self.before[s]) + "wa",
-            "I": "r" * len(self.after[s]) + "r" + "w" * len(self.before[s]) + "w",
-            "W": "rra",
-        }[what]
+        gives = "w" * len(self.before[s])
+        ahead = "w" * bool(self.after[s] or s in self.shards) + gives * (s in self.early) + "w" * ((s, k) in self.again)
+        back = "r" * (len(self.after[s]) + 1 + len(self.shards.get(s, ()))) + gives * (s not in self.early)
+        ways = {"F": "r" * len(self.before[s]) + ahead + "w", "R": "rw", "B": back + "wa", "I": back + "w", "W": "rra"}[what]
+        ways += "v" * self.sharded
         first, last = k % self.q == 0, k % self.q == self.q - 1
         ways += {"F": "r" * (not first) + "w" * (not last), "R": "r" * (not first), "W": ""}.get(what, "r" * (not last) + "w" * (not first))
         if len(ways) != len(one) - 4:
@@ -120,7 +130,7 @@ class Run:
                 for slot, how in self.accesses[d][at]:
                     if not 0 <= slot < len(self.c["slots"][d]):
                         raise Refuted("no such slot")
-                    on |= {other for other, way in uses[slot] if (way, how) != ("r", "r") and not self.is_ignored(how)}
+                    on |= {other for other, way in uses[slot] if not {way, how} <= {"r", "v"} and not self.is_ignored(how)}
                 for slot, how in self.accesses[d][at]:
                     uses[slot].append((at, how))
                 of.append(on)
@@ -160,7 +170,7 @@ class Run:
             starting = []
             for (d, at), group in ready.items():
                 one = self.streams[d][at]
-                if self.ignored == "meetings" and one[1] in ("send", "receive", "reduce"):
+                if self.ignored == "meetings" and one[1] in ("send", "receive", "reduce", "reduce_shard"):
                     starting.append([(d, at)])
                 elif one[1] == "send":
                     way, other = numbers[d, at], None
@@ -169,9 +179,9 @@ class Run:
                             other = (e, there)
                     if other is not None:
                         starting.append([(d, at), other])
-                elif one[1] == "reduce":
+                elif one[1].startswith("reduce"):
                     holders = {route[one[3]] for route in self.c["placement"]}
-                    met = [(e, there) for e, there in ready if self.streams[e][there][1] == "reduce" and self.streams[e][there][3] == one[3]]
+                    met = [(e, there) for e, there in ready if self.streams[e][there][1] == one[1] and self.streams[e][there][3] == one[3]]
                     if {e for e, _ in met} == holders:
                         starting.append(met)
                 elif one[1] != "receive":
@@ -189,7 +199,7 @@ class Run:
         return self
 
     def is_ignored(self, how):
-        return self.ignored == ("reads" if how == "r" else "writes")
+        return self.ignored == ("reads" if how in "rv" else "writes")
 
     def happen(self, together):
         d, at = together[0]
@@ -198,7 +208,7 @@ class Run:
             (e, there) = together[1]
             one, other = self.streams[d][at], self.streams[e][there]
             self.slots[e][other[7]] = self.slots[d][one[7]]
-        elif what == "reduce":
+        elif what.startswith("reduce"):
             stage = self.streams[d][at][3]
             added = {e: self.slots[e][self.streams[e][there][4]] for e, there in together}
             if stage in self.reduced or any(not isinstance(of, list) for of in added.values()):
@@ -206,8 +216,15 @@ class Run:
             self.reduced[stage] = {e: list(of) for e, of in added.items()}
             for e, there in together:
                 self.slots[e][self.streams[e][there][4]] = ["a sum"]
-        elif what == "clear":
+        elif what.startswith("clear"):
             self.slots[d][self.streams[d][at][4]] = []
+        elif what in ("gather", "release"):
+            self.slots[d][self.streams[d][at][4]] = ("weights", self.streams[d][at][3]) if what == "gather" else None
+        elif what == "scatter":
+            source, target = (self.slots[d][slot] for slot in self.streams[d][at][4:])
+            if not isinstance(source, list) or not isinstance(target, list):
+                raise Refuted("a sum of nothing")
+            target += source
         else:
             for d, at in together:
                 self.compute(d, at)
@@ -218,6 +235,8 @@ class Run:
         if self.c["placement"][self.c["route"][k]][s] != d:
             raise Refuted("a pass on another device")
         accesses, slots = self.accesses[d][at], self.slots[d]
+        if any(how == "v" and slots[slot] != ("weights", s) for slot, how in accesses):
+            raise Refuted("other weights")
         read = tuple(slots[slot] if not isinstance(slots[slot], list) else "a sum" for slot, how in accesses if how == "r")
         for number, (slot, how) in enumerate(accesses):
             if how == "w":
@@ -287,16 +306,17 @@ def model(run):
         if (what, s, k) in outputs:
             return outputs[what, s, k]
         first, last, again = k % run.q == 0, k % run.q == run.q - 1, (s, k) in run.again
+        gives = run.before[s]
         back = "B" if ("B", s, k) in passes else "I"
         if what in "FR":
             state = [] if first else [of("F", s, k - 1)["state"]]
         if what == "F":
             read = tuple([of("F", one, k)["out"] for one in run.before[s]] + state)
             number, made = len(run.before[s]), {}
-            for name in ["out"] * bool(run.after[s]) + ["kept"] * again + ["stash"]:
+            for name in ["out"] * bool(run.after[s] or s in run.shards) + gives * (s in run.early) + ["kept"] * again + ["stash"]:
                 made[name] = hash(("F", s, k, read, 0 if again else number))
                 number += 1
-            number += not first
+            number += (not first) + run.sharded
             made["state"] = hash(("F", s, k, read, 0 if again else number))
         elif what == "R":
             made = {"stash": hash(("again", s, k, tuple([of("F", s, k)["kept"]] + state)))}
@@ -305,13 +325,14 @@ def model(run):
             if what == "W":
                 made = {"sum": hash(("W", s, k, (stash, of("I", s, k)["stash"])))}
             else:
-                grads = [of("B" if ("B", one, k) in passes else "I", one, k)[s] for one in run.after[s]]
+                grads = [of("F" if one in run.early else "B" if ("B", one, k) in passes else "I", one, k)[s] for one in run.after[s]]
+                met = [of("F", one, k)["out"] for one in run.shards.get(s, ())]
                 later = [] if last else [of("B" if ("B", s, k + 1) in passes else "I", s, k + 1)["state"]]
-                read, number, made = tuple(grads + [stash] + later), len(grads) + 1, {}
-                for name in [*run.before[s], "stash"]:
+                read, number, made = tuple(grads + [stash] + met + later), len(grads) + 1 + len(met), {}
+                for name in [*(gives if s not in run.early else []), "stash"]:
                     made[name] = hash((what, s, k, read, number))
                     number += 1
-                number += (back == "B") + (not last)
+                number += (back == "B") + (not last) + run.sharded
                 made["state"] = hash((what, s, k, read, number))
                 made["sum"] = hash((what, s, k, read))
         outputs[what, s, k] = made
@@ -352,7 +373,8 @@ def changed(certificate, dice):
                 route = dice.choice(c["placement"])
                 route[dice.randrange(len(route))] = dice.randrange(len(c["streams"]))
         elif kind == 8:
-            one[1] = dice.choice(["F", "B", "I", "W", "R", "F+", "send", "receive", "clear", "reduce"])
+            names = ["F", "B", "I", "W", "R", "F+", "send", "receive", "clear", "reduce", "clear_shard", "reduce_shard", "scatter"]
+            one[1] = dice.choice(names)
         elif kind <= 11:  # the place of one or a few
             length = dice.randint(1, 3)
             run = stream[at : at + length]
@@ -401,15 +423,36 @@ def changed_schedule(certificate, dice):
         one = dice.choice(c["bounds"])
         if kind <= 9:
             one["least"] += dice.choice([-1, 1, 1, 2])
-        elif kind == 10:
+        elif kind == 10 and "limits" in one:
             i = dice.randrange(len(one["limits"]))
             one["limits"][i] += dice.choice([-1, 1])
         else:
             what = dice.choice(["by", "device", "origin", "of", "splits"])
-            one["argument"]["by"] = dice.choice(["work", "one machine", "area"]) if what == "by" else one["argument"]["by"]
+            one["argument"]["by"] = dice.choice(["work", "one machine", "area", "path"]) if what == "by" else one["argument"]["by"]
             one["argument"].update({what: dice.randrange(len(c["orders"]))} if what in ("device", "origin") else {})
-            one.update({"of": dice.choice(["makespan", "span"])} if what == "of" else {"splits": not one["splits"]} if what == "splits" else {})
+            one.update({"of": dice.choice(["makespan", "span"])} if what == "of" else {"splits": not one.get("splits")} if what == "splits" else {})
     return c
+
+
+def length_of(c, letter, stage, k, d):
+    costs = c["costs"]
+    period = len(costs["per_stage"]) // len(c["placement"][0])
+    row = costs["per_stage"][stage * period + k % period]
+    names = {"F": ["forward"], "R": ["recompute"], "I": ["backward_input"], "W": ["backward_weight"]}
+    speed = costs["speeds"][d] if "speeds" in costs else 100
+    return sum(math.ceil(Fraction(100 * row[name], speed)) for name in names.get(letter, ["backward_input", "backward_weight"]))
+
+
+def hop_of(c, a, b):
+    """The ticks of a message: an exception, or that of the widest group of devices which it leaves."""
+    costs = c["costs"]
+    if a == b:
+        return 0
+    found = [one["transfer"] for one in costs.get("links", []) if (one["from"], one["to"]) == (a, b)]
+    groups = [(costs.get("node_size", 0), costs.get("transfer_between_nodes", 0))]
+    groups += [(one["devices"], one["transfer"]) for one in costs.get("levels", [])]
+    found += [ticks for size, ticks in reversed(groups) if size and a // size != b // size]
+    return [*found, costs["transfer"]][0]
 
 
 def refute_schedule(c):
@@ -420,9 +463,7 @@ def refute_schedule(c):
         for token, start in zip(tokens, starts):
             letter = next(one for one in token if one.isalpha())
             stage, k = map(int, token.split(letter))
-            cost = c["costs"]["per_stage"][stage]
-            names = {"F": ["forward"], "R": ["recompute"], "I": ["backward_input"], "W": ["backward_weight"]}
-            length = sum(cost[name] for name in names.get(letter, ["backward_input", "backward_weight"]))
+            length = length_of(c, letter, stage, k, d)
             if (letter, stage, k) in ends or c["placement"][c["route"][k]][stage] != d:
                 raise Refuted("a pass is there twice, or on another device")
             ends[letter, stage, k] = [start, start + length]
@@ -443,22 +484,35 @@ def refute_schedule(c):
         raise Refuted("passes")
     trains = any(len(of) > 1 for of in kinds.values())
 
-    def check(before, after, k):
-        devices = [c["placement"][c["route"][k]][one[1]] for one in (before, after)]
-        hop = c["costs"]["transfer"] if devices[0] != devices[1] else 0
+    def check(before, after):
+        hop = hop_of(c, *(c["placement"][c["route"][one[2]]][one[1]] for one in (before, after)))
         if ends[after][0] < ends[before][1] + hop:
             raise Refuted("before its input")
 
-    for (letter, stage, k) in ends:
-        back = "B" if "B" in kinds[stage, k] else "I"
-        if letter == "F" and stage + 1 < stages:
-            check(("F", stage, k), ("F", stage + 1, k), k)
-        if letter == back:
-            check(("R" if "R" in kinds[stage, k] else "F", stage, k), (back, stage, k), k)
-            if stage > 0:
-                check((back, stage, k), ("B" if "B" in kinds[stage - 1, k] else "I", stage - 1, k), k)
-        if letter in "RW":
-            check(("F" if letter == "R" else "I", stage, k), (letter, stage, k), k)
+    def back(stage, k):
+        return ("B" if "B" in kinds[stage, k] else "I", stage, k)
+
+    edges = c.get("stage_edges", [[one, one + 1] for one in range(stages - 1)])
+    q, layers = c.get("sequence_chunks", 1), c.get("shards", [])
+    early = {one for layer in layers for one in layer if c.get("shard_gradients") == "of_forward"}
+    for k in range(m):
+        for one, other in edges:
+            check(("F", one, k), ("F", other, k))
+            if trains:
+                check(("F", other, k) if other in early else back(other, k), back(one, k))
+        for one, other in [(one, other) for layer in layers for one in layer for other in layer]:
+            check(("F", one, k), back(other, k))
+        for stage in range(stages):
+            if k % q:
+                check(("F", stage, k - 1), ("F", stage, k))
+            if k % q and trains:
+                check(back(stage, k), back(stage, k - 1))
+            if trains:
+                check(("R" if "R" in kinds[stage, k] else "F", stage, k), back(stage, k))
+            if "R" in kinds[stage, k]:
+                check(("F", stage, k), ("R", stage, k))
+            if "W" in kinds[stage, k]:
+                check(("I", stage, k), ("W", stage, k))
     makespan = max(end for _, end in ends.values())
     own = [[ends[one] for one in ends if c["placement"][c["route"][one[2]]][one[1]] == d] for d in range(len(c["orders"]))]
     span = max(max(end for _, end in of) - min(start for start, _ in of) for of in own if of)
@@ -480,19 +534,21 @@ KNOWN = {}
 
 def least_of(c, one):
     """The least makespan or span of all schedules, if there are few."""
-    s = read({key: c[key] for key in ("orders", "starts", "placement", "route", "costs")})
-    key = json.dumps([c["placement"], c["route"], c["costs"], one["of"], one["limits"], one["splits"], s.trains])
+    keys = ["orders", "starts", "placement", "route", "costs", "stage_edges", "sequence_chunks", "shards", "shard_gradients"]
+    s = read({key: c[key] for key in keys if key in c})
+    limits, splits = one.get("limits", [s.stages * s.micro_batches] * len(c["orders"])), one.get("splits", s.splits)
     again = {p.stage for p in s.passes() if p.kind == "R"}
+    key = json.dumps([[c.get(key) for key in keys[2:]], one["of"], limits, splits, s.trains, sorted(again)])
     count = s.stages * s.micro_batches
     if key in KNOWN or any(of["forward"] == 0 for of in s.costs["per_stage"]):
         return KNOWN.get(key)
-    if one["of"] == "makespan" and len(s.routes) == 1 and s.trains and not again and count <= 4:
-        whole = s if one["splits"] == s.splits else None
-        if whole is not None:
-            KNOWN[key] = verified.best(s, one["limits"])
-    elif count * (2 if s.trains else 1) + len(again) * s.micro_batches <= 8 and not one["splits"]:
+    is_plain = s.is_chain and s.chunks == 1 and not c["costs"].keys() - {"per_stage", "transfer"}
+    if is_plain and one["of"] == "makespan" and len(s.routes) == 1 and s.trains and not again and count <= 4:
+        if splits == s.splits:
+            KNOWN[key] = verified.best(s, limits)
+    elif count * (2 if s.trains else 1) + len(again) * s.micro_batches <= 8 and not splits:
         kinds = {(stage, k): "F" + "R" * (stage in again) + "B" * s.trains for stage in range(s.stages) for k in range(s.micro_batches)}
-        found = [verified.times_of(s, kinds, lines) for lines in verified.lines_of(s, kinds, one["limits"])]
+        found = [verified.times_of(s, kinds, lines) for lines in verified.lines_of(s, kinds, limits)]
         found = [times[one["of"] == "span"] for times in found if times is not None]
         KNOWN[key] = min(found) if found else None
     return KNOWN.get(key)

@@ -6,7 +6,8 @@ usage: verified.py ASHLAR PYTHON_FOLDER
 * Of every schedule of `ashlar list`, in several sizes and costs, it refutes nothing, and shows all but the bounds, which need a certificate.
 * Files of which one number or pass was changed are valid for both, or for neither; a figure that was changed is refuted.
 * Its bounds are never above the best of all schedules, which this program finds by trying them, in random tiny cases: makespans of
-  one route, and makespans and spans with several routes, recomputation, or forwards alone.
+  one route, and makespans and spans with several routes, recomputation, forwards alone, sequences in chunks, other graphs than chains,
+  shards, and devices, links and micro-batches that differ.
 """
 import collections
 import copy
@@ -116,16 +117,15 @@ def must_agree(found, dice, cases):
         assert any(claim.state == "refuted" for claim in claims_of(made)), (name, figure)
 
 
-def instance(routes, route, lengths, transfer, kinds, count):
-    """The passes on their devices, without an order. lengths: of F, I and W by stage. kinds: by stage and micro-batch."""
+def instance(routes, route, lengths, costs, kinds, count, **more):
+    """The passes on their devices, without an order. lengths: of F, I and W by row of costs. kinds: by stage and micro-batch."""
     orders = [[] for _ in range(count)]
     for (stage, k), of in kinds.items():
         orders[routes[route[k]][stage]] += [f"{stage}{kind}{k}" for kind in of]
     names = ("forward", "backward_input", "backward_weight")
     rows = [{**dict(zip(names, of)), "recompute": of[0]} for of in lengths]
-    costs = {"per_stage": rows, "transfer": transfer}
     starts = [[0] * len(line) for line in orders]
-    return read({"placement": routes, "route": route, "costs": costs, "orders": orders, "starts": starts})
+    return read({"placement": routes, "route": route, "costs": {"per_stage": rows, **costs}, "orders": orders, "starts": starts, **more})
 
 
 def highest(s, of, limits, splits):
@@ -134,6 +134,11 @@ def highest(s, of, limits, splits):
     origins = [None] * (of == "makespan") + devices
     arguments = [{"by": by, "device": d} for by in ("work", "area") for d in devices]
     arguments += [{"by": "one machine", "device": d, "origin": origin} for d in devices for origin in origins]
+    if not s.is_chain:
+        arguments = [{"by": "work", "device": d} for d in devices]
+    if splits == s.splits:
+        arguments += [{"by": "path", "device": d, "origin": str(one)} for d in devices for one in s.lines[d]]
+        arguments += [{"by": "path", "device": d} for d in devices if of == "makespan"]
     return max(bound(s, {"of": of, "limits": limits, "splits": splits, "argument": one}) for one in arguments)
 
 
@@ -198,7 +203,7 @@ def must_be_below(dice, cases):
         lengths = [[dice.randint(0, 4) for _ in range(3)] for _ in range(stages)]
         devices = [dice.randrange(count) for _ in range(stages)]
         kinds = {(stage, k): "FIW" if split else "FB" for stage in range(stages) for k in range(m)}
-        s = instance([devices], [0] * m, lengths, dice.randint(0, 3), kinds, count)
+        s = instance([devices], [0] * m, lengths, {"transfer": dice.randint(0, 3)}, kinds, count)
         limits = [max(1, devices.count(d)) + dice.randint(0, 2) for d in range(count)]
         least, reached = highest(s, "makespan", limits, split), best(s, limits)
         assert least <= reached, (least, reached, s, limits)
@@ -212,7 +217,8 @@ def lines_of(s, kinds, limits):
     every = [(kind, stage, k) for k in range(s.micro_batches) for stage in range(s.stages) for kind in kinds[stage, k]]
     found, seen = set(), set()
     what = [(s.route[k], [kinds[stage, k] for stage in range(s.stages)]) for k in range(s.micro_batches)]
-    alike = [max((j for j in range(k) if what[j] == what[k]), default=None) for k in range(s.micro_batches)]
+    differ = s.chunks > 1 or s.period > 1
+    alike = [max((j for j in range(k) if what[j] == what[k] and not differ), default=None) for k in range(s.micro_batches)]
 
     def go(lines, left):
         if lines in seen:
@@ -237,9 +243,13 @@ def lines_of(s, kinds, limits):
 def needs_of(s, kinds, one):
     kind, stage, k = one
     if kind == "F":
-        return [("F", stage - 1, k)] if stage > 0 else []
-    before = [(kinds[stage, k][kinds[stage, k].index(kind) - 1], stage, k)]
-    return before + ([(kind, stage + 1, k)] if kind in "BI" and stage + 1 < s.stages else [])
+        return [("F", before, k) for before in s.before[stage]] + [("F", stage, k - 1)] * (k % s.chunks > 0)
+    needs = [(kinds[stage, k][kinds[stage, k].index(kind) - 1], stage, k)]
+    if kind in "BI":
+        needs += [("F" if after in s.shards and s.is_early else kind, after, k) for after in s.after[stage]]
+        needs += [("F", shard, k) for shard in s.shards.get(stage, []) if shard != stage]
+        needs += [(kind, stage, k + 1)] * (k % s.chunks < s.chunks - 1)
+    return needs
 
 
 def times_of(s, kinds, lines):
@@ -266,27 +276,52 @@ def times_of(s, kinds, lines):
     return spans[0], max(spans[1:])
 
 
-def must_be_below_on_routes(dice, cases):
-    """In makespan and span, with several routes, recomputation and forwards alone."""
+def random_instance(dice):
+    """On several routes, with recomputation or forwards alone; or with sequences in chunks, a graph of stages, or shards."""
+    kind = dice.choice(["routes", "routes", "chunks", "graph", "shards"])
+    stages, m = dice.choice([(2, 2), (2, 2), (1, 3), (2, 1)] if kind == "routes" else [(2, 2), (1, 2)] if kind == "chunks" else [(3, 1)])
+    routes = [[dice.randrange(2) for _ in range(stages)] for _ in range(dice.choice([1, 2]) if kind == "routes" else 1)]
+    route = [dice.randrange(len(routes)) for _ in range(m)]
+    back = dice.choice(["", "B", "B", "IW"] if stages * m < 4 else ["", "B"])
+    more = {}
+    if kind == "chunks":
+        more["sequence_chunks"] = 2
+    elif kind == "graph":
+        more["stage_edges"] = dice.choice([[[0, 2], [1, 2]], [[0, 1], [0, 2]], [[0, 1]], [[0, 1], [0, 2], [1, 2]]])
+    elif kind == "shards":
+        back = "B"
+        more = {"stage_edges": [[0, 1], [0, 2]], "shards": [[1, 2]], "shard_gradients": dice.choice(["of_forward", "of_backward"])}
+    most = 0.6 * dice.randrange(2) * (kind == "routes")  # of stages and micro-batches, some recompute, or none
+    kinds = {(stage, k): "F" + "R" * (back != "" and dice.random() < most) + back for stage in range(stages) for k in range(m)}
+    costs = {"transfer": dice.randint(0, 3)}
+    if dice.random() < 0.3:
+        costs["speeds"] = [dice.choice([50, 100, 130]) for _ in range(2)]
+    if dice.random() < 0.3:
+        costs["links"] = [{"from": 0, "to": 1, "transfer": dice.randint(0, 5)}]
+    period = 1
+    if len({*route}) == 1 and dice.random() < 0.4:
+        period = 2 if kind == "chunks" else m
+        costs["sequence_chunks" if kind == "chunks" else "micro_batches"] = period
+    lengths = [[dice.randint(0, 4) for _ in range(3)] for _ in range(stages * period)]
+    limits = [dice.randint(1, 3) + max(of.count(d) for of in routes) for d in range(2)]
+    if kind in ("graph", "shards"):  # bounds are for any memory
+        limits = [stages * m] * 2
+    return instance(routes, route, lengths, costs, kinds, 2, **more), kinds, limits, "W" in back
+
+
+def must_be_below_of_all_kinds(dice, cases):
+    """In makespan and span."""
     met = [0, 0]
     for _ in range(cases):
-        stages, m = dice.choice([(2, 2), (2, 2), (1, 3), (2, 1)])
-        routes = [[dice.randrange(2) for _ in range(stages)] for _ in range(dice.choice([1, 2]))]
-        route = [dice.randrange(len(routes)) for _ in range(m)]
-        back = dice.choice(["", "B", "B", "IW"] if stages * m < 4 else ["", "B"])
-        most = 0.6 * dice.randrange(2)  # of stages and micro-batches, some recompute, or none
-        kinds = {(stage, k): "F" + "R" * (back != "" and dice.random() < most) + back for stage in range(stages) for k in range(m)}
-        lengths = [[dice.randint(0, 4) for _ in range(3)] for _ in range(stages)]
-        s = instance(routes, route, lengths, dice.randint(0, 3), kinds, 2)
-        limits = [dice.randint(1, 3) + max(of.count(d) for of in routes) for d in range(2)]
+        s, kinds, limits, splits = random_instance(dice)
         found = [times for lines in lines_of(s, kinds, limits) if (times := times_of(s, kinds, lines)) is not None]
         if not found:
             continue
         for i, of in enumerate(("makespan", "span")):
-            least, reached = highest(s, of, limits, "W" in back), min(times[i] for times in found)
-            assert least <= reached, (of, least, reached, s, kinds, limits)
+            least, reached = highest(s, of, limits, splits), min(times[i] for times in found)
+            assert least <= reached, (of, least, reached, s.__dict__, kinds, limits)
             met[i] += least == reached
-    print(f"{cases} tiny cases on routes: the bound is the best makespan in {met[0]}, the best span in {met[1]}")
+    print(f"{cases} tiny cases of all kinds: the bound is the best makespan in {met[0]}, the best span in {met[1]}")
     assert min(met) > cases / 3
 
 
@@ -296,7 +331,7 @@ def main():
     must_show(found)
     must_agree([one for one in found if state_of(one[1], "valid") != "open"], dice, 150)
     must_be_below(dice, 200)
-    must_be_below_on_routes(dice, 150)
+    must_be_below_of_all_kinds(dice, 300)
     assert state_of([], "valid") == "open" and state_of({"orders": 3, "starts": []}, "valid") == "refuted"
 
 

@@ -49,22 +49,28 @@ constexpr tick shortest_lifespan(workload const& w, int stage, int route = 0) {
   return forward + (others > again ? others : again) + backward;
 }
 
-// The time from the first forward of a micro-batch to its last input pass, the longest if they differ.
-// In training the first stage's device takes as long, too.
+// The time from the first forward of a micro-batch to its last input pass.
+constexpr tick way_of(workload const& w, int micro_batch) {
+  tick way = 0;
+  auto const add = [&](pass_kind kind, int stage) {
+    way += w.length(kind, stage) + w.extra(kind, stage, micro_batch);
+  };
+  for (int stage = 0; stage < w.where.stage_count(); ++stage) {
+    if (stage > 0) way += w.hop(stage - 1, stage);
+    add(pass_kind::forward, stage);
+    if (w.mode == execution_mode::inference) continue;
+    if (stage > 0) way += w.hop(stage, stage - 1);
+    add(w.splits_backward ? pass_kind::backward_input : pass_kind::backward, stage);
+  }
+  return way;
+}
+
+// The longest way of a micro-batch, if they differ. In training the first stage's device takes as long,
+// too.
 constexpr tick longest_way(workload const& w) {
   tick most = 0;
   for (int k = 0; k < w.cost.passes.period(); ++k) {
-    tick way = 0;
-    auto const add = [&](pass_kind kind, int stage) {
-      way += w.length(kind, stage) + w.extra(kind, stage, k);
-    };
-    for (int stage = 0; stage < w.where.stage_count(); ++stage) {
-      if (stage > 0) way += w.hop(stage - 1, stage);
-      add(pass_kind::forward, stage);
-      if (w.mode == execution_mode::inference) continue;
-      if (stage > 0) way += w.hop(stage, stage - 1);
-      add(w.splits_backward ? pass_kind::backward_input : pass_kind::backward, stage);
-    }
+    tick const way = way_of(w, k);
     most = way > most ? way : most;
   }
   return most;

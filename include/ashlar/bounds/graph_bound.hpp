@@ -1,6 +1,7 @@
 // A lower bound for stages of any graph: paths and work.
 #pragma once
 
+#include <ashlar/bounds/bound_argument.hpp>
 #include <ashlar/bounds/earliest_starts.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
@@ -95,14 +96,14 @@ constexpr bool has_path_bound(schedule const& s) {
   return true;
 }
 
-// The bound of a schedule that has one. A device's work takes place between the earliest start of a
-// stage there and what must follow the last gradient that it gives; and some path is the longest. Linear
-// in passes and edges.
-constexpr path_bound graph_bound(schedule const& s) {
-  constexpr tick none = -1;
-  auto const count = static_cast<std::size_t>(s.stage_count());
-  dynamic_array<char> splits(count, 0);
-  path_bound b;
+// Calls visit(bound_argument, span, makespan) with each argument for a bound of a schedule that has one,
+// and the times that it shows. A device's work takes place between the earliest start of a stage there
+// and what must follow the last gradient that it gives; and some path is the longest. Linear in passes
+// and edges.
+template <class Visit>
+constexpr void for_each_path_argument(schedule const& s, Visit&& visit) {
+  constexpr int none = -1;
+  dynamic_array<char> splits(static_cast<std::size_t>(s.stage_count()), 0);
   std::vector<tick> work(s.order.size(), 0);
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     for (time_slot const& t : s.order[d]) {
@@ -110,30 +111,44 @@ constexpr path_bound graph_bound(schedule const& s) {
       work[d] += s.cost.of(t.what, static_cast<int>(d));
       if (t.what.kind == pass_kind::backward_input) nth(splits, t.what.stage) = 1;
     }
-    b.work = bounding::later(b.work, work[d]);
+    visit(bound_argument{argument_kind::work, static_cast<int>(d)}, work[d], work[d]);
   }
-  b.span = b.makespan = b.work;
   std::vector<tick> head(s.order.size(), none), tail(s.order.size(), none);
   auto const lower_to = [](tick& now, tick to) { now = now == none || to < now ? to : now; };
   for (int route = 0; route < s.where.route_count(); ++route) {
-    bool taken = false;
-    for (int r : s.route) taken = taken || r == route;
-    if (!taken) continue;
+    int first = 0;  // of the micro-batches that take it
+    while (first < s.micro_batch_count() && nth(s.route, first) != route) ++first;
+    if (first == s.micro_batch_count()) continue;
     graph_paths const paths(s, route, splits);
     for (int stage = 0; stage < s.stage_count(); ++stage) {
-      auto const d = static_cast<std::size_t>(s.where.device_of(route, stage));
+      int const device = s.where.device_of(route, stage);
+      auto const d = static_cast<std::size_t>(device);
       lower_to(head[d], paths.head(stage));
       // Nothing waits for a last pass that gives no gradient of the input.
       bool const ends = nth(splits, stage) != 0 || s.graph.gives_gradient_early(stage);
       lower_to(tail[d], ends ? 0 : paths.tail(stage));
-      b.span = bounding::later(b.span, paths.within(stage));
-      b.makespan =
-          bounding::later(b.makespan, paths.head(stage) + paths.within(stage) + paths.tail(stage));
+      bound_argument const along{.by = argument_kind::path, .device = device};
+      bound_argument from = along;
+      from.from = {pass_kind::forward, stage, first};
+      tick const within = paths.within(stage);
+      visit(from, within, within);
+      visit(along, tick{0}, paths.head(stage) + within + paths.tail(stage));
     }
   }
   for (std::size_t d = 0; d < work.size(); ++d)
-    if (head[d] != none) b.makespan = bounding::later(b.makespan, head[d] + work[d] + tail[d]);
-  b.makespan = bounding::later(b.makespan, b.span);
+    if (head[d] != none)
+      visit(bound_argument{.by = argument_kind::path, .device = static_cast<int>(d)}, tick{0},
+            head[d] + work[d] + tail[d]);
+}
+
+// The bound of a schedule that has one.
+constexpr path_bound graph_bound(schedule const& s) {
+  path_bound b;
+  for_each_path_argument(s, [&](bound_argument const& why, tick span, tick makespan) {
+    if (why.by == argument_kind::work) b.work = bounding::later(b.work, span);
+    b.span = bounding::later(b.span, span);
+    b.makespan = bounding::later(b.makespan, makespan);
+  });
   return b;
 }
 

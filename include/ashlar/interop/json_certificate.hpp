@@ -6,15 +6,17 @@
 #include <ashlar/interop/durations.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace ashlar {
 
-// No schedule of a workload has a makespan, or a span, below `least` ticks.
+// No schedule of a workload, or of the same passes with any memory, has a makespan, or a span, below
+// `least` ticks.
 struct claimed_bound {
-  workload of;
+  std::optional<workload> of;
   tick least = 0;
   bool is_span = false;
 };
@@ -28,8 +30,9 @@ struct schedule_certificate {
   std::vector<claimed_bound> without_argument;
 };
 
-// Requires a valid schedule without an obstacle, and bounds of its own passes on its own devices. Limits
-// are written in activations. Throws violation as to_json() does. Takes as long as workload_bound().
+// Requires a valid schedule without an obstacle, and bounds of its own passes on its own devices;
+// without a workload, that it has a path bound. Limits are written in activations. Throws violation as
+// to_json() does. Takes as long as workload_bound().
 schedule_certificate certificate_of(schedule const& s, std::string_view name, time_scale const& scale,
                                     std::vector<claimed_bound> const& bounds);
 

@@ -9,15 +9,39 @@
 
 namespace ashlar {
 
+namespace json_detail {
+
+inline std::optional<bound_argument> argument_for(schedule const& s, claimed_bound const& claim) {
+  if (!claim.of) return argument_of(s, claim.least, claim.is_span);
+  auto const why = argument_of(*claim.of, claim.least, claim.is_span);
+  // Paths are those of the schedule's own passes.
+  bool const is_of_others = claim.of->splits_backward != workload_of(s).splits_backward;
+  return why && why->by == argument_kind::path && is_of_others ? std::nullopt : why;
+}
+
+inline nlohmann::ordered_json to_json(bound_argument const& why) {
+  nlohmann::ordered_json argument{{"by", name_of(why.by)}, {"device", why.device}};
+  if (why.origin != bound_argument::whole) argument["origin"] = why.origin;
+  if (why.from.stage != bound_argument::whole) argument["origin"] = to_string(why.from);
+  return argument;
+}
+
+inline nlohmann::ordered_json to_json(claimed_bound const& claim, bound_argument const& why) {
+  nlohmann::ordered_json one{{"of", claim.is_span ? "span" : "makespan"}, {"least", claim.least}};
+  if (claim.of) {
+    one["splits"] = claim.of->splits_backward;
+    for (int d = 0; d < claim.of->where.device_count(); ++d)
+      one["limits"].push_back(activations_on(*claim.of, d));
+  }
+  one["argument"] = to_json(why);
+  return one;
+}
+
+}  // namespace json_detail
+
 ASHLAR_INLINE std::string certificate_obstacle(schedule const& s) {
   if (!s.work.empty()) return "it has work beside the passes";
-  if (!is_chain(s.graph)) return "its stages form no chain";
-  if (s.graph.sequence_chunks() > 1) return "its sequences are in chunks";
-  if (s.cost.passes.period() > 1) return "its micro-batches differ";
-  if (!s.cost.on.speeds.empty()) return "its devices differ";
-  interconnect const& links = s.cost.on.links;
-  if (links.node_size > 0 || !links.wider.empty() || !links.exceptions.empty())
-    return "its links differ";
+  if (s.graph.has_sizes()) return "its stages take micro-batches of different sizes";
   for (auto const& order : s.order)
     if (!order.empty() && order[0].start < 0) return "it starts before 0";
   return {};
@@ -31,23 +55,11 @@ ASHLAR_INLINE schedule_certificate certificate_of(schedule const& s, std::string
   ordered_json all{{"certificate", "schedule"}}, shown = ordered_json::array();
   all.update(to_json(s, name, scale));
   for (char const* key : {"makespan_bound", "makespan_gap", "span_bound", "span_gap"}) all.erase(key);
-  for (claimed_bound const& claim : bounds) {
-    std::optional<bound_argument> const why = argument_of(claim.of, claim.least, claim.is_span);
-    if (!why) {
+  for (claimed_bound const& claim : bounds)
+    if (auto const why = json_detail::argument_for(s, claim))
+      shown.push_back(json_detail::to_json(claim, *why));
+    else
       made.without_argument.push_back(claim);
-      continue;
-    }
-    ordered_json argument{{"by", name_of(why->by)}, {"device", why->device}};
-    if (why->origin != bound_argument::whole) argument["origin"] = why->origin;
-    ordered_json limits = ordered_json::array();
-    for (int d = 0; d < claim.of.where.device_count(); ++d)
-      limits.push_back(activations_on(claim.of, d));
-    shown.push_back({{"of", claim.is_span ? "span" : "makespan"},
-                     {"least", claim.least},
-                     {"splits", claim.of.splits_backward},
-                     {"limits", std::move(limits)},
-                     {"argument", std::move(argument)}});
-  }
   all["bounds"] = std::move(shown);
   made.json = all.dump();
   return made;

@@ -82,6 +82,13 @@ class certificate_writer {
       for (int const route : p_.route) out.number(route);
     });
     text_ += std::string(",\"training\":") + (p_.mode == execution_mode::training ? "true" : "false");
+    if (p_.data_ranks > 1) text_ += ",\"data_ranks\":" + std::to_string(p_.data_ranks);
+    if (p_.sharding != sharding_level::none) text_ += ",\"sharded\":true";
+    if (p_.graph.has_shards()) {
+      list("shards", [&](list_writer& out) { write_shards(out); });
+      if (p_.graph.gradients() == shard_gradient::of_forward)
+        text_ += ",\"shard_gradients\":\"of_forward\"";
+    }
     if (!is_chain(p_.graph)) list("stage_edges", [&](list_writer& out) { write_edges(out); });
     if (p_.graph.sequence_chunks() > 1)
       text_ += ",\"sequence_chunks\":" + std::to_string(p_.graph.sequence_chunks());
@@ -117,6 +124,13 @@ class certificate_writer {
       for (int const after : p_.graph.successors(stage)) out.numbers(std::vector<int>{stage, after});
   }
 
+  void write_shards(list_writer& out) const {
+    for (int stage = 0; stage < p_.stage_count(); ++stage) {
+      auto const shards = p_.graph.shards_with(stage);
+      if (!shards.empty() && shards[0] == stage) out.numbers(shards);
+    }
+  }
+
   void write_streams(list_writer& out) const {
     rendezvous_list const order = rendezvous_order(view_);
     std::vector<int> turn(p_.instructions.size(), 0);
@@ -149,12 +163,29 @@ class certificate_writer {
         for (int const n : {i.lane, i.what.stage, i.what.micro_batch, i.to, i.peer}) out.number(n);
         break;
       default:
-        out.word(i.code == opcode::clear ? "clear" : "reduce");
+        out.word(name_on_stage(i));
         out.number(i.lane);
         out.number(i.group);
     }
     for (operand const& o : view_.operands_of(i)) out.number(o.slot);
     out.close();
+  }
+
+  // The name of what happens to a stage's gradient or weights.
+  static char const* name_on_stage(instruction const& i) {
+    bool const of_shard = i.subject == slot_kind::gradient_shard;
+    switch (i.code) {
+      case opcode::clear:
+        return of_shard ? "clear_shard" : "clear";
+      case opcode::all_reduce:
+        return of_shard ? "reduce_shard" : "reduce";
+      case opcode::all_gather:
+        return "gather";
+      case opcode::release:
+        return "release";
+      default:
+        return "scatter";
+    }
   }
 
   // By device and stage: the micro-batches in the order in which their gradients are added.
@@ -225,13 +256,12 @@ class certificate_writer {
 }  // namespace interop_detail
 
 ASHLAR_INLINE std::string certificate_obstacle(program const& p) {
-  if (p.data_ranks > 1) return "it is for several data-parallel ranks";
-  if (p.sharding != sharding_level::none) return "its state is sharded";
   if (p.groups.count() > p.stage_count()) return "stages share parameters";
   if (p.step != optimizer_step::none) return "it has the optimizer's step";
   if (p.offloads) return "it copies to the host";
   if (!p.work.empty()) return "it has work beside the passes";
-  if (p.graph.has_shards()) return "stages are shards of a layer";
+  if (p.graph.has_shards() && p.mode != execution_mode::training)
+    return "shards of a layer run forwards alone";
   if (p.graph.has_sizes()) return "stages take micro-batches of different sizes";
   return {};
 }

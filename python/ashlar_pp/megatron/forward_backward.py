@@ -24,7 +24,9 @@ from .step import Step
 from .supported import must_reduce_right, must_support, unwrapped
 
 
-def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
+def forward_backward(
+    schedule: Schedule, *, require_certificate: bool = False
+) -> Callable[..., list[Any]]:
     """Returns a forward_backward_func that runs the schedule.
 
     It has the arguments and results of Megatron's own. With `forward_only` it runs
@@ -38,15 +40,18 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
 
     Args:
         schedule (Schedule): Its stages are a chain of one route.
+        require_certificate (bool): Runs only programs that `ashlar_verify` accepts,
+            which shares no code with this package. Default: ``False``.
 
     Returns:
         Callable: the function.
 
     Raises:
-        ValueError: for a schedule that cannot run.
+        ValueError: for a schedule that cannot run, or if a certificate is required and
+            its program has none.
         Violation: for a program that is not proved.
     """
-    training = lowered(schedule)
+    training = lowered(schedule, require_certificate)
     evaluations: dict[int, Program] = {}
     first: Checks | None = None
     waits: Waits | None = None
@@ -80,7 +85,7 @@ def forward_backward(schedule: Schedule) -> Callable[..., list[Any]]:
         with waits.call("forward_backward_func()"):
             if forward_only and num_microbatches not in evaluations:
                 evaluations[num_microbatches] = lowered(
-                    forwards(schedule.placement, num_microbatches)
+                    forwards(schedule.placement, num_microbatches), require_certificate
                 )
             program = evaluations[num_microbatches] if forward_only else training
             if (

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from .. import _core
 from .._core import Placement, Program, Schedule
+from ..certificates import must_be_certified
 
 
-def lowered(schedule: Schedule) -> Program:
+def lowered(schedule: Schedule, requires_certificate: bool) -> Program:
     """Lowers and proves a schedule, for one communicator of each rank, hence for more.
     It has two data ranks, so that it says where reductions start.
     """
     program = _core.lower(schedule, lanes="one", data_ranks=2)
     program.check()
+    if requires_certificate:
+        must_be_certified(program)
     if not program.is_chain:
         raise ValueError(
             "the schedule's stages are not a chain, as Megatron's chunks are"

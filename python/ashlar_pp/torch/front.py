@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_map_only
 
 from .. import _core, catalog
 from .._core import Schedule
+from ..certificates import must_be_certified
 from . import guards
 from .agreement import agree, make_equal, transfer_seconds
 from .batches import inputs_of, rows_of
@@ -77,9 +78,12 @@ class Pipeline(Steps):
             torch.initial_seed().
         repeats (int): Measurements of each layer. Default: 3.
         budget (int): Schedules that the search evaluates. Default: 1000.
+        require_certificate (bool): Runs only programs that `ashlar_verify` accepts,
+            which shares no code with this package. Default: ``False``.
 
     Raises:
-        ValueError: if the model cannot run, with the layer and the reason.
+        ValueError: if the model cannot run, with the layer and the reason; or if a
+            certificate is required and the plan's program has none.
     """
 
     @making("Pipeline()")
@@ -105,6 +109,7 @@ class Pipeline(Steps):
         seed: int | None = None,
         repeats: int = 3,
         budget: int = 1000,
+        require_certificate: bool = False,
     ) -> None:
         check_model(model)
         guards.must_have_no_parameters(loss_fn, besides=model.parameters())
@@ -173,6 +178,8 @@ class Pipeline(Steps):
             "sharding": "none" if wrap is None else sharding,
         }
         self.plan = self._runnable()
+        if require_certificate:
+            must_be_certified(self._lowered(self.plan))
         self._build(wrap, data_ranks, sharding)
         self._steps = 0
         self._by_mode = {self._mode: self._start(self.trace, self.plan)}

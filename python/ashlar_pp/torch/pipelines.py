@@ -13,6 +13,7 @@ from torch.distributed.pipelining import PipelineStage
 
 from .. import _core
 from .._core import Program, Schedule
+from ..certificates import must_be_certified
 from . import guards
 from .agreement import make_equal
 from .layout import Parameters, fault_in, fault_in_stages, parameters_of
@@ -64,6 +65,7 @@ def pipeline(
     dynamic_shapes: bool = False,
     timeout: float | datetime.timedelta | None = None,
     whole: nn.Module | None = None,
+    require_certificate: bool = False,
 ) -> Any:
     """Makes a runtime of the schedule on this rank.
 
@@ -108,13 +110,16 @@ def pipeline(
         whole (nn.Module, optional): The model that the stages are parts of, if they
             keep its names; it may be on the meta device. Each of its parameters must
             then be in exactly one stage.
+        require_certificate (bool): Refuses a schedule whose program `ashlar_verify`
+            does not accept. Default: ``False``.
 
     Returns:
         PytorchRuntime or ProgramRuntime: the runtime of this rank.
 
     Raises:
-        ValueError: with the reason, if the runtime cannot run the schedule, or the
-            stages are not those of the schedule.
+        ValueError: with the reason, if the runtime cannot run the schedule, the stages
+            are not those of the schedule, or a certificate is required and the program
+            has none.
         LostRank: if another rank fails or is lost.
     """
     seconds = (
@@ -138,6 +143,8 @@ def pipeline(
             lanes=lanes or installed_lanes(),
             receives=receives,
         )
+        if require_certificate:
+            must_be_certified(program)
         obstacle = program.pytorch_obstacle()
         if not obstacle and program.devices != dist.get_world_size(group):
             obstacle = (
@@ -211,6 +218,7 @@ def pipeline(
                 scale_grads=scale_grads,
                 dynamic_shapes=dynamic_shapes,
                 waits=waits,
+                require_certificate=require_certificate,
             )
         if data_group is not None:
             for stage in sorted(plain):

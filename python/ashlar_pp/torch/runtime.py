@@ -15,6 +15,7 @@ from torch import nn
 
 from .. import _core
 from .._core import Schedule
+from ..certificates import must_be_certified
 from .agreement import make_equal
 from .awaited import awaited_first_step
 from .beginning import Beginning
@@ -57,6 +58,8 @@ class ProgramRuntime:
         timeout (float or timedelta, optional): Seconds after which a rank that does not
             answer is named. Default: the group's timeout.
         waits (Waits, optional): Waits of the pipeline, if it has some already.
+        require_certificate (bool): Refuses a program that `ashlar_verify` does not
+            accept. Default: ``False``.
 
     Raises:
         ValueError: if the stages are no chain, one is in fully_shard, or the group has
@@ -78,9 +81,12 @@ class ProgramRuntime:
         dynamic_shapes: bool = False,
         timeout: float | datetime.timedelta | None = None,
         waits: Waits | None = None,
+        require_certificate: bool = False,
     ) -> None:
         self.program = _core.lower(schedule, lanes="one_a_peer")
         self.program.check()
+        if require_certificate:
+            must_be_certified(self.program)
         if not self.program.is_chain:
             raise ValueError(
                 "the schedule's stages are not a chain, and a module here only hands "

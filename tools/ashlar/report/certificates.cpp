@@ -55,6 +55,8 @@ void certificates::add(ashlar::schedule const& s, std::string const& name, time_
     ashlar::workload const w = ashlar::workload_of(s);
     ashlar::bound const least = ashlar::workload_bound(w);
     bounds = {{w, least.makespan, false}, {w, least.span, true}};
+  } else if (std::optional<ashlar::bound> const least = ashlar::schedule_bound(s)) {
+    bounds = {{{}, least->makespan, false}, {{}, least->span, true}};
   }
   add(s, name, scale, bounds);
 }
