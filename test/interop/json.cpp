@@ -7,6 +7,7 @@
 #include <ashlar/schedule/compose.hpp>
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 using namespace ashlar;
 

@@ -4,6 +4,7 @@
 #include "refused_text.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <string>
 

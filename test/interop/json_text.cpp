@@ -4,6 +4,7 @@
 #include "refused_text.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <string>
 
@@ -12,21 +13,21 @@ using namespace ashlar;
 TEST_CASE("every value has its place") {
   json_text const source =
       parse_json("{\"a\": [1,\n  {\"b\\\"\": \"two words\", \"c\": -3.5e2}],\n \"d\": {}}", "mine.json");
-  nlohmann::json const& a = source.root["a"];
-  CHECK(source.place_of(source.root) == "'mine.json', line 1, column 1");
+  nlohmann::json const& a = source.root()["a"];
+  CHECK(source.place_of(source.root()) == "'mine.json', line 1, column 1");
   CHECK(source.place_of(a) == "'mine.json', line 1, column 7");
   CHECK(source.place_of(a[0]) == "'mine.json', line 1, column 8");
   CHECK(source.place_of(a[1]) == "'mine.json', line 2, column 3");
   CHECK(source.place_of(a[1]["b\""]) == "'mine.json', line 2, column 11");
   CHECK(source.place_of(a[1]["c"]) == "'mine.json', line 2, column 29");
-  CHECK(source.place_of(source.root["d"]) == "'mine.json', line 3, column 7");
+  CHECK(source.place_of(source.root()["d"]) == "'mine.json', line 3, column 7");
   nlohmann::json const other = 1;
   CHECK(source.place_of(other) == "'mine.json'");
 }
 
 TEST_CASE("a text without a name has places alone") {
   json_text const source = parse_json("[true]");
-  CHECK(source.place_of(source.root[0]) == "line 1, column 2");
+  CHECK(source.place_of(source.root()[0]) == "line 1, column 2");
   CHECK(source.place_of(nlohmann::json()) == "the text");
   refused_text([] { parse_json("[1,"); }, "line 1, column 4");
 }
@@ -46,7 +47,7 @@ TEST_CASE("what is no JSON is refused, with the place") {
 TEST_CASE("what is asked of a value, it must be") {
   json_text const source = parse_json(R"({"n": 1.5, "far": 18446744073709551615, "t": "x", "l": []})");
   json_reader const read(source);
-  nlohmann::json const& all = source.root;
+  nlohmann::json const& all = source.root();
   CHECK(read.number(read.at(all, "n"), "n", 0, 2) == 1.5);
   CHECK(read.text(read.at(all, "t"), "t") == "x");
   refused_text([&] { read.at(all, "m"); }, "line 1, column 1: lacks \"m\"");

@@ -4,6 +4,7 @@
 #include "tool/searching.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <string>
 

@@ -8,6 +8,8 @@
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/values/clip.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 #include <cstddef>
 #include <limits>

@@ -7,6 +7,8 @@
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <array>
 #include <cmath>
 #include <cstddef>

@@ -6,6 +6,8 @@
 #include <ashlar/plan.hpp>
 #include <ashlar/simulate.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>

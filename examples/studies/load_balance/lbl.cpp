@@ -5,6 +5,8 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/values/coverage.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

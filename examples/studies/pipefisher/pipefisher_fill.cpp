@@ -5,6 +5,8 @@
 #include "pipefisher_cases.hpp"
 #include "pipefisher_schedules.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <iostream>
 #include <string>
 

@@ -7,6 +7,8 @@
 #include <ashlar/interop/json_costs.hpp>
 #include <ashlar/interop/json_reader.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -34,7 +36,7 @@ inline constexpr std::size_t most_parts = input_limits::parts;
 class costs_reader : json_reader {
  public:
   explicit costs_reader(json_text const& source)
-      : json_reader(source), costs_(at(source.root, "costs")) {
+      : json_reader(source), costs_(at(source.root(), "costs")) {
     auto const unit =
         std::find_if(std::begin(unit_lengths), std::end(unit_lengths),
                      [&](unit_length const& u) { return at(costs_, "unit") == json(u.name); });

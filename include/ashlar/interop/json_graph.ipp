@@ -6,6 +6,8 @@
 #include <ashlar/interop/json_graph.hpp>
 #include <ashlar/interop/json_reader.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <string>
 #include <vector>
 
@@ -14,7 +16,7 @@ namespace ashlar {
 ASHLAR_INLINE stage_graph read_json_graph(json_text const& source, int stage_count,
                                           char const* edges_key) {
   json_reader const read(source);
-  nlohmann::json const& file = source.root;
+  nlohmann::json const& file = source.root();
   auto const stage = [&](nlohmann::json const& value) {
     return static_cast<int>(read.whole(value, edges_key, 0, input_limits::micro_batches));
   };

@@ -6,6 +6,8 @@
 #include <ashlar/run/profiled_costs.hpp>
 #include <ashlar/run/profiled_rank.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <string>
 #include <vector>
 

@@ -10,6 +10,8 @@
 #include <ashlar/interop/pass_token.hpp>
 #include <ashlar/program/names.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -40,7 +42,7 @@ ASHLAR_INLINE std::optional<pass> annotated_pass(json const& event) {
 
 ASHLAR_INLINE json const& events_of(json_text const& source) {
   json_reader const reader(source);
-  json const& all = source.root.is_object() ? reader.at(source.root, "traceEvents") : source.root;
+  json const& all = source.root().is_object() ? reader.at(source.root(), "traceEvents") : source.root();
   return reader.list(all, "traceEvents");
 }
 
@@ -49,16 +51,16 @@ class profile_reader : json_reader {
   profile_reader(json_text const& source, int rank) : json_reader(source), rank_(rank) {}
 
   profiled_rank read() {
-    if (source_.root.is_object()) {
-      if (auto const info = source_.root.find("distributedInfo"); info != source_.root.end())
+    if (source_.root().is_object()) {
+      if (auto const info = source_.root().find("distributedInfo"); info != source_.root().end())
         if (info->is_object() && info->contains("rank"))
           rank_ = static_cast<int>(whole((*info)["rank"], "rank", 0, input_limits::cluster_devices));
-      if (auto const base = source_.root.find("baseTimeNanoseconds"); base != source_.root.end())
+      if (auto const base = source_.root().find("baseTimeNanoseconds"); base != source_.root().end())
         base_ = whole(*base, "baseTimeNanoseconds", 0, most_ns);
     }
     std::string host;
-    if (source_.root.is_object() && source_.root.contains("host_name"))
-      host = text(source_.root["host_name"], "host_name");
+    if (source_.root().is_object() && source_.root().contains("host_name"))
+      host = text(source_.root()["host_name"], "host_name");
     json const& all = events_of(source_);
     for (json const& event : all) take(event);
     if (passes_.empty()) fail(all, "there is no annotation of a pass, like \"PP:2F0\"");
@@ -175,7 +177,7 @@ class profile_reader : json_reader {
 namespace ashlar {
 
 ASHLAR_INLINE bool is_json_profile(json_text const& source) {
-  auto const& root = source.root;
+  auto const& root = source.root();
   if (!root.is_array() && !(root.is_object() && root.contains("traceEvents"))) return false;
   auto const& all = root.is_array() ? root : root["traceEvents"];
   return all.is_array() && std::any_of(all.begin(), all.end(), [](nlohmann::json const& event) {
@@ -193,8 +195,8 @@ ASHLAR_INLINE std::vector<profiled_rank> read_json_profiles(std::vector<json_tex
   for (json_text const& source : sources) {
     all.push_back(read_json_profile(source, static_cast<int>(all.size())));
     if (!known.insert(all.back().rank).second)
-      json_reader(source).fail(source.root, "rank " + std::to_string(all.back().rank)
-                                                + " has another trace already: give one of each rank");
+      json_reader(source).fail(source.root(), "rank " + std::to_string(all.back().rank)
+                                                  + " has another trace already: give one of each rank");
   }
   return all;
 }

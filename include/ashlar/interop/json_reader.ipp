@@ -5,6 +5,8 @@
 #include <ashlar/interop/json_reader.hpp>
 #include <ashlar/interop/numbers.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <cstdint>
 
 namespace ashlar {

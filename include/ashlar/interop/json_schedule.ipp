@@ -13,6 +13,8 @@
 #include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +34,7 @@ ASHLAR_INLINE execution_mode mode_of(bool trains) {
 class schedule_reader : json_reader {
  public:
   explicit schedule_reader(json_text const& source)
-      : json_reader(source), file_(source.root), times_(source) {}
+      : json_reader(source), file_(source.root()), times_(source) {}
 
   json_schedule read() const {
     json_schedule all{.scale = times_.scale(), .rounded = times_.rounded()};

@@ -3,19 +3,22 @@
 
 #include <ashlar/interop/input_error.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
+#include <memory>
 #include <string>
 
 namespace ashlar {
 
-// A parsed text of JSON.
+// A parsed text of JSON. Copies share its values, so places stay known.
 struct json_text {
   std::string path;  // the file, or another name for messages; empty: messages give the place alone
   std::string text;
-  nlohmann::json root;
+  std::shared_ptr<nlohmann::json const> value = {};
 
-  // "'mine.json', line 3, column 7" for a value within `root`, by address; for any other the path alone.
+  // The outermost value. Requires a text that was parsed.
+  nlohmann::json const& root() const { return *value; }
+  // "'mine.json', line 3, column 7" for a value within root(), by address; for any other the path alone.
   std::string place_of(nlohmann::json const& value) const;
 };
 

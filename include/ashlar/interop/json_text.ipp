@@ -4,6 +4,8 @@
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/interop/json_text.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -184,7 +186,7 @@ namespace ashlar {
 ASHLAR_INLINE std::string json_text::place_of(nlohmann::json const& value) const {
   using nlohmann::json;
   std::vector<std::string> path_to;
-  if (!json_detail::find_path(root, value, path_to)) return json_detail::place_in(path, "");
+  if (!json_detail::find_path(root(), value, path_to)) return json_detail::place_in(path, "");
   char const* at = text.data();
   json_detail::value_finder finder(path_to);
   std::size_t place = 0;
@@ -204,7 +206,7 @@ ASHLAR_INLINE std::string json_text::place_of(nlohmann::json const& value) const
 }
 
 ASHLAR_INLINE json_text parse_json(std::string text, std::string path) {
-  nlohmann::json root = json_detail::parse_strictly(text, path);
+  auto root = std::make_shared<nlohmann::json const>(json_detail::parse_strictly(text, path));
   return {std::move(path), std::move(text), std::move(root)};
 }
 

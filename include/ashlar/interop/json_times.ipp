@@ -4,6 +4,8 @@
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/interop/json_times.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <utility>
 
 namespace ashlar {
@@ -19,7 +21,7 @@ auto json_times::placed(nlohmann::json const& value, Make make) const {
 
 // The unit is the given one, or that of the first time with one.
 ASHLAR_INLINE json_times::json_times(json_text const& source) : json_reader(source) {
-  nlohmann::json const& file = source.root;
+  nlohmann::json const& file = source.root();
   std::vector<duration> all;
   if (file.contains("costs")) {
     nlohmann::json const& cost = object(file["costs"], "costs");

@@ -7,6 +7,8 @@
 #include <ashlar/interop/json_trace.hpp>
 #include <ashlar/interop/pass_token.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,7 +23,7 @@ class trace_reader : json_reader {
   explicit trace_reader(json_text const& source) : json_reader(source) {}
 
   json_trace read() const {
-    json const& all = source_.root.is_object() ? at(source_.root, "traceEvents") : source_.root;
+    json const& all = source_.root().is_object() ? at(source_.root(), "traceEvents") : source_.root();
     json_trace trace;
     auto first = std::numeric_limits<std::int64_t>::max();
     for (json const& event : list(all, "traceEvents")) {

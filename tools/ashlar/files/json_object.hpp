@@ -87,7 +87,7 @@ class json_object {
   // Without an object, it is all that the file holds.
   json_object(std::shared_ptr<json_text const> source, nlohmann::json const* object)
       : source_(std::move(source)),
-        object_(object == nullptr ? &source_->root : object),
+        object_(object == nullptr ? &source_->root() : object),
         read_(*source_) {
     if (!object_->is_object()) fail("is not a JSON object");
   }

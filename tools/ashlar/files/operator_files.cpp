@@ -6,6 +6,7 @@
 #include <ashlar/interop/json_graph.hpp>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <string_view>
@@ -21,7 +22,7 @@ class operator_reader : json_reader {
   explicit operator_reader(json_text const& source) : json_reader(source) {}
 
   named_operators read() const {
-    nlohmann::json const& file = source_.root;
+    nlohmann::json const& file = source_.root();
     must_know(file, {"operators", "edges"});
     nlohmann::json const& all = list(at(file, "operators"), "operators");
     if (all.empty() || all.size() > most_operators)
@@ -62,7 +63,7 @@ class operator_reader : json_reader {
 
 named_operators read_operators(std::string const& path) {
   json_text const source = read_json_text(path);
-  if (!source.root.is_object()) throw usage_error(fmt::format("'{}' is not a JSON object", path));
+  if (!source.root().is_object()) throw usage_error(fmt::format("'{}' is not a JSON object", path));
   return operator_reader(source).read();
 }
 

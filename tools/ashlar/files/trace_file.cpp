@@ -5,6 +5,7 @@
 #include <ashlar/interop/json_profile.hpp>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 namespace tool {
 
@@ -13,7 +14,7 @@ trace_file read_trace(std::string const& path) {
   if (texts.size() > 1 || ashlar::is_json_profile(texts.front()))
     return {ashlar::timeline_of_profiles(texts), path};
   json_text const& source = texts.front();
-  nlohmann::json const& root = source.root;
+  nlohmann::json const& root = source.root();
   auto const events =
       root.is_object() && root.contains("traceEvents") ? root["traceEvents"].size() : root.size();
   must_fit_in_memory(fmt::format("the events of '{}'", path), static_cast<double>(events));

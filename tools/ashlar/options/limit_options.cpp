@@ -9,6 +9,7 @@
 #include "report/table.hpp"
 
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>

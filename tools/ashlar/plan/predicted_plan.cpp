@@ -60,7 +60,7 @@ nlohmann::json model_keys(std::string const& model) {
                                              : in_small_letters(model);
   for (embedded_file const& each : embedded_models())
     if (name == each.name) return nlohmann::json::parse(each.text);
-  return is_path(model) ? read_python_json(model).root : nlohmann::json::object();
+  return is_path(model) ? read_python_json(model).root() : nlohmann::json::object();
 }
 
 bool has_own_keys(std::string const& model) { return model_keys(model).contains("layers"); }
@@ -187,7 +187,7 @@ bool has_formulas(std::string const& model, std::string const& cluster) {
   if (model_keys(model).contains("measured")) return false;
   if (cluster.find('+') != std::string::npos) return false;
   if (!is_path(cluster)) return true;
-  nlohmann::json const root = read_json_text(cluster).root;
+  nlohmann::json const root = read_json_text(cluster).root();
   return !root.contains("kinds") && !root.contains("flops");
 }
 

@@ -33,13 +33,13 @@ void read_measured(json_reader const& read, nlohmann::json const& measured, fitt
 fitted_constants constants_of(json_text const& text) {
   json_reader const read(text);
   fitted_constants made;
-  nlohmann::json const& values = read.object(read.at(text.root, "constants"), "constants");
+  nlohmann::json const& values = read.object(read.at(text.root(), "constants"), "constants");
   for (ashlar::cost::named_constant const& each : ashlar::cost::constant_names) {
     nlohmann::json const& found = read.at(values, each.name);
     nlohmann::json const& value = found.is_object() ? read.at(found, "value") : found;
     made.values.*each.value = read.number(value, each.name, 1e-12, each.is_share ? 1.0 : 1e12);
   }
-  nlohmann::json const& intervals = read.object(read.at(text.root, "intervals"), "intervals");
+  nlohmann::json const& intervals = read.object(read.at(text.root(), "intervals"), "intervals");
   auto const spread_of = [&](nlohmann::json const& found) {
     ashlar::cost::spread s;
     s.low = read.number(read.at(found, "low"), "low", 1e-3, 1);
@@ -53,9 +53,9 @@ fitted_constants constants_of(json_text const& text) {
           fmt::format("{}, {}", run_kind_names[kind], many == 0 ? "one node" : "several nodes");
       made.around.steps[kind][many] = spread_of(read.at(intervals, name.c_str()));
     }
-  if (text.root.contains("measured")) read_measured(read, text.root["measured"], made);
-  if (!text.root.contains("peaks")) return made;
-  nlohmann::json const& peaks = read.object(read.at(text.root, "peaks"), "peaks");
+  if (text.root().contains("measured")) read_measured(read, text.root()["measured"], made);
+  if (!text.root().contains("peaks")) return made;
+  nlohmann::json const& peaks = read.object(read.at(text.root(), "peaks"), "peaks");
   for (std::size_t kind = 0; kind < made.around.peaks.size(); ++kind)
     if (peaks.contains(run_kind_names[kind]))
       made.around.peaks[kind] = spread_of(peaks.at(run_kind_names[kind]));
@@ -71,7 +71,7 @@ fitted_constants own_constants() {
 fitted_constants read_constants(std::string const& path) {
   json_text const text = read_json_text(path);
   fitted_constants made = constants_of(text);
-  if (text.root.contains("measured")) return made;
+  if (text.root().contains("measured")) return made;
   fitted_constants const own = own_constants();  // earlier files do not say it
   made.measured_machines = own.measured_machines;
   made.around.largest = own.around.largest;

@@ -85,7 +85,7 @@ class deepspeed_reader : json_reader {
  public:
   deepspeed_reader(json_text const& source, beside_file const& with)
       : json_reader(source),
-        root_(object(source.root, "configuration")),
+        root_(object(source.root(), "configuration")),
         beside_(with.given),
         devices_(with.devices) {}
 

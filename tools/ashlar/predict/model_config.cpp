@@ -3,6 +3,7 @@
 #include "predict/names.hpp"
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>

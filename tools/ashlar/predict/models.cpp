@@ -167,10 +167,10 @@ void check_heads(model_config const& config, architecture const& model) {
 }
 
 described_model described(json_text const& text, std::string const& name) {
-  if (!text.root.is_object()) json_reader(text).fail(text.root, "is not a JSON object");
+  if (!text.root().is_object()) json_reader(text).fail(text.root(), "is not a JSON object");
   described_model made{.name = name, .type = {}, .left_out = {}, .shape = {}};
-  nlohmann::json const& decoder = decoder_of(text.root, made.left_out);
-  made.type = type_of(json_reader(text), decoder, text.root);
+  nlohmann::json const& decoder = decoder_of(text.root(), made.left_out);
+  made.type = type_of(json_reader(text), decoder, text.root());
   if (made.type.empty()) {
     model_config const config(text, decoder, nullptr);
     made.shape = general_model(config);
@@ -198,7 +198,9 @@ described_model described(json_text const& text, std::string const& name) {
 }  // namespace
 
 described_model described_keys(nlohmann::json keys, std::string const& name) {
-  json_text const text{.path = name, .text = keys.dump(1), .root = std::move(keys)};
+  json_text const text{.path = name,
+                       .text = keys.dump(1),
+                       .value = std::make_shared<nlohmann::json const>(std::move(keys))};
   return described(text, name);
 }
 

@@ -80,7 +80,7 @@ class recomputation_file : json_reader {
   recomputation_file(json_text const& source, question& q) : json_reader(source), q_(q) {}
 
   void read() const {
-    nlohmann::json const& root = object(source_.root, "recomputation");
+    nlohmann::json const& root = object(source_.root(), "recomputation");
     for (auto const& [key, value] : root.items())
       if (key != "modules" && key != "layers")
         fail(value, fmt::format("\"{}\" is not known; there are: modules layers", key.substr(0, 64)));

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 #include <gpt/crc32.hpp>
+#include <nlohmann/json.hpp>
 
 #include <cstddef>
 #include <filesystem>

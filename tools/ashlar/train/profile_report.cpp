@@ -8,6 +8,7 @@
 #include <ashlar/interop/json_costs.hpp>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include <cstddef>
 #include <cstdio>

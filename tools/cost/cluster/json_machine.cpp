@@ -3,6 +3,8 @@
 #include <ashlar/interop/json_reader.hpp>
 #include <ashlar/interop/near_names.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -26,7 +28,7 @@ inline constexpr std::array generation_names{std::pair{"volta", generation::volt
 
 class sheet_reader : json_reader {
  public:
-  explicit sheet_reader(json_text const& source) : json_reader(source), root_(source.root) {
+  explicit sheet_reader(json_text const& source) : json_reader(source), root_(source.root()) {
     if (!root_.is_object()) fail(root_, "a data sheet must be a JSON object");
   }
 
