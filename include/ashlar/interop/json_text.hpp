@@ -14,10 +14,10 @@ namespace ashlar {
 struct json_text {
   std::string path;  // the file, or another name for messages; empty: messages give the place alone
   std::string text;
-  std::shared_ptr<nlohmann::json const> value = {};
+  std::shared_ptr<nlohmann::json const> tree = {};
 
   // The outermost value. Requires a text that was parsed.
-  nlohmann::json const& root() const { return *value; }
+  nlohmann::json const& root() const { return *tree; }
   // "'mine.json', line 3, column 7" for a value within root(), by address; for any other the path alone.
   std::string place_of(nlohmann::json const& value) const;
 };

@@ -200,7 +200,7 @@ described_model described(json_text const& text, std::string const& name) {
 described_model described_keys(nlohmann::json keys, std::string const& name) {
   json_text const text{.path = name,
                        .text = keys.dump(1),
-                       .value = std::make_shared<nlohmann::json const>(std::move(keys))};
+                       .tree = std::make_shared<nlohmann::json const>(std::move(keys))};
   return described(text, name);
 }
 
