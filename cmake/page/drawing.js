@@ -33,6 +33,14 @@ const schedules = data.schedules.map((s, number) => {
   passes.forEach((pass, i) => pass.needs.forEach(n => passes[n].gives.push(i)));
   return {...s, number, passes, byToken: new Map(passes.map((pass, i) => [pass.token, i]))};
 });
+// Activations of schedules with different stages are counted in those of a device's share of the model.
+const stagesOf = s => s.passes.reduce((most, pass) => Math.max(most, pass.stage + 1), 1);
+const inShares = schedules.length > 1 && stagesOf(schedules[0]) !== stagesOf(schedules[1]);
+for (const s of schedules) {
+  const share = inShares ? s.devices / stagesOf(s) : 1;
+  s.peak *= share;
+  s.held = s.held.map(steps => steps.map(([time, held]) => [time, held * share]));
+}
 const all = schedules.flatMap(s => s.passes);
 const first = Math.min(0, ...schedules.map(s => s.first));
 const last = Math.max(first + 1, ...schedules.map(s => s.makespan));

@@ -21,13 +21,13 @@ complaints = []
 # The settings, one after the other: values of controls by their ids.
 STEPS = [
     {},
-    {"Achoice": "v-half", "Ap": 6, "Am": 12, "Aforward": 10, "Ainput": 13, "Aweight": 7, "Atransfer": 1},
-    {"Achoice": "depth-first", "Ap": 4, "Am": 8, "Achunks": 3},
-    {"Achoice": "searched, v", "Alimit": 6},
-    {"Achoice": "searched, linear", "Alimit": 4},
+    {"Achoice": "v-half", "p": 6, "m": 12, "forward": 10, "input": 13, "weight": 7, "transfer": 1},
+    {"Achoice": "depth-first", "p": 4, "m": 8, "chunks": 3},
+    {"Achoice": "searched, v", "limit": 6},
+    {"Achoice": "searched, linear", "limit": 4},
     {"both": True, "Bchoice": "chimera"},
-    {"both": False, "Achoice": "chimera", "Ap": 3},
-    {"Achoice": "1f1b", "Ap": 4},
+    {"both": False, "Achoice": "chimera", "p": 3},
+    {"Achoice": "1f1b", "p": 4},
 ]
 PROBE = """<script>
 (async () => {
@@ -48,7 +48,7 @@ PROBE = """<script>
       seen.steps.push({
         commands: ["A", "B"].filter(letter => by(letter).offsetHeight > 0).map(letter => by(letter + "command").textContent),
         makespans: [...page.matchAll(/"makespan":(\\\\d+)/g)].map(found => Number(found[1])),
-        shown: by("Apshown").value, off: [by("Achunks").disabled, by("Alimit").disabled], wrong: by("wrong").textContent,
+        shown: by("pshown").value, off: [by("chunks").disabled, by("limit").disabled], wrong: by("wrong").textContent,
         link: location.hash});
     }
     Object.defineProperty(navigator, "clipboard", {value: {writeText: async words => { seen.copied = words; }}});

@@ -11,6 +11,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <numeric>
 #include <string>
 #include <typeinfo>
 
@@ -18,42 +20,77 @@ namespace {
 
 using namespace ashlar;
 
-// What a side of the page shows. The choices behind those of the catalog are searches, one for each
-// placement.
-struct side {
-  int choice = 0, devices = 4, micro_batches = 8, chunks = 2, limit = 4;
+// What the page is set to: sizes and costs for both schedules, and which schedules. The choices behind
+// those of the catalog are searches, one for each placement. Costs are those of a p-th of the model, so
+// that two schedules run the same model.
+struct setting {
+  std::array<int, 2> choices{};
+  int devices = 4, micro_batches = 8, chunks = 2, limit = 4;
   stage_cost cost{};
   tick transfer = 0;
 };
-std::array<side, 2> sides;
+setting set;
+bool both = false;
 std::string text;  // what was asked for last
 
 constexpr int published = static_cast<int>(catalog::all_entries.size());
 constexpr std::array searches{"linear", "looped", "v"};
 constexpr std::int64_t evaluations = 300;
 
-std::string name_of(side const& s) {
-  if (s.choice < published) return catalog::all_entries[static_cast<std::size_t>(s.choice)]->name;
-  return std::string("searched, ") + searches[static_cast<std::size_t>(s.choice - published)];
+bool is_published(int choice) { return choice < published; }
+
+catalog::entry const& entry_of(int choice) {
+  return *catalog::all_entries[static_cast<std::size_t>(choice)];
 }
 
-placement where(side const& s) {
-  devices const p{s.devices};
-  int const which = s.choice - published;
-  return which == 0 ? linear(p) : which == 1 ? looped(p, chunks{s.chunks}) : v_shape(p);
+std::string name_of(int choice) {
+  if (is_published(choice)) return entry_of(choice).name;
+  return std::string("searched, ") + searches[static_cast<std::size_t>(choice - published)];
 }
 
-schedule made(side const& s) {
-  costs const cost(s.cost, s.transfer);
-  if (s.choice < published)
-    return catalog::all_entries[static_cast<std::size_t>(s.choice)]->make(
-        {.p = devices{s.devices},
-         .m = micro_batches{s.micro_batches},
-         .cost = cost,
-         .v = chunks{s.chunks}});
-  search_problem const problem{where(s), micro_batches{s.micro_batches}, cost,
-                               chunk_activations(s.limit)};
-  std::int64_t const passes = std::int64_t{3} * s.micro_batches * problem.where.stage_count();
+placement where(int choice) {
+  devices const p{set.devices};
+  int const which = choice - published;
+  return which == 0 ? linear(p) : which == 1 ? looped(p, chunks{set.chunks}) : v_shape(p);
+}
+
+schedule published_schedule(int choice, costs const& cost) {
+  return entry_of(choice).make({.p = devices{set.devices},
+                                .m = micro_batches{set.micro_batches},
+                                .cost = cost,
+                                .v = chunks{set.chunks}});
+}
+
+int stages_of(int choice) {
+  return is_published(choice) ? published_schedule(choice, {}).stage_count()
+                              : where(choice).stage_count();
+}
+
+// Ticks in a unit of the sliders: as many as all shown schedules need for whole costs of their stages.
+tick ticks_of_a_unit() {
+  tick ticks = 1;
+  for (std::size_t which = 0; which < (both ? 2u : 1u); ++which) {
+    tick const stages = stages_of(set.choices[which]);
+    ticks = std::lcm(ticks, stages / std::gcd(stages, tick{set.devices}));
+  }
+  return ticks;
+}
+
+// The costs of a stage, in ticks.
+stage_cost cost_of(int choice) {
+  tick const times = ticks_of_a_unit() * set.devices, stages = stages_of(choice);
+  return {set.cost.forward * times / stages, set.cost.backward_input * times / stages,
+          set.cost.backward_weight * times / stages};
+}
+
+tick transfer_ticks() { return set.transfer * ticks_of_a_unit(); }
+
+schedule made(int choice) {
+  costs const cost(cost_of(choice), transfer_ticks());
+  if (is_published(choice)) return published_schedule(choice, cost);
+  search_problem const problem{where(choice), micro_batches{set.micro_batches}, cost,
+                               chunk_activations(set.limit)};
+  std::int64_t const passes = std::int64_t{3} * set.micro_batches * problem.where.stage_count();
   return search(problem, {.passes = evaluations * passes, .aim = objective::span}).best;
 }
 
@@ -77,42 +114,48 @@ extern "C" [[noreturn]] void __cxa_throw(void* thrown, std::type_info* type, voi
 ASHLAR_PAGE(names) char const* names() {
   text.clear();
   for (int i = 0; i < published + static_cast<int>(searches.size()); ++i)
-    text += (i == 0 ? "" : "\n") + name_of({.choice = i});
+    text += (i == 0 ? "" : "\n") + name_of(i);
   return text.c_str();
 }
 
+// `other` is -1 where one schedule is shown.
 ASHLAR_PAGE(choose)
-void choose(int which, int choice, int p, int m, int chunks, int limit, int forward, int input,
-            int weight, int transfer) {
-  sides[which == 0 ? 0 : 1] = {choice, p, m, chunks, limit, {forward, input, weight}, transfer};
+void choose(int one, int other, int p, int m, int chunks, int limit, int forward, int input, int weight,
+            int transfer) {
+  both = other >= 0;
+  set = {{one, both ? other : 0}, p, m, chunks, limit, {forward, input, weight}, transfer};
 }
 
 // The page of the first, or of both.
-ASHLAR_PAGE(picture) char const* picture(int both) {
-  std::string const name = name_of(sides[0]), other = name_of(sides[1]);
-  html_options options{.title = "Schedules", .name = name, .other_name = other};
-  text = both != 0 ? html(made(sides[0]), made(sides[1]), options) : html(made(sides[0]), options);
+ASHLAR_PAGE(picture) char const* picture() {
+  std::string const name = name_of(set.choices[0]), other = name_of(set.choices[1]);
+  auto const number = [](tick t) { return std::to_string(t); };
+  std::string const title = (both ? name + " and " + other : name)
+                            + ": a device's share of the model takes " + number(set.cost.forward) + " + "
+                            + number(set.cost.backward_input) + " + " + number(set.cost.backward_weight);
+  html_options options{
+      .title = title, .name = name, .other_name = other, .unit = {ticks_of_a_unit(), "units"}};
+  text = both ? html(made(set.choices[0]), made(set.choices[1]), options)
+              : html(made(set.choices[0]), options);
   return text.c_str();
 }
 
-// What says the same on the command line.
+// What says the same on the command line, with costs of a stage.
 ASHLAR_PAGE(command) char const* command(int which) {
-  side const& s = sides[which == 0 ? 0 : 1];
+  int const choice = set.choices[which == 0 ? 0 : 1];
   auto const with = [](char const* option, std::int64_t value) {
     return std::string(" ") + option + " " + std::to_string(value);
   };
-  std::string const sizes = with("-p", s.devices) + with("-m", s.micro_batches);
-  bool const is_published = s.choice < published;
+  std::string const sizes = with("-p", set.devices) + with("-m", set.micro_batches);
   bool const has_chunks =
-      is_published
-          ? catalog::all_entries[static_cast<std::size_t>(s.choice)]->uses(parameter::chunk_count)
-          : s.choice == published + 1;
-  text = is_published ? "ashlar show " + name_of(s) + sizes
-                      : std::string("ashlar search --placement ")
-                            + searches[static_cast<std::size_t>(s.choice - published)] + sizes
-                            + with("--limit", s.limit) + with("--budget", evaluations);
-  if (has_chunks) text += with("-v", s.chunks);
-  text += with("--forward", s.cost.forward) + with("--backward-input", s.cost.backward_input)
-          + with("--backward-weight", s.cost.backward_weight) + with("--transfer", s.transfer);
+      is_published(choice) ? entry_of(choice).uses(parameter::chunk_count) : choice == published + 1;
+  text = is_published(choice) ? "ashlar show " + name_of(choice) + sizes
+                              : std::string("ashlar search --placement ")
+                                    + searches[static_cast<std::size_t>(choice - published)] + sizes
+                                    + with("--limit", set.limit) + with("--budget", evaluations);
+  if (has_chunks) text += with("-v", set.chunks);
+  stage_cost const cost = cost_of(choice);
+  text += with("--forward", cost.forward) + with("--backward-input", cost.backward_input)
+          + with("--backward-weight", cost.backward_weight) + with("--transfer", transfer_ticks());
   return text.c_str();
 }

@@ -128,7 +128,8 @@ const acts = {
   ArrowLeft: () => move(view.from - (view.to - view.from) / 8, view.to - (view.to - view.from) / 8),
   ArrowRight: () => move(view.from + (view.to - view.from) / 8, view.to + (view.to - view.from) / 8),
 };
-plot.addEventListener("keydown", event => {
+addEventListener("keydown", event => {
+  if (event.target !== window && event.target.closest("input")) return;
   const act = acts[event.key === "=" ? "+" : event.key];
   if (!act) return;
   event.preventDefault();
@@ -144,12 +145,13 @@ controls.addEventListener("input", () => {
 addEventListener("resize", draw);
 
 // ---- words around
+if (inShares) by("peak").textContent = "peak activations, in a device's share";
 const gapOf = s => s.bound ? (100 * (s.makespan / s.bound - 1)).toFixed(2) + " %" : "";
 for (const s of schedules) {
   const row = add(by("numbers"), "tr", {});
   const words = [(schedules.length > 1 ? (s.number ? "B: " : "A: ") : "") + s.name, s.devices,
                  s.microBatches, inUnits(s.makespan), s.bound === null ? "" : inUnits(s.bound), gapOf(s), (s.bubble / 100).toFixed(2) + " %",
-                 s.peak];
+                 +s.peak.toPrecision(6)];
   for (const word of words) add(row, "td", {}, word);
 }
 const legend = by("legend");

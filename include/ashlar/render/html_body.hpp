@@ -6,7 +6,7 @@ namespace ashlar::render_detail {
 inline constexpr char const* html_body = R"html(
 <table><thead><tr><th>schedule</th><th>devices</th><th>micro-batches</th><th>makespan</th>
 <th title="no schedule of the same passes with the same memory takes less">no less than</th><th>gap</th>
-<th>bubble rate</th><th>peak activations</th></tr></thead><tbody id="numbers"></tbody></table>
+<th>bubble rate</th><th id="peak">peak activations</th></tr></thead><tbody id="numbers"></tbody></table>
 <form id="controls">
 <fieldset class="two">
 <label><input type="radio" name="mode" value="below" checked>one below the other</label>

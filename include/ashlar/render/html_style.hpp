@@ -12,7 +12,8 @@ td,th{padding:1px 14px 1px 0;text-align:right;font-variant-numeric:tabular-nums}
 th{color:var(--faint);font-weight:normal}
 td:first-child,th:first-child{text-align:left}
 td:not(:first-child){white-space:nowrap}
-@media(max-width:600px){td,th{padding-right:6px;font-size:12px}}
+@media(max-width:600px){body{padding:8px;height:auto;min-height:100vh}td,th{padding-right:6px;font-size:12px}
+table{display:block;max-width:100%;overflow-x:auto}th{white-space:nowrap}}
 form{display:flex;flex-wrap:wrap;gap:6px 16px;align-items:center;margin:0}
 fieldset{border:0;margin:0;padding:0;display:flex;gap:10px}
 label{display:flex;gap:5px;align-items:center}
