@@ -1,5 +1,6 @@
 // Compares orders and times from other systems' schedulers (data/gold/orders, a file a schedule; each
 // case names its source) with the catalog's schedule of that name.
+#include "gold/order_tokens.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -19,24 +20,6 @@ using namespace ashlar;
 using nlohmann::json;
 
 namespace {
-
-// 2F0, 2B0: stage, kind, micro-batch.
-std::string token(pass what) {
-  return std::to_string(what.stage) + "FRBIWx"[static_cast<int>(what.kind)]
-         + std::to_string(what.micro_batch);
-}
-
-// An overlapped pair is one token.
-std::vector<std::vector<std::string>> orders_of(schedule const& s) {
-  std::vector<std::vector<std::string>> orders;
-  for (auto const& order : s.order) {
-    orders.emplace_back();
-    for (time_slot const& t : order)
-      orders.back().push_back(t.is_pair() ? '(' + token(t.what) + ';' + token(t.beside) + ")OVERLAP_F_B"
-                                          : token(t.what));
-  }
-  return orders;
-}
 
 // The number after `key` in a case's description, as 4 in `p2 m4 W2` for m.
 int number_in(std::string const& description, std::string const& key, int otherwise) {

@@ -6,6 +6,7 @@
 #include <ashlar/catalog/shape.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
@@ -63,14 +64,22 @@ constexpr schedule grouped_interleaved(devices p, micro_batches m, chunks v, int
   return s;
 }
 
-// Squeezed. With a last group too small for the devices, which would wait for each other in a cycle,
-// the micro-batches of one that is whole are left out.
+// Squeezed. Where groups do not divide the micro-batches there are two orders, of which the shorter one
+// under these costs is taken: the published one, of whole groups without the micro-batches that there
+// are not (sail-sg/zero-bubble-pipeline-parallelism, GroupBuildingBlockScheduler), and strict turns with
+// a smaller last group. Devices may wait for each other in a cycle in the latter. Both hold the same.
 constexpr schedule grouped_interleaved(shape const& s) {
-  int const group = close_group_of(s);
-  schedule plain = grouped_interleaved(s.p, s.m, s.v, group);
-  if (order_walk(plain).run().ok()) return plain;
-  micro_batches const whole{s.m.value - s.m.value % group + group};
-  return squeeze(take(grouped_interleaved(s.p, whole, s.v, group), s.m));
+  int const group = close_group_of(s), missing = group - 1 - (s.m.value + group - 1) % group;
+  schedule published = grouped_interleaved(s.p, micro_batches{s.m.value + missing}, s.v, group);
+  if (missing != 0) published = take(static_cast<schedule&&>(published), s.m);
+  published.cost = s.cost;
+  published = squeeze(static_cast<schedule&&>(published));
+  if (missing == 0) return published;
+  schedule turns = grouped_interleaved(s.p, s.m, s.v, group);
+  turns.cost = s.cost;
+  if (!order_walk(turns).run().ok()) return published;
+  turns = squeeze(static_cast<schedule&&>(turns));
+  return makespan(turns) < makespan(published) ? turns : published;
 }
 
 }  // namespace ashlar::catalog
