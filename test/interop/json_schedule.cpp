@@ -70,6 +70,22 @@ TEST_CASE("pairs that differ by stage come back") {
   comes_back(catalog::find("dualpipe")->make(shape), "dualpipe");
 }
 
+TEST_CASE("pairs come back whose forward takes no time, and starts do not tell them") {
+  catalog::shape shape{.p = devices{3}, .m = micro_batches{6}, .cost = costs(stage_cost{0, 2, 1})};
+  comes_back(catalog::find("combined-1f1b")->make(shape), "combined-1f1b");
+  comes_back(catalog::find("dualpipev")->make(shape), "dualpipev");
+  shape.cost.passes.overlapped = 2;
+  comes_back(catalog::find("combined-1f1b")->make(shape), "combined-1f1b");
+
+  std::string const orders = R"({"placement": [0], "route": [0, 0], "costs": {"forward": 0},
+      "orders": [["0F0","0F1","0B0","0B1"]], "starts": [[0, 0, 0, 2]])";
+  CHECK(read(orders + "}").schedule.order[0].size() == 4);
+  CHECK(read(orders + R"(, "pairs": [[1]]})").schedule.order[0][1]
+        == time_slot{{F, 0, 1}, 0, {B, 0, 0}});
+  for (char const* const wrong : {"[]", "[[0]]", "[[3]]", "[[1, 1]]", "[[2]]", "[[-1]]", "[1]"})
+    CHECK_THROWS_AS(read(orders + ", \"pairs\": " + wrong + "}"), std::runtime_error);
+}
+
 TEST_CASE("orders without starts are squeezed, and starts without a duration tell pairs") {
   std::string const orders =
       R"({"placement": [0], "route": [0, 0], "orders": [["0F0","0F1","0B0","0B1"]])";

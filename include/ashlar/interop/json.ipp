@@ -14,6 +14,28 @@
 #include <optional>
 #include <string>
 
+namespace ashlar::json_detail {
+
+// The places of pairs in the orders if starts do not tell them, because a forward among them takes no
+// time; else empty.
+ASHLAR_INLINE nlohmann::ordered_json pairs_without_time(schedule const& s) {
+  nlohmann::ordered_json places = nlohmann::ordered_json::array();
+  bool are_told = true;
+  for (int d = 0; d < s.device_count(); ++d) {
+    nlohmann::ordered_json own = nlohmann::ordered_json::array();
+    int at = 0;
+    for (time_slot const& t : s.order[static_cast<std::size_t>(d)]) {
+      if (t.is_pair()) own.push_back(at);
+      are_told = are_told && !(t.is_pair() && s.cost.of(t.what, d) == 0);
+      at += t.is_pair() ? 2 : 1;
+    }
+    places.push_back(std::move(own));
+  }
+  return are_told ? nlohmann::ordered_json::array() : places;
+}
+
+}  // namespace ashlar::json_detail
+
 namespace ashlar {
 
 ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view name,
@@ -117,6 +139,8 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
   all["peak_activations"] = peak_activations(s);
   all["orders"] = std::move(orders);
   all["starts"] = std::move(starts);
+  if (ordered_json pairs = json_detail::pairs_without_time(s); !pairs.empty())
+    all["pairs"] = std::move(pairs);
   return all;
 }
 

@@ -256,7 +256,38 @@ class schedule_reader : json_reader {
       for (std::size_t i = 0; i < s.order[d].size(); ++i)
         s.order[d][i].start = times_.ticks(starts[d][i], "starts", 0);  // a makespan counts from 0
     }
-    find_pairs(s);
+    if (file_.contains("pairs"))
+      read_pairs_of(s);
+    else
+      find_pairs(s);
+  }
+
+  // Pairs by the place of the forward in its device's order. The pass behind it is the other half.
+  void read_pairs_of(schedule& s) const {
+    json const& pairs = list(file_["pairs"], "pairs");
+    if (pairs.size() != s.order.size())
+      fail(pairs, "has pairs of " + std::to_string(pairs.size()) + " devices, but "
+                      + std::to_string(s.order.size()) + " devices");
+    for (std::size_t d = 0; d < s.order.size(); ++d) {
+      std::vector<time_slot> const passes = std::move(s.order[d]);
+      std::vector<int> const places =
+          integers(pairs[d], "pairs", static_cast<long long>(passes.size()) - 2);
+      s.order[d].clear();
+      std::size_t next = 0;
+      for (std::size_t i = 0; i < passes.size(); ++i) {
+        s.order[d].push_back(passes[i]);
+        if (next == places.size() || static_cast<std::size_t>(places[next]) != i) continue;
+        time_slot const& behind = passes[++i];
+        if (passes[i - 1].what.kind != pass_kind::forward || !is_backward(behind.what.kind)
+            || behind.start != passes[i - 1].start)
+          fail(pairs[d], "has pairs at " + std::to_string(places[next])
+                             + ", where no forward starts together with the backward behind it");
+        s.order[d].back().beside = behind.what;
+        ++next;
+      }
+      if (next < places.size())
+        fail(pairs[d], "has pairs at " + std::to_string(places[next]) + " out of order");
+    }
   }
 
   block read_block() const {
