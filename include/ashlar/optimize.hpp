@@ -1,6 +1,7 @@
 // Shared by the search and the searched catalog entries.
 #pragma once
 
+#include <ashlar/optimize/beam_search.hpp>
 #include <ashlar/optimize/delay_block.hpp>
 #include <ashlar/optimize/disjunctive_graph.hpp>
 #include <ashlar/optimize/hill_climb.hpp>

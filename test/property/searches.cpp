@@ -1,4 +1,5 @@
 // Properties of every search, over placements, costs and limits.
+#include "exhaustive_search.hpp"
 #include "random_cases.hpp"
 #include "random_problems.hpp"
 #include "violations.hpp"
@@ -113,6 +114,43 @@ TEST_CASE("a limit without a solution is refused with the least that has one") {
     problem.limit.budget[static_cast<std::size_t>(device)] = refused.number;
     CHECK(check(problem).ok());
   }
+}
+
+// The least memory that any order needs is the hardest for a search that changes orders.
+TEST_CASE("at the least memory, a search by the tool's default budget finds the shortest schedule") {
+  using exhaustive = exhaustive_search::search;
+  constexpr std::int64_t evaluations = 10'000, most_steps = 3'000'000;
+  int solved = 0, behind = 0;
+  FOR_SEEDS(many_cases(60, 2'000)) {
+    devices const p{d.between(2, 3)};
+    placement const where = d.percent(30)   ? linear(p)
+                            : d.percent(50) ? v_shape(p)
+                                            : looped(p, chunks{2});
+    int const stage_count = where.stage_count(), most = d.percent(30) ? 4 : 20;
+    std::vector<stage_cost> each;
+    for (int stage = 0; stage < stage_count; ++stage)
+      each.push_back({d.between(0, most), d.between(0, most), d.between(0, most)});
+    search_problem const problem{.where = where,
+                                 .m = micro_batches{d.between(2, 16 / stage_count)},
+                                 .cost = costs(each, d.percent(50) ? 0 : d.between(1, 3)),
+                                 .limit = chunk_activations(stage_count / p.value)};
+    objective const aim = d.percent(50) ? objective::span : objective::makespan;
+    CAPTURE(seed);
+    search_result const r =
+        search(problem, {.passes = evaluations * pass_count(problem), .seed = seed, .aim = aim});
+    CHECK(is_within(r.best, problem.limit));
+    tick const least =
+        exhaustive(workload_of(problem), true)
+            .least(aim == objective::span ? exhaustive::aim::span : exhaustive::aim::makespan,
+                   r.bound_of(aim), most_steps);
+    if (least < 0) continue;
+    ++solved;
+    CHECK(r.reached >= least);
+    behind += r.reached > least ? 1 : 0;
+  }
+  MESSAGE(behind << " of " << solved << " are longer than the shortest");
+  CHECK(solved > 20);
+  CHECK(100 * behind <= solved);
 }
 
 }  // namespace

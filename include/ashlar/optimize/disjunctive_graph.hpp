@@ -61,6 +61,8 @@ class disjunctive_graph {
 
   std::size_t device_of(int x) const { return static_cast<std::size_t>(nth(passes_->device, x)); }
   std::size_t position_of(int x) const { return nth(position_, x); }
+  // Its place among all passes, each behind those that it needs and that its device runs before it.
+  std::size_t rank_of(int x) const { return nth(rank_, x); }
   tick length(int x) const { return nth(passes_->length, x); }
   list_view<arc> needs_of(int x) const { return nth(needs_, x); }
   list_view<arc> feeds_of(int x) const { return nth(feeds_, x); }

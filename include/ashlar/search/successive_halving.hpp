@@ -40,6 +40,10 @@ class seeded_search {
   // improve_orders().
   void start(std::vector<schedule> const& seeds, bool prunes = false);
 
+  // Runs a beam search as wide as the time of dispatching that many passes allows, if that is not
+  // narrow.
+  void beam(std::int64_t passes);
+
   // Dispatches that many passes more. It continues with hill climbing or with tabu search: with the one
   // that last gained more per dispatched pass, or with the other one if that gained nothing.
   void resume(std::int64_t passes, std::uint64_t seed);
@@ -71,10 +75,10 @@ struct halving_result {
   std::int64_t passes = 0;  // dispatched by all
 };
 
-// Divides half of the budget equally among search_count() searches. Four rounds follow: the best n / 2^k
-// survive round k and are cloned to n again, and all resume with an eighth of the budget. A short search
-// comes first; if it reaches the goal, there is no other. The result does not depend on `for_each_task`.
-// Throws as justifier does.
+// A short search comes first, and a beam search with an eighth of the budget if that is no narrow beam;
+// if they reach the goal, there is no other. Divides half of the rest equally among search_count()
+// searches. Four rounds follow: the best n / 2^k survive round k and are cloned to n again, and all
+// resume with an eighth. The result does not depend on `for_each_task`. Throws as justifier does.
 halving_result successive_halving(schedule const& s, std::vector<schedule> const& seeds,
                                   memory_limit const& limit, search_budget budget, search_watch watch,
                                   task_runner for_each_task);

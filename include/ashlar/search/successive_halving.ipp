@@ -6,6 +6,7 @@
 #include <ashlar/core/sort.hpp>
 #include <ashlar/core/splitmix.hpp>
 #include <ashlar/core/ticks.hpp>
+#include <ashlar/optimize/beam_search.hpp>
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/optimize/iterated_local_search.hpp>
 #include <ashlar/optimize/modulo_search.hpp>
@@ -29,6 +30,12 @@ ASHLAR_INLINE void seeded_search::start(std::vector<schedule> const& seeds, bool
     iterated_tabu_search(engine_, limit_);
   else
     iterated_local_search(engine_);
+}
+
+ASHLAR_INLINE void seeded_search::beam(std::int64_t passes) {
+  if (!engine_.found() || engine_.is_solved()) return;
+  engine_.set_budget(engine_.spent() + passes, budget_.seed);
+  beam_search(engine_, limit_).run(engine_.best(), beam_width(passes, engine_.of()));
 }
 
 ASHLAR_INLINE void seeded_search::resume(std::int64_t passes, std::uint64_t seed) {
@@ -66,7 +73,8 @@ ASHLAR_INLINE std::uint64_t seed_of(std::uint64_t seed, std::uint64_t which) {
 ASHLAR_INLINE halving_result successive_halving(schedule const& s, std::vector<schedule> const& seeds,
                                                 memory_limit const& limit, search_budget budget,
                                                 search_watch watch, task_runner for_each_task) {
-  constexpr std::size_t rounds = 4, trial_part = 8;
+  constexpr std::size_t rounds = 4, narrowest_beam = 16;
+  constexpr std::int64_t part = 8;  // of the budget, or of a share, for what comes first
   std::int64_t const size = 1 + static_cast<std::int64_t>(pass_count(s));
   std::size_t const count = search_count(budget.passes, size, is_long(s));
   auto const started = [&](std::int64_t passes, std::uint64_t seed) {
@@ -75,11 +83,18 @@ ASHLAR_INLINE halving_result successive_halving(schedule const& s, std::vector<s
     part.seed = seed;
     return seeded_search(s, limit, part, watch);
   };
-  std::int64_t const share = budget.passes / static_cast<std::int64_t>(2 * count);
-  seeded_search first =
-      started(count == 1 ? budget.passes : share / static_cast<std::int64_t>(trial_part), budget.seed);
+  std::int64_t const beam_part =
+      beam_width(budget.passes / part, s) < narrowest_beam ? 0 : budget.passes / part;
+  std::int64_t share = budget.passes / static_cast<std::int64_t>(2 * count);
+  seeded_search first = started(count == 1 ? budget.passes - beam_part : share / part, budget.seed);
   first.start(seeds);
   std::int64_t passes = first.engine().spent();
+  if (beam_part > 0) {
+    first.beam(beam_part);
+    share -= (first.engine().spent() - passes) / static_cast<std::int64_t>(2 * count);
+    if (count == 1) first.resume(budget.passes - first.engine().spent(), budget.seed);
+    passes = first.engine().spent();
+  }
   if (count == 1 || first.engine().is_solved()) return {std::move(first), passes};
 
   std::vector<seeded_search> all;
