@@ -8,4 +8,5 @@
 #include <ashlar/bounds/graph_bound.hpp>
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/bounds/one_machine.hpp>
+#include <ashlar/bounds/request_bound.hpp>
 #include <ashlar/bounds/workload.hpp>

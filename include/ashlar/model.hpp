@@ -8,5 +8,6 @@
 #include <ashlar/model/operator_partition.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/model/placement.hpp>
+#include <ashlar/model/requests.hpp>
 #include <ashlar/model/stage_graph.hpp>
 #include <ashlar/model/work_lists.hpp>

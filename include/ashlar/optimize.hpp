@@ -14,6 +14,7 @@
 #include <ashlar/optimize/modulo_search.hpp>
 #include <ashlar/optimize/periodic_extension.hpp>
 #include <ashlar/optimize/precedence_graph.hpp>
+#include <ashlar/optimize/start_behind.hpp>
 #include <ashlar/optimize/start_order.hpp>
 #include <ashlar/optimize/surrogate.hpp>
 #include <ashlar/optimize/tabu_search.hpp>

@@ -3,7 +3,9 @@
 
 #include <ashlar/bounds.hpp>
 #include <ashlar/lower.hpp>
+#include <ashlar/search/active_schedules.hpp>
 #include <ashlar/search/braid.hpp>
+#include <ashlar/search/cut_requests.hpp>
 #include <ashlar/search/graph_seeds.hpp>
 #include <ashlar/search/host_ladder.hpp>
 #include <ashlar/search/in_order.hpp>
@@ -16,6 +18,7 @@
 #include <ashlar/search/paged_order.hpp>
 #include <ashlar/search/portfolio.hpp>
 #include <ashlar/search/problem.hpp>
+#include <ashlar/search/request_search.hpp>
 #include <ashlar/search/search.hpp>
 #include <ashlar/search/seeds.hpp>
 #include <ashlar/search/successive_halving.hpp>
