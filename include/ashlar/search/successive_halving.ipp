@@ -78,10 +78,10 @@ ASHLAR_INLINE halving_result successive_halving(schedule const& s, std::vector<s
   std::int64_t const size = 1 + static_cast<std::int64_t>(pass_count(s));
   std::size_t const count = search_count(budget.passes, size, is_long(s));
   auto const started = [&](std::int64_t passes, std::uint64_t seed) {
-    search_budget part = budget;
-    part.passes = passes;
-    part.seed = seed;
-    return seeded_search(s, limit, part, watch);
+    search_budget own = budget;
+    own.passes = passes;
+    own.seed = seed;
+    return seeded_search(s, limit, own, watch);
   };
   std::int64_t const beam_part =
       beam_width(budget.passes / part, s) < narrowest_beam ? 0 : budget.passes / part;
