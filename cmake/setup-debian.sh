@@ -28,7 +28,8 @@ if [ -n "$(missing)" ]; then
   export DEBIAN_FRONTEND=noninteractive
   $root apt-get update -qq
   # shellcheck disable=SC2046  # a list of words
-  $root apt-get install -y -q --no-install-recommends -o APT::Status-Fd=1 $(missing) 2>&1 | awk -F: '
+  $root apt-get install -y -q --no-install-recommends -o APT::Status-Fd=1 \
+    -o APT::Keep-Downloaded-Packages=false $(missing) 2>&1 | awk -F: '
     /^(dlstatus|pmstatus):/ { at = int($3 / 20) * 20; what = $1 == "dlstatus" ? "downloaded" : "installed"
                               if (what at != last && at > 0) print "  " what " " at " %"; last = what at; next }
     /^E: |^After this operation/'
