@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 ROOMS = ["model", "block", "schedule", "catalog", "bounds", "program", "lower", "prove", "check", "simulate", "search", "study",
-         "run", "render", "interop"]
+         "run", "record", "render", "interop"]
 FOLDERS = [*(f"include/ashlar/{room}" for room in ROOMS), "tools/cost/include", "tools/plan/include"]
 TOKEN = re.compile(
     r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*|\w+(?:\'\d+)*|\n|[^\S\n]+|.', re.M | re.S)

@@ -18,7 +18,8 @@ struct json_text {
 
   // The outermost value. Requires a text that was parsed.
   nlohmann::json const& root() const { return *tree; }
-  // "'mine.json', line 3, column 7" for a value within root(), by address; for any other the path alone.
+  // "'mine.json', line 3, column 7" for a value within root(), by address; for any other, and
+  // without a text, the path alone.
   std::string place_of(nlohmann::json const& value) const;
 };
 

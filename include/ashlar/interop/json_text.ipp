@@ -186,7 +186,8 @@ namespace ashlar {
 ASHLAR_INLINE std::string json_text::place_of(nlohmann::json const& value) const {
   using nlohmann::json;
   std::vector<std::string> path_to;
-  if (!json_detail::find_path(root(), value, path_to)) return json_detail::place_in(path, "");
+  if (text.empty() || !json_detail::find_path(root(), value, path_to))
+    return json_detail::place_in(path, "");
   char const* at = text.data();
   json_detail::value_finder finder(path_to);
   std::size_t place = 0;
