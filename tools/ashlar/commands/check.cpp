@@ -1,6 +1,7 @@
 // ashlar check: whether a schedule, or a CSV with all communication, runs to its end.
 #include "command.hpp"
 #include "files/files.hpp"
+#include "files/flight_record_files.hpp"
 #include "files/json_files.hpp"
 #include "files/schedule_files.hpp"
 #include "options/choice.hpp"
@@ -13,6 +14,7 @@
 #include "report/bound_words.hpp"
 #include "report/certificates.hpp"
 #include "report/counted.hpp"
+#include "report/hang_report.hpp"
 #include "report/printed.hpp"
 #include "report/terminal.hpp"
 #include <ashlar/catalog/searched_entries.hpp>
@@ -30,6 +32,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,9 +41,14 @@ namespace tool {
 
 namespace {
 
+enum class runner { any, pytorch, flight_recorder };
+
 struct check_options {
   std::string file;
-  bool for_pytorch = false;
+  std::vector<std::string> files;
+  runner for_whom = runner::any;
+  std::string schedule = {};  // that recorded ranks ran
+  bool running = false;
   std::string dialect = "detect";
   ashlar::transfer_lanes lanes = ashlar::transfer_lanes::one;
   shape_options shape;
@@ -70,7 +78,7 @@ char const* purpose(ashlar::execution_mode mode) {
 // Reports why PyTorch cannot run a proved program: as a warning, or as the end.
 int print_problems(check_options const& o, std::string const& obstacle) {
   if (obstacle.empty()) return done;
-  if (!o.for_pytorch) {
+  if (o.for_whom != runner::pytorch) {
     fmt::print(stderr, "ashlar: warning: {}: PyTorch cannot run it: {}\n", o.file, obstacle);
     return done;
   }
@@ -94,7 +102,7 @@ int check_comms(check_options const& o, ashlar::csv_tokens const& tokens,
   must_be_small(o.file, tokens);
   csv_program const read = read_pytorch_comms(tokens, problems, o.lanes);
   bool const is_stuck = !read.problems.empty() && read.problems[0].broken == rule::no_cycle_of_waits;
-  if (o.for_pytorch && (read.value || is_stuck))
+  if (o.for_whom == runner::pytorch && (read.value || is_stuck))
     report_communicators(o.file, [&](transfer_lanes lanes) { return pytorch_deadlock(tokens, lanes); });
   if (!read.value) return print_problems(o.file, read.problems);
   program const& p = *read.value;
@@ -140,7 +148,7 @@ int check_schedule(check_options const& o, ashlar::schedule const& s, std::size_
     return invalid;
   }
   if (int const code = print_problems(o, pytorch_obstacle(lowered)); code != done) return code;
-  if (o.for_pytorch)
+  if (o.for_whom == runner::pytorch)
     report_communicators(o.file, [&](transfer_lanes lanes) { return pytorch_deadlock(lowered, lanes); });
   fmt::print("{}: valid{}: {}, {}, {}, {}{}, makespan {}, {}\n", o.file, purpose(s.mode),
              counted(s.device_count(), "device"), counted(s.stage_count(), "stage"),
@@ -201,7 +209,58 @@ int check_words(CLI::App const& command, check_options o, std::string const& tex
   return check_schedule(o, file.schedule, tokens.idle_slots, file.scale);
 }
 
-int check(CLI::App const& command, check_options const& o) {
+// The program whose transfers the recorded ranks made.
+ashlar::program recorded_program(check_options const& o) {
+  shape_options shape = o.shape;
+  shape.name = o.schedule;
+  ashlar::schedule s;
+  if (names_file(o.schedule)) {
+    s = choose_file(o.schedule, o.shape.m, o.shape.cost).schedule;
+  } else {
+    s = choose(shape).schedule;
+  }
+  return ashlar::lower(s, {.lanes = o.lanes});
+}
+
+int check_records(CLI::App const& command, check_options const& o) {
+  using namespace ashlar;
+  char const* const where = "on records of a run";
+  must_have_effect(
+      command,
+      {{"--dialect", false, where}, {"--certificate", false, where}, {"--lanes", false, where}});
+  if (o.schedule.empty())
+    must_have_effect(command, {{"--devices", false, "without --schedule"},
+                               {"--micro-batches", false, "without --schedule"}});
+  std::vector<rank_record> const ranks = read_flight_records(o.files);
+  matched_record record = matched(ranks);
+  hang why = find_hang(record);
+  bool shares_lanes = false;
+  // In a run that has stopped nothing is under way: see whether ranks with fewer lanes explain more.
+  if (!o.running && !why.is_certain() && why.under_way > 0) {
+    matched_record const together = matched(ranks, transfer_lanes::one);
+    hang const other = find_hang(together);
+    shares_lanes = other.kind != hang_kind::none && other.under_way < why.under_way;
+    if (shares_lanes) {
+      record = together;
+      why = other;
+    }
+  }
+  std::optional<recorded_passes> passes;
+  if (!o.schedule.empty()) passes = passes_of(record, recorded_program(o));
+  fmt::print("{}", text_of(why, record, passes ? &*passes : nullptr,
+                           {.goes_on = o.running, .shares_lanes = shares_lanes}));
+  if (passes && !passes->unknown.empty()) fmt::print("passes are not known: {}\n", passes->unknown);
+  return why.kind == hang_kind::none || (o.running && !why.is_certain()) ? done : invalid;
+}
+
+int check(CLI::App const& command, check_options o) {
+  if (o.for_whom == runner::flight_recorder) return check_records(command, o);
+  must_have_effect(command, {{"--schedule", false, "without --for nccl-flight-recorder"},
+                             {"--running", false, "without --for nccl-flight-recorder"}});
+  if (o.files.size() > 1)
+    throw usage_error(fmt::format(
+        "'{}' is one file too many: only dumps of a flight recorder are several", o.files[1]));
+  o.file = o.files[0];
   if (ashlar::catalog::find_any(o.file) != nullptr) return check_named(command, o);
   return check_words(command, o, read_text(o.file));
 }
@@ -218,14 +277,24 @@ void add_check(CLI::App& app, action& chosen) {
   auto* const command = app.add_subcommand("check", "Check a schedule and prove its program");
   auto const options = std::make_shared<check_options>();
   command
-      ->add_option("file", options->file,
-                   "CSV or JSON of a schedule, JSON of a building block, or a name from `ashlar "
-                   "list`; - is standard input")
+      ->add_option(
+          "file", options->files,
+          "CSV or JSON of a schedule, JSON of a building block, or a name from `ashlar "
+          "list`; - is standard input. For nccl-flight-recorder: dumps, a file for each rank, or "
+          "folders of them")
       ->required()
       ->type_name("FILE");
-  add_choice<bool>(
-      *command, "--for", options->for_pytorch, {{"pytorch", true}},
-      "who must be able to run it: what PyTorch cannot run is then an error, not a warning");
+  add_choice<runner>(
+      *command, "--for", options->for_whom,
+      {{"pytorch", runner::pytorch}, {"nccl-flight-recorder", runner::flight_recorder}},
+      "pytorch: what PyTorch cannot run is an error, not a warning; nccl-flight-recorder: why a run "
+      "hangs, from the records of its ranks");
+  command
+      ->add_option("--schedule", options->schedule,
+                   "the schedule of the recorded run, a file or a name: passes are then named")
+      ->type_name("FILE|NAME");
+  command->add_flag("--running", options->running,
+                    "the recorded run goes on: what a rank has not issued yet is no fault");
   add_lanes_option(*command, options->lanes);
   add_dialect_option(*command, options->dialect);
   add_size_options(*command, options->shape);
@@ -238,7 +307,11 @@ void add_check(CLI::App& app, action& chosen) {
       "A file with communication has all of it: 2SEND_F0, 3RECV_F0, 3SEND_B0, 2RECV_B0, and where its\n"
       "dialect has them 2UNSHARD, 2RESHARD, 2REDUCE_GRAD, 2WAIT_REDUCE_GRAD, 2WAIT_SEND_F0.\n"
       "In a file of passes only an empty cell is an idle slot, as PyTorch writes them.\n"
-      "Exit codes: 0 valid, 1 invalid (with the reasons), 2 the file cannot be used, 4 valid, but "
+      "Dumps are what PyTorch's flight recorder writes, pickled or JSON; names end in the rank: "
+      "rank_0,\n"
+      "trace_1.json. A pickle is read as plain data, and nothing in it is run.\n"
+      "Exit codes: 0 valid, or no hang; 1 invalid (with the reasons), or a hang (with its cause); 2 the "
+      "file cannot be used, 4 valid, but "
       "without a\n"
       "certificate that was asked for.");
   command->callback([&chosen, command, options] {

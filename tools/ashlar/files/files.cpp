@@ -127,7 +127,7 @@ void write_all(std::FILE* file, std::string_view text, std::string const& path) 
 
 }  // namespace
 
-std::string read_text(std::string const& path) {
+std::string read_bytes(std::string const& path) {
   owned_file opened;
   if (path != "-") {
     opened.reset(std::fopen(path.c_str(), "rb"));
@@ -143,7 +143,11 @@ std::string read_text(std::string const& path) {
                                     most_bytes_of_file() / (1024 * 1024), words_of_cap()));
   }
   if (std::ferror(file) != 0) refuse_file("read", path);
-  text = without_mark(std::move(text), path);
+  return text;
+}
+
+std::string read_text(std::string const& path) {
+  std::string text = without_mark(read_bytes(path), path);
   if (text.find('\0') != std::string::npos)
     throw usage_error(fmt::format("'{}' is not a text file", path));
   return text;

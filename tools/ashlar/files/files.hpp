@@ -13,6 +13,9 @@ namespace tool {
 // cannot be read, is too large or is no text.
 std::string read_text(std::string const& path);
 
+// Reads a file of any bytes. Throws usage_error if it cannot be read or is too large.
+std::string read_bytes(std::string const& path);
+
 // A place for a result; `-` is standard output. A file appears whole, in place of the old one, or not at
 // all.
 class output {
