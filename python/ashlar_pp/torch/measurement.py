@@ -150,6 +150,8 @@ def measure(
     result.kept, result.kept_for_weights, result.is_whole = counted
     for name, seconds in times.items():
         setattr(result, name, statistics.median(seconds))
+    if not parameters:
+        result.backward_weight = 0.0  # what was measured is the clock
     return result
 
 
