@@ -18,6 +18,9 @@ struct record_difference {
 // The first two ranks of a collective that differ, if it has not ended on all of them.
 record_difference find_difference(matched_record const& record, recorded_unit const& unit);
 
+// The unit of a record that belongs to the same collective; -1 where there is none. O(log ranks).
+int unit_in(matched_record const& record, int of, recorded_unit const& unit);
+
 // Whether a rank of the group that has no such collective in its record has come to it nevertheless, or
 // could have: its record began later.
 bool has_passed(matched_record const& record, int of, recorded_unit const& unit);

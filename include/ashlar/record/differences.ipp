@@ -120,18 +120,23 @@ ASHLAR_INLINE record_difference find_difference(matched_record const& record,
   return {};
 }
 
-ASHLAR_INLINE bool has_passed(matched_record const& record, int of, recorded_unit const& unit) {
+ASHLAR_INLINE int unit_in(matched_record const& record, int of, recorded_unit const& unit) {
+  // They are in the order of the records.
   auto const& there = record.collectives.at({unit.group, unit.sequence});
-  for (auto const& [r, u] : there)
-    if (r == of) return true;
+  auto const found = std::lower_bound(there.begin(), there.end(), std::pair(of, 0));
+  return found != there.end() && found->first == of ? found->second : -1;
+}
+
+ASHLAR_INLINE bool has_passed(matched_record const& record, int of, recorded_unit const& unit) {
   if (of >= 0) {
+    if (unit_in(record, of, unit) >= 0) return true;
     auto const first = record.first_collective.find({of, unit.group});
     bool const began_later = first == record.first_collective.end() || first->second > unit.sequence;
     return began_later && !nth(*record.ranks, of).is_whole;
   }
   // Without a record of it: the rank has come where the collective has ended, or where its end is not
   // recorded and the rank that is asked has issued something since.
-  for (auto const& [r, u] : there) {
+  for (auto const& [r, u] : record.collectives.at({unit.group, unit.sequence})) {
     recorded_unit const& one = nth(nth(record.units, r), u);
     if (one.state == recorded_state::completed) return true;
     if (one.state == recorded_state::unknown && u + 1 < static_cast<int>(nth(record.units, r).size()))

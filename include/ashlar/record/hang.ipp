@@ -173,16 +173,11 @@ class hang_finder {
     recorded_unit const& here = unit(p);
     if (!here.is_transfer) {
       matched_group const& group = nth(record_.groups, here.group);
-      auto const& there = record_.collectives.at({here.group, here.sequence});
       for (std::size_t m = 0; m < group.records.size(); ++m) {
         int const other = group.records[m];
-        auto const found = std::find_if(there.begin(), there.end(),
-                                        [&](place q) { return q.first == other && other >= 0; });
-        if (found == there.end() ? has_passed(record_, other, here)
-                                 : walk_.has_come(other, found->second))
-          continue;
-        all.push_back({here.operations[0], group.group.ranks[m], other,
-                       found == there.end() ? -1 : found->second});
+        int const found = other < 0 ? -1 : unit_in(record_, other, here);
+        if (found < 0 ? has_passed(record_, other, here) : walk_.has_come(other, found)) continue;
+        all.push_back({here.operations[0], group.group.ranks[m], other, found});
       }
       return all;
     }
