@@ -69,8 +69,6 @@ def _claims(document: Any) -> Iterator[Claim]:
         Program(document)
         for name in _OF_A_PROGRAM:
             yield Claim(f"{name} (program of {document.get('schedule')})", "shown")
-    elif isinstance(document, dict) and document.get("certificate") == "group":
-        yield from _group(document)
     else:
         s = read(document)
         for fault in faults(s):
@@ -155,20 +153,3 @@ def _judged(s: Schedule, one: dict[str, Any]) -> Iterator[Claim]:
     yield Claim(name, "shown")
     if fits and least == reached:
         yield Claim(f"its {of} is the shortest within this memory", "shown")
-
-
-def _group(document: dict[str, Any]) -> Iterator[Claim]:
-    """Schedules of which each is bounded: no layout of them allows for less."""
-    for one in (members := document["members"]):
-        yield from claims_of(one)
-    of, least = document["of"], document["least"]
-    name = f"no schedule on these {len(members)} layouts has a {of} below {least}"
-    for one in members:
-        unit = whole(one["costs"].get("ticks_per_unit", 1), 1)
-        known = [whole(b["least"]) for b in one["bounds"] if b["of"] == of]
-        highest = max(known, default=0)
-        # In the same unit of time, of which each has ticks of its own.
-        if highest * document["ticks_per_unit"] < least * unit:
-            yield Claim(name, "refuted", f"one of them has the bound {highest}")
-            return
-    yield Claim(name, "shown" if members else "refuted")

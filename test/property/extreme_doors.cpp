@@ -1,6 +1,7 @@
 // A public function answers any values, or says which rule they break. The sanitizers are the judges
 // here, and properties that an answer has to keep.
 #include "doors/blocks.hpp"
+#include "doors/bounds.hpp"
 #include "doors/catalogs.hpp"
 #include "doors/fills.hpp"
 #include "doors/graph_plans.hpp"
@@ -34,6 +35,7 @@ TEST_CASE("transforms of blocks with anything in them") { all_of(20'000, doors::
 TEST_CASE("measures of schedules, blocks and cuts with anything in them") {
   all_of(8'000, doors::of_measures);
 }
+TEST_CASE("bounds of anything, and their arguments") { all_of(4'000, doors::of_bounds); }
 TEST_CASE("published schedules of any shape") { all_of(8'000, doors::of_catalogs); }
 TEST_CASE("pictures of anything") { all_of(8'000, doors::of_pictures); }
 TEST_CASE("searches for anything") { all_of(8'000, doors::of_searches); }

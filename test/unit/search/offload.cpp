@@ -86,6 +86,20 @@ TEST_CASE("a share leaves as far as no copy makes another late") {
   CHECK(left == std::vector<pass>{{pass_kind::forward, 0, 0}, {pass_kind::forward, 0, 1}});
 }
 
+TEST_CASE("a value stays that would begin to come back when most is held") {
+  // The values live from 1 to 29, from 6 to 31, and from 12 to 30; the last is read at once.
+  pass_costs each =
+      pass_costs::by_stage_and_micro_batch({{1, 0, 1}, {5, 1, 1}, {6, 0, 1}, {10, 1, 6}}, 4);
+  std::vector<pass> order;
+  for (int k : {0, 1, 2, 3}) order.push_back({pass_kind::forward, 0, k});
+  for (int k : {3, 0, 2, 1}) order.push_back({pass_kind::backward, 0, k});
+  schedule const s = squeeze(schedule_from_orders(linear(devices{1}), {0, 0, 0, 0},
+                                                  costs(std::move(each), 0), {std::move(order)}));
+  // When the first two are away, most is held at 27. The third would have to come back from 27 to 29.
+  offload_choice const c = selective_offload(s, offload_limit(100), {.speed = {.latency = 2}});
+  CHECK(c.offload.forwards == std::vector<pass>{{pass_kind::forward, 0, 0}, {pass_kind::forward, 0, 1}});
+}
+
 TEST_CASE("a value leaves if it may just be back in time") {
   schedule const s = offload_one_device(20);  // the first lives from 10 to 30
   std::vector<pass> const first{{pass_kind::forward, 0, 0}};
