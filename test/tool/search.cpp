@@ -201,6 +201,7 @@ TEST_CASE("search: a limit that leaves no schedule") {
 TEST_CASE("search and frontier: wrong usage") {
   std::string const file = scratch_file("four_stages.csv", "1,1,1\n2,2,2\n1,1,1\n3,4,3\n");
   all_refused({{"search --limit 4", "--placement any"},
+               {"search --start inference -p 2 -m 4", "inference has forwards alone"},
                {"search --limit 0 --placement v", "--limit"},
                {"search --limit 4 --memory 1 --placement v", "--memory"},
                {"search --seconds 1 --budget 4", "--budget"},

@@ -41,6 +41,10 @@ std::vector<chosen_schedule> starts_of(CLI::App const& command, search_options& 
     own.push_back(choose({.name = e->name, .p = o.model.p, .m = o.model.m}));
   if (own.empty()) return own;
   ashlar::schedule const& first = own[0].schedule;
+  if (first.mode == ashlar::execution_mode::inference)
+    throw usage_error(fmt::format(
+        "{} has forwards alone, and a search is for training; in C++ search_requests() searches those",
+        own[0].name));
   int const q = first.graph.sequence_chunks();
   if (first.graph != in_sequence_chunks(ashlar::chain(ashlar::stages{first.stage_count()}), q)) {
     o.model.graph = first.graph;
