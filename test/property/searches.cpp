@@ -4,7 +4,10 @@
 #include "random_problems.hpp"
 #include "violations.hpp"
 #include <ashlar/check/check.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/optimize/improve.hpp>
 #include <ashlar/search/search.hpp>
+#include <ashlar/simulate/simulate.hpp>
 
 #include <algorithm>
 #include <cstdint>
