@@ -161,6 +161,30 @@ TEST_CASE("no order of a few requests is below a bound, and a search finds the b
   CHECK(20 * gap <= solved);
 }
 
+// From 100 requests on, a percentile leaves some out.
+TEST_CASE(
+    "bounds of many requests, with arrivals and without, are at least half of what a short search "
+    "finds") {
+  FOR_SEEDS(many_cases(6, 60)) {
+    CAPTURE(seed);
+    request_problem problem{d.percent(50) ? linear(devices{2}) : v_shape(devices{2}), {}, {}};
+    bool const wait = seed % 2 == 0;
+    for (int r = d.between(100, 220); r > 0; --r)
+      problem.asked.push_back({d.between(1, 2), wait ? d.between(0, 1'500) : 0});
+    int const m = micro_batch_count(problem.asked);
+    std::vector<stage_cost> each;
+    for (int i = 0; i < m; ++i) each.push_back({.forward = d.between(1, 9)});
+    problem.cost = costs(pass_costs::by_stage_and_micro_batch(each, m), 1);
+    for (request_objective const aim :
+         {request_objective::makespan, request_objective::mean, request_objective::percentile_99}) {
+      request_schedule const r = search_requests(problem, {.evaluations = 40, .aim = aim, .seed = seed});
+      CHECK(keeps_to(problem, r.best));
+      CHECK(r.least.of(aim) <= r.reached);
+      CHECK(r.reached <= 2 * r.least.of(aim));
+    }
+  }
+}
+
 // Laws: more requests, later arrivals and longer passes never lower a bound.
 TEST_CASE("bounds grow with passes, and a later arrival of all moves the makespan alone") {
   FOR_SEEDS(many_cases(200, 5'000)) {

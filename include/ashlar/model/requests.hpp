@@ -13,8 +13,8 @@
 
 namespace ashlar {
 
-// A request, cut into chunks that go through every stage in order, because later ones read the keys and
-// values of earlier ones.
+// A request, cut into sequence chunks that go through every stage in order, because later ones read the
+// keys and values of earlier ones.
 struct request {
   int chunks = 1;
   tick arrival = 0;  // none of its passes starts before

@@ -31,20 +31,20 @@ class active_schedules {
   std::vector<job> const& jobs() const { return jobs_; }
 
   // Finds the start of each pass. Always takes the pass of least priority of those on one device that
-  // could start before any of them could end there (Giffler and Thompson). O(passes (devices + passes
-  // that wait for one)).
-  void run(std::vector<tick> const& priority, std::vector<tick>& start);
+  // could start before any of them could end there (Giffler and Thompson); or, without waiting, of those
+  // that could start first. O(passes (devices + passes that wait for one)).
+  void run(std::vector<tick> const& priority, bool waits, std::vector<tick>& start);
 
  private:
   struct device_state {
     tick free = 0;
     std::vector<int> here;  // passes whose inputs are there, or are known to come
     int pick = nobody;
-    tick end = 0;  // the first that a pass of `here` could have
+    tick first = 0;  // end, or start without waiting, that a pass of `here` could have
     bool is_stale = true;
   };
 
-  void choose(device_state& at, std::vector<tick> const& priority);
+  void choose(device_state& at, std::vector<tick> const& priority, bool waits);
   void put(int x);
 
   std::vector<job> jobs_;

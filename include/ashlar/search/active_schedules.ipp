@@ -26,7 +26,8 @@ ASHLAR_INLINE active_schedules::active_schedules(std::vector<job> jobs, int devi
       if (i.from != nobody) nth(feeds_, nth(next, i.from)++) = static_cast<int>(x);
 }
 
-ASHLAR_INLINE void active_schedules::run(std::vector<tick> const& priority, std::vector<tick>& start) {
+ASHLAR_INLINE void active_schedules::run(std::vector<tick> const& priority, bool waits,
+                                         std::vector<tick>& start) {
   for (device_state& each : devices_) {
     each.free = 0;
     each.here.clear();
@@ -41,8 +42,8 @@ ASHLAR_INLINE void active_schedules::run(std::vector<tick> const& priority, std:
   for (std::size_t done = 0; done < jobs_.size(); ++done) {
     device_state* first = nullptr;
     for (device_state& each : devices_) {
-      if (each.is_stale) choose(each, priority);
-      if (each.pick != nobody && (first == nullptr || each.end < first->end)) first = &each;
+      if (each.is_stale) choose(each, priority, waits);
+      if (each.pick != nobody && (first == nullptr || each.first < first->first)) first = &each;
     }
     int const x = first->pick;
     std::size_t i = 0;
@@ -67,18 +68,20 @@ ASHLAR_INLINE void active_schedules::put(int x) {
   own.is_stale = true;
 }
 
-ASHLAR_INLINE void active_schedules::choose(device_state& at, std::vector<tick> const& priority) {
+ASHLAR_INLINE void active_schedules::choose(device_state& at, std::vector<tick> const& priority,
+                                            bool waits) {
   at.is_stale = false;
   at.pick = nobody;
+  auto const start = [&](int x) { return max_of(at.free, nth(ready_, x)); };
   for (int const x : at.here) {
-    tick const end = max_of(at.free, nth(ready_, x)) + nth(jobs_, x).length;
-    if (at.pick == nobody || end < at.end) {
-      at.end = end;
+    tick const own = start(x) + (waits ? nth(jobs_, x).length : 0);
+    if (at.pick == nobody || own < at.first) {
+      at.first = own;
       at.pick = x;
     }
   }
   for (int const x : at.here)
-    if (max_of(at.free, nth(ready_, x)) < at.end
+    if ((waits ? start(x) < at.first : start(x) == at.first)
         && (nth(priority, x) < nth(priority, at.pick)
             || (nth(priority, x) == nth(priority, at.pick) && x < at.pick)))
       at.pick = x;

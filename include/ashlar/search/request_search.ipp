@@ -60,9 +60,10 @@ class engine {
 
   // Tries the usual orders of requests with later stages first, stage after stage, and between.
   void start() {
-    for (order const how : {order::arrival, order::shortest, order::longest})
-      for (int const spread : {0, 1, 2, 4})
-        if (evaluations_ == 0 || !is_over()) evaluate(priorities(how, spread));
+    for (bool const waits : {false, true})
+      for (order const how : {order::arrival, order::shortest, order::longest})
+        for (int const spread : {0, 1, 2, 4})
+          if (evaluations_ == 0 || !is_over()) evaluate(priorities(how, spread), waits);
   }
 
   void improve(tick goal) {
@@ -189,9 +190,9 @@ class engine {
     for (std::size_t x = 0; x < priority.size(); ++x) priority[x] += far(static_cast<int>(x));
   }
 
-  request_value evaluate(std::vector<tick> const& priority) {
+  request_value evaluate(std::vector<tick> const& priority, bool waits = true) {
     ++evaluations_;
-    active_.run(priority, start_);
+    active_.run(priority, waits, start_);
     int const last = (problem_.where.stage_count() - 1) * m();
     for (std::size_t r = 0; r < ends_.size(); ++r) {
       int const x = last + first_[r + 1] - 1;
