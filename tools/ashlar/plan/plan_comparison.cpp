@@ -4,6 +4,7 @@
 #include "plan/predicted_plan.hpp"
 #include "predict/names.hpp"
 #include "predict/question_options.hpp"
+#include "predict/run_file.hpp"
 #include "report/table.hpp"
 
 #include <fmt/core.h>
@@ -49,7 +50,8 @@ option_words words_of(std::string_view text) {
 framework_run run_of(std::string const& text, beside_file const& same) {
   if (text.starts_with("--")) return {.options = words_of(text)};
   if (text.ends_with(".toml")) return read_torchtitan(text, same);
-  if (text.ends_with(".json")) return read_deepspeed(text, same);
+  if (text.ends_with(".json"))
+    return holds_run(text) ? read_run(read_run_text(text), same) : read_deepspeed(text, same);
   return read_text(text).find("--training.") != std::string::npos ? read_torchtitan(text, same)
                                                                   : read_megatron(text, same);
 }
@@ -79,11 +81,12 @@ std::string comparison_with(std::string const& file_or_options, predicted_reques
                                     at->second, r.given.at(same)));
   for (char const* same : {"model", "cluster", "sequence", "batch"}) words[same] = r.given.at(same);
   prediction mine = prepare(options_from(words), s.asked.model, s.asked.constants);
-  mine.is_unsure = !given.not_known.empty();
+  mine.not_known = given.not_known;
   answer_it(mine);
   double const own = mine.answer.step.seconds, best = first.answer.step.seconds;
   std::string text = fmt::format("\nYours: {}\n", options_of(mine));
-  if (mine.is_unsure) text += fmt::format("Not known, and may change it: {}\n", given.not_known);
+  if (!mine.not_known.empty())
+    text += fmt::format("Not known, and may change it: {}\n", given.not_known);
   if (!mine.answer.every_stage_works)
     text += "It does not run: some of its stages have no layer.\n";
   else if (!fits(mine.asked.cluster.device, mine.answer.peak, s.asked.constants.values))

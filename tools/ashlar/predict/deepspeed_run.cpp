@@ -83,9 +83,9 @@ bool is_auto(json const& value) { return value == "auto"; }
 
 class deepspeed_reader : json_reader {
  public:
-  deepspeed_reader(json_text const& source, beside_file const& with)
+  deepspeed_reader(json_text const& source, json const& root, beside_file const& with)
       : json_reader(source),
-        root_(object(source.root(), "configuration")),
+        root_(object(root, "configuration")),
         beside_(with.given),
         devices_(with.devices) {}
 
@@ -307,7 +307,12 @@ class deepspeed_reader : json_reader {
 
 framework_run read_deepspeed(std::string const& path, beside_file const& beside) {
   json_text const text = read_python_json(path);
-  return deepspeed_reader(text, beside).run();
+  return deepspeed_reader(text, text.root(), beside).run();
+}
+
+framework_run read_deepspeed_values(json_text const& source, json const& values,
+                                    beside_file const& beside) {
+  return deepspeed_reader(source, values, beside).run();
 }
 
 }  // namespace tool

@@ -2,7 +2,10 @@
 // DeepSpeed.
 #pragma once
 
+#include "files/json_files.hpp"
 #include "predict/models.hpp"
+
+#include <nlohmann/json_fwd.hpp>
 
 #include <array>
 #include <map>
@@ -46,5 +49,15 @@ struct beside_file {
 framework_run read_megatron(std::string const& path, beside_file const& beside);
 framework_run read_torchtitan(std::string const& path, beside_file const& beside);
 framework_run read_deepspeed(std::string const& path, beside_file const& beside);
+
+// Read the same from values that were evaluated already, by name: arguments of Megatron-LM with their
+// program as "program", values of a job of torchtitan by dotted keys, a configuration of DeepSpeed.
+// `values` stand in `source`.
+framework_run read_megatron_values(json_text const& source, nlohmann::json const& values,
+                                   beside_file const& beside);
+framework_run read_torchtitan_values(json_text const& source, nlohmann::json const& values,
+                                     beside_file const& beside);
+framework_run read_deepspeed_values(json_text const& source, nlohmann::json const& values,
+                                    beside_file const& beside);
 
 }  // namespace tool

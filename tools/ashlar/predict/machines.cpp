@@ -1,7 +1,6 @@
 #include "predict/machines.hpp"
 
 #include "command.hpp"
-#include "files/json_files.hpp"
 #include "options/number_option.hpp"
 #include "predict/embedded.hpp"
 #include "predict/names.hpp"
@@ -18,17 +17,6 @@ namespace tool {
 namespace {
 
 constexpr int most_cluster_size = ashlar::input_limits::cluster_devices;
-
-machine_cluster cluster_file(std::string const& path) {
-  ashlar::json_cluster const read = ashlar::read_json_cluster(read_json_text(path));
-  machine_cluster c{.name = read.sheet.name.empty() ? path : read.sheet.name,
-                    .nodes = read.nodes,
-                    .machine = read.sheet.machine};
-  if (c.nodes > most_cluster_size / c.machine.per_node)
-    throw usage_error(
-        fmt::format("--cluster: '{}' must have at most {} devices", path, most_cluster_size));
-  return c;
-}
 
 bool is_number(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
@@ -84,7 +72,7 @@ machine_cluster read_machine_cluster(std::string const& text) {
   }
   if (parts.empty()) {
     if (text.find('.') != std::string::npos || text.find('/') != std::string::npos || text == "-")
-      return cluster_file(text);
+      return machine_cluster_in(read_json_text(text));
     sheet_named(text);  // reports a near miss
     throw usage_error(
         fmt::format("--cluster is NODESxDEVICESxKIND as 16x8x{0}, or a file, not '{0}'", text));
@@ -96,6 +84,28 @@ machine_cluster read_machine_cluster(std::string const& text) {
   c.machine.per_node =
       number_within<int>("--cluster: devices of a node", parts.back(), 1, most_cluster_size / c.nodes);
   return c;
+}
+
+machine_cluster machine_cluster_in(json_text const& sheet) {
+  ashlar::json_cluster const read = ashlar::read_json_cluster(sheet);
+  machine_cluster c{.name = read.sheet.name.empty() ? sheet.path : read.sheet.name,
+                    .nodes = read.nodes,
+                    .machine = read.sheet.machine};
+  if (c.nodes > most_cluster_size / c.machine.per_node)
+    throw usage_error(
+        fmt::format("--cluster: '{}' must have at most {} devices", sheet.path, most_cluster_size));
+  return c;
+}
+
+std::string word_of(machine_cluster const& cluster) {
+  for (machine_sheet const& s : known_machines()) {
+    ashlar::cost::machine known = s.machine;
+    known.per_node = cluster.machine.per_node;
+    known.is_measured = cluster.machine.is_measured;
+    if (s.name == cluster.name && known == cluster.machine)
+      return fmt::format("{}x{}x{}", cluster.nodes, cluster.machine.per_node, cluster.name);
+  }
+  return {};
 }
 
 }  // namespace tool

@@ -1,6 +1,7 @@
 // Data sheets of machines by name, and clusters of them.
 #pragma once
 
+#include "files/json_files.hpp"
 #include <ashlar/cost/cluster/json_machine.hpp>
 #include <ashlar/cost/cluster/machine.hpp>
 
@@ -32,5 +33,11 @@ bool is_of_kind(ashlar::cost::machine const& m, std::string const& kind);
 // Reads NODESxDEVICESxKIND, DEVICESxKIND for one node, or a file with "nodes" and the keys of a data
 // sheet. Throws usage_error.
 machine_cluster read_machine_cluster(std::string const& text);
+
+// Reads the data sheet with "nodes" that a file holds. Throws usage_error.
+machine_cluster machine_cluster_in(json_text const& sheet);
+
+// 16x8xH100; empty where devices or links do not have the figures of that kind.
+std::string word_of(machine_cluster const& cluster);
 
 }  // namespace tool

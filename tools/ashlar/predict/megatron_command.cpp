@@ -8,6 +8,7 @@
 #include "predict/text_lines.hpp"
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -53,6 +54,23 @@ megatron_command::megatron_command(std::string const& path) : path_(path) {
     read_yaml(text);
   else
     read_shell(text);
+  finish();
+}
+
+megatron_command::megatron_command(json_text const& source, nlohmann::json const& values)
+    : path_(source.path) {
+  for (auto const& [name, value] : values.items()) {
+    if (name == "program") {
+      program_ = json_reader(source).text(value, "program");
+      continue;
+    }
+    std::string& said = all_[with_underscores(name)];
+    said = value.is_string() ? value.get<std::string>() : value == true ? "" : value.dump();
+  }
+  finish();
+}
+
+void megatron_command::finish() {
   name_as_arguments();
   if (all_.empty()) fail("has no arguments of Megatron-LM, as --num-layers 32");
   refuse_others();
@@ -71,8 +89,8 @@ std::string megatron_command::word(char const* name, std::string const& otherwis
   valued_.insert(name);
   std::string const& value = all_.at(name);
   if (std::string const why = script_ ? script_->why_unknown(value) : ""; !why.empty())
-    throw usage_error(fmt::format("'{}', {}, so the value of {} is not known; write it into the file",
-                                  path_, why, with_hyphens(name)));
+    throw usage_error(fmt::format("'{}', {}, so the value of {} is not known; write it into the file{}",
+                                  path_, why, with_hyphens(name), how_to_evaluate));
   return value;
 }
 
@@ -112,8 +130,8 @@ void megatron_command::note_open(std::string const& word) {
   std::string const why = script_ ? script_->why_unknown(word) : "";
   if (why.empty() || says_nothing(word)) return;
   if (!script_->may_be_nothing(word))
-    throw usage_error(
-        fmt::format("'{}', {}, so arguments are not known; write them into the file", path_, why));
+    throw usage_error(fmt::format("'{}', {}, so arguments are not known; write them into the file{}",
+                                  path_, why, how_to_evaluate));
   open_.push_back(script_->shown(word));
 }
 

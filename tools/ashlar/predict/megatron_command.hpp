@@ -22,6 +22,8 @@ class megatron_command {
   // Reads a shell script, or a YAML of arguments. Throws usage_error if the file has none, or trains no
   // decoder that is predicted.
   explicit megatron_command(std::string const& path);
+  // Takes arguments that were evaluated: numbers, texts, or true for a flag.
+  megatron_command(json_text const& source, nlohmann::json const& values);
 
   // Names have underscores. Arguments set to false or nothing are not there.
   bool has(char const* name);
@@ -37,6 +39,7 @@ class megatron_command {
   [[noreturn]] void fail(std::string const& what) const;
 
  private:
+  void finish();
   void read_yaml(std::string_view text);
   // Names fields of Megatron-Core's configuration by the arguments that say the same.
   void name_as_arguments();

@@ -89,7 +89,10 @@ long long vocabulary_of(megatron_command& a) {
   long long const padded = a.number("padded_vocab_size", 0),
                   said = a.number("vocab_size", is_gpt2 ? 50257 : 0), all = padded > 0 ? padded : said;
   if (all == 0)
-    a.fail("lacks --vocab-size: that of its tokenizer is not known here; add it to the file");
+    a.fail(
+        "lacks --vocab-size: that of its tokenizer is not known here; add it to the file, or to a run "
+        "by "
+        "--set vocab-size=N");
   return all;
 }
 
@@ -196,7 +199,10 @@ void change_attention(megatron_command& a, architecture& model) {
 // Without --normalization, norms and biases are not counted.
 void count_norms(megatron_command& a, architecture& model, long long sequence) {
   std::string const norm = a.word("normalization");
-  bool const is_learned = a.word("position_embedding_type", "learned_absolute") == "learned_absolute";
+  bool const is_rotary = a.has("use_rotary_position_embeddings"),
+             has_none = a.has("no_position_embedding");
+  bool const is_learned = !is_rotary && !has_none
+                          && a.word("position_embedding_type", "learned_absolute") == "learned_absolute";
   megatron_norms const norms{.is_rms = norm == "RMSNorm",
                              .has_biases = !a.has("disable_bias_linear"),
                              .has_qkv_bias = a.has("add_qkv_bias"),
@@ -264,6 +270,8 @@ void ignore_description(megatron_command& a) {
             "attention_output_gate",
             "normalization",
             "position_embedding_type",
+            "use_rotary_position_embeddings",
+            "no_position_embedding",
             "disable_bias_linear",
             "add_qkv_bias",
             "qk_layernorm",

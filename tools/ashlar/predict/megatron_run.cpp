@@ -58,6 +58,16 @@ std::string megatron_recomputation(megatron_command& a) {
   std::string const how = a.word("recompute_granularity"), method = a.word("recompute_method");
   long long const layers = a.number("recompute_num_layers", 0);
   std::string const modules = a.word("recompute_modules", "core_attn");
+  // Names of 2021.
+  bool const is_old = a.has("checkpoint_activations") || a.has("activations_checkpoint_method");
+  if (is_old && !how.empty()) a.fail("says recomputation by arguments of two versions of Megatron-LM");
+  if (is_old) {
+    long long const each =
+        a.number("activations_checkpoint_num_layers", a.number("checkpoint_num_layers", 1));
+    bool const is_block = a.word("activations_checkpoint_method", "uniform") == "block";
+    if (!is_block && each > 1) a.fail("keeps the input of some layers alone: nothing here counts that");
+    return is_block ? fmt::format("full:{}", each) : "full";
+  }
   if (how == "full" && method == "uniform" && layers > 1)
     a.fail(
         fmt::format("keeps the input of every {}th layer alone: nothing here counts that; "
@@ -134,10 +144,7 @@ void read_optimizer(megatron_command& a, option_words& o) {
   o["offload-optimizer"] = "true";
 }
 
-}  // namespace
-
-framework_run read_megatron(std::string const& path, beside_file const& with) {
-  megatron_command a(path);
+framework_run read_command(megatron_command& a, std::string const& path, beside_file const& with) {
   given_sizes const beside(with.given);
   framework_run run;
   option_words& o = run.options;
@@ -206,6 +213,19 @@ framework_run read_megatron(std::string const& path, beside_file const& with) {
   run.not_read = a.not_read();
   run.not_known = a.not_known();
   return run;
+}
+
+}  // namespace
+
+framework_run read_megatron(std::string const& path, beside_file const& with) {
+  megatron_command a(path);
+  return read_command(a, path, with);
+}
+
+framework_run read_megatron_values(json_text const& source, nlohmann::json const& values,
+                                   beside_file const& with) {
+  megatron_command a(source, values);
+  return read_command(a, source.path, with);
 }
 
 }  // namespace tool

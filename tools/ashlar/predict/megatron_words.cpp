@@ -49,8 +49,8 @@ std::vector<std::vector<std::string>> all_words(shell_script const& script, std:
     if (std::none_of(parts.begin(), parts.end(), is_argument)) return;  // files, ports
     if (!when.empty())
       fail(path,
-           fmt::format("has arguments in line {}, which are decided by {}: leave those that are meant",
-                       line, when));
+           fmt::format("has arguments in line {}, which are decided by {}: leave those that are meant{}",
+                       line, when, how_to_evaluate));
     all.push_back(parts);
   };
   for (std::vector<std::string> const& each : script.assigned()) add(each, 0, "");
@@ -98,9 +98,9 @@ std::vector<std::vector<std::string>> training_words(shell_script const& script,
       parts.erase(parts.begin(), program);
       if (!says_a_size(parts)) continue;
       if (!command.when.empty())
-        fail(path,
-             fmt::format("trains in line {}, which is decided by {}: leave the command that runs alone",
-                         command.line, command.when));
+        fail(path, fmt::format(
+                       "trains in line {}, which is decided by {}: leave the command that runs alone{}",
+                       command.line, command.when, how_to_evaluate));
       if (found != nullptr && parts != words)
         fail(path, fmt::format("trains in line {} and in line {}: leave the command that is meant",
                                found->line, command.line));

@@ -9,6 +9,7 @@
 #include "predict/framework_files.hpp"
 #include "predict/machines.hpp"
 #include "predict/question_options.hpp"
+#include "predict/run_file.hpp"
 #include "report/printed.hpp"
 
 #include <fmt/core.h>
@@ -23,7 +24,7 @@ namespace {
 
 struct predict_options {
   question_options run;
-  std::string megatron, torchtitan, deepspeed;
+  std::string megatron, torchtitan, deepspeed, file;
   std::string constants, runs;
   bool explains = false;
   int best = 0;  // layouts to be shown; 0: the one that is asked for
@@ -32,10 +33,17 @@ struct predict_options {
 
 // Takes the run from a file; the command line overrules it.
 prediction prepare_run(CLI::App const& command, predict_options const& o, fitted_constants const& c) {
-  int const files = !o.megatron.empty() + !o.torchtitan.empty() + !o.deepspeed.empty();
-  if (files > 1) throw usage_error("--megatron, --torchtitan and --deepspeed do not go together");
-  if (o.run.cluster.empty()) throw usage_error("--cluster is required");
-  int const devices = read_machine_cluster(o.run.cluster).device_count();
+  int const files = !o.megatron.empty() + !o.torchtitan.empty() + !o.deepspeed.empty() + !o.file.empty();
+  if (files > 1) throw usage_error("--megatron, --torchtitan, --deepspeed and --run do not go together");
+  std::optional<json_text> text;
+  if (!o.file.empty()) text = read_run_text(o.file);
+  std::optional<machine_cluster> cluster;
+  if (!o.run.cluster.empty())
+    cluster = read_machine_cluster(o.run.cluster);
+  else if (text)
+    cluster = cluster_of_run(*text);
+  if (!cluster)
+    throw usage_error(fmt::format("--cluster is required{}", text ? ": the file does not say it" : ""));
   option_words given;
   CLI::App names;
   question_options unused;
@@ -48,25 +56,28 @@ prediction prepare_run(CLI::App const& command, predict_options const& o, fitted
   }
   std::optional<described_model> named;
   if (given.count("model") > 0) named = read_described_model(given["model"]);
-  beside_file const beside{given, named ? &*named : nullptr, devices};
+  beside_file const beside{given, named ? &*named : nullptr, cluster->device_count()};
   framework_run run;
   if (!o.megatron.empty()) run = read_megatron(o.megatron, beside);
   if (!o.torchtitan.empty()) run = read_torchtitan(o.torchtitan, beside);
   if (!o.deepspeed.empty()) run = read_deepspeed(o.deepspeed, beside);
+  if (text) run = read_run(*text, beside);
   for (auto const& [name, value] : given) run.options[name] = value;
   for (std::string const needed : {"model", "sequence", "batch"})
     if (run.options.count(needed) == 0 && !(run.model && needed == "model"))
       throw usage_error(
           fmt::format("--{} is required{}", needed, files > 0 ? ": the file does not say it" : ""));
   bool const is_named = run.options.count("model") > 0;
-  if (!is_named) run.options["model"] = "-";  // the file has said it
-  question_options const asked = options_from(run.options);
-  prediction p = is_named ? prepare(asked, c) : prepare(asked, *run.model, c);
-  if (!run.not_read.empty()) p.notes.push_back("not read: " + run.not_read);
-  for (std::string const& note : run.notes) p.notes.push_back(note);
-  p.is_unsure = !run.not_known.empty();
-  if (p.is_unsure)
-    p.notes.push_back("not known, and may change this, so there is no interval: " + run.not_known);
+  if (named)
+    run.model = named;
+  else if (is_named)
+    run.model = read_described_model(run.options["model"]);
+  run.options.emplace("model", "-");  // these were read already
+  run.options.emplace("cluster", "-");
+  prediction p = prepare(options_from(run.options), *run.model, *cluster, c);
+  p.not_read = run.not_read;
+  p.notes = run.notes;
+  p.not_known = run.not_known;
   if (o.best > 0) choose_layout(p, run.options, static_cast<std::size_t>(o.best));
   return p;
 }
@@ -79,7 +90,7 @@ int predict(CLI::App const& command, predict_options const& o) {
   for (char const* each : {"--schedule", "--costs"})
     must_have_effect(command, {{each, o.best == 0, "with --best, which goes by formulas"}});
   for (char const* each : {"--best", "--model", "--cluster", "--sequence", "--batch", "--megatron",
-                           "--torchtitan", "--deepspeed"})
+                           "--torchtitan", "--deepspeed", "--run"})
     must_have_effect(command, {{each, o.runs.empty(), "with --calibrate: the file says it"}});
   output const to(o.output);
   fitted_constants const c = o.constants.empty() ? own_constants() : read_constants(o.constants);
@@ -96,6 +107,7 @@ int predict(CLI::App const& command, predict_options const& o) {
            : o.format == "svg"   ? svg_of(p)
            : o.format == "html"  ? html_of(p)
            : o.format == "trace" ? trace_of(p)
+           : o.format == "run"   ? run_text(p)
                                  : printable_lines(text_of(p, o.explains)));
   return o.best > 0 && p.layouts.best.empty() ? invalid : done;
 }
@@ -116,6 +128,11 @@ void add_predict(CLI::App& app, action& chosen) {
   command->add_option("--deepspeed", o->deepspeed, "a configuration of DeepSpeed, beside --model")
       ->type_name("FILE");
   command
+      ->add_option("--run", o->file,
+                   "a run, as --as run and `python -m ashlar_pp.read` write it; options on the command "
+                   "line replace what it says")
+      ->type_name("FILE");
+  command
       ->add_option("--constants", o->constants,
                    "a file of fitted constants in place of the tool's own (docs/predict.md)")
       ->type_name("FILE");
@@ -130,9 +147,9 @@ void add_predict(CLI::App& app, action& chosen) {
           "a CSV of measured runs, with a column for each option and step_seconds: fits the machine's "
           "constants to them; -o writes these, for --constants")
       ->type_name("FILE");
-  add_format_option(*command, o->format, {"text", "json", "svg", "html", "trace"},
-                    "text; json; svg: the passes of a step; html: a page with both; trace: for "
-                    "chrome://tracing and Perfetto");
+  add_format_option(*command, o->format, {"text", "json", "run", "svg", "html", "trace"},
+                    "text; json; run: the run, for --run; svg: the passes of a step; html: a page with "
+                    "both; trace: for chrome://tracing and Perfetto");
   add_output_option(*command, o->output);
   command->footer(
       "docs/predict.md says how far predictions are from published runs.\nExamples:\n"

@@ -139,17 +139,19 @@ prediction prepare(question_options const& o, fitted_constants const& constants)
 }
 
 prediction prepare(question_options const& o, described_model model, fitted_constants const& constants) {
+  return prepare(o, std::move(model), read_machine_cluster(o.cluster), constants);
+}
+
+prediction prepare(question_options const& o, described_model model, machine_cluster const& cluster,
+                   fitted_constants const& constants) {
   prediction p;
   p.model = std::move(model);
-  machine_cluster const cluster = read_machine_cluster(o.cluster);
   p.machine = cluster.name;
   p.nodes = cluster.nodes;
   p.constants = constants;
   p.layout = o.layout;
   question& q = p.asked;
   q = o.asked;
-  if (!p.model.left_out.empty())
-    p.notes.push_back(fmt::format("without {}: the decoder alone", p.model.left_out));
   q.model = p.model.shape;
   q.cluster.device = cluster.machine;
   if (!has_products(q.cluster.device, q.program.format))
@@ -183,6 +185,7 @@ prediction prepare(question_options const& o, described_model model, fitted_cons
   } catch (ashlar::cost::unpredictable const& e) {
     throw usage_error(sentence_of(e, q));
   }
+  p.costs = o.costs;
   if (!o.costs.empty()) read_measured_stages(o.costs, q);
   return p;
 }
@@ -200,7 +203,7 @@ question_options options_from(option_words const& words) {
 void answer_it(prediction& p) {
   try {
     p.answer = predict_run(p.asked, p.constants.values, p.constants.around);
-    if (p.is_unsure) p.answer.leave_out_intervals();
+    if (!p.not_known.empty()) p.answer.leave_out_intervals();
   } catch (ashlar::cost::unpredictable const& e) {
     throw usage_error(sentence_of(e, p.asked));
   } catch (ashlar::violation const& v) {

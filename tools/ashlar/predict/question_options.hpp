@@ -2,6 +2,7 @@
 #pragma once
 
 #include "predict/framework_files.hpp"
+#include "predict/machines.hpp"
 #include "predict/report.hpp"
 #include <ashlar/cost/question/question.hpp>
 
@@ -28,8 +29,10 @@ question_options options_from(option_words const& words);
 // Reads the model and the cluster. Throws usage_error.
 prediction prepare(question_options const& o, fitted_constants const& constants);
 
-// Takes a model that was read already.
+// Take a model, or also a cluster, that was read already.
 prediction prepare(question_options const& o, described_model model, fitted_constants const& constants);
+prediction prepare(question_options const& o, described_model model, machine_cluster const& cluster,
+                   fitted_constants const& constants);
 
 // Throws usage_error.
 void answer_it(prediction& p);

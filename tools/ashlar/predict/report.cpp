@@ -178,6 +178,17 @@ std::string fit_word(prediction const& p) {
   return fit_words[static_cast<std::size_t>(p.answer.memory_fit)];
 }
 
+std::vector<std::string> remarks_on(prediction const& p) {
+  std::vector<std::string> all;
+  if (!p.model.left_out.empty())
+    all.push_back(fmt::format("without {}: the decoder alone", p.model.left_out));
+  if (!p.not_read.empty()) all.push_back("not read: " + p.not_read);
+  all.insert(all.end(), p.notes.begin(), p.notes.end());
+  if (!p.not_known.empty())
+    all.push_back("not known, and may change this, so there is no interval: " + p.not_known);
+  return all;
+}
+
 std::string text_of(prediction const& p, bool explains) {
   question const& q = p.asked;
   auto const& a = p.answer;
@@ -189,7 +200,7 @@ std::string text_of(prediction const& p, bool explains) {
   if (q.model.predictions > 0)
     text += fmt::format("  and {} of {} that predict further tokens\n",
                         count_words(prediction_parameters(q.model)), q.model.predictions);
-  for (std::string const& note : p.notes) text += fmt::format("  {}\n", note);
+  for (std::string const& note : remarks_on(p)) text += fmt::format("  {}\n", note);
   text += fmt::format("{}x{}x{}, {}\n{}\n\n", p.nodes, q.cluster.device.per_node, p.machine,
                       word_for(format_choices, q.program.format), options_of(p));
 
@@ -278,7 +289,7 @@ std::string json_of(prediction const& p) {
       {"fit", fit_word(p)},
       {"peak_interval", nullptr},
       {"memory", memory},
-      {"notes", p.notes},
+      {"notes", remarks_on(p)},
   };
   if (a.has_interval())
     root["interval"] = {{"low", a.low}, {"high", a.high}, {"share", 0.9}, {"runs", runs_around(p)}};

@@ -6,6 +6,7 @@
 #include <ashlar/cost/step/answer.hpp>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tool {
@@ -31,14 +32,18 @@ struct prediction {
   std::string schedule;           // as it was asked for; empty: as the chunks say
   std::string recompute, freeze;  // likewise
   fitted_constants constants;
-  std::vector<std::string>
-      notes;               // what was left out of the question, and what was taken for something else
-  bool is_unsure = false;  // something of the run is not known: there are no intervals
+  std::string costs;               // the file of measured times; empty: none
+  std::vector<std::string> notes;  // what was taken for something else, and why
+  std::string not_read;            // words of the run's file that change nothing
+  std::string not_known;           // and those that may change the answer: there are no intervals then
   ashlar::cost::answer answer;
   bool is_chosen = false;         // of many: there is nothing to change first
   std::vector<neighbour> better;  // that fit, the fastest first
   tried_layouts layouts;
 };
+
+// What was left out of the question, not read, or taken for something else: a sentence each.
+std::vector<std::string> remarks_on(prediction const& p);
 
 // Changes of one or two sizes at a time that make the run faster, or make it fit where it does not.
 std::vector<neighbour> neighbours_of(prediction const& p);
@@ -70,10 +75,16 @@ struct named_term {
 };
 std::vector<named_term> terms_of(prediction const& p);
 
+// Options with their values; a flag has none.
+using option_list = std::vector<std::pair<char const*, std::string>>;
+std::string line_of(option_list const& options);
+
 // The options that say how a model lies on devices.
+option_list rank_list(ashlar::cost::question const& q);
 std::string rank_options(ashlar::cost::question const& q);
 
 // The options that say a run's sizes and order.
+option_list options_list(prediction const& p);
 std::string options_of(prediction const& p);
 
 }  // namespace tool

@@ -12,6 +12,10 @@
 
 namespace tool {
 
+// The end of errors about what is not evaluated here.
+inline constexpr char const* how_to_evaluate =
+    "; or let bash read it: `python -m ashlar_pp.read launch -- bash FILE`";
+
 // A word stands for itself, or has unknown parts: why_unknown() says why.
 struct shell_command {
   int line = 1;

@@ -9,6 +9,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 namespace tool {
 
@@ -174,52 +176,75 @@ std::vector<named_term> terms_of(prediction const& p) {
   };
 }
 
-std::string rank_options(question const& q) {
-  std::string all = fmt::format("--micro-batch {} --tensor {} --pipeline {}", q.layout.micro_batch,
-                                q.layout.tensor, q.layout.pipeline);
+std::string line_of(option_list const& options) {
+  std::string line;
+  for (auto const& [name, value] : options) {
+    line += fmt::format("{}--{}", line.empty() ? "" : " ", name);
+    bool const is_quoted = std::string_view(name) == "layout";
+    if (!value.empty()) line += is_quoted ? " '" + value + "'" : " " + value;
+  }
+  return line;
+}
+
+option_list rank_list(question const& q) {
+  option_list all;
   auto const add = [&](char const* option, auto const& value) {
-    all += fmt::format(" {} {}", option, value);
+    all.emplace_back(option, fmt::format("{}", value));
   };
-  if (q.layout.chunks > 1) add("--chunks", q.layout.chunks);
-  if (q.layout.counts_ends) all += " --ends-as-layers";
-  if (q.layout.context > 1) add("--context", q.layout.context);
-  if (q.layout.expert > 1) add("--expert", q.layout.expert);
-  if (q.layout.expert_tensor > 1) add("--expert-tensor", q.layout.expert_tensor);
-  add("--data", q.layout.data);
+  auto const flag = [&](char const* option, bool is_on) {
+    if (is_on) all.emplace_back(option, "");
+  };
+  add("micro-batch", q.layout.micro_batch);
+  add("tensor", q.layout.tensor);
+  add("pipeline", q.layout.pipeline);
+  if (q.layout.chunks > 1) add("chunks", q.layout.chunks);
+  flag("ends-as-layers", q.layout.counts_ends);
+  if (q.layout.context > 1) add("context", q.layout.context);
+  if (q.layout.expert > 1) add("expert", q.layout.expert);
+  if (q.layout.expert_tensor > 1) add("expert-tensor", q.layout.expert_tensor);
+  add("data", q.layout.data);
   if (q.layout.sharding != sharding::none)
-    add("--sharding", word_for(sharding_choices, q.layout.sharding));
-  if (q.layout.shard_ranks > 0) add("--shard-ranks", q.layout.shard_ranks);
-  if (q.program.sums_copies_once) all += " --sum-copies-once";
-  if (q.layout.weight_ranks > 0) add("--weight-ranks", q.layout.weight_ranks);
-  if (q.layout.pipeline_inside) all += " --pipeline-inside";
+    add("sharding", word_for(sharding_choices, q.layout.sharding));
+  if (q.layout.shard_ranks > 0) add("shard-ranks", q.layout.shard_ranks);
+  flag("sum-copies-once", q.program.sums_copies_once);
+  if (q.layout.weight_ranks > 0) add("weight-ranks", q.layout.weight_ranks);
+  flag("pipeline-inside", q.layout.pipeline_inside);
   if (q.layout.recompute != recomputation::none && !recompute_word(q).empty())
-    add("--recompute", recompute_word(q));
-  if (std::string const word = offload_word(q); word != "none") add("--offload-activations", word);
-  if (q.layout.offload.optimizer) all += " --offload-optimizer";
+    add("recompute", recompute_word(q));
+  if (std::string const word = offload_word(q); word != "none") add("offload-activations", word);
+  flag("offload-optimizer", q.layout.offload.optimizer);
   if (q.program.format != ashlar::cost::number_format::bf16)
-    add("--precision", word_for(format_choices, q.program.format));
-  if (q.program.kind != program_kind::automatic) add("--stack", word_for(stack_choices, q.program.kind));
+    add("precision", word_for(format_choices, q.program.format));
+  if (q.program.kind != program_kind::automatic) add("stack", word_for(stack_choices, q.program.kind));
   return all;
 }
 
-std::string options_of(prediction const& p) {
+std::string rank_options(question const& q) { return line_of(rank_list(q)); }
+
+option_list options_list(prediction const& p) {
   question const& q = p.asked;
-  std::string all = fmt::format("--sequence {} --batch {} {}", q.sequence, q.batch, rank_options(q));
-  auto const add = [&](char const* option, auto const& value) {
-    all += fmt::format(" {} {}", option, value);
+  option_list all{{"sequence", fmt::format("{}", q.sequence)}, {"batch", fmt::format("{}", q.batch)}};
+  bool says_recompute = false;
+  for (auto& each : rank_list(q)) {
+    says_recompute = says_recompute || std::string_view(each.first) == "recompute";
+    all.push_back(std::move(each));
+  }
+  auto const add = [&](char const* option, std::string const& value) {
+    if (!value.empty()) all.emplace_back(option, value);
   };
-  if (q.layout.recompute != recomputation::none && all.find("--recompute") == std::string::npos)
-    add("--recompute", p.recompute);
+  if (q.layout.recompute != recomputation::none && !says_recompute) add("recompute", p.recompute);
   if (q.program.attention != ashlar::cost::attention_kernel::automatic)
-    add("--attention", word_for(attention_choices, q.program.attention));
+    add("attention", word_for(attention_choices, q.program.attention));
   if (q.program.sequence_parallel != ashlar::cost::sequence_split::automatic)
-    add("--sequence-parallel", word_for(split_choices, q.program.sequence_parallel));
-  if (q.program.dispatches_8_bits) all += " --dispatch-fp8";
-  if (q.program.delays_weights) all += " --delay-weights";
-  if (!p.layout.empty()) add("--layout", fmt::format("'{}'", p.layout));
-  if (!p.freeze.empty()) add("--freeze", p.freeze);
-  if (!p.schedule.empty()) add("--schedule", p.schedule);
+    add("sequence-parallel", word_for(split_choices, q.program.sequence_parallel));
+  if (q.program.dispatches_8_bits) all.emplace_back("dispatch-fp8", "");
+  if (q.program.delays_weights) all.emplace_back("delay-weights", "");
+  add("layout", p.layout);
+  add("freeze", p.freeze);
+  add("schedule", p.schedule);
   return all;
 }
+
+std::string options_of(prediction const& p) { return line_of(options_list(p)); }
 
 }  // namespace tool

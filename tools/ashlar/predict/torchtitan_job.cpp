@@ -7,6 +7,7 @@
 #include "predict/text_lines.hpp"
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -126,8 +127,20 @@ torchtitan_job::torchtitan_job(std::string const& path) : path_(path) {
     read_arguments(text);
   else
     read_toml(text);
+  must_train();
+}
+
+torchtitan_job::torchtitan_job(json_text const& source, nlohmann::json const& values)
+    : path_(source.path) {
+  for (auto const& [name, value] : values.items())
+    values_[name] = value.is_string() ? value.get<std::string>() : value.dump();
+  must_train();
+}
+
+void torchtitan_job::must_train() const {
   if (word({"training.seq_len"}, "").empty())
-    throw usage_error(fmt::format("'{}' lacks seq_len in [training]: it is no job of torchtitan", path));
+    throw usage_error(
+        fmt::format("'{}' lacks seq_len in [training]: it is no job of torchtitan", path_));
 }
 
 void torchtitan_job::fail(std::string const& what) const {

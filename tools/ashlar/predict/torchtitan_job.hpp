@@ -1,6 +1,10 @@
 // The values of a job of torchtitan, by section and key.
 #pragma once
 
+#include "files/json_files.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -15,6 +19,8 @@ class torchtitan_job {
   // Reads a TOML, or arguments: --training.seq_len 8192. A list has a word for each entry; a list in a
   // list, one with commas. Throws usage_error.
   explicit torchtitan_job(std::string const& path);
+  // Takes values that were evaluated, by dotted keys: numbers, texts, true and false.
+  torchtitan_job(json_text const& source, nlohmann::json const& values);
 
   // Each reads the first of these names that is there.
   using names = std::initializer_list<char const*>;
@@ -28,6 +34,7 @@ class torchtitan_job {
   [[noreturn]] void fail(std::string const& what) const;
 
  private:
+  void must_train() const;
   void read_arguments(std::string const& text);
   void read_toml(std::string const& text);
   void set(std::string const& name, std::string const& value, int line);

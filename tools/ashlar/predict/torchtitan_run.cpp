@@ -107,11 +107,12 @@ std::string dealt_layers(torchtitan_job const& job, long long layers, long long 
 
 class torchtitan_reader {
  public:
-  torchtitan_reader(std::string const& path, beside_file const& with)
-      : job_(path), with_(with), beside_(with.given), devices_(with.devices) {}
+  torchtitan_reader(torchtitan_job job, beside_file const& with)
+      : job_(std::move(job)), with_(with), beside_(with.given), devices_(with.devices) {}
 
   framework_run run() {
     if (std::string const known = model_of_job(job_); !known.empty()) set("model", known);
+    refuse_open_values();
     read_ranks();
     read_batch();
     if (pipeline_ > 1) read_stages();
@@ -130,6 +131,21 @@ class torchtitan_reader {
     long long const found = beside_.has(option) ? beside_.number(option) : job_.number(any, otherwise);
     set(option, std::max(1LL, found));
     return std::max(1LL, found);
+  }
+
+  // A function of torchtitan's registry may give any value that the arguments leave out.
+  void refuse_open_values() {
+    std::string const config = job_.word({"config"}, "");
+    if (config.empty()) return;
+    for (auto const& [key, option] : {std::pair{"training.local_batch_size", "micro-batch"},
+                                      std::pair{"parallelism.tensor_parallel_degree", "tensor"},
+                                      std::pair{"parallelism.pipeline_parallel_degree", "pipeline"},
+                                      std::pair{"parallelism.context_parallel_degree", "context"}})
+      if (!beside_.has(option) && job_.word({key}, "").empty())
+        job_.fail(
+            fmt::format("its --config {} may say {}, and is not evaluated here: give --{}, or use "
+                        "`python -m ashlar_pp.read launch`, which asks torchtitan",
+                        config.substr(0, 64), key, option));
   }
 
   // Reads shards over some ranks, copies over the others (ParallelDims of distributed/parallel_dims.py).
@@ -278,7 +294,12 @@ class torchtitan_reader {
 }  // namespace
 
 framework_run read_torchtitan(std::string const& path, beside_file const& beside) {
-  return torchtitan_reader(path, beside).run();
+  return torchtitan_reader(torchtitan_job(path), beside).run();
+}
+
+framework_run read_torchtitan_values(json_text const& source, nlohmann::json const& values,
+                                     beside_file const& beside) {
+  return torchtitan_reader(torchtitan_job(source, values), beside).run();
 }
 
 }  // namespace tool

@@ -140,6 +140,38 @@ json_cluster read_json_cluster(json_text const& source) {
   return {std::move(sheet), reader.count("nodes")};
 }
 
+nlohmann::ordered_json json_of(json_cluster const& cluster) {
+  cost::machine const& m = cluster.sheet.machine;
+  nlohmann::ordered_json made, peaks;
+  auto const add = [](nlohmann::ordered_json& to, char const* key, double figure) {
+    if (figure > 0) to[key] = figure;
+  };
+  if (!cluster.sheet.name.empty()) made["name"] = cluster.sheet.name;
+  made["nodes"] = cluster.nodes;
+  made["devices_per_node"] = m.per_node;
+  for (auto const& [name, g] : json_detail::generation_names)
+    if (g == m.built) made["generation"] = name;
+  add(peaks, "fp32", m.peak.fp32);
+  add(peaks, "tf32", m.peak.tf32);
+  add(peaks, "fp16", m.peak.fp16);
+  add(peaks, "bf16", m.peak.bf16);
+  add(peaks, "fp8", m.peak.fp8);
+  add(peaks, "fp4", m.peak.fp4);
+  made["peak_flops"] = std::move(peaks);
+  add(made, "memory_bytes", m.memory_bytes);
+  add(made, "memory_bandwidth", m.memory_bandwidth);
+  add(made, "link_inside", m.inside);
+  add(made, "link_outside", m.outside);
+  made["domain"] = m.domain;
+  add(made, "units", m.units);
+  add(made, "exponentials", m.exponentials);
+  add(made, "power_watts", m.power);
+  add(made, "host_link", m.host.link);
+  add(made, "host_memory_bytes", m.host.memory_bytes);
+  add(made, "host_memory_bandwidth", m.host.memory_bandwidth);
+  return made;
+}
+
 json_machine read_json_machine(std::string text, std::string path) {
   return read_json_machine(parse_json(std::move(text), std::move(path)));
 }

@@ -29,6 +29,9 @@ json_machine read_json_machine(json_text const& source);
 // Reads a data sheet with "nodes".
 json_cluster read_json_cluster(json_text const& source);
 
+// Writes a cluster as read_json_cluster reads it, without sources; figures of 0 are left out.
+nlohmann::ordered_json json_of(json_cluster const& cluster);
+
 // These read a text. `path` is its name in messages.
 json_machine read_json_machine(std::string text, std::string path = {});
 json_cluster read_json_cluster(std::string text, std::string path = {});

@@ -1,0 +1,216 @@
+#include "predict/model_file.hpp"
+
+#include "command.hpp"
+#include "predict/frozen_choice.hpp"
+#include <ashlar/interop/json_reader.hpp>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+using ashlar::cost::architecture;
+using ashlar::cost::feed_forward;
+using ashlar::cost::feed_forward_kind;
+using ashlar::cost::layer;
+using ashlar::cost::mixer;
+using ashlar::cost::mixer_kind;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+// The keys of each part with their sizes, for both directions.
+constexpr std::array mixer_sizes{
+    std::pair{"heads", &mixer::heads},     std::pair{"groups", &mixer::groups},
+    std::pair{"head", &mixer::head},       std::pair{"window", &mixer::window},
+    std::pair{"chunk", &mixer::chunk},     std::pair{"q_rank", &mixer::q_rank},
+    std::pair{"kv_rank", &mixer::kv_rank}, std::pair{"nope", &mixer::nope},
+    std::pair{"rope", &mixer::rope},       std::pair{"value_head", &mixer::value_head},
+    std::pair{"inner", &mixer::inner},     std::pair{"keys", &mixer::keys},
+    std::pair{"steps", &mixer::steps},     std::pair{"rank", &mixer::rank},
+    std::pair{"beside", &mixer::beside}};
+constexpr std::array mixer_flags{std::pair{"has_gate", &mixer::has_gate}};
+constexpr std::array mixer_kinds{
+    std::pair{"none", mixer_kind::none}, std::pair{"attention", mixer_kind::attention},
+    std::pair{"compressed", mixer_kind::compressed}, std::pair{"state_space", mixer_kind::state_space}};
+constexpr std::array feed_sizes{std::pair{"width", &feed_forward::width},
+                                std::pair{"experts", &feed_forward::experts},
+                                std::pair{"chosen", &feed_forward::chosen},
+                                std::pair{"expert_width", &feed_forward::expert_width},
+                                std::pair{"shared_width", &feed_forward::shared_width},
+                                std::pair{"latent", &feed_forward::latent},
+                                std::pair{"groups", &feed_forward::groups},
+                                std::pair{"chosen_groups", &feed_forward::chosen_groups},
+                                std::pair{"beside", &feed_forward::beside},
+                                std::pair{"beside_expert", &feed_forward::beside_expert}};
+constexpr std::array feed_flags{std::pair{"is_gated", &feed_forward::is_gated},
+                                std::pair{"is_clamped", &feed_forward::is_clamped}};
+constexpr std::array feed_kinds{std::pair{"none", feed_forward_kind::none},
+                                std::pair{"dense", feed_forward_kind::dense},
+                                std::pair{"experts", feed_forward_kind::experts}};
+constexpr std::array model_sizes{
+    std::pair{"hidden", &architecture::hidden}, std::pair{"vocabulary", &architecture::vocabulary},
+    std::pair{"embedding", &architecture::embedding}, std::pair{"beside", &architecture::beside}};
+constexpr std::array model_flags{std::pair{"is_tied", &architecture::is_tied},
+                                 std::pair{"repeats", &architecture::repeats}};
+
+constexpr double largest_size = 1e15;
+constexpr long long most_layers_of_a_file = 100'000;
+
+// Whole numbers are written as such.
+ordered_json json_of(double size) {
+  auto const whole = static_cast<long long>(size);
+  return static_cast<double>(whole) == size ? ordered_json(whole) : ordered_json(size);
+}
+
+template <class Part, class Sizes, class Flags>
+void write_part(ordered_json& made, Part const& part, Sizes const& sizes, Flags const& flags) {
+  for (auto const& [key, size] : sizes)
+    if (part.*size != 0) made[key] = json_of(part.*size);
+  for (auto const& [key, flag] : flags)
+    if (part.*flag) made[key] = true;
+}
+
+template <class Kinds, class Kind>
+char const* name_in(Kinds const& kinds, Kind kind) {
+  for (auto const& [name, meaning] : kinds)
+    if (meaning == kind) return name;
+  return "none";
+}
+
+ordered_json json_of(layer const& l) {
+  ordered_json mix{{"kind", name_in(mixer_kinds, l.mix.kind)}},
+      feed{{"kind", name_in(feed_kinds, l.feed.kind)}};
+  write_part(mix, l.mix, mixer_sizes, mixer_flags);
+  write_part(feed, l.feed, feed_sizes, feed_flags);
+  return {{"mix", mix}, {"feed", feed}};
+}
+
+// Frozen parts as --freeze has them.
+std::string frozen_words(architecture const& a) {
+  std::string words;
+  auto const add = [&](std::string const& word) { words += (words.empty() ? "" : ",") + word; };
+  if (a.frozen.embedding) add("embedding");
+  if (a.frozen.head) add("head");
+  for (int i = 0; i < a.layer_count(); ++i)
+    if (a.frozen.has_layer(i)) add(fmt::format("layers={}", i));
+  return words;
+}
+
+class model_reader : json_reader {
+ public:
+  explicit model_reader(json_text const& source) : json_reader(source) {}
+
+  described_model model(json const& from) const {
+    described_model made{.name = "model", .type = {}, .left_out = {}, .shape = {}};
+    for (auto const& [key, word] : {std::pair{"name", &made.name}, std::pair{"type", &made.type},
+                                    std::pair{"left_out", &made.left_out}})
+      if (from.contains(key)) *word = text(from[key], key);
+    read(object(at(from, "architecture"), "architecture"), made.shape);
+    return made;
+  }
+
+ private:
+  void read(json const& from, architecture& a) const {
+    for (json const& each : list(at(from, "kinds"), "kinds")) a.kinds.push_back(kind(each));
+    for (json const& each : list(at(from, "layers"), "layers")) {
+      if (static_cast<long long>(a.layers.size()) >= most_layers_of_a_file)
+        fail(each, "too many layers");
+      a.layers.push_back(
+          static_cast<int>(whole(each, "layers", 0, static_cast<long long>(a.kinds.size()) - 1)));
+    }
+    read_part(from, a, model_sizes, model_flags,
+              {"kinds", "layers", "predictor", "predictions", "freeze"});
+    if (from.contains("predictor")) a.predictor = kind(from["predictor"]);
+    if (from.contains("predictions"))
+      a.predictions = static_cast<int>(whole(from["predictions"], "predictions", 0, 1000));
+    if (from.contains("freeze")) {
+      try {
+        a.frozen = frozen_parts_of(text(from["freeze"], "freeze"), a);
+      } catch (usage_error const& e) {
+        fail(from["freeze"], fmt::format("\"freeze\": {}", e.what()));
+      }
+    }
+  }
+
+  template <class Part, class Sizes, class Flags>
+  void read_part(json const& from, Part& part, Sizes const& sizes, Flags const& flags,
+                 std::vector<std::string_view> const& others) const {
+    for (auto const& [key, value] : from.items()) {
+      bool is_known = std::find(others.begin(), others.end(), key) != others.end();
+      for (auto const& [name, size] : sizes)
+        if (key == name) {
+          part.*size = number(value, name, 0, largest_size);
+          is_known = true;
+        }
+      for (auto const& [name, flag] : flags)
+        if (key == name) {
+          part.*flag = is_true(value, name);
+          is_known = true;
+        }
+      if (!is_known) fail(value, fmt::format("\"{}\" means nothing here", key.substr(0, 64)));
+    }
+  }
+  bool is_true(json const& value, char const* key) const {
+    if (!value.is_boolean()) fail(value, fmt::format("\"{}\" must be true or false", key));
+    return value.get<bool>();
+  }
+  template <class Kinds>
+  auto kind_in(json const& from, Kinds const& kinds) const {
+    std::string const word = text(at(from, "kind"), "kind");
+    std::string all;
+    for (auto const& [name, meaning] : kinds) {
+      if (word == name) return meaning;
+      all += fmt::format(" {}", name);
+    }
+    fail(from["kind"], fmt::format("no kind '{}' is known; there are:{}", word.substr(0, 64), all));
+  }
+  layer kind(json const& from) const {
+    layer made;
+    for (auto const& [key, value] : object(from, "kinds").items())
+      if (key == "mix") {
+        made.mix.kind = kind_in(object(value, "mix"), mixer_kinds);
+        read_part(value, made.mix, mixer_sizes, mixer_flags, {"kind"});
+      } else if (key == "feed") {
+        made.feed.kind = kind_in(object(value, "feed"), feed_kinds);
+        read_part(value, made.feed, feed_sizes, feed_flags, {"kind"});
+      } else {
+        fail(value, fmt::format("\"{}\" means nothing here", key.substr(0, 64)));
+      }
+    return made;
+  }
+};
+
+}  // namespace
+
+ordered_json json_of(described_model const& model) {
+  architecture const& a = model.shape;
+  ordered_json made{{"name", model.name}}, shape;
+  if (!model.type.empty()) made["type"] = model.type;
+  if (!model.left_out.empty()) made["left_out"] = model.left_out;
+  write_part(shape, a, model_sizes, model_flags);
+  shape["kinds"] = ordered_json::array();
+  for (layer const& l : a.kinds) shape["kinds"].push_back(json_of(l));
+  shape["layers"] = a.layers;
+  if (a.predictions > 0) {
+    shape["predictor"] = json_of(a.predictor);
+    shape["predictions"] = a.predictions;
+  }
+  if (a.freezes_any()) shape["freeze"] = frozen_words(a);
+  made["architecture"] = std::move(shape);
+  return made;
+}
+
+described_model model_in(json_text const& source, json const& model) {
+  return model_reader(source).model(model);
+}
+
+}  // namespace tool
