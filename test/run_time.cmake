@@ -153,6 +153,9 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
                                               --launcher ${launcher})
     set_tests_properties(tool/kill_trainings PROPERTIES LABELS tool TIMEOUT 600)
   endif()
+  add_test(NAME tool/launches COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/launches.py $<TARGET_FILE:ashlar_tool>
+                                      ${PROJECT_SOURCE_DIR})
+  set_tests_properties(tool/launches PROPERTIES LABELS tool TIMEOUT 600)
   if(NOT ASHLAR_SANITIZE)
     add_test(NAME tool/verified COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/verified.py $<TARGET_FILE:ashlar_tool>
                                         ${PROJECT_SOURCE_DIR}/python)

@@ -1,0 +1,192 @@
+"""python -m ashlar_pp.read launch -- bash run.sh"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import re
+import shlex
+import sys
+
+from . import recorder
+from .frameworks import run_of
+from .launchers import Training, trainings_of
+from .recording import HARMLESS, Recording, no_network, record
+from .run_file import Run, Unreadable, add_set, write
+
+_ABOUT = """\
+Runs a launch script in bash, with everything that trains replaced by recorders, and
+writes the run that it starts for `ashlar predict --run`. Nothing is trained."""
+
+_ADVICE = (
+    "Set what the script needs before the command (TP=2 python -m ashlar_pp.read ...), "
+    "give its arguments behind its name, or start in the folder that it expects."
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds this noun's arguments."""
+    parser.description = _ABOUT
+    parser.add_argument(
+        "-o", "--output", default="-", metavar="FILE", help="the run; - is the output"
+    )
+    parser.add_argument(
+        "--only-print", action="store_true", help="say what would run, and run nothing"
+    )
+    parser.add_argument(
+        "--device", default="", metavar="KIND", help="of the cluster, as H100"
+    )
+    parser.add_argument(
+        "--nodes", type=int, default=1, help="what the script is told (default: 1)"
+    )
+    parser.add_argument(
+        "--devices", type=int, default=8, help="of a node, likewise (default: 8)"
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=60, metavar="SECONDS", help="(default: 60)"
+    )
+    parser.add_argument(
+        "--choose", type=int, metavar="N", help="of several trainings, the N-th"
+    )
+    add_set(parser)
+    parser.add_argument("command", nargs="+", help="behind --: bash run.sh")
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Runs the script and writes the run; returns the exit code."""
+    print(said_before(asked.command, asked.timeout), file=sys.stderr)
+    if asked.only_print:
+        return 0
+    try:
+        recording = record(
+            asked.command,
+            nodes=asked.nodes,
+            devices=asked.devices,
+            seconds=asked.timeout,
+        )
+        training = chosen(recording, asked.choose)
+        made = run_of(training)
+        made.set(asked.set)
+        _finish(made, recording, training, asked.device)
+    except (Unreadable, OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    write(made, asked.output)
+    return 0
+
+
+def said_before(command: list[str], seconds: float) -> str:
+    """What will run, and how."""
+    network = "without a network" if no_network() else "with this machine's network"
+    lines = [
+        f"bash runs: {shlex.join(command)}",
+        f"  for {seconds:g} s at most, {network}; its redirections write files",
+        "  recorded, not run: torchrun, python, srun, ray, deepspeed, accelerate, ...",
+        "  run: " + " ".join(HARMLESS) + ", sums of `python -c` without packages",
+        "  not run: everything else",
+    ]
+    for word in command:
+        if word.endswith((".sh", ".slurm", ".sbatch")) and pathlib.Path(word).is_file():
+            found = _named_commands(pathlib.Path(word))
+            if found:
+                lines.append(f"  of these, {word} names: {' '.join(found)}")
+    return "\n".join(lines)
+
+
+# What these print is no size of a run.
+_OF_NO_SIZE = frozenset("git pip pip3 curl wget ip ifconfig ssh module which".split())
+
+_WORDS = re.compile(r"^(?:\s*(?:then|else|do|if|sudo)\s+)*\s*([a-z][\w.-]*)(?=\s|;|$)")
+_OF_BASH = frozenset(
+    "if then else elif fi for while until do done case esac function local export set "
+    "source eval exec exit return shift read declare unset cd trap wait select in time "
+    "ulimit shopt readonly let break continue alias".split()
+)
+
+
+def _named_commands(path: pathlib.Path) -> list[str]:
+    """The commands that lines of a script begin with, and that would not run."""
+    found: list[str] = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        match = _WORDS.match(line)
+        name = match[1] if match else ""
+        if name and name not in (*HARMLESS, *_OF_BASH, *recorder.known(), *found):
+            found.append(name)
+    return found
+
+
+def _cut_words(recording: Recording) -> str:
+    """A command that begins as an argument does: a line's end came before it."""
+    return next(
+        (one.words[0] for one in recording.skipped if one.words[0][:1] == "-"), ""
+    )
+
+
+def chosen(recording: Recording, number: int | None) -> Training:
+    """The training that was recorded, or the one with this number, from 1.
+
+    Raises Unreadable where there is none, or where several differ.
+    """
+    if cut := _cut_words(recording):
+        raise Unreadable(
+            f"the script runs {cut} as a command: the end of a line, or a remark, cuts "
+            "the command before it"
+        )
+    trainings = [one for one in trainings_of(recording.commands) if _trains(one)]
+    if not trainings:
+        raise Unreadable(_why_none(recording))
+    if number is not None:
+        if not 1 <= number <= len(trainings):
+            raise Unreadable(f"--choose {number}: there are {len(trainings)} trainings")
+        return trainings[number - 1]
+    if len(trainings) > 1:
+        lines = [
+            f"  {i}: {shlex.join([one.program, *one.arguments])[:160]}"
+            for i, one in enumerate(trainings, 1)
+        ]
+        raise Unreadable(
+            "the script starts several trainings; take one by --choose N:\n"
+            + "\n".join(lines)
+        )
+    return trainings[0]
+
+
+def _trains(one: Training) -> bool:
+    """Not a program that prepares files."""
+    quiet = r"preprocess|convert|download|setup\.py|prepare|^(pip|venv|http\.server)$"
+    return len(one.arguments) > 0 and re.search(quiet, one.name) is None
+
+
+def _why_none(recording: Recording) -> str:
+    said = recording.output.strip().splitlines()[-3:]
+    if recording.timed_out:
+        how = "did not end in time, and had started no training; --timeout gives more"
+    elif recording.status != 0:
+        how = f"ended with status {recording.status} before it started a training"
+    else:
+        how = "started no training that a recorder stands for"
+    skipped = sorted({one.words[0] for one in recording.skipped if one.words})
+    lines = [f"the script {how}", *(f"  it said: {line}" for line in said)]
+    if skipped:
+        lines.append(f"  not run: {' '.join(skipped)[:500]}")
+    return "\n".join([*lines, _ADVICE])
+
+
+def _finish(run: Run, recording: Recording, training: Training, device: str) -> None:
+    nodes, devices = training.nodes, training.devices
+    if device:
+        if not devices:
+            raise Unreadable(
+                "--device: the script does not say how many devices there are; give "
+                "--cluster to ashlar predict"
+            )
+        run.cluster = f"{nodes or 1}x{devices}x{device}"
+    elif devices:
+        run.notes.append(f"launched on {nodes or 1} x {devices} devices")
+    if recording.placeholders:
+        run.notes.append(
+            f"to be filled in, and taken as text: {' '.join(recording.placeholders)}"
+        )
+    for one in recording.skipped:
+        if one.is_captured and one.words and one.words[0] not in _OF_NO_SIZE:
+            run.unknown.append(f"the output of `{shlex.join(one.words)[:80]}`")

@@ -1,0 +1,172 @@
+"""Takes a launcher's own words off a command: torchrun, deepspeed, accelerate, ray."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .recorder import is_python
+from .recording import Command
+
+
+@dataclass(frozen=True)
+class Training:
+    """A program that trains, with its arguments.
+
+    `program` is a file, or a module where `is_module`; a launcher that is the program
+    itself, such as `axolotl`, has its own name. `nodes` and `devices` of a node are 0
+    where nothing says them.
+    """
+
+    program: str
+    arguments: tuple[str, ...]
+    command: Command
+    is_module: bool = False
+    nodes: int = 0
+    devices: int = 0
+    launcher: str = ""
+    launcher_options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.program if self.is_module else os.path.basename(self.program)
+
+
+# Options of launchers that stand alone; each other one has a value.
+_ALONE = {
+    "torchrun": "standalone no-python run-path virtual-local-rank",
+    "deepspeed": "no_python no_local_rank force_multi bind_cores_to_rank "
+    "elastic_training no_ssh no_ssh_check",
+    "accelerate": "multi_gpu cpu tpu ipex use_xpu use_deepspeed use_fsdp "
+    "use_megatron_lm use_parallelism_config quiet debug no_python same_network "
+    "dynamo_use_fullgraph dynamo_use_dynamic enable_cpu_affinity downcast_bf16",
+}
+
+
+def trainings_of(commands: Sequence[Command]) -> list[Training]:
+    """The programs that the commands train with, each once."""
+    made: list[Training] = []
+    for command in commands:
+        one = _training(command)
+        same = [(each.program, each.arguments) for each in made]
+        if one is not None and (one.program, one.arguments) not in same:
+            made.append(one)
+    return made
+
+
+def _training(command: Command) -> Training | None:
+    name = os.path.basename(command.words[0])
+    rest = list(command.words[1:])
+    if is_python(name):
+        return _of_python(command, rest)
+    if name == "torchrun":
+        return _launched("torchrun", command, rest)
+    if name == "deepspeed":
+        return _launched("deepspeed", command, rest)
+    if name == "accelerate":
+        return _launched(name, command, rest[1:]) if rest[:1] == ["launch"] else None
+    if name == "ray":
+        if rest[:2] != ["job", "submit"] or "--" not in rest:
+            return None
+        inner = rest[rest.index("--") + 1 :]
+        outer = (*command.within, tuple(command.words[: len(rest) - len(inner) + 1]))
+        return _training(
+            Command(tuple(inner), command.folder, command.environment, outer)
+        )
+    return Training(name, tuple(rest), command, launcher=name)
+
+
+def _of_python(command: Command, rest: list[str]) -> Training | None:
+    while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c"):
+        rest = rest[2:] if rest[0] in ("-X", "-W") else rest[1:]
+    if not rest:
+        return None
+    if rest[0] != "-m":
+        nodes, devices = _ranks_around(command)
+        return Training(rest[0], tuple(rest[1:]), command, False, nodes, devices)
+    module, arguments = (rest[1] if len(rest) > 1 else ""), rest[2:]
+    if module in ("torch.distributed.run", "torch.distributed.launch"):
+        return _launched("torchrun", command, arguments)
+    if module == "accelerate.commands.launch":
+        return _launched("accelerate", command, arguments)
+    if module in ("deepspeed.launcher.runner", "deepspeed"):
+        return _launched("deepspeed", command, arguments)
+    nodes, devices = _ranks_around(command)
+    return Training(module, tuple(arguments), command, True, nodes, devices)
+
+
+def _launched(launcher: str, command: Command, words: list[str]) -> Training | None:
+    alone = _ALONE[launcher].replace("-", "_").split()
+    options: dict[str, str] = {}
+    is_module = False
+    while words and words[0].startswith("-"):
+        name, equals, value = words[0].lstrip("-").replace("-", "_", 20).partition("=")
+        if equals:
+            value = words[0].partition("=")[2]
+        words = words[1:]
+        if name in ("m", "module"):
+            is_module = True
+            if equals:
+                words = [value, *words]
+            continue
+        # A variable that is empty leaves no value.
+        is_there = words and not words[0].startswith("--") and words[0][-3:] != ".py"
+        if not equals and name not in alone and is_there:
+            value, words = words[0], words[1:]
+        options[name] = value
+    if not words:
+        return None
+    if os.path.basename(words[0]) == "python" or is_python(os.path.basename(words[0])):
+        words = words[1:]
+    nodes, devices = _ranks(launcher, options, command)
+    given = tuple(options.items())
+    return Training(
+        words[0], tuple(words[1:]), command, is_module, nodes, devices, launcher, given
+    )
+
+
+def _number(text: str | None) -> int:
+    """The last number of 4, 1:4 or the like; 0: none."""
+    found = re.findall(r"\d+", text or "")
+    return int(found[-1]) if found else 0
+
+
+def _ranks(
+    launcher: str, options: Mapping[str, str], command: Command
+) -> tuple[int, int]:
+    around = _ranks_around(command)
+    if launcher == "torchrun":
+        return _number(options.get("nnodes", "1")), _number(
+            options.get("nproc_per_node")
+        )
+    if launcher == "deepspeed":
+        devices = _number(options.get("num_gpus"))
+        include = options.get("include", options.get("i", ""))
+        if not devices and include:
+            hosts = include.split("@")
+            devices = len(hosts[0].split(":")[-1].split(","))
+            return _number(options.get("num_nodes")) or len(hosts), devices
+        return _number(options.get("num_nodes")) or around[0], devices or around[1]
+    nodes = _number(options.get("num_machines")) or 1
+    return nodes, _number(options.get("num_processes")) // nodes or around[1]
+
+
+def _ranks_around(command: Command) -> tuple[int, int]:
+    """Nodes and devices of a node by what stands around: srun, mpirun."""
+    nodes = devices = 0
+    for outer in command.within:
+        words = " ".join(outer)
+        name = os.path.basename(outer[0])
+        if name == "srun":
+            found = re.search(r"(?:--nodes[= ]|-N ?)(\d+)", words)
+            each = re.search(r"--(?:ntasks-per-node|gpus-per-node)[= ](\d+)", words)
+            nodes = int(found[1]) if found else nodes
+            devices = int(each[1]) if each else devices
+        if name in ("mpirun", "mpiexec", "orterun"):
+            found = re.search(r"(?:^| )-(?:np|n|c) (\d+)", words)
+            nodes, devices = (1, int(found[1])) if found else (nodes, devices)
+    said = command.environment
+    nodes = nodes or _number(said.get("SLURM_NNODES"))
+    return nodes, devices or _number(said.get("SLURM_NTASKS_PER_NODE"))

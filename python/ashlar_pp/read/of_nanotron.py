@@ -1,0 +1,108 @@
+"""Configurations of nanotron, a YAML."""
+
+from __future__ import annotations
+
+import math
+import pathlib
+from typing import Any
+
+from .launchers import Training
+from .run_file import Run, Unreadable
+from .values import Values, read_file, sorted_out
+
+_QUIET = """
+    checkpoints. data_stages general. logging. profiler tokenizer. lighteval
+    s3_upload metrics_logging tokens. model.init_method. model.make_vocab_size
+    optimizer.learning_rate_scheduler. optimizer.clip_grad optimizer.weight_decay
+    model.model_config._ optimizer.optimizer_factory. model.model_config.is_ *rope_
+    *bos_token *eos_token *pad_token *initializer *rms_norm_eps *max_position
+    *use_cache *pretraining_tp *attention_dropout *log_attn parallelism.tp_
+    optimizer.accumulate_grad_in_fp32 *attention_bias *z_loss *no_rope
+""".split()
+
+
+def is_for(training: Training) -> bool:
+    names = {word.partition("=")[0] for word in training.arguments}
+    return "--config-file" in names and training.name.startswith("run_train")
+
+
+def read(training: Training) -> Run:
+    """Raises Unreadable."""
+    words = list(training.arguments)
+    for at, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name == "--config-file" and (equals or at + 1 < len(words)):
+            path = pathlib.Path(
+                training.command.folder, value if equals else words[at + 1]
+            )
+            return of_recipe(read_file(path), str(path))
+    raise Unreadable("--config-file has no value")
+
+
+def is_recipe(tree: Any) -> bool:
+    return isinstance(tree, dict) and {"parallelism", "tokens", "model"} <= set(tree)
+
+
+def of_recipe(tree: Any, where: str) -> Run:
+    """Raises Unreadable."""
+    v = Values(tree, where)
+    run = Run()
+    model = v.section("model.model_config")
+    for key in model:
+        v.get("model.model_config." + key)
+    run.model = {"model_type": _type(model, where), **_known(model)}
+    data = v.number("parallelism.dp")
+    micro = v.number("tokens.micro_batch_size")
+    steps = v.number("tokens.batch_accumulation_per_replica", default=1)
+    run.batch = {
+        "sequence": v.number("tokens.sequence_length"),
+        "sequences": data * micro * steps,
+        "micro_batch": micro,
+    }
+    zero = v.number("optimizer.zero_stage", default=0)
+    if zero > 1:
+        raise Unreadable(f"{where}: optimizer.zero_stage {zero}: nanotron has 0 and 1")
+    run.layout = {
+        "data": data,
+        "tensor": v.number("parallelism.tp"),
+        "pipeline": v.number("parallelism.pp"),
+        "context": v.number("parallelism.context_parallel_size", default=1),
+        "expert": v.number("parallelism.expert_parallel_size", default=1),
+        "sharding": "optimizer" if zero == 1 else "none",
+    }
+    engine = v.word("parallelism.pp_engine", default="1f1b")
+    if engine == "afab" and run.layout["pipeline"] > 1:
+        run.layout["schedule"] = "gpipe"
+    elif engine not in ("1f1b", "afab"):
+        raise Unreadable(f"{where}: pp_engine {engine!r} is not predicted")
+    if v.flag("parallelism.recompute_layer"):
+        run.layout["recompute"] = "full"
+    dtype = v.word("model.dtype", default="bfloat16")
+    formats = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+    if dtype not in formats:
+        raise Unreadable(f"{where}: model.dtype {dtype!r} is not predicted")
+    mode = v.word("parallelism.tp_mode", default="ALL_REDUCE").upper()
+    run.program = {"precision": formats[dtype], "stack": "plain"}
+    if run.layout["tensor"] > 1:
+        run.program["sequence_parallel"] = "on" if mode == "REDUCE_SCATTER" else "off"
+    ranks = ("data", "tensor", "pipeline", "context")
+    run.notes.append(f"for {math.prod(run.layout[name] for name in ranks)} devices")
+    run.not_read, run.unknown = sorted_out(v.rest(), _QUIET)
+    return run
+
+
+def _type(model: dict[str, Any], where: str) -> str:
+    for sign, name in (
+        ("is_llama_config", "llama"),
+        ("is_qwen2_config", "qwen2"),
+        ("is_starcoder2_config", "starcoder2"),
+    ):
+        if model.get(sign):
+            return name
+    raise Unreadable(f"{where}: model.model_config is of no type that is known here")
+
+
+def _known(model: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: value for key, value in model.items() if not key.startswith(("is_", "_"))
+    }

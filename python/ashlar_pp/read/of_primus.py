@@ -1,0 +1,82 @@
+"""Configurations of Primus over Megatron-LM, a YAML in its repository."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from .of_megatron import of_fields
+from .run_file import Run, Unreadable
+from .values import read_file
+
+_VARIABLE = re.compile(r"\$\{([^:{}]+)(?::([^}]*))?\}")
+
+
+# Its files list these for all; programs for decoders do not read them.
+_OF_OTHERS = ("retro_", "bert_", "vision_", "dino_", "ict_", "biencoder_", "img_")
+
+
+def is_recipe(tree: Mapping[str, Any]) -> bool:
+    modules = tree.get("modules")
+    return isinstance(modules, Mapping) and "pre_trainer" in modules
+
+
+def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
+    """The values of its trainer's file, of its model's, and its own, in this order.
+
+    Raises Unreadable, also where those files are not there.
+    """
+    trainer = tree["modules"]["pre_trainer"]
+    framework = str(trainer.get("framework", "megatron"))
+    if framework != "megatron":
+        raise Unreadable(f"{path}: framework {framework} of Primus is not read here")
+    fields: dict[str, Any] = {}
+    for kind, key in (("modules", "config"), ("models", "model")):
+        name = str(_evaluated(trainer.get(key) or ""))
+        fields.update(_extended(_place(path, kind, framework, name), 0))
+    fields.update(trainer.get("overrides") or {})
+    run = Run()
+    quiet = () if fields.get("retro_add_retriever") else _OF_OTHERS
+    plain = {
+        k: v
+        for k, v in fields.items()
+        if not isinstance(v, Mapping) and not k.startswith(quiet)
+    }
+    of_fields({k: _evaluated(v) for k, v in plain.items()}, run, path.parent)
+    return run
+
+
+def _place(path: pathlib.Path, kind: str, framework: str, name: str) -> pathlib.Path:
+    for folder in path.resolve().parents:
+        place = folder / "primus" / "configs" / kind / framework / name
+        if name and place.is_file():
+            return place
+    raise Unreadable(
+        f"{path}: {name or 'a file'} of Primus's {kind} is not there: keep the file in "
+        "Primus's repository"
+    )
+
+
+def _extended(path: pathlib.Path, depth: int) -> dict[str, Any]:
+    """The values of a file over those of the files that it extends."""
+    if depth > 20:
+        raise Unreadable(f"{path} extends itself")
+    tree = read_file(path)
+    if not isinstance(tree, Mapping):
+        raise Unreadable(f"{path} is no configuration with names and values")
+    made: dict[str, Any] = {}
+    for base in [*(tree.get("bases") or []), *(tree.get("extends") or [])]:
+        made.update(_extended(path.parent / str(base), depth + 1))
+    made.update({k: v for k, v in tree.items() if k not in ("bases", "extends")})
+    return made
+
+
+def _evaluated(value: Any) -> Any:
+    """With variables of the environment, or their defaults, in their place."""
+    if not isinstance(value, str):
+        return value
+    text = _VARIABLE.sub(lambda m: os.environ.get(m[1], m[2] or ""), value)
+    return None if text in ("null", "") else text

@@ -1,0 +1,244 @@
+"""The Trainer of transformers, and what is made over it: TRL, LLaMA-Factory, Axolotl;
+with DeepSpeed or FSDP, by arguments, files, or accelerate's configuration."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from .launchers import Training
+from .run_file import Run, Unreadable
+from .trainer_sharing import read_sharing
+from .values import Values, found, read_file, sorted_out
+
+# In the order in which they are looked for: the Trainer's, Axolotl's, others'.
+_MICRO = ("per_device_train_batch_size", "micro_batch_size", "per_gpu_train_batch_size")
+_LENGTH = (
+    "max_seq_length",
+    "max_length",
+    "model_max_length",
+    "cutoff_len",
+    "sequence_len",
+    "max_seq_len",
+    "block_size",
+    "seq_length",
+    "max_source_length",
+)
+_MODEL = ("model_name_or_path", "base_model", "model_id", "model_name", "model")
+_ADAPTERS = (
+    "use_peft",
+    "use_lora",
+    "lora_enable",
+    "adapter",
+    "q_lora",
+    "load_in_4bit",
+    "load_in_8bit",
+)
+
+_QUIET = """
+    *output *logging *log_ *save *eval *learning_rate *lr_ *warmup *weight_decay
+    *num_train_epochs *max_steps *num_epochs *report_to *run_name *dataset *data_
+    *dataloader *preprocessing *overwrite *do_train *do_eval *do_predict *seed
+    *tokenizer *template *chat *wandb *hub *push *train_file *validation *val_ *ddp_
+    *tf32 *trust_remote *cache_dir *use_fast *special_tokens *max_grad_norm *adam
+    *remove_unused *load_best *include_ *evals *plot_loss *stage *finetuning_type
+    *strict *saves *resume *early *hf_ *mlflow *shuffle *split *test_
+    *train_on_inputs *datasets *local_rank *scheduler *epochs *print *gradient_clip
+    *dataset_ *packing *pad_to *auto_resume *sample_packing *flash_attention *debug
+    *special *tokens *plugins *gradient_checkpointing_kwargs *torch_dtype *dtype
+    *attn *liger *torch_compile compute_environment debug downcast_bf16 machine_rank
+    main_ rdzv same_network tpu use_cpu enable_cpu_affinity dynamo *text_column
+""".split()
+
+
+def is_for(training: Training) -> bool:
+    names = _names(training.arguments)
+    if names & {*_MICRO, "deepspeed", "deepspeed_config"}:
+        return True
+    return _config_file(training) is not None
+
+
+def read(training: Training) -> Run:
+    """Raises Unreadable."""
+    file = _config_file(training)
+    given = _arguments(training.arguments)
+    if file is not None:
+        from .recipes import run_of_recipe  # which comes back here for some files
+
+        return run_of_recipe(read_file(file), file, given, _accelerate(training))
+    return of_arguments(
+        given, pathlib.Path(training.command.folder), _accelerate(training)
+    )
+
+
+def _names(words: tuple[str, ...]) -> set[str]:
+    return {word.partition("=")[0].lstrip("-").replace("-", "_") for word in words}
+
+
+def _config_file(training: Training) -> pathlib.Path | None:
+    words = list(training.arguments)
+    for at, word in enumerate(words):
+        is_named = at > 0 and words[at - 1] in ("--config", "--config_file", "-c")
+        is_loose = not word.startswith("-") and at < 2
+        path = pathlib.Path(training.command.folder, word)
+        if (is_named or is_loose) and path.suffix in (
+            ".yaml",
+            ".yml",
+            ".json",
+            ".toml",
+        ):
+            if path.is_file():
+                return path
+            raise Unreadable(f"{training.program} reads {path}, which is not there")
+    return None
+
+
+def _arguments(words: tuple[str, ...]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("--"):
+            continue
+        name, equals, value = word[2:].partition("=")
+        taken = [value] if equals else []
+        while not equals and rest and not rest[0].startswith("--"):
+            taken.append(rest.pop(0))
+        made[name.replace("-", "_")] = " ".join(taken) if taken else True
+    return made
+
+
+def _accelerate(training: Training) -> dict[str, Any]:
+    """What accelerate's own file and words say: how ranks share the state."""
+    if training.launcher != "accelerate":
+        return {}
+    given = {k: (v if v else True) for k, v in training.launcher_options}
+    if "config_file" in given:
+        folder = pathlib.Path(training.command.folder)
+        path = found(str(given.pop("config_file")), folder)
+        tree = read_file(path)
+        if not isinstance(tree, Mapping):
+            raise Unreadable(f"{path} is no configuration of accelerate")
+        return {**tree, **given}
+    return given
+
+
+def of_arguments(
+    given: Mapping[str, Any], folder: pathlib.Path, accelerate: Mapping[str, Any]
+) -> Run:
+    """`folder` is that of paths in the arguments. Raises Unreadable."""
+    v = Values(given, "the Trainer's arguments")
+    run = Run()
+    _refuse_adapters(v)
+    if v.get("unfrozen_parameters"):
+        raise Unreadable("unfrozen_parameters: a part of the model trains")
+    name = v.word(*_MODEL)
+    if name:
+        run.model = local_model(name, folder)
+        if run.model is None:
+            run.notes.append(
+                f"the model is {name}, which is not on this machine: "
+                "give --model to ashlar predict"
+            )
+    length = v.get(*_LENGTH)
+    if length is not None:
+        run.batch["sequence"] = v.number(*_LENGTH)
+    run.notes.append("all sequences are taken to be of full length")
+    micro = v.number(*_MICRO, default=8 if not v.get("deepspeed_config") else 0)
+    steps = v.get("gradient_accumulation_steps")
+    if micro:
+        run.batch["micro_batch"] = micro
+        if steps != "auto":
+            run.batch["micro_batches"] = v.number(
+                "gradient_accumulation_steps", default=1
+            )
+    _read_ranks(v, run)
+    _read_precision(v, accelerate, run)
+    read_sharing(v, accelerate, folder, run)
+    _read_optimizer(v)
+    run.not_read, run.unknown = sorted_out(v.rest(), _QUIET)
+    return run
+
+
+def _refuse_adapters(v: Values) -> None:
+    for key in _ADAPTERS:
+        value = v.get(key)
+        if value not in (None, False, "", "false", "False", "none", "None"):
+            raise Unreadable(f"{key} {value}: adapters train in place of the model")
+    if v.word("finetuning_type", default="full") not in ("full", ""):
+        raise Unreadable(
+            f"finetuning_type {v.word('finetuning_type')}: not the whole model trains"
+        )
+    stage = v.word("stage", default="sft")
+    if not stage.isdigit() and stage not in ("sft", "pt"):
+        raise Unreadable(
+            f"stage {stage}: a second model runs beside the one that trains"
+        )
+
+
+def local_model(name: str, folder: pathlib.Path) -> Mapping[str, Any] | None:
+    """The configuration of a model in a folder, or among the files of the hub that are
+    here; nothing is fetched."""
+    hub = pathlib.Path.home() / ".cache" / "huggingface" / "hub"
+    places = [pathlib.Path(folder, name, "config.json")]
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+        kept = hub / ("models--" + name.replace("/", "--")) / "snapshots"
+        places.extend(sorted(kept.glob("*/config.json")))
+    for path in places:
+        if path.is_file():
+            tree = read_file(path)
+            return tree if isinstance(tree, Mapping) else None
+    return None
+
+
+def _read_ranks(v: Values, run: Run) -> None:
+    context = v.number(
+        "context_parallel_size",
+        "sequence_parallel_degree",
+        "sequence_parallel_size",
+        default=1,
+    )
+    tensor = v.number("tensor_parallel_size", "tensor_parallel_degree", default=1)
+    if context > 1:
+        run.layout["context"] = context
+    if tensor > 1:
+        run.layout["tensor"] = tensor
+    checkpoints = v.get("gradient_checkpointing", "use_gradient_checkpointing")
+    is_on = checkpoints not in (None, False, "false", "False", "no")
+    if checkpoints is not None and is_on:
+        run.layout["recompute"] = "full"
+    kernel = v.word("attn_implementation", "flash_attn", default="")
+    if v.flag("flash_attention", "use_flash_attn"):
+        kernel = "flash_attention_2"
+    kernels = {
+        "flash_attention_2": "flash_attention_2",
+        "fa2": "flash_attention_2",
+        "flash_attention_3": "flash_attention_3",
+        "sdpa": "sdpa",
+        "eager": "unfused",
+    }
+    if kernel in kernels:
+        run.program["attention"] = kernels[kernel]
+
+
+def _read_precision(v: Values, accelerate: Mapping[str, Any], run: Run) -> None:
+    said = str(v.get("mixed_precision") or accelerate.get("mixed_precision") or "no")
+    is_bf16 = v.get("bf16") in (True, "true", "True", "auto", "full")
+    is_fp16 = v.get("fp16") in (True, "true", "True")
+    if is_bf16 and is_fp16:
+        raise Unreadable("bf16 and fp16 at once: the Trainer stops")
+    run.program["precision"] = (
+        "bf16" if is_bf16 else "fp16" if is_fp16 else said if said != "no" else "fp32"
+    )
+
+
+def _read_optimizer(v: Values) -> None:
+    name = v.word("optim", "optimizer", default="adamw_torch")
+    if not re.fullmatch(
+        r"adamw?(_(torch|hf|apex|fused|torch_fused|anyprecision))*", name
+    ):
+        raise Unreadable(
+            f"optim {name}: only the state of Adam in 32 bits is counted here"
+        )

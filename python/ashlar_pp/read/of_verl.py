@@ -1,0 +1,172 @@
+"""verl: the step that trains its actor, by FSDP or Megatron-Core."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+from .launchers import Training
+from .of_trainer import local_model
+from .run_file import Run, Unreadable
+from .values import Values, parsed, sorted_out
+
+_QUIET = """
+    data. algorithm. trainer. reward critic. actor_rollout_ref.rollout.
+    actor_rollout_ref.ref. actor_rollout_ref.actor.optim. actor_rollout_ref.actor.kl
+    actor_rollout_ref.actor.use_kl actor_rollout_ref.actor.clip custom_reward ray_
+    actor_rollout_ref.actor.entropy actor_rollout_ref.actor.loss
+    actor_rollout_ref.actor.grad actor_rollout_ref.actor.policy_loss
+    actor_rollout_ref.actor.ppo_epochs global_profiler
+    actor_rollout_ref.model.use_remove_padding actor_rollout_ref.model.trust
+    actor_rollout_ref.nccl actor_rollout_ref.actor.shuffle
+    actor_rollout_ref.actor.checkpoint reward_model.
+    actor_rollout_ref.actor.fsdp_config.wrap actor_rollout_ref.hybrid_engine
+    actor_rollout_ref.actor.profiler actor_rollout_ref.model.external
+    actor_rollout_ref.model.custom actor_rollout_ref.model.use_fused
+    actor_rollout_ref.model.override_config.attn
+    actor_rollout_ref.actor.megatron.seed
+    actor_rollout_ref.actor.megatron.use_mbridge
+    actor_rollout_ref.actor.megatron.use_dist
+    actor_rollout_ref.actor.megatron.vanilla actor_rollout_ref.actor.megatron.dist
+    model_engine
+""".split()
+_ACTOR = "actor_rollout_ref.actor."
+
+
+def is_for(training: Training) -> bool:
+    is_verl = training.is_module and training.program.startswith(("verl.", "recipe."))
+    return is_verl or any(w.lstrip("+").startswith(_ACTOR) for w in training.arguments)
+
+
+def read(training: Training) -> Run:
+    """Raises Unreadable."""
+    tree: dict[str, Any] = {}
+    is_megatron = any("megatron" in w for w in training.arguments if "config-name" in w)
+    for word in training.arguments:
+        name, equals, value = word.lstrip("+~").partition("=")
+        if equals and not name.startswith("-"):
+            tree[name] = _value(value)
+    if is_megatron:
+        tree.setdefault(_ACTOR + "strategy", "megatron")
+    return of_values(
+        Values(tree, "verl's configuration"), pathlib.Path(training.command.folder)
+    )
+
+
+def _value(text: str) -> Any:
+    """An override's value, as Hydra reads it: nearly YAML."""
+    try:
+        return parsed(text, pathlib.Path("value.yaml"))
+    except Unreadable:
+        return text
+
+
+def of_values(v: Values, folder: pathlib.Path) -> Run:
+    """Raises Unreadable."""
+    run = Run()
+    if (
+        int(
+            v.get(
+                "actor_rollout_ref.model.lora_rank", "actor_rollout_ref.model.lora.rank"
+            )
+            or 0
+        )
+        > 0
+    ):
+        raise Unreadable(
+            "actor_rollout_ref.model.lora_rank: adapters train in place of the model"
+        )
+    path = v.word("actor_rollout_ref.model.path", default="")
+    if path:
+        run.model = local_model(path, folder)
+        if run.model is None:
+            run.notes.append(
+                f"the model is {path}, which is not on this machine: "
+                "give --model to ashlar predict"
+            )
+    prompt = v.number("data.max_prompt_length", default=512)
+    answer = v.number("data.max_response_length", default=512)
+    copies = v.number("actor_rollout_ref.rollout.n", default=1)
+    samples = v.number(_ACTOR + "ppo_mini_batch_size", default=256) * copies
+    run.batch = {"sequence": prompt + answer, "sequences": samples}
+    run.notes.append(
+        "verl: one update of its actor, with prompts and answers of full length; no "
+        "generation, and no log-probabilities of other models"
+    )
+    if v.flag(_ACTOR + "use_dynamic_bsz"):
+        most = v.number(_ACTOR + "ppo_max_token_len_per_gpu", default=16384)
+        run.unknown.append(f"{_ACTOR}use_dynamic_bsz (micro-batches of {most} tokens)")
+        run.batch["micro_batch"] = max(1, most // (prompt + answer))
+        v.get(_ACTOR + "ppo_micro_batch_size_per_gpu", _ACTOR + "ppo_micro_batch_size")
+    else:
+        run.batch["micro_batch"] = v.number(
+            _ACTOR + "ppo_micro_batch_size_per_gpu", _ACTOR + "micro_batch_size_per_gpu"
+        )
+    if v.word(_ACTOR + "strategy", default="fsdp") == "megatron":
+        _read_megatron(v, run)
+    else:
+        _read_fsdp(v, run)
+    nodes, devices = v.get("trainer.nnodes"), v.get("trainer.n_gpus_per_node")
+    if isinstance(nodes, int) and isinstance(devices, int):
+        run.notes.append(f"launched on {nodes} x {devices} devices")
+    run.program.setdefault("precision", "bf16")
+    run.not_read, unknown = sorted_out(v.rest(), _QUIET)
+    run.unknown.extend(unknown)
+    return run
+
+
+def _read_fsdp(v: Values, run: Run) -> None:
+    context = v.number(
+        _ACTOR + "ulysses_sequence_parallel_size",
+        _ACTOR + "fsdp_config.ulysses_sequence_parallel_size",
+        default=1,
+    )
+    run.layout = {"sharding": "full", "context": context}
+    size = v.get(_ACTOR + "fsdp_config.fsdp_size")
+    if isinstance(size, int) and size > 0:
+        run.layout["shard_ranks"] = size
+    if v.flag(_ACTOR + "fsdp_config.param_offload"):
+        run.notes.append(
+            "weights are on the host between steps, which is not in the step"
+        )
+    if v.flag(_ACTOR + "fsdp_config.offload_policy"):
+        raise Unreadable(
+            "offload_policy moves weights to the host: nothing counts that here"
+        )
+    v.flag(_ACTOR + "fsdp_config.optimizer_offload")
+    if v.flag("actor_rollout_ref.model.enable_gradient_checkpointing", default=True):
+        run.layout["recompute"] = "full"
+
+
+def _read_megatron(v: Values, run: Run) -> None:
+    m = _ACTOR + "megatron."
+    run.layout = {
+        "tensor": v.number(m + "tensor_model_parallel_size", default=1),
+        "pipeline": v.number(m + "pipeline_model_parallel_size", default=1),
+        "context": v.number(m + "context_parallel_size", default=1),
+        "expert": v.number(m + "expert_model_parallel_size", default=1),
+        "sharding": "optimizer",
+    }
+    chunks = v.get(m + "virtual_pipeline_model_parallel_size")
+    if isinstance(chunks, int) and chunks > 1:
+        run.layout["chunks"] = chunks
+    within = v.get(m + "expert_tensor_parallel_size")
+    if isinstance(within, int):
+        run.layout["expert_tensor"] = within
+    o = m + "override_transformer_config."
+    how = v.word(o + "recompute_granularity", default="")
+    if how == "full" and v.word(o + "recompute_method", default="uniform") == "block":
+        run.layout["recompute"] = (
+            f"full:{v.number(o + 'recompute_num_layers', default=1)}"
+        )
+    elif how == "full":
+        if v.number(o + "recompute_num_layers", default=1) > 1:
+            raise Unreadable(f"{o}recompute_num_layers: above 1 is not predicted")
+        v.get(o + "recompute_method")
+        run.layout["recompute"] = "full"
+    elif how == "selective":
+        parts = v.get(o + "recompute_modules") or ["core_attn"]
+        run.layout["recompute"] = ",".join(parts)
+    for part in ("param_offload", "grad_offload", "optimizer_offload"):
+        if v.flag(m + part):
+            run.notes.append(f"{part}: between steps, which is not in the step")

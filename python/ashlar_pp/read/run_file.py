@@ -1,0 +1,94 @@
+"""A run as `ashlar predict --run` reads it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+FORMAT, VERSION = "ashlar-run", 1
+
+
+class Unreadable(Exception):
+    """A run that is not read; the text says what is wrong, and what to do."""
+
+
+@dataclass
+class Run:
+    """What a launch file says of a run.
+
+    `model` is a name, a configuration of Hugging Face, or None where the file says
+    none. `batch`, `layout` and `program` have the options of `ashlar predict`, with
+    underscores. `arguments` are those of the framework `framework`, which the tool
+    reads with its rules: megatron, torchtitan or deepspeed. `unknown` may change the
+    result, `not_read` changes nothing.
+    """
+
+    model: str | Mapping[str, Any] | None = None
+    cluster: str = ""
+    batch: dict[str, Any] = field(default_factory=dict)
+    layout: dict[str, Any] = field(default_factory=dict)
+    program: dict[str, Any] = field(default_factory=dict)
+    framework: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    not_read: list[str] = field(default_factory=list)
+
+    def set(self, pairs: list[str]) -> None:
+        """Puts NAME=VALUE in the place of arguments of the framework.
+
+        Raises Unreadable for other text, and for a run without such arguments.
+        """
+        made = dict(self.arguments)
+        for pair in pairs:
+            name, equals, value = pair.partition("=")
+            if not equals or not name or not self.framework:
+                raise Unreadable(f"--set {pair}: NAME=VALUE of a framework's argument")
+            alike = [
+                key for key in made if key.replace("-", "_") == name.replace("-", "_")
+            ]
+            made[alike[0] if alike else name] = value
+        self.arguments = made
+
+    def text(self) -> str:
+        """The file, as JSON."""
+        made: dict[str, Any] = {"format": FORMAT, "version": VERSION}
+        if self.model is not None:
+            made["model"] = self.model
+        if self.cluster:
+            made["cluster"] = self.cluster
+        for name in ("batch", "layout", "program"):
+            if getattr(self, name):
+                made[name] = getattr(self, name)
+        if self.framework:
+            made[self.framework] = self.arguments
+        for name in ("notes", "unknown", "not_read"):
+            if getattr(self, name):
+                made[name] = getattr(self, name)
+        return json.dumps(made, indent=1) + "\n"
+
+
+def write(run: Run, output: str) -> None:
+    """Writes the file, and says what was taken for something."""
+    for note in (*run.notes, *(f"may change the result: {one}" for one in run.unknown)):
+        print(note, file=sys.stderr)
+    if output == "-":
+        print(run.text(), end="")
+    else:
+        pathlib.Path(output).write_text(run.text(), encoding="utf-8")
+
+
+def add_set(parser: argparse.ArgumentParser) -> None:
+    """Adds --set, whose values Run.set takes."""
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a framework's argument in place of what the file says",
+    )

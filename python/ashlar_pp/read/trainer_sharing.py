@@ -1,0 +1,143 @@
+"""What data ranks share under the Trainer of transformers: DeepSpeed or FSDP."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from .run_file import Run, Unreadable
+from .values import Values, found, read_file
+
+
+def read_sharing(
+    v: Values, accelerate: Mapping[str, Any], folder: pathlib.Path, run: Run
+) -> None:
+    """What data ranks share, by DeepSpeed's file, FSDP, or accelerate's configuration.
+
+    `folder` is that of paths. Raises Unreadable.
+    """
+    inner = accelerate.get("deepspeed_config") or {}
+    file = v.word("deepspeed", "deepspeed_config") or str(
+        inner.get("deepspeed_config_file", "")
+        or accelerate.get("deepspeed_config_file", "")
+    )
+    kind = str(accelerate.get("distributed_type", "")).upper()
+    if file and file not in ("True", "None"):
+        is_text = file.startswith("{")
+        tree = json.loads(file) if is_text else read_file(found(file, folder))
+        _with_deepspeed(tree, run)
+    elif kind == "DEEPSPEED" or accelerate.get("use_deepspeed"):
+        zero = inner.get("zero_stage", accelerate.get("zero_stage", 2))
+        made: dict[str, Any] = {"zero_optimization": {"stage": int(zero)}}
+        for part in ("offload_optimizer", "offload_param"):
+            device = inner.get(part + "_device", accelerate.get(part + "_device"))
+            if device not in (None, "none"):
+                made["zero_optimization"][part] = {"device": device}
+        _with_deepspeed(made, run)
+    elif (
+        v.get("fsdp") not in (None, "", False)
+        or kind == "FSDP"
+        or accelerate.get("use_fsdp")
+    ):
+        _with_fsdp(v, accelerate, run)
+    else:
+        run.layout["sharding"] = "none"
+    for key in v.section("fsdp_config"):
+        v.get("fsdp_config." + key)
+    v.get("fsdp_config")
+
+
+def _with_deepspeed(tree: Any, run: Run) -> None:
+    """Fills in what is "auto", as the Trainer does (integrations/deepspeed.py of
+    transformers)."""
+    if not isinstance(tree, Mapping):
+        raise Unreadable("the configuration of DeepSpeed is no object")
+    made: dict[str, Any] = json.loads(json.dumps(tree))
+    micro = run.batch.get("micro_batch")
+    precision = run.program.get("precision")
+    filled = {
+        "train_micro_batch_size_per_gpu": micro,
+        "gradient_accumulation_steps": run.batch.get("micro_batches"),
+        "train_batch_size": None,
+    }
+    for key, value in filled.items():
+        if made.get(key) == "auto":
+            made.pop(key)
+            if value is not None:
+                made[key] = value
+    if (
+        "train_micro_batch_size_per_gpu" not in made
+        and micro
+        and "train_batch_size" not in made
+    ):
+        made["train_micro_batch_size_per_gpu"] = micro
+    for key in ("bf16", "fp16"):
+        part = made.get(key)
+        if isinstance(part, dict) and part.get("enabled") == "auto":
+            part["enabled"] = precision == key
+    _drop_autos(made)
+    run.framework, run.arguments = "deepspeed", made
+    for key in ("micro_batch", "micro_batches"):
+        run.batch.pop(key, None)
+    if made.get("bf16") or made.get("fp16"):
+        run.program.pop("precision", None)
+
+
+def _drop_autos(tree: dict[str, Any]) -> None:
+    """Sizes of buffers and rates, which change nothing that is predicted."""
+    for key, value in list(tree.items()):
+        if value == "auto":
+            del tree[key]
+        elif isinstance(value, dict):
+            _drop_autos(value)
+
+
+def _with_fsdp(v: Values, accelerate: Mapping[str, Any], run: Run) -> None:
+    words = v.word("fsdp").lower().split()
+    config = dict(accelerate.get("fsdp_config") or {})
+    config.update(v.section("fsdp_config"))
+    for key, value in accelerate.items():
+        if str(key).startswith("fsdp_"):
+            config.setdefault(str(key), value)
+    strategy = str(config.get("fsdp_sharding_strategy", "FULL_SHARD")).lower()
+    for word in words:
+        if word in (
+            "full_shard",
+            "shard_grad_op",
+            "hybrid_shard",
+            "no_shard",
+            "hybrid_shard_zero2",
+        ):
+            strategy = word
+    strategy = {
+        "1": "full_shard",
+        "2": "shard_grad_op",
+        "3": "no_shard",
+        "4": "hybrid_shard",
+    }.get(strategy, strategy)
+    reshard = str(
+        config.get(
+            "fsdp_reshard_after_forward", config.get("reshard_after_forward", True)
+        )
+    )
+    if reshard.lower() in ("false", "shard_grad_op") and strategy == "full_shard":
+        strategy = "shard_grad_op"
+    kinds = {"full_shard": "full", "shard_grad_op": "gradients", "no_shard": "none"}
+    if strategy not in kinds:
+        raise Unreadable(
+            f"FSDP's {strategy} shards inside a node: say its ranks to ashlar predict "
+            "by --sharding full --shard-ranks N"
+        )
+    run.layout["sharding"] = kinds[strategy]
+    offloads = (
+        str(config.get("fsdp_offload_params", "")).lower() == "true"
+        or "offload" in words
+    )
+    if offloads:
+        raise Unreadable(
+            "FSDP moves weights to the host: nothing here says what that takes"
+        )
+    if str(config.get("fsdp_activation_checkpointing", "")).lower() == "true":
+        run.layout["recompute"] = "full"
