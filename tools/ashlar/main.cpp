@@ -4,6 +4,7 @@
 #include "options/kept_memory.hpp"
 #include "options/memory_cap.hpp"
 #include "report/build_words.hpp"
+#include "report/command_help.hpp"
 #include "report/printed.hpp"
 #include <ashlar/interop/near_names.hpp>
 #include <ashlar/render/diagnosis.hpp>
@@ -18,23 +19,6 @@
 #include <vector>
 
 namespace {
-
-constexpr char const* footer =
-    "Examples:\n"
-    "  ashlar list\n"
-    "  ashlar show v-half -p 4 -m 8\n"
-    "  ashlar emit 1f1b -p 4 -m 8 --as pytorch -o 1f1b.csv\n"
-    "  ashlar check 1f1b.csv\n"
-    "  ashlar compare -p 8 -m 32\n"
-    "  ashlar search -p 8 -m 32 --memory 0.5 --forward 20 --backward-input 26 --backward-weight 14\n"
-    "  ashlar simulate 1f1b -p 8 -m 32 --transfer 1 --node-size 4 --inter-latency 5\n"
-    "  ashlar plan --model 70B --sequence 4096 --cluster 64x8xH100 --batch 1024\n"
-    "  ashlar predict --model llama3-70b --cluster 16x8xH100 --sequence 8192 --batch 256 --tensor 4 "
-    "--pipeline 4\n"
-    "  ashlar train --schedule v-half -p 4 -m 8 --verify\n"
-    "Exit codes: 0 done or valid, 1 invalid, 2 wrong usage or an unusable file, 3 a device of a "
-    "training failed "
-    "or stalled,\n4 a claim has no certificate, 130 interrupted.";
 
 // This avoids fmt, which throws where standard error cannot be written either.
 int print_error(std::string const& message, int code = tool::unusable) {
@@ -93,7 +77,6 @@ int run(int argc, char** argv) {
   app.add_option("--generate", installed, "what is installed beside the tool")
       ->check(CLI::IsMember({"man", "bash", "zsh"}))
       ->group("");  // for the build alone
-  app.footer(footer);
   tool::action chosen;
   tool::add_list(app, chosen);
   tool::add_show(app, chosen);
@@ -114,6 +97,7 @@ int run(int argc, char** argv) {
   tool::add_report(app, chosen);
   for (CLI::App* const command : app.get_subcommands({}))
     if (command->get_name() != "list") tool::add_memory_cap(*command);
+  tool::add_examples_and_exits(app);
   if (argc > 1 && *argv[1] != '-') must_be_a_subcommand(app, argv[1]);
   try {
     app.parse(argc, argv);

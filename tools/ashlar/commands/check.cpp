@@ -309,11 +309,7 @@ void add_check(CLI::App& app, action& chosen) {
       "In a file of passes only an empty cell is an idle slot, as PyTorch writes them.\n"
       "Dumps are what PyTorch's flight recorder writes, pickled or JSON; names end in the rank: "
       "rank_0,\n"
-      "trace_1.json. A pickle is read as plain data, and nothing in it is run.\n"
-      "Exit codes: 0 valid, or no hang; 1 invalid (with the reasons), or a hang (with its cause); 2 the "
-      "file cannot be used, 4 valid, but "
-      "without a\n"
-      "certificate that was asked for.");
+      "trace_1.json. A pickle is read as plain data, and nothing in it is run.");
   command->callback([&chosen, command, options] {
     chosen = [command, options] { return check(*command, *options); };
   });

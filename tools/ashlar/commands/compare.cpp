@@ -358,17 +358,11 @@ void add_compare(CLI::App& app, action& chosen) {
   add_certificate_option(*command, o->certificate);
   command->footer(
       "Costs are those of a p-th of the model: a schedule with two stages per device has stages of half "
-      "the cost, and\nthe lines of --per-stage are consecutive parts of it. "
-      "A FILE gets these costs, too, whatever its own are.\n"
+      "the cost, and\n"
+      "the lines of --per-stage are consecutive parts of it. A FILE gets these costs in place of its "
+      "own.\n"
       "Files are compared with the whole catalog, or with the schedules that are named.\n"
-      "-p and -m are those of the first file unless they are given.\nExamples:\n"
-      "  ashlar compare -p 8 -m 32\n"
-      "  ashlar compare mine.json zb-h1 v-half\n"
-      "  ashlar compare 1f1b zb-h1 v-half -p 16 -m 64 --forward 10 --backward-input 13 "
-      "--backward-weight 7 --transfer 1\n"
-      "  ashlar compare 1f1b eager-1f1b zb-h2 -p 8 -m 16 --forward 10ms --backward-input 10ms "
-      "--backward-weight 10ms --link 2-3:60ms\n"
-      "  ashlar compare --as svg -o compare.svg");
+      "-p and -m are those of the first file unless they are given.");
   command->callback(
       [&chosen, command, o] { chosen = [command, o] { return compare_all(*command, *o); }; });
 }

@@ -192,12 +192,6 @@ void add_deal(CLI::App& app, action& chosen) {
   add_format_option(*command, o->format, {"text", "csv", "json"},
                     "text; csv: the file of --per-micro-batch; json");
   add_output_option(*command, o->output);
-  command->footer(
-      "Exit code 1: no deal was found within --max-tokens.\n"
-      "Examples:\n"
-      "  ashlar deal lengths.txt -m 16 --tokens 4096 --forward 20ms --backward-input 26ms\n"
-      "    --backward-weight 14ms --causal 30,46 --max-tokens 16384 --as csv -o micro.csv\n"
-      "  ashlar search -p 8 -m 16 --placement linear --per-micro-batch micro.csv --order");
   command->callback([&chosen, o] { chosen = [o] { return print_deal(*o); }; });
 }
 

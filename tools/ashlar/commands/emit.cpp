@@ -96,17 +96,6 @@ void add_emit(CLI::App& app, action& chosen) {
   add_dialect_option(*command, options->dialect);
   add_lowering_options(*command, options->lowering);
   add_picture_options(*command, options->picture);
-  command->footer(
-      "Examples:\n"
-      "  ashlar emit 1f1b -p 4 -m 8 --as pytorch -o 1f1b.csv\n"
-      "  ashlar emit zb-h1 -p 4 -m 8 --as pytorch-comms --dialect i-b\n"
-      "  ashlar emit depth-first --as pytorch-comms --data-ranks 2 --sharding optimizer\n"
-      "  ashlar emit v-half -p 4 -m 8 --as svg --memory --transfers -o v-half.svg\n"
-      "  ashlar emit towers.json --as svg --stages\n"
-      "  ashlar emit v-half --as svg --block --dark -o v-half-block.svg\n"
-      "  ashlar emit 1f1b -p 8 -m 32 --as html --against zb-h1 -o compare.html\n"
-      "  ashlar emit zb-h1 --as json --transfer 1\n"
-      "  ashlar emit v-half -p 4 -m 8 --as frameworks");
   command->callback([&chosen, options] {
     if (!options->picture.against.empty()) options->shape.beside = {options->picture.against};
     chosen = [options] { return emit(*options); };

@@ -277,14 +277,10 @@ void add_frontier(CLI::App& app, action& chosen) {
   add_certificate_option(*command, o->certificate);
   command->footer(
       "The budget is for each limit of each placement and variant. With one placement, costs are those "
-      "of "
-      "a stage; with\n--placement any they are those of a p-th of the model. A FILE gets these "
-      "costs, too. Files are compared with\nall published schedules, or with those that are named.\n"
-      "Examples:\n"
-      "  ashlar frontier -p 8 -m 32 --forward 20 --backward-input 26 --backward-weight 14 --transfer 1\n"
-      "  ashlar frontier -p 8 -m 32 --placement v --from 30% --to 100% --steps 29 --budget 2000 --as "
-      "svg "
-      "-o v.svg");
+      "of a stage; with\n"
+      "--placement any they are those of a p-th of the model. A FILE gets these costs in place of its "
+      "own. Files are compared with\n"
+      "all published schedules, or with those that are named.");
   command->callback([&chosen, command, o] { chosen = [command, o] { return frontier(*command, *o); }; });
 }
 

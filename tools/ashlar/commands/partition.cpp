@@ -132,13 +132,9 @@ void add_partition(CLI::App& app, action& chosen) {
                     "svg: its picture; graph: a picture of the stages");
   add_output_option(*command, o->output);
   command->footer(
-      "A stage has the sums of its operators' ticks and bytes. "
-      "In the schedule, one device stands for all\ndevices of a stage.\n"
-      "Exit code 1: no partition fits into memory.\n"
-      "Examples:\n"
-      "  ashlar partition model.json -p 8\n"
-      "  ashlar partition model.json -p 8 --memory 16GiB --bandwidth 4 --as json -o plan.json\n"
-      "  ashlar simulate plan.json");
+      "A stage has the sums of its operators' ticks and bytes. In the schedule, one device stands for "
+      "all\n"
+      "devices of a stage.");
   command->callback([&chosen, o] { chosen = [o] { return partition(*o); }; });
 }
 

@@ -273,17 +273,8 @@ void add_plan(CLI::App& app, action& chosen) {
                     "not time; html: a page with both");
   add_output_option(*command, o->output);
   command->footer(
-      "Exit code 1: no plan fits, or a framework of --emit runs none; then its file is not written. An "
-      "interrupt (Ctrl-C) ends the search with what was found so far. "
-      "docs/planning.md says what is measured, fitted and assumed.\nExamples:\n"
-      "  ashlar plan --model 70B --sequence 4096 --cluster 64x8xH100 --batch 1024\n"
-      "  ashlar plan --model 70B --sequence 4096 --cluster 4x8xH100+4x8xA100 --batch 128\n"
-      "  ashlar plan --model llama3.1-405b --sequence 8192 --cluster 2048x8xH100 --batch 2048 --fix "
-      "tensor=8,pipeline=16\n"
-      "  ashlar plan --model config.json --cluster 16x8xH100 --batch 512 --explain --emit "
-      "megatron:run.sh\n"
-      "  ashlar plan --model 8B --cluster 16x8xH100 --batch 512 --objective cost --as html -o "
-      "plan.html");
+      "Ctrl-C ends the search with what was found so far.\n"
+      "docs/planning.md says what is measured, fitted and assumed.");
   command->callback([&chosen, command, o] { chosen = [command, o] { return plan(*command, *o); }; });
 }
 

@@ -139,7 +139,7 @@ bool write_configuration(emitted_file const& file, predicted_request r, predicte
   } catch (usage_error const& e) {
     none = e.what();
   }
-  fmt::print(stderr, "{} is not written: {} does not run the first plan: {}; nor any other: {}\n",
+  fmt::print(stderr, "{} is not written: {} does not run the first plan: {}; it runs no other: {}\n",
              printable(file.path), title_of(f), why, printable(none));
   return false;
 }

@@ -26,12 +26,7 @@ void add_profile(CLI::App& app, action& chosen) {
   command->footer(
       "The file has medians and quartiles; show, emit, compare, simulate, search, frontier, check, "
       "train, plan and predict take it as --costs FILE.\n"
-      "Its stages are those of the schedule: on other schedules it fits where they have as many.\n"
-      "Examples:\n"
-      "  ashlar profile --schedule zb-h1 -p 2 -m 8 -o costs.json\n"
-      "  ashlar simulate zb-h1 -p 2 -m 8 --costs costs.json\n"
-      "  ashlar train --schedule zb-h1 -p 2 -m 8 --costs costs.json --steps 100\n"
-      "  mpirun -n 4 ashlar profile --backend mpi -p 4 -o costs.json");
+      "Its stages are those of the schedule: on other schedules it fits where they have as many.");
   command->callback([&chosen, o] {
     chosen = [o] { return o->precision == "double" ? train<double>(*o) : train<float>(*o); };
   });

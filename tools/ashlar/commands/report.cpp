@@ -74,10 +74,7 @@ void add_report(CLI::App& app, action& chosen) {
   command->footer(
       "Nothing is sent anywhere. No folders, names of people or of the machine, and no variables of "
       "the\n"
-      "environment are printed.\n"
-      "Examples:\n"
-      "  ashlar report\n"
-      "  ashlar report mine.csv --contents");
+      "environment are printed.");
   command->callback([&chosen, command, options] {
     chosen = [command, options] { return report(*command, *options); };
   });

@@ -254,32 +254,10 @@ void add_search(CLI::App& app, action& chosen) {
   add_dialect_option(*command, o->dialect);
   command->footer(
       "With one placement, costs and sizes are those of a stage. With --placement any they are those of "
-      "a p-th of\nthe model: a placement with two stages per device has stages of half the cost. The "
-      "budget goes\nto all placements at first, then to the better half of them, and so on; half of it "
-      "goes "
-      "to the best.\n"
-      "Exit code 1: the limit leaves no schedule; 130: interrupted, with the best so far.\n"
-      "Examples:\n"
-      "  ashlar search -p 8 -m 32 --memory 0.5 --forward 20 --backward-input 26 --backward-weight 14 "
-      "--transfer 1\n"
-      "  ashlar search -p 4 -m 8 --placement v --limit 4 --as svg -o v.svg\n"
-      "  ashlar search --start mine.json --as json -o better.json\n"
-      "  ashlar search -m 8 --placement 0,1,2,3,3,2,1,0,0,1,2,3\n"
-      "  ashlar search -p 8 -m 32 --memory 25% --checkpoint 6% --sequence-chunks 4\n"
-      "  ashlar search -p 8 -m 32 --placement linear --sequence-chunks 4 --causal 30,46\n"
-      "  ashlar search -p 4 -m 8 --placement linear --limit 2 --checkpoint 6% --checkpoint-stages "
-      "0-1/0-2\n"
-      "  ashlar search -p 4 -m 8 --speeds 100,100,50,100 --limit-bytes 80GiB,80GiB,40GiB,80GiB "
-      "--stash-bytes 6GiB\n    --weight-bytes 10GiB --gradient-bytes 10GiB --optimizer-bytes 12GiB\n"
-      "  ashlar search -p 4 -m 8 --placement linear --memory 200% --forward 20ms --backward-input 26ms\n"
-      "    --backward-weight 14ms --link 2-3:60ms --link 3-2:60ms\n"
-      "  ashlar search -p 4 -m 16 --placement linear --per-micro-batch micro.csv --order\n"
-      "  ashlar search -p 4 -m 8 --placement linear --forward 20ms --backward-input 20ms "
-      "--backward-weight "
-      "20ms\n    --limit-bytes 2GiB --stash-bytes 1GiB --host-bandwidth 60GB/s\n"
-      "  ashlar search -p 4 -m 16 --per-layer layers.csv --memory 60%\n"
-      "  ashlar search -p 4 -m 16 --placement looped -v 2 --per-stage costs.csv --seconds 10 --as "
-      "pytorch");
+      "a p-th of\n"
+      "the model: a placement with two stages per device has stages of half the cost. The budget goes\n"
+      "to all placements at first, then to the better half of them, and so on; half of it goes to the "
+      "best.");
   command->callback([&chosen, command, o] { chosen = [command, o] { return search(*command, *o); }; });
 }
 

@@ -224,14 +224,6 @@ void add_show(CLI::App& app, action& chosen) {
   add_number(*command, "--width", options->width, 0, 100'000,
              "columns to draw in; 0: as many as it takes (default: the terminal's)")
       ->default_str("");
-  command->footer(
-      "Examples:\n"
-      "  ashlar show 1f1b -p 4 -m 8\n"
-      "  ashlar show v-half -p 8 -m 16 --forward 10 --backward-input 11 --backward-weight 9 --transfer "
-      "1\n"
-      "  ashlar show breadth-first -v 4 --data-ranks 2 --sharding full --weight-buffers 2\n"
-      "  ashlar show 1f1b -p 4 -m 8 --placement 0,1,2,3/3,2,1,0\n"
-      "  ashlar show v-half --block");
   command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
 }
 

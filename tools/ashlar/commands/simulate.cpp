@@ -221,19 +221,6 @@ void add_simulate(CLI::App& app, action& chosen) {
       "text, json, or trace for chrome://tracing and Perfetto; part-trace: of the parts of "
       "passes, on two resources a device");
   add_output_option(*command, o->output);
-  command->footer(
-      "Examples:\n"
-      "  ashlar simulate 1f1b -p 8 -m 32 --forward 10 --backward-input 10 --backward-weight 10 "
-      "--latency 1\n"
-      "  ashlar simulate v-half -p 8 -m 16 --transfer-order asap --issue in-stream --latency 1\n"
-      "  ashlar simulate 1f1b -p 4 -m 8 --forward 20ms --backward-input 26ms --backward-weight 14ms "
-      "--link 2-3:60ms --slack\n"
-      "  ashlar simulate 1f1b --forward 20ms --backward-input 26ms --backward-weight 14ms --latency "
-      "50us\n"
-      "  ashlar simulate breadth-first -v 4 --data-ranks 8 --sharding full --weight-bytes 100 "
-      "--ring-bandwidth 10\n"
-      "  ashlar simulate 1f1b --node-size 2 --bytes 1000 --bandwidth 1000 --inter-bandwidth 100 --as "
-      "json");
   command->callback([&chosen, o] { chosen = [o] { return simulate_program(*o); }; });
 }
 

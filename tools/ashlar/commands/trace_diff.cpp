@@ -54,13 +54,6 @@ void add_trace_diff(CLI::App& app, action& chosen) {
   add_format_option(*command, o->format, {"text", "html", "trace"},
                     "text; html: a page with both; or trace for chrome://tracing and Perfetto");
   add_output_option(*command, o->output);
-  command->footer(
-      "Examples:\n"
-      "  ashlar profile --schedule zb-h1 -p 2 -m 8 -o costs.json\n"
-      "  ashlar simulate zb-h1 -p 2 -m 8 --costs costs.json --as trace -o plan.json\n"
-      "  ashlar train --schedule zb-h1 -p 2 -m 8 --steps 100 --trace step.json\n"
-      "  ashlar trace-diff step.json plan.json\n"
-      "  ashlar trace-diff step.json plan.json --as html -o diff.html");
   command->callback(
       [&chosen, command, o] { chosen = [command, o] { return write_difference(*command, *o); }; });
 }

@@ -118,9 +118,9 @@ void add_tradeoff(CLI::App& app, action& chosen) {
   add_output_option(*command, o->output);
   command->footer(
       "The larger the batch on each device, the smaller its bubbles; the larger the batch of the whole "
-      "cluster,\nthe more samples a training takes: cost ~ (1 + batch / critical batch) / utilisation, "
-      "time ~ cost / devices.\nExample:\n"
-      "  ashlar tradeoff --model model.json --cluster cluster.json --as svg -o tradeoff.svg");
+      "cluster,\n"
+      "the more samples a training takes: cost ~ (1 + batch / critical batch) / utilisation, time ~ "
+      "cost / devices.");
   command->callback([&chosen, o] { chosen = [o] { return tradeoff(*o); }; });
 }
 

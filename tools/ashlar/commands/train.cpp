@@ -74,20 +74,7 @@ void add_train(CLI::App& app, action& chosen) {
                     "skip steps whose loss or gradient is not finite, instead of ending");
   command->footer(
       "Ctrl-C ends the training after the current step and prints what was reached;\n"
-      "a second Ctrl-C ends it at once.\n"
-      "Examples:\n"
-      "  ashlar train\n"
-      "  ashlar train --schedule zb-h1 -p 2 -m 4 --steps 200 --verify\n"
-      "  ashlar train --schedule 1f1b -p 2 --data-ranks 2 --sharding full --tie-embeddings\n"
-      "  ashlar train --schedule vocab-2 -p 4 -m 8 --verify\n"
-      "  ashlar train --schedule gpipe --experts 8 --balance global --loads loads.svg\n"
-      "  ashlar train --corpus /usr/include/c++ --precision double --trace step.json\n"
-      "  mpirun -n 4 ashlar train --backend mpi -p 4\n"
-      "  ashlar train --backend cuda --schedule zb-h1 -p 4 -m 8 --precision bf16\n"
-      "  torchrun --no-python --nproc-per-node 4 ashlar train --backend cuda -p 4\n"
-      "Exit codes: 0 trained; 1 the pipeline's bits differ from the sequential model's, or the loss is "
-      "not "
-      "finite;\n2 wrong usage; 3 a device failed or stalled; 130 interrupted.");
+      "a second Ctrl-C ends it at once.");
   command->callback([&chosen, o] {
     chosen = [o] { return o->precision == "double" ? train<double>(*o) : train<float>(*o); };
   });

@@ -61,7 +61,7 @@ void add_size_options(CLI::App& command, shape_options& o) {
              "depth-first rounds (breadth-first-hybrid)");
   add_number(command, "--group", o.group, 0, most_micro_batches,
              "micro-batches that a device runs on one chunk before it turns to the next (depth-first); "
-             "0: whatever is fastest");
+             "0: the fastest");
   add_number(command, "--sequence-chunks", o.sequence_chunks, 1, most_micro_batches,
              "pieces of a micro-batch's sequence (seq1f1b)");
   using ashlar::catalog::unit_junction;

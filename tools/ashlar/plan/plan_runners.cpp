@@ -49,7 +49,7 @@ std::string runners_of(plan_study const& s) {
         text += fmt::format("the best of these that it can is plan {}.\n", i + 1);
         return;
       }
-    text += "nor any other of these.\n";
+    text += "it can run none of the others.\n";
   };
   add("PyTorch", in_pytorch);
   add("Megatron-LM", in_megatron);

@@ -135,7 +135,7 @@ std::string frameworks_of(predicted_study const& s) {
     while (other < s.plans.size() && !obstacle_of(f, s.plans[other].run).empty()) ++other;
     text += other < s.plans.size()
                 ? fmt::format("the best of these that it runs is number {}.\n", other + 1)
-                : "nor any other of these.\n";
+                : "it runs none of the others.\n";
   }
   return text;
 }

@@ -57,7 +57,7 @@ class tried_line {
 
 constexpr std::array reasons{
     std::pair{left_out::too_large, "do not fit"},
-    std::pair{left_out::slower, "take longer than the last of these, whatever they hold"},
+    std::pair{left_out::slower, "were not checked: they are slower than the last of these"},
     std::pair{left_out::idle_stage, "leave a stage without a layer"},
     std::pair{left_out::tensor_is_apart, "have tensor ranks on several nodes"},
     std::pair{left_out::uneven_chunks,

@@ -1,5 +1,5 @@
-// Files that are part of the program: data sheets of machines, models by name, constants, and defaults
-// of models' keys.
+// Files that are part of the program: data sheets of machines, models by name, constants, defaults of
+// models' keys, and a text to train on.
 #pragma once
 
 #include <vector>
@@ -15,5 +15,6 @@ std::vector<embedded_file> const& embedded_machines();
 std::vector<embedded_file> const& embedded_models();
 char const* embedded_constants();
 char const* embedded_defaults();
+char const* embedded_text();  // the licence
 
 }  // namespace tool

@@ -151,14 +151,7 @@ void add_predict(CLI::App& app, action& chosen) {
                     "text; json; run: the run, for --run; svg: the passes of a step; html: a page with "
                     "both; trace: for chrome://tracing and Perfetto");
   add_output_option(*command, o->output);
-  command->footer(
-      "docs/predict.md says how far predictions are from published runs.\nExamples:\n"
-      "  ashlar predict --model llama3-70b --cluster 16x8xH100 --sequence 8192 --batch 256 --tensor 4 "
-      "--pipeline 4 --chunks 5 --sharding optimizer\n"
-      "  ashlar predict --model config.json --cluster 8xH200 --sequence 4096 --batch 64 --sharding full "
-      "--explain\n"
-      "  ashlar predict --model deepseek-v3 --cluster 256x8xH800 --sequence 4096 --batch 15360 --best "
-      "5");
+  command->footer("docs/predict.md says how far predictions are from published runs.");
   command->callback([&chosen, command, o] { chosen = [command, o] { return predict(*command, *o); }; });
 }
 

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <utility>
@@ -54,12 +55,19 @@ std::string text_of(simulated_schedule const& r) {
                                               "exposed", "resident", "peak", "at", "reached by"}};
   if (r.low.offloads) rows[0].emplace_back("on the host");
   if (r.parts) rows[0].insert(rows[0].end(), {"computes", "exchanges"});
+  // Sizes that the command line does not give are not 0.
+  auto const words_of = [&](ashlar::byte_count ashlar::device_memory::*size, std::size_t device) {
+    bool const given = std::any_of(r.run.memory.begin(), r.run.memory.end(),
+                                   [&](ashlar::device_memory const& m) { return m.*size > 0; });
+    return given ? rounded_bytes(r.run.memory[device].*size) : "not given";
+  };
   for (std::size_t d = 0; d < r.run.usage.size(); ++d) {
     ashlar::device_usage const& u = r.run.usage[d];
     ashlar::device_memory const& m = r.run.memory[d];
-    rows.push_back({std::to_string(d), r.time(u.busy), r.time(u.warm_up), r.time(u.steady),
-                    r.time(u.cool_down), r.time(u.exposed), rounded_bytes(m.resident),
-                    rounded_bytes(m.peak), r.time(m.peak_time), r.name_of(m.witness)});
+    rows.push_back(
+        {std::to_string(d), r.time(u.busy), r.time(u.warm_up), r.time(u.steady), r.time(u.cool_down),
+         r.time(u.exposed), words_of(&ashlar::device_memory::resident, d),
+         words_of(&ashlar::device_memory::peak, d), r.time(m.peak_time), r.name_of(m.witness)});
     if (r.low.offloads) rows.back().push_back(rounded_bytes(m.host_peak));
     if (r.parts)
       for (ashlar::tick const busy : {r.parts->devices[d].computing, r.parts->devices[d].exchanging})

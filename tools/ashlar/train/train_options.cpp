@@ -52,7 +52,10 @@ void add_training_options(CLI::App& command, train_options& o) {
                    "split the embedding by its tokens over all devices: each looks up its own");
   number("--deadline", o.deadline, 0.1, 86'400,
          "seconds without any progress after which a step is given up");
-  add_word(command, "--corpus", o.corpus, "text file, or folder of text files", "PATH");
+  add_word(command, "--corpus", o.corpus,
+           "text file, or folder of text files (default: the current folder, or a text that the tool "
+           "has, if there is too little)",
+           "PATH");
   number("--seed", o.seed, std::uint64_t{0}, UINT64_MAX, "seed of weights and batches");
   number("--blocks", o.model.blocks, 0, 256, "transformer blocks");
   number("--width", o.model.width, 1, 4096, "channels; a multiple of the heads");

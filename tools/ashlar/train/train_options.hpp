@@ -23,8 +23,8 @@ struct train_options {
   host_options host;           // what leaves
   std::string offload_folder;  // where to, in files; empty: to memory
   std::string backend = "host";
-  double deadline = 30;  // seconds
-  std::string corpus = ".";
+  double deadline = 30;     // seconds
+  std::string corpus = {};  // empty: the current folder, or the text that ships
   std::string precision = "float";
   std::vector<int> gpus;  // empty: all
   bool no_graph = false;

@@ -3,6 +3,7 @@
 #include "command.hpp"
 #include "options/effects.hpp"
 #include "options/number_option.hpp"
+#include "predict/embedded.hpp"
 #include "train/train_values.hpp"
 #include <ashlar/catalog/graphs.hpp>
 #include <ashlar/catalog/heads.hpp>
@@ -17,6 +18,8 @@
 #include <filesystem>
 #include <span>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -27,14 +30,29 @@ namespace {
 constexpr int most_stages = 256;    // a thread or a process is made for each device
 constexpr int most_trainers = 256;  // of all data-parallel ranks
 
+gpt::corpus corpus_in(std::string const& path, int context) {
+  gpt::corpus text = gpt::read_corpus(path);
+  text.require_context(context);
+  return text;
+}
+
 gpt::corpus corpus_of(train_options const& o) {
   try {
-    gpt::corpus text = gpt::read_corpus(o.corpus);
-    text.require_context(o.model.context);
-    return text;
+    return corpus_in(o.corpus.empty() ? "." : o.corpus, o.model.context);
   } catch (std::runtime_error const& e) {
-    throw usage_error(fmt::format("--corpus: {}", e.what()));
+    if (!o.corpus.empty()) throw usage_error(fmt::format("--corpus: {}", e.what()));
   }
+  std::string_view const bytes = embedded_text();
+  gpt::corpus text({bytes.begin(), bytes.end()});
+  try {
+    text.require_context(o.model.context);
+  } catch (std::runtime_error const& e) {
+    throw usage_error(
+        fmt::format("there is no text here, and the tool's own has a limit: {}; name a "
+                    "text with --corpus",
+                    e.what()));
+  }
+  return text;
 }
 
 bool has_heads_side_by_side(train_options const& o) {
