@@ -172,6 +172,8 @@ def check_trainer(folder):
         assert part in options, options
     run, said = read_run(folder, words + " --use_peft True")
     assert run is None and "adapters train" in said, said
+    run, said = read_run(folder, words.replace(" zero.json", ""))
+    assert run is None and "names no file" in said, said
     run, said = read_run(folder, words + " --optim adafactor")
     assert run is None and "state of Adam" in said, said
     run, said = read_run(folder, "python -m verl.trainer.main_ppo data.max_prompt_length=1024 data.max_response_length=1024 "

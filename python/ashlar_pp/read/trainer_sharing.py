@@ -24,7 +24,12 @@ def read_sharing(
         or accelerate.get("deepspeed_config_file", "")
     )
     kind = str(accelerate.get("distributed_type", "")).upper()
-    if file and file not in ("True", "None"):
+    if file == "True":
+        raise Unreadable(
+            "--deepspeed names no file: the program itself makes its configuration; "
+            "write it to a file for ashlar predict --deepspeed"
+        )
+    if file and file != "None":
         is_text = file.startswith("{")
         tree = json.loads(file) if is_text else read_file(found(file, folder))
         _with_deepspeed(tree, run)
