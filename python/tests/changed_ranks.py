@@ -161,6 +161,21 @@ class Adds(nn.Module):
         return Fused.apply(x, self.weight, self.place)
 
 
+def lengths(_):
+    """Steps with sequences of other lengths than the example's, some of them again."""
+    pipe, kept = piped(made()), []
+    found = []
+    for length in (5, 9, 5, 3, 9):
+        batch = torch.randint(11, (8, length))
+        dist.broadcast(batch, 0)
+        for p in pipe.parameters():
+            p.grad = None
+        pipe.step(tokens=batch)
+        found.append(off(pipe, made(), batch))
+        kept.append(len(pipe._by_mode))
+    return {"off": found, "kept": kept}
+
+
 def accumulates(_):
     """Tries layers whose backward fills another place than `.grad`, or fills `.grad`
     itself.

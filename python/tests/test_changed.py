@@ -44,6 +44,12 @@ def test_ranks_agree_in_every_step():
         assert rank["trains on"]
 
 
+def test_sequences_of_other_lengths_are_traced_once_each():
+    for rank in from_changed("lengths"):
+        assert max(rank["off"]) <= 1e-15
+        assert rank["kept"] == [1, 2, 2, 3, 3]
+
+
 def test_backwards_that_add_up_gradients_themselves_are_refused():
     for rank in from_changed("accumulates"):
         assert (

@@ -22,13 +22,14 @@ def inputs_of(given: Any) -> Inputs:
 
 
 def micro_batches_of(batch: Any, example: Any, count: int, what: str) -> list[Any]:
-    """Splits the batch into `count` parts of the example's shapes.
+    """Splits the batch into `count` parts with the example's rows.
 
-    Tensors `count` times as long as the example's are cut along dimension 0. Tensors of
-    the example's shape, and objects that are no tensors, are the same for all parts.
-    Raises ValueError, with the name, for other shapes, for objects that hold tensors,
-    and for a tensor with the rows of one micro-batch if no tensor, or one of as many,
-    is cut.
+    Tensors `count` times as long as the example's are cut along dimension 0. Tensors
+    with the example's rows, and objects that are no tensors, are the same for all
+    parts. Other dimensions may have other sizes than the example's.
+    Raises ValueError, with the name, for other rows or numbers of dimensions, for
+    objects that hold tensors, and for a tensor with the rows of one micro-batch if no
+    tensor, or one of as many, is cut.
     """
     leaves, spec = tree_flatten_with_path(batch)
     known, known_spec = tree_flatten_with_path(example)
@@ -42,25 +43,26 @@ def micro_batches_of(batch: Any, example: Any, count: int, what: str) -> list[An
     for (path, x), (_, e) in zip(leaves, known):
         pieces: Any = [x] * count
         if isinstance(e, torch.Tensor):
-            whole = (count * e.shape[0], *e.shape[1:]) if e.dim() > 0 else None
+            rows = e.shape[0] if e.dim() > 0 else 0
             if (
                 not isinstance(x, torch.Tensor)
-                or x.shape != e.shape
-                and x.shape != whole
+                or x.dim() != e.dim()
+                or (e.dim() > 0 and x.shape[0] not in (rows, count * rows))
             ):
                 name = keystr(path)
                 found = (
                     tuple(x.shape) if isinstance(x, torch.Tensor) else type(x).__name__
                 )
+                whole = (count * rows, *e.shape[1:]) if e.dim() > 0 else None
                 raise ValueError(
                     f"{what}{name} is {found}; {count} micro-batches of the example's "
                     f"{tuple(e.shape)} are {whole}"
                 )
-            if x.shape == whole:
+            if e.dim() > 0 and x.shape[0] == count * rows:
                 pieces = x.chunk(count)
-                cut.add(e.shape[0])
+                cut.add(rows)
             elif e.dim() > 0:
-                same[keystr(path)] = e.shape[0]
+                same[keystr(path)] = rows
         elif hasattr(x, "__array__") or holds_tensors(x):
             raise ValueError(
                 f"{what}{keystr(path)} is a {type(x).__name__}, which is not cut in "

@@ -65,13 +65,16 @@ class Modes:
 
     def now(self, inputs: Any) -> Mode:
         """The mode: which modules train, flags that the model's own forward may read,
-        and inputs that are no tensors.
+        shapes of one micro-batch's inputs, and inputs that are no tensors.
         """
         leaves, spec = tree_flatten(inputs)
         given = [
-            _told(x) if isinstance(x, _PLAIN) else type(x).__name__
+            tuple(x.shape)
+            if isinstance(x, torch.Tensor)
+            else _told(x)
+            if isinstance(x, _PLAIN)
+            else type(x).__name__
             for x in leaves
-            if not isinstance(x, torch.Tensor)
         ]
         attributes = tuple(_attributes(of) for of in self._containers.values())
         return (

@@ -362,7 +362,7 @@ class Steps:
             given, m = (args, {**kwargs, **inputs}), self.micro_batches
             pieces = micro_batches_of(given, self._example, m, "the batch")
             targets = micro_batches_of(target, self._example_target, m, "the target")
-            mode = self._modes.now(given)
+            mode = self._modes.now(pieces[0])
         except Exception as error:
             failed = error
         mine = numbers_of(mode, trains, None if failed is not None else (given, target))
