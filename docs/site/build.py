@@ -126,6 +126,8 @@ def lay_python(pages):
     package = ROOT / "python/ashlar_pp"
     listed = []
     for module in sorted(package.rglob("*.py")):
+        if not (module.parent / "__init__.py").exists():
+            continue  # a program's own files
         inside = module.relative_to(package.parent).with_suffix("")
         name = ".".join(part for part in inside.parts if part != "__init__")
         target = pages / "python" / f"{name}.md"
