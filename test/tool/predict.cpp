@@ -176,6 +176,64 @@ TEST_CASE("predict: numbers that Python writes and JSON has not are read, and a 
   CHECK(!contains(other.err, "general"));
 }
 
+TEST_CASE("predict: keys that transformers ignores for a type are listed, and change nothing") {
+  std::string const more =
+      R"({"model_type":"qwen3_moe","use_qk_norm":true,"length_penalty":1.0,"own":[1]})";
+  std::string const file = scratch_file("more.json", more);
+  CHECK(counted(more)["parameters"] == counted(R"({"model_type":"qwen3_moe"})")["parameters"]);
+  CHECK(contains(run_tool("predict --model " + file + some_run).out,
+                 "not read: length_penalty, own, use_qk_norm"));
+  CHECK(counted(R"({"model_type":"starcoder2","mlp_type":"default"})")["parameters"]
+        == counted(R"({"model_type":"starcoder2"})")["parameters"]);
+  // Lists of equal numbers, and windows in letters.
+  std::string const experts = R"({"model_type":"hunyuan_v1_moe","num_experts":8,"moe_topk":)";
+  CHECK(counted(experts + "[2,2]}")["parameters"] == counted(experts + "2}")["parameters"]);
+  std::string const exaone = R"({"model_type":"exaone4","sliding_window":512,"sliding_window_pattern":)";
+  CHECK(counted(exaone + R"("LLLG"})") == counted(exaone + "4}"));
+  CHECK(counted(exaone + R"("LG"})") != counted(exaone + "4}"));
+}
+
+TEST_CASE("predict: a module's file counts as its architecture, or is refused with its reason") {
+  std::string const decoder =
+      R"({"hidden":64,"vocabulary":100,"embedding":0,"is_tied":false,"beside":64,"layers":[0,0],"kinds":[)"
+      R"({"mix":{"kind":"attention","heads":4,"groups":2,"head":16,"window":32,"beside":64},)"
+      R"("feed":{"kind":"dense","is_gated":true,"width":128,"beside":64}}]})";
+  auto const file = [&](std::string const& rest) {
+    return R"({"ashlar_model":1,"parameters":{"all":86848},)" + rest + "}";
+  };
+  nlohmann::json const keys = counted(
+      R"({"model_type":"mistral","hidden_size":64,"vocab_size":100,"num_hidden_layers":2,"sliding_window":32,)"
+      R"("num_attention_heads":4,"num_key_value_heads":2,"head_dim":16,"intermediate_size":128})");
+  nlohmann::json const module = counted(file(R"("architecture":)" + decoder));
+  for (char const* each : {"parameters", "active_parameters", "step_seconds", "peak_bytes"})
+    CHECK(module[each] == keys[each]);
+  std::string const more = decoder.substr(0, decoder.size() - 1) + R"(,"left_out":{"visual":52}})";
+  std::string const seeing = scratch_file(
+      "seeing.json", R"({"ashlar_model":1,"parameters":{"all":86900},"architecture":)" + more + "}");
+  CHECK(contains(run_tool("predict --model " + seeing + some_run).out,
+                 "without visual: the decoder alone"));
+  auto const model = [&](char const* name, std::string const& text) {
+    return "predict" + some_run + " --model " + scratch_file(name, text);
+  };
+  all_refused({
+      {model("module1.json", file(R"("no_architecture":"its attention is not causal")")),
+       "its attention is not causal"},
+      {model("module2.json", R"({"ashlar_model":2})"), "is of another version than 1"},
+      {model("module3.json",
+             R"({"ashlar_model":1,"parameters":{"all":9},"architecture":)" + decoder + "}"),
+       "but those of its architecture are 86848"},
+      {model("module4.json", file(R"("architecture":{"hidden":64})")), "vocabulary"},
+      {model("module5.json",
+             file(R"("architecture":{"hidden":64,"vocabulary":9,"embedding":0,"beside":0,)"
+                  R"("is_tied":true,"kinds":[{"mix":{"kind":"other"}}],"layers":[0]})")),
+       "has no such \"kind\": 'other'"},
+      {model("module6.json",
+             file(R"("architecture":{"hidden":64,"vocabulary":9,"embedding":0,"beside":0,)"
+                  R"("is_tied":true,"kinds":[],"layers":[0]})")),
+       "layers"},
+  });
+}
+
 TEST_CASE("predict: what is wrong is named, with what is allowed") {
   std::string const go = "predict" + some_run;
   int files = 0;
@@ -203,7 +261,14 @@ TEST_CASE("predict: what is wrong is named, with what is allowed") {
       {go + " --model 8B --pipeline 2 --layout 16,15", "has 31 layers, and the model has 32"},
       {go + " --model 8B --pipeline 2 --layout 'Et*16|t*16L|'", "has 3 stages"},
       {go + " --model 8B --pipeline 2 --layout 'Et*16|x'", "not understood at character 7"},
-      {model("{" + llama + R"(,"moe_latent":5})"), "\"moe_latent\" is not understood"},
+      {model("{" + llama + R"(,"moe_latent_size":5})"), "is of another kind of model than 'llama'"},
+      {model("{" + llama + R"(,"n_routed_experts":8})"), "is of another kind of model than 'llama'"},
+      {model("{" + llama + R"(,"is_encoder_decoder":true})"), "is of another kind of model"},
+      {model(
+           R"({"model_type":"gpt2","scale_attn_by_inverse_layer_idx":true,"add_cross_attention":true})"),
+       "has cross attention"},
+      {model(R"({"model_type":"hunyuan_v1_moe","num_experts":8,"moe_topk":[2,1]})"),
+       "\"moe_topk\" must be a whole number"},
       {model("{" + llama + R"(,"atention_bias":true})"), "did you mean 'attention_bias'?"},
       {model(R"({"model_type":"lama"})"), "did you mean 'llama'?"},
       {model("{" + llama + R"(,"num_hidden_layers":-1})"),

@@ -7,6 +7,7 @@
 #include "predict/best_layouts.hpp"
 #include "predict/embedded.hpp"
 #include "predict/layout_words.hpp"
+#include "predict/module_file.hpp"
 #include "predict/names.hpp"
 #include "predict/question_options.hpp"
 
@@ -63,7 +64,10 @@ nlohmann::json model_keys(std::string const& model) {
   return is_path(model) ? read_python_json(model).root() : nlohmann::json::object();
 }
 
-bool has_own_keys(std::string const& model) { return model_keys(model).contains("layers"); }
+bool has_own_keys(std::string const& model) {
+  nlohmann::json const keys = model_keys(model);
+  return keys.contains("layers") && !is_module_file(keys);
+}
 
 prediction asked_of(predicted_request const& r) {
   option_words words = r.given;

@@ -167,8 +167,13 @@ mixer decoder::seen_by(mixer m, int i) const {
   double const chunk = c_.size_or({"attention_chunk_size"}, 0);
   double window = c_.size_or({"sliding_window"}, 0);
   bool const may_slide = c_.flag({"use_sliding_window"}, true);
+  // In letters, L sees a window and G sees all: LLLG.
+  std::string const letters =
+      c_.is_text("sliding_window_pattern") ? c_.word({"sliding_window_pattern"}, "") : "";
   auto const pattern =
-      static_cast<int>(c_.size_or({"sliding_window_pattern", "_sliding_window_pattern"}, one_in_));
+      letters.empty()
+          ? static_cast<int>(c_.size_or({"sliding_window_pattern", "_sliding_window_pattern"}, one_in_))
+          : 1;
   std::vector<std::string> const types = c_.words({"layer_types"});
   if (static_cast<std::size_t>(i) < types.size()) {
     std::string const& type = types[static_cast<std::size_t>(i)];
@@ -188,6 +193,7 @@ mixer decoder::seen_by(mixer m, int i) const {
     return linear_mixer();
   if (chunk > 0 && (i + 1) % 4 != 0) m.chunk = chunk;
   if (!may_slide || (pattern > 1 && (i + 1) % pattern == 0)) window = 0;
+  if (!letters.empty() && letters[static_cast<std::size_t>(i) % letters.size()] != 'L') window = 0;
   m.window = window;
   return m;
 }

@@ -28,7 +28,6 @@ constexpr std::array silent_keys{"architectures",
                                  "_name_or_path",
                                  "name_or_path",
                                  "is_decoder",
-                                 "is_encoder_decoder",
                                  "task_specific_params",
                                  "pad_vocab_size_multiple",
                                  "pretraining_tp",
@@ -119,6 +118,29 @@ constexpr std::array silent_parts{
     "_alpha_factor", "_beta_factor",    "time_step_",  "original_max_position",
     "classifier_",   "attention_probs", "embed_scale", "mtp_loss"};
 
+// Keys of other kinds of models. Where a type's own code ignores them, code beside the file may not.
+constexpr std::array foreign_keys{"add_cross_attention",
+                                  "block_configs",
+                                  "hc_mult",
+                                  "hidden_size_per_layer_input",
+                                  "hybrid_override_pattern",
+                                  "index_topk",
+                                  "is_encoder_decoder",
+                                  "kv_lora_rank",
+                                  "layers_block_type",
+                                  "linear_num_value_heads",
+                                  "lora_rank",
+                                  "mamba_d_state",
+                                  "mamba_num_heads",
+                                  "moe_latent_size",
+                                  "moe_num_experts",
+                                  "n_routed_experts",
+                                  "num_experts",
+                                  "num_local_experts",
+                                  "num_loops",
+                                  "ssm_state_size",
+                                  "total_ut_steps"};
+
 bool says_nothing(std::string_view key) {
   for (char const* each : silent_keys)
     if (key == each) return true;
@@ -131,6 +153,27 @@ bool says_nothing(std::string_view key) {
 bool is_off(nlohmann::json const& value) {
   return value.is_null() || value == false || value == 0
          || ((value.is_array() || value.is_object() || value.is_string()) && value.empty());
+}
+
+// Whether this is nearly the name of a key that the file lacks.
+bool is_misspelt(std::string const& key, std::vector<std::string> const& lacking) {
+  constexpr std::size_t shortest = 8;  // short names resemble others
+  return key.size() >= shortest
+         && std::any_of(lacking.begin(), lacking.end(),
+                        [&](std::string const& each) { return ashlar::edits(key, each) <= 2; });
+}
+
+bool is_foreign(std::string_view key, nlohmann::json const& value) {
+  return value != 1  // a single expert is none
+         && std::find(foreign_keys.begin(), foreign_keys.end(), key) != foreign_keys.end();
+}
+
+// The first of a list of equal values; any other value itself.
+nlohmann::json const& one_of_all(nlohmann::json const& value) {
+  if (!value.is_array() || value.empty()) return value;
+  bool const are_equal = std::all_of(value.begin(), value.end(),
+                                     [&](nlohmann::json const& each) { return each == value.front(); });
+  return are_equal ? value.front() : value;
 }
 
 }  // namespace
@@ -152,7 +195,7 @@ double model_config::size_or(keys any, double otherwise) const {
   char const* key = "";
   nlohmann::json const* const value = find(any, &key);
   if (value == nullptr || is_off(*value)) return otherwise;
-  return static_cast<double>(read_.whole(*value, key, 1, 1'000'000'000));
+  return static_cast<double>(read_.whole(one_of_all(*value), key, 1, 1'000'000'000));
 }
 
 double model_config::size(keys any) const {
@@ -216,15 +259,29 @@ bool model_config::gives(char const* key) const {
   return at != object_.end() && !is_off(*at);
 }
 
-void model_config::must_be_understood(std::string const& type) const {
-  std::vector<std::string> known(asked_.begin(), asked_.end());
+std::vector<std::string> model_config::must_be_understood(std::string const& type) const {
+  std::vector<std::string> const asked(asked_.begin(), asked_.end());
+  std::vector<std::string> lacking;
+  for (std::string const& each : asked)
+    if (!object_.contains(each)) lacking.push_back(each);
+  std::vector<std::string> ignored;
   for (auto const& [key, value] : object_.items()) {
-    if (says_nothing(key) || is_off(value)) continue;
-    if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
-    read_.fail(value, fmt::format("\"{}\" is not understood for models of type '{}', and may change them"
-                                  "{}; null it to leave it out",
-                                  key.substr(0, 64), type, did_you_mean(key, known)));
+    if (is_off(value)) continue;
+    if (std::find(asked.begin(), asked.end(), key) != asked.end()) continue;
+    bool const is_known = known_ == nullptr || known_->contains(key);
+    if (!is_known && is_foreign(key, value))
+      read_.fail(value,
+                 fmt::format("\"{}\" is of another kind of model than '{}'; null it to leave it out",
+                             key, type));
+    if (says_nothing(key) || (known_ != nullptr && is_known && value == known_->at(key))) continue;
+    if (!is_known && !is_misspelt(key, lacking))
+      ignored.push_back(key);
+    else
+      read_.fail(value, fmt::format("\"{}\" is not understood for models of type '{}', and may change "
+                                    "them{}; null it to leave it out",
+                                    key.substr(0, 64), type, did_you_mean(key, lacking)));
   }
+  return ignored;
 }
 
 }  // namespace tool

@@ -15,14 +15,17 @@ namespace tool {
 
 class model_config {
  public:
-  // `defaults`: values for keys that the file leaves out; may be null.
-  model_config(json_text const& source, nlohmann::json const& object, nlohmann::json const* defaults)
-      : read_(source), object_(object), defaults_(defaults) {}
+  // `defaults`: values for keys that the file leaves out. `known`: all keys that transformers reads for
+  // the type, with their defaults. Both may be null.
+  model_config(json_text const& source, nlohmann::json const& object, nlohmann::json const* defaults,
+               nlohmann::json const* known = nullptr)
+      : read_(source), object_(object), defaults_(defaults), known_(known) {}
 
   // The first of these keys that is there counts; each has been asked for.
   using keys = std::initializer_list<char const*>;
 
-  // Throws usage_error where it is absent or no whole number from 1 on.
+  // Throws usage_error where it is absent or no whole number from 1 on. A list of equal numbers, one for
+  // each layer, counts as that number.
   double size(keys any) const;
   // 0 and false count as absent.
   double size_or(keys any, double otherwise) const;
@@ -35,9 +38,10 @@ class model_config {
   bool has(keys any) const;                        // in the file or by default
   bool gives(char const* key) const;               // in the file
 
-  // Throws usage_error for the first key of the file that was not asked for and may say something of
-  // size and cost.
-  void must_be_understood(std::string const& type) const;
+  // Returns the keys of the file that transformers ignores for the type, and so does the reader. Throws
+  // usage_error for the first other key that was not asked for and may say something of size and cost,
+  // and for an ignored one that says that the model is another than its type.
+  std::vector<std::string> must_be_understood(std::string const& type) const;
 
   [[noreturn]] void fail(std::string const& what) const { read_.fail(object_, what); }
 
@@ -47,6 +51,7 @@ class model_config {
   json_reader read_;
   nlohmann::json const& object_;
   nlohmann::json const* defaults_;
+  nlohmann::json const* known_;
   mutable std::vector<std::string_view> asked_;
 };
 

@@ -5,9 +5,11 @@
 #include "predict/decoder.hpp"
 #include "predict/embedded.hpp"
 #include "predict/frozen_choice.hpp"
+#include "predict/module_file.hpp"
 #include "predict/names.hpp"
 
 #include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <array>
@@ -118,6 +120,23 @@ nlohmann::json const& defaults_of_types() {
   return all;
 }
 
+// The keys that transformers reads for each type.
+nlohmann::json const& keys_of_types() {
+  static nlohmann::json const all = nlohmann::json::parse(embedded_keys_of_types());
+  return all;
+}
+
+nlohmann::json const* find_type(nlohmann::json const& types, std::string const& type) {
+  auto const at = types.find(type);
+  return at == types.end() ? nullptr : &*at;
+}
+
+std::string ignored_words(std::vector<std::string> const& keys) {
+  return fmt::format("not read: {}; transformers {} does not read {} for this type either",
+                     fmt::join(keys, ", "), keys_of_types()["transformers"].get<std::string>(),
+                     keys.size() == 1 ? "it" : "them");
+}
+
 // The decoder of a file, also if it is inside a larger model.
 nlohmann::json const& decoder_of(nlohmann::json const& root, std::string& left_out) {
   for (char const* key : {"text_config", "llm_config", "language_config"}) {
@@ -168,7 +187,12 @@ void check_heads(model_config const& config, architecture const& model) {
 
 described_model described(json_text const& text, std::string const& name) {
   if (!text.root().is_object()) json_reader(text).fail(text.root(), "is not a JSON object");
-  described_model made{.name = name, .type = {}, .left_out = {}, .shape = {}};
+  described_model made{.name = name, .type = {}, .left_out = {}, .notes = {}, .shape = {}};
+  if (is_module_file(text.root())) {
+    made.shape = read_module_file(text, made.left_out);
+    made.type = text.root().value("class", "");
+    return made;
+  }
   nlohmann::json const& decoder = decoder_of(text.root(), made.left_out);
   made.type = type_of(json_reader(text), decoder, text.root());
   if (made.type.empty()) {
@@ -179,17 +203,20 @@ described_model described(json_text const& text, std::string const& name) {
     config.must_be_understood("without a model_type");
     return made;
   }
-  auto const defaults = defaults_of_types().find(made.type);
-  model_config const config(text, decoder, defaults == defaults_of_types().end() ? nullptr : &*defaults);
+  model_config const config(text, decoder, find_type(defaults_of_types(), made.type),
+                            find_type(keys_of_types()["types"], made.type));
   if (!read_decoder(made.type, config, made.shape)) {
     std::string all;
     for (std::string const& each : known_model_types()) all += " " + each;
-    config.fail(fmt::format("model_type '{}' is not known{}; there are:{}", made.type.substr(0, 64),
-                            did_you_mean(made.type, known_model_types()), all));
+    config.fail(
+        fmt::format("model_type '{}' is not known{}; there are:{}; transformers may know it: "
+                    "`python -m ashlar_pp.read model {} -o FILE` writes a file for --model",
+                    made.type.substr(0, 64), did_you_mean(made.type, known_model_types()), all, name));
   }
   check_heads(config, made.shape);
   read_frozen(config, made.shape);
-  config.must_be_understood(made.type);
+  if (std::vector<std::string> const ignored = config.must_be_understood(made.type); !ignored.empty())
+    made.notes.push_back(ignored_words(ignored));
   if (static_cast<double>(made.shape.layers.size()) > most_described_layers)
     config.fail("has too many layers");
   return made;

@@ -1,0 +1,207 @@
+"""A walked model as `ashlar predict` has models: a decoder of layers, each with a
+mixer and a feed-forward part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from .events import Product
+from .layers import Layers, Part
+from .parts import (
+    Inexpressible,
+    feed_forward_of,
+    is_negligible,
+    mixer_of,
+    split_at_mixer,
+)
+from .walk import Walk
+
+
+def architecture_of(
+    model: nn.Module, walked: Walk, layers: Layers, tokens: int
+) -> dict[str, Any]:
+    """The keys of `architecture` in a model's file.
+
+    Raises `Inexpressible`, with what the form has no place for.
+    """
+    if not layers.layers:
+        raise Inexpressible("it has no list of layers")
+    left_out = _left_out(model, layers)
+    if walked.assumed:
+        raise Inexpressible(f"its work depends on values: {walked.assumed[0]}")
+    if layers.counts.adapters:
+        raise Inexpressible("it has adapters")
+    hidden = _hidden_of(layers.layers)
+    head = _head_of(layers.beside, tokens, hidden)
+    width = head.inner
+    table, is_tied = _table_of(model, head)
+    rest = [one for one in layers.beside.weights if one is not head]
+    if width != hidden:
+        _take_projections(rest, hidden, width)
+    if rest:
+        raise Inexpressible(f"{rest[0].module} is neither a layer nor the head")
+    if layers.beside.attention or layers.beside.convolutions:
+        raise Inexpressible("it has attention or convolutions beside its layers")
+    kinds = [_layer_of(model, kind, hidden, tokens) for kind in layers.kinds]
+    beside = layers.beside.counts.all - (1 if is_tied else 2) * table
+    beside -= sum(left_out.values())
+    if width != hidden:
+        beside -= 2 * hidden * width
+    made: dict[str, Any] = {
+        "hidden": hidden,
+        "vocabulary": head.columns,
+        "embedding": 0 if width == hidden else width,
+        "is_tied": is_tied,
+        "beside": beside,
+        "kinds": kinds,
+        "layers": layers.kind_of,
+    }
+    if left_out:
+        made["left_out"] = left_out
+    further = _further_tokens(model)
+    if further:  # transformers builds none of the layers that predict them
+        made["predictions"] = further
+        made["predictor"] = layers.kind_of[-1]
+    frozen = _frozen_of(layers, model, head)
+    if frozen:
+        made["freeze"] = frozen
+    return made
+
+
+def _left_out(model: nn.Module, layers: Layers) -> dict[str, int]:
+    """Parameters of modules that text does not meet, such as those of images."""
+    for name in layers.not_run:
+        if any(name.startswith(f"{layer.name}.") for layer in layers.layers):
+            raise Inexpressible(f"its forward leaves out {name}")
+    return {
+        name: sum(one.numel() for one in model.get_submodule(name).parameters())
+        for name in layers.not_run
+    }
+
+
+def _further_tokens(model: nn.Module) -> int:
+    """Tokens that a configuration predicts beside the next one."""
+    config = getattr(model, "config", None)
+    for name in ("num_nextn_predict_layers", "num_mtp_layers"):
+        value = getattr(config, name, None)
+        if isinstance(value, int) and value > 0:
+            return value
+    return 0
+
+
+def _hidden_of(layers: list[Part]) -> int:
+    sizes = {
+        [one for one in layer.weights if not is_negligible(one, layer)][-1].columns
+        for layer in layers
+        if layer.weights
+    }
+    if len(sizes) != 1:
+        raise Inexpressible("its layers have several widths, or no products")
+    return sizes.pop()
+
+
+def _head_of(beside: Part, tokens: int, hidden: int) -> Product:
+    if not beside.weights:
+        raise Inexpressible("it has no head that gives logits")
+    head = max(beside.weights, key=lambda one: one.columns)
+    if head.columns <= hidden or head.copies != 1:
+        raise Inexpressible("it has no head that gives logits of words")
+    if head.rows != tokens:
+        raise Inexpressible("its head sees other tokens than its layers")
+    return head
+
+
+def _table_of(model: nn.Module, head: Product) -> tuple[int, bool]:
+    """The size of the embedding, and whether it is the head's matrix."""
+    tables = [
+        (name, module)
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Embedding)
+        and module.weight.shape[0] == head.columns
+        and module.weight.shape[1] == head.inner
+    ]
+    if len(tables) != 1:
+        raise Inexpressible("its embedding is not one table of as many words as logits")
+    name, table = tables[0]
+    matrix = dict(model.named_parameters(remove_duplicate=False))[head.parameter]
+    return table.weight.numel(), matrix is table.weight
+
+
+def _take_projections(rest: list[Product], hidden: int, width: int) -> None:
+    for inner, columns in ((width, hidden), (hidden, width)):
+        found = [one for one in rest if (one.inner, one.columns) == (inner, columns)]
+        if len(found) != 1:
+            raise Inexpressible("its head is not as wide as its layers")
+        rest.remove(found[0])
+
+
+def _layer_of(
+    model: nn.Module, layer: Part, hidden: int, tokens: int
+) -> dict[str, Any]:
+    if layer.calls != 1:
+        raise Inexpressible(f"{layer.name} runs {layer.calls} times in one forward")
+    if any(one.parameter.startswith("/") for one in layer.weights):
+        raise Inexpressible(f"{layer.name} shares weights with other layers")
+    for one in layer.weights:
+        if one.copies != 1 or (one.rows != tokens and not one.experts):
+            raise Inexpressible(f"{layer.name}.{one.module} does not see each token")
+    split = split_at_mixer(layer)
+    mixer = mixer_of(model.get_submodule(layer.name), layer, split, hidden)
+    feed = feed_forward_of(
+        model.get_submodule(layer.name), layer, split, hidden, tokens
+    )
+    made = {}
+    rest = layer.counts.all
+    for part in (mixer, feed):
+        rest -= part.matrices if part else 0
+    inside = [0, 0]
+    for name, parameter in model.get_submodule(layer.name).named_parameters():
+        if split.child and (name.split(".")[0] == split.child):
+            inside[0] += parameter.numel()
+    if mixer and feed:
+        own = inside[0] - mixer.matrices if split.child else 0
+        norms = _norms_of(model.get_submodule(layer.name))
+        mixer.keys["beside"] = own + norms // 2
+        feed.keys["beside"] = rest - mixer.keys["beside"]
+    for name, kept in (("mix", mixer), ("feed", feed)):
+        if kept is None:
+            continue
+        kept.keys.setdefault("beside", rest)
+        if kept.keys["beside"] < 0:
+            raise Inexpressible(f"{layer.name} has fewer parameters than its products")
+        made[name] = kept.keys
+    return made
+
+
+def _norms_of(layer: nn.Module) -> int:
+    """Parameters of vectors that the layer itself has."""
+    size = sum(one.numel() for one in layer.parameters(recurse=False))
+    for child in layer.children():
+        if not any(True for _ in child.children()):
+            size += sum(p.numel() for p in child.parameters() if p.dim() == 1)
+    return size
+
+
+def _frozen_of(layers: Layers, model: nn.Module, head: Product) -> str:
+    """Frozen parts, as `--freeze` has them."""
+    words: list[str] = []
+    whole = [
+        at
+        for at, layer in enumerate(layers.layers)
+        if layer.counts.frozen == layer.counts.all
+    ]
+    for at, layer in enumerate(layers.layers):
+        partly = at not in whole and layer.counts.frozen
+        # A correction of routing that no optimizer touches is a frozen parameter.
+        if partly and layer.counts.frozen * 1000 > layer.counts.all:
+            raise Inexpressible(f"{layer.name} is frozen in part")
+    words += [f"layers={at}" for at in whole]
+    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
+    if any(not one.weight.requires_grad for one in tables):
+        words.append("embedding")
+    named = dict(model.named_parameters(remove_duplicate=False))
+    if not named[head.parameter].requires_grad:
+        words.append("head")
+    return ",".join(words)

@@ -1,0 +1,81 @@
+"""Example inputs of models of transformers."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import torch
+from torch import nn
+
+# Longest example text that is made for the sake of a window.
+MOST_SEEN = 1100
+
+
+def example_inputs(model: nn.Module, tokens: int) -> dict[str, Any]:
+    """Inputs for one forward: text of this many tokens, one image, or one recording.
+
+    Token ids have values, because masks and positions follow from them. Images and
+    recordings have none.
+    """
+    config: Any = model.config
+    made: dict[str, Any] = {}
+    main = str(getattr(model, "main_input_name", "input_ids"))
+    taken = inspect.signature(model.forward).parameters
+    if main in ("pixel_values", "input_features", "input_values") and main in taken:
+        made[main] = _signal(model, main)
+    elif "input_ids" in taken:
+        made["input_ids"] = _text(model, tokens)
+    if getattr(config, "is_encoder_decoder", False):
+        made["decoder_input_ids"] = _text(model, tokens)
+    for one in (config, config.get_text_config()):
+        if hasattr(one, "use_cache"):
+            one.use_cache = False  # training has none
+    return {name: value for name, value in made.items() if name in taken}
+
+
+def _sizes(model: nn.Module, *names: str) -> Any:
+    """The first of these values in the model's configuration, or in one inside it."""
+    config: Any = model.config
+    inner = [getattr(config, name, None) for name in getattr(config, "sub_configs", {})]
+    for one in (config, *inner):
+        for name in names:
+            if getattr(one, name, None):
+                return getattr(one, name)
+    return None
+
+
+def _text(model: nn.Module, tokens: int) -> torch.Tensor:
+    """Ids of so many tokens that masks show windows, where these are short."""
+    config: Any = model.config
+    for name, value in vars(config.get_text_config()).items():
+        is_window = "window" in name or "chunk" in name or "local" in name
+        if is_window and type(value) is int and tokens < value + 16 <= MOST_SEEN:
+            tokens = value + 16
+    most = _sizes(model, "max_target_positions", "max_position_embeddings")
+    is_limited = isinstance(most, int) and most > 0
+    length = min(tokens, most) if is_limited else tokens
+    return torch.ones(1, length, dtype=torch.long)
+
+
+def _signal(model: nn.Module, main: str) -> torch.Tensor:
+    if main == "pixel_values":
+        side = _sizes(model, "image_size", "input_size") or 224
+        height, width = side if isinstance(side, list | tuple) else (side, side)
+        shape: tuple[int, ...] = (1, _sizes(model, "num_channels") or 3, height, width)
+    elif main == "input_values":
+        bins = _sizes(model, "num_mel_bins")
+        most = _sizes(model, "max_length") or 1024
+        has_frames = bins and _sizes(model, "patch_size")
+        shape = (1, most, bins) if has_frames else (1, 16_000)
+    else:
+        bins = _sizes(model, "num_mel_bins", "feature_size", "input_dim") or 80
+        frames = 2 * (_sizes(model, "max_source_positions") or 500)
+        first = _frames_first(model)
+        shape = (1, frames, bins) if first else (1, bins, frames)
+    return torch.empty(shape, dtype=next(model.parameters()).dtype, device="meta")
+
+
+def _frames_first(model: nn.Module) -> bool:
+    """Whisper has bins first; others have frames first."""
+    return "whisper" not in type(model).__module__

@@ -1,0 +1,187 @@
+"""Builds the model that a name, a configuration or Python code stands for, on the
+`meta` device."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pathlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from .inputs import example_inputs
+from .walk import Unreadable
+
+# Auto classes of transformers, first those with a head that trains.
+HEADS = (
+    "AutoModelForCausalLM",
+    "AutoModelForSeq2SeqLM",
+    "AutoModelForMaskedLM",
+    "AutoModelForImageTextToText",
+    "AutoModelForSpeechSeq2Seq",
+    "AutoModelForCTC",
+    "AutoModelForImageClassification",
+    "AutoModelForAudioClassification",
+    "AutoModel",
+)
+
+
+@dataclass
+class Source:
+    """A model without memory, and what its forward is called with."""
+
+    name: str
+    model: nn.Module
+    inputs: Mapping[str, Any] | tuple[Any, ...]
+    config: Any = None  # of transformers
+    package: str = ""  # that built it, with its version
+
+
+def read_source(name: str, tokens: int, head: str = "") -> Source:
+    """Builds a model.
+
+    `name` is the path of a config.json, a type of transformers with its default
+    configuration, `timm:NAME`, or `module:callable` or `file.py:callable`, which
+    returns a module, or a module and its example inputs. `tokens` is the length of
+    text. `head` is an auto class of transformers; default: by the configuration.
+    Raises `Unreadable`.
+    """
+    path = pathlib.Path(name)
+    if path.is_dir() and (path / "config.json").exists():
+        path = path / "config.json"
+    if path.suffix == ".json":
+        return _from_config(name, _config_of(path), tokens, head)
+    scheme, colon, rest = name.rpartition(":")
+    if colon and scheme == "timm":
+        return _from_timm(rest)
+    if colon:
+        return _from_python(scheme, rest)
+    return _from_config(name, _default_config(name), tokens, head)
+
+
+def _transformers() -> Any:
+    try:
+        return importlib.import_module("transformers")
+    except ImportError as error:
+        raise Unreadable("needs the package transformers") from error
+
+
+def _config_of(path: pathlib.Path) -> Any:
+    transformers = _transformers()
+    try:
+        keys = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise Unreadable(f"{path}: {error}") from error
+    if not isinstance(keys, dict):
+        raise Unreadable(f"{path}: is not a JSON object")
+    kind = keys.pop("model_type", None)
+    known = transformers.models.auto.configuration_auto.CONFIG_MAPPING
+    if kind not in known:
+        raise Unreadable(
+            f"{path}: model_type {kind!r} is not one of transformers "
+            f"{transformers.__version__}"
+        )
+    keys.pop("quantization_config", None)  # weights are those of training
+    try:
+        return known[kind].from_dict(keys)
+    except Exception as error:  # of any check of a configuration's class
+        reason = str(error).strip().split("\n")[0]
+        raise Unreadable(f"{path}: {type(error).__name__}: {reason}") from error
+
+
+def _default_config(kind: str) -> Any:
+    transformers = _transformers()
+    known = transformers.models.auto.configuration_auto.CONFIG_MAPPING
+    if kind not in known:
+        raise Unreadable(
+            f"'{kind}' is no file, no module:callable and no type of transformers "
+            f"{transformers.__version__}"
+        )
+    return known[kind]()
+
+
+def _class_of(transformers: Any, config: Any, head: str) -> Any:
+    """The class that trains such a configuration."""
+    if head:
+        if not hasattr(transformers, head):
+            raise Unreadable(f"transformers has no class {head}")
+        return getattr(transformers, head)
+    for name in getattr(config, "architectures", None) or ():
+        if hasattr(transformers, name):
+            return getattr(transformers, name)
+    for name in HEADS:
+        auto = getattr(transformers, name)
+        if type(config) in auto._model_mapping:
+            return auto
+    raise Unreadable(f"no class of transformers builds a {type(config).__name__}")
+
+
+def _from_config(name: str, config: Any, tokens: int, head: str) -> Source:
+    transformers = _transformers()
+    kind = _class_of(transformers, config, head)
+    build = kind
+    if kind.__name__.startswith("AutoModel"):
+        if type(config) not in kind._model_mapping:
+            raise Unreadable(f"{name}: {kind.__name__} has no {type(config).__name__}")
+        found = kind._model_mapping[type(config)]
+        # Of several classes, `from_config` needs to be told which.
+        build = found[0] if isinstance(found, tuple | list) else kind.from_config
+    try:
+        with torch.device("meta"):
+            model = build(config)
+    except Exception as error:  # of anything that a model's own code raises
+        reason = str(error).strip().split("\n")[0]
+        raise Unreadable(
+            f"{name}: {type(error).__name__} in its constructor: {reason}"
+        ) from error
+    model.to(torch.bfloat16)
+    return Source(
+        name,
+        model,
+        example_inputs(model, tokens),
+        model.config,
+        f"transformers {transformers.__version__}",
+    )
+
+
+def _from_timm(name: str) -> Source:
+    try:
+        timm = importlib.import_module("timm")
+    except ImportError as error:
+        raise Unreadable("needs the package timm") from error
+    with torch.device("meta"):
+        model = timm.create_model(name)
+    size = (1, *model.default_cfg["input_size"])
+    model.to(torch.bfloat16)
+    image = torch.empty(size, dtype=torch.bfloat16, device="meta")
+    return Source(name, model, (image,), None, f"timm {timm.__version__}")
+
+
+def _from_python(scheme: str, function: str) -> Source:
+    path = pathlib.Path(scheme)
+    if path.suffix == ".py":
+        sys.path.insert(0, str(path.resolve().parent))
+        scheme = path.stem
+    try:
+        factory = getattr(importlib.import_module(scheme), function)
+    except (ImportError, AttributeError) as error:
+        raise Unreadable(str(error)) from error
+    with torch.device("meta"):
+        made = factory()
+    model, inputs = made if isinstance(made, tuple) else (made, ())
+    if not isinstance(model, nn.Module):
+        raise Unreadable(f"{function} returns no torch.nn.Module")
+    model.to("meta")
+    if isinstance(inputs, torch.Tensor):
+        inputs = (inputs,)
+    if not isinstance(inputs, Mapping):
+        inputs = tuple(inputs)
+    config = getattr(model, "config", None)
+    if not inputs and hasattr(model, "main_input_name"):
+        inputs = example_inputs(model, 176)
+    return Source(f"{scheme}:{function}", model, inputs, config)
