@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-// Files that are part of the program: data sheets of machines, models by name, constants, defaults of
-// models' keys, and a text to train on.
-=======
-// Files that are part of the program: data sheets of machines, models by name, constants, and the keys
-// of models' types with their defaults.
->>>>>>> c56d54dc (Models are read by their own code, and keys that transformers ignores refuse no file)
+// Files that are part of the program: data sheets of machines, models by name, constants, the keys of
+// models' types with their defaults, and a text to train on.
 #pragma once
 
 #include <vector>
@@ -20,10 +15,7 @@ std::vector<embedded_file> const& embedded_machines();
 std::vector<embedded_file> const& embedded_models();
 char const* embedded_constants();
 char const* embedded_defaults();
-<<<<<<< HEAD
 char const* embedded_text();  // the licence
-=======
 char const* embedded_keys_of_types();
->>>>>>> c56d54dc (Models are read by their own code, and keys that transformers ignores refuse no file)
 
 }  // namespace tool

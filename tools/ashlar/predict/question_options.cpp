@@ -152,12 +152,7 @@ prediction prepare(question_options const& o, described_model model, machine_clu
   p.layout = o.layout;
   question& q = p.asked;
   q = o.asked;
-<<<<<<< HEAD
-=======
-  if (!p.model.left_out.empty())
-    p.notes.push_back(fmt::format("without {}: the decoder alone", p.model.left_out));
   p.notes.insert(p.notes.end(), p.model.notes.begin(), p.model.notes.end());
->>>>>>> c56d54dc (Models are read by their own code, and keys that transformers ignores refuse no file)
   q.model = p.model.shape;
   q.cluster.device = cluster.machine;
   if (!has_products(q.cluster.device, q.program.format))
