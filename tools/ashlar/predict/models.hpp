@@ -11,9 +11,9 @@ namespace tool {
 
 struct described_model {
   std::string name;
-  std::string type;                // its model_type; empty: general keys
-  std::string left_out;            // a part of the file that is no decoder: "vision_config"
-  std::vector<std::string> notes;  // for whoever reads a prediction of it
+  std::string type;                     // its model_type; empty: general keys
+  std::string left_out;                 // a part of the file that is no decoder: "vision_config"
+  std::vector<std::string> notes = {};  // for whoever reads a prediction of it
   ashlar::cost::architecture shape;
 };
 
