@@ -29,7 +29,7 @@ rank_record recorded(int rank, std::vector<std::string> const& kinds,
   return to;
 }
 
-program two_devices() {
+program one_f_one_b_of_two() {
   return lower(catalog::one_f_one_b(devices{2}) | repeat(micro_batches{2}) | squeeze());
 }
 
@@ -38,7 +38,7 @@ program two_devices() {
 TEST_CASE("transfers between two ranks are counted through the steps") {
   std::vector<rank_record> const ranks{recorded(0, {"send", "send", "recv", "recv", "send"}),
                                        recorded(1, {"recv", "recv", "send", "send", "recv"})};
-  recorded_passes const found = passes_of(matched(ranks), two_devices());
+  recorded_passes const found = passes_of(matched(ranks), one_f_one_b_of_two());
   CHECK(found.unknown.empty());
   REQUIRE(found.of.size() == 2);
   CHECK(found.of[0][1] == recorded_pass{{pass_kind::forward, 0, 1}, 0});
@@ -51,7 +51,7 @@ TEST_CASE("transfers between two ranks are counted through the steps") {
 
 TEST_CASE("shapes and objects are no values of passes") {
   std::vector<rank_record> const ranks{recorded(0, {"send"}, "Long"), recorded(1, {"recv"}, "Byte")};
-  recorded_passes const found = passes_of(matched(ranks), two_devices());
+  recorded_passes const found = passes_of(matched(ranks), one_f_one_b_of_two());
   CHECK(found.unknown.empty());
   CHECK_FALSE(found.of[0][0]);
 }
@@ -62,7 +62,7 @@ TEST_CASE("passes are not known where the schedule does not fit, or the record i
   CHECK(passes_of(matched(ranks), four).unknown
         == "a group that sends values has 2 ranks, and the schedule 4");
   ranks[1].is_whole = false;
-  recorded_passes const found = passes_of(matched(ranks), two_devices());
+  recorded_passes const found = passes_of(matched(ranks), one_f_one_b_of_two());
   CHECK(found.unknown == "the record of rank 1 has lost operations");
   CHECK(found.of.empty());
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
-#include <ashlar/cost/question/question.hpp>
 #include <ashlar/cost/model/unpredictable.hpp>
+#include <ashlar/cost/question/question.hpp>
 
 #include <cstddef>
 #include <string_view>

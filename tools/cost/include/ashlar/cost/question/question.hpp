@@ -4,8 +4,8 @@
 #include <ashlar/cost/cluster/cluster.hpp>
 #include <ashlar/cost/layout/layout.hpp>
 #include <ashlar/cost/model/architecture.hpp>
-#include <ashlar/cost/question/training_program.hpp>
 #include <ashlar/cost/model/unpredictable.hpp>
+#include <ashlar/cost/question/training_program.hpp>
 
 #include <vector>
 
