@@ -9,8 +9,8 @@ EVALUATE is bench_predict_evaluate; runs.py describes the table of runs. The fit
 steps, linear beyond 4 %. A source weighs its emphasis over its expected error. Constants are drawn weakly to round published numbers.
 CONSTANTS.json has these ("round") and the constants that are not fitted: those of memory, link_inside, a fact of NCCL's
 measurements, and attention.hopper.flash, of FlashAttention 3's paper.
-Then each third of the configurations is left out once, and each family of models once: intervals come from these errors alone.
-Those of peaks come from all measured peaks; constants of memory are not fitted.
+Then each third of the configurations is left out once, each family of models once, and each source once: intervals come from errors of the
+last alone (spreads.py). Those of peaks come from all measured peaks; constants of memory are not fitted.
 Needs SciPy.
 """
 import argparse
@@ -27,6 +27,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from runs import Evaluator, answers, has_step, read, write
+from spreads import beyond, deviations, spreads
 
 # The expected mean error of each source, and how much more one weighs.
 EXPECTED = {"dgxc": .05, "mlperf": .08, "megatron_bridge": .12, "nanotron": .10, "mosaic": .10, "torchtitan": .10, "vtrain_multi": .07,
@@ -36,7 +37,7 @@ EMPHASIS = {"dgxc": 1.5, "torchtitan": 2.0, "mosaic": 0.8, "nanotron": 0.8, "mlp
 # report the first one's.
 LOGGED = {"golden": "peak_bytes_last", "mlperf": "peak_bytes_first"}
 FIXED = {"link_inside", "attention.hopper.flash", "kept_plain", "logit_bytes", "logit_bytes.plain", "framework_bytes", "outside_bytes"}
-SHARES_BELOW_1 = {"tensor_exposed.tuned", "tensor_exposed", "data_exposed", "memory", "link_outside"}
+SHARES_BELOW_1 = {"tensor_exposed.tuned", "tensor_exposed", "host_graphs", "data_exposed", "memory", "link_outside"}
 PULL = 0.6  # towards the round numbers
 LINEAR_BEYOND = 0.04
 
@@ -47,24 +48,34 @@ def weights(rows):
 
 
 class Fit:
-    def __init__(self, program, path, rows, constants_path):
+    """Predictions of rows, and fits to those of them that count."""
+
+    def __init__(self, program, folder, rows, models, counts, constants_path):
         self.rows = rows
-        self.evaluate = Evaluator(program, path, constants_path)
+        self.counted = [row for row, counts_too in zip(rows, counts) if counts_too]
         self.measured = np.array([row["step_s"] for row in rows])
+        self.measured_counted = np.array([row["step_s"] for row in self.counted])
+        self.all, self.few = (Evaluator(program, write(some, models, Path(folder) / name), constants_path)
+                              for name, some in (("all", rows), ("counted", self.counted)))
 
     def predicted(self, constants):
-        return np.array(self.evaluate(constants))
+        return np.array(self.all(constants))
+
+    def close(self):
+        self.all.close()
+        self.few.close()
 
     def fit(self, start, round_numbers, use, steps):
-        """Fits the constants to the rows with use[i]."""
+        """Fits the constants to the counted rows of which use() says so."""
+        used_rows = np.array([use(row) for row in self.counted])
         names = [name for name in start if name not in FIXED]
         first = np.array([math.log(start[name]) for name in names])
         centre = np.array([math.log(round_numbers[name]) for name in names])
-        root = 3 * np.sqrt(weights([row for row, used in zip(self.rows, use) if used]))
+        root = 3 * np.sqrt(weights([row for row, used in zip(self.counted, used_rows) if used]))
 
         def residual(x):
             made = {**start, **{name: math.exp(value) for name, value in zip(names, x)}}
-            error = np.log(self.predicted(made) / self.measured)[use]
+            error = np.log(np.array(self.few(made)) / self.measured_counted)[used_rows]
             size = np.abs(error)
             robust = np.sign(error) * np.sqrt(np.maximum(2 * LINEAR_BEYOND * size - LINEAR_BEYOND ** 2, 0))
             return np.concatenate([root * np.where(size < LINEAR_BEYOND, error, robust), PULL * (x - centre)])
@@ -93,32 +104,18 @@ def print_table(rows, errors):
               f"p90 {100 * np.percentile(all_of, 90):5.1f}  worst {100 * max(all_of):6.1f}")
 
 
-def intervals(kinds, ratios):
-    """Intervals of measured over predicted, by kind of run and nodes. With fewer than 40 errors, those of one node and of several are pooled."""
-    by = collections.defaultdict(list)
-    for kind, ratio in zip(kinds, ratios):
-        by[kind].append(ratio)
-        by[kind.rsplit(", ", 1)[0]].append(ratio)
-    made = {}
-    for kind in ("sharded", "classic", "plain", "experts", "dense, 4 bits", "dense, 8 bits", "dense, 16 bits", "dense, 32 bits"):
-        for nodes in ("one node", "several nodes"):
-            name = f"{kind}, {nodes}"
-            used = by[name] if len(by[name]) >= 40 else by[kind]
-            if not used:
-                sys.exit(f"no run is of the kind {kind}")
-            made[name] = {"low": float(f"{min(np.percentile(used, 5), .98):.3g}"), "high": float(f"{max(np.percentile(used, 95), 1.02):.3g}"),
-                          "from": len(used), "own": len(by[name])}
-    return made
+def peaks_of(rows, said):
+    """Kind of run, source and logarithm of measured over predicted of each measured peak."""
+    found = [(answer["kind_of_run"], row["source"], math.log(row["peak_bytes"] / answer[LOGGED.get(row["source"], "peak_bytes")]))
+             for row, answer in zip(rows, said)
+             if "error" not in answer and row["status"] == "ok" and "memory" in row["use"] and row["peak_bytes"]]
+    return tuple(zip(*found))
 
 
-def peaks_by_kind(rows, said):
-    """Intervals of measured peaks over predicted, by kind of run, for kinds with at least ten."""
-    by = collections.defaultdict(list)
-    for row, answer in zip(rows, said):
-        if "error" not in answer and row["status"] == "ok" and "memory" in row["use"] and row["peak_bytes"]:
-            by[answer["kind_of_run"].rsplit(", ", 1)[0]].append(row["peak_bytes"] / answer[LOGGED.get(row["source"], "peak_bytes")])
-    return {kind: {"low": float(f"{min(np.percentile(of, 5), .98):.3g}"), "high": float(f"{max(np.percentile(of, 95), 1.02):.3g}"), "from": len(of)}
-            for kind, of in sorted(by.items()) if len(of) >= 10}
+def spread_table(errors, more):
+    """Spreads of errors, where the interval ends, and how much wider it is for each property that no run has."""
+    made = spreads(*errors)
+    return {**deviations(made, *errors), "beyond": beyond(made, more) if more else 0.15, "kinds": made}
 
 
 def measured_of(rows, said):
@@ -126,25 +123,32 @@ def measured_of(rows, said):
     steps = [(row, answer["machine"]) for row, answer in zip(rows, said) if has_step(row) and "error" not in answer]
     largest = {name: max(row[column] or 1 for row, _ in steps) for name, column in
                (("sequence", "sequence"), ("devices", "gpus"), ("pipeline", "pipeline"), ("tensor", "tensor"), ("context", "context"), ("expert", "expert"))}
-    return {"machines": dict(sorted(collections.Counter(machine for _, machine in steps).items())), **largest}
+    kernels = collections.Counter(answer["kernels"] for row, answer in zip(rows, said) if has_step(row) and "error" not in answer)
+    return {"machines": dict(sorted(collections.Counter(machine for _, machine in steps).items())), "kernels": dict(sorted(kernels.items())),
+            **largest}
 
 
-def write_constants(path, described, values, around, peaks, measured):
-    lines = [f"  {json.dumps(name)}: " + json.dumps({**about, "value": float(f"{values[name]:.3g}")}) for name, about in described.items()]
-    spreads = [f"  {json.dumps(name)}: {json.dumps(each)}" for name, each in around.items()]
-    held = [f"  {json.dumps(name)}: {json.dumps(each)}" for name, each in peaks.items()]
-    sizes = [f"  {json.dumps(name)}: {json.dumps(each)}" for name, each in measured.items()]
-    tables = {"constants": lines, "intervals": spreads, "peaks": held, "measured": sizes}
-    Path(path).write_text("{\n" + ",\n".join(f' "{name}": {{\n' + ",\n".join(table) + "\n }" for name, table in tables.items()) + "\n}\n")
+def write_constants(path, described, values, steps, peaks, measured):
+    tables = {"constants": {name: {**about, "value": float(f"{values[name]:.3g}")} for name, about in described.items()},
+              "steps": steps, "peaks": peaks, "measured": measured}
+
+    def lines(table, indent):
+        if not isinstance(table, dict) or not any(isinstance(each, dict) for each in table.values()) and indent > 1:
+            return json.dumps(table)
+        space = " " * indent
+        return "{\n" + ",\n".join(f"{space}{json.dumps(name)}: {lines(each, indent + 1)}" for name, each in table.items()) + f"\n{space[1:]}}}"
+
+    Path(path).write_text(lines(tables, 1) + "\n")
 
 
 def percent(share):
     return f"{100 * share:.1f}"
 
 
-def table_of_steps(rows, columns, within):
-    """A line a source: mean errors of each column, the 90th percentile of the last, the expected error, and rows within their interval."""
-    lines = ["| source | rows | " + " | ".join(columns) + " | p90 | expected | within the interval |", "|---" * (5 + len(columns)) + "|"]
+def table_of_steps(rows, columns, within, width):
+    """A line a source: mean errors of each column, the 90th percentile of the last, the expected error, rows within their interval, and its
+    ends' mean ratio."""
+    lines = ["| source | rows | " + " | ".join(columns) + " | p90 | expected | within the interval | its ends |", "|---" * (6 + len(columns)) + "|"]
     last = list(columns)[-1]
     for source in dict.fromkeys(row["source"] for row in rows):
         here = np.array([row["source"] == source for row in rows])
@@ -155,7 +159,8 @@ def table_of_steps(rows, columns, within):
         tail = columns[last][here]
         cells.append("–" if np.isnan(tail).all() else percent(np.nanpercentile(np.abs(tail), 90)))
         expected = EXPECTED.get(source, .2)
-        cells += [percent(expected) if expected < .2 else "–", f"{100 * within[here].mean():.0f} %"]
+        cells += [percent(expected) if expected < .2 else "–", f"{100 * within[here].mean():.0f} %",
+                  f"1 : {np.exp(np.log(width[here]).mean()):.2f}"]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
@@ -209,14 +214,29 @@ def write_page(path, tables):
     Path(path).write_text(text)
 
 
-def leave_out(run, values, round_numbers, thinned, part_of):
-    """Error of each row by constants fitted without it."""
+def leave_out(run, start, round_numbers, part_of, steps):
+    """Error of each row by constants fitted without it, from these on."""
     errors = np.full(len(run.rows), math.nan)
     for part in sorted({part_of(row) for row in run.rows} - {None}):
         out = np.array([part_of(row) == part for row in run.rows])
-        found = run.fit(values, round_numbers, thinned & ~out, 5)
+        found = run.fit(start, round_numbers, lambda row: part_of(row) != part, steps)
         errors[out] = (run.predicted(found) / run.measured - 1)[out]
     return errors
+
+
+def without(property_of, value):
+    """The part of a row if rows with this property are left out together, and no others."""
+    return lambda row: value if property_of(row) == value else None
+
+
+# Rows that are left out together, to see how far off a property is that no run has: 8 or 4 bits, a mixture, a family of devices, and the
+# makers of most programs here.
+NVIDIA = {"dgxc", "mlperf", "megatron_bridge", "bridge_cards", "megatron2022"}
+UNSEEN = {
+    "low precision": without(lambda row: row["precision"] not in ("bf16", "fp16", "fp32"), True),
+    "experts": without(lambda row: (row["expert"] or 1) > 1, True),
+    "Blackwell": without(lambda row: row["accelerator"][:2] in ("B2", "B3", "GB"), True),
+    "NVIDIA's programs": without(lambda row: row["source"] in NVIDIA, True)}
 
 
 def main():
@@ -230,41 +250,50 @@ def main():
     round_numbers = {name: each["round"] for name, each in described.items()}
     all_rows, models = read(o.runs, o.models)
     rows = [row for row in all_rows if has_step(row)]
+    sources = [row["source"] for row in rows]
     with tempfile.TemporaryDirectory() as folder:
         path = write(rows, models, folder)
         kinds = [each["kind_of_run"] for each in answers(o.evaluate, path, o.constants)]
-        run = Fit(o.evaluate, path, rows, o.constants)
-        counted, thinned = collections.Counter(), []
+        counted, counts = collections.Counter(), []
         for row in rows:  # keeps each twelfth row of the source with a thousand similar ones
             counted[row["source"]] += 1
-            thinned.append(row["source"] != "vtrain_single" or counted[row["source"]] % 12 == 0)
-        thinned = np.array(thinned)
+            counts.append(row["source"] != "vtrain_single" or counted[row["source"]] % 12 == 0)
+        run = Fit(o.evaluate, folder, rows, models, counts, o.constants)
 
         start = {name: each["value"] if name in FIXED else each["round"] for name, each in described.items()}
-        values = run.fit(start, round_numbers, thinned, 20)
+        values = run.fit(start, round_numbers, lambda row: True, 15)
+        # A fit without a few rows is near the one with them; a source may be all that shows a constant.
         columns = {"fitted": run.predicted(values) / run.measured - 1,
-                   "a third left out": leave_out(run, values, round_numbers, thinned, third_of),
-                   "family left out": leave_out(run, values, round_numbers, thinned,
-                                                lambda row: row["family"] if EXPECTED.get(row["source"], .2) < .5 else None)}
-        run.evaluate.close()
-        for title, errors in columns.items():
+                   "a third left out": leave_out(run, values, round_numbers, third_of, 3),
+                   "family left out": leave_out(run, values, round_numbers,
+                                                lambda row: row["family"] if EXPECTED.get(row["source"], .2) < .5 else None, 2),
+                   "source left out": leave_out(run, start, round_numbers, lambda row: row["source"], 5)}
+        unseen = {title: leave_out(run, start, round_numbers, part_of, 5) for title, part_of in UNSEEN.items()}
+        run.close()
+        for title, errors in {**columns, **unseen}.items():
             print(title)
             print_table(rows, errors)
-        left_out = [(kind, 1 / (1 + error)) for errors in list(columns.values())[1:] for kind, error in zip(kinds, errors) if error == error]
         made = Path(o.out or Path(folder) / "constants.json")
-        around = intervals([kind for kind, _ in left_out], [ratio for _, ratio in left_out])
+
+        def logarithms(errors):
+            return kinds, sources, -np.log1p(errors)
+
+        steps = spread_table(logarithms(columns["source left out"]), [logarithms(errors) for errors in unseen.values()])
         path = write(all_rows, models, folder)
         said = answers(o.evaluate, path, o.constants)
         measured = measured_of(all_rows, said)
-        write_constants(made, described, values, around, {}, measured)
+        write_constants(made, described, values, steps, {"low": -1, "high": 1, "beyond": 0, "kinds": {}}, measured)
         said = answers(o.evaluate, path, made)
-        write_constants(made, described, values, around, peaks_by_kind(all_rows, said), measured)
+        write_constants(made, described, values, steps, spread_table(peaks_of(all_rows, said), []), measured)
         if o.page:
-            steps = [answer for row, answer in zip(all_rows, said) if has_step(row)]
-            within = np.array([answer["interval"]["low"] <= row["step_s"] <= answer["interval"]["high"] for row, answer in zip(rows, steps)])
-            errors = np.array([answer["step_seconds"] / row["step_s"] - 1 for row, answer in zip(rows, steps)])
-            write_page(o.page, {"steps": table_of_steps(rows, columns, within), "memory": table_of_memory(all_rows, said),
-                                "worst": table_of_worst(rows, errors, steps)})
+            said = answers(o.evaluate, path, made)
+            answered = [answer for row, answer in zip(all_rows, said) if has_step(row)]
+            low, high = (np.array([answer["interval"][end] / answer["step_seconds"] for answer in answered]) for end in ("low", "high"))
+            ratio = 1 / (1 + columns["source left out"])
+            within = (low <= ratio) & (ratio <= high)
+            errors = np.array([answer["step_seconds"] / row["step_s"] - 1 for row, answer in zip(rows, answered)])
+            write_page(o.page, {"steps": table_of_steps(rows, columns, within, high / low), "memory": table_of_memory(all_rows, said),
+                                "worst": table_of_worst(rows, errors, answered)})
 
 
 if __name__ == "__main__":

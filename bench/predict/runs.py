@@ -2,7 +2,7 @@
 
 The table is a CSV with a row a run: id, source, group (rows of the same configuration), model, accelerator, gpus, gpus_per_node, the sizes
 of the run, sequence_parallel (yes, no or nothing), sharding, recompute and recompute_modules, precision, layout, schedule, attention (flash, unfused, or
-nothing), status (ok, or how it failed), step_s, peak_bytes, quality (A to C), use (step, memory, fit) and duplicate_of. Models are in a JSON
+nothing), note (NOTED says what is read of it), status (ok, or how it failed), step_s, peak_bytes, quality (A to C), use (step, memory, fit) and duplicate_of. Models are in a JSON
 file by name, with the keys of a config.json, and `family`: models of a family are left out together.
 """
 import csv
@@ -16,6 +16,25 @@ COLUMNS = {"sequence": "sequence", "global_batch": "batch", "micro_batch": "micr
            "chunks": "chunks", "context": "context", "expert": "expert", "expert_tensor": "expert-tensor", "data": "data"}
 SPLIT = {"yes": "on", "no": "off"}
 ATTENTION = {"flash": "fused", "unfused": "unfused"}
+# What the notes of a recipe say of the program, as facts. A recipe that says nothing of graphs has none.
+NOTED = {"CUDA graphs": "graphs=layers", "expert all-to-all overlapped": "expert-overlap=on"}
+
+# Programs that sources name, other than by sharding.
+PROGRAMS = dict.fromkeys(("dgxc", "mlperf", "megatron_bridge", "bridge_cards"), "megatron-bridge")
+
+
+def stack(row):
+    """The program that the row or its source names."""
+    return row.get("stack") or (PROGRAMS.get(row["source"], "") if row["sharding"] != "full" else "")
+
+
+def facts(row):
+    """Facts of the program that the row tells."""
+    note = row.get("note") or ""
+    if "recipe v" not in note:
+        return ""
+    said = [fact for words, fact in NOTED.items() if words in note]
+    return ",".join(said if "CUDA graphs" in note else [*said, "graphs=none"])
 
 
 def read(path, models_path, quality="AB"):
@@ -43,13 +62,14 @@ def has_step(row):
 def write(rows, models, folder):
     """Writes the rows as a file of runs, with models as files beside it, and returns its path."""
     folder = Path(folder)
+    folder.mkdir(exist_ok=True)
     for name in {row["model"] for row in rows}:
         keys = {key: value for key, value in models[name].items() if key not in ("note", "family")}
         (folder / f"{name}.json").write_text(json.dumps(keys))
     path = folder / "runs.csv"
     with open(path, "w", newline="") as file:
         out = csv.writer(file)
-        out.writerow(["model", "cluster", *COLUMNS.values(), "sharding", "recompute", "attention", "layout", "precision", "stack", "sequence-parallel", "step_seconds"])
+        out.writerow(["model", "cluster", *COLUMNS.values(), "sharding", "recompute", "attention", "layout", "precision", "stack", "fact", "sequence-parallel", "step_seconds"])
         for row in rows:
             per = row["gpus_per_node"] or 8
             recompute = row["recompute"] or "none"
@@ -59,7 +79,7 @@ def write(rows, models, folder):
             attention = ATTENTION.get(row["attention"], "auto") if "step" not in row["use"] else "auto"
             out.writerow([folder / f"{row['model']}.json", f"{row['gpus'] // per}x{per}x{row['accelerator']}",
                           *(row[column] or "" for column in COLUMNS), row["sharding"] or "none", recompute, attention, row["layout"],
-                          row["precision"], row.get("stack", ""), SPLIT.get(row["sequence_parallel"], ""), row["step_s"] or ""])
+                          row["precision"], stack(row), facts(row), SPLIT.get(row["sequence_parallel"], ""), row["step_s"] or ""])
     return path
 
 

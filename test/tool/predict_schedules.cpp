@@ -38,10 +38,12 @@ TEST_CASE("predict --schedule: what has a closed form keeps its interval, the re
   CHECK(without_options(piped_run + "--chunks 2 --schedule interleaved")
         == without_options(piped_run + "--chunks 2"));
   auto const other = predicted_run(piped_run + "--schedule zb_h1");
-  CHECK(!usual["interval"].is_null());
-  CHECK(other["interval"].is_null());
+  auto const width = [](nlohmann::json const& run) {
+    return run["interval"]["high"].get<double>() / run["interval"]["low"].get<double>();
+  };
+  CHECK(width(other) > width(usual));
   CHECK(contains(run_tool("predict " + piped_run + "--schedule zb-h1").out,
-                 "no published run shows how far off this is"));
+                 "wider, because no published run has: this schedule"));
 }
 
 TEST_CASE("predict --schedule: zero bubble has less bubble, half V less memory, DualPipe two copies") {
@@ -125,7 +127,7 @@ TEST_CASE("predict --schedule: DeepSeek-V3's published step, with pairs that hid
   auto const exposed = [&](std::string const& schedule) {
     return predicted_run(own + schedule)["terms"]["expert"].get<double>();
   };
-  CHECK(exposed("--schedule dualpipe") < 0.4 * exposed(""));
+  CHECK(exposed("--schedule dualpipe") < 0.45 * exposed(""));
   CHECK(contains(with["options"].get<std::string>(), "--dispatch-fp8"));
   double sum = 0;
   for (auto const& [name, seconds] : with["terms"].items()) sum += seconds.get<double>();

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 // The names of predict/ are those of other rooms, too: tests are among them.
 namespace ashlar::cost::testing {
 
@@ -27,12 +29,17 @@ TEST_CASE("kernels: small products pay for the wave that they do not fill") {
   CHECK(seconds_each(128) > 4 * seconds_each(16384));
 }
 
-TEST_CASE("kernels: boards with less power run products slower, on Hopper") {
+TEST_CASE("kernels: boards with less power run products slower, on Hopper and Blackwell") {
   constants const c = round_constants();
   machine m = hopper();
   m.power = 350;
   CHECK(product_rate(m, number_format::bf16, c) < 0.7 * 500e12);
   m.built = generation::blackwell;
+  m.power = 1200;
+  CHECK(product_rate(m, number_format::bf16, c) == 500e12);
+  m.power = 1000;
+  CHECK(product_rate(m, number_format::bf16, c) == doctest::Approx(500e12 * std::pow(5 / 6.0, 0.6)));
+  m.built = generation::ampere;
   CHECK(product_rate(m, number_format::bf16, c) == 500e12);
 }
 

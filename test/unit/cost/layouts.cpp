@@ -40,7 +40,7 @@ std::optional<double> fastest_of_all(question q, constants const& c) {
                   q.layout.counts_ends = ends;
                   q.layout.sharding = s;
                   q.layout.recompute = r;
-                  q.program.kind = s == sharding::full ? program_kind::automatic : program_kind::tuned;
+                  q.program.kind = s == sharding::full ? program_kind::automatic : program_kind::recipe;
                   int const layers = q.model.layer_count() + (ends ? 2 : 0);
                   if ((ends && (q.layout.pipeline == 1 || layers % q.layout.pipeline != 0))
                       || !is_usual(q))

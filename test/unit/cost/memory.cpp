@@ -102,15 +102,15 @@ TEST_CASE("memory: unfused attention keeps scores, unless they are made again") 
         .forward.attention;
   };
   double const fused_seconds = seconds();
-  CHECK(is_measured_alike(q));
+  CHECK(unmeasured_in(q, {}).empty());
   q.program.attention = attention_kernel::unfused;
   CHECK(kept(recomputation::none) == fused + 5 * 16 * 2048);
   CHECK(kept(recomputation::attention) == fused);
   CHECK(seconds() > fused_seconds);
-  CHECK(!is_measured_alike(q));
+  CHECK(unmeasured_in(q, {}) == std::vector{unmeasured::attention});
   q.program.attention = attention_kernel::fused;
   CHECK(kept(recomputation::none) == fused);
-  CHECK(is_measured_alike(q));
+  CHECK(unmeasured_in(q, {}).empty());
 }
 
 TEST_CASE(

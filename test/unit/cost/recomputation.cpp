@@ -139,13 +139,13 @@ TEST_CASE("recomputation: of a half of the layers, half of the time and half of 
   double const part = 3 * 2 * 4096.0 * 2048;
   CHECK(none.memory[0].activations - half.memory[0].activations == doctest::Approx(2 * 2 * part - part));
   CHECK(none.memory[0].activations - all.memory[0].activations == doctest::Approx(2 * 4 * part - part));
-  CHECK(is_measured_alike(q));
+  CHECK(unmeasured_in(q, {}).empty());
   q.layout.recompute = recomputation::dense;
-  CHECK(!is_measured_alike(q));
+  CHECK(unmeasured_in(q, {}) == std::vector{unmeasured::recomputation});
   q.layout.recompute = recomputation::full;
-  CHECK(is_measured_alike(q));
+  CHECK(unmeasured_in(q, {}).empty());
   q.layout.recompute_in.first = 2;
-  CHECK(!is_measured_alike(q));
+  CHECK(unmeasured_in(q, {}) == std::vector{unmeasured::recomputation});
 }
 
 }  // namespace ashlar::cost::testing

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -32,6 +33,40 @@ std::string spread_words(std::vector<double> ratios) {
     return 1 / ratios[static_cast<std::size_t>(share * static_cast<double>(ratios.size() - 1) + 0.5)];
   };
   return fmt::format("nine of ten took {:.2f} to {:.2f} times what was predicted", at(0.95), at(0.05));
+}
+
+// How far steps of this kind are, now that some runs of the source are known: the mean of a source is
+// known as well as its runs say, and no worse than before.
+ashlar::cost::spread learnt(ashlar::cost::spread s, std::size_t runs) {
+  double const before = s.between * s.between, own = s.within * s.within;
+  s.between = std::sqrt(before * own / (own + static_cast<double>(runs) * before));
+  return s;
+}
+
+// Assumed facts that the runs contradict: with another value all of them are predicted much better.
+std::string contradictions(std::vector<ashlar::cost::question> const& asked,
+                           std::vector<double> const& measured, fitted_constants const& start,
+                           double error) {
+  using namespace ashlar::cost;
+  constexpr double much = 0.75;
+  std::string text;
+  for (std::size_t i = 0; i < fact_table.size(); ++i)
+    for (std::size_t value = 0; value < fact_table[i].values.size(); ++value) {
+      if (fact_table[i].values[value] == nullptr) continue;
+      std::vector<question> others = asked;
+      bool is_new = true;
+      for (question& q : others) {
+        bool const is_assumed = q.program.facts.of[i] == given_facts::not_said;
+        is_new = is_new && is_assumed && stack_of(q).facts.of[i] != value;
+        q.program.facts.of[i] = static_cast<unsigned char>(value);
+      }
+      if (!is_new) continue;
+      double const other = mean_error(calibrate(others, measured, start.values).after);
+      if (other < much * error)
+        text += fmt::format("These runs look as if --fact {}={}: mean error {} % fitted\n",
+                            fact_table[i].name, fact_table[i].values[value], percent(other, 1));
+    }
+  return text;
 }
 
 }  // namespace
@@ -71,6 +106,18 @@ calibration_report calibrate_to(std::string const& runs_path, fitted_constants c
     file["constants"][each.name]["value"] = is;
     if (std::fabs(is / was - 1) > 0.005)
       rows.push_back({each.name, fmt::format("{:.3g}", was), fmt::format("{:.3g}", is)});
+  }
+  report.text += contradictions(asked, measured, start, mean_error(found.after));
+  std::array<std::size_t, ashlar::cost::run_kind_count> of_kind{};
+  for (auto const& q : asked) ++of_kind[static_cast<std::size_t>(run_kind_of(q))];
+  for (std::size_t kind = 0; kind < of_kind.size(); ++kind) {
+    ashlar::cost::spread const& known = start.around.steps.kinds[kind];
+    if (of_kind[kind] == 0 || known.runs == 0) continue;
+    double const between = learnt(known, of_kind[kind]).between;
+    char const* const name = name_of(static_cast<ashlar::cost::run_kind>(kind));
+    file["steps"]["kinds"][name]["between"] = between;
+    report.text += fmt::format("{}: the interval is for {:.0f} % between sources, was {:.0f} %\n", name,
+                               100 * between, 100 * known.between);
   }
   if (rows.size() > 1) report.text += "\n" + table(rows, 1);
   std::vector<std::vector<std::string>> worst{{"line", "measured s", "was", "is"}};

@@ -27,6 +27,7 @@ inline constexpr std::array format_choices{std::pair{"bf16", ashlar::cost::numbe
 inline constexpr std::array stack_choices{
     std::pair{"auto", ashlar::cost::program_kind::automatic},
     std::pair{"megatron-core", ashlar::cost::program_kind::tuned},
+    std::pair{"megatron-bridge", ashlar::cost::program_kind::recipe},
     std::pair{"megatron-2021", ashlar::cost::program_kind::classic},
     std::pair{"plain", ashlar::cost::program_kind::plain}};
 

@@ -17,8 +17,19 @@ constexpr char const* run_kind_names[ashlar::cost::run_kind_count] = {
     "sharded",       "classic",       "plain",          "experts",
     "dense, 4 bits", "dense, 8 bits", "dense, 16 bits", "dense, 32 bits"};
 
+constexpr ashlar::cost::family families[] = {ashlar::cost::family::ampere, ashlar::cost::family::hopper,
+                                             ashlar::cost::family::blackwell,
+                                             ashlar::cost::family::blackwell_ultra};
+
 // Reads on which machines, and up to which sizes, runs were measured.
 void read_measured(json_reader const& read, nlohmann::json const& measured, fitted_constants& made) {
+  nlohmann::json const& kernels = read.object(read.at(measured, "kernels"), "kernels");
+  for (ashlar::cost::family of : families)
+    for (int bits : {4, 8, 16, 32})
+      for (bool has_experts : {false, true}) {
+        ashlar::cost::measured_kernels const k{of, bits, has_experts};
+        if (kernels.contains(words_for(k))) made.around.kernels.push_back(k);
+      }
   using ashlar::cost::measured_sizes;
   for (auto const& [name, runs] : read.object(read.at(measured, "machines"), "machines").items())
     if (read.whole(runs, name.c_str(), 0, 1'000'000) > 0) made.measured_machines.push_back(name);
@@ -30,6 +41,24 @@ void read_measured(json_reader const& read, nlohmann::json const& measured, fitt
         static_cast<int>(read.whole(read.at(measured, name), name, 1, 1'000'000'000));
 }
 
+// Reads the spreads of errors by kind of run; a kind without runs may be absent.
+void read_spreads(json_reader const& read, nlohmann::json const& found,
+                  ashlar::cost::spread_table& made) {
+  made.low = read.number(read.at(found, "low"), "low", -100, 0);
+  made.high = read.number(read.at(found, "high"), "high", 0, 100);
+  made.beyond = read.number(read.at(found, "beyond"), "beyond", 0, 10);
+  nlohmann::json const& kinds = read.object(read.at(found, "kinds"), "kinds");
+  for (std::size_t kind = 0; kind < made.kinds.size(); ++kind) {
+    if (!kinds.contains(run_kind_names[kind])) continue;
+    nlohmann::json const& of = kinds.at(run_kind_names[kind]);
+    ashlar::cost::spread& s = made.kinds[kind];
+    s.within = read.number(read.at(of, "within"), "within", 0, 10);
+    s.between = read.number(read.at(of, "between"), "between", 0, 10);
+    s.runs = static_cast<int>(read.whole(read.at(of, "runs"), "runs", 0, 1'000'000));
+    s.sources = static_cast<int>(read.whole(read.at(of, "sources"), "sources", 0, 1'000'000));
+  }
+}
+
 fitted_constants constants_of(json_text const& text) {
   json_reader const read(text);
   fitted_constants made;
@@ -39,30 +68,20 @@ fitted_constants constants_of(json_text const& text) {
     nlohmann::json const& value = found.is_object() ? read.at(found, "value") : found;
     made.values.*each.value = read.number(value, each.name, 1e-12, each.is_share ? 1.0 : 1e12);
   }
-  nlohmann::json const& intervals = read.object(read.at(text.root(), "intervals"), "intervals");
-  auto const spread_of = [&](nlohmann::json const& found) {
-    ashlar::cost::spread s;
-    s.low = read.number(read.at(found, "low"), "low", 1e-3, 1);
-    s.high = read.number(read.at(found, "high"), "high", 1, 1e3);
-    s.runs = static_cast<int>(read.whole(read.at(found, "from"), "from", 0, 1'000'000));
-    return s;
-  };
-  for (std::size_t kind = 0; kind < made.around.steps.size(); ++kind)
-    for (std::size_t many = 0; many < 2; ++many) {
-      std::string const name =
-          fmt::format("{}, {}", run_kind_names[kind], many == 0 ? "one node" : "several nodes");
-      made.around.steps[kind][many] = spread_of(read.at(intervals, name.c_str()));
-    }
-  if (text.root().contains("measured")) read_measured(read, text.root()["measured"], made);
-  if (!text.root().contains("peaks")) return made;
-  nlohmann::json const& peaks = read.object(read.at(text.root(), "peaks"), "peaks");
-  for (std::size_t kind = 0; kind < made.around.peaks.size(); ++kind)
-    if (peaks.contains(run_kind_names[kind]))
-      made.around.peaks[kind] = spread_of(peaks.at(run_kind_names[kind]));
+  if (!text.root().contains("steps")) return made;
+  read_spreads(read, read.at(text.root(), "steps"), made.around.steps);
+  read_spreads(read, read.at(text.root(), "peaks"), made.around.peaks);
+  read_measured(read, read.at(text.root(), "measured"), made);
   return made;
 }
 
 }  // namespace
+
+std::string words_for(ashlar::cost::measured_kernels const& k) {
+  constexpr char const* names[] = {"Ampere", "Hopper", "Blackwell", "Blackwell Ultra"};
+  return fmt::format("{}, {} bits, {}", names[static_cast<std::size_t>(k.device)], k.bits,
+                     k.has_experts ? "experts" : "dense");
+}
 
 fitted_constants own_constants() {
   return constants_of(json_text_of(embedded_constants(), "constants.json"));
@@ -71,11 +90,10 @@ fitted_constants own_constants() {
 fitted_constants read_constants(std::string const& path) {
   json_text const text = read_json_text(path);
   fitted_constants made = constants_of(text);
-  if (text.root().contains("measured")) return made;
-  fitted_constants const own = own_constants();  // earlier files do not say it
-  made.measured_machines = own.measured_machines;
-  made.around.largest = own.around.largest;
-  return made;
+  if (text.root().contains("steps")) return made;
+  fitted_constants own = own_constants();  // a file of constants alone
+  own.values = made.values;
+  return own;
 }
 
 char const* name_of(ashlar::cost::run_kind kind) {

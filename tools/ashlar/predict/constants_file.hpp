@@ -23,4 +23,7 @@ fitted_constants read_constants(std::string const& path);
 // "experts": the names of kinds of runs in files.
 char const* name_of(ashlar::cost::run_kind kind);
 
+// "Hopper, 8 bits, experts": the names of measured kernels in files.
+std::string words_for(ashlar::cost::measured_kernels const& k);
+
 }  // namespace tool

@@ -6,6 +6,7 @@
 #include "options/output_options.hpp"
 #include "predict/best_layouts.hpp"
 #include "predict/calibration.hpp"
+#include "predict/facts_choice.hpp"
 #include "predict/framework_files.hpp"
 #include "predict/machines.hpp"
 #include "predict/question_options.hpp"
@@ -52,7 +53,7 @@ prediction prepare_run(CLI::App const& command, predict_options const& o, fitted
     std::string const name = option->get_lnames().front();
     if (name == "help") continue;
     auto const* const said = command.get_option("--" + name);
-    if (said->count() > 0) given[name] = said->results().back();
+    if (said->count() > 0) given[name] = said->as<std::string>();
   }
   std::optional<described_model> named;
   if (given.count("model") > 0) named = read_described_model(given["model"]);
@@ -102,6 +103,7 @@ int predict(CLI::App const& command, predict_options const& o) {
   }
   prediction p = prepare_run(command, o, c);
   answer_it(p);
+  p.decisive = decisive_facts(p);
   if (is_page_or_text && o.best == 0) p.better = neighbours_of(p);
   to.write(o.format == "json"    ? json_of(p)
            : o.format == "svg"   ? svg_of(p)

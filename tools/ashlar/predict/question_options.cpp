@@ -4,6 +4,7 @@
 #include "command.hpp"
 #include "options/number_option.hpp"
 #include "predict/choices.hpp"
+#include "predict/facts_choice.hpp"
 #include "predict/frozen_choice.hpp"
 #include "predict/machines.hpp"
 #include "predict/measured_stages.hpp"
@@ -92,6 +93,12 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
   add_choice(command, "--precision", q.program.format, format_choices, "of products (default: bf16)");
   add_choice(command, "--stack", q.program.kind, stack_choices,
              "the training program: what it fuses and overlaps (default: auto, from the other options)");
+  command
+      .add_option("--fact", o.facts,
+                  "what the training program does, in place of its default: tensor-overlap=off, "
+                  "graphs=layers, with commas; --explain shows all facts")
+      ->type_name("FACT=VALUE")
+      ->join(',');
   add_choice(
       command, "--attention", q.program.attention, attention_choices,
       "the kernel of attention: flash_attention_2, flash_attention_3, cudnn, or what PyTorch's sdpa "
@@ -170,6 +177,7 @@ prediction prepare(question_options const& o, described_model model, machine_clu
       throw usage_error(fmt::format("--freeze: {}", e.what()));
     }
   }
+  q.program.facts = facts_of(o.facts);
   choose_recomputation(o.recompute, p);
   choose_offload(o.offload, q);
   if (q.layout.data == 0) {

@@ -1,11 +1,12 @@
 #include "predict/report.hpp"
 
 #include "predict/choices.hpp"
+#include "predict/facts_choice.hpp"
 #include "report/proved_gap.hpp"
 #include "report/table.hpp"
 #include <ashlar/cost/question/stage_devices.hpp>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <array>
@@ -49,17 +50,25 @@ double utilisation(prediction const& p) {
          / ashlar::cost::peak(p.asked.cluster.device, ashlar::cost::number_format::bf16);
 }
 
-char const* stack_words(prediction const& p) {
-  ashlar::cost::stack const s = ashlar::cost::stack_of(p.asked);
-  return s.is_sharded   ? "fully sharded (FSDP)"
-         : s.is_classic ? "Megatron of 2021, attention unfused and nothing overlapped"
-         : s.is_plain   ? "a plain PyTorch program, little fused or overlapped"
-                        : "Megatron-Core with Transformer Engine";
+char const* program_words(prediction const& p) {
+  using ashlar::cost::program_kind;
+  switch (stack_of(p.asked).program) {
+    case program_kind::recipe:
+      return "Megatron-Core in a recipe of NeMo or Megatron-Bridge";
+    case program_kind::plain:
+      return "a plain PyTorch program, little fused or overlapped";
+    case program_kind::classic:
+      return "Megatron of 2021, attention unfused and nothing overlapped";
+    case program_kind::sharded:
+      return "fully sharded (FSDP)";
+    default:
+      return "Megatron-Core with Transformer Engine, as Megatron-LM runs it by default";
+  }
 }
 
-std::string kind_words(prediction const& p) {
-  return fmt::format("{}, {}", name_of(p.answer.kind),
-                     p.answer.on_several_nodes ? "several nodes" : "one node");
+std::string program_name(prediction const& p) {
+  ashlar::cost::program_kind const program = stack_of(p.asked).program;
+  return program == ashlar::cost::program_kind::sharded ? "fsdp" : word_for(stack_choices, program);
 }
 
 // Says why nothing shows how far off the step is.
@@ -95,16 +104,52 @@ std::string gap_words(prediction const& p) {
   return "";
 }
 
-int runs_around(prediction const& p) {
-  auto const kind = static_cast<std::size_t>(p.answer.kind);
-  return p.constants.around.steps[kind][p.answer.on_several_nodes ? 1 : 0].runs;
+// The spread of errors on such runs, in percent, and how many there were.
+std::string spread_words(ashlar::cost::spread const& s, char const* runs) {
+  return fmt::format("{} {} of {} {}, {:.0f} % apart within a source and {:.0f} % between sources",
+                     s.runs, runs, s.sources, s.sources == 1 ? "source" : "sources", 100 * s.within,
+                     100 * s.between);
+}
+
+ashlar::cost::spread const& steps_around(prediction const& p) {
+  return p.constants.around.steps.kinds[static_cast<std::size_t>(p.answer.kind)];
+}
+
+ashlar::cost::spread const& peaks_around(prediction const& p) {
+  return p.constants.around.peaks.kinds[static_cast<std::size_t>(p.answer.kind)];
+}
+
+// The properties that no published run has.
+std::vector<std::string> beyond_words(prediction const& p) {
+  using ashlar::cost::unmeasured;
+  std::vector<std::string> all;
+  for (unmeasured each : p.answer.beyond) switch (each) {
+      case unmeasured::kernels:
+        all.push_back(words_for(kernels_of(p.asked)));
+        break;
+      case unmeasured::size:
+        all.emplace_back("such a size");
+        break;
+      case unmeasured::recomputation:
+        all.emplace_back("this recomputation");
+        break;
+      case unmeasured::attention:
+        all.emplace_back("this kernel of attention in this program");
+        break;
+      case unmeasured::dispatch:
+        all.emplace_back("a dispatch in 8 bits");
+        break;
+      case unmeasured::schedule:
+        all.emplace_back("this schedule");
+        break;
+      case unmeasured::shards:
+        all.emplace_back("such shards");
+        break;
+    }
+  return all;
 }
 
 constexpr char const* fit_words[] = {"fits", "should fit", "should not fit", "does not fit"};
-
-int peaks_around(prediction const& p) {
-  return p.constants.around.peaks[static_cast<std::size_t>(p.answer.kind)].runs;
-}
 
 // A table in which devices with equal memory share a line: "3-14".
 std::string memory_table(prediction const& p) {
@@ -208,15 +253,21 @@ std::string text_of(prediction const& p, bool explains) {
     text += fmt::format("It does not run: {} layers leave some of the {} stages without work\n",
                         q.model.layer_count(), stage_count(q));
   if (a.has_interval()) {
-    text += fmt::format("{} a step; nine of ten published runs of this kind were within {} to {}\n",
+    text += fmt::format("{} a step; nine of ten runs of sources never seen were within {} to {}\n",
                         seconds_words(a.step.seconds), seconds_words(a.low), seconds_words(a.high));
-    text += fmt::format("  of this kind: {} ({} comparisons); taken to be {}\n", kind_words(p),
-                        runs_around(p), stack_words(p));
+    text +=
+        fmt::format("  of this kind: {}; {}\n", name_of(a.kind), spread_words(steps_around(p), "runs"));
+    if (!a.beyond.empty())
+      text +=
+          fmt::format("  wider, because no published run has: {}\n", fmt::join(beyond_words(p), "; "));
+    text += fmt::format("  taken to be {}\n", program_words(p));
   } else {
     text += fmt::format("{} a step{}\n", seconds_words(a.step.seconds),
                         a.every_stage_works ? "; " + gap_words(p) : " if it ran");
-    text += fmt::format("  taken to be {}\n", stack_words(p));
+    text += fmt::format("  taken to be {}\n", program_words(p));
   }
+  for (decisive_fact const& each : p.decisive)
+    text += fmt::format("  with --fact {}: {}\n", each.fact, seconds_words(each.seconds));
   double const tokens = a.tokens_per_second(q);
   text += fmt::format(
       "{} tokens/s, {} a device; {:.0f} TFLOP/s a device, {} % of its peak in {}\n", readable(tokens),
@@ -228,14 +279,15 @@ std::string text_of(prediction const& p, bool explains) {
                         fit_word(p), gibibytes(a.peak), gibibytes(q.cluster.device.memory_bytes),
                         gibibytes(p.constants.values.outside_bytes));
   if (a.has_peak_interval)
-    text +=
-        fmt::format("  nine of ten published peaks of this kind were within {} to {} GiB ({} peaks)\n",
-                    gibibytes(a.low_peak), gibibytes(a.high_peak), peaks_around(p));
+    text += fmt::format("  nine of ten peaks of sources never seen were within {} to {} GiB\n    {}\n",
+                        gibibytes(a.low_peak), gibibytes(a.high_peak),
+                        spread_words(peaks_around(p), "peaks"));
   if (a.peak_on_host > 0)
     text += fmt::format("  and {} GiB of {} GiB of a device's share of its host\n",
                         gibibytes(a.peak_on_host), gibibytes(q.cluster.device.host.memory_bytes));
 
   text += fmt::format("\n{}", terms_table(p, explains));
+  if (explains) text += fmt::format("\n{}", facts_table(p));
   text += fmt::format("\n{}", memory_table(p));
   if (!p.better.empty()) {
     text += a.fits ? "\nWhat to change first:\n" : "\nWhat fits:\n";
@@ -248,6 +300,20 @@ std::string text_of(prediction const& p, bool explains) {
   }
   return text;
 }
+
+namespace {
+
+nlohmann::ordered_json interval_json(double low, double high, ashlar::cost::spread const& s) {
+  return {{"low", low},
+          {"high", high},
+          {"share", 0.9},
+          {"runs", s.runs},
+          {"sources", s.sources},
+          {"within_a_source", s.within},
+          {"between_sources", s.between}};
+}
+
+}  // namespace
 
 std::string json_of(prediction const& p) {
   using ordered = nlohmann::ordered_json;
@@ -274,7 +340,8 @@ std::string json_of(prediction const& p) {
       {"data", q.layout.data},
       {"step_seconds", a.step.seconds},
       {"interval", nullptr},
-      {"kind_of_run", kind_words(p)},
+      {"kind_of_run", name_of(a.kind)},
+      {"program", program_name(p)},
       {"tokens_per_second", tokens},
       {"tokens_per_second_per_device", tokens / q.cluster.devices},
       {"tflops_per_device", a.flops_per_device(q) / 1e12},
@@ -292,12 +359,13 @@ std::string json_of(prediction const& p) {
       {"notes", remarks_on(p)},
   };
   if (a.has_interval())
-    root["interval"] = {{"low", a.low}, {"high", a.high}, {"share", 0.9}, {"runs", runs_around(p)}};
+    root["interval"] = interval_json(a.low, a.high, steps_around(p));
   else
     root["no_interval"] = gap_words(p);
   if (a.has_peak_interval)
-    root["peak_interval"] = {
-        {"low", a.low_peak}, {"high", a.high_peak}, {"share", 0.9}, {"runs", peaks_around(p)}};
+    root["peak_interval"] = interval_json(a.low_peak, a.high_peak, peaks_around(p));
+  for (decisive_fact const& each : p.decisive) root["decisive_facts"][each.fact] = each.seconds;
+  if (!a.beyond.empty()) root["beyond_the_data"] = beyond_words(p);
   if (p.layouts.tried > 0) {
     ordered best = ordered::array();
     for (neighbour const& n : p.layouts.best)

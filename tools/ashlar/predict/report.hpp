@@ -23,6 +23,12 @@ struct tried_layouts {
   std::vector<neighbour> best = {};    // the fastest first
 };
 
+// An assumed fact of the program whose other value takes the step out of its interval.
+struct decisive_fact {
+  std::string fact;  // "tensor-overlap=off"
+  double seconds = 0;
+};
+
 struct prediction {
   described_model model;
   std::string machine;
@@ -37,7 +43,8 @@ struct prediction {
   std::string not_read;            // words of the run's file that change nothing
   std::string not_known;           // and those that may change the answer: there are no intervals then
   ashlar::cost::answer answer;
-  bool is_chosen = false;         // of many: there is nothing to change first
+  bool is_chosen = false;  // of many: there is nothing to change first
+  std::vector<decisive_fact> decisive = {};
   std::vector<neighbour> better;  // that fit, the fastest first
   tried_layouts layouts;
 };

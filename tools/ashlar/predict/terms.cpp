@@ -1,5 +1,6 @@
 // The terms of a step, and ways to a better one.
 #include "predict/choices.hpp"
+#include "predict/facts_choice.hpp"
 #include "predict/layout_words.hpp"
 #include "predict/report.hpp"
 #include <ashlar/catalog/entry.hpp>
@@ -25,8 +26,7 @@ using ashlar::cost::sharding;
 // Whether both run the same program: a change of program is not a matter of sizes.
 bool is_same_program(question const& a, question const& b) {
   ashlar::cost::stack const s = stack_of(a), t = stack_of(b);
-  return s.is_sharded == t.is_sharded && s.is_classic == t.is_classic && s.is_plain == t.is_plain
-         && s.is_tuned == t.is_tuned;
+  return s.program == t.program && s.is_tuned == t.is_tuned;
 }
 
 // Spreads the remaining devices over data ranks; false if that is no whole number.
@@ -216,6 +216,7 @@ option_list rank_list(question const& q) {
   if (q.program.format != ashlar::cost::number_format::bf16)
     add("precision", word_for(format_choices, q.program.format));
   if (q.program.kind != program_kind::automatic) add("stack", word_for(stack_choices, q.program.kind));
+  if (std::string const facts = facts_word(q.program.facts); !facts.empty()) add("fact", facts);
   return all;
 }
 

@@ -195,7 +195,8 @@ class layout_search {
     if (!is_usual(q_, why)) return count(why);
     if (stack const s = stack_of(q_);
         q_.program.kind == program_kind::automatic && !s.is_sharded && !s.is_tuned)
-      q_.program.kind = program_kind::tuned;
+      q_.program.kind = is_low(q_.program.format) || has_several_nodes(q_.cluster) ? program_kind::recipe
+                                                                                   : program_kind::tuned;
     try {
       check(q_);
       std::vector<stage> const stages = stages_of(q_);

@@ -1,61 +1,144 @@
 #include <ashlar/cost/question/stack.hpp>
 
+#include <array>
+#include <cstddef>
+
 namespace ashlar::cost {
 
 namespace stack_detail {
 
-inline bool is_first_llama(architecture const& a) {
-  for (layer const& l : a.kinds) {
+// A property of the run that suggests a program.
+using trait = bool (*)(question const&);
+
+inline bool is_on_ampere(question const& q) { return q.cluster.device.like() == family::ampere; }
+inline bool is_on_hopper(question const& q) { return q.cluster.device.like() == family::hopper; }
+inline bool shards_nothing(question const& q) { return q.layout.sharding == sharding::none; }
+inline bool has_fp16(question const& q) { return q.program.format == number_format::fp16; }
+inline bool has_low_precision(question const& q) { return is_low(q.program.format); }
+inline bool has_16_bits_or_more(question const& q) { return !is_low(q.program.format); }
+inline bool has_nodes(question const& q) { return has_several_nodes(q.cluster); }
+inline bool is_in_stages_of_1f1b(question const& q) {
+  return q.layout.context == 1 && q.layout.chunks == 1 && !q.layout.is_executed();
+}
+inline bool recomputes_as_of_old(question const& q) {
+  return q.layout.recompute == recomputation::attention || q.layout.recompute == recomputation::full;
+}
+// Gated, dense, heads not grouped: Llama's first form.
+inline bool is_first_llama(question const& q) {
+  for (layer const& l : q.model.kinds) {
     bool const has_own_keys = l.mix.kind == mixer_kind::attention && !(l.mix.groups < l.mix.heads);
     if (!has_own_keys || l.feed.kind != feed_forward_kind::dense || !l.feed.is_gated) return false;
   }
   return true;
 }
 
-inline bool looks_classic(question const& q) {
-  bool const is_old =
-      q.cluster.device.like() == family::ampere
-      && (q.layout.recompute == recomputation::attention || q.layout.recompute == recomputation::full);
-  return q.layout.sharding == sharding::none && (q.program.format == number_format::fp16 || is_old);
+struct suggestion {
+  program_kind program;
+  std::array<trait, 4> all;  // null: no further one
+};
+
+// The first whose traits the run has.
+inline constexpr suggestion suggestions[] = {
+    {program_kind::classic, {shards_nothing, has_fp16}},
+    {program_kind::classic, {shards_nothing, is_on_ampere, recomputes_as_of_old}},
+    {program_kind::plain, {is_on_hopper, has_16_bits_or_more, is_in_stages_of_1f1b, is_first_llama}},
+    {program_kind::recipe, {has_low_precision}},
+    {program_kind::recipe, {has_nodes}},
+    {program_kind::tuned, {}},
+};
+
+inline program_kind suggested_program(question const& q) {
+  for (suggestion const& each : suggestions) {
+    bool has_all = true;
+    for (trait has : each.all) has_all = has_all && (has == nullptr || has(q));
+    if (has_all) return each.program;
+  }
+  return program_kind::tuned;
 }
 
-inline bool looks_plain(question const& q) {
-  return q.cluster.device.like() == family::hopper && !is_low(q.program.format) && q.layout.context == 1
-         && q.layout.chunks == 1 && !q.layout.is_executed() && is_first_llama(q.model);
+struct program_defaults {
+  program_kind program;
+  fact_values facts;
+  char const* source;
+};
+
+// In the order of `fact`: overlap of tensor, data and expert exchanges, dispatch, graphs, fused
+// activation, fused rotation.
+inline constexpr program_defaults all_defaults[] = {
+    {program_kind::recipe,
+     {{is_on, is_on, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
+       static_cast<unsigned char>(captured::nothing), is_on, is_on}},
+     "scripts/performance/configs of Megatron-Bridge 0.5: tp_comm_overlap, overlap_grad_reduce"},
+    {program_kind::tuned,
+     {{is_off, is_off, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
+       static_cast<unsigned char>(captured::nothing), is_on, is_on}},
+     "megatron/training/arguments.py of megatron-core 0.16.1"},
+    {program_kind::plain,
+     {{is_off, is_off, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
+       static_cast<unsigned char>(captured::nothing), is_off, is_off}},
+     "src/nanotron of nanotron: no kernel for either, sums after the last backward"},
+    {program_kind::classic,
+     {{is_off, is_off, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
+       static_cast<unsigned char>(captured::nothing), is_off, is_on}},
+     "megatron/arguments.py of Megatron-LM 2.5"},
+    {program_kind::sharded,
+     {{is_off, is_on, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
+       static_cast<unsigned char>(captured::nothing), is_off, is_on}},
+     "torch.distributed.fsdp of PyTorch 2.4: gathers ahead, sums beside the backward"},
+};
+
+inline program_defaults const& defaults(program_kind program) {
+  for (program_defaults const& each : all_defaults)
+    if (each.program == program) return each;
+  return all_defaults[1];
 }
 
 }  // namespace stack_detail
+
+fact_values defaults_of(program_kind program, machine const& device) {
+  fact_values made = stack_detail::defaults(program).facts;
+  // The recipes for Blackwell launch attention and routing from graphs, and send a token once.
+  if (program == program_kind::recipe && is_blackwell(device)) {
+    made.of[static_cast<std::size_t>(fact::graphs)] = static_cast<unsigned char>(captured::layers);
+    made.of[static_cast<std::size_t>(fact::expert_dispatch)] =
+        static_cast<unsigned char>(token_dispatch::once);
+  }
+  return made;
+}
+
+char const* defaults_source(program_kind program) { return stack_detail::defaults(program).source; }
 
 stack stack_of(question const& q) {
   stack s;
   s.sums_in_shards = q.layout.sharding == sharding::gradients && q.layout.pipeline > 1;
   s.is_sharded = q.layout.sharding == sharding::full
                  || (q.layout.sharding == sharding::gradients && !s.sums_in_shards);
-  switch (q.program.kind) {
-    case program_kind::automatic:
-      s.is_classic = stack_detail::looks_classic(q);
-      s.is_plain = !s.is_sharded && !s.is_classic && stack_detail::looks_plain(q);
-      s.is_tuned = is_blackwell(q.cluster.device) || !(s.is_sharded || s.is_classic || s.is_plain);
-      break;
-    case program_kind::tuned:
-      s.is_tuned = true;
-      break;
-    case program_kind::plain:
-      s.is_plain = !s.is_sharded;
-      break;
-    case program_kind::classic:
-      s.is_classic = !s.is_sharded;
-      break;
-  }
+  bool const is_said = q.program.kind != program_kind::automatic;
+  s.program = is_said        ? q.program.kind
+              : s.is_sharded ? program_kind::sharded
+                             : stack_detail::suggested_program(q);
+  bool const is_megatron = s.program == program_kind::tuned || s.program == program_kind::recipe;
+  s.is_classic = s.program == program_kind::classic && !s.is_sharded;
+  s.is_plain = s.program == program_kind::plain && !s.is_sharded;
+  s.is_tuned = is_megatron || (!is_said && is_blackwell(q.cluster.device));
+  s.facts = defaults_of(s.program, q.cluster.device);
+  // Compiled programs fuse the activation: those in 8 bits, and Transformer Engine's.
+  if (s.is_tuned || is_low(q.program.format))
+    s.facts.of[static_cast<std::size_t>(fact::fused_activation)] = is_on;
+  for (std::size_t i = 0; i < fact_count; ++i)
+    if (q.program.facts.of[i] != given_facts::not_said) s.facts.of[i] = q.program.facts.of[i];
+  // Fused kernels take 16 bits or fewer.
+  bool const usually_writes = s.is_classic || q.program.format == number_format::fp32;
   s.writes_scores = q.program.attention == attention_kernel::automatic
-                        ? s.is_classic
+                        ? usually_writes
                         : q.program.attention == attention_kernel::unfused;
+  s.has_usual_attention = s.writes_scores == usually_writes;
   bool const usual = s.is_tuned || s.is_sharded || q.layout.recompute != recomputation::full;
   s.splits_sequences = q.layout.tensor > 1
                        && (q.program.sequence_parallel == sequence_split::automatic
                                ? usual
                                : q.program.sequence_parallel == sequence_split::on);
-  s.hides_exchanges = s.is_tuned && s.splits_sequences;
+  s.hides_exchanges = s.facts.has(fact::tensor_overlap) && s.splits_sequences;
   return s;
 }
 

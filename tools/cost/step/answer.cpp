@@ -1,39 +1,80 @@
 #include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/step/answer.hpp>
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 
 namespace ashlar::cost {
 
-bool is_measured_alike(question const& q) {
+measured_kernels kernels_of(question const& q) {
+  return {q.cluster.device.like(), bits_of(q.program.format),
+          q.model.has_experts() || q.model.has_state_space()};
+}
+
+namespace answer_detail {
+
+struct compared_size {
+  interval_gap gap;
+  int size, measured;
+};
+
+inline std::array<compared_size, 6> compared_sizes(question const& q, measured_sizes const& l) {
+  return {{{interval_gap::sequence, q.sequence, l.sequence},
+           {interval_gap::devices, q.cluster.devices, l.devices},
+           {interval_gap::pipeline, q.layout.pipeline, l.pipeline},
+           {interval_gap::tensor, q.layout.tensor, l.tensor},
+           {interval_gap::context, q.layout.context, l.context},
+           {interval_gap::expert, q.layout.expert, l.expert}}};
+}
+
+inline bool has_measured_kernels(question const& q, std::vector<measured_kernels> const& all) {
+  for (measured_kernels const& each : all)
+    if (each == kernels_of(q)) return true;
+  return all.empty();
+}
+
+}  // namespace answer_detail
+
+std::vector<unmeasured> unmeasured_in(question const& q, spreads const& s) {
+  std::vector<unmeasured> found;
+  auto const unless = [&](bool is_measured, unmeasured what) {
+    if (!is_measured) found.push_back(what);
+  };
+  unless(answer_detail::has_measured_kernels(q, s.kernels), unmeasured::kernels);
+  bool is_larger = false;
+  for (auto const& each : answer_detail::compared_sizes(q, s.largest))
+    is_larger = is_larger || (each.measured > 0 && each.size > each.measured);
+  unless(!is_larger, unmeasured::size);
   bool const runs_again_alike = q.layout.recompute == recomputation::none
                                 || q.layout.recompute == recomputation::attention
                                 || q.layout.recompute == recomputation::full;
-  bool const is_as_usual = stack_of(q).writes_scores == stack_of(q).is_classic;
-  return is_as_usual && !q.program.dispatches_8_bits && !stack_of(q).sums_in_shards
-         && !q.layout.is_executed() && q.measured.stages.empty() && runs_again_alike
-         && q.layout.recompute_in.are_all() && !q.model.freezes_any() && !q.layout.offload.is_any()
-         && q.layout.shard_ranks == 0 && q.layout.weight_ranks == 0;
+  unless(runs_again_alike && q.layout.recompute_in.are_all(), unmeasured::recomputation);
+  stack const does = stack_of(q);
+  unless(does.has_usual_attention, unmeasured::attention);
+  unless(!q.program.dispatches_8_bits, unmeasured::dispatch);
+  unless(!q.layout.is_executed(), unmeasured::schedule);
+  unless(q.layout.shard_ranks == 0 && q.layout.weight_ranks == 0 && !does.sums_in_shards,
+         unmeasured::shards);
+  return found;
 }
 
 interval_gap interval_gap_of(question const& q, measured_sizes const& largest) {
   if (!every_stage_works(q)) return interval_gap::idle_stage;
-  if (!is_measured_alike(q)) return interval_gap::features;
+  if (!q.measured.stages.empty() || q.model.freezes_any() || q.layout.offload.is_any())
+    return interval_gap::features;
   if (!q.cluster.device.is_measured) return interval_gap::machine;
-  measured_sizes const& l = largest;
-  struct {
-    interval_gap gap;
-    int size, measured;
-  } const sizes[] = {{interval_gap::sequence, q.sequence, l.sequence},
-                     {interval_gap::devices, q.cluster.devices, l.devices},
-                     {interval_gap::pipeline, q.layout.pipeline, l.pipeline},
-                     {interval_gap::tensor, q.layout.tensor, l.tensor},
-                     {interval_gap::context, q.layout.context, l.context},
-                     {interval_gap::expert, q.layout.expert, l.expert}};
-  for (auto const& each : sizes)
+  for (auto const& each : answer_detail::compared_sizes(q, largest))
     if (each.measured > 0 && each.size - each.measured > each.measured) return each.gap;
   return interval_gap::none;
+}
+
+ratios ratios_of(spread_table const& table, run_kind kind, std::size_t unmeasured_properties) {
+  spread const& s = table.kinds[static_cast<std::size_t>(kind)];
+  double const sigma =
+      std::sqrt(s.within * s.within + s.between * s.between
+                + static_cast<double>(unmeasured_properties) * table.beyond * table.beyond);
+  return {std::exp(table.low * sigma), std::exp(table.high * sigma)};
 }
 
 namespace answer_detail {
@@ -62,18 +103,18 @@ answer predict_run(question const& q, constants const& c, spreads const& s) {
   a.fits = a.every_stage_works && fits(q.cluster.device, a.memory, c);
   a.operations = step_operations(q.model, q.sequence, q.batch);
   a.kind = run_kind_of(q);
-  a.on_several_nodes = q.cluster.devices > q.cluster.device.per_node;
-  auto const kind = static_cast<std::size_t>(a.kind);
-  spread const& around = s.steps[kind][a.on_several_nodes ? 1 : 0];
   a.gap = interval_gap_of(q, s.largest);
+  a.beyond = unmeasured_in(q, s);
   if (a.has_interval()) {
+    ratios const around = ratios_of(s.steps, a.kind, a.beyond.size());
     a.low = a.step.seconds * around.low;
     a.high = a.step.seconds * around.high;
   }
-  a.has_peak_interval = a.has_interval() && s.peaks[kind].runs > 0;
+  a.has_peak_interval = a.has_interval() && s.peaks.kinds[static_cast<std::size_t>(a.kind)].runs > 0;
   if (a.has_peak_interval) {
-    a.low_peak = a.peak * s.peaks[kind].low;
-    a.high_peak = a.peak * s.peaks[kind].high;
+    ratios const around = ratios_of(s.peaks, a.kind, a.beyond.size());
+    a.low_peak = a.peak * around.low;
+    a.high_peak = a.peak * around.high;
   }
   a.memory_fit = answer_detail::fit_of(q, a, c);
   if (!std::isfinite(a.step.seconds) || !std::isfinite(a.peak) || !std::isfinite(a.peak_on_host))

@@ -29,7 +29,7 @@ class keeper {
       kept += value_ * (2 * m.heads + gate + 2 * m.groups) * m.head / tensor_ + 4 * m.heads / tensor_;
       // Softmax, mask, and the output of dropout (Korthikanti et al. 2022).
       if (stack_.writes_scores && !has(again, recomputation::attention | recomputation::full))
-        kept += 5 * m.heads / tensor_ * q_.sequence;
+        kept += (2 * value_ + 1) * m.heads / tensor_ * q_.sequence;
     } else if (m.kind == mixer_kind::compressed) {
       kept += ((trains ? input_ : 0) + value_) * (m.q_rank + m.kv_rank) + value_ * m.rope;
       double const made = has(again, recomputation::up_projections) ? 0 : made_by_projections(m);

@@ -1,4 +1,5 @@
 #include <ashlar/cost/question/stack.hpp>
+#include <ashlar/cost/step/kept.hpp>
 #include <ashlar/cost/step/kernels.hpp>
 
 #include <cmath>
@@ -25,10 +26,23 @@ inline double product_share(machine const& m, number_format f, constants const& 
   return 0;
 }
 
+// Watts of the device of a family whose clock no limit lowers.
+inline double full_power(generation g) {
+  switch (g) {
+    case generation::hopper:
+      return 700;
+    case generation::blackwell:
+      return 1200;
+    case generation::blackwell_ultra:
+      return 1400;
+    default:
+      return 0;
+  }
+}
+
 inline double power_share(machine const& m, constants const& c) {
-  constexpr double full = 700;  // watts of the first Hopper
-  if (m.built != generation::hopper || m.power >= full) return 1;
-  return std::pow(m.power / full, c.power);
+  double const full = full_power(m.built);
+  return m.power < full ? std::pow(m.power / full, c.power) : 1;
 }
 
 // FlashAttention 2 was written for Ampere: it does not use Hopper's asynchronous products.
@@ -61,6 +75,22 @@ inline double attention_share(question const& q, constants const& c) {
 
 inline number_format wide_format(number_format format) {
   return format == number_format::fp32 ? number_format::fp32 : number_format::bf16;
+}
+
+// Bytes that casts move for each element of an operand. They read 16 bits and write both orientations,
+// with a scale of 8 bits for each block. One scale a tensor, and NVFP4's second one, need the largest
+// element first.
+inline double cast_bytes(number_format f) {
+  switch (f) {
+    case number_format::fp8:
+      return 2 + 2 + 2 * 1;
+    case number_format::mxfp8:
+      return 2 + 2 * (1 + 1.0 / 32);
+    case number_format::nvfp4:
+      return 2 + 2 + 2 * (0.5 + 1.0 / 16);
+    default:
+      return 0;
+  }
 }
 
 // Bytes moved for each weight's gradient of a micro-batch: just written; added apart from the product;
@@ -105,9 +135,10 @@ seconds_each_way attention_seconds(question const& q, layer_work const& w, const
   if (!(w.scores > 0)) return {};
   machine const& m = q.cluster.device;
   if (stack_of(q).writes_scores) {
-    double const rate = product_rate(m, q.program.format, c), memory = memory_rate(m, c);
-    return {4 * w.all_scores * w.head / rate + w.all_scores * 11 / memory,
-            8 * w.all_scores * w.head / rate + w.all_scores * 14 / memory};
+    double const rate = product_rate(m, q.program.format, c),
+                 moved = w.all_scores * value_bytes(q.program.format) / memory_rate(m, c);
+    return {4 * w.all_scores * w.head / rate + 5.5 * moved,
+            8 * w.all_scores * w.head / rate + 7 * moved};
   }
   double const rate =
       peak(m, kernels_detail::wide_format(q.program.format)) * kernels_detail::attention_share(q, c);
@@ -118,7 +149,7 @@ seconds_each_way attention_seconds(question const& q, layer_work const& w, const
 
 seconds_each_way bytes_seconds(machine const& device, number_format format, layer_work const& w,
                                constants const& c) {
-  double const each = !is_low(format) ? 0 : format == number_format::nvfp4 ? 10 : 8;
+  double const each = kernels_detail::cast_bytes(format);
   double const rate = memory_rate(device, c);
   return {(w.forward_bytes + each * w.quantised_forward) / rate,
           (w.backward_bytes + each * w.quantised_backward) / rate};

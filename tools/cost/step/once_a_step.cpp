@@ -24,16 +24,18 @@ inline double data_seconds(question const& q, parameter_counts const& held, devi
     moved += 2 * (held.dense / ranks + held.expert / groups) * (others - 1) / others
              / group_rate(q.cluster, q.layout, others, q.layout.tensor * ranks, c);
   stack const s = stack_of(q);
-  if (s.is_classic) return 4 * moved;  // a sum in 16 bits moves everything twice
-  bool const is_shared = q.layout.sharding != sharding::none;
-  if (s.is_plain && is_shared) return (4 + 2) * moved;
-  double const reduced = (!is_shared ? 8 : s.is_tuned ? 2 : 4) * moved;
-  double const gathered = is_shared ? 2 * moved : 0;
+  // Sums of shards are in 32 bits, in the recipes of Megatron-Bridge in 16 (grad_reduce_in_fp32); other
+  // sums move everything twice. Megatron of 2021 sums in 16 bits.
+  bool const is_shared = q.layout.sharding != sharding::none,
+             is_recipe = s.program == program_kind::recipe;
+  double const reduced = (s.is_classic ? 4 : !is_shared ? 8 : is_recipe ? 2 : 4) * moved;
+  double const gathered = is_shared && !s.is_classic ? 2 * moved : 0;
   // If virtual stages are summed in shards, each group of micro-batches but the last has its sums before
   // the end.
   int const m = q.micro_batches(),
             groups_before = s.sums_in_shards && q.layout.chunks > 1 ? (m - 1) / q.layout.pipeline : 0;
   double const before = groups_before * reduced;
+  if (!s.facts.has(fact::data_overlap)) return before + reduced + gathered;
   return max_of(c.contention * before, before - m * beside.backward)
          + max_of(c.data_exposed * reduced, reduced - beside.backward)
          + max_of(c.data_exposed * gathered, gathered - beside.forward);

@@ -25,6 +25,26 @@ void pass_terms::add(pass_terms const& other, double times) {
 
 namespace passes_detail {
 
+// Exchanges of experts that run beside passes of another micro-batch occupy some multiprocessors, and
+// take longer than a pass where they do.
+inline double exposed_beside(question const& q, double exchange, pass_terms const& pass) {
+  if (!stack_of(q).facts.has(fact::expert_overlap)) return exchange;
+  constexpr double occupied = 20;  // multiprocessors, as DeepEP takes
+  return max_of(exchange - pass.on_device(), exchange * occupied / q.cluster.device.units);
+}
+
+// The share of launches that the host does itself.
+inline double launched_share(question const& q, constants const& c) {
+  switch (stack_of(q).facts.graphs()) {
+    case captured::layers:
+      return c.host_graphs;
+    case captured::step:
+      return 0;
+    default:
+      return 1;
+  }
+}
+
 inline stage_passes passes_of_work(question const& q, layer const& l, layer_work const& w,
                                    constants const& c) {
   stage_passes s;
@@ -40,11 +60,14 @@ inline stage_passes passes_of_work(question const& q, layer const& l, layer_work
   set(&pass_terms::scan, scan_seconds(q.cluster.device, w, c));
   set(&pass_terms::bytes, bytes_seconds(q.cluster.device, q.program.format, w, c));
   f.tensor = b.tensor = tensor_seconds(q, w, c);
-  f.expert = b.expert = expert_seconds(q, w, l.feed, c);
+  double const expert = expert_seconds(q, w, l.feed, c);
+  f.expert = exposed_beside(q, expert, f);
+  b.expert = exposed_beside(q, expert, b);
   f.context = context_seconds(q.cluster, q.layout, w, f.attention, c);
   b.context = context_seconds(q.cluster, q.layout, w, b.attention, c);
   f.host = w.parts * (c.host + (q.layout.tensor > 1 && stack_of(q).is_plain ? c.host_tensor : 0));
   if (w.experts > 0) f.host += c.host_expert + c.host_each_expert * w.experts;
+  f.host *= launched_share(q, c);
   b.host = f.host;
   return s;
 }
@@ -83,7 +106,7 @@ stage_passes passes_of_head(question const& q, constants const& c) {
   if (q.layout.tensor > 1)
     s.forward.tensor = tensor_bytes_seconds(
         q.cluster, q.layout, 2 * p.m * q.model.hidden * (q.layout.tensor - 1.0) / q.layout.tensor, c);
-  s.forward.host = c.host;
+  s.forward.host = c.host * passes_detail::launched_share(q, c);
   s.backward.bytes = s.forward.bytes;
   s.backward.tensor = s.forward.tensor;
   s.backward.host = s.forward.host;

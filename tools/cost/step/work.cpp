@@ -1,11 +1,12 @@
 #include <ashlar/cost/question/stack.hpp>
+#include <ashlar/cost/step/kept.hpp>
 #include <ashlar/cost/step/work.hpp>
 
 namespace ashlar::cost {
 
 namespace work_detail {
 
-// Adds the parts of a layer, in 16-bit values.
+// Adds the parts of a layer.
 class worker {
  public:
   worker(question const& q, layer_work& w)
@@ -14,8 +15,9 @@ class worker {
         stack_(stack_of(q)),
         tokens_(q.micro_batch_tokens()),
         hidden_(q.model.hidden),
-        tensor_(q.layout.tensor) {
-    w_.tensor_bytes = 2 * tokens_ * hidden_ * (tensor_ - 1) / tensor_;
+        tensor_(q.layout.tensor),
+        value_(value_bytes(q.program.format)) {
+    w_.tensor_bytes = value_ * tokens_ * hidden_ * (tensor_ - 1) / tensor_;
   }
 
   void add(mixer const& m) {
@@ -77,8 +79,8 @@ class worker {
   }
 
   void move(double forward, double backward) {
-    w_.forward_bytes += 2 * forward;
-    w_.backward_bytes += 2 * backward;
+    w_.forward_bytes += value_ * forward;
+    w_.backward_bytes += value_ * backward;
   }
 
   void add_scores(mixer const& m, double query_head, double value_head) {
@@ -95,12 +97,12 @@ class worker {
     add_scores(m, d, d);
     double const rotated = rotation_moves() * tokens_ * (n + g) * d / tensor_;
     move(rotated, rotated);
-    w_.context_bytes = 2 * 2 * tokens_ * g * d / tensor_;
+    w_.context_bytes = 2 * value_ * tokens_ * g * d / tensor_;
   }
 
-  // Reads and writes of each element of queries and keys: one kernel and a copy. A plain program has a
-  // kernel for each step, in 32 bits: cast (3), product with sines and cosines (4), cast back (3), copy.
-  double rotation_moves() const { return stack_.is_plain ? 12 : 4; }
+  // Reads and writes of each element of queries and keys: one kernel and a copy. Unfused, each step has
+  // a kernel, in 32 bits: cast (3), product with sines and cosines (4), cast back (3), copy.
+  double rotation_moves() const { return stack_.facts.has(fact::fused_rotation) ? 4 : 12; }
 
   double rows() const { return stack_.splits_sequences ? tokens_ / tensor_ : tokens_; }
 
@@ -112,7 +114,7 @@ class worker {
     add_up_projections(m);
     add_product(tokens_, hidden_, n * m.value_head / tensor_);
     add_scores(m, wide, m.value_head);
-    w_.context_bytes = 2 * tokens_ * n * (wide + m.value_head) / tensor_;
+    w_.context_bytes = value_ * tokens_ * n * (wide + m.value_head) / tensor_;
   }
 
   // Adds rotations, too.
@@ -146,14 +148,14 @@ class worker {
 
   // Counts reads and writes of each element of the hidden layer. One kernel runs each way; unfused,
   // SiLU, the product and the gradients of both halves are separate kernels. Clamped gates with biases
-  // run as some twenty. Programs in 8 bits are compiled.
+  // run as some twenty.
   void add_activation(feed_forward const& f, double rows, double width) {
     double const elements = rows * width;
     if (f.is_clamped)
       move(24 * elements, 40 * elements);
     else if (!f.is_gated)
       move(2 * elements, 3 * elements);
-    else if (stack_.is_tuned || is_low(q_.program.format))
+    else if (stack_.facts.has(fact::fused_activation))
       move(3 * elements, 5 * elements);
     else
       move(5 * elements, 12 * elements);
@@ -187,16 +189,16 @@ class worker {
     double const permuted = 4 * in * (copies + received);  // before and after the exchange, and back
     move(permuted, permuted);
     if (f.shared_width > 0) add_split(f, f.shared_width);
-    if (q_.layout.expert > 1) w_.expert_bytes = 2 * copies * in;
+    if (q_.layout.expert > 1) w_.expert_bytes = value_ * copies * in;
     // Shares are unequal, so they are gathered at half the rate.
     if (q_.layout.expert_tensor > 1)
-      w_.gather_bytes = 2 * 2 * copies * in * (q_.layout.expert_tensor - 1);
+      w_.gather_bytes = 2 * value_ * copies * in * (q_.layout.expert_tensor - 1);
   }
 
   question const& q_;
   layer_work& w_;
   stack stack_;
-  double tokens_, hidden_, tensor_;
+  double tokens_, hidden_, tensor_, value_;
 };
 
 }  // namespace work_detail

@@ -1,24 +1,25 @@
-// The assumed behaviour of the training program, derived from the question alone.
+// What the training program does: what the run says, and the defaults of the program for the rest.
 #pragma once
 
 #include <ashlar/cost/question/question.hpp>
 
 namespace ashlar::cost {
 
-// The behaviour of the training program.
+// What the training program does.
 struct stack {
+  program_kind program = program_kind::tuned;
+  fact_values facts;
   // FSDP of PyTorch or Megatron: data ranks shard the weights, or the gradients without a pipeline.
   bool is_sharded = false;
   // Megatron before the distributed optimizer (2021-22): unfused attention, 16-bit sums without overlap.
   bool is_classic = false;
-  // A small PyTorch program: products of cuBLAS, FlashAttention 2, little else fused, exposed tensor
-  // exchanges. Assumed if the model has Llama's first form (gated, dense, heads not grouped) and nothing
-  // asks for Megatron-Core, on devices of its time.
+  // A small PyTorch program: products of cuBLAS, FlashAttention 2, little else fused.
   bool is_plain = false;
-  // Megatron-Core with Transformer Engine: fused kernels, tensor exchanges beside products.
+  // Kernels of Transformer Engine: Megatron-Core, and FSDP on Blackwell.
   bool is_tuned = false;
   // Scores are written to memory, and kept from the forward to the backward.
   bool writes_scores = false;
+  bool has_usual_attention = true;  // as the program has it by default
   // Gradients are sharded beside a pipeline: those of a virtual stage are whole only while they are
   // summed.
   bool sums_in_shards = false;
@@ -30,8 +31,12 @@ struct stack {
   bool hides_exchanges = false;
 };
 
-// Returns the behaviour assumed for this run.
+// What the program of this run does.
 stack stack_of(question const& q);
+
+// The program's value of each fact, and where it is written.
+fact_values defaults_of(program_kind program, machine const& device);
+char const* defaults_source(program_kind program);
 
 // Whether the machine is of Blackwell's family.
 inline bool is_blackwell(machine const& m) {

@@ -2,12 +2,20 @@
 #pragma once
 
 #include <ashlar/cost/cluster/machine.hpp>
+#include <ashlar/cost/question/facts.hpp>
 
 namespace ashlar::cost {
 
-// The training program: what it fuses, overlaps and keeps. `automatic`: derived from the rest of the
-// question.
-enum class program_kind : unsigned char { automatic, tuned, plain, classic };
+// The training program. `automatic`: the first in the table of traits that the run has.
+enum class program_kind : unsigned char {
+  automatic,
+  recipe,   // Megatron-Core in the recipes of NeMo and Megatron-Bridge
+  tuned,    // Megatron-Core with Transformer Engine, with Megatron-LM's own defaults
+  plain,    // a small PyTorch program
+  classic,  // Megatron before the distributed optimizer (2021-22)
+  sharded   // FSDP of PyTorch or Megatron
+};
+inline constexpr std::size_t program_count = 6;
 
 // The kernel that computes attention. `unfused` writes its scores to memory. `fused` is the program's
 // usual kernel. `sdpa` is the choice of PyTorch's scaled_dot_product_attention, cuDNN on Hopper and
@@ -19,9 +27,10 @@ enum class attention_kernel : unsigned char { automatic, fused, unfused, flash_2
 // `automatic`: as the program does.
 enum class sequence_split : unsigned char { automatic, on, off };
 
-// Facts about the program that do not follow from the layout.
+// What a run says of its program; what it does not say follows from the rest.
 struct training_program {
   program_kind kind = program_kind::automatic;
+  given_facts facts;
   number_format format = number_format::bf16;
   attention_kernel attention = attention_kernel::automatic;
   sequence_split sequence_parallel = sequence_split::automatic;

@@ -7,14 +7,24 @@
 #include <ashlar/cost/step/step.hpp>
 
 #include <array>
+#include <cstddef>
 #include <vector>
 
 namespace ashlar::cost {
 
-// Measured over predicted, 5th to 95th percentile: nine in ten measured runs lie between.
+// How far measured runs of one kind were from predictions by constants that were fitted to other
+// sources: standard deviations of the logarithm of measured over predicted.
 struct spread {
-  double low = 1, high = 1;
-  int runs = 0;  // it is made from this many runs
+  double within = 0;   // of the runs of a source about their mean
+  double between = 0;  // of the means of sources
+  int runs = 0, sources = 0;
+};
+
+// Spreads of steps, or of peaks.
+struct spread_table {
+  std::array<spread, run_kind_count> kinds{};
+  double low = -1.65, high = 1.65;  // standard deviations that 5 % of errors are below, and above
+  double beyond = 0;  // standard deviation that each property adds that no measured run has
 };
 
 // The largest sizes of measured runs. Zeros: any size counts as measured.
@@ -22,18 +32,40 @@ struct measured_sizes {
   int sequence = 0, devices = 0, pipeline = 0, tensor = 0, context = 0, expert = 0;
 };
 
-// Spreads by kind of run.
+// Runs of one family of devices, one width of products and one kind of model: kernels that were
+// measured.
+struct measured_kernels {
+  family device = family::hopper;
+  int bits = 16;
+  bool has_experts = false;  // or state spaces
+
+  friend constexpr bool operator==(measured_kernels const&, measured_kernels const&) = default;
+};
+measured_kernels kernels_of(question const& q);
+
+// What was measured, and how far from the predictions.
 struct spreads {
-  std::array<std::array<spread, 2>, run_kind_count> steps{};  // on one node, on several
-  std::array<spread, run_kind_count> peaks{};                 // of the memory in use
+  spread_table steps, peaks;
   measured_sizes largest;
+  std::vector<measured_kernels> kernels;
+};
+
+// Properties of a run that no measured run has. Each makes its interval wider.
+enum class unmeasured : unsigned char {
+  kernels,        // such products on such devices
+  size,           // larger than any
+  recomputation,  // of parts of layers, or in some layers
+  attention,      // a kernel that the program does not take by itself
+  dispatch,       // in 8 bits
+  schedule,       // that is executed
+  shards          // over some ranks, with copies, or beside a pipeline
 };
 
 // Why a step has no interval: the property that no measured run comes near.
 enum class interval_gap : unsigned char {
   none,  // there is one
   idle_stage,
-  features,  // see is_measured_alike()
+  features,  // frozen or offloaded parts, measured passes
   machine,
   sequence,
   devices,
@@ -50,18 +82,18 @@ enum class fit : unsigned char { fits, should_fit, should_not_fit, does_not_fit 
 struct answer {
   step_terms step;
   interval_gap gap = interval_gap::features;
-  double low = 0, high = 0;  // seconds; nine of ten runs of this kind lay between
+  std::vector<unmeasured> beyond;  // the data
+  double low = 0, high = 0;        // seconds; nine of ten runs of other sources lay between
   std::vector<memory_parts> memory;
   double peak = 0, peak_of_last = 0;  // bytes: on any device; on the device of the loss
   double peak_on_host = 0;            // on any device's share of its host
   bool has_peak_interval = false;
-  double low_peak = 0, high_peak = 0;  // bytes; nine of ten peaks of this kind lay between
+  double low_peak = 0, high_peak = 0;  // bytes; nine of ten peaks of other sources lay between
   bool fits = false;                   // by the predicted peaks alone
   fit memory_fit = fit::should_not_fit;
   bool every_stage_works = true;
   double operations = 0;  // of a step
   run_kind kind = run_kind::dense_16_bits;
-  bool on_several_nodes = false;
 
   // Drops the intervals, for a run that is known less well than the measured ones.
   void leave_out_intervals() {
@@ -80,12 +112,18 @@ struct answer {
   bool has_interval() const { return gap == interval_gap::none; }
 };
 
-// Whether everything that a question asks for was compared with measured runs.
-bool is_measured_alike(question const& q);
+// Properties of the run that no measured run has.
+std::vector<unmeasured> unmeasured_in(question const& q, spreads const& s);
 
-// `none` if, besides, such a device was measured and no size exceeds twice the largest measured; else
-// the first reason against it.
+// `none` if such a device was measured, no size exceeds twice the largest measured, and nothing is
+// frozen or offloaded; else the first reason against an interval.
 interval_gap interval_gap_of(question const& q, measured_sizes const& largest);
+
+// Measured over predicted for nine of ten runs of other sources.
+struct ratios {
+  double low = 1, high = 1;
+};
+ratios ratios_of(spread_table const& table, run_kind kind, std::size_t unmeasured_properties);
 
 // Throws unpredictable, and violation where the catalog has no such schedule.
 answer predict_run(question const& q, constants const& c, spreads const& s);

@@ -32,8 +32,8 @@ struct constants {
 
   double link_inside = 0, link_outside = 0;  // shares of a link that exchanges reach
   double latency = 0;                        // seconds of an exchange, times 1 + log2 of the ranks
-  double tensor_exposed_tuned = 0;           // share of tensor exchanges that is not hidden
-  double tensor_exposed = 0;                 // likewise in programs that do not overlap them
+  double tensor_exposed_tuned = 0;  // share of tensor exchanges that products beside them do not hide
+  double tensor_exposed = 0;        // share of those in the way of products
   double contention = 0;    // share of the shorter of a pass and its weight exchange that is lost
   double data_exposed = 0;  // share of gradient sums and weight gathers that no pass hides
   double straggler = 0;     // share lost for each doubling of the nodes
@@ -42,6 +42,7 @@ struct constants {
   double host_tensor = 0;       // more with tensor ranks, plain programs
   double host_expert = 0;       // more for a part with experts
   double host_each_expert = 0;  // more for each expert held
+  double host_graphs = 0;       // share of these that graphs of layers leave
   double host_update = 0;       // the optimizer's loops for a layer, plain programs
 
   double kept_plain = 0;         // bytes per token and hidden element that a plain program keeps more
@@ -61,7 +62,7 @@ struct named_constant {
 };
 
 // All constants by name.
-inline constexpr std::array<named_constant, 39> constant_names{{
+inline constexpr std::array<named_constant, 40> constant_names{{
     {"products.ampere.16", &constants::products_ampere_16, true},
     {"products.hopper.16", &constants::products_hopper_16, true},
     {"products.hopper.8", &constants::products_hopper_8, true},
@@ -95,6 +96,7 @@ inline constexpr std::array<named_constant, 39> constant_names{{
     {"host_tensor", &constants::host_tensor, false},
     {"host_expert", &constants::host_expert, false},
     {"host_each_expert", &constants::host_each_expert, false},
+    {"host_graphs", &constants::host_graphs, true},
     {"host_update", &constants::host_update, false},
     {"kept_plain", &constants::kept_plain, false},
     {"logit_bytes", &constants::logit_bytes, false},

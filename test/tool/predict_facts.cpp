@@ -1,0 +1,66 @@
+// Facts about the training program: given, assumed, and those that decide the step.
+#include "tool/predicting.hpp"
+#include "tool/refusals.hpp"
+#include "tool/run_tool.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace {
+
+std::string const a_run =
+    "--model llama3-8b --cluster 8xH100 --sequence 4096 --batch 64 --tensor 4 --sharding optimizer ";
+
+double seconds(std::string const& arguments) {
+  return predicted_run(a_run + arguments)["step_seconds"].get<double>();
+}
+
+}  // namespace
+
+TEST_CASE("facts: a program has its own defaults, and a run may say others") {
+  double const beside = seconds("--stack megatron-bridge"),
+               in_the_way = seconds("--stack megatron-core");
+  CHECK(beside < in_the_way);
+  CHECK(seconds("--stack megatron-bridge --fact tensor-overlap=off") > beside);
+  CHECK(seconds("--stack megatron-core --fact tensor-overlap=on --fact data-overlap=on") < in_the_way);
+  CHECK(seconds("--stack megatron-core --fact tensor-overlap=on,data-overlap=on")
+        == seconds("--stack megatron-core --fact tensor-overlap=on --fact data-overlap=on"));
+  CHECK(predicted_run(a_run)["program"] == "megatron-core");
+  CHECK(predicted_run(a_run + "--precision fp8")["program"] == "megatron-bridge");
+}
+
+TEST_CASE("facts: graphs take the host's time, and tokens that go once move less") {
+  std::string const run =
+      "--model qwen3-30b-a3b --cluster 8xH100 --sequence 4096 --batch 64 --expert 8 --sharding "
+      "optimizer "
+      "--stack megatron-bridge --fact ";
+  auto const with = [&](char const* facts) {
+    return predicted_run(run + facts)["step_seconds"].get<double>();
+  };
+  CHECK(with("graphs=layers") < with("graphs=none"));
+  CHECK(with("graphs=step") <= with("graphs=layers"));
+  CHECK(with("graphs=step,expert-dispatch=once") < with("graphs=step,expert-dispatch=all-to-all"));
+  CHECK(with("graphs=step,expert-overlap=on") < with("graphs=step,expert-overlap=off"));
+}
+
+TEST_CASE("facts: --explain says which were given, and what is no fact is refused") {
+  std::string const out = run_tool("predict --explain " + a_run + "--fact graphs=step").out;
+  for (char const* each :
+       {"graphs", "given", "assumed", "assumed facts are those of megatron/training/arguments.py"})
+    CHECK(contains(out, each));
+  all_refused(
+      {{"predict " + a_run + "--fact overlap=on", "'overlap' is no fact"},
+       {"predict " + a_run + "--fact graphs=some", "'some' is none of its values: none, layers, step"},
+       {"predict " + a_run + "--fact graphs", "'' is none of its values"}});
+}
+
+TEST_CASE("facts: an assumed fact that takes the step out of its interval is told") {
+  std::string const run =
+      "predict --model llama3-70b --cluster 8xB200 --sequence 4096 --batch 32 --tensor 8 --sharding "
+      "optimizer "
+      "--stack megatron-core";
+  CHECK(contains(run_tool(run).out, "with --fact tensor-overlap=on: "));
+  CHECK(!contains(run_tool(run + " --fact tensor-overlap=off").out, "with --fact tensor-overlap"));
+}
