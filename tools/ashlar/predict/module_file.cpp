@@ -23,15 +23,15 @@ using ashlar::cost::mixer;
 using ashlar::cost::mixer_kind;
 
 constexpr long long module_file_version = 1;
-constexpr double largest_size = 1e12;
+constexpr double module_largest_size = 1e12;
 
-constexpr std::array mixer_kinds{std::pair{"attention", mixer_kind::attention},
-                                 std::pair{"compressed", mixer_kind::compressed},
-                                 std::pair{"state_space", mixer_kind::state_space}};
-constexpr std::array feed_kinds{std::pair{"dense", feed_forward_kind::dense},
-                                std::pair{"experts", feed_forward_kind::experts}};
+constexpr std::array module_mixer_kinds{std::pair{"attention", mixer_kind::attention},
+                                        std::pair{"compressed", mixer_kind::compressed},
+                                        std::pair{"state_space", mixer_kind::state_space}};
+constexpr std::array module_feed_kinds{std::pair{"dense", feed_forward_kind::dense},
+                                       std::pair{"experts", feed_forward_kind::experts}};
 
-constexpr std::array mixer_sizes{
+constexpr std::array module_mixer_sizes{
     std::pair{"heads", &mixer::heads},     std::pair{"groups", &mixer::groups},
     std::pair{"head", &mixer::head},       std::pair{"window", &mixer::window},
     std::pair{"chunk", &mixer::chunk},     std::pair{"q_rank", &mixer::q_rank},
@@ -40,20 +40,20 @@ constexpr std::array mixer_sizes{
     std::pair{"inner", &mixer::inner},     std::pair{"keys", &mixer::keys},
     std::pair{"steps", &mixer::steps},     std::pair{"rank", &mixer::rank},
     std::pair{"beside", &mixer::beside}};
-constexpr std::array mixer_flags{std::pair{"has_gate", &mixer::has_gate}};
+constexpr std::array module_mixer_flags{std::pair{"has_gate", &mixer::has_gate}};
 
-constexpr std::array feed_sizes{std::pair{"width", &feed_forward::width},
-                                std::pair{"experts", &feed_forward::experts},
-                                std::pair{"chosen", &feed_forward::chosen},
-                                std::pair{"expert_width", &feed_forward::expert_width},
-                                std::pair{"shared_width", &feed_forward::shared_width},
-                                std::pair{"latent", &feed_forward::latent},
-                                std::pair{"groups", &feed_forward::groups},
-                                std::pair{"chosen_groups", &feed_forward::chosen_groups},
-                                std::pair{"beside", &feed_forward::beside},
-                                std::pair{"beside_expert", &feed_forward::beside_expert}};
-constexpr std::array feed_flags{std::pair{"is_gated", &feed_forward::is_gated},
-                                std::pair{"is_clamped", &feed_forward::is_clamped}};
+constexpr std::array module_feed_sizes{std::pair{"width", &feed_forward::width},
+                                       std::pair{"experts", &feed_forward::experts},
+                                       std::pair{"chosen", &feed_forward::chosen},
+                                       std::pair{"expert_width", &feed_forward::expert_width},
+                                       std::pair{"shared_width", &feed_forward::shared_width},
+                                       std::pair{"latent", &feed_forward::latent},
+                                       std::pair{"groups", &feed_forward::groups},
+                                       std::pair{"chosen_groups", &feed_forward::chosen_groups},
+                                       std::pair{"beside", &feed_forward::beside},
+                                       std::pair{"beside_expert", &feed_forward::beside_expert}};
+constexpr std::array module_feed_flags{std::pair{"is_gated", &feed_forward::is_gated},
+                                       std::pair{"is_clamped", &feed_forward::is_clamped}};
 
 class module_reader : json_reader {
  public:
@@ -84,7 +84,7 @@ class module_reader : json_reader {
   static constexpr long long most_count = 1'000'000;
 
   double size(nlohmann::json const& value, char const* key) const {
-    return number(value, key, 0, largest_size);
+    return number(value, key, 0, module_largest_size);
   }
 
   template <class Kind, std::size_t Count>
@@ -120,16 +120,16 @@ class module_reader : json_reader {
   layer layer_of(nlohmann::json const& from) const {
     layer l;
     if (auto const mix = from.find("mix"); mix != from.end()) {
-      l.mix.kind = kind(object(*mix, "mix"), mixer_kinds);
-      fill(*mix, l.mix, mixer_sizes, mixer_flags);
+      l.mix.kind = kind(object(*mix, "mix"), module_mixer_kinds);
+      fill(*mix, l.mix, module_mixer_sizes, module_mixer_flags);
       bool const attends = l.mix.kind == mixer_kind::attention;
       if (attends && (!(l.mix.groups > 0) || std::fmod(l.mix.heads, l.mix.groups) > 0))
         fail(*mix, fmt::format("has {} heads of attention, which are no multiple of its {} key heads",
                                l.mix.heads, l.mix.groups));
     }
     if (auto const feed = from.find("feed"); feed != from.end()) {
-      l.feed.kind = kind(object(*feed, "feed"), feed_kinds);
-      fill(*feed, l.feed, feed_sizes, feed_flags);
+      l.feed.kind = kind(object(*feed, "feed"), module_feed_kinds);
+      fill(*feed, l.feed, module_feed_sizes, module_feed_flags);
       bool const routes = l.feed.kind == feed_forward_kind::experts;
       if (routes && (!(l.feed.chosen > 0) || l.feed.chosen > l.feed.experts))
         fail(*feed, fmt::format("chooses {} of {} experts for a token", l.feed.chosen, l.feed.experts));
@@ -139,8 +139,8 @@ class module_reader : json_reader {
 
   architecture decoder(nlohmann::json const& from) const {
     architecture a;
-    a.hidden = number(at(from, "hidden"), "hidden", 1, largest_size);
-    a.vocabulary = number(at(from, "vocabulary"), "vocabulary", 1, largest_size);
+    a.hidden = number(at(from, "hidden"), "hidden", 1, module_largest_size);
+    a.vocabulary = number(at(from, "vocabulary"), "vocabulary", 1, module_largest_size);
     a.embedding = size(at(from, "embedding"), "embedding");
     a.beside = size(at(from, "beside"), "beside");
     nlohmann::json const& tied = at(from, "is_tied");
