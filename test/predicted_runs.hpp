@@ -93,11 +93,11 @@ inline architecture scanned_model(int layers) {
 inline question asked(architecture model, int nodes = 1) {
   question q;
   q.model = std::move(model);
-  q.cluster.device = hopper();
-  q.cluster.devices = 8 * nodes;
+  q.cluster.device() = hopper();
+  q.cluster.kinds.front().devices = 8 * nodes;
   q.sequence = 2048;
   q.batch = 64;
-  q.layout.data = q.cluster.devices;
+  q.layout.data = q.cluster.device_count();
   return q;
 }
 
@@ -109,20 +109,21 @@ inline question random_question(random_case::dice& roll) {
     q.model = kind == 0   ? routed_model(layers)
               : kind == 1 ? scanned_model(layers)
                           : dense_model(layers, kind == 2 ? 1024 : 4096);
-    q.cluster.device = hopper();
+    q.cluster.device() = hopper();
     constexpr generation built[] = {generation::ampere, generation::hopper, generation::blackwell,
                                     generation::blackwell_ultra, generation::cdna3};
-    q.cluster.device.built = built[roll.between(0, 4)];
-    if (is_blackwell(q.cluster.device)) q.cluster.device.peak.fp4 = 4000e12;
-    q.cluster.device.power = roll.percent(50) ? 500 : 700;
-    q.cluster.device.domain = roll.percent(25) ? 72 : 8;
+    q.cluster.device().built = built[roll.between(0, 4)];
+    if (is_blackwell(q.cluster.device())) q.cluster.device().peak.fp4 = 4000e12;
+    q.cluster.device().power = roll.percent(50) ? 500 : 700;
+    q.cluster.device().domain = roll.percent(25) ? 72 : 8;
     q.layout.tensor = 1 << roll.between(0, 4);
     q.layout.pipeline = 1 << roll.between(0, 3);
     if (q.layout.pipeline > 1) q.layout.chunks = roll.between(1, 3);
     q.layout.context = 1 << roll.between(0, 1);
     q.layout.data = 1 << roll.between(0, 6);
-    q.cluster.devices = q.layout.tensor * q.layout.pipeline * q.layout.context * q.layout.data;
-    q.cluster.device.per_node = roll.percent(50) ? 8 : 4;
+    q.cluster.kinds.front().devices =
+        q.layout.tensor * q.layout.pipeline * q.layout.context * q.layout.data;
+    q.cluster.device().per_node = roll.percent(50) ? 8 : 4;
     if (q.model.has_experts()) {
       q.layout.expert = 1 << roll.between(0, 4);
       q.layout.expert_tensor = roll.between(1, 2);
@@ -139,7 +140,7 @@ inline question random_question(random_case::dice& roll) {
     q.layout.recompute = usual[roll.between(0, 2)];
     q.program.format = static_cast<number_format>(roll.between(0, 5));
     if (roll.percent(30)) {
-      q.cluster.device.host = hopper_with_host().host;
+      q.cluster.device().host = hopper_with_host().host;
       q.layout.offload.parts = static_cast<offloaded>(roll.between(0, 255));
       if (roll.percent(50)) q.layout.offload.in.first = roll.between(1, 4);
       q.layout.offload.optimizer = roll.percent(50);

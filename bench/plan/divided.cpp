@@ -9,7 +9,6 @@
 #include "gpt/worker.hpp"
 #include <ashlar/plan/parts/choose.hpp>
 #include <ashlar/plan/parts/divide.hpp>
-#include <ashlar/plan/training/simulated_step.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -47,7 +46,7 @@ class measured_block {
     for (int round = 0; round < rounds_; ++round) {
       std::copy_n(input_.data(), input_.size(), stream_.data());
       double const seconds = bench::processor_seconds([&] { run(half, parts, workspace); });
-      least = std::min(least, nanoseconds(seconds));
+      least = std::min(least, static_cast<tick>(seconds * 1e9 + 0.5));
     }
     return least;
   }

@@ -3,10 +3,10 @@
 
 usage: kinds.py ASHLAR [--page PAGE.md]
 
-The runs, and the times of single layers on each device, are those of the study in examples/studies/amp. A kind's matrix products take as long
-as its transformer layers took alone, on one tensor rank. Links are those of the authors' file: a node's link is shared by its four devices, or
-not. Each division over ranks that was measured is compared with the fastest plan of 1F1B without recomputation, if there is one. Memory is not
-compared: devices have enough. Needs SciPy.
+The runs, and the times of single layers on each kind and number of tensor ranks, are those of the study in examples/studies/amp: they are given
+to `ashlar plan` as measured layers, and nothing is fitted to runs. A backward takes twice its forward, as the authors take it. Their trainer is of 2021.
+Links are those of the authors' file: a node's link is shared by its four devices, or not. Each division over ranks that was measured is compared with the
+fastest plan of 1F1B without recomputation, if there is one. Memory is not compared: devices have enough. Needs SciPy.
 """
 import argparse
 import csv
@@ -22,38 +22,51 @@ from scipy.stats import spearmanr
 
 STUDY = Path(__file__).parents[2] / "examples/studies/amp"
 HIDDEN = SEQUENCE = 1024
-MODEL = {"layers": 24, "hidden": HIDDEN, "heads": 16, "vocabulary": 52256, "sequence": SEQUENCE, "tied": True, "precision": "fp16"}
+VOCABULARY = 52256
 PEAK = {"V100": 125e12, "T4": 65e12}  # 16-bit products, NVIDIA's data sheets
 PROFILE = {"V100": "gpt2_P3", "T4": "gpt2_G4"}
 SETTINGS = {"16 T4": ("homogeneous", ["T4"] * 4), "12 V100 and 4 T4": ("het_cluster", ["V100"] * 3 + ["T4"])}
 
 
-def layer_seconds(kind):
-    """Seconds of a transformer layer's forward of one sequence."""
+def measured_list(kind, tensor):
+    """Layers on so many tensor ranks: two before the 24 transformer layers, which are 2 to 25, and four behind them."""
     with open(STUDY / "data/layer_forward_s.csv", newline="") as file:
-        return statistics.median(float(row["forward_s_per_sample"]) for row in csv.DictReader(file)
-                                 if row["profile"] == PROFILE[kind] and row["tp"] == "1" and 2 <= int(row["layer"]) < 26)
+        times = [float(row["forward_s_per_sample"]) for row in csv.DictReader(file)
+                 if row["profile"] == PROFILE[kind] and row["tp"] == str(tensor)]
+    layers = []
+    for number, seconds in enumerate(times):
+        is_transformer = 2 <= number < 26
+        parameters = 12 * HIDDEN ** 2 if is_transformer else HIDDEN * VOCABULARY if number in (0, 28) else 0
+        values = SEQUENCE * HIDDEN if number < 28 else SEQUENCE * VOCABULARY / tensor
+        layers.append({"forward_ms": 1e3 * seconds, "backward_ms": 2e3 * seconds, "parameters": parameters / tensor,
+                       "kept_bytes": 34 * SEQUENCE * HIDDEN if is_transformer else 0, "output_bytes": 2 * values})
+    return {"kind": kind, "tensor": tensor, "layers": layers}
+
+
+def model(kinds):
+    return {"sequence": SEQUENCE, "measured": [measured_list(kind, tensor) for kind in kinds for tensor in (1, 2, 4)]}
 
 
 def cluster(nodes, links, shared_by):
-    at_peak = (24 * HIDDEN ** 2 * SEQUENCE + 2 * SEQUENCE ** 2 * HIDDEN)
-    return {"kinds": [{"name": kind, "nodes": nodes.count(kind), "devices_per_node": 4, "flops": PEAK[kind], "memory_bytes": 64e9,
-                       "network_bytes_per_s": 4 * links[nodes.index(kind)][0] / shared_by, "node_bytes_per_s": 4 * links[nodes.index(kind)][1],
-                       "products": layer_seconds(kind) * PEAK[kind] / at_peak, "exchange": 1} for kind in dict.fromkeys(nodes)]}
+    return {"kinds": [{"name": kind, "like": "V100", "nodes": nodes.count(kind), "devices_per_node": 4, "flops": PEAK[kind], "memory_bytes": 64e9,
+                       "network_bytes_per_s": 4 * links[nodes.index(kind)][0] / shared_by, "node_bytes_per_s": 4 * links[nodes.index(kind)][1]}
+                      for kind in dict.fromkeys(nodes)]}
 
 
-def planned(ashlar, described, folder):
+def planned(ashlar, nodes, described, folder):
     """Seconds of plans on all devices, by micro-batch and ranks."""
-    model, machines = Path(folder) / "model.json", Path(folder) / "cluster.json"
-    model.write_text(json.dumps(MODEL))
+    layers, machines = Path(folder) / "model.json", Path(folder) / "cluster.json"
+    layers.write_text(json.dumps(model(dict.fromkeys(nodes))))
     machines.write_text(json.dumps(described))
-    ran = subprocess.run([ashlar, "plan", "--model", model, "--cluster", machines, "--batch", "32", "--top", "1000", "--as", "json", "--schedules", "1f1b",
-                          "--search", "0", "--memory-margin", "0"], capture_output=True, text=True, check=True)
     best = {}
-    for plan in json.loads(ran.stdout)["plans"]:
-        ranks = tuple(plan[key] for key in ("micro_batch", "tensor", "data", "pipeline"))
-        if math.prod(ranks[1:]) == 16 and plan["recomputation"] == "none" and plan["sharding"] in ("none", "optimizer"):
-            best[ranks] = min(best.get(ranks, math.inf), plan["seconds"])
+    for sharding in ("none", "optimizer"):
+        ran = subprocess.run([ashlar, "plan", "--model", layers, "--cluster", machines, "--batch", "32", "--top", "1000", "--as", "json",
+                              "--schedules", "1f1b", "--fix", f"precision=fp16,stack=megatron-2021,recompute=none,context=1,chunks=1,sharding={sharding}"],
+                             capture_output=True, text=True, check=True)
+        for plan in json.loads(ran.stdout)["plans"]:
+            ranks = tuple(plan[key] for key in ("micro_batch", "tensor", "data", "pipeline"))
+            if math.prod(ranks[1:]) == 16:
+                best[ranks] = min(best.get(ranks, math.inf), plan["seconds"])
     return best
 
 
@@ -67,7 +80,7 @@ def main():
     for name, (setting, nodes) in SETTINGS.items():
         for shared_by in (1, 4):
             with tempfile.TemporaryDirectory() as folder:
-                plans = planned(options.ashlar, cluster(nodes, runs[setting]["cluster_bandwidth_floats_per_s"], shared_by), folder)
+                plans = planned(options.ashlar, nodes, cluster(nodes, runs[setting]["cluster_bandwidth_floats_per_s"], shared_by), folder)
             measured = {(row["micro_batch"], row["tp"], row["dp"], row["pp"]): row["measured_s"] for row in runs[setting]["rows"]
                         if isinstance(row["measured_s"], float) and math.isfinite(row["measured_s"])}
             for most in (1, 4):

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "doors/knock.hpp"
-#include <ashlar/plan/training/layered_layouts.hpp>
+#include <ashlar/plan/parts/layered_layouts.hpp>
 #include <ashlar/search/layout_freedoms.hpp>
 #include <ashlar/search/layouts.hpp>
 

@@ -25,10 +25,18 @@ void ask(Call call) {
 }
 
 inline void change_question(dice& d, cost::question& q) {
-  int* const counts[] = {&q.cluster.devices, &q.cluster.device.per_node, &q.sequence,
-                         &q.batch,           &q.layout.micro_batch,      &q.layout.tensor,
-                         &q.layout.pipeline, &q.layout.chunks,           &q.layout.context,
-                         &q.layout.expert,   &q.layout.expert_tensor,    &q.layout.data};
+  int* const counts[] = {&q.cluster.kinds.front().devices,
+                         &q.cluster.device().per_node,
+                         &q.sequence,
+                         &q.batch,
+                         &q.layout.micro_batch,
+                         &q.layout.tensor,
+                         &q.layout.pipeline,
+                         &q.layout.chunks,
+                         &q.layout.context,
+                         &q.layout.expert,
+                         &q.layout.expert_tensor,
+                         &q.layout.data};
   auto const change_real = [&](double& x) { x = extreme_real(d, x); };
   cost::layer& l =
       d.percent(80) && !q.model.kinds.empty() ? one_of(d, q.model.kinds) : q.model.predictor;
@@ -39,18 +47,18 @@ inline void change_question(dice& d, cost::question& q) {
       &l.feed.shared_width, &l.feed.groups, &l.feed.chosen_groups};
   double* const of_models[] = {&q.model.hidden, &q.model.vocabulary, &q.model.embedding,
                                &q.model.beside};
-  double* const of_machines[] = {&q.cluster.device.memory_bytes,
-                                 &q.cluster.device.memory_bandwidth,
-                                 &q.cluster.device.inside,
-                                 &q.cluster.device.outside,
-                                 &q.cluster.device.units,
-                                 &q.cluster.device.exponentials,
-                                 &q.cluster.device.power,
-                                 &q.cluster.device.peak.bf16,
-                                 &q.cluster.device.peak.fp32,
-                                 &q.cluster.device.host.link,
-                                 &q.cluster.device.host.memory_bytes,
-                                 &q.cluster.device.host.memory_bandwidth};
+  double* const of_machines[] = {&q.cluster.device().memory_bytes,
+                                 &q.cluster.device().memory_bandwidth,
+                                 &q.cluster.device().inside,
+                                 &q.cluster.device().outside,
+                                 &q.cluster.device().units,
+                                 &q.cluster.device().exponentials,
+                                 &q.cluster.device().power,
+                                 &q.cluster.device().peak.bf16,
+                                 &q.cluster.device().peak.fp32,
+                                 &q.cluster.device().host.link,
+                                 &q.cluster.device().host.memory_bytes,
+                                 &q.cluster.device().host.memory_bandwidth};
   switch (d.between(0, 11)) {
     case 0:
     case 1:
@@ -87,13 +95,13 @@ inline void change_question(dice& d, cost::question& q) {
       q.program.sums_copies_once = d.percent(50);
       q.layout.shard_ranks = d.percent(70) ? d.between(0, 9) : extreme(d, 1);
       q.layout.weight_ranks = d.percent(70) ? d.between(0, 4) : extreme(d, 1);
-      q.cluster.device.built = any_of<cost::generation>(d, 8);
+      q.cluster.device().built = any_of<cost::generation>(d, 8);
       return;
     case 9:
       q.model.frozen = {d.percent(50), d.percent(50),
                         std::vector<bool>(static_cast<std::size_t>(d.between(0, 30)), true)};
       q.layout.counts_ends = d.percent(50);
-      q.cluster.device.domain = extreme(d, 8);
+      q.cluster.device().domain = extreme(d, 8);
       return;
     case 10:
       q.measured.stages.resize(static_cast<std::size_t>(d.between(0, 4)), {1, 2, -1});
@@ -140,7 +148,7 @@ inline void of_predictions(dice& d) {
     prediction_parameters(q.model);
     step_operations(q.model, q.sequence, q.batch);
   });
-  if (d.percent(10) && q.cluster.devices < 64 && q.batch < 1000) {
+  if (d.percent(10) && q.cluster.device_count() < 64 && q.batch < 1000) {
     cost::open_sizes open;
     bool* const each[] = {&open.micro_batch, &open.tensor, &open.pipeline, &open.chunks, &open.context,
                           &open.expert,      &open.data,   &open.shares,   &open.again,  &open.ends};

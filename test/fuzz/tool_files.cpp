@@ -7,7 +7,6 @@
 #include "files/schedule_files.hpp"
 #include "files/trace_file.hpp"
 #include "options/per_stage.hpp"
-#include "plan/plan_files.hpp"
 #include "predict/constants_file.hpp"
 #include "predict/framework_files.hpp"
 #include "predict/machines.hpp"
@@ -64,10 +63,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     if (!check(tool::read_schedule(path, 0, {}).schedule).ok()) std::abort();
   });
   try_to([&] { tool::read_operators(path); });
-  try_to([&] { tool::read_model(path, 0); });
   try_to([&] { tool::read_cluster(path); });
   try_to([&] { tool::read_described_model(path); });
-  try_to([&] { tool::read_machine_cluster(path); });
   try_to([&] { tool::read_megatron(path, {.devices = 8}); });
   try_to([&] { tool::read_torchtitan(path, {.devices = 8}); });
   try_to([&] { tool::read_deepspeed(path, {.devices = 8}); });

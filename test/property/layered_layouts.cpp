@@ -3,8 +3,8 @@
 #include "random.hpp"
 #include "random_cases.hpp"
 #include <ashlar/check/check.hpp>
-#include <ashlar/plan/training/layered_layouts.hpp>
-#include <ashlar/plan/training/partition.hpp>
+#include <ashlar/plan/parts/layered_layouts.hpp>
+#include <ashlar/plan/parts/partition.hpp>
 #include <ashlar/search/layouts.hpp>
 
 #include <doctest/doctest.h>

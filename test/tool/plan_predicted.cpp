@@ -80,7 +80,6 @@ TEST_CASE("plan by formulas: a part of the space, and a run of one's own against
        {"plan " + small_run + "--fix layout=4,4,data=2,layout=8", "--fix gives layout twice"},
        {"plan " + small_run + "--fix tensor=3,data=5", "no layout is possible"},
        {"plan " + small_run + "--explain-against '--batch 32'", "its batch is 32, and the plan's 64"},
-       {"plan " + small_run + "--search 2", "--search has no effect"},
        {"plan " + small_run + "--schedules hanayo,nonsense", "not 'nonsense'"},
        {"plan --model llama3.1-405b --cluster 8xH100 --batch 8", "--sequence is required"}});
 }

@@ -8,7 +8,7 @@
 
 #include <string>
 
-// Devices given by their figures alone, which are not enough for predict's formulas.
+// Devices given by a few figures; what these leave open is as in a data sheet.
 inline std::string figures(std::string const& kind, int nodes, int per_node) {
   bool const is_a100 = kind == "A100";
   nlohmann::json const file{{"nodes", nodes},

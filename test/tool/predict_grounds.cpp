@@ -44,7 +44,7 @@ TEST_CASE("grounds: a format that the devices lack is refused by name") {
   wrong.push_back({"plan" + a_run + "8xV100", "precision bf16: V100 has no products"});
   wrong.push_back({"plan --fix precision=nvfp4" + a_run + "8xH100", "precision nvfp4: H100"});
   wrong.push_back(
-      {"plan --model 8B --batch 64 --cluster 8xV100+8xA100", "V100 has no products in bf16"});
+      {"plan --model 8B --batch 64 --cluster 8xV100+8xA100", "precision bf16: V100 has no products"});
   all_refused(wrong);
   for (char const* each :
        {"8xB200 --precision nvfp4", "8xMI355X --precision mxfp8", "8xV100 --precision fp16"})

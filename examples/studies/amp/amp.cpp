@@ -6,7 +6,6 @@
 #include "../csv.hpp"
 #include "../rank.hpp"
 #include "../report.hpp"
-#include <ashlar/plan.hpp>
 
 #include <nlohmann/json.hpp>
 

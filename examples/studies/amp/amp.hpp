@@ -2,8 +2,11 @@
 #pragma once
 
 #include "../csv.hpp"
+#include "../formulas/transformer.hpp"
+#include "measured_layers.hpp"
+#include "model.hpp"
 #include <ashlar/catalog/one_f_one_b.hpp>
-#include <ashlar/plan.hpp>
+#include <ashlar/plan/parts/partition.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/repeat.hpp>
 

@@ -5,8 +5,8 @@
 #include "layouts.hpp"
 
 #include "../csv.hpp"
+#include "../formulas/layout.hpp"
 #include "../report.hpp"
-#include <ashlar/plan.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -25,6 +25,7 @@
 namespace {
 
 using namespace ashlar;
+using namespace formulas;
 using namespace layouts;
 using systems::report;
 using json = nlohmann::json;

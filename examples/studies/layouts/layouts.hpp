@@ -2,8 +2,8 @@
 #pragma once
 
 #include "../csv.hpp"
+#include "../formulas/layout.hpp"
 #include "../report.hpp"
-#include <ashlar/plan/training/layout.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -19,8 +19,8 @@ constexpr double gib = 1024.0 * 1024 * 1024;
 
 struct trial {
   systems::csv_row row;
-  ashlar::transformer model;
-  ashlar::training_layout layout;
+  formulas::transformer model;
+  formulas::training_layout layout;
   int devices = 0;
   double batch = 0;
 

@@ -1,9 +1,9 @@
 // Predicts which layouts run out of memory.
+#include "../formulas/layout.hpp"
 #include "../rank.hpp"
 #include "../report.hpp"
 #include "layouts.hpp"
 #include <ashlar/catalog/one_f_one_b.hpp>
-#include <ashlar/plan/training/layout.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/repeat.hpp>
 
@@ -17,6 +17,7 @@
 namespace layouts {
 
 using namespace ashlar;
+using namespace formulas;
 using systems::report;
 using json = nlohmann::json;
 

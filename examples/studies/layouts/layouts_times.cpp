@@ -14,6 +14,7 @@
 namespace layouts {
 
 using namespace ashlar;
+using namespace formulas;
 
 std::string name_of(sweep const& key) {
   return std::get<0>(key) + " " + std::get<1>(key) + " " + std::to_string(std::get<2>(key)) + " on "

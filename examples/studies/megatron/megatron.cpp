@@ -3,11 +3,12 @@
 // memory by the published formulas, activations in flight counted in the schedule. DATA_DIR has runs.csv
 // and memory.csv; GOLD.json says how near.
 #include "../csv.hpp"
+#include "../formulas/step_model.hpp"
 #include "../least_squares.hpp"
 #include "../report.hpp"
 #include <ashlar/catalog/depth_first.hpp>
 #include <ashlar/catalog/one_f_one_b.hpp>
-#include <ashlar/plan.hpp>
+#include <ashlar/plan/parts/partition.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/repeat.hpp>
 
@@ -23,6 +24,7 @@
 namespace {
 
 using namespace ashlar;
+using namespace formulas;
 using systems::report;
 using json = nlohmann::json;
 

@@ -48,7 +48,7 @@ TEST_CASE("answer: it fits without a doubt only where measured peaks say so, too
                                         {0.99, fit::should_not_fit},
                                         {0.81, fit::should_not_fit},
                                         {0.79, fit::does_not_fit}}) {
-    q.cluster.device.memory_bytes = share * peak + c.outside_bytes;
+    q.cluster.device().memory_bytes = share * peak + c.outside_bytes;
     answer const a = predict_run(q, c, tenth_around());
     CHECK(a.memory_fit == expected);
     CHECK(a.fits == (share > 1));
@@ -105,9 +105,9 @@ TEST_CASE("answer: an interval needs measured runs of such a machine and of such
     change(other);
     return interval_gap_of(other, largest);
   };
-  CHECK(with([](question& o) { o.cluster.device.is_measured = false; }) == interval_gap::machine);
+  CHECK(with([](question& o) { o.cluster.device().is_measured = false; }) == interval_gap::machine);
   CHECK(with([](question& o) { o.sequence = 2049; }) == interval_gap::sequence);
-  CHECK(with([](question& o) { o.cluster.devices = 40; }) == interval_gap::devices);
+  CHECK(with([](question& o) { o.cluster.kinds.front().devices = 40; }) == interval_gap::devices);
   CHECK(with([](question& o) { o.layout.pipeline = 8; }) == interval_gap::pipeline);
   CHECK(with([](question& o) { o.layout.tensor = 8; }) == interval_gap::tensor);
   CHECK(with([](question& o) { o.layout.context = 8; }) == interval_gap::context);
@@ -115,7 +115,7 @@ TEST_CASE("answer: an interval needs measured runs of such a machine and of such
   CHECK(with([](question& o) { o.layout.pipeline = 16; }) == interval_gap::idle_stage);
   CHECK(with([](question& o) { o.layout.offload.optimizer = true; }) == interval_gap::features);
   question far = q;
-  far.cluster.device.is_measured = false;
+  far.cluster.device().is_measured = false;
   answer const a = predict_run(far, round_constants(), tenth_around());
   CHECK(!a.has_interval());
   CHECK(!a.has_peak_interval);
@@ -137,9 +137,9 @@ TEST_CASE("answer: it fits if enough is left, and each stage has work") {
   question q = asked(dense_model(8));
   constants const c = round_constants();
   answer const a = predict_run(q, c, {});
-  q.cluster.device.memory_bytes = a.peak + c.outside_bytes;
+  q.cluster.device().memory_bytes = a.peak + c.outside_bytes;
   CHECK(predict_run(q, c, {}).fits);
-  q.cluster.device.memory_bytes *= 0.999;
+  q.cluster.device().memory_bytes *= 0.999;
   CHECK(!predict_run(q, c, {}).fits);
   q = asked(dense_model(2));
   q.layout.pipeline = 8;

@@ -22,7 +22,7 @@ TEST_CASE("calibrate: constants that runs were made with are found again, or nea
   std::vector<double> measured;
   while (runs.size() < 30) {
     question q = random_question(roll);
-    q.cluster.device.built = generation::hopper;
+    q.cluster.device().built = generation::hopper;
     q.program.format = number_format::bf16;
     runs.push_back(q);
     measured.push_back(step_of(q, stages_of(q), made).seconds);

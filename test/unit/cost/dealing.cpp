@@ -65,7 +65,7 @@ question chained(random_case::dice& roll) {
   q.model.vocabulary = roll.percent(50) ? 32000 : 250000;
   q.model.predictions = roll.percent(30) ? roll.between(1, 2) : 0;
   q.layout.pipeline = roll.percent(50) ? 2 : 4;
-  q.layout.data = q.cluster.devices / q.layout.pipeline;
+  q.layout.data = q.cluster.device_count() / q.layout.pipeline;
   q.batch = q.layout.data * q.layout.pipeline * roll.between(1, 4);
   q.program.kind = program_kind::tuned;
   q.layout.sharding = sharding::optimizer;
@@ -84,7 +84,7 @@ TEST_CASE("dealing: without virtual stages, no division that fits is faster") {
     // Memory that some divisions fit in, and that none does.
     q.layout.stages = deal_evenly(q.model, q.layout);
     double const peak = predict_run(q, c, {}).peak;
-    q.cluster.device.memory_bytes = peak * (0.8 + 0.05 * roll.between(0, 8)) + c.outside_bytes;
+    q.cluster.device().memory_bytes = peak * (0.8 + 0.05 * roll.between(0, 8)) + c.outside_bytes;
     dealing const found = deal_layers(q, c);
     std::optional<double> const least = least_of_all(q, c);
     REQUIRE(found.stages.empty() == !least);
@@ -110,7 +110,7 @@ TEST_CASE("dealing: with virtual stages, the bound is below all divisions, and w
   for (int k = 0; k < 25; ++k) {
     question q = chained(roll);
     q.layout.pipeline = 2;
-    q.layout.data = q.cluster.devices / 2;
+    q.layout.data = q.cluster.device_count() / 2;
     q.batch = q.layout.data * 2 * roll.between(1, 4);
     q.layout.chunks = 2;
     dealing const found = deal_layers(q, c);

@@ -24,9 +24,9 @@ namespace {
 question asked_in_a_pipeline(int stages, int micro_batches, char const* schedule) {
   question q = asked(dense_model(24));
   q.layout.pipeline = stages;
-  q.cluster.devices = stages;
+  q.cluster.kinds.front().devices = stages;
   q.layout.data = 1;
-  q.cluster.device.per_node = stages;
+  q.cluster.device().per_node = stages;
   q.batch = micro_batches;
   q.layout.order = catalog::find_any(schedule);
   return q;
@@ -191,7 +191,7 @@ TEST_CASE("execution: what cannot be executed is refused") {
   CHECK(run_of(q).seconds() == run_of(same).seconds());
   q = asked_in_a_pipeline(1000, 1'000'000, "gpipe");
   q.model = dense_model(1000, 1024);
-  q.cluster.devices = q.cluster.device.per_node = 1000;
+  q.cluster.kinds.front().devices = q.cluster.device().per_node = 1000;
   CHECK(broken(q) == requirement::schedule_is_small_enough);
   for (char const* name : {"dualpipe", "zb-h1", "hanayo"}) {
     q = asked_in_a_pipeline(500'000, 1'000'000, name);

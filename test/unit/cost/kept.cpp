@@ -16,7 +16,7 @@ namespace {
 
 question asked_to_send(architecture model, offloaded parts) {
   question q = asked(std::move(model));
-  q.cluster.device = hopper_with_host();
+  q.cluster.device() = hopper_with_host();
   q.program.kind = program_kind::tuned;
   q.layout.offload.parts = parts;
   return q;
@@ -83,10 +83,10 @@ TEST_CASE("offload: a device holds less by what leaves, and two layers' copies o
   q.layout.offload.parts = offloaded::all;
   q.layout.offload.in = {};
   CHECK(held()[0].host == without[0].activations);
-  q.cluster.device.host.memory_bytes = 2 * 4 * layer;
-  CHECK(fits(q.cluster.device, with, c));
-  q.cluster.device.host.memory_bytes -= 1;
-  CHECK_FALSE(fits(q.cluster.device, with, c));
+  q.cluster.device().host.memory_bytes = 2 * 4 * layer;
+  CHECK(fits(q, with, c));
+  q.cluster.device().host.memory_bytes -= 1;
+  CHECK_FALSE(fits(q, with, c));
 }
 
 TEST_CASE("offload: the optimizer's state and the master weights are on the host") {
@@ -108,11 +108,11 @@ TEST_CASE("offload: a copy takes time where the pass beside it is too short") {
   constants const c = round_constants();
   question q = asked_to_send(dense_model(4), offloaded::all);
   auto const passes = [&] { return passes_of(q, stages_of(q), c)[0]; };
-  q.cluster.device.host.link = 1e15;
+  q.cluster.device().host.link = 1e15;
   CHECK(passes().forward.offload == 0);
   double const forward = passes().forward.seconds(), backward = passes().backward.seconds();
   double const bytes = 4 * 2048 * kept_bytes(q, q.model.kinds[0], recomputation::none, true, false, c);
-  q.cluster.device.host.link = bytes / (1.5 * backward);
+  q.cluster.device().host.link = bytes / (1.5 * backward);
   CHECK(passes().forward.offload == doctest::Approx(1.5 * backward - forward));
   CHECK(passes().backward.offload == doctest::Approx(0.5 * backward));
   CHECK(passes().backward.seconds() == doctest::Approx(1.5 * backward));
@@ -148,9 +148,9 @@ TEST_CASE("offload: nothing leaves for a host of which nothing is known, nor wha
   q.layout.recompute_in = {};
   q.layout.offload.parts = offloaded::all;  // the checkpoints
   CHECK_NOTHROW(check(q));
-  q.cluster.device.host.memory_bandwidth = 0;
+  q.cluster.device().host.memory_bandwidth = 0;
   CHECK(broken(q) == requirement::machine_is_whole);
-  q.cluster.device.host = {};
+  q.cluster.device().host = {};
   CHECK(broken(q) == requirement::host_is_known);
   q.layout.offload = {.optimizer = true};
   CHECK(broken(q) == requirement::host_is_known);
@@ -176,7 +176,7 @@ TEST_CASE("offload: no run takes less, and no device holds more but for two laye
     question slow = q;
     slow.layout.offload.optimizer = false;
     question fast = slow;
-    fast.cluster.device.host.link *= 2;
+    fast.cluster.device().host.link *= 2;
     CHECK(step_seconds(slow, c) >= step_seconds(without, c) * (1 - 1e-12));
     CHECK(step_seconds(fast, c) <= step_seconds(slow, c) * (1 + 1e-12));
     ++sent;

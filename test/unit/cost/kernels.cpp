@@ -74,7 +74,7 @@ TEST_CASE("kernels: attention by its kernel, where the machine tells them apart"
         == doctest::Approx(products / 0.16 + exponentials).epsilon(1e-3));
   // Elsewhere one constant stands for all, and kernels written for Hopper do not run.
   for (generation built : {generation::ampere, generation::blackwell}) {
-    q.cluster.device.built = built;
+    q.cluster.device().built = built;
     CHECK(seconds(attention_kernel::flash_2) == seconds(attention_kernel::cudnn));
     CHECK_THROWS_AS(seconds(attention_kernel::flash_3), unpredictable);
   }

@@ -26,11 +26,13 @@ question asked_of_16() {
 // Tries every size up to the devices, even where sizes do not divide.
 std::optional<double> fastest_of_all(question q, constants const& c) {
   std::optional<double> fastest;
-  for (q.layout.tensor = 1; q.layout.tensor <= q.cluster.devices; ++q.layout.tensor)
-    for (q.layout.pipeline = 1; q.layout.pipeline <= q.cluster.devices; ++q.layout.pipeline)
-      for (q.layout.context = 1; q.layout.context <= q.cluster.devices; ++q.layout.context) {
-        if (q.cluster.devices % (q.layout.tensor * q.layout.pipeline * q.layout.context) != 0) continue;
-        q.layout.data = q.cluster.devices / (q.layout.tensor * q.layout.pipeline * q.layout.context);
+  for (q.layout.tensor = 1; q.layout.tensor <= q.cluster.device_count(); ++q.layout.tensor)
+    for (q.layout.pipeline = 1; q.layout.pipeline <= q.cluster.device_count(); ++q.layout.pipeline)
+      for (q.layout.context = 1; q.layout.context <= q.cluster.device_count(); ++q.layout.context) {
+        if (q.cluster.device_count() % (q.layout.tensor * q.layout.pipeline * q.layout.context) != 0)
+          continue;
+        q.layout.data =
+            q.cluster.device_count() / (q.layout.tensor * q.layout.pipeline * q.layout.context);
         for (q.layout.micro_batch = 1; q.layout.micro_batch <= q.batch; q.layout.micro_batch *= 2)
           for (q.layout.chunks = 1; q.layout.chunks <= 16; ++q.layout.chunks)
             for (bool ends : {false, true})
@@ -59,7 +61,7 @@ TEST_CASE("layouts: the fastest that fits is the fastest of all") {
   question q = asked_of_16();
   for (double const memory : {4e9, 8e9, 80e9}) {
     CAPTURE(memory);
-    q.cluster.device.memory_bytes = memory;
+    q.cluster.device().memory_bytes = memory;
     layouts_found const found = best_layouts(q, {}, round_constants(), 5, go_on);
     std::optional<double> const fastest = fastest_of_all(q, round_constants());
     REQUIRE(found.best.empty() == !fastest);
@@ -116,7 +118,7 @@ TEST_CASE("layouts: what does not fit sends to the host what takes least, if tha
   constants const c = round_constants();
   question q = asked_of_16();
   q.program.kind = program_kind::tuned;
-  q.cluster.device = hopper_with_host();
+  q.cluster.device() = hopper_with_host();
   q.layout.tensor = 2;
   q.layout.sharding = sharding::optimizer;
   open_sizes open{.micro_batch = false,
@@ -137,8 +139,8 @@ TEST_CASE("layouts: what does not fit sends to the host what takes least, if tha
         CAPTURE(link);
         q.layout.pipeline = pipeline;
         q.layout.data = 8 / pipeline;
-        q.cluster.device.memory_bytes = memory;
-        q.cluster.device.host.link = link;
+        q.cluster.device().memory_bytes = memory;
+        q.cluster.device().host.link = link;
         open.leaves = false;
         bool const fits_as_it_is = !best_layouts(q, open, c, 1, go_on).best.empty();
         open.leaves = true;
@@ -159,7 +161,7 @@ TEST_CASE("layouts: what does not fit sends to the host what takes least, if tha
       }
   CHECK(sent > 5);
   CHECK(none > 0);
-  sender.cluster.device.host = {};
+  sender.cluster.device().host = {};
   CHECK(best_layouts(sender, open, c, 1, go_on).best.empty());
 }
 
@@ -181,7 +183,7 @@ TEST_CASE("layouts: what is not open stays, and more freedom is never slower") {
 
 TEST_CASE("layouts: none fits, and the one that holds least is told") {
   question q = asked_of_16();
-  q.cluster.device.memory_bytes = 1e6;
+  q.cluster.device().memory_bytes = 1e6;
   layouts_found const found = best_layouts(q, {}, round_constants(), 5, go_on);
   CHECK((found.best.empty() && found.too_large() == found.tried));
   REQUIRE(found.smallest.size() == 1);
@@ -213,7 +215,7 @@ TEST_CASE("layouts: a watch ends it, and what cannot be says why") {
 TEST_CASE("layouts: what no layout can run is counted with its reason") {
   question q = asked_of_16();
   q.program.attention = attention_kernel::flash_3;
-  q.cluster.device.built = generation::ampere;
+  q.cluster.device().built = generation::ampere;
   layouts_found const found =
       best_layouts(q, {.tensor = true, .pipeline = true}, round_constants(), 3, go_on);
   CHECK((found.best.empty() && found.smallest.empty() && found.refused.size() == 1));
@@ -225,9 +227,9 @@ TEST_CASE("layouts: what no layout can run is counted with its reason") {
 
 TEST_CASE("layouts: sizes that are none are refused, and none may be wanted") {
   question q = asked_of_16();
-  for (int* const size :
-       {&q.cluster.devices, &q.batch, &q.layout.micro_batch, &q.layout.tensor, &q.layout.pipeline,
-        &q.layout.context, &q.layout.expert, &q.layout.expert_tensor, &q.layout.data})
+  for (int* const size : {&q.cluster.kinds.front().devices, &q.batch, &q.layout.micro_batch,
+                          &q.layout.tensor, &q.layout.pipeline, &q.layout.context, &q.layout.expert,
+                          &q.layout.expert_tensor, &q.layout.data})
     for (int const wrong : {0, -1, INT_MIN}) {
       int const before = *size;
       *size = wrong;
@@ -244,12 +246,12 @@ TEST_CASE("layouts: sizes that are none are refused, and none may be wanted") {
 TEST_CASE("layouts: with more open, never slower, and each is as it is predicted alone") {
   question q = asked_of_16();
   q.model = routed_model(9);
-  q.cluster.device.domain = 32;  // ranks of several stages are in one
+  q.cluster.device().domain = 32;  // ranks of several stages are in one
   open_sizes all;
   all.stages = all.parts = all.order = all.format = true;
   for (double const memory : listed_cases(std::vector<double>{3.7e9, 4e9, 80e9})) {
     CAPTURE(memory);
-    q.cluster.device.memory_bytes = memory;
+    q.cluster.device().memory_bytes = memory;
     layouts_found const plain = best_layouts(q, {}, round_constants(), 5, go_on),
                         found = best_layouts(q, all, round_constants(), 5, go_on);
     CHECK(found.best.empty() <= plain.best.empty());
@@ -277,7 +279,7 @@ TEST_CASE("layouts: what is run again is what makes it fit") {
   q.layout.recompute = recomputation::full;
   double const least = predict_run(q, round_constants(), {}).peak;
   REQUIRE(least < whole);
-  q.cluster.device.memory_bytes = round_constants().outside_bytes + (least + whole) / 2;
+  q.cluster.device().memory_bytes = round_constants().outside_bytes + (least + whole) / 2;
   layouts_found const found = best_layouts(q, only, round_constants(), 1, go_on);
   REQUIRE(found.best.size() == 1);
   CHECK(found.best[0].asked.layout.recompute != recomputation::none);

@@ -39,7 +39,7 @@ double seconds_of(std::vector<pass_part> const& parts, part_resource on) {
 TEST_CASE("pairs: the parts of a stage are its passes, in what they compute and exchange") {
   constants const c = round_constants();
   question q = asked_across_nodes();
-  double const lost = 20 / q.cluster.device.units;  // beside an exchange, multiprocessors are fewer
+  double const lost = 20 / q.cluster.device().units;  // beside an exchange, multiprocessors are fewer
   for (recomputation again : {recomputation::none, recomputation::norms, recomputation::full}) {
     q.layout.recompute = again;
     std::vector<stage> const stages = stages_of(q);

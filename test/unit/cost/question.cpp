@@ -36,7 +36,7 @@ TEST_CASE("question: sizes must go together") {
   CHECK(is_refused(changed([](question& q) { q.batch = -5; }), requirement::sizes_are_positive));
   CHECK(is_refused(changed([](question& q) { q.layout.data = 8; }), requirement::ranks_are_all_devices));
   CHECK(is_refused(changed([](question& q) { q.batch = 63; }), requirement::batch_divides));
-  CHECK(is_refused(changed([](question& q) { q.cluster.devices = q.layout.data = 12; }),
+  CHECK(is_refused(changed([](question& q) { q.cluster.kinds.front().devices = q.layout.data = 12; }),
                    requirement::nodes_are_full));
   CHECK(is_refused(changed([](question& q) { q.layout.chunks = 2; }),
                    requirement::chunks_need_a_pipeline));
@@ -98,7 +98,7 @@ TEST_CASE("question: what is no number is refused") {
     q.model.kinds[0].feed.width = each;
     CHECK(is_refused(q, requirement::model_is_whole));
     q = asked(dense_model(2));
-    q.cluster.device.memory_bandwidth = each;
+    q.cluster.device().memory_bandwidth = each;
     CHECK(is_refused(q, requirement::machine_is_whole));
   }
   question q = asked(dense_model(2));

@@ -25,7 +25,7 @@ bool is_executed(question const& q, constants const& c) {
 }
 
 question with_machine(question q, double machine::*figure, double factor) {
-  q.cluster.device.*figure *= factor;
+  q.cluster.device().*figure *= factor;
   return q;
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("step: more of anything is never slower") {
     question faster = q;
     for (double peak_rates::*rate :
          {&peak_rates::fp32, &peak_rates::tf32, &peak_rates::fp16, &peak_rates::bf16, &peak_rates::fp8})
-      faster.cluster.device.peak.*rate *= factor;
+      faster.cluster.device().peak.*rate *= factor;
     CHECK(is_no_slower(faster, c));
     // Less is exposed, lost or launched.
     for (double constants::*each :
@@ -116,7 +116,7 @@ TEST_CASE("step: uneven rounds of virtual stages take what their passes in order
   question q = asked(dense_model(12));
   q.layout.pipeline = 2;
   q.layout.chunks = 2;
-  q.layout.data = q.cluster.devices / 2;
+  q.layout.data = q.cluster.device_count() / 2;
   q.layout.stages = read_layout("5,1,1,5", q.model.predictions);
   q.model.vocabulary = 1;
   constants const c = round_constants();

@@ -1,8 +1,5 @@
-// The options of `ashlar plan`, and its answer where `ashlar predict` has formulas.
+// The options of `ashlar plan`, and its run.
 #pragma once
-
-#include "files/files.hpp"
-#include "predict/frameworks.hpp"
 
 #include <string>
 #include <vector>
@@ -16,7 +13,7 @@ namespace tool {
 struct plan_options {
   std::string model, cluster, costs;
   int batch = 0, sequence = 0, top = 5;
-  double margin = 10, tokens = 0, search = 2;
+  double margin = 0, tokens = 0, search = 0;
   std::string objective = "time";
   std::string attention = "flash";
   std::vector<int> causal;
@@ -29,17 +26,7 @@ struct plan_options {
   std::string program, output = "-";
 };
 
-// A file of --emit: of a framework, FRAMEWORK:FILE, or of the schedule.
-struct emitted_file {
-  framework const* of = nullptr;
-  std::string path;
-  output to;
-};
-
-std::vector<emitted_file> emitted_files(std::vector<std::string> const& all);
-bool is_json(std::string const& path);
-
-// Runs the command for models and devices that `ashlar predict` knows; returns its exit code.
-int plan_by_formulas(CLI::App const& command, plan_options const& o);
+// Runs the command; returns its exit code.
+int run_plan(CLI::App const& command, plan_options const& o);
 
 }  // namespace tool

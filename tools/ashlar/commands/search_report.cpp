@@ -10,7 +10,7 @@
 #include "report/table.hpp"
 #include "report/terminal.hpp"
 #include <ashlar/interop/json.hpp>
-#include <ashlar/plan/training/layered_layouts.hpp>
+#include <ashlar/plan/parts/layered_layouts.hpp>
 #include <ashlar/render/text.hpp>
 
 #include <fmt/format.h>

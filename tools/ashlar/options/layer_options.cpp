@@ -2,7 +2,7 @@
 
 #include "command.hpp"
 #include "report/counted.hpp"
-#include <ashlar/plan/training/partition.hpp>
+#include <ashlar/plan/parts/partition.hpp>
 #include <ashlar/render/diagnosis.hpp>
 
 #include <fmt/core.h>

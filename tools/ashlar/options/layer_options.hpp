@@ -3,7 +3,7 @@
 
 #include "options/layout_options.hpp"
 #include "options/limit_options.hpp"
-#include <ashlar/plan/training/layered_layouts.hpp>
+#include <ashlar/plan/parts/layered_layouts.hpp>
 
 #include <CLI/CLI.hpp>
 

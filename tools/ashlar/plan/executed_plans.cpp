@@ -67,9 +67,19 @@ bool is_answered(predicted_plan& plan, std::string& why) {
   return false;
 }
 
+// The stages of each device in proportion to its speed.
+std::vector<stage> dealt_by_speed(question const& q, ashlar::cost::constants const& c) {
+  try {
+    return deal_by_speed(q, placement_of(q), c);
+  } catch (ashlar::cost::unpredictable const&) {
+    return {};
+  }
+}
+
 // The best division into `stages` stages, if each were a device.
 std::vector<stage> dealt_in_a_row(question q, int stages, ashlar::cost::constants const& c) {
-  q.cluster.devices = q.cluster.devices / q.layout.pipeline * stages;
+  if (q.cluster.has_several_kinds()) return dealt_by_speed(q, c);
+  q.cluster.kinds.front().devices = q.cluster.device_count() / q.layout.pipeline * stages;
   q.layout.pipeline = stages;
   q.layout.chunks = 1;
   q.layout.order = ashlar::cost::closed_form{};
@@ -82,10 +92,11 @@ std::vector<stage> dealt_in_a_row(question q, int stages, ashlar::cost::constant
 }
 
 // The order of passes stays as it was executed, and with it how many micro-batches are held.
-double peak_with(predicted_plan const& plan, ashlar::cost::recomputation again) {
+bool fits_with(predicted_plan const& plan, ashlar::cost::recomputation again) {
   question q = plan.run.asked;
   q.layout.recompute = again;
-  return peak_bytes(memory_of(q, stages_of(q), plan.run.constants.values, plan.run.answer.step.run));
+  ashlar::cost::constants const& c = plan.run.constants.values;
+  return fits(q, memory_of(q, stages_of(q), c, plan.run.answer.step.run), c);
 }
 
 double seconds_run_again(predicted_plan const& plan, ashlar::cost::recomputation again) {
@@ -105,7 +116,7 @@ bool is_made_to_fit(predicted_plan& plan) {
   std::optional<std::pair<double, ashlar::cost::recomputation>> best;
   q.layout.recompute_in = {};
   for (ashlar::cost::recomputation again : sets) {
-    if (!fits(q.cluster.device, peak_with(plan, again), plan.run.constants.values)) continue;
+    if (!fits_with(plan, again)) continue;
     double const seconds = seconds_run_again(plan, again);
     if (!best || seconds < best->first) best = {seconds, again};
   }

@@ -73,7 +73,7 @@ std::string comparison_with(std::string const& file_or_options, predicted_reques
   prediction const& first = s.plans[0].run;
   framework_run const given =
       run_of(file_or_options,
-             {{{"model", r.given.at("model")}}, &s.asked.model, s.asked.asked.cluster.devices});
+             {{{"model", r.given.at("model")}}, &s.asked.model, s.asked.asked.cluster.device_count()});
   option_words words = given.options;
   for (char const* same : {"sequence", "batch"})
     if (auto const at = words.find(same); at != words.end() && at->second != r.given.at(same))
@@ -89,15 +89,14 @@ std::string comparison_with(std::string const& file_or_options, predicted_reques
     text += fmt::format("Not known, and may change it: {}\n", given.not_known);
   if (!mine.answer.every_stage_works)
     text += "It does not run: some of its stages have no layer.\n";
-  else if (!fits(mine.asked.cluster.device, mine.answer.peak, s.asked.constants.values))
-    text += fmt::format(
-        "It {}: {:.1f} GiB of {:.1f}, with what must stay free.\n", fit_word(mine),
-        mine.answer.peak / (1 << 30),
-        (mine.asked.cluster.device.memory_bytes - s.asked.constants.values.outside_bytes) / (1 << 30));
+  else if (mine.answer.peak + s.asked.constants.values.outside_bytes > mine.answer.capacity)
+    text += fmt::format("It {}: {:.1f} GiB of {:.1f}, with what must stay free.\n", fit_word(mine),
+                        mine.answer.peak / (1 << 30),
+                        (mine.answer.capacity - s.asked.constants.values.outside_bytes) / (1 << 30));
   else if (!mine.answer.fits)
     text += fmt::format("It does not fit: {:.1f} GiB of {:.1f} of the host.\n",
                         mine.answer.peak_on_host / (1 << 30),
-                        mine.asked.cluster.device.host.memory_bytes / (1 << 30));
+                        mine.asked.cluster.device().host.memory_bytes / (1 << 30));
   text += own > best   ? fmt::format("It takes {:.3f} s, {} % more than the first: {:.3f} s.\n", own,
                                      percent(own / best - 1, 1), best)
           : own < best ? fmt::format("It takes {:.3f} s, {} % less than the first: {:.3f} s.\n", own,

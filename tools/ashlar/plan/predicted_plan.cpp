@@ -1,15 +1,19 @@
 #include "plan/predicted_plan.hpp"
 
 #include "command.hpp"
-#include "files/json_object.hpp"
+#include "files/json_files.hpp"
 #include "options/number_option.hpp"
 #include "plan/executed_plans.hpp"
 #include "predict/best_layouts.hpp"
 #include "predict/embedded.hpp"
 #include "predict/layout_words.hpp"
-#include "predict/module_file.hpp"
+#include "predict/machines.hpp"
+#include "predict/measured_layers.hpp"
+#include "predict/models.hpp"
 #include "predict/names.hpp"
 #include "predict/question_options.hpp"
+#include "report/interrupt_watch.hpp"
+#include <ashlar/cost/choose/improved_order.hpp>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -29,30 +33,6 @@ using ashlar::cost::open_sizes;
 using ashlar::cost::question;
 using ashlar::cost::ranked_layout;
 
-// A model of the keys that only `ashlar plan` has, as general ones.
-described_model own_keys(std::string const& path, std::string& precision) {
-  json_object file(path);
-  nlohmann::json keys{{"num_hidden_layers", file.number("layers", 1, 1000)},
-                      {"hidden_size", file.real("hidden", 1)},
-                      {"num_attention_heads", file.real("heads", 1)},
-                      {"vocab_size", file.real("vocabulary", 1)},
-                      {"hidden_act", file.flag("gated", false) ? "silu" : "gelu"},
-                      {"tie_word_embeddings", file.flag("tied", false)}};
-  file.real("sequence", 1);
-  double const hidden = keys["hidden_size"], heads = keys["num_attention_heads"];
-  keys["intermediate_size"] = file.real("feed_forward", 1, 4 * hidden);
-  keys["num_key_value_heads"] = file.real("key_value_heads", 1, heads);
-  if (double const experts = file.real("experts", 1, 0); experts > 0) keys["num_experts"] = experts;
-  double const chosen = file.real("experts_per_token", 1, 1);
-  if (keys.contains("num_experts")) keys["num_experts_per_tok"] = chosen;
-  precision = file.word("precision", "bf16");
-  if (precision != "bf16" && precision != "fp16" && precision != "fp32")
-    file.fail(fmt::format("must give bf16, fp16 or fp32 for \"precision\", not \"{}\"",
-                          precision.substr(0, 64)));
-  file.must_be_all();
-  return described_keys(keys, path);
-}
-
 // The root of a model's file, or of the program's own.
 nlohmann::json model_keys(std::string const& model) {
   std::string const name = model == "8B"     ? "llama3-8b"
@@ -64,26 +44,21 @@ nlohmann::json model_keys(std::string const& model) {
   return is_path(model) ? read_python_json(model).root() : nlohmann::json::object();
 }
 
-bool has_own_keys(std::string const& model) {
-  nlohmann::json const keys = model_keys(model);
-  return keys.contains("layers") && !is_module_file(keys);
-}
-
 prediction asked_of(predicted_request const& r) {
   option_words words = r.given;
-  std::string const model = words.at("model");
-  std::optional<described_model> own;
-  if (has_own_keys(model)) {
-    std::string precision;
-    own = own_keys(model, precision);
-    if (words.count("precision") == 0) words["precision"] = precision;
-    words["model"] = "-";
+  described_model model = read_described_model(words.at("model"));
+  if (words.count("precision") == 0 && !model.precision.empty()) words["precision"] = model.precision;
+  ashlar::cost::architecture& shape = model.shape;
+  if (shape.has_measured_layers()) {
+    if (!r.costs.empty()) take_times(shape, r.costs);
+    if (!r.causal.empty()) take_causal_shares(shape, r.causal);
+    must_have_times(shape);
   }
   // Fixed sizes of the layout are left out here and set below.
   for (char const* size : {"tensor", "pipeline", "context", "data", "chunks", "expert", "expert-tensor"})
     words.erase(size);
   question_options const options = options_from(words);
-  prediction p = own ? prepare(options, *own, own_constants()) : prepare(options, own_constants());
+  prediction p = prepare(options, std::move(model), own_constants());
   auto const fix = [&](char const* name, int layout::*size) {
     if (auto const at = r.given.find(name); at != r.given.end())
       p.asked.layout.*size = number_within<int>(fmt::format("--fix {}", name), at->second, 1, 1'000'000);
@@ -95,7 +70,8 @@ prediction asked_of(predicted_request const& r) {
   fix("chunks", &layout::chunks);
   fix("expert", &layout::expert);
   fix("expert-tensor", &layout::expert_tensor);
-  p.asked.cluster.device.memory_bytes *= 1 - r.margin;
+  for (ashlar::cost::device_kind& each : p.asked.cluster.kinds) each.device.memory_bytes *= 1 - r.margin;
+  if (r.on) p.asked.cluster = *r.on;
   return p;
 }
 
@@ -150,8 +126,7 @@ void find_plans(predicted_request const& r, predicted_study& s) {
     s.asked.asked.layout.chunks = 1;
   }
   std::size_t const most = std::max<std::size_t>(r.top, executed_layouts);
-  bool const may_leave = s.asked.asked.cluster.device.host.is_known()
-                         && r.given.count("offload-activations") == 0
+  bool const may_leave = knows_hosts(s.asked.asked.cluster) && r.given.count("offload-activations") == 0
                          && r.given.count("offload-optimizer") == 0;
   open.leaves = may_leave && r.offloads;
   s.found = search_layouts(s.asked, open, most, is_run);
@@ -182,18 +157,33 @@ void find_plans(predicted_request const& r, predicted_study& s) {
 // The value that the study minimises: seconds, or device seconds.
 double objective_of(predicted_study const& s, predicted_plan const& p) {
   double const seconds = p.run.answer.step.seconds;
-  return s.aim == plan_aim::cost ? seconds * p.run.asked.cluster.devices : seconds;
+  return s.aim == plan_aim::cost ? seconds * p.run.asked.cluster.device_count() : seconds;
+}
+
+// Takes a better order of the plan's passes, if a search finds one.
+void improve(predicted_plan& plan, std::int64_t passes) {
+  double const seconds = plan.run.answer.step.seconds;
+  for (question const& better :
+       improved_order(plan.run.asked, plan.run.constants.values, seconds, passes)) {
+    plan.catalog = seconds;
+    plan.run.asked = better;
+    settle_stages(plan.run);
+    answer_it(plan.run);
+  }
 }
 
 }  // namespace
 
-bool has_formulas(std::string const& model, std::string const& cluster) {
-  if (model_keys(model).contains("measured")) return false;
-  if (cluster.find('+') != std::string::npos) return false;
-  if (!is_path(cluster)) return true;
-  nlohmann::json const root = read_json_text(cluster).root();
-  return !root.contains("kinds") && !root.contains("flops");
+std::optional<ashlar::cost::cluster> half_of(ashlar::cost::cluster const& c) {
+  ashlar::cost::cluster half = c;
+  for (ashlar::cost::device_kind& each : half.kinds)
+    each.devices = each.devices / each.device.per_node / 2 * each.device.per_node;
+  std::erase_if(half.kinds, [](ashlar::cost::device_kind const& each) { return each.devices == 0; });
+  if (half.kinds.empty()) return {};
+  return half;
 }
+
+bool has_measured_layers(std::string const& model) { return model_keys(model).contains("measured"); }
 
 int own_sequence(std::string const& model) {
   nlohmann::json const keys = model_keys(model);
@@ -213,12 +203,17 @@ predicted_study study_of(predicted_request const& r) {
       throw usage_error(fmt::format("{} does not run this model: {}", title_of(*r.runs_in), why));
   s.tokens = r.tokens > 0 ? r.tokens : 20 * parameters(s.asked.asked.model);
   find_plans(r, s);
+  if (r.shares_batch && s.asked.asked.cluster.has_several_kinds() && r.aim == plan_aim::time
+      && s.found.is_whole) {
+    interrupt_watch const watch;
+    s.shared = share_batch(s.asked.asked, open_of(r), s.asked.constants.values,
+                           [](layouts_found const&) { return !interrupt_watch::has_come(); });
+  }
   // Halves the cluster to make device hours the fewest.
-  for (int nodes = s.asked.nodes / 2; r.aim == plan_aim::cost && nodes > 0; nodes /= 2) {
+  for (auto on = half_of(s.asked.asked.cluster); r.aim == plan_aim::cost && on; on = half_of(*on)) {
     predicted_study part = s;
     part.plans.clear();
-    part.asked.nodes = nodes;
-    part.asked.asked.cluster.devices = nodes * s.asked.asked.cluster.device.per_node;
+    part.asked.asked.cluster = *on;
     find_plans(r, part);
     if (part.plans.empty()) break;
     for (predicted_plan& each : part.plans) s.plans.push_back(std::move(each));
@@ -227,6 +222,10 @@ predicted_study study_of(predicted_request const& r) {
     return objective_of(s, a) < objective_of(s, b);
   });
   if (s.plans.size() > r.top) s.plans.resize(r.top);
+  for (predicted_plan& each : s.plans) improve(each, r.search);
+  std::stable_sort(s.plans.begin(), s.plans.end(), [&](auto const& a, auto const& b) {
+    return objective_of(s, a) < objective_of(s, b);
+  });
   return s;
 }
 
@@ -236,7 +235,7 @@ double predicted_study::days(predicted_plan const& p) const {
 }
 
 double predicted_study::device_hours(predicted_plan const& p) const {
-  return days(p) * 24 * p.run.asked.cluster.devices;
+  return days(p) * 24 * p.run.asked.cluster.device_count();
 }
 
 }  // namespace tool

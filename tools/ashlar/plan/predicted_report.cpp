@@ -5,9 +5,11 @@
 #include "predict/choices.hpp"
 #include "predict/frameworks.hpp"
 #include "predict/layout_words.hpp"
+#include "predict/machines.hpp"
 #include "report/pictures.hpp"
 #include "report/printed.hpp"
 #include "report/table.hpp"
+#include <ashlar/cost/question/rank_questions.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
 #include <ashlar/render/tradeoff.hpp>
@@ -18,7 +20,9 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tool {
@@ -28,11 +32,22 @@ namespace {
 using ashlar::cost::layout;
 using ashlar::cost::question;
 
+// The kind of a pipeline rank's devices; "A100+H100" if its data ranks are of both.
+std::string kind_of_rank(question const& q, int rank) {
+  std::string all;
+  for (int each : kinds_of_rank(q, rank))
+    all += (all.empty() ? "" : "+") + q.cluster.kinds[static_cast<std::size_t>(each)].name;
+  return all;
+}
+
 std::string seconds_of(double s) { return s < 1 ? fmt::format("{:.4f}", s) : fmt::format("{:.3f}", s); }
 
+// The share of the devices' peak; of measured layers, the share of the time in which they compute.
 double utilisation_of(predicted_plan const& p) {
   question const& q = p.run.asked;
-  return p.run.answer.flops_per_device(q) / ashlar::cost::peak(q.cluster.device, q.program.format);
+  auto const& step = p.run.answer.step;
+  if (q.model.has_measured_layers()) return step.passes / step.seconds;
+  return p.run.answer.flops_per_device(q) / mean_peak(q.cluster, q.program.format);
 }
 
 std::vector<int> layers_of(predicted_plan const& p) {
@@ -47,6 +62,30 @@ std::string offload_words(question const& q) {
   return !q.layout.offload.optimizer ? parts : parts == "none" ? "optimizer" : parts + ",optimizer";
 }
 
+// "4 A100 (8), 4 H100 (24)": ranks of a pipeline and layers on each kind, along the pipeline.
+std::string kinds_words(predicted_plan const& p) {
+  question const& q = p.run.asked;
+  ashlar::placement const where = placement_of(q);
+  std::vector<ashlar::cost::stage> const stages = stages_of(q);
+  std::vector<std::string> names;
+  std::vector<std::pair<int, int>> counts;  // ranks, layers
+  for (int rank = 0; rank < q.layout.pipeline; ++rank) {
+    std::string const name = kind_of_rank(q, rank);
+    if (names.empty() || names.back() != name) {
+      names.push_back(name);
+      counts.emplace_back(0, 0);
+    }
+    ++counts.back().first;
+    for (int s = 0; s < where.stage_count(); ++s)
+      if (where.device_of(0, s) == rank)
+        counts.back().second += stages[static_cast<std::size_t>(s)].count;
+  }
+  std::string all;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    all += fmt::format("{}{} {} ({})", i == 0 ? "" : ", ", counts[i].first, names[i], counts[i].second);
+  return all;
+}
+
 struct column {
   char const* name;
   std::function<std::string(predicted_plan const&)> cell;
@@ -54,14 +93,16 @@ struct column {
 };
 
 std::vector<column> columns_of(predicted_study const& s) {
+  bool const is_measured = s.asked.asked.model.has_measured_layers();
   auto const size = [](int layout::*which) {
     return [which](predicted_plan const& p) { return fmt::format("{}", p.run.asked.layout.*which); };
   };
   std::vector<column> all{
       {"step s", [](auto const& p) { return seconds_of(p.run.answer.step.seconds); }},
-      {"TFLOP/s",
-       [](auto const& p) {
-         return fmt::format("{:.0f}", p.run.answer.flops_per_device(p.run.asked) / 1e12);
+      {is_measured ? "busy %" : "TFLOP/s",
+       [is_measured](auto const& p) {
+         return is_measured ? percent(utilisation_of(p), 1)
+                            : fmt::format("{:.0f}", p.run.answer.flops_per_device(p.run.asked) / 1e12);
        }},
       {"bubble %",
        [](auto const& p) { return percent(p.run.answer.step.bubble / p.run.answer.step.seconds, 1); }},
@@ -72,7 +113,7 @@ std::vector<column> columns_of(predicted_study const& s) {
          return bytes > 0 ? fmt::format("{:.1f}", bytes / (1 << 30)) : "0";
        },
        false},
-      {"devices", [](auto const& p) { return fmt::format("{}", p.run.asked.cluster.devices); },
+      {"devices", [](auto const& p) { return fmt::format("{}", p.run.asked.cluster.device_count()); },
        s.aim == plan_aim::cost},
       {"days", [&s](auto const& p) { return fmt::format("{:.1f}", s.days(p)); },
        s.aim != plan_aim::time},
@@ -94,9 +135,12 @@ std::vector<column> columns_of(predicted_study const& s) {
       {"layers", [](auto const& p) { return layer_counts(stages_of(p.run.asked)); }},
       {"precision", [](auto const& p) { return word_for(format_choices, p.run.asked.program.format); },
        false},
+      {"kinds (layers)",
+       [](auto const& p) { return p.run.asked.cluster.has_several_kinds() ? kinds_words(p) : "one"; },
+       false},
       {"nearer", [](auto const& p) { return p.run.asked.layout.pipeline_inside ? "pipeline" : "data"; },
        false}};
-  std::string const usual[] = {"1", "0", "bf16", "data", "none"};
+  std::string const usual[] = {"1", "0", "bf16", "data", "none", "one"};
   bool const is_timed = s.aim == plan_aim::time, is_cost = s.aim == plan_aim::cost;
   std::vector<column> shown;
   for (column const& c : all) {
@@ -122,6 +166,37 @@ std::string table_of(predicted_study const& s) {
   return table(rows);
 }
 
+// A batch that kinds share by speed, each with a layout of its own.
+std::string shares_of(predicted_study const& s) {
+  if (!s.asked.asked.cluster.has_several_kinds() || s.aim != plan_aim::time) return {};
+  if (s.shared.shares.empty())
+    return "\nPipelines of one kind each: none, because some kind cannot hold the model, or there are "
+           "fewer sequences than kinds.\n";
+  std::vector<std::vector<std::string>> rows{{"kind", "sequences", "seconds", "GiB", "layout"}};
+  for (ashlar::cost::ranked_layout const& each : s.shared.shares)
+    rows.push_back({each.asked.cluster.kinds.front().name, fmt::format("{}", each.asked.batch),
+                    seconds_of(each.seconds), fmt::format("{:.1f}", each.peak / (1 << 30)),
+                    rank_options(each.asked)});
+  double const more = s.shared.seconds() / s.plans[0].run.answer.step.seconds - 1;
+  return fmt::format(
+             "\nPipelines of one kind each, which share the batch by speed: {} s, {} % {} than the "
+             "first. {:.3f} s of it sum gradients over the kinds.\n",
+             seconds_of(s.shared.seconds()), percent(more < 0 ? -more : more, 1),
+             more < 0 ? "less" : "more", s.shared.sum)
+         + table(rows);
+}
+
+nlohmann::ordered_json json_of_shares(predicted_study const& s) {
+  nlohmann::ordered_json shares = nlohmann::ordered_json::array();
+  for (ashlar::cost::ranked_layout const& each : s.shared.shares)
+    shares.push_back({{"kind", each.asked.cluster.kinds.front().name},
+                      {"sequences", each.asked.batch},
+                      {"options", rank_options(each.asked)},
+                      {"seconds", each.seconds},
+                      {"bytes", each.peak}});
+  return {{"shares", shares}, {"sum", s.shared.sum}, {"seconds", s.shared.seconds()}};
+}
+
 std::string frameworks_of(predicted_study const& s) {
   std::string text;
   for (framework const& f : frameworks()) {
@@ -143,8 +218,7 @@ std::string frameworks_of(predicted_study const& s) {
 nlohmann::ordered_json json_of_plan(predicted_study const& s, predicted_plan const& p) {
   question const& q = p.run.asked;
   auto const& a = p.run.answer;
-  auto const fullest = std::max_element(a.memory.begin(), a.memory.end(),
-                                        [](auto const& l, auto const& r) { return l.all() < r.all(); });
+  auto const fullest = a.memory.begin() + a.fullest;
   nlohmann::ordered_json made{{"options", options_of(p.run)},
                               {"tensor", q.layout.tensor},
                               {"context", q.layout.context},
@@ -163,7 +237,8 @@ nlohmann::ordered_json json_of_plan(predicted_study const& s, predicted_plan con
                               {"schedule", schedule_word(p.run)},
                               {"layers", layers_of(p)},
                               {"layout", megatron_letters(stages_of(q))},
-                              {"devices", q.cluster.devices},
+                              {"cluster", name_of(q.cluster)},
+                              {"devices", q.cluster.device_count()},
                               {"seconds", a.step.seconds},
                               {"interval", nullptr},
                               {"division_bound", nullptr},
@@ -180,6 +255,14 @@ nlohmann::ordered_json json_of_plan(predicted_study const& s, predicted_plan con
                               {"days", s.days(p)},
                               {"device_hours", s.device_hours(p)}};
   if (a.has_interval()) made["interval"] = {{"low", a.low}, {"high", a.high}};
+  if (q.cluster.has_several_kinds()) {
+    ashlar::placement const where = placement_of(q);
+    for (int stage = 0; stage < where.stage_count(); ++stage)
+      made["kinds"].push_back(kind_of_rank(q, where.device_of(0, stage)));
+    made["kind"] = kind_of_rank(q, a.fullest);
+    made["budget"] = a.capacity - p.run.constants.values.outside_bytes;
+  }
+  if (p.catalog > 0) made["seconds_in_catalog_order"] = p.catalog;
   if (p.bound > 0) made["division_bound"] = std::min(p.bound, a.step.seconds);
   for (framework const& f : frameworks()) {
     std::string const why = obstacle_of(f, p.run);
@@ -193,9 +276,9 @@ nlohmann::ordered_json json_of_plan(predicted_study const& s, predicted_plan con
 
 std::string text_of(predicted_study const& s, bool explains) {
   question const& q = s.asked.asked;
-  std::string text = fmt::format("{} on {}x{}x{}, {} devices; sequences of {}, a batch of {}\n",
-                                 s.asked.model.name, s.asked.nodes, q.cluster.device.per_node,
-                                 s.asked.machine, q.cluster.devices, q.sequence, q.batch);
+  std::string text =
+      fmt::format("{} on {}, {} devices; sequences of {}, a batch of {}\n", s.asked.model.name,
+                  name_of(q.cluster), q.cluster.device_count(), q.sequence, q.batch);
   text += words_of_counts(s.found);
   for (std::string const& each : s.not_planned) text += fmt::format("Not planned: {}.\n", each);
   if (s.needs_host) text += "Nothing fits without the memory of the hosts.\n";
@@ -204,6 +287,12 @@ std::string text_of(predicted_study const& s, bool explains) {
     return s.smallest.run.answer.memory.empty() ? text : text + text_of(s.smallest.run, explains);
   }
   text += "\n" + table_of(s);
+  for (std::size_t i = 0; i < s.plans.size(); ++i)
+    if (s.plans[i].catalog > 0)
+      text += fmt::format(
+          "Plan {} has an order that a search found. In the order of {} it takes {:.3f} s.\n", i + 1,
+          schedule_word(s.plans[i].run), s.plans[i].catalog);
+  text += shares_of(s);
   if (predicted_plan const& p = s.plans[0]; p.bound > 0) {
     double const gap = 1 - std::min(1.0, p.bound / p.run.answer.step.seconds);
     text += gap < 5e-5 ? "No other division of the first's layers takes less.\n"
@@ -224,18 +313,23 @@ std::string json_of(predicted_study const& s) {
     counts[std::array{"too_large", "slower", "idle_stage", "tensor_is_apart", "uneven_chunks",
                       "sharded_pipeline", "unwanted", "refused"}[i]] = s.found.counts[i];
   question const& q = s.asked.asked;
-  return dumped(nlohmann::ordered_json{{"plans", plans},
-                                       {"rejected", rejected},
-                                       {"tried", s.found.tried},
-                                       {"left_out", counts},
-                                       {"not_planned", s.not_planned},
-                                       {"whole", s.found.is_whole},
-                                       {"tokens", s.tokens},
-                                       {"parameters", parameters(q.model)},
-                                       {"memory_budget", q.cluster.device.memory_bytes
-                                                             - s.asked.constants.values.outside_bytes}},
-                1)
-         + "\n";
+  nlohmann::ordered_json root{{"plans", plans},
+                              {"rejected", rejected},
+                              {"tried", s.found.tried},
+                              {"left_out", counts},
+                              {"not_planned", s.not_planned},
+                              {"whole", s.found.is_whole},
+                              {"tokens", s.tokens},
+                              {"parameters", parameters(q.model)}};
+  double const kept_free = s.asked.constants.values.outside_bytes;
+  if (!q.cluster.has_several_kinds()) {
+    root["memory_budget"] = q.cluster.device().memory_bytes - kept_free;
+  } else {
+    for (ashlar::cost::device_kind const& each : q.cluster.kinds)
+      root["memory_budgets"][each.name] = each.device.memory_bytes - kept_free;
+    if (!s.shared.shares.empty()) root["shared_batch"] = json_of_shares(s);
+  }
+  return dumped(root, 1) + "\n";
 }
 
 std::string svg_of(predicted_request const& r, predicted_study const& s) {
@@ -246,14 +340,13 @@ std::string svg_of(predicted_request const& r, predicted_study const& s) {
   part.aim = plan_aim::time;
   part.top = 1;
   double const work =
-      s.days(s.plans[0]) * utilisation_of(s.plans[0]) * s.plans[0].run.asked.cluster.devices;
-  for (int nodes = s.asked.nodes; nodes > 0; nodes /= 2) {
-    part.given["cluster"] =
-        fmt::format("{}x{}x{}", nodes, s.asked.asked.cluster.device.per_node, s.asked.machine);
+      s.days(s.plans[0]) * utilisation_of(s.plans[0]) * s.plans[0].run.asked.cluster.device_count();
+  for (std::optional<ashlar::cost::cluster> on = s.asked.asked.cluster; on; on = half_of(*on)) {
+    part.on = on;
     predicted_study const best = study_of(part);
     if (best.plans.empty()) break;
     predicted_plan const& p = best.plans[0];
-    int const count = p.run.asked.cluster.devices;
+    int const count = p.run.asked.cluster.device_count();
     double const days = s.days(p);
     curve.utilisation.emplace_back(1.0 * p.run.asked.batch / count, utilisation_of(p));
     curve.cost.emplace_back(days / work, days * count / work);
@@ -261,13 +354,12 @@ std::string svg_of(predicted_request const& r, predicted_study const& s) {
   }
   std::reverse(curve.utilisation.begin(), curve.utilisation.end());
   return ashlar::svg({curve}, fmt::format("{} on up to {} devices, a batch of {}", s.asked.model.name,
-                                          s.asked.asked.cluster.devices, s.asked.asked.batch));
+                                          s.asked.asked.cluster.device_count(), s.asked.asked.batch));
 }
 
 std::string html_of(predicted_request const& r, predicted_study const& s, bool explains) {
-  std::string const title =
-      fmt::format("{} on {}x{}x{}, a batch of {}", s.asked.model.name, s.asked.nodes,
-                  s.asked.asked.cluster.device.per_node, s.asked.machine, s.asked.asked.batch);
+  std::string const title = fmt::format("{} on {}, a batch of {}", s.asked.model.name,
+                                        name_of(s.asked.asked.cluster), s.asked.asked.batch);
   return page_of(title, text_of(s, explains), s.plans.empty() ? "" : svg_of(r, s));
 }
 

@@ -68,6 +68,10 @@ constexpr std::array reasons{
 constexpr std::array requirements{
     std::pair{requirement::batch_divides, "micro-batches that do not divide the batch"},
     std::pair{requirement::heads_divide, "tensor ranks that do not divide the heads"},
+    std::pair{requirement::kinds_have_whole_ranks,
+              "tensor and context ranks that do not divide the devices of a kind"},
+    std::pair{requirement::layers_are_measured,
+              "tensor ranks that the model's layers were not measured on"},
     std::pair{requirement::experts_divide, "expert ranks that do not divide the experts"},
     std::pair{requirement::expert_ranks_divide_a_stage, "expert ranks that do not divide a stage's"},
     std::pair{requirement::context_divides_the_sequence,

@@ -205,6 +205,7 @@ std::string obstacle_of_layout(framework const& f, question const& q, std::strin
 
 std::string obstacle_of_model(framework const& f, prediction const& p) {
   std::string_view const name = f.name;
+  if (p.asked.model.has_measured_layers()) return "measured layers do not say what they compute";
   std::string why;
   if (name.starts_with("megatron")) megatron_model_arguments(p, why);
   if (name == "torchtitan" && torchtitan_model(p).empty()) why = "it has no configuration of this model";
@@ -214,6 +215,8 @@ std::string obstacle_of_model(framework const& f, prediction const& p) {
 }
 
 std::string obstacle_of(framework const& f, prediction const& p) {
+  if (p.asked.layout.own_order() != nullptr && p.schedule.empty())
+    return "its order was found by a search";
   std::string const why = obstacle_of_layout(f, p.asked, schedule_word(p));
   return why.empty() ? obstacle_of_model(f, p) : why;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "files/json_files.hpp"
+#include <ashlar/cost/cluster/cluster.hpp>
 #include <ashlar/cost/cluster/json_machine.hpp>
 #include <ashlar/cost/cluster/machine.hpp>
 
@@ -19,25 +20,20 @@ std::vector<machine_sheet> const& known_machines();
 // Finds a kind by any of its names, in any case. Throws usage_error if it is not known.
 machine_sheet const& sheet_named(std::string_view kind);
 
-struct machine_cluster {
-  std::string name;
-  int nodes = 1;
-  ashlar::cost::machine machine;  // with the devices of a node
-
-  int device_count() const { return nodes * machine.per_node; }
-};
-
 // Whether devices and links have the figures of the kind with this name.
 bool is_of_kind(ashlar::cost::machine const& m, std::string const& kind);
 
-// Reads NODESxDEVICESxKIND, DEVICESxKIND for one node, or a file with "nodes" and the keys of a data
-// sheet. Throws usage_error.
-machine_cluster read_machine_cluster(std::string const& text);
+// Reads NODESxDEVICESxKIND, or DEVICESxKIND for one node; several of these with + between; or a file
+// (docs/formats.md): a data sheet with "nodes", or kinds with their figures. Throws usage_error.
+ashlar::cost::cluster read_cluster(std::string const& text);
 
-// Reads the data sheet with "nodes" that a file holds. Throws usage_error.
-machine_cluster machine_cluster_in(json_text const& sheet);
+// The cluster as it would be asked for: "2x8xH100+2x8xA100-80".
+std::string name_of(ashlar::cost::cluster const& c);
 
-// 16x8xH100; empty where devices or links do not have the figures of that kind.
-std::string word_of(machine_cluster const& cluster);
+// Reads such a file's text. Throws usage_error.
+ashlar::cost::cluster cluster_in(json_text const& text);
+
+// 16x8xH100; empty where devices or links do not have the figures of these kinds.
+std::string word_of(ashlar::cost::cluster const& c);
 
 }  // namespace tool

@@ -2,9 +2,11 @@
 
 #include "command.hpp"
 #include "files/json_files.hpp"
+#include "files/json_object.hpp"
 #include "predict/decoder.hpp"
 #include "predict/embedded.hpp"
 #include "predict/frozen_choice.hpp"
+#include "predict/measured_layers.hpp"
 #include "predict/module_file.hpp"
 #include "predict/names.hpp"
 
@@ -222,6 +224,46 @@ described_model described(json_text const& text, std::string const& name) {
   return made;
 }
 
+// A model of few keys (docs/formats.md), as general ones.
+described_model own_keys(json_text const& text, std::string const& name) {
+  json_object file(text);
+  auto const whole = [&](char const* key, long long otherwise = -1) {
+    return file.number(key, 1, 1'000'000'000, otherwise);
+  };
+  long long const hidden = whole("hidden"), heads = whole("heads");
+  nlohmann::json keys{{"num_hidden_layers", file.number("layers", 1, 1000)},
+                      {"hidden_size", hidden},
+                      {"num_attention_heads", heads},
+                      {"vocab_size", whole("vocabulary")},
+                      {"hidden_act", file.flag("gated", false) ? "silu" : "gelu"},
+                      {"tie_word_embeddings", file.flag("tied", false)},
+                      {"intermediate_size", whole("feed_forward", 4 * hidden)},
+                      {"num_key_value_heads", whole("key_value_heads", heads)}};
+  whole("sequence");
+  long long const experts = file.number("experts", 0, 1'000'000, 0),
+                  chosen = whole("experts_per_token", 1);
+  if (experts > 0) keys["num_experts"] = experts;
+  if (experts > 0) keys["num_experts_per_tok"] = chosen;
+  std::string const precision = file.word("precision", "bf16");
+  if (precision != "bf16" && precision != "fp16" && precision != "fp32")
+    file.fail(fmt::format("must give bf16, fp16 or fp32 for \"precision\", not \"{}\"",
+                          precision.substr(0, 64)));
+  file.must_be_all();
+  described_model made = described_keys(keys, name);
+  made.precision = precision;
+  return made;
+}
+
+// A model whose layers were measured.
+described_model measured(json_text const& text, std::string const& name) {
+  json_object file(text);
+  file.real("sequence", 1);
+  described_model made{
+      .name = name, .type = {}, .left_out = {}, .notes = {}, .shape = measured_model(file)};
+  file.must_be_all();
+  return made;
+}
+
 }  // namespace
 
 described_model described_keys(nlohmann::json keys, std::string const& name) {
@@ -249,7 +291,12 @@ described_model read_described_model(std::string const& name_or_file) {
         fmt::format("--model: no model '{}' is known{}; there are:{}; or give the path of a "
                     "config.json",
                     name_or_file.substr(0, 64), did_you_mean(name_or_file, names), list));
-  return described(read_python_json(name_or_file), name_or_file);
+  json_text const text = read_python_json(name_or_file);
+  if (text.root().is_object() && text.root().contains("measured")) return measured(text, name_or_file);
+  if (text.root().is_object() && text.root().contains("layers") && !is_module_file(text.root())
+      && !text.root().contains("num_hidden_layers") && !text.root().contains("model_type"))
+    return own_keys(text, name_or_file);
+  return described(text, name_or_file);
 }
 
 }  // namespace tool

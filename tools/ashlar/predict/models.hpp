@@ -14,6 +14,7 @@ struct described_model {
   std::string type;                     // its model_type; empty: general keys
   std::string left_out;                 // a part of the file that is no decoder: "vision_config"
   std::vector<std::string> notes = {};  // for whoever reads a prediction of it
+  std::string precision = {};           // of its products, as a file of `plan` says it; else empty
   ashlar::cost::architecture shape;
 };
 

@@ -2,6 +2,7 @@
 #include "report/pictures.hpp"
 
 #include "command.hpp"
+#include "predict/machines.hpp"
 #include "predict/report.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/render/chrome_trace.hpp>
@@ -16,8 +17,7 @@ namespace {
 constexpr double drawn_tick = 1e-9;  // seconds: what a tick of the picture is
 
 std::string title_of(prediction const& p) {
-  return fmt::format("{} on {}x{}x{}", p.model.name, p.nodes, p.asked.cluster.device.per_node,
-                     p.machine);
+  return fmt::format("{} on {}", p.model.name, name_of(p.asked.cluster));
 }
 
 }  // namespace

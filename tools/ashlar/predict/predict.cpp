@@ -38,9 +38,9 @@ prediction prepare_run(CLI::App const& command, predict_options const& o, fitted
   if (files > 1) throw usage_error("--megatron, --torchtitan, --deepspeed and --run do not go together");
   std::optional<json_text> text;
   if (!o.file.empty()) text = read_run_text(o.file);
-  std::optional<machine_cluster> cluster;
+  std::optional<ashlar::cost::cluster> cluster;
   if (!o.run.cluster.empty())
-    cluster = read_machine_cluster(o.run.cluster);
+    cluster = read_cluster(o.run.cluster);
   else if (text)
     cluster = cluster_of_run(*text);
   if (!cluster)

@@ -146,29 +146,28 @@ prediction prepare(question_options const& o, fitted_constants const& constants)
 }
 
 prediction prepare(question_options const& o, described_model model, fitted_constants const& constants) {
-  return prepare(o, std::move(model), read_machine_cluster(o.cluster), constants);
+  return prepare(o, std::move(model), read_cluster(o.cluster), constants);
 }
 
-prediction prepare(question_options const& o, described_model model, machine_cluster const& cluster,
-                   fitted_constants const& constants) {
+prediction prepare(question_options const& o, described_model model,
+                   ashlar::cost::cluster const& cluster, fitted_constants const& constants) {
   prediction p;
   p.model = std::move(model);
-  p.machine = cluster.name;
-  p.nodes = cluster.nodes;
   p.constants = constants;
   p.layout = o.layout;
   question& q = p.asked;
   q = o.asked;
   p.notes.insert(p.notes.end(), p.model.notes.begin(), p.model.notes.end());
   q.model = p.model.shape;
-  q.cluster.device = cluster.machine;
-  if (!has_products(q.cluster.device, q.program.format))
-    throw usage_error(fmt::format("precision {}: {}", word_for(format_choices, q.program.format),
-                                  lacking_format_words(cluster.name, q.cluster.device)));
-  q.cluster.device.is_measured =
-      std::any_of(constants.measured_machines.begin(), constants.measured_machines.end(),
-                  [&](std::string const& kind) { return is_of_kind(cluster.machine, kind); });
-  q.cluster.devices = cluster.device_count();
+  q.cluster = cluster;
+  for (ashlar::cost::device_kind& each : q.cluster.kinds) {
+    if (!has_products(each.device, q.program.format))
+      throw usage_error(fmt::format("precision {}: {}", word_for(format_choices, q.program.format),
+                                    lacking_format_words(each.name, each.device)));
+    each.device.is_measured =
+        std::any_of(constants.measured_machines.begin(), constants.measured_machines.end(),
+                    [&](std::string const& kind) { return is_of_kind(each.device, kind); });
+  }
   p.freeze = o.freeze;
   if (!o.freeze.empty()) {
     try {
@@ -182,11 +181,11 @@ prediction prepare(question_options const& o, described_model model, machine_clu
   choose_offload(o.offload, q);
   if (q.layout.data == 0) {
     long long const below = 1LL * q.layout.tensor * q.layout.pipeline * q.layout.context;
-    if (below > q.cluster.devices || q.cluster.devices % below != 0)
-      throw usage_error(
-          fmt::format("--tensor {} x --pipeline {} x --context {} = {} must divide the {} devices",
-                      q.layout.tensor, q.layout.pipeline, q.layout.context, below, q.cluster.devices));
-    q.layout.data = static_cast<int>(q.cluster.devices / below);
+    if (below > q.cluster.device_count() || q.cluster.device_count() % below != 0)
+      throw usage_error(fmt::format(
+          "--tensor {} x --pipeline {} x --context {} = {} must divide the {} devices", q.layout.tensor,
+          q.layout.pipeline, q.layout.context, below, q.cluster.device_count()));
+    q.layout.data = static_cast<int>(q.cluster.device_count() / below);
   }
   choose_schedule(o.schedule, p);
   try {

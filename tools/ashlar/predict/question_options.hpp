@@ -31,8 +31,8 @@ prediction prepare(question_options const& o, fitted_constants const& constants)
 
 // Take a model, or also a cluster, that was read already.
 prediction prepare(question_options const& o, described_model model, fitted_constants const& constants);
-prediction prepare(question_options const& o, described_model model, machine_cluster const& cluster,
-                   fitted_constants const& constants);
+prediction prepare(question_options const& o, described_model model,
+                   ashlar::cost::cluster const& cluster, fitted_constants const& constants);
 
 // Throws usage_error.
 void answer_it(prediction& p);

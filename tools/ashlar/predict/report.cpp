@@ -2,6 +2,7 @@
 
 #include "predict/choices.hpp"
 #include "predict/facts_choice.hpp"
+#include "predict/machines.hpp"
 #include "report/proved_gap.hpp"
 #include "report/table.hpp"
 #include <ashlar/cost/question/stage_devices.hpp>
@@ -47,7 +48,12 @@ constexpr std::array memory_names{
 
 double utilisation(prediction const& p) {
   return p.answer.flops_per_device(p.asked)
-         / ashlar::cost::peak(p.asked.cluster.device, ashlar::cost::number_format::bf16);
+         / mean_peak(p.asked.cluster, ashlar::cost::number_format::bf16);
+}
+
+// The kind of device; of several, the cluster.
+std::string machine_words(ashlar::cost::cluster const& c) {
+  return c.has_several_kinds() ? name_of(c) : c.kinds.front().name;
 }
 
 char const* program_words(prediction const& p) {
@@ -87,7 +93,8 @@ std::string gap_words(prediction const& p) {
     case interval_gap::features:
       return "no published run shows how far off this is";
     case interval_gap::machine:
-      return fmt::format("no published run is of {}, so nothing shows how far off this is", p.machine);
+      return fmt::format("no published run is of {}, so nothing shows how far off this is",
+                         p.asked.cluster.kinds.front().name);
     case interval_gap::sequence:
       return beyond(l.sequence, "tokens in a sequence");
     case interval_gap::devices:
@@ -246,8 +253,8 @@ std::string text_of(prediction const& p, bool explains) {
     text += fmt::format("  and {} of {} that predict further tokens\n",
                         count_words(prediction_parameters(q.model)), q.model.predictions);
   for (std::string const& note : remarks_on(p)) text += fmt::format("  {}\n", note);
-  text += fmt::format("{}x{}x{}, {}\n{}\n\n", p.nodes, q.cluster.device.per_node, p.machine,
-                      word_for(format_choices, q.program.format), options_of(p));
+  text += fmt::format("{}, {}\n{}\n\n", name_of(q.cluster), word_for(format_choices, q.program.format),
+                      options_of(p));
 
   if (!a.every_stage_works)
     text += fmt::format("It does not run: {} layers leave some of the {} stages without work\n",
@@ -269,14 +276,17 @@ std::string text_of(prediction const& p, bool explains) {
   for (decisive_fact const& each : p.decisive)
     text += fmt::format("  with --fact {}: {}\n", each.fact, seconds_words(each.seconds));
   double const tokens = a.tokens_per_second(q);
-  text += fmt::format(
-      "{} tokens/s, {} a device; {:.0f} TFLOP/s a device, {} % of its peak in {}\n", readable(tokens),
-      readable(tokens / q.cluster.devices), a.flops_per_device(q) / 1e12,
-      percent(a.flops_per_device(q) / ashlar::cost::peak(q.cluster.device, q.program.format), 1),
-      word_for(format_choices, q.program.format));
+  text += fmt::format("{} tokens/s, {} a device", readable(tokens),
+                      readable(tokens / q.cluster.device_count()));
+  if (!q.model.has_measured_layers())
+    text +=
+        fmt::format("; {:.0f} TFLOP/s a device, {} % of its peak in {}", a.flops_per_device(q) / 1e12,
+                    percent(a.flops_per_device(q) / mean_peak(q.cluster, q.program.format), 1),
+                    word_for(format_choices, q.program.format));
+  text += "\n";
   if (a.every_stage_works)
     text += fmt::format("It {}: {} GiB of {} GiB on the fullest device, {} GiB must stay free\n",
-                        fit_word(p), gibibytes(a.peak), gibibytes(q.cluster.device.memory_bytes),
+                        fit_word(p), gibibytes(a.peak), gibibytes(a.capacity),
                         gibibytes(p.constants.values.outside_bytes));
   if (a.has_peak_interval)
     text += fmt::format("  nine of ten peaks of sources never seen were within {} to {} GiB\n    {}\n",
@@ -284,7 +294,7 @@ std::string text_of(prediction const& p, bool explains) {
                         spread_words(peaks_around(p), "peaks"));
   if (a.peak_on_host > 0)
     text += fmt::format("  and {} GiB of {} GiB of a device's share of its host\n",
-                        gibibytes(a.peak_on_host), gibibytes(q.cluster.device.host.memory_bytes));
+                        gibibytes(a.peak_on_host), gibibytes(q.cluster.device().host.memory_bytes));
 
   text += fmt::format("\n{}", terms_table(p, explains));
   if (explains) text += fmt::format("\n{}", facts_table(p));
@@ -334,8 +344,9 @@ std::string json_of(prediction const& p) {
       {"active_parameters", active_parameters(q.model)},
       {"trained_parameters", trained_parameters(q.model)},
       {"prediction_parameters", prediction_parameters(q.model)},
-      {"machine", p.machine},
-      {"devices", q.cluster.devices},
+      {"machine", machine_words(q.cluster)},
+      {"cluster", name_of(q.cluster)},
+      {"devices", q.cluster.device_count()},
       {"options", options_of(p)},
       {"data", q.layout.data},
       {"step_seconds", a.step.seconds},
@@ -343,14 +354,14 @@ std::string json_of(prediction const& p) {
       {"kind_of_run", name_of(a.kind)},
       {"program", program_name(p)},
       {"tokens_per_second", tokens},
-      {"tokens_per_second_per_device", tokens / q.cluster.devices},
+      {"tokens_per_second_per_device", tokens / q.cluster.device_count()},
       {"tflops_per_device", a.flops_per_device(q) / 1e12},
       {"utilisation", utilisation(p)},
       {"longest_device", a.step.device},
       {"terms", terms},
       {"peak_bytes", proved_bytes(a.peak)},
       {"peak_bytes_last", a.peak_of_last},
-      {"device_bytes", q.cluster.device.memory_bytes},
+      {"device_bytes", a.capacity},
       {"peak_host_bytes", a.peak_on_host},
       {"fits", a.fits},
       {"fit", fit_word(p)},

@@ -31,8 +31,6 @@ struct decisive_fact {
 
 struct prediction {
   described_model model;
-  std::string machine;
-  int nodes = 1;
   ashlar::cost::question asked;
   std::string layout;             // as it was written; empty: even, or `asked.layout.stages`
   std::string schedule;           // as it was asked for; empty: as the chunks say

@@ -199,27 +199,40 @@ json_text read_run_text(std::string const& path) {
   return run;
 }
 
-std::optional<machine_cluster> cluster_of_run(json_text const& run) {
+std::optional<ashlar::cost::cluster> cluster_of_run(json_text const& run) {
   auto const at = run.root().find("cluster");
   if (at == run.root().end()) return {};
-  if (at->is_string()) return read_machine_cluster(at->get<std::string>());
-  return machine_cluster_in({.path = run.path, .text = run.text, .tree = {run.tree, &*at}});
+  if (at->is_string()) return read_cluster(at->get<std::string>());
+  return cluster_in({.path = run.path, .text = run.text, .tree = {run.tree, &*at}});
 }
 
 framework_run read_run(json_text const& run, beside_file const& beside) {
   return run_reader(run, beside).run();
 }
 
+namespace {
+
+// A word, or the data sheet of one kind.
+ordered_json json_of(ashlar::cost::cluster const& c) {
+  if (std::string const word = word_of(c); !word.empty()) return word;
+  ashlar::cost::machine const& m = c.device();
+  if (c.has_several_kinds() || m.products > 0 || m.exchange > 0)
+    throw usage_error(
+        "a file of a run has data sheets alone: not kinds of figures of their own, nor \"products\" and "
+        "\"exchange\"");
+  return ashlar::json_of(
+      {.sheet = {.name = c.kinds.front().name, .machine = m}, .nodes = c.device_count() / m.per_node});
+}
+
+}  // namespace
+
 std::string run_text(prediction const& p) {
-  machine_cluster const on{.name = p.machine, .nodes = p.nodes, .machine = p.asked.cluster.device};
+  if (p.asked.model.has_measured_layers())
+    throw usage_error("a file of a run has no measured layers: they are a file of their own");
   described_model model = p.model;
   model.shape = p.asked.model;  // with what is frozen
   ordered_json made{{"format", format_name}, {"version", format_version}, {"model", json_of(model)}};
-  std::string const kind = word_of(on);
-  made["cluster"] =
-      kind.empty()
-          ? ashlar::json_of({.sheet = {.name = on.name, .machine = on.machine}, .nodes = on.nodes})
-          : ordered_json(kind);
+  made["cluster"] = json_of(p.asked.cluster);
   option_list options = options_list(p);
   if (!p.costs.empty()) options.emplace_back("costs", p.costs);
   for (auto const& [name, value] : options) {

@@ -18,7 +18,7 @@ bool holds_run(std::string const& path);
 json_text read_run_text(std::string const& path);
 
 // The cluster of a run; nothing: it has none.
-std::optional<machine_cluster> cluster_of_run(json_text const& run);
+std::optional<ashlar::cost::cluster> cluster_of_run(json_text const& run);
 
 // The run's options, and its model if `beside` names none. Arguments of a framework are read by that
 // framework's rules; what stands in batch, layout and program replaces what they say. Throws

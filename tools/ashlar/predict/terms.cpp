@@ -32,8 +32,8 @@ bool is_same_program(question const& a, question const& b) {
 // Spreads the remaining devices over data ranks; false if that is no whole number.
 bool spread_data(question& q) {
   long long const below = 1LL * q.layout.tensor * q.layout.pipeline * q.layout.context;
-  if (below > q.cluster.devices || q.cluster.devices % below != 0) return false;
-  q.layout.data = static_cast<int>(q.cluster.devices / below);
+  if (below > q.cluster.device_count() || q.cluster.device_count() % below != 0) return false;
+  q.layout.data = static_cast<int>(q.cluster.device_count() / below);
   return true;
 }
 

@@ -9,6 +9,18 @@
 
 namespace tool {
 
+namespace {
+
+// The first kind without products in this format.
+ashlar::cost::machine const& lacking(ashlar::cost::cluster const& c,
+                                     ashlar::cost::number_format format) {
+  for (ashlar::cost::device_kind const& each : c.kinds)
+    if (!has_products(each.device, format)) return each.device;
+  return c.device();
+}
+
+}  // namespace
+
 std::string sentence_of(ashlar::cost::unpredictable const& e, ashlar::cost::question const& q) {
   using ashlar::cost::requirement;
   switch (e.broken) {
@@ -23,6 +35,16 @@ std::string sentence_of(ashlar::cost::unpredictable const& e, ashlar::cost::ques
           q.layout.tensor, q.layout.pipeline, q.layout.context, q.layout.data, e.number, e.limit);
     case requirement::nodes_are_full:
       return fmt::format("{} devices do not fill nodes of {}", e.number, e.limit);
+    case requirement::kinds_have_whole_ranks:
+      return fmt::format(
+          "--tensor {} x --context {} = {} must divide the {} devices of each kind in --cluster",
+          q.layout.tensor, q.layout.context, e.limit, e.number);
+    case requirement::kinds_follow_the_pipeline:
+      return "--pipeline-inside: a cluster of several kinds has them one after the other along "
+             "pipelines";
+    case requirement::layers_are_measured:
+      return fmt::format("the model's layers were not measured on {} tensor ranks of {}", e.number,
+                         q.cluster.kinds[static_cast<std::size_t>(e.limit)].name);
     case requirement::batch_divides:
       return fmt::format("--batch {} must be a multiple of --micro-batch {} x --data {} = {}", e.number,
                          q.layout.micro_batch, q.layout.data, e.limit);
@@ -133,7 +155,7 @@ std::string sentence_of(ashlar::cost::unpredictable const& e, ashlar::cost::ques
       return "--attention flash_attention_3: that is for Hopper alone (H100, H200, GH200)";
     case requirement::machine_has_the_format:
       return fmt::format("precision {}: {}", word_for(format_choices, q.program.format),
-                         lacking_format_words("the machine", q.cluster.device));
+                         lacking_format_words("the machine", lacking(q.cluster, q.program.format)));
     case requirement::layout_is_small_enough:
       return fmt::format("--layout has more than {} letters when it is written out", e.limit);
   }

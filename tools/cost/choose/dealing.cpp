@@ -3,13 +3,18 @@
 #include <ashlar/cost/choose/dealing.hpp>
 #include <ashlar/cost/choose/dealing_segments.hpp>
 #include <ashlar/cost/question/even_divisions.hpp>
+#include <ashlar/cost/question/rank_questions.hpp>
+#include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
+#include <ashlar/cost/step/exchanges.hpp>
 #include <ashlar/cost/step/memory.hpp>
 #include <ashlar/cost/step/once_a_step.hpp>
 #include <ashlar/cost/step/step.hpp>
 
 #include <cmath>
 #include <cstddef>
+#include <memory>
+#include <vector>
 
 namespace ashlar::cost {
 
@@ -22,33 +27,43 @@ inline constexpr double most_executed = 3e4;  // passes, over all divisions that
 class dealer {
  public:
   dealer(question const& q, constants const& c, double enough)
-      : q_(q), c_(c), known_(q, c, enough), stages_(q.layout.pipeline * q.layout.chunks) {
-    lost_ =
-        1 + c.straggler * std::log2(max_of(1.0, 1.0 * q.cluster.devices / q.cluster.device.per_node));
-    for (int d = 0; d < q.layout.pipeline; ++d) in_flight_.push_back(in_flight(q, d));
+      : q_(q), c_(c), on_(q), stages_(q.layout.pipeline * q.layout.chunks) {
+    lost_ = 1 + c.straggler * std::log2(max_of(1.0, node_count(q.cluster)));
+    for (int d = 0; d < q.layout.pipeline; ++d) {
+      in_flight_.push_back(in_flight(q, d));
+      kind_of_.push_back(add_kind(on_.of(d), enough));
+      int const last = q.layout.pipeline - 1;
+      if (last == 0) continue;
+      ahead_.push_back(&on_.between(d, d < last ? d + 1 : d - 1));
+      behind_.push_back(&on_.between(d, d > 0 ? d - 1 : d + 1));
+    }
   }
 
   // Exact, for no virtual stages. The step is the largest of (n - 1) W + once over the stages, plus the
   // sum of all W. Given a limit on the former, the least sum is a shortest path.
   dealing without_chunks() {
     std::vector<double> limits;
-    for (segment const& s : known_.all()) limits.push_back(share_of(s));
-    std::vector<double> const shares = limits;
+    for (int d = 0; d < stages_; ++d) {
+      shares_.emplace_back();
+      for (segment const& s : known(d).all()) shares_.back().push_back(share_of(s, d));
+      limits.insert(limits.end(), shares_.back().begin(), shares_.back().end());
+      if (!q_.cluster.has_several_kinds()) break;
+    }
     merge_sort(limits, [](double a, double b) { return a < b; });
     dealing best;
     best.seconds = nothing;
-    double const least = shortest(shares, limits.back()).sum;
+    double const least = shortest(limits.back()).sum;
     if (least == nothing) return {};
     std::size_t low = 0, high = limits.size() - 1;
     while (low < high) {
       std::size_t const middle = low + (high - low) / 2;
-      if (shortest(shares, limits[middle]).sum < nothing)
+      if (shortest(limits[middle]).sum < nothing)
         high = middle;
       else
         low = middle + 1;
     }
     for (; low < limits.size() && limits[low] + lost_ * least < best.seconds * (1 - 1e-12); ++low) {
-      path const found = shortest(shares, limits[low]);
+      path const found = shortest(limits[low]);
       double const seconds = limits[low] + lost_ * found.sum;
       if (seconds < best.seconds) best = {.stages = stages_of_path(found), .seconds = seconds};
     }
@@ -84,17 +99,51 @@ class dealer {
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  double share_of(segment const& s) const {
-    double const n = q_.micro_batches();
-    device_seconds const beside{.all = n * s.seconds,
-                                .forward = s.passes.forward.seconds(),
-                                .backward = s.passes.backward.seconds(),
-                                .largest = s.seconds};
-    once_a_step const once = once_on(q_, s.needs.held.trained, beside, 1, c_);
-    return (n - 1) * s.seconds * lost_ + once.data + once.optimizer;
+  // The segments on devices like this one, and the question that they were asked with.
+  segments const& known(int device) const { return *known_[kind_of_[at(device)]]; }
+  std::size_t add_kind(question const& asked, double enough) {
+    for (std::size_t i = 0; i < asked_.size(); ++i)
+      if (asked_[i] == &asked) return i;
+    asked_.push_back(&asked);
+    known_.push_back(std::make_unique<segments>(asked, c_, enough));
+    return asked_.size() - 1;
   }
+
+  // Seconds beyond those of its own kind that a device's messages take to neighbours of other kinds.
+  struct messages {
+    double forward = 0, backward = 0;
+  };
+  messages more_to_send(segment const& s, int d) const {
+    if (!q_.cluster.has_several_kinds() || q_.layout.chunks > 1) return {};
+    question const& own = on_.of(d);
+    auto const more = [&](question const& to, double bytes) {
+      return &to == &own ? 0 : transfer_seconds(to, bytes, c_) - transfer_seconds(own, bytes, c_);
+    };
+    return {more(*ahead_[at(d)], bytes_after(q_, s.has)),
+            more(*behind_[at(d)], bytes_before(q_, s.has))};
+  }
+  double seconds_of(segment const& s, int device) const {
+    if (!q_.cluster.has_several_kinds()) return s.seconds;
+    messages const more = more_to_send(s, device);
+    return s.seconds + more.forward + more.backward;
+  }
+
+  double share_of(segment const& s, int device) const {
+    double const n = q_.micro_batches(), seconds = seconds_of(s, device);
+    messages const more = more_to_send(s, device);
+    device_seconds const beside{.all = n * seconds,
+                                .forward = s.passes.forward.seconds() + more.forward,
+                                .backward = s.passes.backward.seconds() + more.backward,
+                                .largest = seconds};
+    once_a_step const once = once_on(on_.of(device), s.needs.held.trained, beside, 1, c_);
+    return (n - 1) * seconds * lost_ + once.data + once.optimizer;
+  }
+  double share(std::size_t k, int device) const {
+    return shares_[shares_.size() > 1 ? at(device) : 0][k];
+  }
+  double capacity(int device) const { return on_.of(device).cluster.device().memory_bytes; }
   bool is_within_memory(segment const& s, int device) const {
-    return fits(q_.cluster.device, s.bytes + in_flight_[at(device)][0] * s.needs.kept, c_);
+    return fits(on_.of(device).cluster.device(), s.bytes + in_flight_[at(device)][0] * s.needs.kept, c_);
   }
 
   struct path {
@@ -102,18 +151,18 @@ class dealer {
     std::vector<int> from;  // by stage and end: where the stage begins
   };
   // Finds stages whose share is at most `limit` with the least sum of seconds.
-  path shortest(std::vector<double> const& shares, double limit) const {
-    int const n = known_.parts();
+  path shortest(double limit) const {
+    int const n = known(0).parts();
     path found;
     found.from.assign(at(stages_) * at(n + 1), -1);
     std::vector<double> sums(at(n) + 1, nothing);
     sums[0] = 0;
     for (int s = 0; s < stages_; ++s) {
       std::vector<double> next(at(n) + 1, nothing);
-      for (std::size_t k = 0; k < known_.all().size(); ++k) {
-        segment const& each = known_.all()[k];
-        if (shares[k] > limit) continue;
-        double const sum = sums[at(each.first)] + each.seconds;
+      for (std::size_t k = 0; k < known(s).all().size(); ++k) {
+        segment const& each = known(s).all()[k];
+        if (share(k, s) > limit) continue;
+        double const sum = sums[at(each.first)] + seconds_of(each, s);
         if (!(sum < next[at(each.end)]) || !is_within_memory(each, s)) continue;
         next[at(each.end)] = sum;
         found.from[at(s) * at(n + 1) + at(each.end)] = each.first;
@@ -124,11 +173,11 @@ class dealer {
     return found;
   }
   std::vector<stage> stages_of_path(path const& found) const {
-    int const n = known_.parts();
+    int const n = known(0).parts();
     std::vector<stage> all(at(stages_));
     for (int s = stages_ - 1, end = n; s >= 0; --s) {
       int const first = found.from[at(s) * at(n + 1) + at(end)];
-      all[at(s)] = known_.find(first, end)->has;
+      all[at(s)] = known(s).find(first, end)->has;
       end = first;
     }
     return all;
@@ -139,14 +188,16 @@ class dealer {
     std::vector<int> ends;
     int end = 0;
     for (stage const& s : all) {
-      end += s.count + (s.has_embedding ? 1 : 0) + (s.predictions > 0 ? 1 : 0) + (s.has_head ? 1 : 0);
+      bool const tables = q_.model.has_tables();
+      end += s.count + (tables && s.has_embedding ? 1 : 0) + (s.predictions > 0 ? 1 : 0)
+             + (tables && s.has_head ? 1 : 0);
       ends.push_back(end);
     }
     return ends;
   }
   segment const* segment_of(std::vector<int> const& ends, int s) const {
     int const first = s == 0 ? 0 : ends[at(s) - 1];
-    return first < ends[at(s)] ? known_.find(first, ends[at(s)]) : nullptr;
+    return first < ends[at(s)] ? known(s % q_.layout.pipeline).find(first, ends[at(s)]) : nullptr;
   }
   // Empty if a stage would be left without a part.
   std::vector<int> moved_part(std::vector<int> const& ends, int from, int to) const {
@@ -225,10 +276,10 @@ class dealer {
         activations += in_flight_[at(d)][at(chunk)] * each.kept;
         needs[at(d)].add(each);
       }
-      double const bytes = memory_of_device(q_, needs[at(d)], activations, 1, c_).all();
-      double const over = bytes + c_.outside_bytes - q_.cluster.device.memory_bytes;
+      double const bytes = memory_of_device(on_.of(d), needs[at(d)], activations, 1, c_).all();
+      double const over = bytes + c_.outside_bytes - capacity(d);
       device_seconds const& each = devices[at(d)];
-      once_a_step const once = once_on(q_, needs[at(d)].held.trained, each, 1, c_);
+      once_a_step const once = once_on(on_.of(d), needs[at(d)].held.trained, each, 1, c_);
       double const busy = executes ? last_end : each.all + largest - each.largest;
       double const seconds = busy * lost_ + once.data + once.optimizer;
       made.squares += seconds * seconds;
@@ -243,32 +294,42 @@ class dealer {
 
   // In any order of its passes, device d works n W_d, waits for the forward of d stages before its first
   // pass, and for their backwards after its last. The busiest device's W is at least the mean and, where
-  // layers are alike, at least the load of whole layers beside the head.
+  // layers are alike, at least the load of whole layers beside the head. Every kind counts as fast as
+  // the fastest is with each part.
   double bound() const {
-    std::vector<double> const& least = known_.least();
+    std::vector<double> least = known(0).least();
+    for (auto const& kind : known_)
+      for (std::size_t i = 0; i < least.size(); ++i) least[i] = min_of(least[i], kind->least()[i]);
     double all = 0, shortest_layer = nothing;
     for (double each : least) all += each;
     int const layers = q_.model.layer_count(), p = q_.layout.pipeline;
-    for (int i = 1; i <= layers; ++i) shortest_layer = min_of(shortest_layer, least[at(i)]);
+    bool const tables = q_.model.has_tables();
+    double const head = tables ? least.back() : 0;
+    for (int i = 0; i < layers; ++i)
+      shortest_layer = min_of(shortest_layer, least[at(i + (tables ? 1 : 0))]);
     double busiest = all / p;
     auto const can_hold = [&](double seconds) {
       double const slack = seconds * (1 + 1e-12);
-      return std::floor(slack / shortest_layer) * (p - 1)
-                 + std::floor((slack - least.back()) / shortest_layer)
+      return std::floor(slack / shortest_layer) * (p - 1) + std::floor((slack - head) / shortest_layer)
              >= layers;
     };
     if (shortest_layer > 0 && !can_hold(busiest)) {
       double other = nothing;
       for (int k = 0; k <= layers; ++k)
-        for (double const each : {k * shortest_layer, k * shortest_layer + least.back()})
+        for (double const each : {k * shortest_layer, k * shortest_layer + head})
           if (each >= busiest && each < other && can_hold(each)) other = each;
       if (other < nothing) busiest = other;
     }
     // On average over devices, each also pays the once-a-step costs that nothing can hide.
     held_parameters held;
-    for (int i = 0; i < known_.parts(); ++i) held.trained.add(known_.find(i, i + 1)->needs.held.trained);
+    for (int i = 0; i < known(0).parts(); ++i)
+      held.trained.add(known(0).find(i, i + 1)->needs.held.trained);
     device_seconds const long_passes{.forward = 1e12, .backward = 1e12};
-    once_a_step const once = once_on(q_, held.trained, long_passes, 1, c_);
+    once_a_step once{nothing, nothing};
+    for (question const* each : asked_) {
+      once_a_step const there = once_on(*each, held.trained, long_passes, 1, c_);
+      once = {min_of(once.data, there.data), min_of(once.optimizer, there.optimizer)};
+    }
     double const n = q_.micro_batches();
     // All of the d stages but the first have a layer.
     double const waits = max_of(0.0, shortest_layer) * (p - 1.0) * (p - 2.0) / 2;
@@ -278,8 +339,13 @@ class dealer {
 
   question const& q_;
   constants const& c_;
-  segments known_;
+  rank_questions on_;
   int stages_;
+  std::vector<question const*> asked_;  // of each kind
+  std::vector<std::unique_ptr<segments>> known_;
+  std::vector<std::size_t> kind_of_;             // by device
+  std::vector<question const*> ahead_, behind_;  // for messages of each device
+  std::vector<std::vector<double>> shares_;  // of segments by device; one for all if they are of a kind
   double lost_ = 1;
   std::vector<std::vector<int>> in_flight_;
   bool executes_ = false;  // uneven rounds
@@ -288,13 +354,40 @@ class dealer {
 
 }  // namespace dealing_detail
 
+std::vector<stage> deal_by_speed(question const& q, placement const& where, constants const& c) {
+  rank_questions const on(q);
+  int const parts = q.model.part_count();
+  std::vector<stage> single;
+  for (int i = 0; i < parts; ++i) single.push_back(stage_of_parts(q.model, i, i + 1));
+  std::vector<double> seconds(single.size(), 0.0), speeds;
+  question const* last = nullptr;
+  double sum = 0;
+  for (int d = 0; d < q.layout.pipeline; ++d) {
+    if (&on.of(d) != last) {
+      last = &on.of(d);
+      sum = 0;
+      std::vector<stage_passes> const passes = passes_of(*last, single, c);
+      for (std::size_t i = 0; i < seconds.size(); ++i) {
+        double const each = passes[i].forward.launched() + passes[i].backward.launched();
+        sum += each;
+        seconds[i] += each;
+      }
+    }
+    speeds.push_back(1 / sum);
+  }
+  std::vector<double> shares;
+  for (int stage = 0; stage < where.stage_count(); ++stage)
+    shares.push_back(speeds[static_cast<std::size_t>(where.device_of(0, stage))]);
+  return deal_in_proportion(q.model, seconds, shares);
+}
+
 dealing deal_layers(question const& asked, constants const& c) {
   question q = asked;
   q.layout.stages = deal_evenly(q.model, q.layout);
   check(q);
+  if (q.cluster.has_several_kinds()) q.layout.stages = deal_by_speed(q, placement_of(q), c);
   double enough = dealing_detail::nothing;
-  if (fits(q.cluster.device, memory_of(q, q.layout.stages, c), c))
-    enough = step_of(q, q.layout.stages, c).seconds;
+  if (fits(q, memory_of(q, q.layout.stages, c), c)) enough = step_of(q, q.layout.stages, c).seconds;
   dealing_detail::dealer by(q, c, enough);
   dealing made = q.layout.chunks == 1 ? by.without_chunks() : by.with_chunks();
   if (made.stages.empty()) return made;

@@ -26,9 +26,9 @@ inline bool is_before(ranked_layout const& a, ranked_layout const& b) {
 inline bool is_usual(question const& q, left_out& why) {
   int const layers = q.model.layer_count() + (q.layout.counts_ends ? 2 : 0);
   why = left_out::tensor_is_apart;
-  if (q.layout.tensor > q.cluster.device.per_node
-      && q.cluster.device.domain <= q.cluster.device.per_node)
-    return false;
+  for (device_kind const& each : q.cluster.kinds)
+    if (q.layout.tensor > each.device.per_node && each.device.domain <= each.device.per_node)
+      return false;
   why = left_out::idle_stage;
   if (q.layout.stages.empty() && stage_count(q) > layers) return false;
   why = left_out::uneven_chunks;
@@ -49,10 +49,12 @@ class layout_search {
         open_(open),
         c_(c),
         most_(most),
-        kept_(open.stages ? max_of(most, dealt_at_least) : most),
+        dealt_(dealt_at_least * q.cluster.kinds.size() * q.cluster.kinds.size()),
+        kept_(open.stages ? max_of(most, dealt_) : most),
         watch_(watch),
         wanted_(wanted),
         layers_(q.model.layer_count()),
+        ends_(q.model.has_tables() ? 2 : 0),
         common_experts_(common_experts(q.model)),
         has_experts_(q.model.has_experts()),
         shares_{q.layout.sharding},
@@ -62,17 +64,16 @@ class layout_search {
   }
 
   layouts_found run() {
-    int const sizes[] = {q_.cluster.devices, q_.batch,           q_.layout.micro_batch,
-                         q_.layout.tensor,   q_.layout.pipeline, q_.layout.chunks,
-                         q_.layout.context,  q_.layout.expert,   q_.layout.expert_tensor,
-                         q_.layout.data};
+    int const sizes[] = {
+        q_.cluster.device_count(), q_.batch,         q_.layout.micro_batch, q_.layout.tensor,
+        q_.layout.pipeline,        q_.layout.chunks, q_.layout.context,     q_.layout.expert,
+        q_.layout.expert_tensor,   q_.layout.data};
     for (int each : sizes)
       if (each < 1) throw unpredictable(requirement::sizes_are_positive, each);
     if (open_.again) q_.layout.recompute = recomputation::none;
-    for (number_format f :
-         open_.format ? formats_of(q_.cluster.device) : std::vector{q_.program.format}) {
+    for (number_format f : open_.format ? formats_of(q_.cluster) : std::vector{q_.program.format}) {
       q_.program.format = f;
-      try_pipelines();
+      try_kinds();
     }
     if (open_.stages) deal();
     while (found_.best.size() > most_) found_.best.pop_back();
@@ -88,20 +89,37 @@ class layout_search {
   static constexpr std::size_t dealt_at_least = 16;
 
   // Each try_ function chooses one size. Sizes that are not open stay.
-  void try_pipelines() {
-    for (int p : choices(open_.pipeline, q_.cluster.devices, q_.layout.pipeline)) {
+  void try_kinds() {
+    int const count = static_cast<int>(asked_.cluster.kinds.size());
+    if (!open_.kinds || count == 1) return try_pipelines();
+    for (std::vector<int> const& order : orders_of_kinds(count)) {
+      q_.cluster = of_kinds(asked_.cluster, order);
+      try_pipelines(is_ascending(order) ? 1 : 2);
+    }
+    q_.cluster = asked_.cluster;
+  }
+  static bool is_ascending(std::vector<int> const& order) {
+    for (std::size_t i = 1; i < order.size(); ++i)
+      if (order[i] < order[i - 1]) return false;
+    return true;
+  }
+  // With fewer than two pipeline ranks, kinds have no order.
+  void try_pipelines(int fewest = 1) {
+    for (int p : choices(open_.pipeline, q_.cluster.device_count(), q_.layout.pipeline)) {
+      if (p < fewest) continue;
       q_.layout.pipeline = p;
       try_tensors();
     }
   }
   void try_tensors() {
-    int const rest = q_.cluster.devices / q_.layout.pipeline;
+    int const rest = q_.cluster.device_count() / q_.layout.pipeline;
     for (int t : choices(open_.tensor, rest, q_.layout.tensor)) {
       q_.layout.tensor = t;
       for (int c : choices(open_.context, rest / t, q_.layout.context)) {
         q_.layout.context = c;
         long long const below = 1LL * q_.layout.pipeline * t * c;
-        int const left = below > q_.cluster.devices ? 1 : static_cast<int>(q_.cluster.devices / below);
+        int const left =
+            below > q_.cluster.device_count() ? 1 : static_cast<int>(q_.cluster.device_count() / below);
         if (!open_.data && left != asked_.layout.data) continue;
         q_.layout.data = left;
         try_orders();
@@ -112,7 +130,7 @@ class layout_search {
   void try_orders() {
     try_experts();
     // True if a domain has more than a stage's tensor and context ranks, and these are not all ranks.
-    bool const differs = q_.layout.pipeline > 1 && q_.layout.data > 1
+    bool const differs = !q_.cluster.has_several_kinds() && q_.layout.pipeline > 1 && q_.layout.data > 1
                          && q_.layout.tensor * q_.layout.context < domain_of(q_.cluster);
     if (!open_.order || !differs) return;
     q_.layout.pipeline_inside = !asked_.layout.pipeline_inside;
@@ -143,7 +161,9 @@ class layout_search {
   void try_chunks() {
     q_.layout.stages = asked_.layout.stages;
     for (bool ends : {false, true}) {
-      if (open_.ends ? ends && q_.layout.pipeline == 1 : ends != asked_.layout.counts_ends) continue;
+      if (open_.ends ? ends && (q_.layout.pipeline == 1 || ends_ == 0)
+                     : ends != asked_.layout.counts_ends)
+        continue;
       q_.layout.counts_ends = ends;
       int const layers = layers_ + (ends ? 2 : 0);
       bool const divides = q_.layout.pipeline > 1 && layers % q_.layout.pipeline == 0;
@@ -157,17 +177,32 @@ class layout_search {
   }
   // Tries any number that leaves each stage a layer or an end of the model.
   void try_any_chunks() {
-    int const parts = layers_ + 2, most = max_of(1, parts / q_.layout.pipeline);
+    int const parts = layers_ + ends_, most = max_of(1, parts / q_.layout.pipeline);
     for (int v = open_.chunks ? 1 : asked_.layout.chunks;
          v <= (open_.chunks ? most : asked_.layout.chunks); ++v) {
       q_.layout.chunks = v;
       int const stages = q_.layout.pipeline * v;
-      q_.layout.counts_ends = parts % stages == 0;
+      q_.layout.counts_ends = ends_ > 0 && parts % stages == 0;
       q_.layout.stages.clear();
-      if (v > 1 && !q_.layout.counts_ends && layers_ % stages != 0 && stages <= parts)
-        q_.layout.stages = deal_evenly(q_.model, q_.layout);
+      bool const comes_out_even = v == 1 || q_.layout.counts_ends || layers_ % stages == 0;
+      if (stages <= parts && (q_.cluster.has_several_kinds() || !comes_out_even)) deal_first();
       try_shares();
       if (stopped_) return;
+    }
+  }
+  // The division that a layout is weighed with, before the best have their layers dealt.
+  void deal_first() {
+    if (!q_.cluster.has_several_kinds()) {
+      q_.layout.stages = deal_evenly(q_.model, q_.layout);
+      return;
+    }
+    q_.layout.counts_ends = false;
+    try {
+      q_.layout.sharding = shares_.front();
+      q_.layout.stages = deal_evenly(q_.model, q_.layout);
+      check(q_);
+      q_.layout.stages = deal_by_speed(q_, placement_of(q_), c_);
+    } catch (unpredictable const&) {  // try_one() says why
     }
   }
   void try_shares() {
@@ -204,7 +239,7 @@ class layout_search {
       if (weigh(stages) != weight::too_large) return;
       if (deals()) keep_near(near_);
       if (open_.again) try_again(stages);
-      if (open_.leaves && q_.cluster.device.host.is_known()) try_leaving(stages);
+      if (open_.leaves && knows_hosts(q_.cluster)) try_leaving(stages);
     } catch (unpredictable const& e) {
       count(left_out::refused);
       ++found_.by_requirement[static_cast<std::size_t>(e.broken)];
@@ -290,7 +325,7 @@ class layout_search {
     last_seconds_ = seconds;
     std::vector<memory_parts> const held = memory_of(q_, stages, c_);
     double const peak = peak_bytes(held);
-    if (fits(q_.cluster.device, held, c_)) {
+    if (fits(q_, held, c_)) {
       if (may_hide) for_pairs_.keep({q_, seconds, peak, 0}, in_pairs);
       if (is_late) {
         count(left_out::slower);
@@ -312,8 +347,8 @@ class layout_search {
   }
   // Keeps fast layouts that are too large, for deal().
   void keep_near(std::vector<ranked_layout>& near) const {
-    if (near.size() < dealt_at_least || last_seconds_ < near.back().seconds)
-      insert(near, {q_, last_seconds_, 0, 0}, dealt_at_least);
+    if (near.size() < dealt_ || last_seconds_ < near.back().seconds)
+      insert(near, {q_, last_seconds_, 0, 0}, dealt_);
   }
   static void insert(std::vector<ranked_layout>& best, ranked_layout const& made, std::size_t most) {
     if (best.size() == most && (most == 0 || !is_before(made, best.back()))) return;
@@ -330,7 +365,8 @@ class layout_search {
            && q.layout.context == r.layout.context && q.layout.expert == r.layout.expert
            && q.layout.expert_tensor == r.layout.expert_tensor && q.layout.sharding == r.layout.sharding
            && q.layout.pipeline_inside == r.layout.pipeline_inside
-           && q.program.format == r.program.format && q.layout.offload == r.layout.offload;
+           && q.program.format == r.program.format && q.layout.offload == r.layout.offload
+           && q.cluster == r.cluster;
   }
 
   // Finds the best division of layers for the layouts kept, and for the fastest that do not fit.
@@ -349,14 +385,14 @@ class layout_search {
   void deal_one(ranked_layout& each, bool fits_as_it_is) {
     question q = each.asked;
     if (q.layout.chunks > 1) each.seconds = step_of(q, stages_of(q), c_).seconds;
-    if (q.layout.pipeline * q.layout.chunks > layers_ + 2) return;
+    if (q.layout.pipeline * q.layout.chunks > layers_ + ends_) return;
     dealing const made = deal_layers(q, c_);
     each.bound = min_of(made.bound, each.seconds);
     if (made.stages.empty() || (fits_as_it_is && made.seconds > each.seconds * (1 - 1e-9))) return;
     q.layout.stages = made.stages;
     q.layout.counts_ends = false;
     std::vector<memory_parts> const held = memory_of(q, q.layout.stages, c_);
-    if (fits(q.cluster.device, held, c_)) each = {q, made.seconds, peak_bytes(held), made.bound};
+    if (fits(q, held, c_)) each = {q, made.seconds, peak_bytes(held), made.bound};
   }
 
   static std::vector<int> choices(bool is_open, int whole, int asked) {
@@ -367,10 +403,12 @@ class layout_search {
   question q_;  // with the sizes chosen so far
   open_sizes open_;
   constants const& c_;
-  std::size_t most_, kept_;
+  std::size_t most_;
+  std::size_t dealt_;  // layouts whose layers are dealt, at least; first weighed, kinds are further off
+  std::size_t kept_;
   layouts_watch watch_;
   layout_filter wanted_;
-  int layers_, common_experts_;
+  int layers_, ends_, common_experts_;  // ends: embedding and head
   bool has_experts_;
   std::vector<sharding> shares_;
   std::vector<recomputation> again_;

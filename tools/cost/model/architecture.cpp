@@ -1,7 +1,9 @@
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/cost/model/architecture.hpp>
 #include <ashlar/cost/model/unpredictable.hpp>
 
 #include <cstddef>
+#include <utility>
 
 namespace ashlar::cost {
 
@@ -34,6 +36,44 @@ bool architecture::has_state_space() const {
   for (layer const& l : kinds)
     if (l.mix.kind == mixer_kind::state_space) return true;
   return false;
+}
+
+bool architecture::has_measured_layers() const {
+  for (layer const& l : kinds)
+    if (!l.measured.empty()) return true;
+  return false;
+}
+
+measured_layer const* measured_on(layer const& l, int tensor, std::string const& device) {
+  for (measured_layer const& each : l.measured)
+    if (each.tensor == tensor && (each.device.empty() || each.device == device)) return &each;
+  return nullptr;
+}
+
+architecture slowest_measured(architecture a, std::vector<std::string> const& devices) {
+  for (layer& l : a.kinds) {
+    std::vector<measured_layer> all;
+    for (measured_layer const& each : l.measured) {
+      bool is_one = each.device.empty();
+      for (std::string const& name : devices) is_one = is_one || name == each.device;
+      if (!is_one) continue;
+      measured_layer* so_far = nullptr;
+      for (measured_layer& other : all)
+        if (other.tensor == each.tensor) so_far = &other;
+      if (so_far == nullptr) {
+        all.push_back(each);
+        all.back().device.clear();
+        continue;
+      }
+      for (double measured_layer::*figure :
+           {&measured_layer::forward, &measured_layer::backward, &measured_layer::attends_forward,
+            &measured_layer::attends_backward, &measured_layer::parameters, &measured_layer::kept,
+            &measured_layer::output})
+        so_far->*figure = max_of(so_far->*figure, each.*figure);
+    }
+    l.measured = std::move(all);
+  }
+  return a;
 }
 
 double mixer_matrices(architecture const& a, mixer const& m) {
@@ -91,6 +131,7 @@ inline void must_know_its_layers(architecture const& a) {
 }
 
 inline double layer_all(architecture const& a, layer const& l, double experts) {
+  if (!l.measured.empty()) return l.measured.front().parameters * l.measured.front().tensor;
   return layer_matrices(a, l, experts) + l.mix.beside + l.feed.beside;
 }
 

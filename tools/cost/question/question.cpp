@@ -45,15 +45,26 @@ inline bool is_whole(feed_forward const& f) {
   return true;
 }
 
+inline bool is_whole(std::vector<measured_layer> const& all) {
+  for (measured_layer const& m : all) {
+    for (double each : {m.forward, m.backward, m.parameters, m.kept, m.output})
+      if (!is_size(each, true)) return false;
+    for (double each : {m.attends_forward, m.attends_backward})
+      if (!(each >= 0 && each <= 1)) return false;
+    if (m.tensor < 1) return false;
+  }
+  return true;
+}
+
 inline bool is_whole(architecture const& a) {
-  if (!is_size(a.hidden) || !is_size(a.vocabulary) || !is_size(a.embedding, true)
-      || !is_size(a.beside, true) || a.layers.empty() || a.predictions < 0
+  if (!is_size(a.hidden) || !is_size(a.vocabulary, a.has_measured_layers())
+      || !is_size(a.embedding, true) || !is_size(a.beside, true) || a.layers.empty() || a.predictions < 0
       || a.predictions > most_predictions)
     return false;
   for (int each : a.layers)
     if (each < 0 || static_cast<unsigned>(each) >= a.kinds.size()) return false;
   for (layer const& l : a.kinds)
-    if (!is_whole(a, l.mix) || !is_whole(l.feed)) return false;
+    if (!is_whole(a, l.mix) || !is_whole(l.feed) || !is_whole(l.measured)) return false;
   return a.predictions == 0 || (is_whole(a, a.predictor.mix) && is_whole(a.predictor.feed));
 }
 
@@ -61,6 +72,7 @@ inline bool is_whole(machine const& m) {
   for (double each : {m.memory_bytes, m.memory_bandwidth, m.inside, m.outside, m.units, m.exponentials,
                       m.power, peak(m, number_format::bf16), peak(m, number_format::fp32)})
     if (!(each > 0 && each < 1e30)) return false;
+  if (!(m.products >= 0 && m.products < 1e30) || !(m.exchange >= 0 && m.exchange < 1e30)) return false;
   bool const no_host = m.host == host_side{};
   for (double each : {m.host.link, m.host.memory_bytes, m.host.memory_bandwidth})
     if (!no_host && !(each > 0 && each < 1e30)) return false;
@@ -71,18 +83,63 @@ inline void must(bool holds, requirement what, long long number, long long limit
   if (!holds) throw unpredictable(what, number, limit);
 }
 
+inline void check_kinds(question const& q) {
+  cluster const& on = q.cluster;
+  must(!on.kinds.empty(), requirement::sizes_are_positive, 0);
+  double all = 0;
+  for (device_kind const& each : on.kinds) {
+    all += each.devices;
+    must(each.devices >= 1, requirement::sizes_are_positive, each.devices);
+    must(each.device.per_node >= 1, requirement::sizes_are_positive, each.device.per_node);
+    must(is_whole(each.device), requirement::machine_is_whole, 0);
+  }
+  must(all <= 2e9, requirement::sizes_are_small_enough, on.kinds.front().devices,
+       on.kinds.back().devices);
+  must(on.between_kinds >= 0 && on.between_kinds < 1e30, requirement::machine_is_whole, 0);
+}
+
+// Measured layers were measured on so many tensor ranks, on each kind.
+inline void check_measured(question const& q) {
+  for (layer const& l : q.model.kinds)
+    for (std::size_t k = 0; !l.measured.empty() && k < q.cluster.kinds.size(); ++k)
+      must(measured_on(l, q.layout.tensor, q.cluster.kinds[k].name) != nullptr,
+           requirement::layers_are_measured, q.layout.tensor, static_cast<long long>(k));
+}
+
+// How the ranks of each dimension lie on nodes and kinds.
+inline void check_places(question const& q) {
+  bool const several = q.cluster.has_several_kinds();
+  int const together = q.layout.tensor * q.layout.context;
+  must(!several || !q.layout.pipeline_inside, requirement::kinds_follow_the_pipeline, 0);
+  for (device_kind const& each : q.cluster.kinds) {
+    bool const is_one_node = each.devices <= each.device.per_node;
+    must(is_one_node || each.devices % each.device.per_node == 0, requirement::nodes_are_full,
+         each.devices, each.device.per_node);
+    must(!several || each.devices % together == 0, requirement::kinds_have_whole_ranks, each.devices,
+         together);
+  }
+}
+
+// What the devices of each kind compute with.
+inline void check_kernels(question const& q) {
+  for (device_kind const& each : q.cluster.kinds) {
+    must(!q.layout.offload.is_any() || each.device.host.is_known(), requirement::host_is_known, 0);
+    must(q.program.attention != attention_kernel::flash_3 || each.device.built == generation::hopper,
+         requirement::kernel_is_for_the_machine, 0);
+    must(has_products(each.device, q.program.format), requirement::machine_has_the_format, 0);
+  }
+}
+
 }  // namespace question_detail
 
 void check(question const& q) {
   using question_detail::must;
   layout const& l = q.layout;
-  machine const& device = q.cluster.device;
-  int const sizes[] = {q.cluster.devices, device.per_node, q.sequence,      q.batch,
-                       l.micro_batch,     l.tensor,        l.pipeline,      l.chunks,
-                       l.context,         l.expert,        l.expert_tensor, l.data};
+  int const sizes[] = {q.sequence, q.batch,   l.micro_batch, l.tensor,        l.pipeline,
+                       l.chunks,   l.context, l.expert,      l.expert_tensor, l.data};
   for (int each : sizes) must(each >= 1, requirement::sizes_are_positive, each);
   must(question_detail::is_whole(q.model), requirement::model_is_whole, 0);
-  must(question_detail::is_whole(device), requirement::machine_is_whole, 0);
+  question_detail::check_kinds(q);
   must(q.model.first_trained() < q.model.layer_count() || q.model.trains_head(),
        requirement::something_trains, 0);
   double const tokens = 1.0 * q.batch * q.sequence, stages = 1.0 * l.pipeline * l.chunks;
@@ -92,9 +149,9 @@ void check(question const& q) {
   double const ranks = 1.0 * l.tensor * l.pipeline * l.context * l.data;
   must(ranks <= 2e9, requirement::sizes_are_small_enough, l.tensor, l.pipeline);
   long long const all = static_cast<long long>(ranks);
-  must(all == q.cluster.devices, requirement::ranks_are_all_devices, all, q.cluster.devices);
-  must(!has_several_nodes(q.cluster) || q.cluster.devices % device.per_node == 0,
-       requirement::nodes_are_full, q.cluster.devices, device.per_node);
+  must(all == q.cluster.device_count(), requirement::ranks_are_all_devices, all,
+       q.cluster.device_count());
+  question_detail::check_places(q);
   long long const together = static_cast<long long>(l.micro_batch) * l.data;
   must(q.batch % together == 0, requirement::batch_divides, q.batch, together);
   must(q.sequence % l.context == 0, requirement::context_divides_the_sequence, q.sequence, l.context);
@@ -112,7 +169,6 @@ void check(question const& q) {
            static_cast<long long>(experts), l.expert);
   }
   must(l.expert == 1 || q.model.has_experts(), requirement::experts_divide, 0, l.expert);
-  must(!l.offload.is_any() || device.host.is_known(), requirement::host_is_known, 0);
   bool const sends_parts = l.offload.parts != offloaded::none && !has(l.offload.parts, offloaded::all);
   must(!(sends_parts && has(l.recompute, recomputation::full) && l.recompute_in.are_all()),
        requirement::what_leaves_is_kept, 0);
@@ -128,9 +184,8 @@ void check(question const& q) {
   must(l.weight_ranks == 0 || (l.sharding == sharding::full && shards % l.weight_ranks == 0),
        requirement::weights_divide_the_shards, l.weight_ranks,
        l.sharding == sharding::full ? shards : 0);
-  must(q.program.attention != attention_kernel::flash_3 || device.built == generation::hopper,
-       requirement::kernel_is_for_the_machine, 0);
-  must(has_products(device, q.program.format), requirement::machine_has_the_format, 0);
+  question_detail::check_kernels(q);
+  question_detail::check_measured(q);
 }
 
 double padded_vocabulary(architecture const& model, int tensor) {

@@ -10,8 +10,8 @@ namespace stack_detail {
 // A property of the run that suggests a program.
 using trait = bool (*)(question const&);
 
-inline bool is_on_ampere(question const& q) { return q.cluster.device.like() == family::ampere; }
-inline bool is_on_hopper(question const& q) { return q.cluster.device.like() == family::hopper; }
+inline bool is_on_ampere(question const& q) { return newest_of(q.cluster).like() == family::ampere; }
+inline bool is_on_hopper(question const& q) { return newest_of(q.cluster).like() == family::hopper; }
 inline bool shards_nothing(question const& q) { return q.layout.sharding == sharding::none; }
 inline bool has_fp16(question const& q) { return q.program.format == number_format::fp16; }
 inline bool has_low_precision(question const& q) { return is_low(q.program.format); }
@@ -120,8 +120,8 @@ stack stack_of(question const& q) {
   bool const is_megatron = s.program == program_kind::tuned || s.program == program_kind::recipe;
   s.is_classic = s.program == program_kind::classic && !s.is_sharded;
   s.is_plain = s.program == program_kind::plain && !s.is_sharded;
-  s.is_tuned = is_megatron || (!is_said && is_blackwell(q.cluster.device));
-  s.facts = defaults_of(s.program, q.cluster.device);
+  s.is_tuned = is_megatron || (!is_said && is_blackwell(newest_of(q.cluster)));
+  s.facts = defaults_of(s.program, newest_of(q.cluster));
   // Compiled programs fuse the activation: those in 8 bits, and Transformer Engine's.
   if (s.is_tuned || is_low(q.program.format))
     s.facts.of[static_cast<std::size_t>(fact::fused_activation)] = is_on;

@@ -153,7 +153,7 @@ bool every_stage_works(question const& q) {
   if (!q.layout.stages.empty() || count == 1) return true;
   if (stack_of(q).is_plain)
     return stage_layout_detail::division_by_cost(q.model, count).working >= count;
-  return q.model.layer_count() + 2 >= count;
+  return q.model.layer_count() + (q.model.has_tables() ? 2 : 0) >= count;
 }
 
 int last_with_head(std::vector<stage> const& stages) {

@@ -1,3 +1,4 @@
+#include <ashlar/cost/question/rank_questions.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/step/answer.hpp>
 
@@ -8,7 +9,7 @@
 namespace ashlar::cost {
 
 measured_kernels kernels_of(question const& q) {
-  return {q.cluster.device.like(), bits_of(q.program.format),
+  return {q.cluster.device().like(), bits_of(q.program.format),
           q.model.has_experts() || q.model.has_state_space()};
 }
 
@@ -21,7 +22,7 @@ struct compared_size {
 
 inline std::array<compared_size, 6> compared_sizes(question const& q, measured_sizes const& l) {
   return {{{interval_gap::sequence, q.sequence, l.sequence},
-           {interval_gap::devices, q.cluster.devices, l.devices},
+           {interval_gap::devices, q.cluster.device_count(), l.devices},
            {interval_gap::pipeline, q.layout.pipeline, l.pipeline},
            {interval_gap::tensor, q.layout.tensor, l.tensor},
            {interval_gap::context, q.layout.context, l.context},
@@ -61,9 +62,9 @@ std::vector<unmeasured> unmeasured_in(question const& q, spreads const& s) {
 
 interval_gap interval_gap_of(question const& q, measured_sizes const& largest) {
   if (!every_stage_works(q)) return interval_gap::idle_stage;
-  if (!q.measured.stages.empty() || q.model.freezes_any() || q.layout.offload.is_any())
+  if (q.cluster.has_several_kinds() || q.model.has_measured_layers() || !q.measured.stages.empty() || q.model.freezes_any() || q.layout.offload.is_any())
     return interval_gap::features;
-  if (!q.cluster.device.is_measured) return interval_gap::machine;
+  if (!q.cluster.device().is_measured) return interval_gap::machine;
   for (auto const& each : answer_detail::compared_sizes(q, largest))
     if (each.measured > 0 && each.size - each.measured > each.measured) return each.gap;
   return interval_gap::none;
@@ -81,9 +82,9 @@ namespace answer_detail {
 
 inline fit fit_of(question const& q, answer const& a, constants const& c) {
   if (a.fits)
-    return a.has_peak_interval && fits(q.cluster.device, a.high_peak, c) ? fit::fits : fit::should_fit;
-  return a.has_peak_interval && !fits(q.cluster.device, a.low_peak, c) ? fit::does_not_fit
-                                                                       : fit::should_not_fit;
+    return a.has_peak_interval && fits(q.cluster.device(), a.high_peak, c) ? fit::fits : fit::should_fit;
+  return a.has_peak_interval && !fits(q.cluster.device(), a.low_peak, c) ? fit::does_not_fit
+                                                                         : fit::should_not_fit;
 }
 
 }  // namespace answer_detail
@@ -95,12 +96,14 @@ answer predict_run(question const& q, constants const& c, spreads const& s) {
   answer a;
   a.step = step_of(q, stages, c);
   a.memory = memory_of(q, stages, c, a.step.run);
-  a.peak = peak_bytes(a.memory);
+  a.fullest = fullest_device(q, a.memory);
+  a.peak = a.memory[static_cast<std::size_t>(a.fullest)].all();
+  a.capacity = rank_questions(q).of(a.fullest).cluster.device().memory_bytes;
   a.peak_on_host = peak_host_bytes(a.memory);
   int const last = placement_of(q).device_of(0, last_with_head(stages));
   a.peak_of_last = a.memory[static_cast<std::size_t>(last)].all();
   a.every_stage_works = every_stage_works(q);
-  a.fits = a.every_stage_works && fits(q.cluster.device, a.memory, c);
+  a.fits = a.every_stage_works && fits(q, a.memory, c);
   a.operations = step_operations(q.model, q.sequence, q.batch);
   a.kind = run_kind_of(q);
   a.gap = interval_gap_of(q, s.largest);

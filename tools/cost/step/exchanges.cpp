@@ -15,11 +15,15 @@ inline double ranks_in_domain(cluster const& on, layout const& sizes, double siz
 
 }  // namespace exchanges_detail
 
+double inside_rate(machine const& m, constants const& c) {
+  return m.exchange > 0 ? m.inside / m.exchange : m.inside * c.link_inside;
+}
+
 double group_rate(cluster const& on, layout const& sizes, double size, double stride,
                   constants const& c) {
   double const here = exchanges_detail::ranks_in_domain(on, sizes, size, stride);
-  double const inside = on.device.inside * c.link_inside;
-  return here >= size ? inside : min_of(inside, on.device.outside * here * c.link_outside);
+  double const inside = inside_rate(on.device(), c);
+  return here >= size ? inside : min_of(inside, on.device().outside * here * c.link_outside);
 }
 
 double ring_seconds(cluster const& on, layout const& sizes, double ranks, double stride) {
@@ -42,9 +46,9 @@ double latency_seconds(double ranks, constants const& c) {
 }
 
 double tensor_bytes_seconds(cluster const& on, layout const& sizes, double bytes, constants const& c) {
-  double const inside = bytes / (on.device.inside * c.link_inside);
+  double const inside = bytes / (inside_rate(on.device(), c));
   double const here = stage_ranks_in_domain(on, sizes);
-  return sizes.tensor <= here ? inside : inside + bytes / (on.device.outside * here * c.link_outside);
+  return sizes.tensor <= here ? inside : inside + bytes / (on.device().outside * here * c.link_outside);
 }
 
 double tensor_seconds(question const& q, layer_work const& w, constants const& c) {
@@ -80,8 +84,8 @@ double expert_seconds(question const& q, layer_work const& w, feed_forward const
     bool const goes_once = stack_of(q).facts.dispatch() == token_dispatch::once;
     double const sent = goes_once ? here * (1 - std::pow(1 - 1 / here, f.chosen)) / f.chosen : 1;
     double const inside =
-        w.expert_bytes * sent * (here - 1) / here / (q.cluster.device.inside * c.link_inside);
-    double const outside = w.expert_bytes * away / (q.cluster.device.outside * c.link_outside);
+        w.expert_bytes * sent * (here - 1) / here / inside_rate(q.cluster.device(), c);
+    double const outside = w.expert_bytes * away / (q.cluster.device().outside * c.link_outside);
     double const dispatched = q.program.dispatches_8_bits ? (1 + 4 / 128.0) / 2 : 1;
     s += (dispatched + 1) * max_of(inside, outside) + 2 * latency_seconds(q.layout.expert, c);
   }
@@ -101,13 +105,33 @@ double context_seconds(cluster const& on, layout const& sizes, layer_work const&
   return max_of(0.0, ring - attention * (ranks - 1) / ranks) + c.latency * ranks;
 }
 
-double transfer_seconds(question const& q, constants const& c) {
+namespace exchanges_detail {
+
+// Bytes of the output of layer number `from`.
+inline double message_bytes(question const& q, int from) {
+  if (from >= 0 && from < q.model.layer_count())
+    for (measured_layer const& each : q.model.at(from).measured)
+      if (each.tensor == q.layout.tensor) return q.layout.micro_batch * each.output;
+  return 2 * q.micro_batch_tokens() * q.model.hidden / q.layout.tensor;
+}
+
+}  // namespace exchanges_detail
+
+double bytes_after(question const& q, stage const& s) {
+  return exchanges_detail::message_bytes(q, s.first + s.count - 1);
+}
+
+double bytes_before(question const& q, stage const& s) {
+  return exchanges_detail::message_bytes(q, s.first - 1);
+}
+
+double transfer_seconds(question const& q, double bytes, constants const& c) {
   if (q.measured.transfer >= 0) return q.measured.transfer;
   double const apart =
       1.0 * q.layout.tensor * q.layout.context * (q.layout.pipeline_inside ? 1 : q.layout.data);
-  double const rate = apart < domain_of(q.cluster) ? q.cluster.device.inside * c.link_inside
-                                                   : q.cluster.device.outside * c.link_outside;
-  return 2 * q.micro_batch_tokens() * q.model.hidden / q.layout.tensor / rate + c.latency;
+  double const rate = apart < domain_of(q.cluster) ? inside_rate(q.cluster.device(), c)
+                                                   : q.cluster.device().outside * c.link_outside;
+  return bytes / rate + c.latency;
 }
 
 }  // namespace ashlar::cost

@@ -2,6 +2,7 @@
 #include <ashlar/catalog/entry.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/sequence_costs.hpp>
+#include <ashlar/cost/question/rank_questions.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/step/exchanges.hpp>
 #include <ashlar/cost/step/execution.hpp>
@@ -78,11 +79,25 @@ inline pass_costs pass_costs_of(std::vector<stage_passes> const& passes, int chu
   return pass_costs::by_stage_and_sequence_chunk(std::move(each), chunks);
 }
 
+// Seconds of the largest message over the slowest link of the pipeline.
+inline double longest_transfer(question const& q, std::vector<stage> const& stages, constants const& c) {
+  rank_questions on(q);
+  double bytes = 0, longest = 0;
+  for (stage const& s : stages)
+    if (double const after = bytes_after(q, s); !(after <= bytes)) bytes = after;  // NaN, too
+  for (int rank = 0; rank + 1 < q.layout.pipeline; ++rank) {
+    double const seconds = transfer_seconds(on.between(rank, rank + 1), bytes, c);
+    if (!(seconds <= longest)) longest = seconds;
+    if (!q.cluster.has_several_kinds()) break;
+  }
+  return longest;
+}
+
 inline costs costs_of(question const& q, std::vector<stage> const& stages,
                       std::vector<stage_passes> const& passes, int chunks, double one_tick,
                       constants const& c) {
   bool const is_apart = q.layout.pipeline > 1 && !(passes.front().forward.transfer > 0);
-  double const transfer = is_apart ? transfer_seconds(q, c) / chunks : 0;
+  double const transfer = is_apart ? longest_transfer(q, stages, c) / chunks : 0;
   if (!(transfer >= 0 && transfer / one_tick <= most_ticks))
     throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);
   costs made{pass_costs_of(passes, chunks, one_tick), static_cast<tick>(transfer / one_tick + 0.5)};

@@ -9,6 +9,11 @@ namespace held_parameters_detail {
 // Norms and biases are on every tensor rank.
 inline parameter_counts counts_of(architecture const& a, layout const& sizes, layer const& l) {
   parameter_counts made;
+  for (measured_layer const& each : l.measured) {  // of one rank already
+    if (each.tensor != sizes.tensor) continue;
+    made.dense = each.parameters;
+    return made;
+  }
   double split = mixer_matrices(a, l.mix);
   if (l.feed.kind == feed_forward_kind::dense) split += dense_matrices(a, l.feed, l.feed.width);
   if (l.feed.kind == feed_forward_kind::experts) {

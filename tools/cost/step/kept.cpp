@@ -123,6 +123,14 @@ inline kept_activations kept_of_layer(question const& q, layer const& l, recompu
                                       gradient_kind takes, offloaded parts, bool gathered,
                                       constants const& c) {
   if (takes == gradient_kind::none) return {};
+  if (measured_layer const* const m = measured_on(l, q.layout.tensor, q.cluster.kinds.front().name)) {
+    bool const runs_again = has(again, recomputation::full);
+    kept_activations made{.bytes = q.layout.micro_batch * (runs_again ? m->output : m->kept)};
+    made.whole = runs_again ? q.layout.micro_batch * m->kept : 0;
+    made.leaving = has(parts, offloaded::all) ? made.bytes : 0;
+    made.largest = made.leaving;
+    return made;
+  }
   bool const trains = takes == gradient_kind::all;
   double const tokens = q.micro_batch_tokens();
   kept_activations made{.bytes = kept_bytes(q, l, again, trains, gathered, c) * tokens};

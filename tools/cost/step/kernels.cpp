@@ -63,7 +63,7 @@ inline double hopper_attention_share(question const& q, constants const& c) {
 }
 
 inline double attention_share(question const& q, constants const& c) {
-  switch (q.cluster.device.like()) {
+  switch (q.cluster.device().like()) {
     case family::ampere:
       return c.attention_ampere;
     case family::hopper:
@@ -100,6 +100,7 @@ inline double gradient_bytes(stack const& s) { return s.is_sharded ? 4 : s.is_pl
 }  // namespace kernels_detail
 
 double product_rate(machine const& m, number_format f, constants const& c) {
+  if (m.products > 0) return peak(m, f) / m.products;
   return peak(m, f) * kernels_detail::product_share(m, f, c) * kernels_detail::power_share(m, c);
 }
 
@@ -113,7 +114,7 @@ double product_seconds(machine const& m, double rate, product const& p, double o
 
 seconds_each_way products_seconds(question const& q, std::vector<product> const& all,
                                   constants const& c) {
-  machine const& m = q.cluster.device;
+  machine const& m = q.cluster.device();
   double const high = product_rate(m, kernels_detail::wide_format(q.program.format), c);
   double const low = product_rate(m, q.program.format, c);
   double const gradient = kernels_detail::gradient_bytes(stack_of(q));
@@ -133,7 +134,7 @@ seconds_each_way products_seconds(question const& q, std::vector<product> const&
 
 seconds_each_way attention_seconds(question const& q, layer_work const& w, constants const& c) {
   if (!(w.scores > 0)) return {};
-  machine const& m = q.cluster.device;
+  machine const& m = q.cluster.device();
   if (stack_of(q).writes_scores) {
     double const rate = product_rate(m, q.program.format, c),
                  moved = w.all_scores * value_bytes(q.program.format) / memory_rate(m, c);

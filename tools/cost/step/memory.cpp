@@ -1,4 +1,5 @@
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/cost/question/rank_questions.hpp>
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/step/held_parameters.hpp>
@@ -12,7 +13,7 @@ namespace memory_detail {
 
 // 8-bit weights need a transposed copy on Hopper, none on Blackwell.
 inline double parameter_bytes(question const& q, stack const& s, double value) {
-  return q.program.format == number_format::fp8 && is_blackwell(q.cluster.device) && !s.is_sharded
+  return q.program.format == number_format::fp8 && is_blackwell(q.cluster.device()) && !s.is_sharded
              ? 1
              : value;
 }
@@ -92,6 +93,7 @@ inline std::vector<memory_parts> memory_with(question const& q, std::vector<stag
     held = run.held(kept);
     if (q.layout.offload.parts != offloaded::none) held_by_host = run.held(left);
   }
+  rank_questions const on(q);
   std::vector<memory_parts> devices;
   for (std::size_t d = 0; d < here.size(); ++d) {
     stage_needs all;
@@ -108,7 +110,8 @@ inline std::vector<memory_parts> memory_with(question const& q, std::vector<stag
       activations = held[d];
       if (!held_by_host.empty()) on_host = held_by_host[d];
     }
-    devices.push_back(memory_of_device(q, all, activations, where.route_count(), c));
+    devices.push_back(
+        memory_of_device(on.of(static_cast<int>(d)), all, activations, where.route_count(), c));
     devices.back().host += on_host;
   }
   return devices;
@@ -172,7 +175,7 @@ std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const&
                                     constants const& c, execution const& run) {
   if (stack_of(q).is_plain && q.layout.tensor > 1 && q.layout.pipeline == 1) {
     std::vector<memory_parts> devices = memory_detail::memory_with(q, stages, run, true, c);
-    if (fits(q.cluster.device, devices, c)) return devices;
+    if (fits(q, devices, c)) return devices;
   }
   return memory_detail::memory_with(q, stages, run, false, c);
 }
@@ -195,9 +198,29 @@ double peak_host_bytes(std::vector<memory_parts> const& devices) {
   return most;
 }
 
-bool fits(machine const& device, std::vector<memory_parts> const& devices, constants const& c) {
-  double const host = peak_host_bytes(devices);
-  return fits(device, peak_bytes(devices), c) && !(host > 0 && host > device.host.memory_bytes);
+bool fits(question const& q, std::vector<memory_parts> const& devices, constants const& c) {
+  rank_questions const on(q);
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    machine const& device = on.of(static_cast<int>(d)).cluster.device();
+    double const host = devices[d].host;
+    if (!fits(device, devices[d].all(), c) || (host > 0 && host > device.host.memory_bytes))
+      return false;
+  }
+  return true;
+}
+
+int fullest_device(question const& q, std::vector<memory_parts> const& devices) {
+  rank_questions const on(q);
+  double most = -1;
+  int fullest = 0;
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    int const rank = static_cast<int>(d);
+    double const share = devices[d].all() / on.of(rank).cluster.device().memory_bytes;
+    if (!(share > most)) continue;
+    most = share;
+    fullest = rank;
+  }
+  return fullest;
 }
 
 }  // namespace ashlar::cost

@@ -58,9 +58,9 @@ once_a_step once_on(question const& q, parameter_counts const& held, device_seco
           : held.dense / sharing + held.expert / (q.layout.expert_sharing_ranks() * copies);
   // Adam reads the gradient, the 32-bit weight and two moments; it writes those three and the weight.
   constexpr double moved = 30;
-  once.optimizer = moved * updated / memory_rate(q.cluster.device, c);
+  once.optimizer = moved * updated / memory_rate(q.cluster.device(), c);
   if (q.layout.offload.optimizer) {  // gradients in 32 bits go to the host, and weights in 16 come back
-    host_side const& host = q.cluster.device.host;
+    host_side const& host = q.cluster.device().host;
     once.optimizer =
         updated * ((4 + value_bytes(q.program.format)) / host.link + moved / host.memory_bandwidth);
   }

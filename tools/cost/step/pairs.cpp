@@ -1,5 +1,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/part_costs.hpp>
+#include <ashlar/cost/question/rank_questions.hpp>
+#include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/step/pairs.hpp>
 
 #include <cstddef>
@@ -18,8 +20,8 @@ struct halves {
 
 inline halves halves_of(question const& q, layer const& l, recomputation again, gradient_kind takes,
                         constants const& c) {
-  return {passes_of_layer(q, {.mix = l.mix, .feed = {}}, again, takes, c),
-          passes_of_layer(q, {.mix = {}, .feed = l.feed}, again, takes, c)};
+  return {passes_of_layer(q, {.mix = l.mix}, again, takes, c),
+          passes_of_layer(q, {.feed = l.feed}, again, takes, c)};
 }
 
 inline std::vector<halves> halves_of_stage(question const& q, stage const& s, constants const& c) {
@@ -80,8 +82,8 @@ inline double share_of(stage_passes const& p, pass_kind backward) {
 
 stage_parts parts_in_pairs(question const& q, stage const& s, constants const& c, double one_tick) {
   stage_parts made;
-  pairs_detail::part_writer ahead(made.forward, one_tick, q.cluster.device.units),
-      back(made.backward, one_tick, q.cluster.device.units);
+  pairs_detail::part_writer ahead(made.forward, one_tick, q.cluster.device().units),
+      back(made.backward, one_tick, q.cluster.device().units);
   std::vector<pairs_detail::halves> const all = pairs_detail::halves_of_stage(q, s, c);
   for (pairs_detail::halves const& each : all) {
     pass_terms const &mix = each.mix.forward, &feed = each.feed.forward;
@@ -108,10 +110,13 @@ pair_costs pairs_of(question const& q, std::vector<stage> const& stages,
                     std::vector<stage_passes> const& passes, constants const& c, double one_tick) {
   bool exchanges = false;
   for (stage_passes const& s : passes) exchanges = exchanges || s.forward.expert > 0;
-  if (!exchanges || !q.measured.stages.empty()) return {};
+  if (!exchanges || !q.measured.stages.empty() || q.model.has_measured_layers()) return {};
   part_costs parts{.stages = {},
                    .how = q.program.delays_weights ? braiding::in_turn_delayed : braiding::in_turn};
-  for (stage const& s : stages) parts.stages.push_back(parts_in_pairs(q, s, c, one_tick));
+  rank_questions on(q);
+  std::vector<question const*> const asked = on.of_stages(placement_of(q));
+  for (std::size_t s = 0; s < stages.size(); ++s)
+    parts.stages.push_back(parts_in_pairs(*asked[s], stages[s], c, one_tick));
   pair_costs const braids = costs_of(parts).overlapped;
   std::vector<tick> all;
   auto const count = static_cast<int>(stages.size());

@@ -1,5 +1,7 @@
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/cost/question/rank_questions.hpp>
 #include <ashlar/cost/question/stack.hpp>
+#include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/step/exchanges.hpp>
 #include <ashlar/cost/step/held_parameters.hpp>
 #include <ashlar/cost/step/kept.hpp>
@@ -30,7 +32,7 @@ namespace passes_detail {
 inline double exposed_beside(question const& q, double exchange, pass_terms const& pass) {
   if (!stack_of(q).facts.has(fact::expert_overlap)) return exchange;
   constexpr double occupied = 20;  // multiprocessors, as DeepEP takes
-  return max_of(exchange - pass.on_device(), exchange * occupied / q.cluster.device.units);
+  return max_of(exchange - pass.on_device(), exchange * occupied / q.cluster.device().units);
 }
 
 // The share of launches that the host does itself.
@@ -57,8 +59,8 @@ inline stage_passes passes_of_work(question const& q, layer const& l, layer_work
   set(&pass_terms::products, products);
   b.weights = products.weights;
   set(&pass_terms::attention, attention_seconds(q, w, c));
-  set(&pass_terms::scan, scan_seconds(q.cluster.device, w, c));
-  set(&pass_terms::bytes, bytes_seconds(q.cluster.device, q.program.format, w, c));
+  set(&pass_terms::scan, scan_seconds(q.cluster.device(), w, c));
+  set(&pass_terms::bytes, bytes_seconds(q.cluster.device(), q.program.format, w, c));
   f.tensor = b.tensor = tensor_seconds(q, w, c);
   double const expert = expert_seconds(q, w, l.feed, c);
   f.expert = exposed_beside(q, expert, f);
@@ -75,24 +77,48 @@ inline stage_passes passes_of_work(question const& q, layer const& l, layer_work
 }  // namespace passes_detail
 
 void pass_terms::leave_out_weights() {
-  products -= weights;
+  (measured > 0 ? measured : products) -= weights;
   weights = 0;
 }
 
+namespace passes_detail {
+
+// Passes as they were measured for one sequence; a micro-batch takes a multiple. Gradients of weights
+// take half of a backward, unless attention, which has no weights, leaves less.
+inline stage_passes passes_of_measured(question const& q, measured_layer const& m) {
+  stage_passes s;
+  double const times = q.layout.micro_batch, forward = times * m.forward, backward = times * m.backward;
+  s.forward.attention = m.attends_forward * forward;
+  s.forward.measured = forward - s.forward.attention;
+  s.backward.attention = m.attends_backward * backward;
+  s.backward.measured = backward - s.backward.attention;
+  s.backward.weights = min_of(backward / 2, s.backward.measured);
+  return s;
+}
+
+}  // namespace passes_detail
+
 stage_passes passes_of_layer(question const& q, layer const& l, recomputation again, gradient_kind takes,
                              constants const& c) {
-  stage_passes s = passes_detail::passes_of_work(q, l, work_of(q, l), c);
+  measured_layer const* const m = measured_on(l, q.layout.tensor, q.cluster.kinds.front().name);
+  stage_passes s = m != nullptr ? passes_detail::passes_of_measured(q, *m)
+                                : passes_detail::passes_of_work(q, l, work_of(q, l), c);
   if (takes == gradient_kind::none) {
     s.backward = {};
     return s;
   }
   if (takes == gradient_kind::inputs) s.backward.leave_out_weights();
+  if (m != nullptr) {
+    if (has(again, recomputation::full)) s.backward.add(s.forward);
+    return s;
+  }
   if (again != recomputation::none)
     s.backward.add(passes_detail::passes_of_work(q, l, work_again(q, l, again), c).forward);
   return s;
 }
 
 stage_passes passes_of_head(question const& q, constants const& c) {
+  if (!q.model.has_tables()) return {};
   product const p = head_product(q);
   std::vector<product> only;
   only.push_back(p);
@@ -102,7 +128,7 @@ stage_passes passes_of_head(question const& q, constants const& c) {
   s.backward.products = products.backward;
   s.backward.weights = products.weights;
   if (!q.model.trains_head()) s.backward.leave_out_weights();
-  s.forward.bytes = 0.5 * p.m * p.n * c.loss_bytes / memory_rate(q.cluster.device, c);
+  s.forward.bytes = 0.5 * p.m * p.n * c.loss_bytes / memory_rate(q.cluster.device(), c);
   if (q.layout.tensor > 1)
     s.forward.tensor = tensor_bytes_seconds(
         q.cluster, q.layout, 2 * p.m * q.model.hidden * (q.layout.tensor - 1.0) / q.layout.tensor, c);
@@ -172,8 +198,11 @@ inline void check_measured(question const& q, std::size_t stages) {
 
 }  // namespace passes_detail
 
-std::vector<stage_passes> passes_of(question const& q, std::vector<stage> const& stages,
-                                    constants const& c) {
+namespace passes_detail {
+
+// The passes of each stage, all on devices like these, without their messages.
+inline std::vector<stage_passes> passes_on_one_kind(question const& q, std::vector<stage> const& stages,
+                                                    constants const& c) {
   int const first_trained = q.model.first_trained();
   std::vector<stage_passes> of_kind;  // for each kind of layer, by recomputation and gradients
   for (layer const& l : q.model.kinds)
@@ -208,12 +237,53 @@ std::vector<stage_passes> passes_of(question const& q, std::vector<stage> const&
     if (!q.measured.stages.empty())
       made = passes_detail::as_measured(
           made, q.measured.stages[q.measured.stages.size() == 1 ? 0 : all.size()]);
-    if (!kept.empty()) passes_detail::send_to_host(q.cluster.device, kept[all.size()], made);
-    if (q.layout.pipeline > 1 && q.layout.chunks == 1
-        && !q.layout.is_executed())  // virtual stages send beside passes
-      made.forward.transfer = made.backward.transfer = transfer_seconds(q, c);
+    if (!kept.empty()) passes_detail::send_to_host(q.cluster.device(), kept[all.size()], made);
     all.push_back(made);
   }
+  return all;
+}
+
+// Adds the messages to the next stage, and of gradients to the one before. Each end sends as its other
+// message does.
+inline void add_transfers(question const& q, rank_questions& on, std::vector<stage> const& stages,
+                          std::vector<stage_passes>& all, constants const& c) {
+  bool const one_kind = !q.cluster.has_several_kinds();
+  int const last = static_cast<int>(all.size()) - 1;
+  for (int s = 0; s <= last; ++s) {
+    stage const& has = stages[static_cast<std::size_t>(s)];
+    stage_passes& each = all[static_cast<std::size_t>(s)];
+    question const& ahead = one_kind ? q : on.between(s, s < last ? s + 1 : s - 1);
+    question const& behind = one_kind ? q : on.between(s, s > 0 ? s - 1 : s + 1);
+    each.forward.transfer = transfer_seconds(ahead, bytes_after(q, has), c);
+    each.backward.transfer = transfer_seconds(behind, bytes_before(q, has), c);
+  }
+}
+
+}  // namespace passes_detail
+
+std::vector<stage_passes> passes_of(question const& q, std::vector<stage> const& stages,
+                                    constants const& c) {
+  rank_questions on(q);
+  std::vector<stage_passes> all;
+  if (!q.cluster.has_several_kinds()) {
+    all = passes_detail::passes_on_one_kind(q, stages, c);
+  } else {
+    all.resize(stages.size());
+    std::vector<question const*> const asked = on.of_stages(placement_of(q));
+    std::vector<char> is_known(stages.size(), 0);
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      if (is_known[i] != 0) continue;
+      std::vector<stage_passes> const here = passes_detail::passes_on_one_kind(*asked[i], stages, c);
+      for (std::size_t s = i; s < stages.size(); ++s)
+        if (asked[s] == asked[i]) {
+          all[s] = here[s];
+          is_known[s] = 1;
+        }
+    }
+  }
+  bool const sends_beside =
+      q.layout.chunks > 1 || q.layout.is_executed();  // passes, as virtual stages do
+  if (q.layout.pipeline > 1 && !sends_beside) passes_detail::add_transfers(q, on, stages, all, c);
   return all;
 }
 

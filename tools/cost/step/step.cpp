@@ -1,4 +1,5 @@
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/cost/question/rank_questions.hpp>
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/step/exchanges.hpp>
@@ -63,8 +64,8 @@ step_terms step_of(question const& q, std::vector<stage> const& stages, constant
     devices[d].all -= hidden[d];
     all_largest += devices[d].largest;
   }
-  double const lost =
-      c.straggler * std::log2(max_of(1.0, 1.0 * q.cluster.devices / q.cluster.device.per_node));
+  double const lost = c.straggler * std::log2(max_of(1.0, node_count(q.cluster)));
+  rank_questions const on(q);
   // If passes are executed, the step ends for all devices at once; the busiest has the least bubble.
   bool const has_uneven = how == uneven_rounds::executed && has_uneven_rounds(q, r.of_stages),
              ends_at_once = has_uneven || !r.run.is_empty();
@@ -77,7 +78,8 @@ step_terms step_of(question const& q, std::vector<stage> const& stages, constant
     double const bubble =
         ends_at_once ? max_of(0.0, last_end - passes) : all_largest - devices[d].largest;
     once_a_step const once =
-        once_on(q, held_by_stages(q.model, q.layout, stages, here[d]).trained, devices[d], copies, c);
+        once_on(on.of(static_cast<int>(d)), held_by_stages(q.model, q.layout, stages, here[d]).trained,
+                devices[d], copies, c);
     double const after = once.data + once.optimizer;
     double const total = ends_at_once ? passes : (passes + bubble) * (1 + lost) + after;
     if (total > most) {
@@ -108,8 +110,9 @@ step_terms step_of(question const& q, std::vector<stage> const& stages, constant
     double const layers = 1.0 * trained / q.layout.pipeline;
     r.update = max_of(0.0, c.host_update * layers - step_detail::queued(r));
     if (q.layout.sharding == sharding::optimizer)
-      r.data += step_detail::exchanges_of_a_layer * layers
-                * ring_seconds(q.cluster, q.layout, q.layout.sharing_ranks(), q.layout.tensor);
+      r.data +=
+          step_detail::exchanges_of_a_layer * layers
+          * ring_seconds(on.of(r.device).cluster, q.layout, q.layout.sharing_ranks(), q.layout.tensor);
   }
   r.seconds = r.passes + r.bubble + r.stragglers + r.data + r.optimizer + r.update;
   return r;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/cost/question/even_divisions.hpp>
 #include <ashlar/cost/question/question.hpp>
 #include <ashlar/cost/step/memory.hpp>
 #include <ashlar/cost/step/passes.hpp>
@@ -24,13 +25,13 @@ struct segment {
   double bytes = 0;    // held by its device beside activations
 };
 
-// Every segment that may be a stage of a division no slower than `enough`.
+// Every segment that may be a stage of a division no slower than `enough`, on devices of one kind.
 class segments {
  public:
-  // Throws unpredictable.
+  // Refers to the question. Throws unpredictable.
   segments(question const& q, constants const& c, double enough) : q_(q) {
     std::vector<stage> single;
-    for (int i = 0; i < parts(); ++i) single.push_back(stage_at(i, i + 1));
+    for (int i = 0; i < parts(); ++i) single.push_back(stage_of_parts(q.model, i, i + 1));
     for (stage_passes const& each : passes_of(q, single, c))
       least_.push_back(each.forward.on_device() + each.backward.on_device());
     double const n = q.micro_batches();
@@ -41,7 +42,8 @@ class segments {
       for (int j = i + 1; j <= parts(); ++j) {
         sum += least_[static_cast<std::size_t>(j) - 1];
         if (n * sum > enough && j > i + 1) break;
-        all_.push_back({.first = i, .end = j, .has = stage_at(i, j), .passes = {}, .needs = {}});
+        all_.push_back(
+            {.first = i, .end = j, .has = stage_of_parts(q.model, i, j), .passes = {}, .needs = {}});
         all.push_back(all_.back().has);
       }
     }
@@ -57,8 +59,7 @@ class segments {
   }
 
   // Embedding, layers, predictions, head.
-  int parts() const { return q_.model.layer_count() + 2 + (has_predictions() ? 1 : 0); }
-  int predictions_at() const { return has_predictions() ? parts() - 2 : -1; }
+  int parts() const { return q_.model.part_count(); }
   // Seconds of each part, without the host's excess.
   std::vector<double> const& least() const { return least_; }
   std::vector<segment> const& all() const { return all_; }
@@ -70,18 +71,6 @@ class segments {
   }
 
  private:
-  bool has_predictions() const { return q_.model.predictions > 0; }
-  stage stage_at(int first, int end) const {
-    int const layers = q_.model.layer_count();
-    int const from = min_of(max_of(first - 1, 0), layers), to = min_of(max_of(end - 1, 0), layers);
-    bool const predicts = first <= predictions_at() && predictions_at() < end;
-    return {.first = from,
-            .count = to - from,
-            .has_embedding = first == 0,
-            .has_head = end == parts(),
-            .predictions = predicts ? q_.model.predictions : 0};
-  }
-
   question const& q_;
   std::vector<segment> all_;
   std::vector<int> begin_;  // of the segments with that first part

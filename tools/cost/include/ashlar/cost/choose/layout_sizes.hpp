@@ -3,7 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/sort.hpp>
-#include <ashlar/cost/cluster/machine.hpp>
+#include <ashlar/cost/cluster/cluster.hpp>
 #include <ashlar/cost/layout/recomputation.hpp>
 #include <ashlar/cost/model/architecture.hpp>
 #include <ashlar/cost/question/stack.hpp>
@@ -33,9 +33,12 @@ inline int common_experts(architecture const& a) {
   return common == 0 ? 1 : common;
 }
 
-// The formats in which the device has products, widest first.
-inline std::vector<number_format> formats_of(machine const& m) {
+// The formats in which all devices have products, widest first.
+inline std::vector<number_format> formats_of(cluster const& on) {
   using enum number_format;
+  std::vector<int> all_kinds;
+  for (std::size_t k = 0; k < on.kinds.size(); ++k) all_kinds.push_back(static_cast<int>(k));
+  machine const m = slowest_of(on, all_kinds).device();
   std::vector<number_format> all{has_products(m, bf16) ? bf16 : fp16};
   for (number_format narrow : {has_products(m, mxfp8) ? mxfp8 : fp8, nvfp4})
     if (has_products(m, narrow)) all.push_back(narrow);

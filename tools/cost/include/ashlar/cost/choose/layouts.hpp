@@ -27,6 +27,8 @@ struct open_sizes {
   // parts of layers, then everything that the fewest first layers keep; each without and with the
   // optimizer.
   bool leaves = false;
+  // The order of the kinds of devices along a pipeline, and which of them take part.
+  bool kinds = true;
 };
 
 // Why a layout is not tried, or not shown.

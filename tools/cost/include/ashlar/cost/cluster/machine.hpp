@@ -91,6 +91,9 @@ struct machine {
   double exponentials = 0;  // a second
   double power = 0;         // watts
   host_side host = {};
+  // Seconds that products, and exchanges inside a domain, take for each second at these figures, where
+  // that was measured; 0: the shares of the figures are the fitted ones.
+  double products = 0, exchange = 0;
   // Published runs on such devices are known; errors of predictions come from those.
   bool is_measured = false;
 

@@ -4,6 +4,7 @@
 #include <ashlar/core/language.hpp>
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace ashlar::cost {
@@ -57,12 +58,28 @@ struct feed_forward {
   friend constexpr bool operator==(feed_forward const&, feed_forward const&) = default;
 };
 
+// Seconds and bytes of a layer that were measured for one sequence on one of its tensor ranks. They
+// replace all formulas.
+struct measured_layer {
+  int tensor = 1;           // ranks that the layer is split over
+  std::string device = {};  // name of the kind that was measured; empty: the devices are of one kind
+  double forward = 0, backward = 0;
+  // The shares of both that are causal attention, from 0 to 1.
+  double attends_forward = 0, attends_backward = 0;
+  double parameters = 0;
+  double kept = 0;    // bytes from the forward to the backward
+  double output = 0;  // bytes for the next layer; all that a recomputed layer keeps
+
+  friend bool operator==(measured_layer const&, measured_layer const&) = default;
+};
+
 // A layer of the model.
 struct layer {
-  mixer mix;
-  feed_forward feed;
+  mixer mix = {};
+  feed_forward feed = {};
+  std::vector<measured_layer> measured = {};  // by tensor ranks and kind of device; empty: formulas hold
 
-  friend constexpr bool operator==(layer const&, layer const&) = default;
+  friend bool operator==(layer const&, layer const&) = default;
 };
 
 // Parts whose parameters do not train.
@@ -107,6 +124,11 @@ struct architecture {
   }
   double embedding_width() const { return embedding > 0 ? embedding : hidden; }
   double table_parameters() const { return vocabulary * embedding_width(); }
+  // Whether it has an embedding and a head; measured layers are all of a model.
+  bool has_tables() const { return vocabulary > 0; }
+  // The chain that is divided into stages: embedding, each layer, all predictors together, head.
+  int part_count() const { return layer_count() + (has_tables() ? 2 : 0) + (predictions > 0 ? 1 : 0); }
+  bool has_measured_layers() const;
 
   // Adds a layer; equal ones share a kind.
   void add(layer const& l);
@@ -121,6 +143,13 @@ struct architecture {
   bool has_experts() const;
   bool has_state_space() const;
 };
+
+// The measurements of a layer on so many tensor ranks of this kind of device; null if there are none.
+measured_layer const* measured_on(layer const& l, int tensor, std::string const& device);
+
+// The model with the slower of each layer's measurements on any of these kinds, as of devices that wait
+// for each other.
+architecture slowest_measured(architecture a, std::vector<std::string> const& devices);
 
 // Parameters of one layer's parts, undivided. Matrices are the operands of products.
 double mixer_matrices(architecture const& a, mixer const& m);

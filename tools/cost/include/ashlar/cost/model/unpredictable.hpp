@@ -14,6 +14,8 @@ enum class requirement : unsigned char {
   sizes_are_small_enough,          // number: the product that is too large
   ranks_are_all_devices,           // number: ranks; limit: devices
   nodes_are_full,                  // number: devices; limit: of a node
+  kinds_have_whole_ranks,          // number: devices of a kind; limit: tensor x context
+  kinds_follow_the_pipeline,       // pipeline ranks are nearer to each other than data ranks
   batch_divides,                   // number: batch; limit: micro-batch x data
   heads_divide,                    // number: heads; limit: tensor
   experts_divide,                  // number: experts; limit: expert ranks
@@ -53,9 +55,10 @@ enum class requirement : unsigned char {
   schedule_trains_alone,           // it has no backward, runs forwards again, or does other work
   kernel_is_for_the_machine,       // FlashAttention 3 is Hopper's
   machine_has_the_format,          // the device has no products in this format
+  layers_are_measured,             // number: tensor ranks; limit: the kind that was not measured
 };
 inline constexpr std::size_t requirement_count =
-    static_cast<std::size_t>(requirement::machine_has_the_format) + 1;
+    static_cast<std::size_t>(requirement::layers_are_measured) + 1;
 
 // Thrown if a run cannot be predicted.
 struct unpredictable : std::exception {

@@ -85,7 +85,9 @@ struct answer {
   std::vector<unmeasured> beyond;  // the data
   double low = 0, high = 0;        // seconds; nine of ten runs of other sources lay between
   std::vector<memory_parts> memory;
-  double peak = 0, peak_of_last = 0;  // bytes: on any device; on the device of the loss
+  int fullest = 0;                    // the device with the highest share of its memory in use
+  double peak = 0, peak_of_last = 0;  // bytes: on this device; on the device of the loss
+  double capacity = 0;                // bytes of the fullest device
   double peak_on_host = 0;            // on any device's share of its host
   bool has_peak_interval = false;
   double low_peak = 0, high_peak = 0;  // bytes; nine of ten peaks of other sources lay between
@@ -105,7 +107,7 @@ struct answer {
   // Tokens per second of all devices, and the model's operations per second of one device.
   double tokens_per_second(question const& q) const { return 1.0 * q.batch * q.sequence / step.seconds; }
   double flops_per_device(question const& q) const {
-    return operations / step.seconds / q.cluster.devices;
+    return operations / step.seconds / q.cluster.device_count();
   }
 
   // Whether runs like this one were measured. Intervals come from those.

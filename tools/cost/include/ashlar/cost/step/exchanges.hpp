@@ -7,6 +7,9 @@
 
 namespace ashlar::cost {
 
+// Bytes per second of a device that exchanges reach within its domain.
+double inside_rate(machine const& m, constants const& c);
+
 // Bytes per second of each device of a group whose ranks are `stride` devices apart: within a domain, or
 // over the ports of all members in one domain.
 double group_rate(cluster const& on, layout const& sizes, double size, double stride,
@@ -46,8 +49,12 @@ double expert_seconds(question const& q, layer_work const& w, feed_forward const
 double context_seconds(cluster const& on, layout const& sizes, layer_work const& w, double attention,
                        constants const& c);
 
-// transfer: between neighbouring stages. As measured if given; else inside the domain if that holds more
-// than one stage.
-double transfer_seconds(question const& q, constants const& c);
+// Bytes of a micro-batch's message from this stage to the next, and from the one before to this.
+double bytes_after(question const& q, stage const& s);
+double bytes_before(question const& q, stage const& s);
+
+// transfer: bytes between neighbouring stages. As measured if given; else inside the domain if that
+// holds more than one stage.
+double transfer_seconds(question const& q, double bytes, constants const& c);
 
 }  // namespace ashlar::cost

@@ -72,7 +72,10 @@ inline bool fits(machine const& device, double bytes, constants const& c) {
   return bytes + c.outside_bytes <= device.memory_bytes;
 }
 
-// Whether all devices and their hosts fit.
-bool fits(machine const& device, std::vector<memory_parts> const& devices, constants const& c);
+// Whether all devices of a pipeline and their hosts fit, each within the memory of its own kind.
+bool fits(question const& q, std::vector<memory_parts> const& devices, constants const& c);
+
+// The device of a pipeline that uses the highest share of its memory.
+int fullest_device(question const& q, std::vector<memory_parts> const& devices);
 
 }  // namespace ashlar::cost
