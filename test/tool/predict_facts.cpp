@@ -10,11 +10,11 @@
 
 namespace {
 
-std::string const a_run =
+std::string const this_run =
     "--model llama3-8b --cluster 8xH100 --sequence 4096 --batch 64 --tensor 4 --sharding optimizer ";
 
 double seconds(std::string const& arguments) {
-  return predicted_run(a_run + arguments)["step_seconds"].get<double>();
+  return predicted_run(this_run + arguments)["step_seconds"].get<double>();
 }
 
 }  // namespace
@@ -27,8 +27,8 @@ TEST_CASE("facts: a program has its own defaults, and a run may say others") {
   CHECK(seconds("--stack megatron-core --fact tensor-overlap=on --fact data-overlap=on") < in_the_way);
   CHECK(seconds("--stack megatron-core --fact tensor-overlap=on,data-overlap=on")
         == seconds("--stack megatron-core --fact tensor-overlap=on --fact data-overlap=on"));
-  CHECK(predicted_run(a_run)["program"] == "megatron-core");
-  CHECK(predicted_run(a_run + "--precision fp8")["program"] == "megatron-bridge");
+  CHECK(predicted_run(this_run)["program"] == "megatron-core");
+  CHECK(predicted_run(this_run + "--precision fp8")["program"] == "megatron-bridge");
 }
 
 TEST_CASE("facts: graphs take the host's time, and tokens that go once move less") {
@@ -46,14 +46,14 @@ TEST_CASE("facts: graphs take the host's time, and tokens that go once move less
 }
 
 TEST_CASE("facts: --explain says which were given, and what is no fact is refused") {
-  std::string const out = run_tool("predict --explain " + a_run + "--fact graphs=step").out;
+  std::string const out = run_tool("predict --explain " + this_run + "--fact graphs=step").out;
   for (char const* each :
        {"graphs", "given", "assumed", "assumed facts are those of megatron/training/arguments.py"})
     CHECK(contains(out, each));
-  all_refused(
-      {{"predict " + a_run + "--fact overlap=on", "'overlap' is no fact"},
-       {"predict " + a_run + "--fact graphs=some", "'some' is none of its values: none, layers, step"},
-       {"predict " + a_run + "--fact graphs", "'' is none of its values"}});
+  all_refused({{"predict " + this_run + "--fact overlap=on", "'overlap' is no fact"},
+               {"predict " + this_run + "--fact graphs=some",
+                "'some' is none of its values: none, layers, step"},
+               {"predict " + this_run + "--fact graphs", "'' is none of its values"}});
 }
 
 TEST_CASE("facts: an assumed fact that takes the step out of its interval is told") {

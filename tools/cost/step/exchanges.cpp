@@ -83,8 +83,7 @@ double expert_seconds(question const& q, layer_work const& w, feed_forward const
     // A token that goes to a rank once goes to as many as have one of its experts.
     bool const goes_once = stack_of(q).facts.dispatch() == token_dispatch::once;
     double const sent = goes_once ? here * (1 - std::pow(1 - 1 / here, f.chosen)) / f.chosen : 1;
-    double const inside =
-        w.expert_bytes * sent * (here - 1) / here / inside_rate(q.cluster.device(), c);
+    double const inside = w.expert_bytes * sent * (here - 1) / here / inside_rate(q.cluster.device(), c);
     double const outside = w.expert_bytes * away / (q.cluster.device().outside * c.link_outside);
     double const dispatched = q.program.dispatches_8_bits ? (1 + 4 / 128.0) / 2 : 1;
     s += (dispatched + 1) * max_of(inside, outside) + 2 * latency_seconds(q.layout.expert, c);
