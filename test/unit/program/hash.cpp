@@ -99,7 +99,7 @@ TEST_CASE("hash: every field of a program counts") {
       v = other.view();
     });
     differs([&](program_view& v, program& other) {
-      access& how = other.operands[i].how;
+      ashlar::access& how = other.operands[i].how;
       how = how == access::scratch ? access::read : access::scratch;
       v = other.view();
     });

@@ -12,7 +12,7 @@ namespace {
 
 struct operand_seen {
   value_key of;
-  access how = access::read;
+  ashlar::access how = access::read;
   int reads = 0;
 
   friend bool operator==(operand_seen const&, operand_seen const&) = default;
@@ -24,7 +24,7 @@ std::vector<operand_seen> operands_of(program const& p, instruction const& i) {
   program_shape shape(view);
   shape.add_all();
   std::vector<operand_seen> found;
-  for_each_operand(shape, 0, i, [&](value_key const& v, access how, int reads) {
+  for_each_operand(shape, 0, i, [&](value_key const& v, ashlar::access how, int reads) {
     found.push_back({v, how, reads});
   });
   return found;
@@ -54,7 +54,7 @@ constexpr sequence_operands of_sequence(program const& p, pass what) {
   program_shape shape(view);
   shape.add_all();
   sequence_operands found;
-  for_each_operand(shape, 0, {.what = what}, [&](value_key const& v, access how, int reads) {
+  for_each_operand(shape, 0, {.what = what}, [&](value_key const& v, ashlar::access how, int reads) {
     if (v.kind == slot_kind::sequence_state || v.kind == slot_kind::sequence_gradient)
       found.seen[found.count++] = {v, how, reads};
   });

@@ -26,7 +26,7 @@ TEST_CASE("a slot for several values is as large as the largest") {
       shape.add_all();
       for (instruction const& i : p.view().stream(d)) {
         operand const* next = p.view().operands_of(i).begin();
-        for_each_operand(shape, d, i, [&](value_key const& v, access how, int) {
+        for_each_operand(shape, d, i, [&](value_key const& v, ashlar::access how, int) {
           std::int64_t& slot = largest[static_cast<std::size_t>((next++)->slot)];
           if (how == access::read) return;
           differ = differ || (slot > bytes(v));

@@ -82,7 +82,7 @@ TEST_CASE("enumerators that there are") {
   at(p, 1, length(p, 1) - 2).what.kind = static_cast<pass_kind>(6);
   CHECK(check(p).broken == rule::every_pass_is_known);
   p = good;
-  operand_of(p, 1, 0, 0).how = static_cast<access>(4);
+  operand_of(p, 1, 0, 0).how = static_cast<ashlar::access>(4);
   CHECK(check(p).broken == rule::slot_holds_what_is_read);
   p = good;
   p.slots.back() = static_cast<slot_kind>(slot_kinds);
