@@ -42,7 +42,7 @@ def main():
     root, compiler, doctest = Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3:]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
-        for part in ("include", "test", "docs"):
+        for part in ("include", "test", "docs", "tools"):
             shutil.copytree(root / part, copy / part, symlinks=True)
         shutil.copy(root / "README.md", copy)
         made = follow(copy)

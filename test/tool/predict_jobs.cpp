@@ -45,7 +45,7 @@ TEST_CASE("predict: HSDP has shards over some ranks and copies over the others")
     return m["parameters"].get<double>() + m["gradients"].get<double>() + m["optimizer"].get<double>();
   };
   CHECK(sum(inner) == doctest::Approx(8 * sum(all)));
-  CHECK(inner["interval"].is_null());
+  CHECK(relative_width(inner) > relative_width(all));  // no run had copies beside shards
   CHECK(predicted_run(run + "--shard-ranks 64")["step_seconds"] == all["step_seconds"]);
   // A file says the same.
   std::string const shards = "data_parallel_replicate_degree = 8\ndata_parallel_shard_degree = ";

@@ -15,3 +15,10 @@ inline nlohmann::json predicted_run(std::string const& arguments) {
   REQUIRE(r.code == 0);
   return nlohmann::json::parse(r.out);
 }
+
+// The width of a run's interval, as a share of its step.
+inline double relative_width(nlohmann::json const& run) {
+  nlohmann::json const& interval = run.at("interval");
+  return (interval.at("high").get<double>() - interval.at("low").get<double>())
+         / run.at("step_seconds").get<double>();
+}

@@ -77,7 +77,7 @@ prediction prepare_run(CLI::App const& command, predict_options const& o, fitted
   run.options.emplace("cluster", "-");
   prediction p = prepare(options_from(run.options), *run.model, *cluster, c);
   p.not_read = run.not_read;
-  p.notes = run.notes;
+  p.notes.insert(p.notes.end(), run.notes.begin(), run.notes.end());
   p.not_known = run.not_known;
   if (o.best > 0) choose_layout(p, run.options, static_cast<std::size_t>(o.best));
   return p;
