@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <vector>
 
 using namespace ashlar;
@@ -35,7 +36,7 @@ TEST_CASE("without attention chunks are of equal length, with attention later on
         == std::vector<int>{1024, 2048, 3072, 4096});
   std::vector<int> const ends = cut_into_chunks(4096, 4, 1, causal_request{4096, 1 << 20, 50});
   REQUIRE(ends.size() == 4);
-  for (int i = 1; i < 4; ++i)
+  for (std::size_t i = 1; i < 4; ++i)
     CHECK(ends[i] - ends[i - 1] < (i == 1 ? ends[0] : ends[i - 1] - ends[i - 2]));
   CHECK(longest_of(ends, causal_request{4096, 1 << 20, 50}) < (1 << 18) + 400);
 }
