@@ -1,5 +1,6 @@
 // `plan`, `predict` and `simulate` have one number for one run, whatever is asked.
 #include "random.hpp"
+#include "random_cases.hpp"
 #include "tool/planning.hpp"
 #include "tool/predicting.hpp"
 
@@ -38,20 +39,24 @@ asked_plan random_question(random_case::dice& d) {
 
 TEST_CASE("same numbers: a plan's rows asked of predict, to the last digit") {
   random_case::dice d(20);
-  for (int round = 0; round < 12; ++round) {
+  int rows = 0;
+  for (int round = 0; round < random_cases(12); ++round) {
     asked_plan const a = random_question(d);
     std::string const asked = "--model " + a.model + " --cluster " + a.cluster + a.rest;
     CAPTURE(asked);
     tool_result const r = run_tool("plan --as json " + asked);
     CAPTURE(r.err);
     if (r.code == 2) continue;  // no layout is possible
-    for (auto const& plan : nlohmann::json::parse(r.out)["plans"]) {
+    nlohmann::json const answer = nlohmann::json::parse(r.out);
+    for (auto const& plan : answer["plans"]) {
       std::string const options = plan["options"];
       CAPTURE(options);
       auto const alone = predicted_run("--model " + a.model + " --cluster "
                                        + plan["cluster"].get<std::string>() + " " + options);
       CHECK(alone["step_seconds"] == plan["seconds"]);
       CHECK(alone["peak_bytes"] == plan["bytes"]);
+      ++rows;
     }
   }
+  CHECK(rows > random_cases(20));
 }
