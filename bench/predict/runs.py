@@ -16,7 +16,7 @@ COLUMNS = {"sequence": "sequence", "global_batch": "batch", "micro_batch": "micr
            "chunks": "chunks", "context": "context", "expert": "expert", "expert_tensor": "expert-tensor", "data": "data"}
 SPLIT = {"yes": "on", "no": "off"}
 ATTENTION = {"flash": "fused", "unfused": "unfused"}
-# What the notes of a recipe say of the program, as facts. A recipe that says nothing of graphs has none.
+# Facts about the program that the notes of a recipe give. A recipe that says nothing of graphs has none.
 NOTED = {"CUDA graphs": "graphs=layers", "expert all-to-all overlapped": "expert-overlap=on"}
 
 # Programs that sources name, other than by sharding.

@@ -25,8 +25,8 @@ FRONTIERS = {"frontier.svg": ["-p", "8", "-m", "32", "--budget", "500", "--forwa
 GRAPHS = {"two-towers.svg": [str(FOLDER / "two-towers.json"), "-m", "8", "--memory"],
           "two-towers-chain.svg": ["1f1b", "-p", "5", "-m", "8", "--memory"],
           "two-towers-stages.svg": [str(FOLDER / "two-towers.json"), "--stages"]}
-# Of docs/values.md, as docs/values.md says, and of docs/scale.md, by bench/scale/study.py; measured, so that nobody draws them anew.
-# And of docs/architecture.md, by test/structure/architecture.py.
+# Pictures made elsewhere: those of docs/values.md as that page says, of docs/scale.md by bench/scale/study.py (measured, so nobody
+# draws them anew), and of docs/architecture.md by test/structure/architecture.py.
 OTHERS = {"architecture.svg", *(f"loads-{counts}.svg" for counts in ["micro", "synchronised", "running", "global"]), "scale-time.svg",
             "scale-52B-fast.svg", "scale-52B-slow.svg"}
 # The first shape that a schedule takes.

@@ -164,7 +164,7 @@ class Program(Graph):
             if letter:
                 self.history[device, s] += letter
                 self.turns[device, s] = turn  # in the end that of the sum
-            # What is released is there no more.
+            # A released value is gone.
             k = -2 if what == "release" else -1
             return lane, [((kind, s, k, -1), how) for kind, how in uses], slots
         lane, s, k, to, peer, slot = of

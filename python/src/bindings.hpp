@@ -1,4 +1,4 @@
-// What all files of the extension share.
+// Parts that all files of the extension share.
 #pragma once
 
 #include <ashlar/block/check.hpp>
@@ -42,13 +42,13 @@ struct refused {
   std::string text;
 };
 
-// Of a block or a schedule. Throws refused.
+// Takes a block or a schedule. Throws refused.
 template <class Value>
 void must_hold(Value const& v) {
   if (ashlar::diagnosis const d = ashlar::check(v); !d.ok()) throw refused{d, ashlar::explain(d, v)};
 }
 
-// What one of a few words means. Throws ValueError, which names them all.
+// The meaning of one of a few words. Throws ValueError, which names them all.
 template <class Meaning>
 Meaning meaning_of(char const* parameter, std::string_view word,
                    std::initializer_list<std::pair<char const*, Meaning>> words) {
@@ -60,7 +60,7 @@ Meaning meaning_of(char const* parameter, std::string_view word,
   throw nb::value_error((std::string(parameter) + " must be one of " + all).c_str());
 }
 
-// Of a pass, as in JSON: with underscores.
+// The kind of a pass, as in JSON: with underscores.
 inline std::string kind_of(ashlar::pass what) {
   std::string name = ashlar::name_of(what.kind);
   std::replace(name.begin(), name.end(), ' ', '_');
@@ -101,7 +101,7 @@ inline ashlar::causal_share causal_share_of(std::optional<causal_percent> const&
   return causal_share_of(*given);
 }
 
-// What a stage takes, or what it takes for each micro-batch: one for all stages, or one each.
+// The ticks of a stage, or its ticks for each micro-batch: one for all stages, or one each.
 using given_memory = std::vector<std::variant<ashlar::stage_memory, std::vector<ashlar::stage_memory>>>;
 
 // Throws ValueError for stages of which only some tell micro-batches apart, or of different numbers.
@@ -115,7 +115,7 @@ inline ashlar::objective aim_of(std::string_view word) {
                                         {"program", ashlar::objective::program}});
 }
 
-// What devices may hold: as many chunk activations, or of `memory` in its units, the same for all or one
+// The limit of each device: as many chunk activations, or of `memory` in its units, the same for all or one
 // each.
 using limit_words = std::variant<std::int64_t, std::vector<std::int64_t>>;
 inline std::vector<std::int64_t> budgets_of(limit_words const& given) {

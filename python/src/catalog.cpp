@@ -34,7 +34,7 @@ struct entry_parameters {
   std::string junction;
 };
 
-// What an entry may look at, besides devices and micro-batches.
+// Parameters of an entry besides devices and micro-batches.
 struct parameter_range {
   parameter which;
   char const* name;

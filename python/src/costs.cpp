@@ -74,7 +74,7 @@ ashlar::costs make_costs(tick forward, tick backward_input, tick backward_weight
   return made;
 }
 
-// What a forward and a backward take as a pair, if they do not run one after the other.
+// The ticks of a forward and a backward as a pair, if they do not run one after the other.
 std::optional<tick> pair_of(ashlar::costs const& c, std::string const& kind, int forward_stage,
                             int backward_stage) {
   ashlar::pair_costs const& pairs = c.passes.overlapped;
@@ -89,7 +89,7 @@ std::optional<tick> pair_of(ashlar::costs const& c, std::string const& kind, int
   return pairs.of(forward_stage, backward, backward_stage);
 }
 
-// Of a link whose transfers take longer, in both directions.
+// Delays a link's transfers in both directions.
 ashlar::costs with_late_link(ashlar::costs c, int one, int other, tick by) {
   for (int const device : {one, other}) within("a device", device, 0, limits::devices - 1);
   if (one == other || by < 0)

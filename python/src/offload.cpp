@@ -1,4 +1,4 @@
-// What leaves of a schedule for the hosts of its devices.
+// Activations that leave for the hosts of a schedule's devices.
 #include "bindings.hpp"
 #include <ashlar/interop/pass_token.hpp>
 #include <ashlar/search/offload.hpp>
@@ -18,7 +18,7 @@ namespace {
 using ashlar::offload_choice;
 using ashlar::schedule;
 
-// Of the costs given, else of the schedule's own.
+// Uses the given costs, else the schedule's own.
 ashlar::host_link host_of(schedule const& s, std::optional<ashlar::costs> const& cost) {
   return cost ? cost->on.host : s.cost.on.host;
 }

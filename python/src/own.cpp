@@ -29,7 +29,7 @@ using ashlar::schedule;
 using ashlar::tick;
 using stage_pairs = std::vector<std::pair<int, int>>;
 
-// Of a block the micro-batch may be left out: it is 0 then.
+// A pass of a block may leave out the micro-batch: it is 0 then.
 ashlar::pass pass_of(std::string const& token, bool of_block, int stage_count) {
   auto const what = ashlar::read_pass(token, of_block);
   if (!what)

@@ -1,4 +1,4 @@
-// What passes consist of, for pairs whose parts alternate.
+// The parts of passes, for pairs whose parts alternate.
 #include "bindings.hpp"
 #include <ashlar/interop/input_limits.hpp>
 #include <ashlar/interop/json_costs.hpp>

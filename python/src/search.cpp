@@ -68,7 +68,7 @@ search_result search_one(search_problem const& problem, search_options const& o,
 ashlar::memory_limit limit_of(std::optional<limit_words> const& given,
                               std::optional<given_memory> const& memory,
                               ashlar::placement const& where) {
-  // What 1F1B holds on its first device: p micro-batches of a p-th of the model.
+  // The memory of 1F1B on its first device: p micro-batches of a p-th of the model.
   ashlar::memory_limit limit = ashlar::chunk_activations(where.stage_count());
   if (memory) limit.memory = memory_of(*memory);
   if (!given && memory) throw nb::value_error("a limit is needed for memory");

@@ -1,4 +1,4 @@
-// What a search tells Python on its way.
+// Progress that a search reports to Python.
 #pragma once
 
 #include <ashlar/optimize/budget.hpp>

@@ -13,12 +13,13 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-FOLDERS = ["examples", "backends", "bench", "test/cuda", "test/host", "test/gpt"]
+FOLDERS = ["examples", "tools", "backends", "bench", "test/cuda", "test/host", "test/gpt"]
 
 
 def commands(root, build, compiler):
     """By file, from a configuration that compiles each by itself."""
-    options = ["CMAKE_BUILD_TYPE=Debug", f"CMAKE_CXX_COMPILER={compiler}", "CMAKE_EXPORT_COMPILE_COMMANDS=ON", "ASHLAR_MPI=OFF"]
+    options = ["CMAKE_BUILD_TYPE=Debug", f"CMAKE_CXX_COMPILER={compiler}", "CMAKE_EXPORT_COMPILE_COMMANDS=ON", "CMAKE_UNITY_BUILD=OFF",
+               "ASHLAR_MPI=OFF"]
     options += ["ASHLAR_GPU_TESTS=ON", "ASHLAR_BENCH=ON", "ASHLAR_DOCS=OFF"]
     line = ["cmake", "-S", root, "-B", build, "-G", "Ninja", *(f"-D{one}" for one in options)]
     subprocess.run(line, check=True, stdout=subprocess.DEVNULL)

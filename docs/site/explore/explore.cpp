@@ -20,7 +20,7 @@ namespace {
 
 using namespace ashlar;
 
-// What the page is set to: sizes and costs for both schedules, and which schedules. The choices behind
+// The settings of the page: sizes and costs for both schedules, and which schedules. The choices behind
 // those of the catalog are searches, one for each placement. Costs are those of a p-th of the model, so
 // that two schedules run the same model.
 struct setting {
@@ -140,7 +140,7 @@ ASHLAR_PAGE(picture) char const* picture() {
   return text.c_str();
 }
 
-// What says the same on the command line, with costs of a stage.
+// The command that gives the same, with costs of a stage.
 ASHLAR_PAGE(command) char const* command(int which) {
   int const choice = set.choices[which == 0 ? 0 : 1];
   auto const with = [](char const* option, std::int64_t value) {

@@ -93,7 +93,7 @@ def said_before(command: list[str], seconds: float) -> str:
     return "\n".join(lines)
 
 
-# What these print is no size of a run.
+# These programs print no size of a run.
 _OF_NO_SIZE = frozenset("git pip pip3 curl wget ip ifconfig ssh module which".split())
 
 _WORDS = re.compile(r"^(?:\s*(?:then|else|do|if|sudo)\s+)*\s*([a-z][\w.-]*)(?=\s|;|$)")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-# What a mask adds to a score that does not count is at most this.
+# A mask adds at most this to a score that does not count.
 LEAST_ADDED = -9_999
 
 

@@ -167,7 +167,7 @@ def batch(words: list[str]) -> None:
     run_within([*words, *inner], inner)
 
 
-# What scripts ask PyTorch about the machine.
+# Questions that scripts ask PyTorch about the machine.
 _TORCH = """\
 import sys, types
 torch = types.ModuleType("torch")

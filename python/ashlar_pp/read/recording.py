@@ -214,7 +214,7 @@ def _variables(
         "ASHLAR_READ_NODES": str(nodes),
         "ASHLAR_READ_DEVICES": str(devices),
     }
-    # What Slurm tells a job; the caller's own values stay.
+    # Variables that Slurm sets for a job; the caller's own values stay.
     told = {
         "SLURM_NNODES": nodes,
         "SLURM_JOB_NUM_NODES": nodes,

@@ -129,7 +129,7 @@ def _from_config(name: str, config: Any, tokens: int, head: str) -> Source:
         if type(config) not in kind._model_mapping:
             raise Unreadable(f"{name}: {kind.__name__} has no {type(config).__name__}")
         found = kind._model_mapping[type(config)]
-        # Of several classes, `from_config` needs to be told which.
+        # `from_config` needs to be told which of several classes it makes.
         build = found[0] if isinstance(found, tuple | list) else kind.from_config
     try:
         with torch.device("meta"):

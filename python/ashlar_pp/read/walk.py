@@ -388,7 +388,7 @@ def walk(model: nn.Module, inputs: Mapping[str, Any] | Iterable[Any]) -> Walk:
     except Unreadable:
         raise
     except Exception as error:
-        # Of anything that a model's own code may raise, on values that are not there.
+        # A model's own code may raise anything on values that are not there.
         reason = str(error).strip().split("\n")[0][:300]
         raise Unreadable(
             f"its forward failed: {type(error).__name__}: {reason}"

@@ -43,6 +43,22 @@ TEST_CASE("kernels: boards with less power run products slower, on Hopper and Bl
   CHECK(product_rate(m, number_format::bf16, c) == 500e12);
 }
 
+TEST_CASE("kernels: casts read 16 bits, and write both ways round with scales") {
+  constants const c = round_constants();
+  layer_work w;
+  w.quantised_forward = 1e9;
+  w.quantised_backward = 2e9;
+  auto const bytes = [&](number_format format) {
+    seconds_each_way const s = bytes_seconds(hopper(), format, w, c);
+    CHECK(s.backward == doctest::Approx(2 * s.forward));
+    return s.forward * memory_rate(hopper(), c) / 1e9;
+  };
+  CHECK(bytes(number_format::bf16) == 0);
+  CHECK(bytes(number_format::fp8) == doctest::Approx(2 + 2 + 1 + 1));  // the largest element first
+  CHECK(bytes(number_format::mxfp8) == doctest::Approx(2 + 2 * 33 / 32.0));
+  CHECK(bytes(number_format::nvfp4) == doctest::Approx(2 + 2 + 2 * 9 / 16.0));
+}
+
 TEST_CASE("kernels: attention by its kernel, where the machine tells them apart") {
   constants c = round_constants();
   c.attention_hopper = 0.64;

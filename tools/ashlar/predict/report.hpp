@@ -47,7 +47,7 @@ struct prediction {
   tried_layouts layouts;
 };
 
-// What was left out of the question, not read, or taken for something else: a sentence each.
+// Sentences on parts of the question that were left out, not read, or taken for something else.
 std::vector<std::string> remarks_on(prediction const& p);
 
 // Changes of one or two sizes at a time that make the run faster, or make it fit where it does not.

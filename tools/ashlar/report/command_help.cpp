@@ -26,7 +26,7 @@ std::string code_lines(std::vector<exit_words> exits) {
   return text.substr(0, text.size() - 1);
 }
 
-// What the codes mean to all commands that have them.
+// The meanings of the codes, for all commands that have them.
 std::vector<exit_words> all_exits() {
   return {{done, "done; check: valid"},
           {invalid, "the answer is no: an invalid file, nothing that fits, bits that differ"},

@@ -73,7 +73,7 @@ class hang_text {
     return text;
   }
 
-  // What the two operations that differ have in common with known causes.
+  // Known causes that the two operations that differ look like.
   std::string hints() const {
     std::string text;
     if (why_.chain.empty()) return text;

@@ -1,4 +1,4 @@
-// What `ashlar check --for nccl-flight-recorder` says.
+// The report of `ashlar check --for nccl-flight-recorder`.
 #pragma once
 
 #include <ashlar/record/hang.hpp>
@@ -8,7 +8,7 @@
 
 namespace tool {
 
-// What is known of the run beside its record.
+// Facts about the run that its record lacks.
 struct recorded_run {
   bool goes_on = false;       // what a rank has not issued may still come
   bool shares_lanes = false;  // all transfers of a group have one communicator

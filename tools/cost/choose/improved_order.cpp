@@ -26,7 +26,7 @@ inline question executed(question const& q, std::vector<stage> const& stages) {
   return made;
 }
 
-// What passes may hold on each device: its memory without all that stays.
+// The bytes that passes may hold on each device: its memory without all that stays.
 inline memory_limit limit_of(question const& q, std::vector<stage> const& stages, constants const& c) {
   memory_limit limit;
   limit.memory.stages.clear();

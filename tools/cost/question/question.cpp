@@ -120,7 +120,7 @@ inline void check_places(question const& q) {
   }
 }
 
-// What the devices of each kind compute with.
+// The formats that the devices of each kind compute with.
 inline void check_kernels(question const& q) {
   for (device_kind const& each : q.cluster.kinds) {
     must(!q.layout.offload.is_any() || each.device.host.is_known(), requirement::host_is_known, 0);

@@ -1,11 +1,11 @@
-// What the training program does: what the run says, and the defaults of the program for the rest.
+// Traits of the training program: those that the run says, and the program's defaults for the rest.
 #pragma once
 
 #include <ashlar/cost/question/question.hpp>
 
 namespace ashlar::cost {
 
-// What the training program does.
+// Traits of the training program.
 struct stack {
   program_kind program = program_kind::tuned;
   fact_values facts;
@@ -31,7 +31,7 @@ struct stack {
   bool hides_exchanges = false;
 };
 
-// What the program of this run does.
+// The traits of this run's program.
 stack stack_of(question const& q);
 
 // The program's value of each fact, and where it is written.

@@ -27,7 +27,7 @@ enum class attention_kernel : unsigned char { automatic, fused, unfused, flash_2
 // `automatic`: as the program does.
 enum class sequence_split : unsigned char { automatic, on, off };
 
-// What a run says of its program; what it does not say follows from the rest.
+// A run's statements about its program; the rest follows from them.
 struct training_program {
   program_kind kind = program_kind::automatic;
   given_facts facts;

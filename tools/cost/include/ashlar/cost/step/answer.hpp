@@ -43,7 +43,7 @@ struct measured_kernels {
 };
 measured_kernels kernels_of(question const& q);
 
-// What was measured, and how far from the predictions.
+// The measured runs' sizes, and their distance from the predictions.
 struct spreads {
   spread_table steps, peaks;
   measured_sizes largest;

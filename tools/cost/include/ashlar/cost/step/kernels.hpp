@@ -14,8 +14,8 @@ struct seconds_each_way {
   double weights = 0;  // the backward's share for gradients of weights
 };
 
-// Operations per second that large products reach: peak x share x (power / 700 W)^power, the last on
-// Hopper only, where boards of less power are published. A format without published runs takes the share
+// Operations per second that large products reach: peak x share x (watts / full)^power, the last on
+// Hopper and Blackwell, where boards of less power are published. A format without published runs takes the share
 // of the nearest one that has some.
 double product_rate(machine const& m, number_format f, constants const& c);
 
@@ -35,11 +35,11 @@ seconds_each_way products_seconds(question const& q, std::vector<product> const&
 // attention: scores (1 + 128 / s) (4 head / (peak x attention) + 1 / exponentials), backward 10 head. A
 // causal mask halves the counted scores, with whole tiles of 128 on the diagonal. On Hopper the share of
 // the peak depends on the kernel; elsewhere all fused kernels have one. Unfused, all scores count, and
-// 11 and 14 bytes of each are moved (softmax, mask, dropout).
+// each is moved 5.5 and 7 times (softmax, mask, dropout).
 seconds_each_way attention_seconds(question const& q, layer_work const& w, constants const& c);
 
-// bytes: moved / memory, with 8 bytes (4-bit values: 10) per element cast to a low format: read for the
-// maximum, for the cast and for the transpose, written twice.
+// bytes: moved / memory, with 6 bytes (MXFP8: 4.06, NVFP4: 5.13) per element cast to a low format: read
+// for the cast, for the maximum unless each block has its own, and written both ways round with scales.
 seconds_each_way bytes_seconds(machine const& device, number_format format, layer_work const& w,
                                constants const& c);
 
