@@ -235,9 +235,10 @@ TEST_CASE("predict: a module's file counts as its architecture, or is refused wi
   nlohmann::json const module = counted(file(R"("architecture":)" + decoder));
   for (char const* each : {"parameters", "active_parameters", "step_seconds", "peak_bytes"})
     CHECK(module[each] == keys[each]);
-  std::string const more = decoder.substr(0, decoder.size() - 1) + R"(,"left_out":{"visual":52}})";
   std::string const seeing = scratch_file(
-      "seeing.json", R"({"ashlar_model":1,"parameters":{"all":86900},"architecture":)" + more + "}");
+      "seeing.json",
+      R"({"ashlar_model":1,"parameters":{"all":86900},"left_out":{"visual":52},"architecture":)"
+          + decoder + "}");
   CHECK(contains(run_tool("predict --model " + seeing + some_run).out,
                  "without visual: the decoder alone"));
   auto const model = [&](char const* name, std::string const& text) {
@@ -254,7 +255,7 @@ TEST_CASE("predict: a module's file counts as its architecture, or is refused wi
       {model("module5.json",
              file(R"("architecture":{"hidden":64,"vocabulary":9,"embedding":0,"beside":0,)"
                   R"("is_tied":true,"kinds":[{"mix":{"kind":"other"}}],"layers":[0]})")),
-       "has no such \"kind\": 'other'"},
+       "no kind 'other' is known; there are: none attention"},
       {model("module6.json",
              file(R"("architecture":{"hidden":64,"vocabulary":9,"embedding":0,"beside":0,)"
                   R"("is_tied":true,"kinds":[],"layers":[0]})")),

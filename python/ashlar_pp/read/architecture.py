@@ -20,15 +20,18 @@ from .walk import Walk
 
 
 def architecture_of(
-    model: nn.Module, walked: Walk, layers: Layers, tokens: int
+    model: nn.Module,
+    walked: Walk,
+    layers: Layers,
+    tokens: int,
+    left_out: dict[str, int],
 ) -> dict[str, Any]:
-    """The keys of `architecture` in a model's file.
+    """The keys of `architecture` in a model's file, without modules left out.
 
     Raises `Inexpressible`, with what the form has no place for.
     """
     if not layers.layers:
         raise Inexpressible("it has no list of layers")
-    left_out = _left_out(model, layers)
     if walked.assumed:
         raise Inexpressible(f"its work depends on values: {walked.assumed[0]}")
     if layers.counts.adapters:
@@ -58,19 +61,17 @@ def architecture_of(
         "kinds": kinds,
         "layers": layers.kind_of,
     }
-    if left_out:
-        made["left_out"] = left_out
     further = _further_tokens(model)
     if further:  # transformers builds none of the layers that predict them
         made["predictions"] = further
-        made["predictor"] = layers.kind_of[-1]
+        made["predictor"] = kinds[layers.kind_of[-1]]
     frozen = _frozen_of(layers, model, head)
     if frozen:
         made["freeze"] = frozen
     return made
 
 
-def _left_out(model: nn.Module, layers: Layers) -> dict[str, int]:
+def left_out_of(model: nn.Module, layers: Layers) -> dict[str, int]:
     """Parameters of modules that text does not meet, such as those of images."""
     for name in layers.not_run:
         if any(name.startswith(f"{layer.name}.") for layer in layers.layers):

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from .architecture import architecture_of
+from .architecture import architecture_of, left_out_of
 from .events import Attention
 from .layers import Counts, Layers, Part, layers_of
 from .parts import Inexpressible
@@ -62,11 +62,14 @@ def describe(source: Source) -> dict[str, Any]:
     ]
     made["beside"] = _part(layers.beside)
     try:
-        made["architecture"] = architecture_of(model, walked, layers, tokens)
-        _must_agree(made["architecture"], layers)
+        left_out = left_out_of(model, layers)
+        architecture = architecture_of(model, walked, layers, tokens, left_out)
+        _must_agree(architecture, layers)
     except Inexpressible as error:
-        made.pop("architecture", None)
         made["no_architecture"] = str(error)
+        return made
+    made["left_out"] = left_out
+    made["architecture"] = architecture
     return made
 
 

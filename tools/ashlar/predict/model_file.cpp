@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,6 +63,7 @@ constexpr std::array model_sizes{
 constexpr std::array model_flags{std::pair{"is_tied", &architecture::is_tied},
                                  std::pair{"repeats", &architecture::repeats}};
 
+constexpr long long module_file_version = 1;
 constexpr double largest_size = 1e15;
 constexpr long long most_layers_of_a_file = 100'000;
 
@@ -110,16 +112,52 @@ class model_reader : json_reader {
   explicit model_reader(json_text const& source) : json_reader(source) {}
 
   described_model model(json const& from) const {
-    described_model made{.name = "model", .type = {}, .left_out = {}, .shape = {}};
-    for (auto const& [key, word] : {std::pair{"name", &made.name}, std::pair{"type", &made.type},
-                                    std::pair{"left_out", &made.left_out}})
+    if (from.contains("ashlar_model")) must_be_predictable(from);
+    described_model made{.name = "model", .type = {}, .left_out = {}, .notes = {}, .shape = {}};
+    for (auto const& [key, word] :
+         {std::pair{"name", &made.name}, std::pair{"type", &made.type}, std::pair{"class", &made.type}})
       if (from.contains(key)) *word = text(from[key], key);
     read(object(at(from, "architecture"), "architecture"), made.shape);
+    double const outside = from.contains("left_out") ? left_out(from["left_out"], made) : 0;
+    if (from.contains("parameters")) must_agree(from["parameters"], made.shape, outside);
     return made;
   }
 
  private:
+  // A file of a module may have the reason why it has no architecture.
+  void must_be_predictable(json const& from) const {
+    if (whole(from["ashlar_model"], "ashlar_model", 1, 1'000'000) != module_file_version)
+      fail(from, fmt::format("is of another version than {}", module_file_version));
+    if (from.contains("architecture") || !from.contains("no_architecture")) return;
+    fail(from, fmt::format("has a model that no prediction can be made of: {}",
+                           text(from["no_architecture"], "no_architecture")));
+  }
+
+  // Names of modules that text does not meet, and the sum of their parameters where it is given.
+  double left_out(json const& from, described_model& into) const {
+    if (from.is_string()) {
+      into.left_out = text(from, "left_out");
+      return 0;
+    }
+    double outside = 0;
+    for (auto const& [name, count] : object(from, "left_out").items()) {
+      into.left_out += (into.left_out.empty() ? "" : ", ") + name.substr(0, 64);
+      outside += number(count, "left_out", 0, largest_size);
+    }
+    return outside;
+  }
+
+  // A file that was changed by hand may contradict itself.
+  void must_agree(json const& counts, architecture const& a, double outside) const {
+    double const told = number(at(object(counts, "parameters"), "all"), "all", 0, largest_size),
+                 made = ashlar::cost::parameters(a) + outside;
+    if (std::fabs(told - made) > 0.5)
+      fail(counts, fmt::format("has {} parameters, but those of its architecture are {}", told, made));
+  }
+
   void read(json const& from, architecture& a) const {
+    for (char const* needed : {"hidden", "vocabulary"})
+      number(at(from, needed), needed, 1, largest_size);
     for (json const& each : list(at(from, "kinds"), "kinds")) a.kinds.push_back(kind(each));
     for (json const& each : list(at(from, "layers"), "layers")) {
       if (static_cast<long long>(a.layers.size()) >= most_layers_of_a_file)
@@ -127,6 +165,7 @@ class model_reader : json_reader {
       a.layers.push_back(
           static_cast<int>(whole(each, "layers", 0, static_cast<long long>(a.kinds.size()) - 1)));
     }
+    if (a.layers.empty()) fail(from, "has no layers");
     read_part(from, a, model_sizes, model_flags,
               {"kinds", "layers", "predictor", "predictions", "freeze"});
     if (from.contains("predictor")) a.predictor = kind(from["predictor"]);
@@ -179,9 +218,17 @@ class model_reader : json_reader {
       if (key == "mix") {
         made.mix.kind = kind_in(object(value, "mix"), mixer_kinds);
         read_part(value, made.mix, mixer_sizes, mixer_flags, {"kind"});
+        bool const attends = made.mix.kind == mixer_kind::attention;
+        if (attends && (!(made.mix.groups > 0) || std::fmod(made.mix.heads, made.mix.groups) > 0))
+          fail(value, fmt::format("has {} heads of attention, which are no multiple of its {} key heads",
+                                  made.mix.heads, made.mix.groups));
       } else if (key == "feed") {
         made.feed.kind = kind_in(object(value, "feed"), feed_kinds);
         read_part(value, made.feed, feed_sizes, feed_flags, {"kind"});
+        bool const routes = made.feed.kind == feed_forward_kind::experts;
+        if (routes && (!(made.feed.chosen > 0) || made.feed.chosen > made.feed.experts))
+          fail(value,
+               fmt::format("chooses {} of {} experts for a token", made.feed.chosen, made.feed.experts));
       } else {
         fail(value, fmt::format("\"{}\" means nothing here", key.substr(0, 64)));
       }
@@ -207,6 +254,10 @@ ordered_json json_of(described_model const& model) {
   if (a.freezes_any()) shape["freeze"] = frozen_words(a);
   made["architecture"] = std::move(shape);
   return made;
+}
+
+bool is_model_file(json const& root) {
+  return root.is_object() && (root.contains("ashlar_model") || root.contains("architecture"));
 }
 
 described_model model_in(json_text const& source, json const& model) {

@@ -7,7 +7,7 @@
 #include "predict/embedded.hpp"
 #include "predict/frozen_choice.hpp"
 #include "predict/measured_layers.hpp"
-#include "predict/module_file.hpp"
+#include "predict/model_file.hpp"
 #include "predict/names.hpp"
 
 #include <fmt/core.h>
@@ -190,9 +190,9 @@ void check_heads(model_config const& config, architecture const& model) {
 described_model described(json_text const& text, std::string const& name) {
   if (!text.root().is_object()) json_reader(text).fail(text.root(), "is not a JSON object");
   described_model made{.name = name, .type = {}, .left_out = {}, .notes = {}, .shape = {}};
-  if (is_module_file(text.root())) {
-    made.shape = read_module_file(text, made.left_out);
-    made.type = text.root().value("class", "");
+  if (is_model_file(text.root())) {
+    made = model_in(text, text.root());
+    made.name = name;
     return made;
   }
   nlohmann::json const& decoder = decoder_of(text.root(), made.left_out);
@@ -293,7 +293,7 @@ described_model read_described_model(std::string const& name_or_file) {
                     name_or_file.substr(0, 64), did_you_mean(name_or_file, names), list));
   json_text const text = read_python_json(name_or_file);
   if (text.root().is_object() && text.root().contains("measured")) return measured(text, name_or_file);
-  if (text.root().is_object() && text.root().contains("layers") && !is_module_file(text.root())
+  if (text.root().is_object() && text.root().contains("layers") && !is_model_file(text.root())
       && !text.root().contains("num_hidden_layers") && !text.root().contains("model_type"))
     return own_keys(text, name_or_file);
   return described(text, name_or_file);
