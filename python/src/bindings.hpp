@@ -115,8 +115,8 @@ inline ashlar::objective aim_of(std::string_view word) {
                                         {"program", ashlar::objective::program}});
 }
 
-// The limit of each device: as many chunk activations, or of `memory` in its units, the same for all or one
-// each.
+// The limit of each device: as many chunk activations, or of `memory` in its units, the same for all or
+// one each.
 using limit_words = std::variant<std::int64_t, std::vector<std::int64_t>>;
 inline std::vector<std::int64_t> budgets_of(limit_words const& given) {
   if (auto const* const each = std::get_if<std::int64_t>(&given)) return {*each};

@@ -15,8 +15,8 @@ struct seconds_each_way {
 };
 
 // Operations per second that large products reach: peak x share x (watts / full)^power, the last on
-// Hopper and Blackwell, where boards of less power are published. A format without published runs takes the share
-// of the nearest one that has some.
+// Hopper and Blackwell, where boards of less power are published. A format without published runs takes
+// the share of the nearest one that has some.
 double product_rate(machine const& m, number_format f, constants const& c);
 
 // Bytes per second of memory-bound kernels.
