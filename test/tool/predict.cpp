@@ -335,7 +335,8 @@ torchrun pretrain_gpt.py ${ARGS} ${MORE[@]} --micro-batch-size 1 --global-batch-
   --tensor-model-parallel-size 4 --pipeline-model-parallel-size=4 --use-distributed-optimizer
 )");
   std::string const sizes =
-      " --sequence 8192 --batch 256 --pipeline 4 --sharding optimizer --sequence-parallel off";
+      " --sequence 8192 --batch 256 --pipeline 4 --sharding optimizer --sequence-parallel off "
+      "--stack megatron-core";
   std::string const keys =
       R"({"num_hidden_layers":80,"hidden_size":8192,"intermediate_size":28672,"num_attention_heads":64,)"
       R"("num_key_value_heads":8,"vocab_size":128256,"hidden_act":"silu"})";

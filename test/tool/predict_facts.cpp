@@ -64,3 +64,47 @@ TEST_CASE("facts: an assumed fact that takes the step out of its interval is tol
   CHECK(contains(run_tool(run).out, "with --fact tensor-overlap=on: "));
   CHECK(!contains(run_tool(run + " --fact tensor-overlap=off").out, "with --fact tensor-overlap"));
 }
+
+TEST_CASE("facts: a file of a run keeps them, and what is said beside it replaces single ones") {
+  std::string const file = (scratch() / "facts_run.json").string();
+  std::string const said = this_run + "--fact graphs=step,tensor-overlap=on ";
+  REQUIRE(run_tool("predict --as run -o " + file + " " + said).code == 0);
+  CHECK(predicted_run("--run " + file)["step_seconds"] == predicted_run(said)["step_seconds"]);
+  CHECK(predicted_run("--run " + file + " --fact tensor-overlap=off")["step_seconds"]
+        == predicted_run(this_run + "--fact graphs=step,tensor-overlap=off")["step_seconds"]);
+}
+
+TEST_CASE("facts: arguments of Megatron-LM say them, and absent ones say its defaults") {
+  std::string const usual =
+      "torchrun pretrain_gpt.py --num-layers 16 --hidden-size 4096 --num-attention-heads 32 "
+      "--num-experts 8 --moe-router-topk 4 --moe-ffn-hidden-size 4096 --ffn-hidden-size 4096 --swiglu "
+      "--seq-length 4096 --max-position-embeddings 4096 --vocab-size 32000 --micro-batch-size 1 "
+      "--global-batch-size 64 --tensor-model-parallel-size 2 --expert-model-parallel-size 8 "
+      "--expert-tensor-parallel-size 1 --sequence-parallel --use-distributed-optimizer --bf16 "
+      "--position-embedding-type rope --untie-embeddings-and-output-weights --disable-bias-linear "
+      "--normalization RMSNorm";
+  auto const read = [&](std::string const& more, std::string const& beside = "") {
+    std::string const file = scratch_file("facts.sh", usual + more + "\n");
+    return predicted_run("--megatron " + file + " --cluster 2x8xH100 " + beside);
+  };
+  nlohmann::json const plain = read(" --moe-token-dispatcher-type alltoall");
+  CHECK(plain["program"] == "megatron-core");
+  auto const is_as = [&](std::string const& arguments, std::string const& fact) {
+    CAPTURE(arguments);
+    double const step = read(" --moe-token-dispatcher-type alltoall" + arguments)["step_seconds"];
+    CHECK(step == read(" --moe-token-dispatcher-type alltoall", "--fact " + fact)["step_seconds"]);
+    CHECK(step != plain["step_seconds"]);
+  };
+  is_as(" --tp-comm-overlap", "tensor-overlap=on");
+  is_as(" --overlap-grad-reduce --overlap-param-gather", "data-overlap=on");
+  is_as(" --no-bias-swiglu-fusion", "fused-activation=off");
+  is_as(" --no-rope-fusion", "fused-rotation=off");
+  CHECK(read(" --moe-token-dispatcher-type flex")["step_seconds"]
+        == read(" --moe-token-dispatcher-type alltoall", "--fact expert-dispatch=once")["step_seconds"]);
+  for (auto const& [arguments, value] :
+       {std::pair{" --cuda-graph-impl transformer_engine", "graphs=layers"},
+        std::pair{" --cuda-graph-impl local --cuda-graph-scope full_iteration", "graphs=step"}})
+    CHECK(contains(read(arguments)["options"].get<std::string>(), value));
+  CHECK(contains(read("").dump(), "allgather"));
+  CHECK(!contains(plain.dump(), "allgather"));
+}

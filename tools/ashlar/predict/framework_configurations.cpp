@@ -2,6 +2,7 @@
 #include "predict/choices.hpp"
 #include "predict/frameworks.hpp"
 #include "predict/layout_words.hpp"
+#include "predict/megatron_facts.hpp"
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
 
@@ -83,7 +84,6 @@ std::vector<argument> megatron_run_arguments(prediction const& p) {
   if (q.model.has_experts()) {
     add("expert-model-parallel-size", q.layout.expert);
     add("expert-tensor-parallel-size", q.layout.expert_tensor);
-    if (q.layout.expert > 1) add("moe-token-dispatcher-type", "alltoall");
     if (schedule_word(p) == "combined-1f1b") flag("overlap-moe-expert-parallel-comm");
   }
   if (stack_of(q).splits_sequences) flag("sequence-parallel");
@@ -100,11 +100,7 @@ std::vector<argument> megatron_run_arguments(prediction const& p) {
     add("data-parallel-sharding-strategy",
         q.layout.sharding == sharding::full ? "optim_grads_params" : "optim_grads");
   }
-  if (q.layout.sharding != sharding::none) {
-    flag("use-distributed-optimizer");
-    flag("overlap-grad-reduce");
-    flag("overlap-param-gather");
-  }
+  if (q.layout.sharding != sharding::none) flag("use-distributed-optimizer");
   if (has(q.layout.recompute, recomputation::full)) {
     add("recompute-granularity", "full");
     add("recompute-method", q.layout.recompute_in.are_all() ? "uniform" : "block");
@@ -145,6 +141,7 @@ std::string megatron_file(prediction const& p) {
       text = fmt::format("# {}: arguments of Megatron-LM's pretrain_gpt.py\n", p.model.name);
   std::vector<argument> all = megatron_model_arguments(p, why);
   for (argument const& each : megatron_run_arguments(p)) all.push_back(each);
+  for (named_value const& each : arguments_of_facts(p)) all.push_back({each.name, each.value});
   for (std::size_t i = 0; i < all.size(); ++i) {
     bool const is_quoted = all[i].value.find_first_of("|()*[]") != std::string::npos;
     text += fmt::format("--{}{}{}{}\n", all[i].name, all[i].value.empty() ? "" : " ",
@@ -159,8 +156,8 @@ std::string bridge_file(prediction const& p) {
   constexpr std::array names{std::pair{"num-experts", "num_moe_experts"},
                              std::pair{"swiglu", "gated_linear_unit"}};
   constexpr std::array of_train{"global-batch-size", "micro-batch-size"};
-  constexpr std::array of_ddp{"use-distributed-optimizer", "overlap-grad-reduce", "overlap-param-gather",
-                              "use-megatron-fsdp", "data-parallel-sharding-strategy"};
+  constexpr std::array of_ddp{"use-distributed-optimizer", "use-megatron-fsdp",
+                              "data-parallel-sharding-strategy"};
   constexpr std::array of_optimizer{"use-precision-aware-optimizer", "optimizer-cpu-offload",
                                     "optimizer-offload-fraction"};
   auto const is_in = [](auto const& list, std::string const& name) {
@@ -199,8 +196,13 @@ std::string bridge_file(prediction const& p) {
     std::replace(key.begin(), key.end(), '-', '_');
     section += fmt::format("  {}: {}\n", key, value);
   }
-  return fmt::format("# {}: fields of Megatron-Bridge's ConfigContainer\n{}{}{}{}", p.model.name, model,
-                     train, ddp == "ddp:\n" ? "" : ddp, optimizer == "optimizer:\n" ? "" : optimizer);
+  std::string overlaps = "comm_overlap:\n";
+  for (named_value const& each : fields_of_facts(p)) {
+    std::string& section = each.section == "ddp" ? ddp : each.section == "model" ? model : overlaps;
+    section += fmt::format("  {}: {}\n", each.name, each.value);
+  }
+  return fmt::format("# {}: fields of Megatron-Bridge's ConfigContainer\n{}{}{}{}{}", p.model.name,
+                     model, train, ddp, overlaps, optimizer == "optimizer:\n" ? "" : optimizer);
 }
 
 std::string torchtitan_file(prediction const& p) {

@@ -19,6 +19,15 @@ namespace tool {
 // Options of `ashlar predict`, without their dashes.
 using option_words = std::map<std::string, std::string>;
 
+// Replaces options; facts are added, and the last value of one counts.
+inline void replace_options(option_words& options, option_words const& others) {
+  for (auto const& [name, value] : others) {
+    std::string& option = options[name];
+    bool const adds = name == "fact" && !option.empty();
+    option = adds ? option + "," + value : value;
+  }
+}
+
 struct framework_run {
   option_words options = {};
   std::optional<described_model> model = {};  // where the file says it

@@ -84,6 +84,11 @@ bool megatron_command::has(char const* name) {
          && at->second != "None";
 }
 
+bool megatron_command::says(char const* name) {
+  asked_.insert(name);
+  return all_.count(name) > 0;
+}
+
 std::string megatron_command::word(char const* name, std::string const& otherwise) {
   if (!has(name)) return otherwise;
   valued_.insert(name);
@@ -195,21 +200,25 @@ void megatron_command::name_as_arguments() {
       std::pair{"num_layers_in_last_pipeline_stage", "decoder_last_pipeline_num_layers"}};
   constexpr std::array opposite{
       std::pair{"share_embeddings_and_output_weights", "untie_embeddings_and_output_weights"},
-      std::pair{"add_bias_linear", "disable_bias_linear"}};
-  bool has_fields = false;  // of Megatron-Core, not arguments
+      std::pair{"add_bias_linear", "disable_bias_linear"},
+      std::pair{"grad_reduce_in_fp32", "grad_reduce_in_bf16"},
+      std::pair{"apply_rope_fusion", "no_rope_fusion"},
+      std::pair{"bias_activation_fusion", "no_bias_swiglu_fusion"},
+      std::pair{"bias_swiglu_fusion", "no_bias_swiglu_fusion"},
+      std::pair{"bias_gelu_fusion", "no_bias_gelu_fusion"}};
   for (auto const& [field, argument] : same)
     if (auto const at = all_.find(field); at != all_.end()) {
       all_[argument] = at->second;
       all_.erase(field);
-      has_fields = true;
+      has_fields_ = true;
     }
   for (auto const& [field, argument] : opposite)
     if (auto const at = all_.find(field); at != all_.end()) {
       if (at->second == "false" || at->second == "False") all_[argument] = "";
       all_.erase(field);
-      has_fields = true;
+      has_fields_ = true;
     }
-  if (has_fields && all_.count("num_query_groups") > 0) all_["group_query_attention"] = "";
+  if (has_fields_ && all_.count("num_query_groups") > 0) all_["group_query_attention"] = "";
 }
 
 void megatron_command::read_shell(std::string_view text) {

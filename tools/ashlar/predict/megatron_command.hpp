@@ -27,6 +27,10 @@ class megatron_command {
 
   // Names have underscores. Arguments set to false or nothing are not there.
   bool has(char const* name);
+  // Whether the file gives a value, false included.
+  bool says(char const* name);
+  // Whether they are fields of Megatron-Core's configuration, as Megatron-Bridge has them.
+  bool has_fields() const { return has_fields_; }
   // These throw usage_error for a value that the file leaves open: that of a branch, say.
   std::string word(char const* name, std::string const& otherwise = "");
   long long number(char const* name, long long otherwise);
@@ -52,6 +56,7 @@ class megatron_command {
   std::string path_;
   std::optional<shell_script> script_;
   std::string program_;
+  bool has_fields_ = false;
   std::map<std::string, std::string> all_;
   std::set<std::string> asked_, valued_, twice_;
   std::vector<std::string> open_;  // words that stand for no one knows what

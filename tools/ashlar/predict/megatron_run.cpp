@@ -3,6 +3,7 @@
 #include "predict/given_sizes.hpp"
 #include "predict/megatron_command.hpp"
 #include "predict/megatron_description.hpp"
+#include "predict/megatron_facts.hpp"
 #include "predict/megatron_stages.hpp"
 
 #include <fmt/core.h>
@@ -206,6 +207,14 @@ framework_run read_command(megatron_command& a, std::string const& path, beside_
   if (tensor > 1) o["sequence-parallel"] = is_split ? "on" : "off";
   o["attention"] = megatron_attention(a);
   o["precision"] = megatron_precision(a);
+  bool const is_of_2021 = o["precision"] == "fp16" && o["sharding"] == "none",
+             is_fsdp = o["sharding"] == "full" || o["sharding"] == "gradients";
+  if (!is_of_2021) {
+    std::string const program = program_of_megatron(a);
+    if (!is_fsdp) o["stack"] = program;
+    std::string const facts = megatron_facts(a, model.has_experts() && o["expert"] != "1", run.notes);
+    if (!facts.empty()) o["fact"] = facts;
+  }
   a.ignore({"use_flash_attn", "use_custom_fsdp", "torch_fsdp2_no_reshard_after_forward", "geglu",
             "fp8_recipe", "train_iters", "lr", "min_lr", "overlap_grad_reduce", "overlap_param_gather",
             "moe_token_dispatcher_type", "use_precision_aware_optimizer", "cpu_offloading",

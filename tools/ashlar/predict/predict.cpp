@@ -63,7 +63,7 @@ prediction prepare_run(CLI::App const& command, predict_options const& o, fitted
   if (!o.torchtitan.empty()) run = read_torchtitan(o.torchtitan, beside);
   if (!o.deepspeed.empty()) run = read_deepspeed(o.deepspeed, beside);
   if (text) run = read_run(*text, beside);
-  for (auto const& [name, value] : given) run.options[name] = value;
+  replace_options(run.options, given);
   for (std::string const needed : {"model", "sequence", "batch"})
     if (run.options.count(needed) == 0 && !(run.model && needed == "model"))
       throw usage_error(

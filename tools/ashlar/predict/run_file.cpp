@@ -29,7 +29,7 @@ constexpr int format_version = 1;
 constexpr std::array options_of_batch{"sequence", "batch", "micro-batch"};
 constexpr std::array options_of_program{"precision",         "stack",        "attention",
                                         "sequence-parallel", "dispatch-fp8", "delay-weights",
-                                        "sum-copies-once"};
+                                        "sum-copies-once",   "fact"};
 constexpr std::array options_of_layout{"tensor",
                                        "pipeline",
                                        "chunks",
@@ -74,7 +74,7 @@ class run_reader : json_reader {
     read_section("program", options_of_program);
     framework_run made = arguments();
     if (beside_.model == nullptr && root_.contains("model")) read_model(made);
-    for (auto const& [name, value] : said_) made.options[name] = value;
+    replace_options(made.options, said_);
     if (micro_batches_ > 0) count_batch(made.options);
     for (auto const& [key, text] :
          {std::pair{"not_read", &made.not_read}, std::pair{"unknown", &made.not_known}})

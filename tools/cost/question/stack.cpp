@@ -72,7 +72,7 @@ inline constexpr program_defaults all_defaults[] = {
     {program_kind::tuned,
      {{is_off, is_off, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
        static_cast<unsigned char>(captured::nothing), is_on, is_on}},
-     "megatron/training/arguments.py of megatron-core 0.16.1"},
+     "megatron/training/arguments.py of megatron-core 0.16.1, but for its dispatcher, allgather"},
     {program_kind::plain,
      {{is_off, is_off, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
        static_cast<unsigned char>(captured::nothing), is_off, is_off}},
