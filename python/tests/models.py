@@ -26,9 +26,9 @@ def _causal(config, model):
     return lambda: model(config), _tokens
 
 
-def llama():
+def llama(use_cache=False):
     config = hf.LlamaConfig(
-        **SHAPES, intermediate_size=48, num_key_value_heads=2, use_cache=False
+        **SHAPES, intermediate_size=48, num_key_value_heads=2, use_cache=use_cache
     )
     return lambda: hf.LlamaForCausalLM(config), _tokens
 

@@ -29,14 +29,17 @@ class FirstStep:
     which got a gradient.
 
     has_gradient: tells whether a parameter has one after the step.
+    unpiped: whether the model without a pipeline gives it one, by name, where known.
     """
 
     def __init__(
         self,
         modules: Mapping[int, nn.Module],
         has_gradient: Callable[[nn.Parameter], bool] | None = None,
+        unpiped: Mapping[str, bool] | None = None,
     ) -> None:
         self.is_over = False
+        self._unpiped = unpiped or {}
         self._has_gradient = has_gradient or (lambda p: p.grad is not None)
         self._modules = modules
         self._parameters = {
@@ -47,6 +50,7 @@ class FirstStep:
         }
         self._used: dict[int, set[int]] = {stage: set() for stage in modules}
         self._missing: dict[int, list[tuple[str, bool]]] = {}
+        self._beyond: dict[int, list[str]] = {}
 
     def forward(self, stage: int, outputs: Any) -> None:
         """Records what the outputs of a micro-batch, or its loss, depend on."""
@@ -63,49 +67,88 @@ class FirstStep:
 
     def look(self, stage: int) -> None:
         """Records which parameters have no gradient, before sums over ranks give them
-        zeros.
+        zeros, and which have one that they do not have without a pipeline.
         """
-        if stage not in self._missing:
-            self._missing[stage] = [
-                (f"{name} of stage {stage}", key in self._used[stage])
-                for key, (name, p) in self._parameters[stage].items()
-                if p.requires_grad and not self._has_gradient(p)
-            ]
+        if stage in self._missing:
+            return
+        unpiped = self._unpiped
+        self._missing[stage] = [
+            (
+                f"{name} of stage {stage}",
+                unpiped.get(name, key in self._used[stage]),
+            )
+            for key, (name, p) in self._parameters[stage].items()
+            if p.requires_grad and not self._has_gradient(p)
+        ]
+        self._beyond[stage] = [
+            f"{name} of stage {stage}"
+            for name, p in self._parameters[stage].values()
+            if p.requires_grad
+            and not unpiped.get(name, True)
+            and self._has_gradient(p)
+            and not is_zero(p.grad)
+        ]
 
     def finish(
         self, group: dist.ProcessGroup | None, call: Callable[..., Any] = _call
     ) -> None:
-        """Raises RuntimeError on every rank of the group if a gradient was lost; warns
-        of parameters that nothing depends on. Every rank of the group has to call this.
+        """Raises RuntimeError on every rank of the group if a gradient was lost, or is
+        one that the model does not give without a pipeline; warns of parameters that
+        have none there either. Every rank of the group has to call this.
         call: runs the exchange, where waits are watched.
         """
         for stage in self._modules:
             self.look(stage)
         mine = [one for missing in self._missing.values() for one in missing]
+        beyond = [name for names in self._beyond.values() for name in names]
         everyone: list[Any] = [None] * dist.get_world_size(group)
         call(
             dist.all_gather_object,
             everyone,
-            [name for name, is_used in mine if is_used],
+            ([name for name, is_expected in mine if is_expected], beyond),
             group=group,
         )
         self.is_over = True
-        if lost := [
-            f"{name} on rank {rank}"
-            for rank, names in enumerate(everyone)
-            for name in names
-        ]:
+        lost, more = (
+            [
+                f"{name} on rank {rank}"
+                for rank, of in enumerate(everyone)
+                for name in of[k]
+            ]
+            for k in range(2)
+        )
+        if lost:
+            why = (
+                "and the model without a pipeline gives it one"
+                if self._unpiped
+                else "though the loss may depend on it"
+            )
             raise RuntimeError(
-                f"{_some(lost)} got no gradient in the first step, though the loss may "
-                "depend on it: the backward has lost it. "
+                f"{some(lost)} got no gradient in the first step, {why}: the backward "
+                "has lost it. "
                 "If it is not to be trained, freeze it with requires_grad_(False)"
             )
-        if unused := [name for name, is_used in mine if not is_used]:
+        if more:
+            raise RuntimeError(
+                f"{some(more)} got a gradient in the first step, and the model without "
+                "a pipeline gives it none. A checkpoint with use_reentrant=True gives "
+                "none where no input needs a gradient, as behind frozen layers, and "
+                "what a stage receives needs one: set use_reentrant=False, or freeze "
+                "it with requires_grad_(False)"
+            )
+        if unused := [name for name, is_expected in mine if not is_expected]:
             warnings.warn(
-                f"{_some(unused)} got no gradient in the first step: nothing depends "
-                "on it",
+                f"{some(unused)} got no gradient in the first step: nothing depends "
+                "on it" + (", nor without a pipeline" if self._unpiped else ""),
                 stacklevel=2,
             )
+
+
+def is_zero(gradient: torch.Tensor | None) -> bool:
+    """Whether a gradient has no number but zeros. A stage sends zeros where the next
+    one does not use its output, and a backward from zeros gives zeros.
+    """
+    return gradient is None or not bool(torch.count_nonzero(gradient))
 
 
 def watch_forwards(stage: PipelineStage, first: FirstStep) -> None:
@@ -137,6 +180,6 @@ def _gathered_parameters(module: nn.Module) -> dict[int, int]:
     }
 
 
-def _some(names: list[str]) -> str:
+def some(names: list[str]) -> str:
     rest = len(names) - 3
     return ", ".join(names[:3]) + (f" and {rest} more" if rest > 0 else "")

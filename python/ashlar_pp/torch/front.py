@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -22,6 +23,7 @@ from .agreement import agree, make_equal, transfer_seconds
 from .batches import inputs_of, rows_of
 from .costs import dealt_as_taken
 from .explanation import explained
+from .first_step import some
 from .generators import Streams, kept_generators
 from .gradients import StepGradients
 from .layers import Skeleton, all_visiting, find_layers, whole_name
@@ -34,6 +36,7 @@ from .restrictions import check_model
 from .state import State
 from .steps import Steps
 from .tracer import Tracer, measured, traced
+from .unpiped import meta_like, trained_unpiped
 from .waits import making
 
 
@@ -139,6 +142,7 @@ class Pipeline(Steps):
             agreed, 0 if data_group is None else dist.get_rank(data_group), self.device
         )
         opened, found = find_layers(model, count, layers)
+        trained = self._trained_unpiped(model, args, kwargs, target)
         with (
             all_visiting(model, opened, found, self.device),
             kept_generators(self.device),
@@ -181,6 +185,7 @@ class Pipeline(Steps):
         if require_certificate:
             must_be_certified(self._lowered(self.plan))
         self._build(wrap, data_ranks, sharding)
+        self._unpiped = {} if trained is None else self._gradients.of_one_stage(trained)
         self._steps = 0
         self._by_mode = {self._mode: self._start(self.trace, self.plan)}
         self._run_as(self._by_mode[self._mode])
@@ -222,6 +227,16 @@ class Pipeline(Steps):
                 f"memory={self.memory}"
             )
         return plan
+
+    def _trained_unpiped(
+        self, model: nn.Module, args: Any, kwargs: Any, target: Any
+    ) -> set[str] | None:
+        """Names of the parameters that train without a pipeline; None if not known."""
+        on_meta = tree_map_only(torch.Tensor, meta_like, target)
+        with self._context(), kept_generators(self.device):
+            return trained_unpiped(
+                model, lambda output: self._loss(output, on_meta), args, kwargs
+            )
 
     def _example_losses(
         self,
@@ -290,11 +305,21 @@ class Pipeline(Steps):
         called = {id(call.layer) for call in self.trace.calls}
         here = {id(layer) for replay in replays.values() for layer in replay.layers()}
         free = {id(call.layer) for call in self.trace.calls if call.is_free}
-        unused = {
-            id(layer)
-            for layer in self.skeleton.layers
-            if id(layer) not in called and rank == 0
-        }
+        uncalled = [layer for layer in self.skeleton.layers if id(layer) not in called]
+        unused = {id(layer) for layer in uncalled if rank == 0}
+        if rank == 0 and (
+            names := [
+                f"{layer.name}.{name}"
+                for layer in uncalled
+                for name, p in layer.module.named_parameters()
+                if p.requires_grad
+            ]
+        ):
+            warnings.warn(
+                f"{some(names)} gets no gradient, nor without a pipeline: the example "
+                "calls no layer that has it",
+                stacklevel=2,
+            )
         self._gradients = StepGradients(
             self.skeleton, self.plan.dealt, self.trace, self.group
         )

@@ -65,7 +65,8 @@ class StepGradients:
                         set(route),
                     )
         rank = dist.get_rank(group)
-        self._names = [of for of in names.values() if len(of) > 1]
+        self._all_names = list(names.values())
+        self._names = [of for of in self._all_names if len(of) > 1]
         self._shared: list[_Shared] = []
         self._group = group
         self._present: list[int] = []
@@ -104,6 +105,16 @@ class StepGradients:
     def shared_names(self) -> list[list[str]]:
         """Names in the model of each parameter that has several."""
         return self._names
+
+    def of_one_stage(self, names: set[str]) -> dict[str, bool]:
+        """Whether each parameter that a single stage has is in the set, by name."""
+        several = {name for of in self._several_stages for name in of}
+        return {
+            plain_name(name): name in names
+            for of in self._all_names
+            for name in of
+            if name not in several
+        }
 
     def refuse_shared_in_wrapped(self, sharded: bool) -> None:
         """Raises ValueError if sharded stages share a parameter: each wrapper would

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 import statistics
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,10 +116,15 @@ def _differentiable(tree: Any) -> list[torch.Tensor]:
 
 
 def measure(
-    layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: int
+    layer: Layer,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    repeats: int,
+    restore: Callable[[], object] = lambda: None,
 ) -> Measured:
     """Measures the passes of a call: medians of `repeats` runs after a warm-up.
-    Gradients stay as they were.
+    Gradients stay as they were. restore: puts objects among the arguments back, such as
+    a cache of keys, after each run.
 
     Raises ValueError if the backward accumulates gradients of weights by itself.
     """
@@ -141,10 +146,12 @@ def measure(
         "backward_weight": [],
     }
     is_whole = _has_odd_backward(layer, parameters, args, kwargs)
+    restore()
     for turn in range(repeats + 1):
         counted = _passes(
             layer, parameters, args, kwargs, device, times if turn else None, is_whole
         )
+        restore()
     for p, before, of in zip(parameters, gradients, hooks):
         p.grad, p._post_accumulate_grad_hooks = before, of
     result.kept, result.kept_for_weights, result.is_whole = counted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -107,16 +108,19 @@ def _improved(
 
 def _costs(trace: Trace, cuts: Sequence[int], transfer: float, fused: bool) -> Costs:
     """Ticks of each stage. The first needs no gradient of its input: its weight pass is
-    the whole backward.
+    the whole backward, which ends at the first layer that trains.
     """
     per_stage = []
     for s in range(len(cuts) - 1):
-        of = [
-            call.measured
-            for call in trace.calls[cuts[s] : cuts[s + 1]]
-            if call.measured is not None
-        ]
+        calls = trace.calls[cuts[s] : cuts[s + 1]]
+        of = [call.measured for call in calls if call.measured is not None]
         forward = sum(one.forward for one in of)
+        if s == 0:
+            of = [
+                call.measured
+                for call in itertools.dropwhile(lambda call: not call.trains(), calls)
+                if call.measured is not None
+            ]
         inputs, weights = (
             sum(one.backward_input for one in of),
             sum(one.backward_weight for one in of),

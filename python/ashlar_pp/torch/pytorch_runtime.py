@@ -168,11 +168,13 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         keeps_saved: bool,
         bucket_bytes: int = 25 << 20,
         waits: Waits | None = None,
+        unpiped: Mapping[str, bool] | None = None,
     ) -> None:
+        """unpiped: as `FirstStep` takes it."""
         self._modules, data_group = out_of_ddp(
             {stage.stage_index: stage.submod for stage in stages}, data_group
         )
-        self._first = FirstStep(self._modules)
+        self._first = FirstStep(self._modules, unpiped=unpiped)
         # whether copies of this rank's stages tell each other which gradients they have
         self._tells = True
         self._frozen: list[

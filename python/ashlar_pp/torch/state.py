@@ -66,6 +66,15 @@ class State:
                 self._seen.add(id(module))
                 self._look_at_attributes(name, vars(module), _DEPTH)
 
+    @classmethod
+    def of_objects(cls, values: Iterable[Any]) -> State:
+        """The state of objects, without that of tensors and modules among them."""
+        state = cls(())
+        for value in values:
+            if not isinstance(value, (torch.Tensor, nn.Module)):
+                state._look("", value, _DEPTH)
+        return state
+
     def changed(self) -> list[str]:
         """Paths of values whose numbers or words changed. Other objects of the same
         kind are not compared.

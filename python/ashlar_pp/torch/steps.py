@@ -23,9 +23,11 @@ from . import guards
 from .awaited import awaited_loss
 from .batches import inputs_of, micro_batches_of
 from .clock import Clock
+from .first_step import is_zero
 from .generators import Streams, kept_generators
 from .gradients import StepGradients
 from .layers import Skeleton
+from .layout import plain_name
 from .modes import Meeting, Mode, Modes, must_be_alike, number_of, numbers_of
 from .partition import StagesOfCalls
 from .pipelines import stages_of
@@ -79,6 +81,10 @@ class Steps:
     _example: Any
     _example_target: Any
     _gradients: StepGradients
+    _unpiped: dict[str, bool]
+    """Whether the model without a pipeline gives a parameter a gradient, by name, where
+    known.
+    """
     _stages_of: dict[int, list[int]]
     """Stages of the calls of each layer, by id."""
     _inner: dict[int, nn.Module]
@@ -206,6 +212,7 @@ class Steps:
             data_group=self.data_group,
             keeps_saved=keeps_saved_tensors(parts.values(), plan.schedule),
             waits=self.waits,
+            unpiped=self._unpiped,
         )
         return Running(trace, plan, replays, runtime, self._counting())
 
@@ -399,6 +406,8 @@ class Steps:
                     targets,
                     self._runtime.step if trains else self._runtime.eval,
                 )
+            if trains:
+                self._drop_zeros()
             changed = [
                 name
                 for name, now in self._modes.own_attributes().items()
@@ -407,6 +416,14 @@ class Steps:
             self._must_have_run_alike(changed)
         self._steps += trains
         return loss
+
+    def _drop_zeros(self) -> None:
+        """Takes away zeros of parameters that have no gradient without a pipeline, so
+        that an optimizer leaves them alone.
+        """
+        for name, p in self.module.named_parameters():
+            if not self._unpiped.get(plain_name(name), True) and is_zero(p.grad):
+                p.grad = None
 
     def _must_have_run_alike(self, changed: list[str]) -> None:
         """Raises UnseenValue on all ranks if the model's own forward computed other

@@ -71,6 +71,10 @@ class Call:
     checkpoint: int | None = None
     """The number of the model's own activation checkpoint around it, if any."""
 
+    def trains(self) -> bool:
+        """Whether the layer has a parameter that is trained."""
+        return any(p.requires_grad for p in self.layer.module.parameters())
+
     def output(self, value: Callable[[int], torch.Tensor]) -> Any:
         assert self.spec is not None
         return tree_unflatten(
@@ -415,10 +419,16 @@ def measured(repeats: int) -> Compute:
     ) -> tuple[Any, list[int | None]]:
         layer = call.layer
         before = State([(layer.name, layer.module)])
+        given = State.of_objects(tree_leaves((args, kwargs)))
+
+        def restore() -> None:
+            before.restore()
+            given.restore()
+
         layer.changes_inputs |= changes_inputs(layer, args, kwargs)
-        before.restore()
-        call.measured = measure(layer, args, kwargs, repeats)
-        before.restore()
+        restore()
+        call.measured = measure(layer, args, kwargs, repeats, given.restore)
+        restore()
         tracer.streams.of_layer(at)
         output = tracer.inside(call, lambda: layer.compute(args, kwargs))
         layer.written.update(before.changed())

@@ -1,0 +1,167 @@
+"""Functions that the processes of test_trained.py run: one each, with a rank in a
+group.
+"""
+
+import copy
+import sys
+import warnings
+
+import front_ranks
+import models
+import ranks
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import ashlar_pp.torch
+
+WIDTH, MICRO_BATCHES, STEPS = 8, 4, 3
+
+
+class Block(nn.Module):
+    """Has a weight that nothing uses, and may run in a checkpoint."""
+
+    def __init__(self, reentrant):
+        super().__init__()
+        self.inner, self.reentrant = nn.Linear(WIDTH, WIDTH), reentrant
+        self.unused = nn.Parameter(torch.ones(2))
+
+    def forward(self, x):
+        if self.reentrant is None:
+            return x + self.inner(x).tanh()
+        return checkpoint(
+            lambda x: x + self.inner(x).tanh(), x, use_reentrant=self.reentrant
+        )
+
+
+class Model(nn.Module):
+    """detached_at: the layer before which the model itself cuts its graph."""
+
+    def __init__(self, detached_at=None, reentrant=None, frozen=False):
+        super().__init__()
+        self.first = nn.Linear(WIDTH, WIDTH).requires_grad_(not frozen)
+        self.layers = nn.ModuleList(Block(reentrant) for _ in range(4))
+        self.last, self.never = nn.Linear(WIDTH, WIDTH), nn.Linear(2, 2)
+        self.detached_at = detached_at
+
+    def forward(self, x):
+        x = self.first(x)
+        for k, layer in enumerate(self.layers):
+            x = layer(x.detach() if k == self.detached_at else x)
+        return self.last(x)
+
+
+def batch(micro_batches, seed):
+    torch.manual_seed(seed)
+    return torch.randn(2, 3 * micro_batches, WIDTH, dtype=torch.double).unbind()
+
+
+def steps_of(model, step):
+    """Steps with AdamW, which shrinks each weight that has a gradient, be it zero."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.05, weight_decay=0.1)
+    for k in range(STEPS):
+        optimizer.zero_grad()
+        step(k)
+        optimizer.step()
+
+
+def beside(model, example, step, part_of, **options):
+    """Trains a copy of the model whole, and the model in a pipeline. part_of: the
+    loss of a micro-batch of a step, from the whole model.
+    """
+    whole = copy.deepcopy(model)
+
+    def unpiped(k):
+        for m in range(MICRO_BATCHES):
+            (part_of(whole, k, m) / MICRO_BATCHES).backward()
+
+    steps_of(whole, unpiped)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        pipe = ashlar_pp.torch.Pipeline(
+            model, example, micro_batches=MICRO_BATCHES, repeats=1, **options
+        )
+        steps_of(pipe, lambda k: step(pipe, k))
+    state = whole.state_dict()
+    gradients = {name: p.grad for name, p in whole.named_parameters()}
+    return {
+        "off": max(
+            float((mine - state[name]).abs().max())
+            for name, mine in pipe.state_dict().items()
+        ),
+        "other": [
+            name
+            for name, p in pipe.named_parameters()
+            if (p.grad is None) != (gradients[name] is None)
+        ],
+        "told": [str(one.message) for one in told if "gradient" in str(one.message)],
+        "costs": pipe.plan.dealt.costs.per_stage,
+    }
+
+
+def own(made, **options):
+    """`beside` for a model of this file."""
+
+    def part_of(whole, k, m):
+        x, y = (one.chunk(MICRO_BATCHES)[m] for one in batch(MICRO_BATCHES, k))
+        return nn.functional.mse_loss(whole(x), y)
+
+    def step(pipe, k):
+        x, y = batch(MICRO_BATCHES, k)
+        pipe.step(x, target=y)
+
+    x, y = batch(1, 0)
+    return beside(
+        made.double(), x, step, part_of, target=y, loss_fn=nn.functional.mse_loss,
+        **options,
+    )  # fmt: skip
+
+
+def gradients(_):
+    """Models whose own code leaves parameters without gradients."""
+    torch.manual_seed(1)
+    found = {
+        "cut by the model": own(Model(detached_at=2), schedule="1f1b"),
+        "cut by the model, searched": own(Model(detached_at=2)),
+        "checkpoints": own(Model(reentrant=False, frozen=True), schedule="1f1b"),
+    }
+    found["reentrant"] = front_ranks.words_of(
+        lambda: own(Model(reentrant=True, frozen=True), schedule="1f1b")
+    )
+    return found
+
+
+def adapters(_):
+    """LoRA of `peft` on a model of `transformers`, with its default cache of keys."""
+    import peft
+
+    make, tokens_of = models.llama(use_cache=True)
+
+    def adapted(layers):
+        torch.manual_seed(1)
+        config = peft.LoraConfig(
+            r=2,
+            target_modules=["q_proj", "v_proj"],
+            init_lora_weights=False,
+            layers_to_transform=layers,
+        )
+        return peft.get_peft_model(make(), config).double()
+
+    def part_of(whole, k, m):
+        parts = front_ranks.parts(tokens_of(MICRO_BATCHES, 10 + k), MICRO_BATCHES)
+        return whole(**parts[m]).loss
+
+    def step(pipe, k):
+        pipe.step(tokens_of(MICRO_BATCHES, 10 + k))
+
+    return {
+        f"{name}, {schedule or 'searched'}": beside(
+            adapted(layers), tokens_of(1, 3), step, part_of, schedule=schedule
+        )
+        for name, layers in (("all", None), ("the last", [4]))
+        for schedule in ("1f1b", None)
+    }
+
+
+if __name__ == "__main__":
+    ranks.main(globals(), *sys.argv[1:])
