@@ -153,6 +153,9 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
                                               --launcher ${launcher})
     set_tests_properties(tool/kill_trainings PROPERTIES LABELS tool TIMEOUT 600)
   endif()
+  add_test(NAME tool/typed_layouts COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/layouts/recipes.py
+                                           $<TARGET_FILE:ashlar_tool> ${PROJECT_SOURCE_DIR}/docs/layouts.md)
+  set_tests_properties(tool/typed_layouts PROPERTIES LABELS tool TIMEOUT 600)
   add_test(NAME tool/launches COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/launches.py $<TARGET_FILE:ashlar_tool>
                                       ${PROJECT_SOURCE_DIR})
   set_tests_properties(tool/launches PROPERTIES LABELS tool TIMEOUT 600)
@@ -169,13 +172,15 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
                                              $<TARGET_FILE:ashlar_tool>)
     add_test(NAME tool/parameter_counts COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/parameter_counts.py
                                                 $<TARGET_FILE:ashlar_tool>)
+    add_test(NAME tool/megatron_layouts COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/megatron_layouts.py
+                                                $<TARGET_FILE:ashlar_tool>)
     add_test(NAME tool/framework_files COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/framework_files.py
                                                $<TARGET_FILE:ashlar_tool>)
     add_test(NAME tool/framework_readings COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/framework_readings.py
                                                   $<TARGET_FILE:ashlar_tool>)
     add_test(NAME tool/offload_exact COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/offload/exact.py
                                              $<TARGET_FILE:ashlar_tool> 60)
-    set_tests_properties(tool/help_examples tool/parameter_counts tool/framework_files tool/framework_readings tool/offload_exact PROPERTIES LABELS tool SKIP_RETURN_CODE 77 TIMEOUT 1800)
+    set_tests_properties(tool/help_examples tool/parameter_counts tool/megatron_layouts tool/framework_files tool/framework_readings tool/offload_exact PROPERTIES LABELS tool SKIP_RETURN_CODE 77 TIMEOUT 1800)
   endif()
   set_tests_properties(interop/torch_runtime interop/pytorch_own interop/safetensors_reader interop/checkpoint_in_torch PROPERTIES LABELS interop SKIP_RETURN_CODE 77 TIMEOUT 1800)
 endif()

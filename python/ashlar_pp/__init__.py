@@ -92,6 +92,7 @@ from .algebra import (  # noqa: E402
 )
 from .comparison import Table, compare  # noqa: E402
 from .formats import emit  # noqa: E402
+from .layouts import Layout, StageFigures, layout  # noqa: E402
 from .searches import search, search_layouts  # noqa: E402
 from .traces import TracedCosts, costs_from_trace  # noqa: E402
 
@@ -106,6 +107,7 @@ __all__ = [
     "DeviceMemory",
     "DeviceUsage",
     "Instruction",
+    "Layout",
     "LinkSlack",
     "Offload",
     "Operation",
@@ -118,6 +120,7 @@ __all__ = [
     "Schedule",
     "Searched",
     "Simulation",
+    "StageFigures",
     "StageMemory",
     "StageParts",
     "Table",
@@ -136,6 +139,7 @@ __all__ = [
     "fuse_backwards",
     "fuse_where_free",
     "improve",
+    "layout",
     "linear",
     "link_slacks",
     "looped",

@@ -62,6 +62,7 @@ void add_plan(CLI::App& app, action& chosen);
 void add_partition(CLI::App& app, action& chosen);
 void add_deal(CLI::App& app, action& chosen);
 void add_predict(CLI::App& app, action& chosen);
+void add_layout(CLI::App& app, action& chosen);
 void add_simulate(CLI::App& app, action& chosen);
 void add_train(CLI::App& app, action& chosen);
 void add_profile(CLI::App& app, action& chosen);

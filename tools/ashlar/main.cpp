@@ -87,6 +87,7 @@ int run(int argc, char** argv) {
   tool::add_tradeoff(app, chosen);
   tool::add_plan(app, chosen);
   tool::add_predict(app, chosen);
+  tool::add_layout(app, chosen);
   tool::add_partition(app, chosen);
   tool::add_deal(app, chosen);
   tool::add_check(app, chosen);

@@ -16,7 +16,8 @@ namespace ashlar::cost::testing {
 
 namespace {
 
-// Every way to cut the chain: embedding, layers, predictions, head.
+// Every way to cut the chain: embedding, layers, predictions, head; spread, each prediction and each
+// loss.
 void divide_on(question& q, int part, int parts, std::vector<stage> const& all, constants const& c,
                std::optional<double>& least) {
   bool const predicts = q.model.predictions > 0;
@@ -35,9 +36,16 @@ void divide_on(question& q, int part, int parts, std::vector<stage> const& all, 
     for (int i = part; i < end; ++i) {
       if (i == 0) s.has_embedding = true;
       if (i >= 1 && i <= layers) ++s.count;
+      if (q.layout.spreads_losses) {
+        if (i > layers && i <= layers + q.model.predictions) ++s.predictions;
+        if (i > layers + q.model.predictions) ++s.losses;
+        continue;
+      }
       if (predicts && i == layers + 1) s.predictions = q.model.predictions;
       if (i == parts - 1) s.has_head = true;
     }
+    if (s.losses > 0) s.has_head = true;
+    if (!all.empty()) s.streams = all.back().streams_after();
     bool const is_late = static_cast<int>(all.size()) >= q.layout.pipeline * (q.layout.chunks - 1);
     if (s.predictions > 0 && !is_late) continue;
     if (s.first > layers) s.first = layers;
@@ -50,7 +58,10 @@ void divide_on(question& q, int part, int parts, std::vector<stage> const& all, 
 std::optional<double> least_of_all(question q, constants const& c) {
   std::optional<double> least;
   q.layout.stages.clear();
-  divide_on(q, 0, q.model.layer_count() + 2 + (q.model.predictions > 0 ? 1 : 0), {}, c, least);
+  int const predictions = q.model.predictions, behind = q.layout.spreads_losses ? 2 * predictions
+                                                        : predictions > 0       ? 1
+                                                                                : 0;
+  divide_on(q, 0, q.model.layer_count() + 2 + behind, {}, c, least);
   return least;
 }
 
@@ -101,6 +112,50 @@ TEST_CASE("dealing: without virtual stages, no division that fits is faster") {
   }
   CHECK(refused > 0);
   CHECK(refused < 40);
+}
+
+TEST_CASE("dealing: losses on several stages, no division is faster, and it may pay") {
+  random_case::dice roll(13);
+  constants const c = round_constants();
+  int shorter = 0;
+  for (int k = 0; k < 30; ++k) {
+    question q = chained(roll);
+    q.model.predictor = q.model.at(0);
+    q.model.predictions = roll.between(1, 2);
+    q.layout.chunks = roll.percent(50) ? 2 : 1;
+    if (q.layout.chunks == 2) q.layout.pipeline = 2;
+    q.layout.data = q.cluster.device_count() / q.layout.pipeline;
+    q.batch = q.layout.data * q.layout.pipeline * 2;
+    double const together = deal_layers(q, c).seconds;
+    q.layout.spreads_losses = true;
+    dealing const found = deal_layers(q, c);
+    double const least = least_of_all(q, c).value();
+    if (q.layout.chunks == 1) CHECK(found.seconds == doctest::Approx(least).epsilon(1e-9));
+    CHECK(found.seconds < least * 1.15);
+    CHECK(found.bound <= least * (1 + 1e-9));
+    CHECK(least <= together * (1 + 1e-9));
+    if (found.seconds < together * 0.99) ++shorter;
+  }
+  CHECK(shorter > 5);
+}
+
+TEST_CASE("dealing: with virtual stages, it is no slower than the stages that it is given") {
+  random_case::dice roll(14);
+  constants const c = round_constants();
+  for (int k = 0; k < 20; ++k) {
+    question q = chained(roll);
+    q.layout.pipeline = 2;
+    q.layout.data = q.cluster.device_count() / 2;
+    q.batch = q.layout.data * 4;
+    q.layout.chunks = 2;
+    int const layers = q.model.layer_count(), first = roll.between(0, layers - 2);
+    q.layout.stages = {{.count = first, .has_embedding = true},
+                       {.first = first, .count = 1},
+                       {.first = first + 1, .count = layers - first - 1},
+                       {.first = layers, .has_head = true, .predictions = q.model.predictions}};
+    double const given = predict_run(q, c, {}).step.seconds;
+    CHECK(deal_layers(q, c).seconds <= given * (1 + 1e-9));
+  }
 }
 
 TEST_CASE("dealing: with virtual stages, the bound is below all divisions, and what is found is near") {

@@ -36,7 +36,7 @@ TEST_CASE("stage layout: Megatron's letters") {
   CHECK((all[0] == stage{.first = 0, .count = 3, .has_embedding = true}));
   CHECK((all[1] == stage{.first = 3, .count = 2}));
   CHECK((all[30] == stage{.first = 61, .predictions = 1}));
-  CHECK((all[31] == stage{.first = 61, .has_head = true}));
+  CHECK((all[31] == stage{.first = 61, .has_head = true, .streams = 2}));
   CHECK(counts("E(t(t|)*2)*2tL") == std::vector<int>{2, 1, 2, 1, 1});
   CHECK(counts("Et*0|tL") == std::vector<int>{0, 1});
 }
@@ -46,16 +46,27 @@ TEST_CASE("stage layout: what Megatron asserts against is refused") {
     CHECK(broken_by(each) == requirement::layout_begins_with_embedding);
   for (char const* each : {"Et|Et|L", "EEt|tL", "(Et|)*2L"})
     CHECK(broken_by(each) == requirement::layout_has_one_embedding);
-  for (char const* each : {"Et|t", "EtL|t", "EtL|tm", "EL|t|m", "Et|tLm"})
+  for (char const* each : {"Et|t", "EtL|t", "EtL|tm", "EL|t|m", "Et|tLm", "EtL|tL", "Et|L|m|L"})
     CHECK(broken_by(each) == requirement::layout_ends_with_loss);
-  for (char const* each : {"Et|tLL", "EtL|tL", "E|(t|)*10m|m|m|LL|LL", "EL*2"})
-    CHECK(broken_by(each) == requirement::layout_has_one_loss);
   for (char const* each : {"Etm|tL", "Emt|L", "mEt|L", "E(tm|)*2L"})
     CHECK(broken_by(each) == requirement::layout_predicts_last);
-  for (char const* each : {"Et|m|mL", "E|(t|)*2m|m|m|L"})
-    CHECK(broken_by(each) == requirement::layout_predicts_on_one_stage);
   for (char const* each : {"E|t|L", "Et|mL", "E|t|mm||L", "EtL", "EtmL|"})
     CHECK(broken_by(each) == requirement::sizes_are_positive);
+}
+
+TEST_CASE("stage layout: several losses are one each, and states of predictions go along to them") {
+  std::vector<stage> const all = read_layout("E|(t|)*2m|m|m|LL|LL");
+  REQUIRE(all.size() == 8);
+  CHECK(is_spread(all));
+  std::vector<int> streams, losses;
+  for (stage const& s : all) {
+    streams.push_back(s.streams);
+    losses.push_back(s.losses);
+  }
+  CHECK(streams == std::vector<int>{1, 1, 1, 1, 2, 3, 4, 2});
+  CHECK(losses == std::vector<int>{0, 0, 0, 0, 0, 0, 2, 2});
+  CHECK(is_spread(read_layout("Et|m|mL")));
+  for (char const* each : {"Et|tL", "Et|mmL", "Et|m|L", "2,2"}) CHECK(!is_spread(read_layout(each)));
 }
 
 TEST_CASE("stage layout: layers of each stage") {
@@ -124,6 +135,11 @@ TEST_CASE(
   CHECK(found("2,2", 3, 2, 1) == none);
   CHECK(found("Ettttm|L", 1, 2, 1) == none);
   CHECK(found("Etttt|mm|||L", 2, 5, 1) == none);
+  constexpr requirement lost = requirement::layout_has_every_loss;
+  CHECK(found("Ett|ttLL", 0, 2, 1) == lost);
+  CHECK(found("Etttt|mL|LL", 1, 3, 1) == lost);
+  CHECK(found("Etttt|mmL|L", 2, 3, 1) == lost);
+  CHECK(found("Etttt|m|LL", 1, 3, 1) == none);
   CHECK(found("Ettt|t|m|L", 1, 2, 2) == none);
   CHECK(found("Etttt|m||L", 1, 2, 2) == early);
 }

@@ -6,7 +6,7 @@
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -232,13 +232,8 @@ std::string torchtitan_file(prediction const& p) {
     add("parallelism.pipeline_parallel_schedule", torch_schedule(p));
     add("parallelism.pipeline_parallel_microbatch_size", q.layout.micro_batch);
     text += " \\\n--parallelism.module_fqns_per_model_part";
-    for (stage const& s : stages_of(q)) {
-      std::string part = s.has_embedding ? "tok_embeddings" : "";
-      for (int i = s.first; i < s.first + s.count; ++i)
-        part += fmt::format("{}layers.{}", part.empty() ? "" : ",", i);
-      if (s.has_head) part += (part.empty() ? "" : ",") + std::string("norm,lm_head");
-      text += " " + part;
-    }
+    for (stage const& s : stages_of(q))
+      text += fmt::format(" {}", fmt::join(torchtitan_modules(s), ","));
   }
   // The subcommand comes last.
   return text

@@ -162,6 +162,8 @@ std::string obstacle_of_layout(framework const& f, question const& q, std::strin
   if (q.model.freezes_any()) return "nothing here writes which parameters are frozen";
   if (!f.any_division && !deals_evenly(stages_of(q)))
     return "it deals layers evenly, by their parameters or by their type, not as this layout does";
+  if (is_spread(stages_of(q)))
+    return "it takes all losses, and predicts all further tokens, on one stage";
   if (q.layout.chunks > 1 && !f.virtual_stages) return "it has no virtual stages";
   if (q.layout.context > 1 && !f.context) return "its pipelines have no context ranks";
   if (q.model.has_experts() && !f.experts) return "its pipelines have no experts";

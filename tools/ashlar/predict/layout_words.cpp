@@ -50,11 +50,14 @@ std::string in_layers(std::string const& parts, ashlar::cost::chosen_layers cons
 
 }  // namespace
 
+std::string megatron_letters(stage const& s) {
+  return (s.has_embedding ? "E" : "") + times('t', s.count) + times('m', s.predictions)
+         + times('L', s.has_head ? std::max(1, s.losses) : 0);
+}
+
 std::string megatron_letters(std::vector<stage> const& stages) {
   std::vector<std::string> words;
-  for (stage const& s : stages)
-    words.push_back((s.has_embedding ? "E" : "") + times('t', s.count) + times('m', s.predictions)
-                    + (s.has_head ? "L" : ""));
+  for (stage const& s : stages) words.push_back(megatron_letters(s));
   std::string const last = words.back();
   words.pop_back();
   std::string text;
@@ -62,6 +65,14 @@ std::string megatron_letters(std::vector<stage> const& stages) {
     text += count == 1 ? word + "|" : fmt::format("({}|)*{},", word, count);
   });
   return text + last;
+}
+
+std::vector<std::string> torchtitan_modules(stage const& s) {
+  std::vector<std::string> all;
+  if (s.has_embedding) all.emplace_back("tok_embeddings");
+  for (int i = s.first; i < s.first + s.count; ++i) all.push_back(fmt::format("layers.{}", i));
+  if (s.has_head) all.insert(all.end(), {"norm", "lm_head"});
+  return all;
 }
 
 std::string layer_counts(std::vector<stage> const& stages) {

@@ -9,8 +9,17 @@
 
 namespace tool {
 
-// Writes stages as Megatron-LM does: Et*7|(t*8|)*14,t*7L.
+// Writes a stage, and all stages, as Megatron-LM does: Et*7, and Et*7|(t*8|)*14,t*7L.
+std::string megatron_letters(ashlar::cost::stage const& s);
 std::string megatron_letters(std::vector<ashlar::cost::stage> const& stages);
+
+// The modules of a stage, as torchtitan names them: tok_embeddings, layers.0, norm, lm_head.
+std::vector<std::string> torchtitan_modules(ashlar::cost::stage const& s);
+
+// Says that losses or predictions are on several stages.
+inline constexpr char const* spread_note =
+    "losses or predictions of further tokens are on several stages: no release of Megatron-Core up to "
+    "0.16.1 runs that";
 
 // Layers of each stage: "7 8x14 7".
 std::string layer_counts(std::vector<ashlar::cost::stage> const& stages);

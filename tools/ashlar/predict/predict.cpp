@@ -7,10 +7,9 @@
 #include "predict/best_layouts.hpp"
 #include "predict/calibration.hpp"
 #include "predict/facts_choice.hpp"
-#include "predict/framework_files.hpp"
-#include "predict/machines.hpp"
 #include "predict/question_options.hpp"
 #include "predict/run_file.hpp"
+#include "predict/run_files.hpp"
 #include "report/printed.hpp"
 
 #include <fmt/core.h>
@@ -25,63 +24,12 @@ namespace {
 
 struct predict_options {
   question_options run;
-  std::string megatron, torchtitan, deepspeed, file;
+  run_files files;
   std::string constants, runs;
   bool explains = false;
   int best = 0;  // layouts to be shown; 0: the one that is asked for
   std::string format = "text", output = "-";
 };
-
-// Takes the run from a file; the command line overrules it.
-prediction prepare_run(CLI::App const& command, predict_options const& o, fitted_constants const& c) {
-  int const files = !o.megatron.empty() + !o.torchtitan.empty() + !o.deepspeed.empty() + !o.file.empty();
-  if (files > 1) throw usage_error("--megatron, --torchtitan, --deepspeed and --run do not go together");
-  std::optional<json_text> text;
-  if (!o.file.empty()) text = read_run_text(o.file);
-  std::optional<ashlar::cost::cluster> cluster;
-  if (!o.run.cluster.empty())
-    cluster = read_cluster(o.run.cluster);
-  else if (text)
-    cluster = cluster_of_run(*text);
-  if (!cluster)
-    throw usage_error(fmt::format("--cluster is required{}", text ? ": the file does not say it" : ""));
-  option_words given;
-  CLI::App names;
-  question_options unused;
-  add_question_options(names, unused);
-  for (CLI::Option const* option : names.get_options()) {
-    std::string const name = option->get_lnames().front();
-    if (name == "help") continue;
-    auto const* const said = command.get_option("--" + name);
-    if (said->count() > 0) given[name] = said->as<std::string>();
-  }
-  std::optional<described_model> named;
-  if (given.count("model") > 0) named = read_described_model(given["model"]);
-  beside_file const beside{given, named ? &*named : nullptr, cluster->device_count()};
-  framework_run run;
-  if (!o.megatron.empty()) run = read_megatron(o.megatron, beside);
-  if (!o.torchtitan.empty()) run = read_torchtitan(o.torchtitan, beside);
-  if (!o.deepspeed.empty()) run = read_deepspeed(o.deepspeed, beside);
-  if (text) run = read_run(*text, beside);
-  replace_options(run.options, given);
-  for (std::string const needed : {"model", "sequence", "batch"})
-    if (run.options.count(needed) == 0 && !(run.model && needed == "model"))
-      throw usage_error(
-          fmt::format("--{} is required{}", needed, files > 0 ? ": the file does not say it" : ""));
-  bool const is_named = run.options.count("model") > 0;
-  if (named)
-    run.model = named;
-  else if (is_named)
-    run.model = read_described_model(run.options["model"]);
-  run.options.emplace("model", "-");  // these were read already
-  run.options.emplace("cluster", "-");
-  prediction p = prepare(options_from(run.options), *run.model, *cluster, c);
-  p.not_read = run.not_read;
-  p.notes.insert(p.notes.end(), run.notes.begin(), run.notes.end());
-  p.not_known = run.not_known;
-  if (o.best > 0) choose_layout(p, run.options, static_cast<std::size_t>(o.best));
-  return p;
-}
 
 int predict(CLI::App const& command, predict_options const& o) {
   bool const is_page_or_text = o.format == "text" || o.format == "html";
@@ -101,7 +49,9 @@ int predict(CLI::App const& command, predict_options const& o) {
     if (o.output != "-") to.write(report.constants);
     return done;
   }
-  prediction p = prepare_run(command, o, c);
+  given_run given = read_given_run(command, o.files, o.run.cluster, c);
+  prediction& p = given.run;
+  if (o.best > 0) choose_layout(p, given.options, static_cast<std::size_t>(o.best));
   answer_it(p);
   p.decisive = decisive_facts(p);
   if (is_page_or_text && o.best == 0) p.better = neighbours_of(p);
@@ -121,19 +71,7 @@ void add_predict(CLI::App& app, action& chosen) {
       app.add_subcommand("predict", "Predict the step time and the memory of a given training run");
   auto const o = std::make_shared<predict_options>();
   add_question_options(*command, o->run, true);
-  command
-      ->add_option("--megatron", o->megatron,
-                   "arguments of Megatron-LM, as a shell line or a YAML; options on the command line "
-                   "replace them")
-      ->type_name("FILE");
-  command->add_option("--torchtitan", o->torchtitan, "a job of torchtitan, a TOML")->type_name("FILE");
-  command->add_option("--deepspeed", o->deepspeed, "a configuration of DeepSpeed, beside --model")
-      ->type_name("FILE");
-  command
-      ->add_option("--run", o->file,
-                   "a run, as --as run and `python -m ashlar_pp.read` write it; options on the command "
-                   "line replace what it says")
-      ->type_name("FILE");
+  add_run_files(*command, o->files);
   command
       ->add_option("--constants", o->constants,
                    "a file of fitted constants in place of the tool's own (docs/predict.md)")

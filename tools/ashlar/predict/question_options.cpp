@@ -6,6 +6,7 @@
 #include "predict/choices.hpp"
 #include "predict/facts_choice.hpp"
 #include "predict/frozen_choice.hpp"
+#include "predict/layout_words.hpp"
 #include "predict/machines.hpp"
 #include "predict/measured_stages.hpp"
 #include "predict/offload_choice.hpp"
@@ -193,6 +194,7 @@ prediction prepare(question_options const& o, described_model model,
   } catch (ashlar::cost::unpredictable const& e) {
     throw usage_error(sentence_of(e, q));
   }
+  if (is_spread(q.layout.stages)) p.notes.emplace_back(spread_note);
   p.costs = o.costs;
   if (!o.costs.empty()) read_measured_stages(o.costs, q);
   return p;

@@ -21,20 +21,11 @@ namespace {
 using ashlar::cost::memory_parts;
 using ashlar::cost::question;
 
-std::string seconds_words(double s) {
-  if (s >= 100) return fmt::format("{:.0f} s", s);
-  if (s >= 10) return fmt::format("{:.1f} s", s);
-  if (s >= 1) return fmt::format("{:.2f} s", s);
-  return fmt::format("{:.1f} ms", 1e3 * s);
-}
-
 std::string count_words(double n) {
   if (n >= 1e9) return fmt::format("{:.3f} billion", n / 1e9);
   if (n >= 1e6) return fmt::format("{:.1f} million", n / 1e6);
   return fmt::format("{:.0f}", n);
 }
-
-std::string gibibytes(double bytes) { return fmt::format("{:.1f}", proved_bytes(bytes) / (1 << 30)); }
 
 constexpr std::array memory_names{
     std::pair{"parameters", &memory_parts::parameters},
@@ -225,6 +216,15 @@ std::string layouts_table(tried_layouts const& l) {
 }
 
 }  // namespace
+
+std::string seconds_words(double s) {
+  if (s >= 100) return fmt::format("{:.0f} s", s);
+  if (s >= 10) return fmt::format("{:.1f} s", s);
+  if (s >= 1) return fmt::format("{:.2f} s", s);
+  return fmt::format("{:.1f} ms", 1e3 * s);
+}
+
+std::string gibibytes(double bytes) { return fmt::format("{:.1f}", proved_bytes(bytes) / (1 << 30)); }
 
 std::string fit_word(prediction const& p) {
   return fit_words[static_cast<std::size_t>(p.answer.memory_fit)];

@@ -47,6 +47,10 @@ struct prediction {
   tried_layouts layouts;
 };
 
+// Seconds with their unit; bytes as a number of GiB.
+std::string seconds_words(double s);
+std::string gibibytes(double bytes);
+
 // Sentences on parts of the question that were left out, not read, or taken for something else.
 std::vector<std::string> remarks_on(prediction const& p);
 

@@ -97,18 +97,15 @@ std::string sentence_of(ashlar::cost::unpredictable const& e, ashlar::cost::ques
     case requirement::layout_begins_with_embedding:
       return "--layout must begin with E, the embedding";
     case requirement::layout_ends_with_loss:
-      return "--layout must end with L, the loss";
+      return "--layout must end with L, the loss, and have nothing else behind an L";
     case requirement::layout_has_one_embedding:
       return fmt::format("--layout must have one E, the embedding, not {}", e.number);
-    case requirement::layout_has_one_loss:
-      return fmt::format(
-          "--layout must have one L, not {}: all losses, those of further tokens too, are where it is",
-          e.number);
     case requirement::layout_predicts_last:
       return "--layout must have each t, a layer, before the first m, which predicts a further token";
-    case requirement::layout_predicts_on_one_stage:
-      return fmt::format("--layout must have all m, which predict further tokens, on one stage, not {}",
-                         e.number);
+    case requirement::layout_has_every_loss:
+      return fmt::format(
+          "--layout has {} L: it must have one, which takes all losses, or {}, one of each loss",
+          e.number, e.limit);
     case requirement::layout_predicts_in_last_chunk:
       return fmt::format(
           "--layout has m, which predicts further tokens, on stage {}: it must be on the last virtual "

@@ -115,6 +115,15 @@ std::vector<command_help> const& help_of_commands() {
         "ashlar predict --model deepseek-v3 --cluster 256x8xH800 --sequence 4096 --batch 15360 --best "
         "5"},
        {{invalid, "--best found no layout that fits"}}},
+      {"layout",
+       {"ashlar layout --model deepseek-v3 --cluster 128x8xH100 --sequence 4096 --batch 8192 --tensor 2 "
+        "--pipeline 16 --chunks 2 --expert 64 --sharding optimizer --recompute full --against "
+        "'Et*3|(tt|)*29m|L'",
+        "ashlar layout --model llama3.1-405b --cluster 128x8xH100 --sequence 8192 --batch 512 --tensor "
+        "8 --pipeline 16 --sharding optimizer --explain",
+        "ashlar layout --model llama3-70b --cluster 8x8xH100 --sequence 8192 --batch 128 --tensor 4 "
+        "--pipeline 4 --chunks 5 --sharding optimizer --as torchtitan"},
+       {{invalid, "no division fits; what is shown holds no more than the one it is compared with"}}},
       {"partition",
        {"ashlar partition operators.json -p 2",
         "ashlar partition operators.json -p 2 --memory 16GiB --bandwidth 4 --as json -o plan.json",

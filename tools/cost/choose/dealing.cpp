@@ -72,8 +72,8 @@ class dealer {
   }
 
   // Moves one part from a stage to another, which shifts all between: first by the closed form, then,
-  // with the even rounds as further starts, by the executed time of uneven ones.
-  dealing with_chunks() {
+  // with even rounds and `own` stages as further starts, by the executed time of uneven ones.
+  dealing with_chunks(std::vector<stage> const& own) {
     std::vector<int> ends = ends_of(q_.layout.stages), others = ends;
     improve(ends, weigh(ends));
     executes_ = true;
@@ -86,10 +86,14 @@ class dealer {
       best_of_even = then;
     }
     outcome now = improve(ends, weigh(ends));
-    if (outcome const then = improve(others, best_of_even); then < now) {
-      ends = others;
+    auto const also_from = [&](std::vector<int> start) {
+      outcome const then = improve(start, weigh(start));
+      if (!(then < now)) return;
+      ends = start;
       now = then;
-    }
+    };
+    also_from(others);
+    if (!own.empty()) also_from(ends_of(own));
     if (now.over > 0) return {};
     dealing made{.stages = {}, .seconds = now.seconds, .bound = bound()};
     for (int s = 0; s < stages_; ++s) made.stages.push_back(segment_of(ends, s)->has);
@@ -183,18 +187,7 @@ class dealer {
     return all;
   }
 
-  // Where each stage ends. `all` have the chain in order.
-  std::vector<int> ends_of(std::vector<stage> const& all) const {
-    std::vector<int> ends;
-    int end = 0;
-    for (stage const& s : all) {
-      bool const tables = q_.model.has_tables();
-      end += s.count + (tables && s.has_embedding ? 1 : 0) + (s.predictions > 0 ? 1 : 0)
-             + (tables && s.has_head ? 1 : 0);
-      ends.push_back(end);
-    }
-    return ends;
-  }
+  std::vector<int> ends_of(std::vector<stage> const& all) const { return known(0).chain().ends_of(all); }
   segment const* segment_of(std::vector<int> const& ends, int s) const {
     int const first = s == 0 ? 0 : ends[at(s) - 1];
     return first < ends[at(s)] ? known(s % q_.layout.pipeline).find(first, ends[at(s)]) : nullptr;
@@ -322,8 +315,13 @@ class dealer {
     }
     // On average over devices, each also pays the once-a-step costs that nothing can hide.
     held_parameters held;
-    for (int i = 0; i < known(0).parts(); ++i)
-      held.trained.add(known(0).find(i, i + 1)->needs.held.trained);
+    for (int i = 0; i < known(0).parts(); ++i) {
+      stage const& has = known(0).find(i, i + 1)->has;
+      // Losses on one stage have one head, and predictions that repeat one layer.
+      bool const is_copy = (has.has_head && i + 1 < known(0).parts())
+                           || (q_.model.repeats && has.predictions > 0 && has.streams > 1);
+      if (!is_copy) held.trained.add(known(0).find(i, i + 1)->needs.held.trained);
+    }
     device_seconds const long_passes{.forward = 1e12, .backward = 1e12};
     once_a_step once{nothing, nothing};
     for (question const* each : asked_) {
@@ -331,8 +329,11 @@ class dealer {
       once = {min_of(once.data, there.data), min_of(once.optimizer, there.optimizer)};
     }
     double const n = q_.micro_batches();
-    // All of the d stages but the first have a layer.
-    double const waits = max_of(0.0, shortest_layer) * (p - 1.0) * (p - 2.0) / 2;
+    // Each of the d stages but the first has a part between the embedding and the last.
+    double shortest = nothing;
+    for (std::size_t i = tables ? 1 : 0; i + 1 < least.size(); ++i)
+      shortest = min_of(shortest, least[i]);
+    double const waits = max_of(0.0, shortest) * (p - 1.0) * (p - 2.0) / 2;
     double const mean = (n * all + waits) / p * lost_ + (once.data + once.optimizer) / p;
     return max_of(n * busiest * lost_, mean);
   }
@@ -356,9 +357,9 @@ class dealer {
 
 std::vector<stage> deal_by_speed(question const& q, placement const& where, constants const& c) {
   rank_questions const on(q);
-  int const parts = q.model.part_count();
+  part_chain const chain(q.model, q.layout);
   std::vector<stage> single;
-  for (int i = 0; i < parts; ++i) single.push_back(stage_of_parts(q.model, i, i + 1));
+  for (int i = 0; i < chain.count(); ++i) single.push_back(chain.stage_of(i, i + 1));
   std::vector<double> seconds(single.size(), 0.0), speeds;
   question const* last = nullptr;
   double sum = 0;
@@ -378,7 +379,7 @@ std::vector<stage> deal_by_speed(question const& q, placement const& where, cons
   std::vector<double> shares;
   for (int stage = 0; stage < where.stage_count(); ++stage)
     shares.push_back(speeds[static_cast<std::size_t>(where.device_of(0, stage))]);
-  return deal_in_proportion(q.model, seconds, shares);
+  return deal_in_proportion(chain, seconds, shares);
 }
 
 dealing deal_layers(question const& asked, constants const& c) {
@@ -389,7 +390,7 @@ dealing deal_layers(question const& asked, constants const& c) {
   double enough = dealing_detail::nothing;
   if (fits(q, memory_of(q, q.layout.stages, c), c)) enough = step_of(q, q.layout.stages, c).seconds;
   dealing_detail::dealer by(q, c, enough);
-  dealing made = q.layout.chunks == 1 ? by.without_chunks() : by.with_chunks();
+  dealing made = q.layout.chunks == 1 ? by.without_chunks() : by.with_chunks(asked.layout.stages);
   if (made.stages.empty()) return made;
   step_terms const step = step_of(q, made.stages, c);
   made.bound = min_of(q.layout.chunks == 1 ? step.seconds : made.bound + step.update, step.seconds);

@@ -10,6 +10,13 @@ std::vector<stage> deal_evenly(architecture const& model, layout const& sizes) {
   int const count = sizes.pipeline * sizes.chunks, layers = model.layer_count(),
             end = model.has_tables() ? 1 : 0;
   std::vector<stage> all;
+  if (count > layers + 2 * end) {
+    // Predictions have to be on late stages, so the last stage has what is left.
+    part_chain const chain(model, sizes);
+    for (int s = 0; s < count; ++s)
+      all.push_back(chain.stage_of(s, s == count - 1 ? chain.count() : s + 1));
+    return all;
+  }
   int first = 0;
   for (int s = 0; s < count; ++s) {
     // Both ends count as a layer.
@@ -27,19 +34,46 @@ std::vector<stage> deal_evenly(architecture const& model, layout const& sizes) {
   return all;
 }
 
-stage stage_of_parts(architecture const& model, int first, int end) {
-  int const layers = model.layer_count(), parts = model.part_count(), table = model.has_tables() ? 1 : 0,
-            predictions_at = model.predictions > 0 ? parts - 1 - table : -1;
-  int const from = min_of(max_of(first - table, 0), layers), to = min_of(max_of(end - table, 0), layers);
-  bool const predicts = first <= predictions_at && predictions_at < end;
+part_chain::part_chain(architecture const& model, layout const& sizes)
+    : layers(model.layer_count()),
+      tables(model.has_tables() ? 1 : 0),
+      predictions(model.predictions),
+      is_spread(sizes.spreads_losses && model.predictions > 0 && model.has_tables()) {}
+
+stage part_chain::stage_of(int first, int end) const {
+  // The parts of one kind, which begin at `from`, before part `until`.
+  auto const before = [](int until, int from, int parts) {
+    return min_of(max_of(until - from, 0), parts);
+  };
+  int const predictions_at = tables + layers, losses_at = predictions_at + prediction_parts();
+  int const predicted = before(first, predictions_at, prediction_parts()),
+            predicts = before(end, predictions_at, prediction_parts()) - predicted,
+            lost = before(first, losses_at, loss_parts()),
+            losses = before(end, losses_at, loss_parts()) - lost;
+  int const from = before(first, tables, layers),
+            of_each = is_spread ? 1 : predictions;  // predictions of a part
   return {.first = from,
-          .count = to - from,
+          .count = before(end, tables, layers) - from,
           .has_embedding = first == 0,
-          .has_head = end == parts,
-          .predictions = predicts ? model.predictions : 0};
+          .has_head = tables > 0 ? losses > 0 : end == count(),
+          .predictions = predicts * of_each,
+          .losses = losses < loss_parts() ? losses : 0,
+          .streams = 1 + predicted * of_each - lost};
 }
 
-std::vector<stage> deal_in_proportion(architecture const& model, std::vector<double> const& seconds,
+std::vector<int> part_chain::ends_of(std::vector<stage> const& all) const {
+  std::vector<int> ends;
+  int end = 0;
+  for (stage const& s : all) {
+    int const losses = !s.has_head ? 0 : s.losses > 0 ? s.losses : loss_parts();
+    int const predicted = is_spread ? s.predictions : s.predictions > 0 ? 1 : 0;
+    end += s.count + predicted + tables * ((s.has_embedding ? 1 : 0) + losses);
+    ends.push_back(end);
+  }
+  return ends;
+}
+
+std::vector<stage> deal_in_proportion(part_chain const& chain, std::vector<double> const& seconds,
                                       std::vector<double> const& shares) {
   int const parts = static_cast<int>(seconds.size()), count = static_cast<int>(shares.size());
   double all = 0, whole = 0;
@@ -56,7 +90,7 @@ std::vector<stage> deal_in_proportion(architecture const& model, std::vector<dou
       if (!is_last && !must && std::fabs(then - target) >= std::fabs(until - target)) break;
       until = then;
     }
-    made.push_back(stage_of_parts(model, first, end));
+    made.push_back(chain.stage_of(first, end));
     first = end;
   }
   return made;

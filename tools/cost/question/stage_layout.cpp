@@ -4,6 +4,7 @@
 #include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
 
+#include <algorithm>
 #include <cstddef>
 
 namespace ashlar::cost {
@@ -51,21 +52,21 @@ inline void must(bool holds, requirement what, long long number = 0, long long l
 
 // Checks the order of the letters, without stage boundaries.
 inline void check_order(std::vector<char> const& letters) {
-  char first = 0, last = 0;
-  int embeddings = 0, losses = 0;
-  bool predicts = false;
+  char last = 0;
+  int embeddings = 0;
+  bool predicts = false, is_over = false;
   for (char c : letters) {
     if (c == '|') continue;
-    if (first == 0) first = c;
+    must(last != 0 || c == 'E', requirement::layout_begins_with_embedding);
     last = c;
     embeddings += c == 'E' ? 1 : 0;
-    losses += c == 'L' ? 1 : 0;
+    must(!(is_over && (c == 'E' || c == 't' || c == 'm')), requirement::layout_ends_with_loss);
     predicts = predicts || c == 'm';
+    is_over = is_over || c == 'L';
     must(!(predicts && c == 't'), requirement::layout_predicts_last);
   }
-  must(first == 'E', requirement::layout_begins_with_embedding);
+  must(last != 0, requirement::layout_begins_with_embedding);
   must(embeddings == 1, requirement::layout_has_one_embedding, embeddings);
-  must(losses <= 1, requirement::layout_has_one_loss, losses);
   must(last == 'L', requirement::layout_ends_with_loss);
 }
 
@@ -74,15 +75,17 @@ inline void check_own(question const& q, std::vector<stage> const& stages) {
   int const count = stage_count(q), layers = q.model.layer_count();
   auto const found = static_cast<long long>(stages.size());
   must(found == count, requirement::layout_has_every_stage, found, count);
-  long long all = 0, predictions = 0, last = -1;
+  long long all = 0, predictions = 0, losses = 0, last = -1;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     all += stages[s].count;
     predictions += stages[s].predictions;
+    losses += losses_of(q.model, stages[s]);
     if (stages[s].predictions > 0) last = static_cast<long long>(s);
   }
   must(all == layers, requirement::layout_has_every_layer, all, layers);
   must(predictions == q.model.predictions, requirement::layout_has_every_prediction, predictions,
        q.model.predictions);
+  must(losses == 1 + predictions, requirement::layout_has_every_loss, losses, 1 + predictions);
   must(last < 0 || last >= found - q.layout.pipeline, requirement::layout_predicts_in_last_chunk, last,
        found - q.layout.pipeline);
 }
@@ -98,18 +101,26 @@ std::vector<stage> read_layout(std::string_view text, int predictions) {
   std::vector<stage> stages(1);
   std::vector<char> const letters = layout_reader_detail::letters_reader(text).letters();
   stage_layout_detail::check_order(letters);
+  bool const has_each_loss = std::count(letters.begin(), letters.end(), 'L') > 1;
   for (char c : letters) {
     stage& s = stages.back();
     if (c == 'E') s.has_embedding = true;
     if (c == 'L') s.has_head = true;
+    if (c == 'L' && has_each_loss) ++s.losses;
     if (c == 't') ++s.count;
     if (c == 'm') ++s.predictions;
-    if (c == '|') stages.push_back({.first = s.first + s.count});
+    if (c == '|') stages.push_back({.first = s.first + s.count, .streams = s.streams_after()});
   }
-  int predicting = 0;
-  for (stage const& s : stages) predicting += s.predictions > 0 ? 1 : 0;
-  stage_layout_detail::must(predicting <= 1, requirement::layout_predicts_on_one_stage, predicting);
   return stages;
+}
+
+bool is_spread(std::vector<stage> const& stages) {
+  int with_losses = 0, predicting = 0;
+  for (stage const& s : stages) {
+    with_losses += s.has_head ? 1 : 0;
+    predicting += s.predictions > 0 ? 1 : 0;
+  }
+  return with_losses > 1 || predicting > 1;
 }
 
 std::vector<stage> stages_of(question const& q) {

@@ -117,11 +117,11 @@ inline double message_bytes(question const& q, int from) {
 }  // namespace exchanges_detail
 
 double bytes_after(question const& q, stage const& s) {
-  return exchanges_detail::message_bytes(q, s.first + s.count - 1);
+  return s.streams_after() * exchanges_detail::message_bytes(q, s.first + s.count - 1);
 }
 
 double bytes_before(question const& q, stage const& s) {
-  return exchanges_detail::message_bytes(q, s.first - 1);
+  return s.streams * exchanges_detail::message_bytes(q, s.first - 1);
 }
 
 double transfer_seconds(question const& q, double bytes, constants const& c) {

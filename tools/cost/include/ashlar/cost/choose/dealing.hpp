@@ -10,8 +10,6 @@
 
 namespace ashlar::cost {
 
-// The chain has these parts: embedding, each layer, the layers that predict further tokens together,
-// head.
 struct dealing {
   std::vector<stage> stages;  // none: found no division that fits
   double seconds = 0;         // of a step; none: infinite
@@ -21,10 +19,10 @@ struct dealing {
 // Returns the division with the least step_of() among those that fit on every device. Every stage has a
 // part of the chain; predictions are among each device's last stages, as in Megatron-Core. Without
 // virtual stages the answer is exact: `bound` is `seconds`. With them it is the best that moves of one
-// part at a time find by the closed form, and of divisions with even rounds; `bound` limits how far it
-// is from the best. Requires a closed form and fewer stages than parts; the question's own stages are
-// ignored. With N parts and S stages O(S N^2) for each of a few thresholds, and as much for each move.
-// Throws unpredictable.
+// part at a time find by the closed form, from even divisions and from the question's own stages, so it
+// is no slower than these if they fit; `bound` limits how far it is from the best. Requires a closed
+// form and no more stages than parts. With N parts and S stages O(S N^2) for each of a few thresholds,
+// and as much for each move. Throws unpredictable.
 dealing deal_layers(question const& q, constants const& c);
 
 // Stages in proportion to the speeds of their devices, by the seconds that the model's parts take there.

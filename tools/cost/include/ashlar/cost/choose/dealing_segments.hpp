@@ -28,10 +28,10 @@ struct segment {
 // Every segment that may be a stage of a division no slower than `enough`, on devices of one kind.
 class segments {
  public:
-  // Refers to the question. Throws unpredictable.
-  segments(question const& q, constants const& c, double enough) : q_(q) {
+  // Throws unpredictable.
+  segments(question const& q, constants const& c, double enough) : chain_(q.model, q.layout) {
     std::vector<stage> single;
-    for (int i = 0; i < parts(); ++i) single.push_back(stage_of_parts(q.model, i, i + 1));
+    for (int i = 0; i < parts(); ++i) single.push_back(chain_.stage_of(i, i + 1));
     for (stage_passes const& each : passes_of(q, single, c))
       least_.push_back(each.forward.on_device() + each.backward.on_device());
     double const n = q.micro_batches();
@@ -42,8 +42,7 @@ class segments {
       for (int j = i + 1; j <= parts(); ++j) {
         sum += least_[static_cast<std::size_t>(j) - 1];
         if (n * sum > enough && j > i + 1) break;
-        all_.push_back(
-            {.first = i, .end = j, .has = stage_of_parts(q.model, i, j), .passes = {}, .needs = {}});
+        all_.push_back({.first = i, .end = j, .has = chain_.stage_of(i, j), .passes = {}, .needs = {}});
         all.push_back(all_.back().has);
       }
     }
@@ -58,8 +57,8 @@ class segments {
     }
   }
 
-  // Embedding, layers, predictions, head.
-  int parts() const { return q_.model.part_count(); }
+  part_chain const& chain() const { return chain_; }
+  int parts() const { return chain_.count(); }
   // Seconds of each part, without the host's excess.
   std::vector<double> const& least() const { return least_; }
   std::vector<segment> const& all() const { return all_; }
@@ -71,7 +70,7 @@ class segments {
   }
 
  private:
-  question const& q_;
+  part_chain chain_;
   std::vector<segment> all_;
   std::vector<int> begin_;  // of the segments with that first part
   std::vector<double> least_;

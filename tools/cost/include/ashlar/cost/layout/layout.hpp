@@ -42,6 +42,8 @@ struct layout {
   offloading offload;
   // The layers of each virtual stage; empty: divided evenly.
   std::vector<stage> stages;
+  // Losses and predictions of further tokens may be on several stages; for dealing, not for `stages`.
+  bool spreads_losses = false;
   // Embedding and loss count as a layer each when layers are divided evenly.
   bool counts_ends = false;
   // Pipeline ranks are nearer to each other than data ranks: Megatron-LM's --use-tp-pp-dp-mapping.

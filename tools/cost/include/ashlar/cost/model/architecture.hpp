@@ -126,8 +126,6 @@ struct architecture {
   double table_parameters() const { return vocabulary * embedding_width(); }
   // Whether it has an embedding and a head; measured layers are all of a model.
   bool has_tables() const { return vocabulary > 0; }
-  // The chain that is divided into stages: embedding, each layer, all predictors together, head.
-  int part_count() const { return layer_count() + (has_tables() ? 2 : 0) + (predictions > 0 ? 1 : 0); }
   bool has_measured_layers() const;
 
   // Adds a layer; equal ones share a kind.

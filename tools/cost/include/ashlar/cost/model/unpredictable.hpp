@@ -35,10 +35,9 @@ enum class requirement : unsigned char {
   layout_begins_with_embedding,    // its first letter is not E
   layout_ends_with_loss,           // its last letter is not L
   layout_has_one_embedding,        // number: embeddings
-  layout_has_one_loss,             // number: losses
   layout_predicts_last,            // a layer stands behind one that predicts further tokens
-  layout_predicts_on_one_stage,    // number: stages that predict further tokens
   layout_predicts_in_last_chunk,   // number: the stage that predicts; limit: the first that may
+  layout_has_every_loss,           // number: its losses; limit: the model's and one of each prediction
   layout_has_every_prediction,     // number: its layers that predict further tokens; limit: of the model
   layout_is_small_enough,          // limit: letters after expansion
   something_trains,                // the model is frozen

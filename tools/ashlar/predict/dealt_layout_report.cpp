@@ -1,0 +1,125 @@
+// The report of `ashlar layout`.
+#include "predict/dealt_layout.hpp"
+#include "predict/layout_words.hpp"
+#include "report/table.hpp"
+#include <ashlar/cost/step/memory.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+using ashlar::cost::memory_parts;
+using ashlar::cost::question;
+using ashlar::cost::stage;
+using ashlar::cost::stage_needs;
+
+// Seconds and bytes of a stage.
+struct stage_figures {
+  stage has;
+  int device = 0;
+  double forward = 0, backward = 0;  // of a micro-batch
+  double state = 0;                  // parameters, gradients, optimizer
+  double kept = 0;                   // for the micro-batches that its device holds at once
+  double logits = 0;
+};
+
+std::vector<stage_figures> figures_of(prediction const& p) {
+  question const& q = p.asked;
+  std::vector<stage> const stages = stages_of(q);
+  std::vector<stage_needs> const needs = needs_of(q, stages, false, p.constants.values);
+  std::vector<stage_figures> all;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    int const device = static_cast<int>(s) % q.layout.pipeline;
+    std::vector<int> const held = in_flight(q, device);
+    double const kept = needs[s].kept * held[s / static_cast<std::size_t>(q.layout.pipeline)];
+    memory_parts const bytes = memory_of_device(q, needs[s], kept, 1, p.constants.values);
+    ashlar::cost::stage_passes const& passes = p.answer.step.of_stages[s];
+    all.push_back({.has = stages[s],
+                   .device = device,
+                   .forward = passes.forward.seconds(),
+                   .backward = passes.backward.seconds(),
+                   .state = bytes.parameters + bytes.gradients + bytes.optimizer,
+                   .kept = kept,
+                   .logits = bytes.logits});
+  }
+  return all;
+}
+
+std::string stages_table(prediction const& p) {
+  std::vector<std::vector<std::string>> rows{{"stage", "device", "has", "forward, ms", "backward, ms",
+                                              "state, GiB", "kept, GiB", "logits, GiB"}};
+  int number = 0;
+  for (stage_figures const& s : figures_of(p)) {
+    std::string const letters = megatron_letters(s.has);
+    rows.push_back({fmt::format("{}", number++), fmt::format("{}", s.device),
+                    letters.empty() ? "-" : letters, fmt::format("{:.2f}", 1e3 * s.forward),
+                    fmt::format("{:.2f}", 1e3 * s.backward), gibibytes(s.state), gibibytes(s.kept),
+                    gibibytes(s.logits)});
+  }
+  return table(rows);
+}
+
+std::string name_of_typed(dealt_layout const& d) {
+  return d.typed.layout.empty() ? d.of_typed : fmt::format("{} {}", d.of_typed, d.typed.layout);
+}
+
+}  // namespace
+
+std::string text_of(dealt_layout const& d, bool explains) {
+  auto const& a = d.run.answer;
+  double const seconds = a.step.seconds, gap = 1 - d.bound / seconds;
+  std::string text = fmt::format("{}\n{} a step; ", d.run.layout, seconds_words(seconds));
+  text += gap < 1e-9 ? "no division is faster\n"
+                     : fmt::format("no division takes less than {}, {} % less\n", seconds_words(d.bound),
+                                   percent(gap, 1));
+  text +=
+      fmt::format("{} GiB of {} GiB on the fullest device\n", gibibytes(a.peak), gibibytes(a.capacity));
+  if (!d.is_within)
+    text += fmt::format("  No division fits: the limit was the peak of {}\n", name_of_typed(d));
+  text += fmt::format("{}: {}, {:+.1f} %; {} GiB{}\n", name_of_typed(d),
+                      seconds_words(d.typed.answer.step.seconds), 100 * d.lost(),
+                      gibibytes(d.typed.answer.peak), d.typed.answer.fits ? "" : ", which does not fit");
+  for (std::string const& note : remarks_on(d.run)) text += fmt::format("  {}\n", note);
+  if (explains) text += fmt::format("\n{}", stages_table(d.run));
+  return text;
+}
+
+std::string json_of(dealt_layout const& d) {
+  using ordered = nlohmann::ordered_json;
+  ordered stages = ordered::array();
+  for (stage_figures const& s : figures_of(d.run))
+    stages.push_back({{"device", s.device},
+                      {"has", megatron_letters(s.has)},
+                      {"first_layer", s.has.first},
+                      {"layers", s.has.count},
+                      {"forward_seconds", s.forward},
+                      {"backward_seconds", s.backward},
+                      {"state_bytes", s.state},
+                      {"kept_bytes", s.kept},
+                      {"logit_bytes", s.logits}});
+  auto const figures = [](prediction const& p) {
+    return ordered{{"step_seconds", p.answer.step.seconds}, {"peak_bytes", p.answer.peak}};
+  };
+  ordered root{{"layout", d.run.layout}};
+  root.update(figures(d.run));
+  root["bound_seconds"] = d.bound;
+  root["fits"] = d.run.answer.fits;
+  root["device_bytes"] = d.run.answer.capacity;
+  root["against"] = figures(d.typed);
+  root["against"]["layout"] = d.typed.layout;
+  root["against"]["percent_slower"] = 100 * d.lost();
+  root["stages"] = stages;
+  root["torchtitan"] = ordered::array();
+  for (stage const& s : d.run.asked.layout.stages) root["torchtitan"].push_back(torchtitan_modules(s));
+  root["notes"] = remarks_on(d.run);
+  return root.dump(1) + "\n";
+}
+
+}  // namespace tool
