@@ -19,6 +19,7 @@
 #include <ashlar/search/portfolio.hpp>
 #include <ashlar/search/problem.hpp>
 #include <ashlar/search/request_search.hpp>
+#include <ashlar/search/residency.hpp>
 #include <ashlar/search/search.hpp>
 #include <ashlar/search/seeds.hpp>
 #include <ashlar/search/successive_halving.hpp>

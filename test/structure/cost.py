@@ -32,7 +32,7 @@ BUDGETS = {
     "render.hpp": 1925,  # pictures of schedules, graphs, curves and studies
     "run.hpp": 1085,  # refusals name their rule and table, views are checked before they are read, workers are referred to, <variant>
     "schedule.hpp": 745,  # costs by micro-batch, links with a period; with reorder; what is moved or looked up is checked before
-    "search.hpp": 1915,  # the order of a braid; orders of micro-batches; what leaves for hosts; begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
+    "search.hpp": 1980,  # plans of residency; the order of a braid; orders of micro-batches; what leaves for hosts; begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
     "simulate.hpp": 1575,  # parts on two resources; timelines are checked against their programs; slots of time
     "study.hpp": 1490,  # with bounds; the order of a braid
     "values.hpp": 690,  # clipping and balancing job by job, each in a function of its own

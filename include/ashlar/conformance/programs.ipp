@@ -10,6 +10,7 @@
 #include <ashlar/conformance/random_work.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/schedule/residency_rules.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 #include <ashlar/values/clip.hpp>
@@ -166,6 +167,12 @@ ASHLAR_INLINE std::vector<sample_program> programs_of_ranks() {
         schedule s = e.make(shape);
         if (works) s = with_random_work(s, static_cast<std::uint64_t>(turn), 4, false);
         int const last = s.stage_count() - 1;
+        residency weights;
+        if (level != sharding_level::none && turn / 5 % 2 == 1)
+          weights = planned_residency(s, {.stages = 1 + turn / 2 % 2,
+                                          .lookahead = 1 + turn / 4 % 2,
+                                          .passes_ahead = turn % 5,
+                                          .window = turn % 3 == 0});
         std::vector<std::vector<int>> shared;
         if ((turn + turn / 4) % 2 == 0) shared.push_back({0, last});
         if (turn % 5 == 0 && last > 1) shared.push_back({last, 1});
@@ -178,6 +185,7 @@ ASHLAR_INLINE std::vector<sample_program> programs_of_ranks() {
                                  .sharding = level,
                                  .weight_buffers = 1 + turn / 2 % 2,
                                  .prefetch = turn % 3,
+                                 .weights = std::move(weights),
                                  .step = s.mode == execution_mode::training
                                              ? static_cast<optimizer_step>(turn / 3 % 3)
                                              : optimizer_step::none,

@@ -32,7 +32,8 @@ enum class table : unsigned char {
   layers_of_variant,
   timed_instructions,
   copies_of_stages,  // or one entry for all
+  stays_of_devices,
 };
-inline constexpr int table_count = static_cast<int>(table::copies_of_stages) + 1;
+inline constexpr int table_count = static_cast<int>(table::stays_of_devices) + 1;
 
 }  // namespace ashlar

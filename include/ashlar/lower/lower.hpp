@@ -235,9 +235,9 @@ class lowering {
 };
 
 // The program of a valid schedule; its starts decide the order of transfers and which values share a
-// slot. Throws violation with check(options), check(s) or check(options.offload, s) when one of them is
-// not valid. O(n) in passes and transfers for unit costs, O(n log n) for others. (By reference: nvcc's
-// front end does not destroy the options otherwise.)
+// slot. Throws violation with check(options), check(s), check(options.offload, s) or
+// check(options.weights, s) when one of them is not valid. O(n) in passes and transfers for unit costs,
+// O(n log n) for others. (By reference: nvcc's front end does not destroy the options otherwise.)
 constexpr program lower(schedule const& s, lower_options const& options = {}) {
   if (diagnosis const d = check(options); !d.ok()) refuse(d);
   pass_ends ends = no_ends(s);
@@ -248,6 +248,7 @@ constexpr program lower(schedule const& s, lower_options const& options = {}) {
         !d.ok())
       refuse(d);
   if (diagnosis const d = check(options.offload, s); !d.ok()) refuse(d);
+  if (diagnosis const d = check(options.weights, s); !d.ok()) refuse(d);
   host_copies copies(s, ends, options.offload);
   bool const by_finish_time = options.transfers == transfer_order::finish_time;
   if (by_finish_time && !s.cost.passes.has_instants()) return lowering(s, options, ends, copies).run();

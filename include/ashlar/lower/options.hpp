@@ -8,6 +8,7 @@
 #include <ashlar/lower/transfer_order.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/program/program.hpp>
+#include <ashlar/schedule/residency.hpp>
 
 #include <vector>
 
@@ -25,6 +26,8 @@ struct lower_options {
   // How many passes ahead of the one that needs it a gather stands, if its buffer is free by then. Lanes
   // are in order, so a gather that stands early does not queue behind reductions.
   int prefetch = 1;
+  // When devices have weights whole, instead of these two. The schedule must be sharded.
+  residency weights = {};
   optimizer_step step = optimizer_step::none;
   // Lists of stages that use one set of parameters in common, beside what each has for itself.
   std::vector<std::vector<int>> shared_parameters = {};
@@ -36,10 +39,13 @@ struct lower_options {
   friend constexpr bool operator==(lower_options const&, lower_options const&) = default;
 };
 
-// Whether the options are in range: the first parameter that is not.
+// Whether the options are in range: the first parameter that is not, or
+// rule::gathered_weights_are_used for a plan of residency without sharding.
 constexpr diagnosis check(lower_options const& o) {
   if (o.data_ranks < 1) return at_least(parameter::data_rank_count, o.data_ranks, 1);
   if (o.weight_buffers < 1) return at_least(parameter::weight_buffer_count, o.weight_buffers, 1);
+  if (!o.weights.empty() && o.sharding == sharding_level::none)
+    return {.broken = rule::gathered_weights_are_used, .first = {.code = opcode::all_gather}};
   return at_least(parameter::prefetch_distance, o.prefetch, 0);
 }
 

@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/lower/collectives.hpp>
+#include <ashlar/lower/direct_mapped.hpp>
 #include <ashlar/lower/options.hpp>
 #include <ashlar/lower/stream_writer.hpp>
 #include <ashlar/model/held_groups.hpp>
@@ -101,23 +102,29 @@ class sharing_writer {
                shares_gradients = level == sharding_level::gradients || level == sharding_level::full;
     int const weights = shares_weights ? few : count;
     int const gradients = shares_gradients ? few : count;
-    std::vector<int> weight_slots, gradient_slots;
-    for (int b = 0; b < weights; ++b) weight_slots.push_back(out_.acquire(slot_kind::weight));
+    int const buffers = options_.weights.empty() ? weights : options_.weights.buffer_count(device_);
+    weight_slots_.clear();
+    for (int b = 0; b < buffers; ++b) weight_slots_.push_back(out_.acquire(slot_kind::weight));
+    std::vector<int> gradient_slots;
     for (int b = 0; b < gradients && s_.mode == execution_mode::training; ++b)
       gradient_slots.push_back(out_.acquire(slot_kind::weight_gradient));
     for (int c = 0; c < count; ++c) {
       int const stage = nth(chunks_here, c);
       nth(number_, stage) = c;
-      out_.put(slot_kind::weight, stage, nth(weight_slots, c % weights));
       if (s_.mode == execution_mode::inference) continue;
       out_.put(slot_kind::weight_gradient, stage, nth(gradient_slots, c % gradients));
       out_.put(slot_kind::gradient_shard, stage, out_.acquire(slot_kind::gradient_shard));
       clear(slot_kind::gradient_shard, stage);
     }
-    collectives_ = collective_order_builder(s_, device_, options_.prefetch)
+    dynamic_array<timed_pass> const passes = numbered_passes(nth(s_.order, device_));
+    std::vector<weight_stay> const stays =
+        options_.weights.empty() ? direct_mapped_stays(
+            view_of(passes), weights, [&](int stage) { return nth(number_, stage) % weights; },
+            options_.prefetch)
+                                 : nth(options_.weights.stays, device_);
+    collectives_ = collective_order_builder(s_, device_, view_of(passes))
                        .build(
-                           count, [&](int stage) { return nth(number_, stage) % weights; },
-                           [&](int stage) { return nth(number_, stage) % gradients; },
+                           stays, count, [&](int stage) { return nth(number_, stage) % gradients; },
                            [&](int stage) { return is_late(stage); });
     next_ = 0;
   }
@@ -147,6 +154,7 @@ class sharing_writer {
     collective const c = collectives_.steps[next_++];
     bool const scatters = c.code == opcode::reduce_scatter;
     if (c.code == opcode::clear) return clear(slot_kind::weight_gradient, c.stage);
+    if (c.code == opcode::all_gather) out_.put(slot_kind::weight, c.stage, nth(weight_slots_, c.buffer));
     write({.code = c.code,
            .subject = scatters ? slot_kind::weight_gradient : slot_kind::weight,
            .group = c.stage});
@@ -165,6 +173,7 @@ class sharing_writer {
   lists<int> held_;
   std::vector<int> number_;  // by stage: which chunk of its device, where sharded
   int device_ = 0;
+  std::vector<int> weight_slots_;  // of the device, by buffer
   collective_order collectives_;
   std::size_t next_ = 0;      // of `collectives_`
   std::vector<int> late_;     // groups whose reduction has been put off

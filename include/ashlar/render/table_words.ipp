@@ -63,6 +63,8 @@ ASHLAR_INLINE std::string size_of_table(diagnosis const& d) {
       return "times of instructions are " + sizes;
     case table::copies_of_stages:
       return "times of copies of stages are " + sizes;
+    case table::stays_of_devices:
+      return "lists of the stays of weights are " + sizes;
   }
   return "";
 }
