@@ -51,7 +51,12 @@ def made(kind=Tied, seed=1):
 
 
 def piped(model, schedule="1f1b", **options):
-    given = {"micro_batches": MICRO_BATCHES, "repeats": 1, "schedule": schedule}
+    given = {
+        "micro_batches": MICRO_BATCHES,
+        "repeats": 1,
+        "trials": 0,
+        "schedule": schedule,
+    }
     return ashlar_pp.torch.Pipeline(
         model, {"tokens": tokens(2)}, **{**given, **options}
     )
@@ -121,6 +126,7 @@ def batches(_):
         {"tokens": tokens(1)},
         micro_batches=MICRO_BATCHES,
         repeats=1,
+        trials=0,
         schedule="1f1b",
     )
     found["one row"] = words_of(lambda: small.step(tokens=tokens(1)))

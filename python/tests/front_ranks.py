@@ -83,6 +83,7 @@ def beside(make, batch_of, micro_batches=4, around=contextlib.nullcontext, **opt
             batch_of(1, 3),
             micro_batches=micro_batches,
             repeats=1,
+            trials=0,
             budget=100,
             **options,
         )
@@ -226,6 +227,7 @@ def copies(_):
         "micro_batches": 4,
         "group": pipe_mesh.get_group(),
         "repeats": 1,
+        "trials": 0,
         "budget": 100,
     }
     pipe = ashlar_pp.torch.Pipeline(
@@ -286,6 +288,7 @@ def tensor_parallel(_):
         micro_batches=4,
         group=pipe_mesh.get_group(),
         repeats=1,
+        trials=0,
         budget=100,
         layers=[f"part{k}" for k in range(6)],
     )
@@ -305,7 +308,7 @@ def states(_):
     make, batch_of = models.gpt2()
     whole = made(make, 7)
     pipe = ashlar_pp.torch.Pipeline(
-        made(make), batch_of(1, 3), micro_batches=4, repeats=1, budget=100
+        made(make), batch_of(1, 3), micro_batches=4, repeats=1, budget=100, trials=0
     )
     state = dict(whole.state_dict())
     del state["lm_head.weight"]  # as in safetensors files: shared with the embedding
@@ -365,6 +368,7 @@ def adapts(_):
         schedule="gpipe",
         micro_batches=4,
         repeats=1,
+        trials=0,
         budget=300,
     )
     before = pipe.plan.schedule
@@ -440,6 +444,7 @@ def without_gradient(schedules):
             loss_fn=mean_squares,
             micro_batches=4,
             repeats=1,
+            trials=0,
             schedule=name,
         )
         pipe.step(x, target=y)
@@ -456,7 +461,13 @@ def from_the_host(_):
         model = made(make)
     model.load_state_dict(made(make).state_dict())
     pipe = ashlar_pp.torch.Pipeline(
-        model, batch_of(1, 3), micro_batches=4, repeats=1, budget=100, device=DEVICE
+        model,
+        batch_of(1, 3),
+        micro_batches=4,
+        repeats=1,
+        budget=100,
+        trials=0,
+        device=DEVICE,
     )
     return {
         "expected": expected,
@@ -478,6 +489,7 @@ def alone(_):
         loss_fn=mean_squares,
         micro_batches=4,
         repeats=1,
+        trials=0,
     )
     a, b = -x.repeat(4, 1).abs(), y.repeat(4, 1)
     found = {"loss": pipe.step(a, target=b).item()}
@@ -521,6 +533,7 @@ def refused(_):
         "loss_fn": mean_squares,
         "micro_batches": 4,
         "repeats": 1,
+        "trials": 0,
         "budget": 50,
     }
 

@@ -165,6 +165,7 @@ def pipeline_of(make, **options):
         "loss_fn": front_ranks.mean_squares,
         "micro_batches": 4,
         "repeats": 1,
+        "trials": 0,
         "budget": 50,
     }
     return ashlar_pp.torch.Pipeline(make().double(), example, **{**given, **options})

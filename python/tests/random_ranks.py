@@ -89,6 +89,7 @@ def one(seed):
             micro_batches=MICRO_BATCHES,
             schedule=chosen.choice(SCHEDULES),
             repeats=1,
+            trials=0,
             budget=20,
         )
     except (ValueError, RuntimeError) as error:

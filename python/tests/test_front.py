@@ -193,7 +193,7 @@ def test_what_cannot_be_is_refused_by_name():
         "loss": "must have a `loss`",
         "devices": "the group has 2 ranks",
         "schedule": "did you mean '1f1b'",
-        "routers": "something from inside model.layers.0",
+        "routers": "collects router_logits from inside its layers",
         "short": "4 micro-batches of the example's (4, 8) are (16, 8)",
         "autocast": "and was None when the pipeline was made",
         "no_grad": "call evaluate()",

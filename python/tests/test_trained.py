@@ -36,6 +36,15 @@ def test_parameters_without_a_gradient_are_those_of_the_unpiped_model():
             assert one.endswith("nothing depends on it, nor without a pipeline"), name
 
 
+def test_numbers_of_micro_batches_may_change_from_step_to_step():
+    for found in from_trained("counts"):
+        assert "has 4 micro-batches, not 6" in found.pop("given")
+        for name, case in found.items():
+            assert case["off"] <= 1e-14, name
+            assert case["plans"] == [1, 3, 4, 6], name
+            assert "a batch of 4 has 12" in case["none"]
+
+
 @needs_peft
 def test_adapters_train_as_without_a_pipeline_and_frozen_parts_have_no_weight_pass():
     for found in from_trained("adapters"):

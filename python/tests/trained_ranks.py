@@ -3,6 +3,7 @@ group.
 """
 
 import copy
+import functools
 import sys
 import warnings
 
@@ -79,7 +80,7 @@ def beside(model, example, step, part_of, **options):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         pipe = ashlar_pp.torch.Pipeline(
-            model, example, micro_batches=MICRO_BATCHES, repeats=1, **options
+            model, example, micro_batches=MICRO_BATCHES, repeats=1, trials=0, **options
         )
         steps_of(pipe, lambda k: step(pipe, k))
     state = whole.state_dict()
@@ -127,6 +128,62 @@ def gradients(_):
     }
     found["reentrant"] = front_ranks.words_of(
         lambda: own(Model(reentrant=True, frozen=True), schedule="1f1b")
+    )
+    return found
+
+
+COUNTS = [4, 6, 1, 4, 3, 6]
+
+
+def counts(_):
+    """Steps with other numbers of micro-batches than the pipeline was made for."""
+    found = {}
+    x, y = batch(1, 0)
+    options = {"target": y, "loss_fn": nn.functional.mse_loss, "trials": 0}
+    for schedule in ("1f1b", "v-half", None):
+        torch.manual_seed(1)
+        whole = Model().double()
+        pipe = ashlar_pp.torch.Pipeline(
+            copy.deepcopy(whole), x, micro_batches=4, schedule=schedule, **options
+        )
+        ours, theirs = (
+            torch.optim.SGD(one.parameters(), lr=0.1) for one in (pipe, whole)
+        )
+        off = []
+        for k, m in enumerate(COUNTS):
+            a, b = batch(m, k)
+            ours.zero_grad()
+            loss = pipe.step(a, target=b, micro_batches=m)
+            ours.step()
+            theirs.zero_grad()
+            parts = [
+                nn.functional.mse_loss(whole(one), other)
+                for one, other in zip(a.chunk(m), b.chunk(m))
+            ]
+            (sum(parts) / m).backward()
+            theirs.step()
+            off.append(abs(float(loss - sum(parts) / m)))
+        state = whole.state_dict()
+        found[str(schedule)] = {
+            "off": max(
+                *off,
+                *(
+                    float((p - state[name]).abs().max())
+                    for name, p in pipe.state_dict().items()
+                ),
+            ),
+            "plans": sorted(
+                one.plan.schedule.micro_batches for one in pipe._by_mode.values()
+            ),
+            "none": front_ranks.words_of(functools.partial(pipe.step, x, target=y)),
+        }
+    given = ashlar_pp.catalog.one_f_one_b(2, 4)
+    pipe = ashlar_pp.torch.Pipeline(
+        Model().double(), x, micro_batches=4, schedule=given, **options
+    )
+    a, b = batch(6, 0)
+    found["given"] = front_ranks.words_of(
+        lambda: pipe.step(a, target=b, micro_batches=6)
     )
     return found
 

@@ -13,7 +13,7 @@ from torch import nn
 
 from .clock import now
 from .measurement import Measured
-from .tracer import Trace
+from .tracer import Call, Trace
 
 
 def everywhere(mine: Any, combine: Callable[[list[Any]], Any]) -> Any:
@@ -48,8 +48,10 @@ def made_groups(
 
 
 def agree(trace: Trace) -> None:
-    """Sets each call's times to medians over all ranks, and its bytes to maxima. Raises
-    ValueError if ranks call other layers.
+    """Sets each call's times to medians over all ranks, and its bytes to maxima. Layers
+    made alike then take the same, unless noise does not explain the difference.
+
+    Raises ValueError if ranks call other layers.
     """
     names = [call.layer.name for call in trace.calls]
     mine = [call.measured for call in trace.calls]
@@ -64,17 +66,57 @@ def agree(trace: Trace) -> None:
     found = everywhere((names, mine), combined)
     if isinstance(found, str):
         raise ValueError(found)
+    alike: dict[Any, list[Measured]] = {}
     for call, measured in zip(trace.calls, found):
         call.measured = measured
+        if measured is not None:
+            alike.setdefault(_make_of(call), []).append(measured)
+    for of in alike.values():
+        make_alike(of)
+
+
+_PASSES = ("forward", "backward_input", "backward_weight")
+
+
+def _make_of(call: Call) -> Any:
+    """Equal for calls that run the same operations on the same shapes, as far as that
+    is seen from outside.
+    """
+    module, measured = call.layer.module, call.measured
+    assert measured is not None
+    return (
+        type(module),
+        tuple(type(one) for one in module.modules()),
+        tuple((tuple(p.shape), p.requires_grad) for p in module.parameters()),
+        measured.kept,
+        measured.kept_for_weights,
+        measured.is_whole,
+    )
+
+
+def make_alike(of: list[Measured]) -> None:
+    """Gives measurements their common medians, but for those whose spread does not
+    reach the median of all: these differ.
+    """
+    middle = statistics.median(one.total() for one in of)
+    same = [one for one in of if abs(one.total() - middle) <= one.spread]
+    if len(same) > 1:
+        seconds = {
+            name: statistics.median(getattr(one, name) for one in same)
+            for name in _PASSES
+        }
+        for one in same:
+            vars(one).update(seconds)
 
 
 def _median(of: list[Measured]) -> Measured:
-    kinds = ("forward", "backward_input", "backward_weight")
     seconds = {
-        name: statistics.median(getattr(one, name) for one in of) for name in kinds
+        name: statistics.median(getattr(one, name) for one in of) for name in _PASSES
     }
+    between = [one.total() for one in of]
     return Measured(
         **seconds,
+        spread=max(*(one.spread for one in of), max(between) - min(between)),
         kept=max(one.kept for one in of),
         kept_for_weights=max(one.kept_for_weights for one in of),
         is_whole=any(one.is_whole for one in of),

@@ -31,16 +31,16 @@ from .layout import must_be_laid_out, parameters_of
 from .modes import DIFFERENT_EXAMPLE, Meeting, Modes, sum_of
 from .optimizers import OptimizerState, StateGuard, gathered_state, must_decide_together
 from .partition import deal, deal_on
-from .plans import Plan, best_of, parsed_bytes, published, searched
+from .plans import Plan, parsed_bytes, searched
 from .restrictions import check_model
 from .state import State
-from .steps import Steps
 from .tracer import Tracer, measured, traced
+from .trials import Trials
 from .unpiped import meta_like, trained_unpiped
 from .waits import making
 
 
-class Pipeline(Steps):
+class Pipeline(Trials):
     """A model that is cut at its layers, measured, and run under a searched schedule.
 
         pipe = Pipeline(model, example, loss_fn=loss_fn, target=target, memory="70GiB")
@@ -81,6 +81,10 @@ class Pipeline(Steps):
             torch.initial_seed().
         repeats (int): Measurements of each layer. Default: 3.
         budget (int): Schedules that the search evaluates. Default: 1000.
+        trials (int): Rounds at most in which the schedule found and 1F1B run the
+            example, in turns. The one found goes on if it is faster. They run before
+            the layers are dealt, so the whole model has to be on the device, without
+            `wrap`. 0 takes the one found. Default: 10.
         require_certificate (bool): Runs only programs that `ashlar_verify` accepts,
             which shares no code with this package. Default: ``False``.
 
@@ -112,6 +116,7 @@ class Pipeline(Steps):
         seed: int | None = None,
         repeats: int = 3,
         budget: int = 1000,
+        trials: int = 10,
         require_certificate: bool = False,
     ) -> None:
         check_model(model)
@@ -126,8 +131,10 @@ class Pipeline(Steps):
             if device is not None
             else next(model.parameters()).device
         )
-        self.micro_batches = micro_batches if micro_batches is not None else 2 * count
+        self._count = micro_batches if micro_batches is not None else 2 * count
+        self.micro_batches, self._by_count = self._count, {}
         self.memory, self._budget = parsed_bytes(memory), budget
+        self._certified = require_certificate
         self._loss_fn, self._autocast = loss_fn, self._autocast_now()
         args, kwargs = self._moved(inputs_of(example))
         target = self._moved(target)
@@ -157,6 +164,11 @@ class Pipeline(Steps):
                 self.trace, _ = traced(self.skeleton, args, kwargs, tracer)
             before.restore()
         agree(self.trace)
+        self._wrapped = {
+            "data_ranks": data_ranks,
+            "sharding": "none" if wrap is None else sharding,
+        }
+        self._unpiped = {}
         self._fuses = (wrap is not None and sharding in ("weights", "full")) or bool(
             self.trace.whole_layers()
         )
@@ -172,21 +184,16 @@ class Pipeline(Steps):
                     f"the model has too few layers for {count} devices: name what to "
                     "cut in `layers`"
                 )
-            self.plans = best_of(
-                dealt, self.micro_batches, self.memory, budget, self._fuses
-            )
+            self._choose(dealt, (args, kwargs), target, trials)
         else:
             self.plans = [self._planned(schedule, count, how)]
-        self._wrapped = {
-            "data_ranks": data_ranks,
-            "sharding": "none" if wrap is None else sharding,
-        }
-        self.plan = self._runnable()
+            self.plan = self._runnable()
         if require_certificate:
             must_be_certified(self._lowered(self.plan))
         self._build(wrap, data_ranks, sharding)
         self._unpiped = {} if trained is None else self._gradients.of_one_stage(trained)
         self._steps = 0
+        self._mode = (*self._mode, self._count)
         self._by_mode = {self._mode: self._start(self.trace, self.plan)}
         self._run_as(self._by_mode[self._mode])
         self._must_be(expected, (args, kwargs), target)
@@ -353,33 +360,13 @@ class Pipeline(Steps):
         )
         weakref.finalize(self, self._guard.close)
 
-    def _runnable(self) -> Plan:
-        """The shortest plan that PyTorch runs, else the shortest published schedule
-        that it runs on the same stages.
-        """
-        if found := [plan for plan in self.plans if not self._obstacle(plan)]:
-            return found[0]
-        others = [
-            plan
-            for one in self.plans
-            for plan in published(one.dealt, self.micro_batches)
-        ]
-        fitting = [
-            plan
-            for plan in others
-            if self.memory is None or max(plan.peak_memory()) <= self.memory
-        ]
-        whole = [
-            plan
-            for plan in fitting
-            if not (self._fuses and guards.splits_backwards(plan.schedule))
-            and not self._obstacle(plan)
-        ]
-        return min(
-            whole, key=lambda plan: plan.schedule.makespan, default=self.plans[0]
-        )
-
-    def step(self, *batch: Any, target: Any = None, **inputs: Any) -> torch.Tensor:
+    def step(
+        self,
+        *batch: Any,
+        target: Any = None,
+        micro_batches: int | None = None,
+        **inputs: Any,
+    ) -> torch.Tensor:
         """Trains on a batch, by adding gradients of its mean loss to `.grad`.
 
         An error leaves gradients and the state of layers as they were.
@@ -388,6 +375,8 @@ class Pipeline(Steps):
             *batch: As the example's, `micro_batches` times as long, the same on every
                 rank of the group.
             target (Any, optional): As the example's, `micro_batches` times as long.
+            micro_batches (int, optional): Number in this batch. For each number that
+                comes, a schedule is found once, on the same stages. Default: as made.
             **inputs: Inputs by keyword.
 
         Returns:
@@ -395,21 +384,29 @@ class Pipeline(Steps):
 
         Raises:
             ValueError: on all ranks, for other shapes than the example's, and if ranks
-                have other batches or set the model otherwise.
+                have other batches or set the model otherwise; or if there is no
+                schedule for so many micro-batches.
             LostRank: if another rank fails or is lost.
         """
         if not torch.is_grad_enabled():
             raise ValueError("step() trains, and gradients are off: call evaluate()")
         self._clock.clear()
         with self.waits.call("step()"), self._gradients.of_a_step(self.module):
-            return self._run(batch, target, inputs, trains=True)
+            return self._run(batch, target, inputs, micro_batches, trains=True)
 
-    def evaluate(self, *batch: Any, target: Any = None, **inputs: Any) -> torch.Tensor:
+    def evaluate(
+        self,
+        *batch: Any,
+        target: Any = None,
+        micro_batches: int | None = None,
+        **inputs: Any,
+    ) -> torch.Tensor:
         """Runs a batch without gradients.
 
         Args:
             *batch: As in `step`.
             target (Any, optional): As in `step`.
+            micro_batches (int, optional): As in `step`.
             **inputs: As in `step`.
 
         Returns:
@@ -420,7 +417,7 @@ class Pipeline(Steps):
             LostRank: if another rank fails or is lost.
         """
         with self.waits.call("evaluate()"), torch.no_grad():
-            return self._run(batch, target, inputs, trains=False)
+            return self._run(batch, target, inputs, micro_batches, trains=False)
 
     def trace_again(self, *batch: Any, target: Any = None, **inputs: Any) -> None:
         """Traces the model as it is now with the first micro-batch of a batch.
@@ -437,7 +434,7 @@ class Pipeline(Steps):
             ValueError: if layers would be called in other stages than their own.
         """
         with self.waits.call("trace_again()"):
-            pieces, targets = self._pieces(batch, target, inputs, trains=False)
+            pieces, targets = self._pieces(batch, target, inputs, None, trains=False)
             self._by_mode.clear()
             self._changed_mode(
                 self._mode, self._moved(pieces[0]), self._moved(targets[0])
@@ -582,11 +579,12 @@ class Pipeline(Steps):
 
         Returns:
             str: stages and layers, values that cross cuts, the schedule, its bound,
-            memory, and alternatives.
+            memory, alternatives, and what they took as run.
         """
-        return explained(
+        words = explained(
             self.plan, self.plans, self.trace, self.micro_batches, self.memory
         )
+        return words if self.trial is None else f"{words}\n{self.trial}"
 
     def adapt(self) -> bool:
         """Searches again with the pass times of the last step.
@@ -614,6 +612,7 @@ class Pipeline(Steps):
         before.bound = after.bound
         self.plan = after if better else before
         self.plans = [self.plan]
+        self._by_count.clear()
         if better:
             self._must_keep_order(self.trace, self.plan)
             self._by_mode = {self._mode: self._start(self.trace, self.plan)}

@@ -68,13 +68,11 @@ def kept_generators(device: torch.device) -> Iterator[None]:
             numpy.random.set_state(of_numpy)
 
 
-def _seed_all(number: int, device: torch.device) -> None:
-    torch.default_generator.manual_seed(number)
-    if device.type == "cuda":
-        torch.cuda.default_generators[device.index or 0].manual_seed(number)
-    random.seed(number)
-    if (numpy := sys.modules.get("numpy")) is not None:
-        numpy.random.seed(number & 0xFFFFFFFF)
+def python_positions() -> tuple[int, ...]:
+    """Positions of Python's and NumPy's generators, which every draw moves."""
+    numpy = sys.modules.get("numpy")
+    of_numpy: Any = {} if numpy is None else numpy.random.get_state(legacy=False)
+    return random.getstate()[1][-1], of_numpy.get("state", {}).get("pos", 0)
 
 
 class Streams:
@@ -85,13 +83,51 @@ class Streams:
     def __init__(self, seed: int, copy: int, device: torch.device) -> None:
         self.seed, self.step, self.micro_batch = seed, 0, 0
         self._copy, self._device = copy, device
+        self.seeds_python = True
+        """Whether Python's and NumPy's generators are seeded, too, which takes longer
+        than all else here.
+        """
+        self._positions: tuple[int, ...] | None = None
+        self._draws_python = False
 
     def _draw_from(self, kind: int, call: int) -> None:
         path = struct.pack(
             "<6q", self.seed, self._copy, self.step, self.micro_batch, kind, call
         )
         number = int.from_bytes(hashlib.blake2b(path, digest_size=8).digest(), "little")
-        _seed_all(number >> 1, self._device)
+        number >>= 1
+        torch.default_generator.manual_seed(number)
+        if self._device.type == "cuda":
+            place = self._device.index or 0
+            torch.cuda.default_generators[place].manual_seed(number)
+        if self.seeds_python:
+            self._look_at_python()
+            random.seed(number)
+            if (numpy := sys.modules.get("numpy")) is not None:
+                numpy.random.seed(number & 0xFFFFFFFF)
+            if self._positions is not None:
+                self._positions = python_positions()
+
+    def _look_at_python(self) -> None:
+        if self._positions is not None and self._positions != python_positions():
+            self._draws_python = True
+
+    @contextlib.contextmanager
+    def watching_python(self) -> Iterator[Callable[[], bool]]:
+        """Gives a function that tells whether anything inside has drawn from Python's
+        or NumPy's generator.
+        """
+        self.seeds_python, self._draws_python = True, False
+        self._positions = python_positions()
+
+        def drew() -> bool:
+            self._look_at_python()
+            return self._draws_python
+
+        try:
+            yield drew
+        finally:
+            self._positions = None
 
     def of_layer(self, call: int) -> None:
         self._draw_from(0, call)

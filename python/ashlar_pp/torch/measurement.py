@@ -31,6 +31,8 @@ class Measured:
     """Bytes kept from its forward to its backward."""
     kept_for_weights: int = 0
     """The part of `kept` that stays from the input pass to the weight pass."""
+    spread: float = 0.0
+    """Seconds between the shortest and the longest of all passes together."""
     is_whole: bool = False
     """Whether its backward cannot be split: the input pass then has the time of both.
     """
@@ -133,7 +135,8 @@ def measure(
     gradients = [p.grad for p in parameters]
     hooks = [p._post_accumulate_grad_hooks for p in parameters]
     for p in parameters:
-        p._post_accumulate_grad_hooks = None  # these hooks are for gradients of a step
+        if p._post_accumulate_grad_hooks:  # autograd would go on with those if None
+            p._post_accumulate_grad_hooks = {}  # these are for gradients of a step
     device = next(
         (x.device for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)),
         torch.device("cpu"),
@@ -157,6 +160,8 @@ def measure(
     result.kept, result.kept_for_weights, result.is_whole = counted
     for name, seconds in times.items():
         setattr(result, name, statistics.median(seconds))
+    together = [sum(of) for of in zip(*times.values())]
+    result.spread = max(together) - min(together)
     if not parameters:
         result.backward_weight = 0.0  # what was measured is the clock
     return result

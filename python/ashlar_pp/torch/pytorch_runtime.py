@@ -169,8 +169,11 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         bucket_bytes: int = 25 << 20,
         waits: Waits | None = None,
         unpiped: Mapping[str, bool] | None = None,
+        is_agreed: bool = False,
     ) -> None:
-        """unpiped: as `FirstStep` takes it."""
+        """unpiped: as `FirstStep` takes it. is_agreed: ranks have agreed on each call
+        before it begins, and shapes stay.
+        """
         self._modules, data_group = out_of_ddp(
             {stage.stage_index: stage.submod for stage in stages}, data_group
         )
@@ -200,6 +203,7 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         )
         self.program, self._keeps_saved = program, keeps_saved
         self._beginning = Beginning(self.waits, self._group, stages[0].device, program)
+        self._is_agreed = is_agreed
         self._cuts_target = False
         self._takes_inputs = any(
             stage.is_first and type(stage) is PipelineStage for stage in stages
@@ -214,6 +218,10 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         for stage in stages:
             _watch_outputs(stage)
         self._actions = WatchedActions(self, stages, self.waits)
+
+    def trust_gradients(self) -> None:
+        """Leaves out the first step's check, for steps that only measure."""
+        self._first.is_over = True
 
     def _checked(
         self, loss_fn: Callable[..., torch.Tensor] | None, stages: int
@@ -377,7 +385,12 @@ class PytorchRuntime(_PipelineScheduleRuntime):
         inputs = signature_of(
             x for x in (*args, *(kwargs or {}).values()) if isinstance(x, torch.Tensor)
         )
-        shapes = self._beginning.agree(inputs if 0 in self._modules else None)
+        self.waits.has_begun = True
+        shapes = (
+            1
+            if self._is_agreed
+            else self._beginning.agree(inputs if 0 in self._modules else None)
+        )
         if shapes != self._shapes or (
             self._has_backward and not self._stages_backward_initialized
         ):

@@ -19,7 +19,7 @@ from .clock import Clock
 from .generators import Streams, torch_states
 from .layers import Layer, Skeleton
 from .tracer import Trace
-from .unseen import Between, Unseen, UnseenValue
+from .unseen import Between, Unseen, UnseenValue, tensors_in
 
 
 class _StageEnds(BaseException):
@@ -107,6 +107,7 @@ class Replay:
             try:
                 with self.context():
                     self.streams.micro_batch = self.micro_batch
+                    self.streams.seeds_python = self.trace.draws_python
                     self.streams.after_call(-1)
                     with self._unchanged(args, kwargs), self._between:
                         output = self.skeleton(self._call, args, kwargs)
@@ -130,7 +131,7 @@ class Replay:
         """Raises UnseenValue if the batch is changed, unless it was when traced: other
         stages read the same tensors.
         """
-        given = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
+        given = list(tensors_in((args, kwargs)))
         versions = [x._version for x in given]
         try:
             yield
@@ -209,7 +210,8 @@ class Replay:
         call = self.trace.calls[at]
         self.streams.of_layer(at)
         output = layer.compute(args, kwargs)
-        leaves = tree_leaves(output)
+        is_tensor = isinstance(output, torch.Tensor)
+        leaves = [output] if is_tensor else tree_leaves(output)
         if len(leaves) != len(call.leaves):
             raise RuntimeError(
                 f"{layer.name} gives {len(leaves)} values, and gave {len(call.leaves)} "

@@ -24,7 +24,7 @@ from .awaited import awaited_loss
 from .batches import inputs_of, micro_batches_of
 from .clock import Clock
 from .first_step import is_zero
-from .generators import Streams, kept_generators
+from .generators import Streams, kept_generators, python_positions
 from .gradients import StepGradients
 from .layers import Skeleton
 from .layout import plain_name
@@ -40,8 +40,8 @@ from .tracer import Trace, Tracer, shared, traced
 from .unseen import UnseenValue
 from .waits import Waits
 
-_MODES = 4
-"""The most modes kept: each has its own buffers for messages."""
+_MODES = 8
+"""The most modes kept, the last ones used: each has its own buffers for messages."""
 
 
 @dataclass
@@ -66,6 +66,9 @@ class Steps:
     data_group: dist.ProcessGroup | None
     device: torch.device
     micro_batches: int
+    """Number in the last step."""
+    _count: int
+    """Number in a step that is given no other."""
     skeleton: Skeleton
     module: nn.Module
     trace: Trace
@@ -213,11 +216,13 @@ class Steps:
             keeps_saved=keeps_saved_tensors(parts.values(), plan.schedule),
             waits=self.waits,
             unpiped=self._unpiped,
+            is_agreed=True,
         )
         return Running(trace, plan, replays, runtime, self._counting())
 
     def _run_as(self, running: Running) -> None:
         self._running = running
+        self.micro_batches = running.plan.schedule.micro_batches
         self.trace, self.plan, self._replays, self._runtime = (
             running.trace,
             running.plan,
@@ -235,45 +240,77 @@ class Steps:
         """
         before = self._running
         if mode not in self._by_mode:
-            stages = StagesOfCalls(self._stages_of)
-            placement = self.plan.schedule.placement.routes[0]
-            compute = shared(
-                self.trace,
-                lambda at, layer: self._global_rank(placement[stages.of(at, layer)]),
-                self._meeting.group,
+            plan = self._plan_for(mode[-1])
+            known = next(
+                (one for key, one in self._by_mode.items() if key[:-1] == mode[:-1]),
+                None,
             )
-            layers, loss = self._state_of_layers(), torch.zeros(())
-            with kept_generators(self.device), self._context():
-                self._streams.step = self._streams.micro_batch = 0
-                args, kwargs = given
-                trace, output = traced(
-                    self.skeleton,
-                    args,
-                    kwargs,
-                    Tracer(self.skeleton.layers, self._streams, compute),
-                )
-                with torch.no_grad():
-                    loss = self._loss(output, target)
-            layers.restore()
-            other = "rank {other} follows other values between layers than rank 0"
-            self._meeting.must_agree({other: number_of(trace.summary())})
-            dealt = dataclasses.replace(
-                self.plan.dealt, cuts=stages.cuts(trace, self.plan.schedule.stages)
-            )
-            plan = dataclasses.replace(self.plan, dealt=dealt)
-            self._must_keep_order(trace, plan)
-            running = self._start(trace, plan)
-            self._run_as(running)
-            try:
-                self._must_be([loss.item(), loss.item()], given, target)
-            except BaseException:
-                self._run_as(before)
-                raise
-            self._by_mode[mode] = running
-            while len(self._by_mode) > _MODES:
-                del self._by_mode[next(iter(self._by_mode))]
-        self._run_as(self._by_mode[mode])
+            if known is not None:
+                self._by_mode[mode] = self._started(known.trace, plan, known.plan)
+            else:
+                self._by_mode[mode] = self._traced_again(plan, given, target, before)
+        running = self._by_mode[mode] = self._by_mode.pop(mode)
+        self._run_as(running)
         self._mode = mode
+        while len(self._by_mode) > _MODES:
+            del self._by_mode[next(iter(self._by_mode))]
+
+    def _plan_for(self, micro_batches: int) -> Plan:
+        """The plan of the same stages for another number of micro-batches. Raises
+        ValueError if there is none.
+        """
+        if micro_batches == self.plan.schedule.micro_batches:
+            return self.plan
+        raise ValueError(
+            f"the schedule has {self.plan.schedule.micro_batches} micro-batches, not "
+            f"{micro_batches}"
+        )
+
+    def _started(self, trace: Trace, plan: Plan, cut_as: Plan) -> Running:
+        """Makes what runs a plan, with the cuts of another."""
+        dealt = dataclasses.replace(plan.dealt, cuts=cut_as.dealt.cuts)
+        plan = dataclasses.replace(plan, dealt=dealt)
+        self._must_keep_order(trace, plan)
+        return self._start(trace, plan)
+
+    def _traced_again(
+        self, plan: Plan, given: Any, target: Any, before: Running
+    ) -> Running:
+        """Traces a micro-batch, and makes what runs the plan in this mode."""
+        stages = StagesOfCalls(self._stages_of)
+        placement = plan.schedule.placement.routes[0]
+        compute = shared(
+            self.trace,
+            lambda at, layer: self._global_rank(placement[stages.of(at, layer)]),
+            self._meeting.group,
+        )
+        layers, loss = self._state_of_layers(), torch.zeros(())
+        with kept_generators(self.device), self._context():
+            self._streams.step = self._streams.micro_batch = 0
+            args, kwargs = given
+            trace, output = traced(
+                self.skeleton,
+                args,
+                kwargs,
+                Tracer(self.skeleton.layers, self._streams, compute),
+            )
+            with torch.no_grad():
+                loss = self._loss(output, target)
+        layers.restore()
+        other = "rank {other} follows other values between layers than rank 0"
+        self._meeting.must_agree({other: number_of(trace.summary())})
+        dealt = dataclasses.replace(
+            plan.dealt, cuts=stages.cuts(trace, plan.schedule.stages)
+        )
+        plan = dataclasses.replace(plan, dealt=dealt)
+        running = self._started(trace, plan, plan)
+        self._run_as(running)
+        try:
+            self._must_be([loss.item(), loss.item()], given, target)
+        except BaseException:
+            self._run_as(before)
+            raise
+        return running
 
     def _last_rank(self) -> int:
         return int(self.plan.schedule.placement.routes[0][-1])
@@ -351,7 +388,12 @@ class Steps:
             raise
 
     def _pieces(
-        self, batch: Any, target: Any, inputs: dict[str, Any], trains: bool
+        self,
+        batch: Any,
+        target: Any,
+        inputs: dict[str, Any],
+        micro_batches: int | None,
+        trains: bool,
     ) -> tuple[list[Any], list[Any]]:
         """Splits a batch; returns the micro-batches and their targets. Raises
         ValueError on all ranks if one would do otherwise.
@@ -366,10 +408,11 @@ class Steps:
                     "when the pipeline was made"
                 )
             args, kwargs = inputs_of(batch[0] if len(batch) == 1 else batch)
-            given, m = (args, {**kwargs, **inputs}), self.micro_batches
+            given, m = (args, {**kwargs, **inputs}), micro_batches or self._count
+            self._plan_for(m)
             pieces = micro_batches_of(given, self._example, m, "the batch")
             targets = micro_batches_of(target, self._example_target, m, "the target")
-            mode = self._modes.now(pieces[0])
+            mode = (*self._modes.now(pieces[0]), m)
         except Exception as error:
             failed = error
         mine = numbers_of(mode, trains, None if failed is not None else (given, target))
@@ -393,27 +436,45 @@ class Steps:
         return pieces, targets
 
     def _run(
-        self, batch: Any, target: Any, inputs: dict[str, Any], trains: bool
+        self,
+        batch: Any,
+        target: Any,
+        inputs: dict[str, Any],
+        micro_batches: int | None,
+        trains: bool,
     ) -> torch.Tensor:
-        pieces, targets = self._pieces(batch, target, inputs, trains)
+        pieces, targets = self._pieces(batch, target, inputs, micro_batches, trains)
         own = self._modes.own_attributes()
         self._streams.step = self._steps
         # from here on, because another mode may count in other layers
         with self._undone():
+            fault = ""
             with kept_generators(self.device):
+                before = python_positions()
                 loss = self._run_pieces(
                     pieces,
                     targets,
                     self._runtime.step if trains else self._runtime.eval,
                 )
+                if not self.trace.draws_python and python_positions() != before:
+                    fault = (
+                        "the model draws from Python's or NumPy's generator, and did "
+                        "not when it was traced: call pipe.trace_again(batch) on every "
+                        "rank"
+                    )
             if trains:
                 self._drop_zeros()
-            changed = [
-                name
-                for name, now in self._modes.own_attributes().items()
-                if now != own[name]
-            ]
-            self._must_have_run_alike(changed)
+            if self._modes.own_attributes() != own:
+                changed = next(
+                    name
+                    for name, now in self._modes.own_attributes().items()
+                    if now != own[name]
+                )
+                fault = (
+                    f"the model's own forward changes attributes of '{changed}', and "
+                    "every stage runs it: let a layer change them"
+                )
+            self._must_have_run_alike(fault)
         self._steps += trains
         return loss
 
@@ -425,9 +486,9 @@ class Steps:
             if not self._unpiped.get(plain_name(name), True) and is_zero(p.grad):
                 p.grad = None
 
-    def _must_have_run_alike(self, changed: list[str]) -> None:
+    def _must_have_run_alike(self, fault: str) -> None:
         """Raises UnseenValue on all ranks if the model's own forward computed other
-        numbers on a stage, or changed attributes.
+        numbers on a stage, or if there is a fault on any.
         """
         stages = self.plan.schedule.stages
         sums = [0] * (2 * stages)
@@ -438,17 +499,13 @@ class Steps:
                         sums[2 * s + side] * 1_000_003 + replay.numbers[k][side]
                     ) % (1 << 61)
         present = self._gradients.present()
-        found = self._meeting.add([*sums, *present, int(bool(changed))])
+        found = self._meeting.add([*sums, *present, int(bool(fault))])
         self._gradients.expect(found[2 * stages : -1])
         if found[-1]:
             raise UnseenValue(
-                f"the model's own forward changes attributes of '{changed[0]}', and "
-                "every stage runs it: let a layer change them"
-                if changed
-                else (
-                    "the model's own forward changes attributes on another rank, which "
-                    "says which"
-                )
+                fault
+                or "the model's own forward changes attributes, or draws as it did not "
+                "when traced, on another rank, which says what"
             )
         for s in range(1, stages):
             if found[2 * s] != found[2 * s - 1]:

@@ -77,6 +77,9 @@ class Call:
 
     def output(self, value: Callable[[int], torch.Tensor]) -> Any:
         assert self.spec is not None
+        if self.spec.is_leaf():  # by far the most calls, and unflattening takes longer
+            (at, constant), *_ = self.leaves
+            return constant if at is None else value(at)
         return tree_unflatten(
             [constant if at is None else value(at) for at, constant in self.leaves],
             self.spec,
@@ -93,6 +96,8 @@ class Trace:
     """Whether the model's own forward changes the batch in place, so that every stage
     gets a copy.
     """
+    draws_python: bool = True
+    """Whether the model draws from Python's or NumPy's generator."""
 
     def whole_layers(self) -> list[str]:
         """Names of layers whose backwards cannot be split."""
@@ -298,6 +303,13 @@ class Tracer(TorchDispatchMode):
 
     def call(self, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         at = len(self.trace.calls)
+        if collected := _collected():
+            raise ValueError(
+                f"the model collects {' and '.join(collected)} from inside its layers, "
+                f"by hooks of transformers, such as at {layer.name}: in a pipeline "
+                "those of other stages would be missing. Switch that off, or keep the "
+                "part that collects in one piece: name lists of other parts in `layers`"
+            )
         self.read((args, kwargs), at)
         call = Call(layer, is_free=False, checkpoint=self._checkpoint(layer))
         self.trace.calls.append(call)
@@ -386,6 +398,14 @@ class Tracer(TorchDispatchMode):
         self._made[number] = tensor
         self.follow(tensor, frozenset({number}))
         return number
+
+
+def _collected() -> list[str]:
+    """Outputs of inner modules that a model of transformers is collecting now."""
+    capturing: Any = sys.modules.get("transformers.utils.output_capturing")
+    collector = getattr(capturing, "_active_collector", None)
+    found = None if collector is None else collector.get()
+    return [] if not found else [key for key in found if not key.startswith("_")]
 
 
 def _storage(tensor: torch.Tensor) -> int:
@@ -501,9 +521,11 @@ def traced(
     args, kwargs = tree_map_only(torch.Tensor, torch.clone, (args, kwargs))
     given = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
     versions = [x._version for x in given]
-    tracer.streams.after_call(-1)
-    with torch.no_grad(), tracer, tracer.between:
-        output = skeleton(tracer.call, args, kwargs)
+    with tracer.streams.watching_python() as drew:
+        tracer.streams.after_call(-1)
+        with torch.no_grad(), tracer, tracer.between:
+            output = skeleton(tracer.call, args, kwargs)
+        tracer.trace.draws_python = drew()
     tracer.read(output, len(tracer.trace.calls))
     tracer.trace.changes_inputs = [x._version for x in given] != versions
     return tracer.trace, output

@@ -57,6 +57,22 @@ def _storage(tensor: torch.Tensor) -> int | None:
         return None
 
 
+def tensors_in(tree: Any) -> Iterator[torch.Tensor]:
+    """Yields the tensors in a tree. Flattens no tensors and tuples of them, which are
+    most of what layers take and give: that takes longer than all else here.
+    """
+    if isinstance(tree, torch.Tensor):
+        yield tree
+    elif type(tree) is tuple or type(tree) is list:
+        for one in tree:
+            yield from tensors_in(one)
+    elif type(tree) is dict:
+        for one in tree.values():
+            yield from tensors_in(one)
+    elif not isinstance(tree, (int, float, str, type(None))):
+        yield from (x for x in tree_leaves(tree) if isinstance(x, torch.Tensor))
+
+
 class Ledger:
     """Records the memory that unseen values were written to, in one forward."""
 
@@ -81,8 +97,8 @@ class Ledger:
 
     def must_be_seen(self, tree: Any, reader: str) -> None:
         """Raises UnseenValue if anything in the tree is unseen."""
-        for one in tree_leaves(tree):
-            if isinstance(one, torch.Tensor) and (by := self.stain_of(one)) is not None:
+        for one in tensors_in(tree):
+            if (by := self.stain_of(one)) is not None:
                 raise UnseenValue(by.told(f"is needed for {reader}"))
 
 
