@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _core
-from ._core import Block, Costs, Offload, Placement, Schedule, StageMemory
+from ._core import Block, Costs, Offload, Placement, Residency, Schedule, StageMemory
 
 
 class Operation:
@@ -329,6 +329,7 @@ def lower(
     prefetch: int = 1,
     receives: str = "when_sent",
     offload: Offload | None = None,
+    residency: Residency | None = None,
 ) -> Operation:
     """Makes a program of a schedule: passes, transfers, and sums of gradients.
 
@@ -346,6 +347,8 @@ def lower(
             without holding anything up.
         offload (Offload, optional): Activations that move to host memory and back, as
             `selective_offload` chooses them.
+        residency (Residency, optional): When devices have weights whole, instead of
+            `weight_buffers` and `prefetch`.
 
     Returns:
         Operation: from a schedule to a program. Raises `ValueError` for other words,
@@ -361,6 +364,7 @@ def lower(
         prefetch=prefetch,
         receives=receives,
         offload=offload,
+        residency=residency,
     )
 
 

@@ -145,6 +145,7 @@ void bind_own(nb::module_& m);
 void bind_reading(nb::module_& m);
 void bind_catalog(nb::module_& m);
 void bind_offload(nb::module_& m);
+void bind_residency(nb::module_& m);
 void bind_programs(nb::module_& m);
 void bind_search(nb::module_& m);
 void bind_micro_batches(nb::module_& m);

@@ -188,13 +188,14 @@ void bind_costs(nb::module_& m) {
              long long sequence_chunks, std::optional<long long> micro_batches,
              std::vector<given_level> const& levels, std::vector<given_link> const& links,
              std::optional<ashlar::part_costs> const& parts, ashlar::byte_count host_bandwidth,
-             long long host_shared_by) {
+             long long host_shared_by, ashlar::byte_count ring_bandwidth, tick ring_latency) {
             costs c = make_costs(f, i, w, recompute, per_stage, transfer, between, node_size, bandwidth,
                                  message, overlapped, std::move(speeds), sequence_chunks, micro_batches,
                                  levels, links, parts);
             within("host_bandwidth", host_bandwidth, 0, limits::bytes);
             c.on.host = {.speed = {.bandwidth = host_bandwidth},
                          .shared_by = within("host_shared_by", host_shared_by, 1, limits::devices)};
+            c.on.collective = {.latency = ring_latency, .bandwidth = ring_bandwidth};
             new (made) costs(std::move(c));
           },
           "forward"_a = 1, "backward_input"_a = 1, "backward_weight"_a = 1, nb::kw_only(),
@@ -203,7 +204,7 @@ void bind_costs(nb::module_& m) {
           "overlapped"_a = nb::none(), "speeds"_a = std::vector<int>{}, "sequence_chunks"_a = 1,
           "micro_batches"_a = nb::none(), "levels"_a = std::vector<given_level>{},
           "links"_a = std::vector<given_link>{}, "parts"_a = nb::none(), "host_bandwidth"_a = 0,
-          "host_shared_by"_a = 1,
+          "host_shared_by"_a = 1, "ring_bandwidth"_a = 0, "ring_latency"_a = 0,
           "Ticks of a stage's passes, the same for all stages or, in per_stage, a tuple (forward, "
           "backward_input, backward_weight) for each, or of four with the recompute. transfer: the "
           "latency of a link; bandwidth: its "
@@ -216,7 +217,10 @@ void bind_costs(nb::module_& m) {
           "from small to large. links: the latency from one device to another where it is not as its "
           "level says. parts: what passes consist of, instead of their ticks; pairs follow from it. "
           "host_bandwidth: bytes a tick between a device and its host, each way (0: copies take no "
-          "time); host_shared_by: devices that share such a link.")
+          "time); host_shared_by: devices that share such a link. ring_bandwidth: bytes a tick of the "
+          "slowest link of a ring of data-parallel ranks (0: bytes take no time); ring_latency: the "
+          "ticks "
+          "of each of its steps.")
       .def(
           "with_causal_chunks",
           [](costs const& mean, long long sequence_chunks, causal_percent const& share) {

@@ -59,6 +59,7 @@ NB_MODULE(_core, m) {
   bind_algebra(m);
   bind_catalog(m);
   bind_offload(m);
+  bind_residency(m);
   bind_programs(m);
   bind_search(m);
   bind_micro_batches(m);

@@ -51,7 +51,8 @@ ashlar::transfer_lanes lanes_of(std::string const& word) {
 
 program lowered(ashlar::schedule const& s, int data_ranks, std::string const& sharding,
                 std::string const& reduction, std::string const& lanes, int weight_buffers, int prefetch,
-                std::string const& receives, std::optional<ashlar::offload_choice> const& offload) {
+                std::string const& receives, std::optional<ashlar::offload_choice> const& offload,
+                std::optional<ashlar::residency> const& residency) {
   using ashlar::gradient_reduction;
   using ashlar::receive_time;
   using ashlar::sharding_level;
@@ -71,6 +72,7 @@ program lowered(ashlar::schedule const& s, int data_ranks, std::string const& sh
                                                   {"full", sharding_level::full}}),
           .weight_buffers = within("weight_buffers", weight_buffers, 1, limits::devices),
           .prefetch = within("prefetch", prefetch, 0, limits::passes),
+          .weights = residency ? *residency : ashlar::residency{},
           .receives = meaning_of<receive_time>(
               "receives", receives,
               {{"when_sent", receive_time::when_sent}, {"when_needed", receive_time::when_needed}}),
@@ -221,7 +223,7 @@ void bind_program(nb::module_& m) {
       });
   m.def("lower", &lowered, "value"_a, nb::kw_only(), "data_ranks"_a = 1, "sharding"_a = "none",
         "reduction"_a = "eager", "lanes"_a = "one", "weight_buffers"_a = 1, "prefetch"_a = 1,
-        "receives"_a = "when_sent", "offload"_a = nb::none(),
+        "receives"_a = "when_sent", "offload"_a = nb::none(), "residency"_a = nb::none(),
         "The schedule's program: passes, transfers, and sums of gradients.");
   m.def(
       "write_pytorch",

@@ -159,8 +159,11 @@ def fully_sharded(cases):
     mesh, pipe_group, data_group = two_by_two()
     copy = dist.get_rank(data_group)
     results = {}
-    for name, sharding in cases:
+    for name, sharding, *planned in cases:
         schedule = ashlar_pp.catalog.find(name)(2, 4)
+        residency = (
+            ashlar_pp.planned_residency(schedule, **planned[0]) if planned else None
+        )
         mine = ashlar_pp.torch.stages_of(schedule, dist.get_rank(pipe_group))
         modules = {
             s: fully_shard(trainers.stage(s, False), mesh=mesh["data"]) for s in mine
@@ -172,6 +175,7 @@ def fully_sharded(cases):
             group=pipe_group,
             data_ranks=2,
             sharding=sharding,
+            residency=residency,
             scale_grads=False,
             runtime="pytorch",
         )
@@ -185,7 +189,7 @@ def fully_sharded(cases):
         whole = {
             s: [2 * p.grad.full_tensor() for p in modules[s].parameters()] for s in mine
         }  # FSDP averages
-        results[f"{name}/{sharding}"] = {
+        results[f"{name}/{sharding}/{planned}"] = {
             "gradients": max(different(whole[s], expected[s]) for s in mine),
             "losses": [float(x) for x in losses],
             "expected_losses": expected_losses[copy],

@@ -5,6 +5,12 @@ from launching import on_ranks
 
 CLOSE = 1e-12
 MODES = ["optimizer", "gradients", "weights", "full"]
+PLANS = [
+    ["depth-first", "weights", {"stages": 1}],
+    ["depth-first", "weights", {"stages": 2, "lookahead": 1}],
+    ["depth-first", "weights", {"stages": 1, "passes_ahead": 0}],
+    ["interleaved-zb", "weights", {"stages": 1, "passes_ahead": 2}],
+]
 
 
 @pytest.fixture(scope="module")
@@ -12,13 +18,13 @@ def sharded():
     return on_ranks(
         "fully_sharded",
         4,
-        [[name, mode] for name in ("zb-h1", "1f1b") for mode in MODES],
+        [[name, mode] for name in ("zb-h1", "1f1b") for mode in MODES] + PLANS,
     )
 
 
 def test_gradients_of_sharded_stages_are_those_of_the_whole_model(sharded):
     for rank in sharded:
-        assert len(rank) == 2 * len(MODES)
+        assert len(rank) == 2 * len(MODES) + len(PLANS)
         for key, found in rank.items():
             assert found["gradients"] <= CLOSE, key
 

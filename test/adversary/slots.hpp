@@ -35,7 +35,10 @@ class slot_memory {
     std::vector<std::size_t> value(kinds.size(), none);  // by slot
     for (instruction const& i : stream) {
       std::vector<use>& uses = uses_.emplace_back();
-      if (i.code == opcode::release) continue;
+      if (i.code == opcode::release) {  // who reads later finds what is spoilt
+        for (operand const& o : p.operands_of(i)) value[static_cast<std::size_t>(o.slot)] = none;
+        continue;
+      }
       bool const does_nothing = i.code == opcode::all_reduce && !run_detail::meets_others(i);
       for (operand const& o : p.operands_of(i)) {
         auto const slot = static_cast<std::size_t>(o.slot);
@@ -49,7 +52,7 @@ class slot_memory {
           users_.push_back({});
         }
         u.value = value[slot];
-        ++users_[u.value].all;
+        if (u.value != none) ++users_[u.value].all;
       }
     }
   }

@@ -3,10 +3,15 @@
 #include "../adversary/sure_order.hpp"
 #include "../adversary/victims.hpp"
 #include "random_cases.hpp"
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/conformance/conforms.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/prove/prove.hpp>
+#include <ashlar/schedule/residency_rules.hpp>
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -45,6 +50,23 @@ bool can_go_wrong(program const& p, adversary::options o, wait_detail detail,
     wrong = goes_wrong(p, o, detail);
   }
   return wrong;
+}
+
+// The program with a release right before the last pass that reads the weights, or with a gather right
+// after the first one.
+program with_weights_away(program p, int moved) {
+  auto const at = p.instructions.begin() + moved;
+  bool const gathers = at->code == opcode::all_gather;
+  auto const reads = [stage = at->group](instruction const& i) {
+    return i.code == opcode::compute && i.what.kind != pass_kind::work && i.what.stage == stage;
+  };
+  if (gathers) {
+    std::rotate(at, at + 1, std::find_if(at, p.instructions.end(), reads) + 1);
+  } else {
+    auto const last = std::find_if(std::make_reverse_iterator(at), p.instructions.rend(), reads);
+    std::rotate(last.base() - 1, at, at + 1);
+  }
+  return p;
 }
 
 }  // namespace
@@ -119,4 +141,31 @@ TEST_CASE("adversary: so are sums that only the first step begins with zeros") {
     CHECK(goes_wrong(v.program, {.what = adversary::fault::cleared_once}, wait_detail::last_of_a_lane)
           == sums);
   }
+}
+
+TEST_CASE("adversary: so are weights that are read where the plan of residency has them away") {
+  int checked = 0;
+  for (char const* name : {"depth-first", "zb-h1", "v-half"})
+    for (int const stages : {1, 2})
+      for (bool const window : {false, true}) {
+        CAPTURE(name);
+        schedule const s = catalog::find(name)->make({devices{2}, micro_batches{4}});
+        program const p = lower(
+            s, {.data_ranks = 2,
+                .sharding = sharding_level::weights,
+                .weights = planned_residency(
+                    s, {.stages = stages, .lookahead = stages, .passes_ahead = 1, .window = window})});
+        CHECK(check(p).ok());
+        CHECK_FALSE(goes_wrong(p, {}, wait_detail::all));
+        for (int i = 0; i < static_cast<int>(p.instructions.size()); ++i) {
+          opcode const code = p.instructions[static_cast<std::size_t>(i)].code;
+          if (code != opcode::all_gather && code != opcode::release) continue;
+          CAPTURE(i);
+          program const wrong = with_weights_away(p, i);
+          CHECK_FALSE(check(wrong).ok());
+          CHECK(goes_wrong(wrong, {}, wait_detail::all));
+          ++checked;
+        }
+      }
+  CHECK(checked > 100);
 }

@@ -117,11 +117,13 @@ class sharing_writer {
       clear(slot_kind::gradient_shard, stage);
     }
     dynamic_array<timed_pass> const passes = numbered_passes(nth(s_.order, device_));
-    std::vector<weight_stay> const stays =
-        options_.weights.empty() ? direct_mapped_stays(
-            view_of(passes), weights, [&](int stage) { return nth(number_, stage) % weights; },
-            options_.prefetch)
-                                 : nth(options_.weights.stays, device_);
+    std::vector<weight_stay> stays;
+    if (options_.weights.empty())
+      stays = direct_mapped_stays(
+          view_of(passes), weights, [&](int stage) { return nth(number_, stage) % weights; },
+          options_.prefetch);
+    else
+      stays = nth(options_.weights.stays, device_);
     collectives_ = collective_order_builder(s_, device_, view_of(passes))
                        .build(
                            stays, count, [&](int stage) { return nth(number_, stage) % gradients; },

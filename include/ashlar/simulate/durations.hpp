@@ -61,9 +61,9 @@ class shared_durations {
     stage_memory const& b = o_.memory.of_group(i.group, p_.stage_count());
     switch (i.code) {
       case opcode::all_gather:  // the ranks run in step: each device meets only itself on the others
-        return half_ring_time(o_.cost.on.collective, b.weights, ranks_);
+        return shared(b.weights);
       case opcode::reduce_scatter:
-        return half_ring_time(o_.cost.on.collective, b.weight_gradient, ranks_);
+        return shared(b.weight_gradient);
       case opcode::optimize:
         return share_of(o_.optimizer, is_sharded && i.group < p_.stage_count() ? ranks_ : 1);
       case opcode::all_reduce: {
@@ -88,6 +88,13 @@ class shared_durations {
   }
 
  private:
+  // The time of a gather from shards, or a scatter to them.
+  constexpr tick shared(byte_count size) const {
+    tick const ring = half_ring_time(o_.cost.on.collective, size, ranks_);
+    if (o_.shards == shard_home::device) return ring;
+    return saturating_sum(ring, o_.cost.on.host.time_of(share_of(size, ranks_)));
+  }
+
   program const& p_;
   simulation_options const& o_;
   int ranks_;

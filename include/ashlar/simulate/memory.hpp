@@ -32,8 +32,9 @@ struct device_memory {
   int witness = -1;  // the instruction that reaches it, by index into the program; -1: none, it is
                      // all resident
   std::vector<memory_sample> samples;  // times ascend; the first is at tick 0
-  byte_count host_reserved = 0;  // on the host: every slot as large as the largest value that it holds
-  byte_count host_peak = 0;      // and the values there at once
+  byte_count host_reserved = 0;  // on the host: shards that lie there, and every slot as large as the
+                                 // largest value that it holds
+  byte_count host_peak = 0;      // these shards, and the values there at once
 
   friend constexpr bool operator==(device_memory const&, device_memory const&) = default;
 };
@@ -58,8 +59,10 @@ class memory_walk {
     for (int group = 0; group < p_.groups.count(); ++group) {
       if (p_.groups.member_of(group, device) < 0) continue;
       stage_memory const& b = o_.memory.of_group(group, p_.stage_count());
-      int const share = group < p_.stage_count() ? parts : 1;
-      m.resident = sum(m.resident, sum(share_of(b.weights, share), share_of(b.optimizer_state, share)));
+      bool const in_shards = group < p_.stage_count();
+      int const share = in_shards ? parts : 1;
+      byte_count& there = in_shards ? home(m) : m.resident;
+      there = sum(there, sum(share_of(b.weights, share), share_of(b.optimizer_state, share)));
     }
     collect(device);
     list_view<slot_kind> const kinds = view_.slots_of(device);
@@ -67,8 +70,9 @@ class memory_walk {
       if (kinds[s] == slot_kind::weight_gradient || kinds[s] == slot_kind::work_state)
         m.resident = sum(m.resident, slots_[s].largest);
       if (kinds[s] == slot_kind::gradient_shard)
-        m.resident = sum(m.resident, share_of(slots_[s].largest, parts));
+        home(m) = sum(home(m), share_of(slots_[s].largest, parts));
     }
+    byte_count const shards_on_host = m.host_reserved;
     m.reserved = m.resident;
     for (std::size_t s = 0; s < slots_.size(); ++s)
       if (is_on_host(kinds[s]))
@@ -77,7 +81,8 @@ class memory_walk {
         m.reserved = sum(m.reserved, slots_[s].largest);
     m.peak = m.resident;
     m.samples.push_back({0, m.resident});
-    byte_count now = m.resident, away = 0;
+    byte_count now = m.resident, away = shards_on_host;
+    m.host_peak = away;
     for (change const& c : changes_) {
       if (c.is_on_host) {
         away = c.bytes > 0 ? sum(away, c.bytes) : away + c.bytes;
@@ -96,6 +101,12 @@ class memory_walk {
   }
 
  private:
+  // The bytes where this rank's shards lie.
+  constexpr byte_count& home(device_memory& m) const {
+    bool const on_host = o_.shards == shard_home::host && p_.sharding != sharding_level::none;
+    return on_host ? m.host_reserved : m.resident;
+  }
+
   struct value {
     int writer = -1;
     tick end = 0;

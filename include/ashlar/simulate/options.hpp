@@ -31,6 +31,12 @@ enum class issue_mode : unsigned char {
   in_stream,  // and also for every compute that stands before it in its device's stream
 };
 
+// Where ranks keep their shards of weights and gradients, and the state of their optimizer.
+enum class shard_home : unsigned char {
+  device,
+  host,  // a gather begins with a copy to the device, a scatter ends with one from it
+};
+
 // The assumptions of a simulation. Times are ticks, sizes the unit of the memory model.
 struct simulation_options {
   execution_costs cost = {};
@@ -43,6 +49,7 @@ struct simulation_options {
   bool latency_holds_lane = true;  // false: the next transfer of the lane may start when the bytes have
                                    // left, while they are still on their way
   issue_mode issue = issue_mode::by_slots;
+  shard_home shards = shard_home::device;  // of a sharded program
 
   // The size of a value that an instruction reads or writes. A gradient has the size of the stage that
   // it is for, and a scattered one counts as whole. 0 for stages and jobs that do not exist.

@@ -12,7 +12,7 @@ from torch import nn
 from torch.distributed.pipelining import PipelineStage
 
 from .. import _core
-from .._core import Program, Schedule
+from .._core import Program, Residency, Schedule
 from ..certificates import must_be_certified
 from . import guards
 from .agreement import make_equal
@@ -58,6 +58,7 @@ def pipeline(
     data_group: dist.ProcessGroup | None = None,
     data_ranks: int = 1,
     sharding: str = "none",
+    residency: Residency | None = None,
     scale_grads: bool = True,
     runtime: str = "auto",
     lanes: str | None = None,
@@ -92,6 +93,8 @@ def pipeline(
             mesh. Default: 1.
         sharding (str): What such a rank keeps a shard of: ``none``, ``optimizer``,
             ``gradients``, ``weights`` or ``full``.
+        residency (Residency, optional): When a device has the weights of its stages
+            whole, as `choose_residency` plans it. Default: one stage at a time.
         scale_grads (bool): Divides gradients by the number of micro-batches.
             Default: ``True``.
         runtime (str): ``pytorch`` is PyTorch's own, with our communication; ``ashlar``
@@ -142,6 +145,7 @@ def pipeline(
             sharding=sharding,
             lanes=lanes or installed_lanes(),
             receives=receives,
+            residency=residency,
         )
         if require_certificate:
             must_be_certified(program)
