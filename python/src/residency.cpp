@@ -94,7 +94,7 @@ void bind_residency(nb::module_& m) {
       .def_ro("residency", &residency_choice::weights)
       .def_ro("makespan", &residency_choice::makespan, "The step, in ticks.")
       .def_ro("peak", &residency_choice::peak, "The most that each device holds.")
-      .def_ro("fits", &residency_choice::fits, "Whether no device holds more than its limit.");
+      .def_prop_ro("fits", &residency_choice::fits, "Whether no device holds more than its limit.");
   m.def(
       "planned_residency", &planned, "schedule"_a, "stages"_a = 3, "lookahead"_a = nb::none(),
       "passes_ahead"_a = nb::none(),

@@ -21,7 +21,9 @@ struct residency_choice {
   residency weights = {};
   tick makespan = 0;
   std::vector<byte_count> peak = {};  // of memory, by device
-  bool fits = true;                   // whether every peak is within its budget
+  byte_count excess = 0;              // by which devices exceed their budgets, all together
+
+  constexpr bool fits() const { return excess == 0; }
 };
 
 // Simulates the program that a plan gives, with memory. Throws as lower() and simulate() do.
@@ -30,9 +32,9 @@ residency_choice simulated_residency(schedule const& s, lower_options const& how
                                      std::vector<byte_count> const& budgets = {});
 
 // Chooses a rule of residency for each device: first one for all, then device by device while the step
-// gets shorter. Of plans with equal steps it takes one with fewer gathers. Among the rules is PyTorch's
-// with the limit's stages, so the step is never longer than by that, if that is within the budgets. If
-// no plan is, `fits` is false, and the plan is one with the least excess. `how` is sharded. Throws as
+// gets shorter. Of plans with equal steps it takes one with fewer gathers. Among the rules are
+// PyTorch's with up to the limit's stages, so the step is never longer than by one that fits. If
+// no plan fits, it takes the one with the least excess. `how` is sharded. Throws as
 // lower() and simulate() do, and violation{rule::parameter_is_at_least} for less than one stage,
 // rule::tables_agree for budgets. Simulates some 100 programs for each device with two chunks or more.
 residency_choice choose_residency(schedule const& s, lower_options const& how,

@@ -133,7 +133,7 @@ TEST_CASE("never longer than PyTorch's rule, within its peak") {
         byte_count const peak = *std::max_element(window.peak.begin(), window.peak.end());
         residency_choice const budget =
             choose_residency(s, sharded_over_two, o, {.stages = 9, .budgets = {peak}});
-        CHECK(budget.fits);
+        CHECK(budget.fits());
         CHECK(budget.makespan <= window.makespan);
         for (byte_count const own : budget.peak) CHECK(own <= peak);
         lower_options how = sharded_over_two;
@@ -148,7 +148,7 @@ TEST_CASE("never longer than PyTorch's rule, within its peak") {
 TEST_CASE("limits that no plan keeps") {
   schedule const s = catalog::find("depth-first")->make({devices{2}, micro_batches{4}});
   simulation_options const o = gathering_in(9, s.cost);
-  CHECK(!choose_residency(s, sharded_over_two, o, {.budgets = {1}}).fits);
+  CHECK(!choose_residency(s, sharded_over_two, o, {.budgets = {1}}).fits());
   CHECK_BREAKS(parameter_is_at_least, choose_residency(s, sharded_over_two, o, {.stages = 0}));
   CHECK_BREAKS(tables_agree, choose_residency(s, sharded_over_two, o, {.budgets = {1, 2, 3}}));
   CHECK_BREAKS(gathered_weights_are_used, choose_residency(s, {}, o));
