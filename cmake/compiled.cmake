@@ -1,4 +1,5 @@
-# ashlar::compiled: the same headers, with the definitions of .ipp files in a static library, one source for each folder.
+# ashlar::compiled: the same headers, with the definitions of .ipp files in a static library, one source for each folder, but for those
+# in ASHLAR_COMPILED_WITHOUT.
 file(GLOB_RECURSE definitions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/ashlar/*.ipp)
 if(NOT TARGET ashlar::json)
   list(FILTER definitions EXCLUDE REGEX "/interop/json[^/]*\\.ipp$")
@@ -13,6 +14,7 @@ foreach(file IN LISTS definitions)
   string(APPEND text_of_${room} "#include <${file}>\n")
 endforeach()
 list(REMOVE_DUPLICATES rooms)
+list(REMOVE_ITEM rooms ${ASHLAR_COMPILED_WITHOUT})
 set(sources)
 foreach(room IN LISTS rooms)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/compiled/${room}.cpp CONTENT "${text_of_${room}}")

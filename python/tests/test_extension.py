@@ -1,9 +1,12 @@
 """The sources of the package alone cannot be imported, and say what to do."""
 
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+
+import pytest
 
 import ashlar_pp
 
@@ -24,3 +27,15 @@ def test_sources_without_the_extension_say_so(tmp_path):
     assert done.returncode == 1
     assert f"{tmp_path / 'ashlar_pp'} has the sources of ashlar_pp" in done.stderr
     assert "pip install ." in done.stderr
+
+
+def test_the_sdist_has_the_folders_that_it_is_built_from():
+    root = pathlib.Path(__file__).resolve().parents[2]
+    if not (root / "pyproject.toml").exists():
+        pytest.skip("this is no checkout")
+    part = (root / "CMakeLists.txt").read_text()
+    part = part[part.index("if(ASHLAR_COMPILED_LIBRARY)\n  include(compiled)") :]
+    folders = re.findall(r"add_subdirectory\((.*?)\)", part[: part.index("endif()")])
+    assert folders
+    for folder in folders:
+        assert f'"/{folder}/"' in (root / "pyproject.toml").read_text()

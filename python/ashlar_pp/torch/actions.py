@@ -52,6 +52,8 @@ class WatchedActions:
             stages[0].num_stages,
         )
         self._group = stages[0].group
+        self._known: dict[int, tuple[Any, str, Awaited | None]] = {}
+        """Actions with their words, and what they wait for, by id: these stay."""
         for stage in stages:
             _watch_passes(stage, waits)
 
@@ -105,12 +107,14 @@ class WatchedActions:
         return functools.partial(awaited_of_receiver, letter, stage, k, to, rank)
 
     def _comes_to(self, action: Any) -> None:
-        awaited = None if action is None else self._awaited_at(action)
-        self._waits.move(
-            str(action or ""),
-            getattr(action, "stage_index", None),
-            getattr(action, "microbatch_index", None),
-        )
+        if action is None:
+            self._waits.move("")
+            self._waits.end()
+            return
+        if id(action) not in self._known:
+            self._known[id(action)] = action, str(action), self._awaited_at(action)
+        _, words, awaited = self._known[id(action)]
+        self._waits.move(words, action.stage_index, action.microbatch_index)
         if awaited is None:
             self._waits.end()
         else:
