@@ -49,6 +49,21 @@ TEST_CASE("no line is wider than asked for") {
     }
 }
 
+TEST_CASE("a picture that is compressed has the end, and says which width has all") {
+  schedule const s = made("v-half", shape(4, 16));
+  std::string const drawn = text(s, {.width = 60}), whole = text(s, {.width = 0});
+  CHECK(drawn.find("compressed to 60 columns") != std::string::npos);
+  CHECK(whole.find("compressed") == std::string::npos);
+  // The last pass is at the last column.
+  std::size_t longest = 0;
+  std::istringstream lines(drawn);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("device")) longest = max_of(longest, line.size());
+  CHECK(longest >= 58);
+  CHECK(text(s, {.width = 414}).find("columns") == std::string::npos);  // which the message says
+  CHECK(drawn.find("width 0 draws all, in 414") != std::string::npos);
+}
+
 TEST_CASE("unevenly long passes are drawn to scale, and what is too short is counted") {
   costs const cost(stage_cost{.forward = 1'000'000, .backward_input = 1'000'000, .backward_weight = 1});
   schedule const s = made("zb-h1", {devices{2}, micro_batches{3}, cost});

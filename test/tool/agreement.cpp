@@ -52,9 +52,18 @@ json json_of_tool(std::string const& arguments) {
   return json::parse(r.out);
 }
 
-void show_and_emit_agree(catalog_setting const& x, ashlar::schedule const& s) {
+// How many stages' work on its part of a micro-batch costs of the command line are: those that make a
+// p-th of the model, or one where stages are not pieces of a model. 0: a p-th is no whole number of
+// them.
+tick times_of(catalog_setting const& x, ashlar::schedule const& s) {
+  if (!is_chain(s.graph)) return 1;
+  tick const pieces = s.stage_count() * s.micro_batch_count() / x.m;
+  return pieces % 4 == 0 ? pieces / 4 : 0;
+}
+
+void show_and_emit_agree(catalog_setting const& x, ashlar::schedule const& s, tick times) {
   auto const words = [](char const* what, tick t) { return what + std::to_string(t) + " ticks"; };
-  std::string const shown = run_tool("show " + x.name + x.options() + " --width 0").out;
+  std::string const shown = run_tool("show " + x.name + x.options(times) + " --width 0").out;
   CHECK(contains(shown, words("makespan     ", makespan(s))));
   CHECK(contains(shown, words("span         ", span(s))));
   char overhead[64];
@@ -62,18 +71,16 @@ void show_and_emit_agree(catalog_setting const& x, ashlar::schedule const& s) {
                 100 * ashlar::overhead(s), 100 * ashlar::overhead_span(s));
   CHECK(contains(shown, overhead));
 
-  json const emitted = json_of_tool("emit " + x.name + x.options() + " --as json");
-  CHECK(emitted["makespan"] == makespan(s));
-  CHECK(emitted["span"] == span(s));
+  json const emitted = json_of_tool("emit " + x.name + x.options(times) + " --as json");
+  tick const unit = emitted["costs"].value("ticks_per_unit", tick{1});
+  CHECK(emitted["makespan"] == unit * makespan(s));
+  CHECK(emitted["span"] == unit * span(s));
   CHECK(emitted["overhead"] == doctest::Approx(ashlar::overhead(s)));
   CHECK(emitted["overhead_span"] == doctest::Approx(ashlar::overhead_span(s)));
 }
 
-void compare_agrees(catalog_setting const& x, ashlar::schedule const& s) {
-  // A p-th of the model is several stages, each with several pieces of a micro-batch.
-  tick const pieces = s.stage_count() * s.micro_batch_count() / x.m;
-  if (pieces % 4 != 0) return;
-  json const compared = json_of_tool("compare " + x.name + x.options(pieces / 4) + " --as json")[0];
+void compare_agrees(catalog_setting const& x, ashlar::schedule const& s, tick times) {
+  json const compared = json_of_tool("compare " + x.name + x.options(times) + " --as json")[0];
   CHECK(compared["makespan"] == doctest::Approx(static_cast<double>(makespan(s))));
   CHECK(compared["span"] == doctest::Approx(static_cast<double>(span(s))));
   CHECK(compared["overhead"] == doctest::Approx(ashlar::overhead(s)));
@@ -89,8 +96,10 @@ TEST_CASE("show, emit and compare have the numbers of C++ for every schedule of 
       CAPTURE(x.name);
       CAPTURE(x.ticks[0]);
       ashlar::schedule const s = x.made();
-      show_and_emit_agree(x, s);
-      compare_agrees(x, s);
+      tick const times = times_of(x, s);
+      if (times == 0) continue;
+      show_and_emit_agree(x, s, times);
+      if (is_chain(s.graph)) compare_agrees(x, s, times);
     }
 }
 
@@ -154,7 +163,7 @@ TEST_CASE("tradeoff has the numbers of C++ for every schedule of the catalog") {
 }
 
 TEST_CASE("V-Half is the finished schedule, and what a search makes of others says so") {
-  CHECK(contains(run_tool("show v-half -p 4 -m 8").out, "makespan     53 ticks"));
+  CHECK(contains(run_tool("show v-half -p 4 -m 8").out, "makespan     26.5 ticks"));
   tool_result const published = run_tool("show v-min -p 5 -m 10");
   CHECK(contains(published.out, "to gain      --improve 1000000 finds"));
   CHECK(!contains(published.out, "improved"));

@@ -176,6 +176,26 @@ TEST_CASE("a schedule of one's own beside the catalog") {
                  "v-half: is of 12 micro-batches, not 8"));
 }
 
+TEST_CASE("show, simulate and check take as long as compare, so that schedules are of one model") {
+  std::string const costs = " -p 4 -m 8 --forward 3 --backward-input 4 --backward-weight 2 --transfer 1";
+  auto const all = nlohmann::json::parse(run_tool("compare --as json" + costs).out);
+  int compared = 0;
+  for (nlohmann::json const& row : all) {
+    std::string const name = row["schedule"];
+    tool_result const shown = run_tool("show " + name + costs);
+    if (shown.code != 0 || !row.contains("makespan")) continue;
+    CAPTURE(name);
+    std::string const words = "makespan     ";
+    double const makespan = row["makespan"];
+    CHECK(std::stod(shown.out.substr(shown.out.find(words) + words.size())) == makespan);
+    CHECK(contains(shown.out, "\ncosts are of ") == (row["stages"] != 4 || row["micro_batches"] != 8));
+    auto const emitted = nlohmann::json::parse(run_tool("emit --as json " + name + costs).out);
+    CHECK(emitted["makespan"].get<double>() / emitted["costs"].value("ticks_per_unit", 1.0) == makespan);
+    ++compared;
+  }
+  CHECK(compared > 25);
+}
+
 // RFC 4180 has quotes around commas; JSON, HTML and SVG have UTF-8 alone.
 TEST_CASE("names of files with commas, quotes and bytes that are no UTF-8") {
   std::string const block = R"({"placement": [0, 1], "interval": 3,

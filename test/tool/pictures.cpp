@@ -47,7 +47,9 @@ TEST_CASE("a page holds one schedule or two") {
   CHECK(count(one.out, "\"makespan\":") == 1);
   tool_result const two = run_tool("emit zb-h1 -p 2 -m 3 --as html --against v-half --dark");
   CHECK(two.code == 0);
-  CHECK(contains(two.out, "<title>zb-h1 and v-half, on one model: in 2 and 4 stages</title>"));
+  CHECK(contains(
+      two.out,
+      "<title>zb-h1 and v-half; v-half: costs are of 1/2 of the model, and a stage is 1/4</title>"));
   // Makespans are those of the table, where a tick is that of a p-th of the model.
   std::string const table = run_tool("compare zb-h1 v-half -p 2 -m 3 --as csv").out;
   CHECK(contains(table, "zb-h1,2,2,3,10,"));

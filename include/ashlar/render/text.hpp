@@ -20,38 +20,38 @@ namespace render_detail {
 // The mapping of time to columns.
 struct text_scale {
   double columns_a_tick = 1;
-  bool numbers = true;  // whether boxes are wide enough for their micro-batch
-  bool cut = false;     // whether the end is left out
+  bool numbers = true;    // whether boxes are wide enough for their micro-batch
+  std::size_t whole = 0;  // columns of boxes with numbers, where passes share a column; else 0
 
   std::size_t column(tick t, tick first) const {
     return static_cast<std::size_t>(static_cast<double>(t - first) * columns_a_tick + 1e-6);
   }
 };
 
-// The largest scale that fits: boxes with numbers, apart or touching, then boxes with letters alone.
-// Otherwise the first scale, cut at the end; or, if some pass is very short relative to the others, the
-// whole at any scale.
+// The largest scale that fits: boxes with numbers, apart or touching, then boxes with letters alone,
+// then one at which passes share columns. If some pass is very short relative to the others, the last.
 text_scale scale_of(picture const& drawn, std::size_t label, std::size_t room);
 
 struct text_picture {
   std::string rows;
-  std::size_t hidden = 0;  // passes narrower than a column
+  std::size_t hidden = 0;  // passes without a column of their own
 };
 
-text_picture draw_rows(picture const& drawn, text_scale const& scale, std::size_t room, bool colour);
+text_picture draw_rows(picture const& drawn, text_scale const& scale, bool colour);
 
 // Writes numbers of units above the columns, as close as they can be read.
 std::string ruler(picture const& drawn, text_scale const& scale, std::size_t margin, std::size_t room,
                   tick unit);
 
-std::string legend(picture const& drawn, bool colour);
+// On lines of up to `width` columns; 0: on one.
+std::string legend(picture const& drawn, bool colour, std::size_t width);
 
 std::string text_of(picture const& drawn, text_options options);
 
 }  // namespace render_detail
 
 // Draws a row per device, time to the right, a letter and the micro-batch in each box. A picture that
-// does not fit is cut or scaled, and the last line says so. Throws violation{check_form(s)}.
+// does not fit is scaled, and the last line says so. Throws violation{check_form(s)}.
 inline std::string text(schedule const& s, text_options options = {}) {
   return render_detail::text_of(picture_of(s), options);
 }

@@ -29,8 +29,11 @@ ASHLAR_INLINE text_scale scale_of(picture const& drawn, std::size_t label, std::
   if (alike && (room == 0 || columns * wide <= available)) return {.columns_a_tick = wide / shortest};
   if (alike && columns * (wide - 1) <= available) return {.columns_a_tick = (wide - 1) / shortest};
   if (room > 0 && columns <= available) return {.columns_a_tick = 1 / shortest, .numbers = false};
-  if (alike) return {.columns_a_tick = wide / shortest, .cut = true};
   double const span = static_cast<double>(drawn.last - drawn.first);
+  if (alike)
+    return {.columns_a_tick = available / span,
+            .numbers = false,
+            .whole = static_cast<std::size_t>(columns * wide)};
   return {.columns_a_tick = (room == 0 ? 200.0 : available) / span};
 }
 
@@ -74,8 +77,7 @@ ASHLAR_INLINE std::string box_text(std::string text, std::size_t columns, bool n
   return text;
 }
 
-ASHLAR_INLINE text_picture draw_rows(picture const& drawn, text_scale const& scale, std::size_t room,
-                                     bool colour) {
+ASHLAR_INLINE text_picture draw_rows(picture const& drawn, text_scale const& scale, bool colour) {
   text_picture out;
   std::size_t const digits = std::to_string(drawn.rows.size() - 1).size();
   for (std::size_t d = 0; d < drawn.rows.size(); ++d) {
@@ -87,7 +89,10 @@ ASHLAR_INLINE text_picture draw_rows(picture const& drawn, text_scale const& sca
       std::size_t begin = scale.column(box.start, drawn.first), end = scale.column(box.end, drawn.first);
       if (box.part == cell_part::upper) end = begin + (end - begin) / 2;
       if (box.part == cell_part::lower) begin += (end - begin) / 2;
-      if (room > 0 && end > room && scale.cut) break;
+      if (scale.whole > 0) {
+        end = max_of(end, begin + 1);
+        begin = max_of(begin, column);
+      }
       if (begin >= end || begin < column) {
         ++out.hidden;
         continue;
@@ -126,21 +131,30 @@ ASHLAR_INLINE std::string ruler(picture const& drawn, text_scale const& scale, s
   return std::string(margin, ' ') + line + "\n";
 }
 
-ASHLAR_INLINE std::string legend(picture const& drawn, bool colour) {
-  std::string line;
+ASHLAR_INLINE std::string legend(picture const& drawn, bool colour, std::size_t width) {
+  std::string text;
+  std::size_t used = 0;
+  // Adds words, on a line of their own if this one is full. Escapes take no columns.
+  auto const add = [&](std::string const& words, std::size_t columns) {
+    if (used > 0 && width > 0 && used + 3 + columns > width) {
+      text += "\n";
+      used = 0;
+    }
+    text += (used == 0 ? "" : "   ") + words;
+    used += (used == 0 ? 0 : 3) + columns;
+  };
+  auto const add_plain = [&](std::string const& words) { add(words, words.size()); };
   for (int k = 0; k < pass_kinds; ++k) {
     if (!nth(drawn.shows, k)) continue;
     auto const kind = static_cast<pass_kind>(k);
-    std::string const letter(1, letter_of(kind));
-    line += line.empty() ? "" : "   ";
-    line += colour ? colour_of(kind, false) + letter + "\x1b[0m" : letter;
-    line += std::string(" ") + name_of(kind);
+    std::string const letter(1, letter_of(kind)), name = std::string(" ") + name_of(kind);
+    add((colour ? colour_of(kind, false) + letter + "\x1b[0m" : letter) + name, 1 + name.size());
   }
   if (drawn.chunk_count == 2)
-    line += drawn.both_ways ? "   small letters: the second route"
-                            : "   small letters: the device's second stage";
-  if (drawn.pairs) line += "   +: overlapped with the next";
-  return line + "\n";
+    add_plain(drawn.both_ways ? "small letters: the second route"
+                              : "small letters: the device's second stage");
+  if (drawn.pairs) add_plain("+: overlapped with the next");
+  return text + "\n";
 }
 
 ASHLAR_INLINE std::string text_of(picture const& drawn, text_options options) {
@@ -152,15 +166,16 @@ ASHLAR_INLINE std::string text_of(picture const& drawn, text_options options) {
   auto const width = static_cast<std::size_t>(std::clamp(options.width, 0, widest));
   std::size_t const room = width == 0 ? 0 : max_of<std::size_t>(width > margin ? width - margin : 0, 10);
   text_scale const scale = scale_of(drawn, label, room);
-  text_picture const out = draw_rows(drawn, scale, room, options.colour);
+  text_picture const out = draw_rows(drawn, scale, options.colour);
   std::string text = ruler(drawn, scale, margin, room, std::clamp<tick>(options.unit, 1, max_tick))
-                     + out.rows + legend(drawn, options.colour);
-  if (!scale.numbers)
+                     + out.rows + legend(drawn, options.colour, width);
+  if (scale.whole > 0)
+    text += "compressed to " + std::to_string(width)
+            + " columns (passes without a letter: " + std::to_string(out.hidden)
+            + "); width 0 draws all, in " + std::to_string(margin + scale.whole) + "\n";
+  else if (!scale.numbers)
     text += "micro-batch numbers are left out to fit " + std::to_string(width) + " columns\n";
-  if (scale.cut)
-    text += "cut at " + std::to_string(width) + " columns; the whole takes "
-            + std::to_string(margin + scale.column(drawn.last, drawn.first)) + "\n";
-  if (out.hidden > 0)
+  else if (out.hidden > 0)
     text += std::to_string(out.hidden) + " passes are shorter than a column and not shown\n";
   return text;
 }

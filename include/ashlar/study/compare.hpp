@@ -74,14 +74,19 @@ int count_transfers(schedule const& s);
 // How many times the devices hold the whole model's weights; 0 without stages.
 double count_weight_copies(placement const& where);
 
-namespace study_detail {
-
 // Costs of a schedule's stages, in ticks of which `unit` are one of the model's.
 struct stage_costs {
   costs cost;
   tick unit = 1;
   part_costs parts = {};  // if they are known: of the stages
 };
+
+// The costs of the stages of `s` where they share the model equally and take each of its micro-batches
+// in `parts` parts, on p devices; the costs of `s` itself are not used. Throws violation as compare(s,
+// model), and rule::counts_are_positive for fewer parts than sequences have chunks.
+stage_costs costs_of_stages(divided_model const& model, schedule const& s, int parts, devices p);
+
+namespace study_detail {
 
 // Checks that costs of whole sequences are for all; those of chunks for as many chunks, and for whole
 // sequences.

@@ -162,10 +162,6 @@ ASHLAR_INLINE std::vector<double> peaks_of(schedule const& s, int parts, int kep
   return peaks;
 }
 
-inline void must_be_a_chain(schedule const& s) {
-  if (!is_chain(s.graph)) refuse({.broken = rule::bound_is_for_a_chain});
-}
-
 // Requires `s` to have the costs given.
 ASHLAR_INLINE comparison compare_made(schedule const& s, stage_costs const& given, int parts,
                                       int kept_percent) {
@@ -202,27 +198,30 @@ ASHLAR_INLINE comparison compare_made(schedule const& s, stage_costs const& give
 
 namespace ashlar {
 
-ASHLAR_INLINE comparison compare(schedule const& s, divided_model const& model) {
+ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, schedule const& s, int parts,
+                                          devices p) {
   must_have_form(s);
-  study_detail::must_be_a_chain(s);
+  if (!is_chain(s.graph)) refuse({.broken = rule::bound_is_for_a_chain});
+  int const q = s.graph.sequence_chunks();
+  if (parts < q) refuse({.broken = rule::counts_are_positive, .number = parts - q});
+  return study_detail::costs_of_stages(model, s.stage_count(), parts, q, p.value);
+}
+
+ASHLAR_INLINE comparison compare(schedule const& s, divided_model const& model) {
   int const parts = s.graph.sequence_chunks();
-  auto const given =
-      study_detail::costs_of_stages(model, s.stage_count(), parts, parts, s.device_count());
+  auto const given = costs_of_stages(model, s, parts, devices{s.device_count()});
   return study_detail::compare_made(retime(s, given.cost), given, parts, model.kept_percent);
 }
 
 ASHLAR_INLINE comparison compare(catalog::entry const& e, catalog::shape s, divided_model const& model) {
   s.cost = {};
-  int stage_count = 0, parts = 1, sequence_chunks = 1;
+  stage_costs given;
+  int parts = 1;
   {
     schedule const alike = e.make(s);
-    study_detail::must_be_a_chain(alike);
-    stage_count = alike.stage_count();
     parts = alike.micro_batch_count() / s.m.value;
-    sequence_chunks = alike.graph.sequence_chunks();
+    given = costs_of_stages(model, alike, parts, s.p);
   }
-  auto const given =
-      study_detail::costs_of_stages(model, stage_count, parts, sequence_chunks, s.p.value);
   s.cost = given.cost;
   return study_detail::compare_made(e.make(s), given, parts, model.kept_percent);
 }

@@ -203,7 +203,7 @@ int check_words(CLI::App const& command, check_options o, std::string const& tex
   must_have_effect(command, effects_on_file("a CSV", false, true, true));
   csv_schedule read = read_pytorch_csv(tokens, problems);
   if (!read.value) return print_problems(o.file, read.problems);
-  schedule_file file{.schedule = std::move(*read.value)};
+  schedule_file file{{.schedule = std::move(*read.value)}, false};
   must_have_effect(command, effects_on(traits_of({&file.schedule}), "a CSV"));
   put_under(o.shape.cost, file);
   return check_schedule(o, file.schedule, tokens.idle_slots, file.scale);

@@ -179,9 +179,9 @@ int show(show_options const& o) {
   ashlar::lower_options lowering = lowering_of(o.lowering, s.graph);
   must_have_effect(*o.shape.command, effects_of(o, chosen, lowering));
   fmt::print("{}: {}\n", chosen.name, chosen.about);
-  fmt::print("{}, {} placement, {}, {}\n\n", counted(s.device_count(), "device"),
-             placement_name(s.where), counted(s.stage_count(), "stage"),
-             counted(s.micro_batch_count(), "micro-batch"));
+  fmt::print("{}, {} placement, {}, {}\n", counted(s.device_count(), "device"), placement_name(s.where),
+             counted(s.stage_count(), "stage"), counted(s.micro_batch_count(), "micro-batch"));
+  fmt::print("{}\n", chosen.shares.empty() || o.block ? "" : chosen.shares + "\n");
   if (!is_chain(s.graph)) fmt::print("{}\n", ashlar::text(s.graph, s.where));
   if (o.block) {
     fmt::print("{}", ashlar::text(block_of(chosen), drawing));
@@ -221,8 +221,9 @@ void add_show(CLI::App& app, action& chosen) {
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN")
       ->capture_default_str();
-  add_number(*command, "--width", options->width, 0, 100'000,
-             "columns to draw in; 0: as many as it takes (default: the terminal's)")
+  add_number(
+      *command, "--width", options->width, 0, 100'000,
+      "columns to draw in; 0: as many as all passes take with their numbers (default: the terminal's)")
       ->default_str("");
   command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
 }

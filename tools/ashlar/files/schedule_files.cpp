@@ -5,6 +5,7 @@
 #include "files/json_files.hpp"
 #include "options/durations.hpp"
 #include "options/memory_cap.hpp"
+#include "options/shared_costs.hpp"
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
 #include <ashlar/schedule/check.hpp>
@@ -14,6 +15,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -45,7 +47,14 @@ void put_under(cost_options const& cost, schedule_file& file) {
   ashlar::schedule& s = file.schedule;
   int const q = s.graph.sequence_chunks();
   ashlar::costs given;
-  if (cost.are_given()) {
+  std::optional<shared_costs> shared;
+  if (cost.are_given() || !file.has_costs)
+    shared = share_costs(cost, s.device_count(), std::max(1, s.micro_batch_count() / q), s);
+  if (shared) {
+    given = std::move(shared->cost);
+    file.scale = std::move(shared->scale);
+    file.shares = std::move(shared->words);
+  } else if (cost.are_given()) {
     must_leave_chunks_to_causal(cost, s.stage_count(), q);
     given = costs_of(cost, s.device_count(), s.micro_batch_count(), q);
     must_be_of_stages(cost, given, s.stage_count());
@@ -71,8 +80,9 @@ schedule_file read_unchecked(std::string const& text, std::string const& path, l
   schedule_file out;
   if (!holds_json(text)) {
     out.schedule = schedule_of_csv(text, path);
+    out.has_costs = false;
   } else {
-    out = ashlar::read_json_schedule(json_text_of(text, path));
+    out = {ashlar::read_json_schedule(json_text_of(text, path))};
     if (!out.rounded.empty()) report_rounded(out.rounded);
     if (out.block) {
       int const group = out.block->micro_batch_count();

@@ -9,7 +9,10 @@
 
 namespace tool {
 
-using schedule_file = ashlar::json_schedule;  // of a CSV, the schedule alone
+struct schedule_file : ashlar::json_schedule {  // of a CSV, the schedule alone
+  bool has_costs = true;                        // whether a stage's costs are in the file
+  std::string shares = {};  // which part of the model a stage has, if costs are of another; else empty
+};
 
 // Reads a CSV of PyTorch's, with communication or without; JSON as `emit` and `search` write it; or JSON
 // of a building block, which is repeated for `micro_batches` (0: those of one block) and squeezed.

@@ -23,7 +23,7 @@ CLI::Option* add_costs_file(CLI::App& command, cost_options& o) {
       ->type_name("FILE");
 }
 
-void add_cost_options(CLI::App& command, cost_options& o) {
+void add_cost_options(CLI::App& command, cost_options& o, char const* of) {
   auto* const costs = add_costs_file(command, o);
   auto* const per_stage =
       command
@@ -55,13 +55,14 @@ void add_cost_options(CLI::App& command, cost_options& o) {
           ->type_name("FILE")
           ->excludes(costs)
           ->excludes(per_stage);
-  auto const time = [&](char const* flag, long long least, char const* help) {
-    return add_duration(command, flag, o.times, least, help)->excludes(costs);
+  auto const time = [&](char const* flag, long long least, std::string const& help) {
+    return add_duration(command, flag, o.times, least, help.c_str())->excludes(costs);
   };
-  time("--forward", 0, "a stage's forward: ticks (default: 1), 1.5, or with a unit, 12.5ms, us, ns, s")
+  time("--forward", 0,
+       fmt::format("the forward of {}: ticks (default: 1), 1.5, or with a unit, 12.5ms, us, ns, s", of))
       ->excludes(per_stage)
       ->excludes(per_micro_batch);
-  time("--backward-input", 0, "the gradient of a stage's input (default: 1)")
+  time("--backward-input", 0, "the gradient of its input (default: 1)")
       ->excludes(per_stage)
       ->excludes(per_micro_batch);
   time("--backward-weight", 0, "the gradient of its weights (default: 1); fused: the sum")

@@ -39,7 +39,8 @@ struct cost_options {
   bool are_of_all_stages() const { return measured && measured->parts.stages.size() == 1; }
 };
 
-void add_cost_options(CLI::App& command, cost_options& options);
+// `of` says which part of the model the costs of the command line are of.
+void add_cost_options(CLI::App& command, cost_options& options, char const* of);
 
 // Adds --costs alone, a part of the above.
 CLI::Option* add_costs_file(CLI::App& command, cost_options& options);

@@ -243,7 +243,7 @@ void add_layout_options(CLI::App& command, layout_options& o) {
   add_number(command, "-v,--chunks", o.v, 1, most_devices,
              "stages on one device, for looped (default: 2) and wave (default: 2, a V)")
       ->default_str("");
-  add_cost_options(command, o.cost);
+  add_cost_options(command, o.cost, "a stage, or with --placement any of a p-th of the model");
   command
       .add_option("--checkpoint", o.checkpoint,
                   "also try to recompute the first one, two, ... stages of every device, and only those "

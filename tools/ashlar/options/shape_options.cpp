@@ -7,6 +7,7 @@
 #include "options/limits.hpp"
 #include "options/memory_cap.hpp"
 #include "options/number_option.hpp"
+#include "options/shared_costs.hpp"
 #include "options/suggest.hpp"
 #include "report/counted.hpp"
 #include "report/printed.hpp"
@@ -69,7 +70,8 @@ void add_size_options(CLI::App& command, shape_options& o) {
                             {{"code", unit_junction::code}, {"figure", unit_junction::figure}},
                             "how basic units are joined (bitpipe): as in the authors' code (default) or "
                             "as in the paper's figure");
-  add_cost_options(command, o.cost);
+  add_cost_options(command, o.cost,
+                   "a p-th of the model, in as many stages as a device has of the schedule");
 }
 
 ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_options const& o) {
@@ -106,8 +108,9 @@ chosen_schedule choose_file(std::string const& path, long long micro_batches, co
   std::string const name = !read.name.empty() ? read.name
                            : path == "-"      ? "standard input"
                                               : std::filesystem::path(path).stem().string();
-  return {printable(name), fmt::format("from '{}'", printable(path)), std::move(read.block),
-          std::move(read.schedule), std::move(read.scale)};
+  return {printable(name),       fmt::format("from '{}'", printable(path)),
+          std::move(read.block), std::move(read.schedule),
+          std::move(read.scale), std::move(read.shares)};
 }
 
 named_schedules find_all(std::vector<std::string> const& names, long long micro_batches) {
@@ -168,6 +171,8 @@ chosen_schedule from_catalog(shape_options const& o) {
   int const stage_count = usual.stage_count(), q = usual.graph.sequence_chunks();
   must_leave_chunks_to_causal(o.cost, stage_count, q);
   must_be_of_stages(o.cost, shape.cost, stage_count);
+  std::optional<shared_costs> shared = share_costs(o.cost, o.p, o.m, usual);
+  if (shared) shape.cost = std::move(shared->cost);
   if (!o.cost.stages_from().empty()) {
     split_by_sequence_chunk(shape.cost, stage_count, q);
     if (shape.cost.passes.sequence_chunks() == 1 && stages_in(shape.cost) != stage_count
@@ -181,8 +186,12 @@ chosen_schedule from_catalog(shape_options const& o) {
     throw usage_error(ashlar::explain(d));
   ashlar::schedule made = entry.make(shape);
   must_fit_in_memory(what, made);
-  return {entry.name, fmt::format("{} ({})", entry.summary, entry.source), std::move(block),
-          std::move(made), scale_of(o.cost, q)};
+  return {entry.name,
+          fmt::format("{} ({})", entry.summary, entry.source),
+          std::move(block),
+          std::move(made),
+          shared ? std::move(shared->scale) : scale_of(o.cost, q),
+          shared ? std::move(shared->words) : ""};
 }
 
 // Only the catalog's schedules leave a choice.

@@ -47,7 +47,8 @@ struct chosen_schedule {
   std::string name, about;             // what it is, its order improved or not, and its source
   std::optional<ashlar::block> block;  // if the schedule is made from one
   ashlar::schedule schedule;
-  time_scale scale = {};  // of its costs
+  time_scale scale = {};    // of its costs
+  std::string shares = {};  // which part of the model a stage has, if costs are of another; else empty
 };
 
 // Whether a name is that of a file: names of the catalog are not, all others may be.

@@ -33,32 +33,23 @@ ashlar::time_unit unit_of(time_scale const& scale) {
   return {scale.ticks_per_unit, scale.unit.empty() ? "ticks" : std::string_view(scale.unit)};
 }
 
-// Puts two schedules on one model: of more stages, each is a smaller part of it. Stages of one size then
-// take ticks of which `finer` are one of before. Keeps costs that are given stage by stage, and stages
-// that are no consecutive parts. Returns whether it changed anything.
-bool put_on_one_model(chosen_schedule& a, chosen_schedule& b) {
-  int const p = a.schedule.device_count(), stages = a.schedule.stage_count(),
-            other_stages = b.schedule.stage_count();
-  for (chosen_schedule const* each : {&a, &b}) {
-    ashlar::schedule const& s = each->schedule;
-    if (stages == other_stages || s.device_count() != p || s.cost.passes.stages() != 0
-        || s.graph
-               != in_sequence_chunks(ashlar::chain(ashlar::stages{s.stage_count()}),
-                                     s.graph.sequence_chunks()))
-      return false;
-  }
-  long long const parts = std::lcm(std::lcm<long long>(stages, other_stages), p), finer = parts / p;
-  for (chosen_schedule* each : {&a, &b}) {
-    ashlar::costs cost = each->schedule.cost;
-    ashlar::tick const by = parts / each->schedule.stage_count();
-    cost.passes.change_each(
-        [by](ashlar::stage_cost& c) { c.change_each([by](ashlar::tick& time) { time *= by; }); });
-    cost.passes.overlapped.change_each([by](ashlar::tick pair) { return pair * by; });
-    stretch_transfers(cost.on, finer);
-    each->schedule = retime(std::move(each->schedule), std::move(cost));
-    each->scale.ticks_per_unit *= finer;
-  }
-  return true;
+// Puts a schedule in finer ticks.
+void refine(chosen_schedule& chosen, ashlar::tick by) {
+  if (by == 1) return;
+  ashlar::costs cost = chosen.schedule.cost;
+  cost.passes.change_each([by](ashlar::stage_cost& c) {
+    c.change_each([by](ashlar::tick& time) { time = ashlar::saturating_product(time, by); });
+  });
+  cost.passes.overlapped.change_each(
+      [by](ashlar::tick pair) { return ashlar::saturating_product(pair, by); });
+  stretch_transfers(cost.on, by);
+  chosen.schedule = retime(std::move(chosen.schedule), std::move(cost));
+  chosen.scale.ticks_per_unit *= by;
+}
+
+// The title, and which part of the model a stage has, where costs are not of it.
+std::string with_shares(std::string const& title, chosen_schedule const& chosen) {
+  return chosen.shares.empty() ? title : fmt::format("{}; {}: {}", title, chosen.name, chosen.shares);
 }
 
 }  // namespace
@@ -75,9 +66,10 @@ void add_picture_options(CLI::App& command, picture_request& request) {
                                       "svg, html: on a dark page (default: as the reader has it)");
   command.add_flag("--light", request.light, "svg, html: on a light page")->excludes(dark);
   command
-      .add_option("--against", request.against,
-                  "html: another schedule to compare with, on the same model: its stages are "
-                  "larger if they are fewer, unless costs are given stage by stage")
+      .add_option(
+          "--against", request.against,
+          "html: another schedule to compare with, on the same model unless costs are given stage "
+          "by stage")
       ->type_name("NAME");
 }
 
@@ -109,18 +101,18 @@ std::string svg_of(chosen_schedule const& chosen, picture_request const& request
     return ashlar::svg(block, {.title = fmt::format("{}, the building block", chosen.name),
                                .theme = theme_of(request)});
   }
-  return svg_of(chosen.schedule, chosen.name, chosen.scale, request);
+  return svg_of(chosen.schedule, chosen.name, chosen.scale, request, chosen.shares);
 }
 
 std::string svg_of(ashlar::schedule const& s, std::string const& name, time_scale const& scale,
-                   picture_request const& request) {
+                   picture_request const& request, std::string const& shares) {
   if (request.stages) {
     must_be_small(static_cast<std::size_t>(s.graph.count() + s.graph.edge_count()), most_drawn);
     return ashlar::svg(s.graph, s.where, {.title = name, .theme = theme_of(request)});
   }
   must_be_small(pass_count(s), most_drawn);
-  std::string const title =
-      fmt::format("{}, {} devices, {} micro-batches", name, s.device_count(), s.micro_batch_count());
+  std::string const title = fmt::format("{}, {} devices, {} micro-batches{}{}", name, s.device_count(),
+                                        s.micro_batch_count(), shares.empty() ? "" : "; ", shares);
   return ashlar::svg(s, {.title = title,
                          .theme = theme_of(request),
                          .transfers = request.transfers,
@@ -137,9 +129,13 @@ std::string html_of(ashlar::schedule const& s, std::string const& name, time_sca
 
 std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
                     picture_request const& request) {
-  if (request.against.empty()) return html_of(chosen.schedule, chosen.name, chosen.scale, request);
   std::size_t const passes = pass_count(chosen.schedule);
   must_be_small(passes, most_explored);
+  if (request.against.empty())
+    return ashlar::html(chosen.schedule, {.title = with_shares(chosen.name, chosen),
+                                          .name = chosen.name,
+                                          .theme = theme_of(request),
+                                          .unit = unit_of(chosen.scale)});
   shape_options same = shape;
   same.name = request.against;
   same.command = nullptr;  // the options have an effect on the one or the other
@@ -148,14 +144,12 @@ std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
   must_be_small(passes + pass_count(other.schedule), most_explored);
   std::string const both = fmt::format("{} and {}", chosen.name, other.name);
   must_have_effect(*shape.command, effects_on(traits_of({&chosen.schedule, &other.schedule}), both));
-  if (chosen.scale != other.scale)
+  if (chosen.scale.unit != other.scale.unit)
     throw usage_error(fmt::format("{} are not in the same ticks, and no picture has both", both));
-  std::string const model = put_on_one_model(own, other)
-                                ? fmt::format(", on one model: in {} and {} stages",
-                                              own.schedule.stage_count(), other.schedule.stage_count())
-                                : "";
+  ashlar::tick const ticks = std::lcm(own.scale.ticks_per_unit, other.scale.ticks_per_unit);
+  for (chosen_schedule* each : {&own, &other}) refine(*each, ticks / each->scale.ticks_per_unit);
   return ashlar::html(own.schedule, other.schedule,
-                      {.title = both + model,
+                      {.title = with_shares(with_shares(both, own), other),
                        .name = chosen.name,
                        .other_name = other.name,
                        .theme = theme_of(request),

@@ -30,8 +30,9 @@ std::vector<effect> effects_of(picture_request const& request, std::string const
 std::string svg_of(chosen_schedule const& chosen, picture_request const& request);
 
 // Pictures of a schedule outside the catalog: it has neither a block nor another to compare with.
+// `shares` says which part of the model a stage has, if costs are of another.
 std::string svg_of(ashlar::schedule const& s, std::string const& name, time_scale const& scale,
-                   picture_request const& request);
+                   picture_request const& request, std::string const& shares = {});
 std::string html_of(ashlar::schedule const& s, std::string const& name, time_scale const& scale,
                     picture_request const& request);
 
