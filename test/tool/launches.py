@@ -172,6 +172,13 @@ def check_trainer(folder):
         assert part in options, options
     run, said = read_run(folder, words + " --use_peft True")
     assert run is None and "adapters train" in said, said
+    run, said = read_run(folder, words + " --finetuning_type lora --lora_rank 16 --lora_target q_proj,v_proj")
+    found = predicted("--run", run, "--model", "llama3-8b", "--cluster", "8xH100")
+    assert "--lora 16,q_proj,v_proj" in found["options"], found
+    run, said = read_run(folder, words + " --finetuning_type lora --lora_target .*proj")
+    assert run is None and "a pattern says where adapters are" in said, said
+    run, said = read_run(folder, words + " --finetuning_type lora --load_in_4bit True")
+    assert run is None and "load_in_4bit" in said, said
     run, said = read_run(folder, words.replace(" zero.json", ""))
     assert run is None and "names no file" in said, said
     run, said = read_run(folder, words + " --optim adafactor")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from .adapters import lora_words
 from .launchers import Training
 from .run_file import Run, Unreadable
 from .trainer_sharing import read_sharing
@@ -131,7 +132,7 @@ def of_arguments(
     """`folder` is that of paths in the arguments. Raises Unreadable."""
     v = Values(given, "the Trainer's arguments")
     run = Run()
-    _refuse_adapters(v)
+    _read_adapters(v, run)
     if v.get("unfrozen_parameters"):
         raise Unreadable("unfrozen_parameters: a part of the model trains")
     name = v.word(*_MODEL)
@@ -162,15 +163,24 @@ def of_arguments(
     return run
 
 
-def _refuse_adapters(v: Values) -> None:
+def _read_adapters(v: Values, run: Run) -> None:
+    """Those of LLaMA-Factory and Axolotl; others leave open where adapters are."""
+    kind = v.word("finetuning_type", default="full")
+    if kind == "lora":
+        rank, targets = v.number("lora_rank", default=8), v.get("lora_target") or "all"
+        run.program["lora"] = lora_words(rank, targets)
+    elif kind not in ("full", ""):
+        raise Unreadable(f"finetuning_type {kind}: not the whole model trains")
     for key in _ADAPTERS:
         value = v.get(key)
-        if value not in (None, False, "", "false", "False", "none", "None"):
+        if key == "adapter" and value == "lora":
+            everything = v.get("lora_target_linear") in (True, "true", "True")
+            named = v.get("lora_target_modules")
+            run.program["lora"] = lora_words(
+                v.number("lora_r"), "all" if everything else named
+            )
+        elif value not in (None, False, "", "false", "False", "none", "None"):
             raise Unreadable(f"{key} {value}: adapters train in place of the model")
-    if v.word("finetuning_type", default="full") not in ("full", ""):
-        raise Unreadable(
-            f"finetuning_type {v.word('finetuning_type')}: not the whole model trains"
-        )
     stage = v.word("stage", default="sft")
     if not stage.isdigit() and stage not in ("sft", "pt"):
         raise Unreadable(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
+from .adapters import lora_words
 from .launchers import Training
 from .of_trainer import local_model
 from .run_file import Run, Unreadable
@@ -64,18 +65,11 @@ def _value(text: str) -> Any:
 def of_values(v: Values, folder: pathlib.Path) -> Run:
     """Raises Unreadable."""
     run = Run()
-    if (
-        int(
-            v.get(
-                "actor_rollout_ref.model.lora_rank", "actor_rollout_ref.model.lora.rank"
-            )
-            or 0
-        )
-        > 0
-    ):
-        raise Unreadable(
-            "actor_rollout_ref.model.lora_rank: adapters train in place of the model"
-        )
+    model = "actor_rollout_ref.model."
+    rank = int(v.get(model + "lora_rank", model + "lora.rank") or 0)
+    targets = v.get(model + "target_modules", model + "lora.target_modules")
+    if rank > 0:
+        run.program["lora"] = lora_words(rank, targets or "all-linear")
     path = v.word("actor_rollout_ref.model.path", default="")
     if path:
         run.model = local_model(path, folder)

@@ -20,13 +20,11 @@ void add_plan(CLI::App& app, action& chosen) {
           "--model", o->model,
           "a name that `ashlar predict` knows, or a file: a Hugging Face config.json or an object "
           "of its own (docs/formats.md)")
-      ->required()
       ->type_name("MODEL");
   command
       ->add_option("--cluster", o->cluster,
                    "NODESxDEVICESxKIND or DEVICESxKIND, as in 4x8xH100; kinds are those of `ashlar "
                    "predict`, several with + between; or a file (docs/formats.md)")
-      ->required()
       ->type_name("CLUSTER");
   command
       ->add_option(
@@ -35,9 +33,16 @@ void add_plan(CLI::App& app, action& chosen) {
           "profiler, with each layer as a stage and one sequence a micro-batch; in place of the "
           "times in --model")
       ->type_name("FILE");
-  add_number(*command, "--batch", o->batch, 1, 1'000'000, "sequences of a step")->required();
+  add_number(*command, "--batch", o->batch, 1, 1'000'000, "sequences of a step")->default_str("");
   add_number(*command, "--sequence", o->sequence, 1, 10'000'000,
              "tokens of a sequence; the model's own if not given");
+  command
+      ->add_option(
+          "--run", o->run,
+          "a file that says model, cluster, batch and program, as `ashlar predict --as run` and "
+          "`python -m ashlar_pp.read` write it; its layout is left open, and other options "
+          "replace what it says")
+      ->type_name("FILE");
   add_number(*command, "--memory-margin", o->margin, 0, 99,
              "percent of each device's memory to leave free beside what `ashlar predict` leaves")
       ->default_str("");

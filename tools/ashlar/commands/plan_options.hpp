@@ -11,7 +11,7 @@ class App;
 namespace tool {
 
 struct plan_options {
-  std::string model, cluster, costs;
+  std::string model, cluster, costs, run;
   int batch = 0, sequence = 0, top = 5;
   double margin = 0, tokens = 0, search = 0;
   std::string objective = "time";

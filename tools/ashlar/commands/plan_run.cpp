@@ -6,7 +6,9 @@
 #include "options/effects.hpp"
 #include "plan/predicted_plan.hpp"
 #include "predict/frameworks.hpp"
+#include "predict/machines.hpp"
 #include "predict/names.hpp"
+#include "predict/run_file.hpp"
 #include "report/printed.hpp"
 
 #include <fmt/format.h>
@@ -72,15 +74,44 @@ void read_fixed(std::string_view fixed, option_words& words) {
   }
 }
 
+// The options of a run that its plan keeps: those of its model, its batch and its program.
+constexpr std::array kept_of_run{
+    "sequence",     "batch",         "precision", "stack",  "attention", "sequence-parallel",
+    "dispatch-fp8", "delay-weights", "fact",      "freeze", "lora"};
+
+// Takes what the options leave out from the run's file.
+void read_run_for_plan(plan_options const& o, predicted_request& r) {
+  json_text const text = read_run_text(o.run);
+  std::optional<ashlar::cost::cluster> const own =
+      o.cluster.empty() ? cluster_of_run(text) : read_cluster(o.cluster);
+  if (!own) throw usage_error("--cluster is required: the file does not say it");
+  r.cluster = own;
+  if (!o.model.empty()) r.model = read_described_model(o.model);
+  framework_run run = read_run(text, {{}, r.model ? &*r.model : nullptr, own->device_count()});
+  if (!r.model && run.options.count("model") > 0) r.model = read_described_model(run.options["model"]);
+  if (!r.model) r.model = run.model;
+  for (char const* name : kept_of_run)
+    if (auto const at = run.options.find(name); at != run.options.end()) r.given.insert(*at);
+  r.notes = run.notes;
+  r.not_known = run.not_known;
+}
+
 predicted_request request_of(plan_options const& o) {
   predicted_request r;
-  int const sequence = o.sequence > 0 ? o.sequence : own_sequence(o.model);
-  if (sequence == 0)
-    throw usage_error(fmt::format("--sequence is required: {} does not say it", o.model.substr(0, 64)));
-  r.given = {{"model", o.model},
-             {"cluster", o.cluster},
-             {"batch", fmt::format("{}", o.batch)},
-             {"sequence", fmt::format("{}", sequence)}};
+  if (!o.run.empty()) read_run_for_plan(o, r);
+  auto const say = [&](char const* name, std::string const& value) {
+    if (!value.empty()) r.given[name] = value;
+    if (r.given.count(name) == 0)
+      throw usage_error(
+          fmt::format("--{} is required{}", name, o.run.empty() ? "" : ": the file does not say it"));
+  };
+  auto const number = [](int n) { return n > 0 ? fmt::format("{}", n) : std::string(); };
+  say("model", r.model ? "-" : o.model);
+  say("cluster", r.cluster ? "-" : o.cluster);
+  say("batch", number(o.batch));
+  int const sequence =
+      o.sequence > 0 || r.given.count("sequence") > 0 ? o.sequence : own_sequence(o.model);
+  say("sequence", number(sequence));
   if (o.attention == "scores") r.given["attention"] = "unfused";
   read_fixed(o.fixed, r.given);
   r.top = static_cast<std::size_t>(o.top);

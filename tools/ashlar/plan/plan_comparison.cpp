@@ -2,6 +2,7 @@
 #include "command.hpp"
 #include "files/files.hpp"
 #include "plan/predicted_plan.hpp"
+#include "predict/machines.hpp"
 #include "predict/names.hpp"
 #include "predict/question_options.hpp"
 #include "predict/run_file.hpp"
@@ -80,7 +81,8 @@ std::string comparison_with(std::string const& file_or_options, predicted_reques
       throw usage_error(fmt::format("--explain-against: its {} is {}, and the plan's {}", same,
                                     at->second, r.given.at(same)));
   for (char const* same : {"model", "cluster", "sequence", "batch"}) words[same] = r.given.at(same);
-  prediction mine = prepare(options_from(words), s.asked.model, s.asked.constants);
+  prediction mine = prepare(options_from(words), s.asked.model,
+                            r.cluster ? *r.cluster : read_cluster(words["cluster"]), s.asked.constants);
   mine.not_known = given.not_known;
   answer_it(mine);
   double const own = mine.answer.step.seconds, best = first.answer.step.seconds;

@@ -46,7 +46,7 @@ nlohmann::json model_keys(std::string const& model) {
 
 prediction asked_of(predicted_request const& r) {
   option_words words = r.given;
-  described_model model = read_described_model(words.at("model"));
+  described_model model = r.model ? *r.model : read_described_model(words.at("model"));
   if (words.count("precision") == 0 && !model.precision.empty()) words["precision"] = model.precision;
   ashlar::cost::architecture& shape = model.shape;
   if (shape.has_measured_layers()) {
@@ -58,7 +58,10 @@ prediction asked_of(predicted_request const& r) {
   for (char const* size : {"tensor", "pipeline", "context", "data", "chunks", "expert", "expert-tensor"})
     words.erase(size);
   question_options const options = options_from(words);
-  prediction p = prepare(options, std::move(model), own_constants());
+  prediction p = r.cluster ? prepare(options, std::move(model), *r.cluster, own_constants())
+                           : prepare(options, std::move(model), own_constants());
+  p.notes.insert(p.notes.end(), r.notes.begin(), r.notes.end());
+  p.not_known = r.not_known;
   auto const fix = [&](char const* name, int layout::*size) {
     if (auto const at = r.given.find(name); at != r.given.end())
       p.asked.layout.*size = number_within<int>(fmt::format("--fix {}", name), at->second, 1, 1'000'000);

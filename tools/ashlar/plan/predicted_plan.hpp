@@ -21,6 +21,10 @@ enum class plan_aim : unsigned char { time, cost, days };
 
 struct predicted_request {
   option_words given;  // options of predict: the model, the cluster, the batch, and what is fixed
+  std::optional<described_model> model = {};          // in the place of its name
+  std::optional<ashlar::cost::cluster> cluster = {};  // likewise
+  std::vector<std::string> notes = {};                // on the run's file
+  std::string not_known = {};                         // in it
   std::size_t top = 5;
   double margin = 0;  // share of each device's memory that is left free besides
   plan_aim aim = plan_aim::time;

@@ -31,6 +31,12 @@ struct predict_options {
   std::string format = "text", output = "-";
 };
 
+std::string costs_of_run(prediction const& p) {
+  if (p.asked.cluster.has_several_kinds())
+    throw usage_error("--as costs: a pass takes another time on each kind of devices");
+  return costs_text(p);
+}
+
 int predict(CLI::App const& command, predict_options const& o) {
   bool const is_page_or_text = o.format == "text" || o.format == "html";
   must_have_effect(command,
@@ -60,6 +66,7 @@ int predict(CLI::App const& command, predict_options const& o) {
            : o.format == "html"  ? html_of(p)
            : o.format == "trace" ? trace_of(p)
            : o.format == "run"   ? run_text(p)
+           : o.format == "costs" ? costs_of_run(p)
                                  : printable_lines(text_of(p, o.explains)));
   return o.best > 0 && p.layouts.best.empty() ? invalid : done;
 }
@@ -87,9 +94,11 @@ void add_predict(CLI::App& app, action& chosen) {
           "a CSV of measured runs, with a column for each option and step_seconds: fits the machine's "
           "constants to them; -o writes these, for --constants")
       ->type_name("FILE");
-  add_format_option(*command, o->format, {"text", "json", "run", "svg", "html", "trace"},
-                    "text; json; run: the run, for --run; svg: the passes of a step; html: a page with "
-                    "both; trace: for chrome://tracing and Perfetto");
+  add_format_option(
+      *command, o->format, {"text", "json", "run", "costs", "svg", "html", "trace"},
+      "text; json; run: the run, for --run; costs: its passes and messages, for --costs of "
+      "`ashlar search`, `simulate`, `compare`; svg: the passes of a step; html: a page with "
+      "both; trace: for chrome://tracing and Perfetto");
   add_output_option(*command, o->output);
   command->footer("docs/predict.md says how far predictions are from published runs.");
   command->callback([&chosen, command, o] { chosen = [command, o] { return predict(*command, *o); }; });

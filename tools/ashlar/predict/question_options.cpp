@@ -7,6 +7,7 @@
 #include "predict/facts_choice.hpp"
 #include "predict/frozen_choice.hpp"
 #include "predict/layout_words.hpp"
+#include "predict/lora_choice.hpp"
 #include "predict/machines.hpp"
 #include "predict/measured_stages.hpp"
 #include "predict/offload_choice.hpp"
@@ -136,6 +137,13 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
       ->type_name("PARTS");
   command
       .add_option(
+          "--lora", o.lora,
+          "adapters of this rank train, and nothing else: 16, beside all matrices but routers and "
+          "routed experts; or beside some: 16,q_proj,v_proj, with names of transformers or "
+          "Megatron-Core, attention, mlp")
+      ->type_name("RANK[,TARGETS]");
+  command
+      .add_option(
           "--costs", o.costs,
           "times of each stage's passes in place of the formulas: what `ashlar profile` writes, or "
           "a trace of a step")
@@ -177,6 +185,7 @@ prediction prepare(question_options const& o, described_model model,
       throw usage_error(fmt::format("--freeze: {}", e.what()));
     }
   }
+  choose_lora(o.lora, p);
   q.program.facts = facts_of(o.facts);
   choose_recomputation(o.recompute, p);
   choose_offload(o.offload, q);

@@ -13,7 +13,7 @@
 namespace tool {
 
 struct question_options {
-  std::string model, cluster, layout, recompute, offload, freeze, schedule, costs, facts;
+  std::string model, cluster, layout, recompute, offload, freeze, lora, schedule, costs, facts;
   ashlar::cost::question asked;  // its sizes; data 0: what follows from the others
 
   question_options() { asked.layout.data = 0; }

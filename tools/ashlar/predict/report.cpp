@@ -247,7 +247,10 @@ std::string text_of(prediction const& p, bool explains) {
   std::string text = p.layouts.tried > 0 ? layouts_table(p.layouts) : "";
   text += fmt::format("{}: {} parameters, {} for a token\n", p.model.name,
                       count_words(parameters(q.model)), count_words(active_parameters(q.model)));
-  if (q.model.freezes_any())
+  if (q.model.lora.are_any())
+    text += fmt::format("  and {} of adapters of rank {}, which alone train\n",
+                        count_words(trained_parameters(q.model)), q.model.lora.rank);
+  else if (q.model.freezes_any())
     text += fmt::format("  {} of them train\n", count_words(trained_parameters(q.model)));
   if (q.model.predictions > 0)
     text += fmt::format("  and {} of {} that predict further tokens\n",

@@ -32,9 +32,9 @@ struct decisive_fact {
 struct prediction {
   described_model model;
   ashlar::cost::question asked;
-  std::string layout;             // as it was written; empty: even, or `asked.layout.stages`
-  std::string schedule;           // as it was asked for; empty: as the chunks say
-  std::string recompute, freeze;  // likewise
+  std::string layout;                   // as it was written; empty: even, or `asked.layout.stages`
+  std::string schedule;                 // as it was asked for; empty: as the chunks say
+  std::string recompute, freeze, lora;  // likewise
   fitted_constants constants;
   std::string costs;               // the file of measured times; empty: none
   std::vector<std::string> notes;  // what was taken for something else, and why
@@ -63,6 +63,10 @@ std::string fit_word(prediction const& p);
 
 std::string text_of(prediction const& p, bool explains);
 std::string json_of(prediction const& p);
+
+// The predicted passes of each stage and the messages between them, as a file for --costs. Requires
+// devices of one kind.
+std::string costs_text(prediction const& p);
 
 // The order of passes, a tick a nanosecond; where there is a closed form, as the catalog has it. Throws
 // usage_error for passes that are too long.

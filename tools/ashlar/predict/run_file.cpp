@@ -29,7 +29,7 @@ constexpr int format_version = 1;
 constexpr std::array options_of_batch{"sequence", "batch", "micro-batch"};
 constexpr std::array options_of_program{"precision",         "stack",        "attention",
                                         "sequence-parallel", "dispatch-fp8", "delay-weights",
-                                        "sum-copies-once",   "fact"};
+                                        "sum-copies-once",   "fact",         "lora"};
 constexpr std::array options_of_layout{"tensor",
                                        "pipeline",
                                        "chunks",
@@ -230,7 +230,7 @@ std::string run_text(prediction const& p) {
   if (p.asked.model.has_measured_layers())
     throw usage_error("a file of a run has no measured layers: they are a file of their own");
   described_model model = p.model;
-  model.shape = p.asked.model;  // with what is frozen
+  if (p.lora.empty()) model.shape = p.asked.model;  // with what is frozen
   ordered_json made{{"format", format_name}, {"version", format_version}, {"model", json_of(model)}};
   made["cluster"] = json_of(p.asked.cluster);
   option_list options = options_list(p);

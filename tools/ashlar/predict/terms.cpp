@@ -242,6 +242,7 @@ option_list options_list(prediction const& p) {
   if (q.program.delays_weights) all.emplace_back("delay-weights", "");
   add("layout", p.layout);
   add("freeze", p.freeze);
+  add("lora", p.lora);
   add("schedule", p.schedule);
   return all;
 }

@@ -15,7 +15,7 @@ void architecture::add(layer const& l) {
 }
 
 int architecture::first_trained() const {
-  if (trains_embedding()) return 0;
+  if (lora.are_any() || trains_embedding()) return 0;
   int first = 0;
   while (first < layer_count() && frozen.has_layer(first)) ++first;
   return first;
@@ -122,6 +122,54 @@ double layer_matrices(architecture const& a, layer const& l, double experts) {
   return all;
 }
 
+std::vector<adapted_matrix> adapted_matrices(architecture const& a, mixer const& m) {
+  std::vector<adapted_matrix> all;
+  auto const add = [&](adapted which, double in, double out) {
+    if (has(a.lora.of, which)) all.push_back({in, out});
+  };
+  double const h = a.hidden, queries = (m.has_gate ? 2 : 1) * m.heads * m.head, keys = m.groups * m.head;
+  if (m.kind == mixer_kind::attention) {
+    add(adapted::queries, h, queries);
+    add(adapted::keys, h, keys);
+    add(adapted::values, h, keys);
+    add(adapted::queries_keys_values, h, queries + 2 * keys);
+    add(adapted::result, m.heads * m.head, h);
+  } else if (m.kind == mixer_kind::compressed) {
+    double const wide = m.heads * (m.nope + m.rope);
+    if (m.q_rank > 0) {
+      add(adapted::queries_down, h, m.q_rank);
+      add(adapted::queries_up, m.q_rank, wide);
+    } else {
+      add(adapted::queries, h, wide);
+    }
+    add(adapted::keys_values_down, h, m.kv_rank + m.rope);
+    add(adapted::keys_values_up, m.kv_rank, m.heads * (m.nope + m.value_head));
+    add(adapted::result, m.heads * m.value_head, h);
+  }
+  return all;
+}
+
+std::vector<adapted_matrix> adapted_matrices(architecture const& a, feed_forward const& f) {
+  std::vector<adapted_matrix> all;
+  double const h = a.hidden, width = f.kind == feed_forward_kind::dense ? f.width : f.shared_width;
+  if (f.kind == feed_forward_kind::none || !(width > 0)) return all;
+  auto const add = [&](adapted which, double in, double out) {
+    if (has(a.lora.of, which)) all.push_back({in, out});
+  };
+  if (f.is_gated) add(adapted::gates, h, width);
+  add(adapted::up, h, width);
+  add(adapted::gates_up, h, (f.is_gated ? 2 : 1) * width);
+  add(adapted::down, width, h);
+  return all;
+}
+
+double adapter_parameters(architecture const& a, layer const& l) {
+  double sum = 0;
+  for (auto const& part : {adapted_matrices(a, l.mix), adapted_matrices(a, l.feed)})
+    for (adapted_matrix const& each : part) sum += a.lora.rank * (each.in + each.out);
+  return sum;
+}
+
 namespace architecture_detail {
 
 inline void must_know_its_layers(architecture const& a) {
@@ -166,6 +214,11 @@ double active_parameters(architecture const& a) {
 
 double trained_parameters(architecture const& a) {
   architecture_detail::must_know_its_layers(a);
+  if (a.lora.are_any()) {
+    double adapters = 0;
+    for (int i = 0; i < a.layer_count(); ++i) adapters += adapter_parameters(a, a.at(i));
+    return adapters;
+  }
   double frozen = 0;
   for (int i = 0; i < a.layer_count(); ++i)
     if (a.frozen.has_layer(i))

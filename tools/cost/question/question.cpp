@@ -240,7 +240,8 @@ double step_operations(architecture const& a, int sequence, int batch) {
     if (takes == gradient_kind::none)
       less += 2 * own + 2 * question_detail::attention_operations(sequence, l.mix);
   }
-  return (6 * met + 3 * attention - less) * sequence * batch;
+  double const adapters = a.lora.are_any() ? trained_parameters(a) : 0;
+  return (6 * (met + adapters) + 3 * attention - less) * sequence * batch;
 }
 
 }  // namespace ashlar::cost

@@ -38,6 +38,8 @@ held_parameters held_by_stage(architecture const& a, layout const& sizes, stage 
   int const first_trained = a.first_trained();
   for (int i = s.first; i < s.first + s.count; ++i)
     add(held_parameters_detail::counts_of(a, sizes, a.at(i)), a.gradients_of(i, first_trained), held);
+  for (int i = s.first; i < s.first + s.count && a.lora.are_any(); ++i)
+    add({.dense = adapter_parameters(a, a.at(i)) / sizes.tensor}, gradient_kind::all, held);
   if (s.predictions > 0) {
     double const own = a.repeats ? 1 : s.predictions;
     parameter_counts one = held_parameters_detail::counts_of(a, sizes, a.predictor);

@@ -20,10 +20,14 @@ class keeper {
   // With split sequences, each token of a norm is on one tensor rank.
   double split() const { return stack_.splits_sequences ? tensor_ : 1; }
 
-  // If weights are frozen, inputs of products are not kept (`trains`).
+  // If weights are frozen, inputs of products are not kept (`trains`), unless adapters read them.
   double of(mixer const& m, recomputation again, bool trains) const {
     if (m.kind == mixer_kind::none) return 0;
-    double kept = norm(again, trains);
+    adapted const inputs = adapted::queries | adapted::keys | adapted::values
+                           | adapted::queries_keys_values | adapted::queries_down
+                           | adapted::keys_values_down;
+    double kept =
+        norm(again, trains || has(q_.model.lora.of, inputs)) + between(adapted_matrices(q_.model, m));
     if (m.kind == mixer_kind::attention) {  // queries, keys, values, result, sum of each row
       double const gate = m.has_gate ? m.heads : 0;
       kept += value_ * (2 * m.heads + gate + 2 * m.groups) * m.head / tensor_ + 4 * m.heads / tensor_;
@@ -42,15 +46,23 @@ class keeper {
 
   double of(feed_forward const& f, recomputation again, bool trains) const {
     if (f.kind == feed_forward_kind::none) return 0;
-    double const kept = norm(again, trains);
+    std::vector<adapted_matrix> const adapters = adapted_matrices(q_.model, f);
+    bool const reads_norm = has(q_.model.lora.of, adapted::gates | adapted::up | adapted::gates_up)
+                            && !adapters.empty(),
+               reads_activation = has(q_.model.lora.of, adapted::down);
+    double const kept = norm(again, trains || reads_norm) + between(adapters);
     if (f.kind == feed_forward_kind::dense)
-      return kept + (has(again, recomputation::dense) ? 0 : dense(f, f.width, trains) / tensor_);
+      return kept
+             + (has(again, recomputation::dense)
+                    ? 0
+                    : dense(f, f.width, trains || reads_activation) / tensor_);
     if (has(again, recomputation::experts)) return kept;
     // Routed copies of the input, and the values that experts keep of each.
     double const routed = dense(f, f.expert_width / q_.layout.expert_tensor,
                                 trains && !has(again, recomputation::activation));
-    double const shared =
-        has(again, recomputation::shared_expert) ? 0 : dense(f, f.shared_width, trains);
+    double const shared = has(again, recomputation::shared_expert)
+                              ? 0
+                              : dense(f, f.shared_width, trains || reads_activation);
     return kept + copies(f) * ((trains ? routed_input(f) : 0) + routed) + shared / tensor_
            + 4 * f.experts / tensor_;
   }
@@ -90,6 +102,11 @@ class keeper {
   }
   double norm(recomputation again, bool trains) const {
     return norm_input() + norm_result(again, trains);
+  }
+
+  // The result of each A, in 16 bits.
+  double between(std::vector<adapted_matrix> const& adapters) const {
+    return 2.0 * q_.model.lora.rank * static_cast<double>(adapters.size()) / tensor_;
   }
 
   // Queries, keys and values of a head.

@@ -112,6 +112,12 @@ stage_passes passes_of_layer(question const& q, layer const& l, recomputation ag
     if (has(again, recomputation::full)) s.backward.add(s.forward);
     return s;
   }
+  if (q.model.lora.are_any()) {
+    stage_passes const low = passes_detail::passes_of_work(q, l, adapter_work(q, l), c);
+    s.forward.add(low.forward);
+    s.backward.add(low.backward);
+    if (has(again, recomputation::full)) s.backward.add(low.forward);
+  }
   if (again != recomputation::none)
     s.backward.add(passes_detail::passes_of_work(q, l, work_again(q, l, again), c).forward);
   return s;

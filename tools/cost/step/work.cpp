@@ -221,6 +221,19 @@ layer_work work_again(question const& q, layer const& l, recomputation parts) {
   return w;
 }
 
+layer_work adapter_work(question const& q, layer const& l) {
+  layer_work w;
+  double const tokens = q.micro_batch_tokens(), tensor = q.layout.tensor, rank = q.model.lora.rank;
+  for (auto const& part : {adapted_matrices(q.model, l.mix), adapted_matrices(q.model, l.feed)})
+    for (adapted_matrix const& each : part) {
+      w.products.push_back({.m = tokens, .n = rank, .k = each.in / tensor, .is_low = false});
+      w.products.push_back({.m = tokens, .n = each.out / tensor, .k = rank, .is_low = false});
+      w.forward_bytes += 2 * 3 * tokens * each.out / tensor;
+      w.backward_bytes += 2 * 3 * tokens * each.in / tensor;
+    }
+  return w;
+}
+
 product head_product(question const& q) {
   return {.m = q.micro_batch_tokens(),
           .n = padded_vocabulary(q.model, q.layout.tensor) / q.layout.tensor,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/language.hpp>
+#include <ashlar/cost/model/adapters.hpp>
 
 #include <cstddef>
 #include <string>
@@ -116,6 +117,7 @@ struct architecture {
   bool repeats = false;  // one predictor is run again for each
 
   frozen_parts frozen;
+  adapters lora;  // with these, everything else is frozen
 
   int layer_count() const { return static_cast<int>(layers.size()); }
   // The layer of this number, from 0.
@@ -158,6 +160,18 @@ double beside_expert_matrices(architecture const& a, feed_forward const& f);
 // Counts this many of its routed experts.
 double layer_matrices(architecture const& a, layer const& l, double experts);
 
+// A matrix with an adapter: A has rank x `in` parameters, B has `out` x rank.
+struct adapted_matrix {
+  double in = 0, out = 0;
+};
+
+// The matrices with adapters in a part of a layer, undivided.
+std::vector<adapted_matrix> adapted_matrices(architecture const& a, mixer const& m);
+std::vector<adapted_matrix> adapted_matrices(architecture const& a, feed_forward const& f);
+
+// Parameters of the adapters of one layer.
+double adapter_parameters(architecture const& a, layer const& l);
+
 // Parameters of the predictors of further tokens, which published counts leave out.
 double prediction_parameters(architecture const& a);
 
@@ -166,7 +180,8 @@ double prediction_parameters(architecture const& a);
 double parameters(architecture const& a);
 double active_parameters(architecture const& a);
 
-// Parameters that are not frozen. Those beside the layers train with the head.
+// Parameters that are not frozen; with adapters theirs, which parameters() leaves out. Those beside the
+// layers train with the head.
 double trained_parameters(architecture const& a);
 
 }  // namespace ashlar::cost

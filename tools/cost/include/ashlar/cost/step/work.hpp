@@ -38,6 +38,10 @@ layer_work work_of(question const& q, layer const& l);
 // The work that a backward recomputes.
 layer_work work_again(question const& q, layer const& l, recomputation parts);
 
+// The work of its adapters. Their products are in 16 bits; their results are added to those of the
+// frozen matrices.
+layer_work adapter_work(question const& q, layer const& l);
+
 // The head's product: the logits of one predicted token.
 product head_product(question const& q);
 

@@ -1,0 +1,102 @@
+// `ashlar predict --lora` from end to end. test/tool/lora_counts.py compares with peft and PyTorch.
+#include "tool/predicting.hpp"
+#include "tool/refusals.hpp"
+#include "tool/run_tool.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace {
+
+std::string const adapted_run =
+    "--model 8B --cluster 8xH100 --sequence 4096 --batch 64 --pipeline 4 --sharding optimizer ";
+
+}  // namespace
+
+TEST_CASE("predict --lora: adapters alone train, and everything else has no gradients") {
+  auto const all = predicted_run(adapted_run),
+             some = predicted_run(adapted_run + "--lora 16,q_proj,v_proj"),
+             wide = predicted_run(adapted_run + "--lora 32,q_proj,v_proj"),
+             frozen = predicted_run(adapted_run + "--freeze embedding,layers=0-31");
+  // Queries are 4096 wide, values 1024.
+  CHECK(some["trained_parameters"] == 32 * 16.0 * (4096 + 4096 + 4096 + 1024));
+  CHECK(wide["trained_parameters"] == 2 * some["trained_parameters"].get<double>());
+  CHECK(some["parameters"] == all["parameters"]);
+  CHECK(some["step_seconds"] < all["step_seconds"]);
+  CHECK(some["step_seconds"] < wide["step_seconds"]);
+  CHECK(some["peak_bytes"] < wide["peak_bytes"]);
+  CHECK(wide["peak_bytes"] < all["peak_bytes"]);
+  CHECK(some["interval"].is_null());
+  // The first layers have a backward; where nothing but the head trains they have none.
+  CHECK(some["step_seconds"] > frozen["step_seconds"]);
+  CHECK(predicted_run(adapted_run + "--lora 16")["trained_parameters"]
+        > some["trained_parameters"].get<double>());
+}
+
+TEST_CASE("predict --lora: inputs that adapters read are kept") {
+  auto const kept = [](std::string const& targets) {
+    return predicted_run(adapted_run + "--lora 8," + targets)["memory"][0]["activations"].get<double>();
+  };
+  CHECK(kept("o_proj") < kept("q_proj"));
+  CHECK(kept("q_proj") < kept("q_proj,down_proj"));
+  CHECK(kept("q_proj,down_proj") < kept("all"));
+  CHECK(kept("all") <= predicted_run(adapted_run)["memory"][0]["activations"].get<double>() * 1.02);
+}
+
+TEST_CASE("predict --lora: a run's file keeps it, and plan reads it there") {
+  std::string const run =
+      scratch_file("lora.json", run_tool("predict " + adapted_run + "--lora 16,attention --as run").out);
+  auto const again = predicted_run("--run " + run);
+  CHECK(again["step_seconds"] == predicted_run(adapted_run + "--lora 16,attention")["step_seconds"]);
+  auto const plan = nlohmann::json::parse(run_tool("plan --run " + run + " --top 1 --as json", 60).out);
+  CHECK(plan["plans"][0]["seconds"] <= again["step_seconds"]);
+  CHECK(contains(run_tool("plan --run " + run + " --top 1 --explain-against " + run, 60).out,
+                 "--lora 16,attention"));
+}
+
+TEST_CASE("predict --lora: wrong targets and models are refused") {
+  all_refused({{"predict " + adapted_run + "--lora 16,qproj", "did you mean 'q_proj'?"},
+               {"predict " + adapted_run + "--lora 0", "must be from 1 to"},
+               {"predict " + adapted_run + "--lora 16,q_a_proj", "no layer has these"},
+               {"predict " + adapted_run + "--lora 16 --freeze head", "freezes the whole model"}});
+  CHECK(contains(run_tool("predict --model deepseek-v3 --cluster 4x8xH200 --sequence 4096 --batch 64 "
+                          "--expert 32 --lora 16")
+                     .out,
+                 "--lora: without the layers that predict further tokens"));
+}
+
+TEST_CASE("plan --run: the model, the cluster and the batch are the file's, the layout is open") {
+  std::string const run =
+      scratch_file("plan.json", R"({"format": "ashlar-run", "version": 1, "model": "8B",)"
+                                R"( "cluster": "8xH100", "batch": {"sequence": 4096, "sequences": 64},)"
+                                R"( "layout": {"tensor": 8}, "program": {"precision": "fp8"}})");
+  auto const planned = [](std::string const& options) {
+    return nlohmann::json::parse(run_tool("plan " + options + " --top 1 --as json", 60).out)["plans"][0];
+  };
+  auto const typed =
+      planned("--model 8B --cluster 8xH100 --sequence 4096 --batch 64 --fix precision=fp8");
+  CHECK(planned("--run " + run)["seconds"] == typed["seconds"]);
+  CHECK(planned("--run " + run)["tensor"] != 8);
+  auto const larger = planned("--run " + run + " --batch 128");
+  CHECK(larger["seconds"] > typed["seconds"]);
+  std::string const bare =
+      scratch_file("bare.json", R"({"format": "ashlar-run", "version": 1, "model": "8B"})");
+  all_refused({{"plan --run " + bare, "--cluster is required: the file does not say it"},
+               {"plan --cluster 8xH100 --batch 64", "--model is required"},
+               {"plan --model 8B --cluster 8xH100 --sequence 4096", "--batch is required"}});
+}
+
+TEST_CASE("predict --as costs: simulate takes as long as the passes and the bubble of the prediction") {
+  std::string const run = "--model 8B --cluster 8xH100 --sequence 4096 --batch 64 --pipeline 4 ";
+  auto const p = predicted_run(run);
+  std::string const costs =
+      scratch_file("predicted.json", run_tool("predict " + run + "--as costs").out);
+  auto const simulated =
+      nlohmann::json::parse(run_tool("simulate 1f1b -p 4 -m 32 --as json --costs " + costs).out);
+  CHECK(simulated["time_unit"] == "ms");
+  double const scale = simulated["ticks_per_unit"].get<double>();
+  double const seconds = simulated["makespan"].get<double>() / scale / 1e3;
+  CHECK(seconds == doctest::Approx(p["step_seconds"].get<double>()).epsilon(0.03));
+}

@@ -1,0 +1,97 @@
+#include "predict/lora_choice.hpp"
+
+#include "command.hpp"
+#include "options/number_option.hpp"
+#include <ashlar/cost/model/adapters.hpp>
+#include <ashlar/interop/near_names.hpp>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+using lora_target = ashlar::cost::adapted;
+using ashlar::cost::architecture;
+
+constexpr lora_target of_attention = lora_target::queries | lora_target::keys | lora_target::values
+                                     | lora_target::result | lora_target::queries_down
+                                     | lora_target::queries_up | lora_target::keys_values_down
+                                     | lora_target::keys_values_up,
+                      of_feed = lora_target::gates | lora_target::up | lora_target::down;
+
+// Names of transformers' modules, and of Megatron-Core's.
+constexpr std::array targets{std::pair{"all", of_attention | of_feed},
+                             std::pair{"attention", of_attention},
+                             std::pair{"mlp", of_feed},
+                             std::pair{"q_proj", lora_target::queries},
+                             std::pair{"k_proj", lora_target::keys},
+                             std::pair{"v_proj", lora_target::values},
+                             std::pair{"o_proj", lora_target::result},
+                             std::pair{"qkv_proj", lora_target::queries_keys_values},
+                             std::pair{"gate_proj", lora_target::gates},
+                             std::pair{"up_proj", lora_target::up},
+                             std::pair{"down_proj", lora_target::down},
+                             std::pair{"gate_up_proj", lora_target::gates_up},
+                             std::pair{"q_a_proj", lora_target::queries_down},
+                             std::pair{"q_b_proj", lora_target::queries_up},
+                             std::pair{"kv_a_proj_with_mqa", lora_target::keys_values_down},
+                             std::pair{"kv_b_proj", lora_target::keys_values_up},
+                             std::pair{"linear_qkv", lora_target::queries_keys_values},
+                             std::pair{"linear_proj", lora_target::result},
+                             std::pair{"linear_fc1", lora_target::gates_up},
+                             std::pair{"linear_fc2", lora_target::down}};
+
+lora_target target_named(std::string_view word) {
+  std::vector<std::string> known;
+  for (auto const& [name, matrices] : targets) {
+    if (name == word) return matrices;
+    known.emplace_back(name);
+  }
+  throw usage_error(fmt::format("--lora: '{}' is no target{}; there are {}", word.substr(0, 64),
+                                ashlar::did_you_mean(std::string(word.substr(0, 64)), known),
+                                fmt::join(known, ", ")));
+}
+
+bool has_targets(architecture const& a) {
+  for (ashlar::cost::layer const& l : a.kinds)
+    if (!adapted_matrices(a, l.mix).empty() || !adapted_matrices(a, l.feed).empty()) return true;
+  return false;
+}
+
+}  // namespace
+
+void choose_lora(std::string const& text, prediction& p) {
+  if (text.empty()) return;
+  if (!p.freeze.empty()) throw usage_error("--lora freezes the whole model: --freeze has no part left");
+  architecture& a = p.asked.model;
+  if (a.has_measured_layers())
+    throw usage_error("--lora: measured layers say nothing of the matrices that adapters are beside");
+  std::string_view left = text;
+  auto const next = [&] {
+    auto const comma = left.find(',');
+    std::string_view const word = left.substr(0, comma);
+    left.remove_prefix(comma == left.npos ? left.size() : comma + 1);
+    return word;
+  };
+  a.lora.rank = number_within<int>("--lora: the rank", next(), 1, 1'000'000);
+  a.lora.of = left.empty() ? target_named("all") : lora_target::none;
+  while (!left.empty()) {
+    lora_target const named = target_named(next());
+    a.lora.of = a.lora.of | named;
+  }
+  if (a.has_state_space())
+    throw usage_error("--lora: adapters beside matrices of state-space layers are not counted");
+  if (!has_targets(a)) throw usage_error(fmt::format("--lora {}: no layer has these", text));
+  a.frozen = {.embedding = true, .head = true, .layers = std::vector<bool>(a.layers.size(), true)};
+  if (a.predictions > 0) p.notes.emplace_back("--lora: without the layers that predict further tokens");
+  a.predictions = 0;
+  p.lora = text;
+}
+
+}  // namespace tool
