@@ -95,7 +95,7 @@ class Trials(Steps):
         most in which the plan found and 1F1B run the example, in turns.
         """
         plain = self._plain(dealt) if trials > 0 and self._may_try() else None
-        if plain is None:
+        if plain is None or not self._has_room(plain):
             self.plans = self._searched(dealt)
             self.plan = self._runnable()
             return
@@ -109,7 +109,8 @@ class Trials(Steps):
             )
             self.plans = self._searched([_with(one, *beyond) for one in dealt])
             self.plan = found = self._runnable()
-            if found.schedule.order == plain.schedule.order:
+            same = found.schedule.order == plain.schedule.order
+            if same or not self._has_room(found):
                 return
             self.trial = Trial(plain.name, found.name)
             second = self._ready(found)
@@ -220,6 +221,15 @@ class Trials(Steps):
             and all(p.device == self.device for p in parameters)
             and any(p.requires_grad for p in parameters)
         )
+
+    def _has_room(self, plan: Plan) -> bool:
+        """Whether the plan can run beside the whole model, on all ranks. A GPU has room
+        if what the plan takes, its own weights included, is free.
+        """
+        if self.device.type != "cuda":
+            return True
+        free, _ = torch.cuda.mem_get_info(self.device)
+        return bool(max(plan.peak_memory()) <= everywhere(free, min))
 
     def _all_parameters(self) -> Iterator[Any]:
         yield from self.skeleton.model.parameters()
