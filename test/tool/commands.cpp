@@ -149,6 +149,7 @@ TEST_CASE("help names every subcommand and option") {
     CHECK(contains(r.out, word));
   tool_result const show = run_tool("show --help");
   CHECK(show.code == 0);
+  CHECK(contains(show.out, "\nTime grows linearly with passes"));
   for (char const* word :
        {"--devices", "--micro-batches", "--forward", "--backward-input", "--backward-weight",
         "--transfer", "--per-stage", "--color", "--width", "--block", "Examples:"})

@@ -26,6 +26,9 @@ std::string code_lines(std::vector<exit_words> exits) {
   return text.substr(0, text.size() - 1);
 }
 
+constexpr char const* linear_in_passes =
+    "linearly with passes (devices x micro-batches x chunks), for up to 16 devices with their square";
+
 // The meanings of the codes, for all commands that have them.
 std::vector<exit_words> all_exits() {
   return {{done, "done; check: valid"},
@@ -46,7 +49,8 @@ std::vector<command_help> const& help_of_commands() {
         "1",
         "ashlar show breadth-first -v 4 --data-ranks 2 --sharding full --weight-buffers 2",
         "ashlar show 1f1b -p 4 -m 8 --placement 0,1,2,3/3,2,1,0", "ashlar show v-half --block"},
-       {}},
+       {},
+       linear_in_passes},
       {"emit",
        {"ashlar emit 1f1b -p 4 -m 8 --as pytorch -o 1f1b.csv",
         "ashlar emit zb-h1 -p 4 -m 8 --as pytorch-comms --dialect i-b",
@@ -57,7 +61,8 @@ std::vector<command_help> const& help_of_commands() {
         "ashlar emit 1f1b -p 8 -m 32 --as html --against zb-h1 -o compare.html",
         "ashlar emit zb-h1 --as json --transfer 1 -o zb-h1.json",
         "ashlar emit v-half -p 4 -m 8 --as frameworks"},
-       {}},
+       {},
+       linear_in_passes},
       {"compare",
        {"ashlar compare -p 8 -m 32", "ashlar compare zb-h1.json zb-h1 v-half",
         "ashlar compare 1f1b zb-h1 v-half -p 16 -m 64 --forward 10 --backward-input 13 "
@@ -65,7 +70,8 @@ std::vector<command_help> const& help_of_commands() {
         "ashlar compare 1f1b eager-1f1b zb-h2 -p 8 -m 16 --forward 10ms --backward-input 10ms "
         "--backward-weight 10ms --link 2-3:60ms",
         "ashlar compare --as svg -o compare.svg"},
-       {}},
+       {},
+       linear_in_passes},
       {"search",
        {"ashlar search -p 8 -m 32 --memory 0.5 --forward 20 --backward-input 26 --backward-weight 14 "
         "--transfer 1",
@@ -88,12 +94,14 @@ std::vector<command_help> const& help_of_commands() {
         "pytorch"},
        {{invalid, "the limit leaves no schedule"},
         {uncertified, lacks_certificate},
-        {interrupted_early, "interrupted (Ctrl-C), with the best schedule so far"}}},
+        {interrupted_early, "interrupted (Ctrl-C), with the best schedule so far"}},
+       "linearly with passes, devices x micro-batches x chunks, and with --budget"},
       {"frontier",
        {"ashlar frontier -p 8 -m 32 --forward 20 --backward-input 26 --backward-weight 14 --transfer 1",
         "ashlar frontier -p 8 -m 32 --placement v --from 30% --to 100% --steps 29 --budget 2000 --as "
         "svg -o v.svg"},
-       {{invalid, "no limit leaves a schedule"}, {uncertified, lacks_certificate}}},
+       {{invalid, "no limit leaves a schedule"}, {uncertified, lacks_certificate}},
+       "linearly with passes, devices x micro-batches x chunks, with --steps and with --budget"},
       {"tradeoff",
        {"ashlar tradeoff --model model.json --cluster cluster.json --as svg -o tradeoff.svg"},
        {}},
@@ -128,18 +136,21 @@ std::vector<command_help> const& help_of_commands() {
        {"ashlar partition operators.json -p 2",
         "ashlar partition operators.json -p 2 --memory 16GiB --bandwidth 4 --as json -o plan.json",
         "ashlar simulate plan.json"},
-       {{invalid, "no partition fits into memory"}}},
+       {{invalid, "no partition fits into memory"}},
+       "linearly with the operators of a chain; with their square where none has an edge"},
       {"deal",
        {"ashlar deal lengths.txt -m 16 --tokens 4096 --forward 20ms --backward-input 26ms "
         "--backward-weight 14ms --causal 30,46 --max-tokens 16384 --as csv -o micro.csv",
         "ashlar search -p 8 -m 16 --placement linear --per-micro-batch micro.csv --order"},
-       {{invalid, "no deal was found within --max-tokens"}}},
+       {{invalid, "no deal was found within --max-tokens"}},
+       "linearly with sequences, but for sorting them"},
       {"check",
        {"ashlar check 1f1b -p 4 -m 8", "ashlar check 1f1b.csv", "ashlar check --for pytorch 1f1b.csv",
         "ashlar check 1f1b.csv --certificate claims.json"},
        {{done, "valid, or no hang"},
         {invalid, "invalid, with the reasons, or a hang, with its cause"},
-        {uncertified, lacks_certificate}}},
+        {uncertified, lacks_certificate}},
+       linear_in_passes},
       {"simulate",
        {"ashlar simulate 1f1b -p 8 -m 32 --forward 10 --backward-input 10 --backward-weight 10 "
         "--latency 1",
@@ -152,7 +163,8 @@ std::vector<command_help> const& help_of_commands() {
         "--ring-bandwidth 10",
         "ashlar simulate 1f1b --node-size 2 --bytes 1000 --bandwidth 1000 --inter-bandwidth 100 --as "
         "json"},
-       {}},
+       {},
+       linear_in_passes},
       {"profile",
        {"ashlar profile --schedule zb-h1 -p 2 -m 8 -o costs.json",
         "ashlar simulate zb-h1 -p 2 -m 8 --costs costs.json",
@@ -189,6 +201,8 @@ void add_examples_and_exits(CLI::App& app) {
   for (command_help const& each : help_of_commands()) {
     CLI::App* const command = app.get_subcommand(each.command);
     std::string text = command->get_footer();
+    if (each.growth != nullptr)
+      text += fmt::format("{}Time grows {}.", text.empty() ? "" : "\n", each.growth);
     text += text.empty() ? "Examples:\n" : "\nExamples:\n";
     for (char const* example : each.examples) text += fmt::format("  {}\n", example);
     command->footer(text + code_lines(each.exits));

@@ -16,6 +16,7 @@ struct command_help {
   char const* command = "";
   std::vector<char const*> examples;
   std::vector<exit_words> exits;  // beside those that all have
+  char const* growth = nullptr;   // of time with sizes; none: not stated
 };
 
 // All commands, in the order of `ashlar --help`.
