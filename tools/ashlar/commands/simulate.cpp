@@ -1,5 +1,6 @@
 // ashlar simulate: the time that a schedule's program would take to run.
 #include "command.hpp"
+#include "files/data_formats.hpp"
 #include "files/files.hpp"
 #include "options/byte_options.hpp"
 #include "options/choice.hpp"
@@ -10,6 +11,7 @@
 #include "options/number_option.hpp"
 #include "options/offload_options.hpp"
 #include "options/output_options.hpp"
+#include "options/residency_options.hpp"
 #include "options/shape_options.hpp"
 #include "report/printed.hpp"
 #include "report/simulate_report.hpp"
@@ -41,6 +43,7 @@ struct simulate_options {
   shape_options shape;
   lowering_options lowering;
   host_options host;
+  residency_options weights;
   ashlar::simulation_options run;
   int node_size = 0;
   ashlar::stage_memory bytes = {.checkpoint = 0}, tied;
@@ -116,6 +119,9 @@ simulated_schedule run(simulate_options const& o) {
                     {"--host-slack", !o.host.bandwidth.empty(), "without --host-bandwidth"}});
   lowering.offload = offload_of(o.host, chosen.schedule, how.memory,
                                 planned_host(how.cost.on.host, o.shape.cost.others, scale));
+  std::optional<planned_weights> planned =
+      plan_weights(*o.shape.command, o.weights, chosen.schedule, lowering, how);
+  if (planned) lowering.weights = planned->chosen.weights;
   ashlar::program low = lower(chosen.schedule, lowering);
   must_be_taken(o.late, [&low](int from, int to) { return is_taken(low, from, to); });
   delay_links(links, o.late, o.shape.cost.others, scale);
@@ -130,6 +136,8 @@ simulated_schedule run(simulate_options const& o) {
     of_parts = time_parts(s, parts);
   simulated_schedule r{std::move(chosen), std::move(low), std::move(timed), least, other};
   r.parts = std::move(of_parts);
+  r.lowering = std::move(lowering);
+  if (planned) r.by_pytorch = std::move(planned->by_pytorch);
   if (o.slack) {
     at.say("delaying its links");
     r.slacks = link_slacks(r.low, how);
@@ -144,8 +152,11 @@ int simulate_program(simulate_options const& o) {
     throw usage_error(
         "--as part-trace needs to know what passes consist of: --costs FILE with parts that its passes "
         "are the sums of");
-  to.write(o.format == "json"         ? dumped(json_of(r)) + "\n"
-           : o.format == "trace"      ? trace_of(r)
+  to.write(o.format == "json"    ? dumped(json_of(r)) + "\n"
+           : o.format == "trace" ? trace_of(r)
+           : o.format == "pytorch-comms"
+               ? data_of(r.chosen.schedule, r.chosen.name, o.format, ashlar::csv_dialect::detect,
+                         r.chosen.scale, r.lowering)
            : o.format == "part-trace" ? trace_of_parts(r)
                                       : text_of(r));
   return done;
@@ -188,6 +199,7 @@ void add_simulate(CLI::App& app, action& chosen) {
   add_shape_options(*command, o->shape);
   add_link_options(*command, *o);
   add_lowering_options(*command, o->lowering);
+  add_residency_options(*command, o->weights);
   add_offload_option(*command, o->host);
   add_host_link_options(*command, o->host, o->shape.cost.others);
   add_tying_option(*command, o->lowering);
@@ -217,9 +229,9 @@ void add_simulate(CLI::App& app, action& chosen) {
   command->add_flag("--slack", o->slack,
                     "how much longer the transfers of each link may take before the step does");
   add_format_option(
-      *command, o->format, {"text", "json", "trace", "part-trace"},
+      *command, o->format, {"text", "json", "trace", "part-trace", "pytorch-comms"},
       "text, json, or trace for chrome://tracing and Perfetto; part-trace: of the parts of "
-      "passes, on two resources a device");
+      "passes, on two resources a device; pytorch-comms: the program, as `emit` writes it");
   add_output_option(*command, o->output);
   command->callback([&chosen, o] { chosen = [o] { return simulate_program(*o); }; });
 }

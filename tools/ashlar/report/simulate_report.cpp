@@ -85,6 +85,11 @@ std::string text_of(simulated_schedule const& r) {
     text += fmt::format(
         "of parts  {}, the same where a device exchanges for one pass while it computes for the next\n",
         scale.words(r.parts->makespan));
+  if (r.by_pytorch)
+    text += fmt::format("weights   gathered {}; by PyTorch's rule with three stages {}, and {}\n",
+                        counted(static_cast<long long>(r.lowering.weights.gather_count()), "time"),
+                        counted(static_cast<long long>(r.by_pytorch->weights.gather_count()), "time"),
+                        scale.words(r.by_pytorch->makespan));
   text += "\n";
   return text + table(rows) + "\n" + text_of_path(r) + (r.slacks ? text_of_slacks(r) : "");
 }
@@ -147,6 +152,11 @@ nlohmann::ordered_json json_of(simulated_schedule const& r) {
   add("makespan", r.run.makespan(), r.least);
   add("schedule_makespan", makespan(r.chosen.schedule), r.schedule_least);
   if (r.parts) out["makespan_of_parts"] = r.parts->makespan;
+  if (r.by_pytorch)
+    out["weights"] = {
+        {"gathers", r.lowering.weights.gather_count()},
+        {"by_pytorch",
+         {{"gathers", r.by_pytorch->weights.gather_count()}, {"makespan", r.by_pytorch->makespan}}}};
   if (r.slacks) {
     ordered_json& links = out["slack"] = ordered_json::array();
     for (ashlar::link_slack const& l : *r.slacks)

@@ -5,6 +5,7 @@
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/program/program.hpp>
+#include <ashlar/search/residency.hpp>
 #include <ashlar/simulate/part_timeline.hpp>
 #include <ashlar/simulate/simulate.hpp>
 #include <ashlar/simulate/slack.hpp>
@@ -26,7 +27,9 @@ struct simulated_schedule {
   std::optional<ashlar::bound> least;           // of the run
   std::optional<ashlar::bound> schedule_least;  // of the schedule, whose transfers are its own
   std::optional<std::vector<ashlar::link_slack>> slacks = {};
-  std::optional<ashlar::part_timeline> parts = {};  // of the schedule, if its costs have parts
+  std::optional<ashlar::part_timeline> parts = {};          // of the schedule, if its costs have parts
+  ashlar::lower_options lowering = {};                      // that made the program
+  std::optional<ashlar::residency_choice> by_pytorch = {};  // beside a chosen plan of weights
 
   std::string name_of(int index) const {
     return index < 0 ? "-" : to_string(low.instructions[static_cast<std::size_t>(index)]);
