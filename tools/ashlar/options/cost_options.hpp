@@ -51,8 +51,9 @@ ashlar::causal_share causal_share_of(std::vector<int> const& causal);
 // The parts of passes, if the file of --costs has them; else nothing.
 ashlar::part_costs parts_of(cost_options const& options);
 
-// The ticks of the costs, if these count. Where sequences are in chunks, costs are of the mean chunk,
-// and those of each chunk may need finer ticks. Throws usage_error for times that do not go together.
+// The ticks of the costs, if these count. Where sequences are in chunks, those of a file are of the
+// mean chunk, and those of each chunk may need finer ticks. Throws usage_error for times that do not go
+// together.
 time_scale scale_of(cost_options const& options, int sequence_chunks = 1);
 
 // "forward 12.5, backward 20 + 7.5, transfer 0.5 ms", for a title.

@@ -89,6 +89,11 @@ bool megatron_command::says(char const* name) {
   return all_.count(name) > 0;
 }
 
+void megatron_command::set(char const* name, std::string value) {
+  twice_.erase(name);
+  all_[name] = std::move(value);
+}
+
 std::string megatron_command::word(char const* name, std::string const& otherwise) {
   if (!has(name)) return otherwise;
   valued_.insert(name);

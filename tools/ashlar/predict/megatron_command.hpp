@@ -35,6 +35,8 @@ class megatron_command {
   std::string word(char const* name, std::string const& otherwise = "");
   long long number(char const* name, long long otherwise);
   long long number(char const* name);  // throws usage_error where it is not there
+  // Gives an argument in place of the file, which may leave it open.
+  void set(char const* name, std::string value);
   void ignore(std::initializer_list<char const*> names) { asked_.insert(names.begin(), names.end()); }
 
   // Arguments that change nothing here; and those that may change what is predicted.

@@ -90,9 +90,9 @@ long long vocabulary_of(megatron_command& a) {
                   said = a.number("vocab_size", is_gpt2 ? 50257 : 0), all = padded > 0 ? padded : said;
   if (all == 0)
     a.fail(
-        "lacks --vocab-size: that of its tokenizer is not known here; add it to the file, or to a run "
-        "by "
-        "--set vocab-size=N");
+        "lacks --vocab-size: that of its tokenizer is not known here; add --vocab-size N, here or to "
+        "the "
+        "file");
   return all;
 }
 

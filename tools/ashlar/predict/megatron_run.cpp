@@ -149,6 +149,8 @@ framework_run read_command(megatron_command& a, std::string const& path, beside_
   given_sizes const beside(with.given);
   framework_run run;
   option_words& o = run.options;
+  for (char const* name : {"vocab_size", "padded_vocab_size"})
+    if (beside.has("vocab-size")) a.set(name, with.given.at("vocab-size"));
   if (with.model != nullptr)
     ignore_description(a);
   else

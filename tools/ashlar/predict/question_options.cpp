@@ -45,6 +45,9 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
                   "NODESxDEVICESxKIND as 16x8xH100, DEVICESxKIND for one node, or a file")
       ->type_name("CLUSTER")
       ->required(!has_files);
+  add_number(command, "--vocab-size", o.vocabulary, 1, 1 << 30,
+             "entries of the vocabulary, in place of the model's")
+      ->default_str("");
   question& q = o.asked;
   add_number(command, "--sequence", q.sequence, 1, 1 << 30, "tokens of a sequence")
       ->required(!has_files);
@@ -162,6 +165,7 @@ prediction prepare(question_options const& o, described_model model,
                    ashlar::cost::cluster const& cluster, fitted_constants const& constants) {
   prediction p;
   p.model = std::move(model);
+  if (o.vocabulary > 0) p.model.shape.vocabulary = o.vocabulary;
   p.constants = constants;
   p.layout = o.layout;
   question& q = p.asked;

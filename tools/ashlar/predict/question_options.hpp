@@ -14,6 +14,7 @@ namespace tool {
 
 struct question_options {
   std::string model, cluster, layout, recompute, offload, freeze, lora, schedule, costs, facts;
+  int vocabulary = 0;            // 0: the model's
   ashlar::cost::question asked;  // its sizes; data 0: what follows from the others
 
   question_options() { asked.layout.data = 0; }
