@@ -45,6 +45,8 @@ def main():
         for part in ("include", "test", "docs", "tools"):
             shutil.copytree(root / part, copy / part, symlinks=True)
         shutil.copy(root / "README.md", copy)
+        readme = copy / "README.md"
+        readme.write_text(re.sub(r"(\| published schedules, [^|]*\| )(\d+)", lambda m: f"{m[1]}{int(m[2]) + 1}", readme.read_text()))
         made = follow(copy)
         if not made:
             return 1

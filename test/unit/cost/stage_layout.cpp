@@ -42,13 +42,13 @@ TEST_CASE("stage layout: Megatron's letters") {
 }
 
 TEST_CASE("stage layout: what Megatron asserts against is refused") {
-  for (char const* each : {"tE|tL", "t|tL", "t|EtL", "|t|L", "mE|L", "L|tE", ""})
+  for (char const* each : {"tE|tL", "t|tL", "t|EtL", "|t|L", "mE|L", "mEt|L", "L|tE", ""})
     CHECK(broken_by(each) == requirement::layout_begins_with_embedding);
   for (char const* each : {"Et|Et|L", "EEt|tL", "(Et|)*2L"})
     CHECK(broken_by(each) == requirement::layout_has_one_embedding);
   for (char const* each : {"Et|t", "EtL|t", "EtL|tm", "EL|t|m", "Et|tLm", "EtL|tL", "Et|L|m|L"})
     CHECK(broken_by(each) == requirement::layout_ends_with_loss);
-  for (char const* each : {"Etm|tL", "Emt|L", "mEt|L", "E(tm|)*2L"})
+  for (char const* each : {"Etm|tL", "Emt|L", "E(tm|)*2L"})
     CHECK(broken_by(each) == requirement::layout_predicts_last);
   for (char const* each : {"E|t|L", "Et|mL", "E|t|mm||L", "EtL", "EtmL|"})
     CHECK(broken_by(each) == requirement::sizes_are_positive);

@@ -124,9 +124,11 @@ frontier_row row_of(std::string const& name, ashlar::comparison const& c, fronti
                     certificates& proofs) {
   proofs.add(c, name, scale_of(o.model));
   frontier_row row{name, 0, *std::max_element(c.peaks.begin(), c.peaks.end()), c.overhead_span};
-  if (auto const least = ashlar::comparison_bound(c))
-    row.least =
-        least->span > 0 ? 1 - (1 - c.overhead_span) * c.span / least->span : 0;  // no pass takes time
+  if (auto const least = ashlar::comparison_bound(c)) {
+    // Within what rounding leaves; without passes that take time it is 0.
+    double const share = least->span > 0 ? 1 - (1 - c.overhead_span) * c.span / least->span : 0;
+    row.least = std::clamp(share, 0.0, least->span > c.span ? 1.0 : c.overhead_span);
+  }
   return row;
 }
 

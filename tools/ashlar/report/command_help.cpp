@@ -129,8 +129,8 @@ std::vector<command_help> const& help_of_commands() {
         "'Et*3|(tt|)*29m|L'",
         "ashlar layout --model llama3.1-405b --cluster 128x8xH100 --sequence 8192 --batch 512 --tensor "
         "8 --pipeline 16 --sharding optimizer --explain",
-        "ashlar layout --model llama3-70b --cluster 8x8xH100 --sequence 8192 --batch 128 --tensor 4 "
-        "--pipeline 4 --chunks 5 --sharding optimizer --as torchtitan"},
+        "ashlar layout --model llama3-70b --cluster 8x8xH100 --sequence 8192 --batch 128 --tensor 8 "
+        "--pipeline 4 --chunks 5 --sharding full --as torchtitan"},
        {{invalid, "no division fits; what is shown holds no more than the one it is compared with"}}},
       {"partition",
        {"ashlar partition operators.json -p 2",
@@ -161,6 +161,8 @@ std::vector<command_help> const& help_of_commands() {
         "50us",
         "ashlar simulate breadth-first -v 4 --data-ranks 8 --sharding full --weight-bytes 100 "
         "--ring-bandwidth 10",
+        "ashlar simulate depth-first -p 4 -m 8 -v 4 --data-ranks 8 --sharding weights --resident 4 "
+        "--weight-bytes 100 --stash-bytes 50 --limit-bytes 2000 --ring-bandwidth 10",
         "ashlar simulate 1f1b --node-size 2 --bytes 1000 --bandwidth 1000 --inter-bandwidth 100 --as "
         "json"},
        {},
