@@ -18,19 +18,25 @@ SPLIT = {"yes": "on", "no": "off"}
 ATTENTION = {"flash": "fused", "unfused": "unfused"}
 # Facts about the program that the notes of a recipe give. A recipe that says nothing of graphs has none.
 NOTED = {"CUDA graphs": "graphs=layers", "expert all-to-all overlapped": "expert-overlap=on"}
+# torch.compile, in the tables of torchtitan's paper: of the model alone.
+COMPILED = "fused-activation=on,fused-rotation=on"
 
 # Programs that sources name, other than by sharding.
 PROGRAMS = dict.fromkeys(("dgxc", "mlperf", "megatron_bridge", "bridge_cards"), "megatron-bridge")
+SHARDED_PROGRAMS = {"torchtitan": "torchtitan"}
 
 
 def stack(row):
     """The program that the row or its source names."""
-    return row.get("stack") or (PROGRAMS.get(row["source"], "") if row["sharding"] != "full" else "")
+    programs = SHARDED_PROGRAMS if row["sharding"] == "full" else PROGRAMS
+    return row.get("stack") or programs.get(row["source"], "")
 
 
 def facts(row):
     """Facts of the program that the row tells."""
     note = row.get("note") or ""
+    if row["source"] in SHARDED_PROGRAMS:
+        return COMPILED if "compiled" in note else "context-balance=off" if "table 2" in note else ""
     if "recipe v" not in note:
         return ""
     said = [fact for words, fact in NOTED.items() if words in note]
@@ -74,7 +80,8 @@ def write(rows, models, folder):
             per = row["gpus_per_node"] or 8
             recompute = row["recompute"] or "none"
             if recompute == "selective":
-                recompute = "attention" if "core_attn" in (row["recompute_modules"] or "") else "none"
+                modules = row["recompute_modules"] or ""
+                recompute = "attention" if "core_attn" in modules else "op" if "per operation" in modules else "none"
             # Steps are predicted from sizes alone.
             attention = ATTENTION.get(row["attention"], "auto") if "step" not in row["use"] else "auto"
             out.writerow([folder / f"{row['model']}.json", f"{row['gpus'] // per}x{per}x{row['accelerator']}",

@@ -38,7 +38,7 @@ std::string options_on(std::string const& cluster, std::string const& run) {
 
 TEST_CASE("predict: HSDP has shards over some ranks and copies over the others") {
   std::string const on = "--cluster 8x8xH200 ",
-                    run = on + "--model 8B --sequence 4096 --batch 64 --sharding full ";
+                    run = on + "--model 8B --sequence 4096 --batch 64 --sharding full --recompute op ";
   auto const all = predicted_run(run), inner = predicted_run(run + "--shard-ranks 8");
   auto const sum = [](nlohmann::json const& p) {
     auto const& m = p["memory"][0];
@@ -106,6 +106,41 @@ TEST_CASE("predict: HSDP has shards over some ranks and copies over the others")
             + zero_job(
                 R"("train_batch_size":64,"zero_optimization":{"stage":1,"zero_hpz_partition_size":8})"),
         "\"zero_hpz_partition_size\" needs"}});
+}
+
+TEST_CASE("predict --torchtitan: peaks of its paper (arXiv 2410.06511, tables 1 and 2)") {
+  // Llama 3.1 8B on 8 H100 with 95 GiB, 2 x 8192 tokens a rank: reserved memory in GB.
+  std::string const on =
+      "--cluster 8xH100-96 --batch 16 --sequence 8192 --micro-batch 2 --sharding full ";
+  auto const peak = [&](std::string const& run) {
+    return predicted_run("--model llama3-8b " + run)["peak_bytes"].get<double>() / 1e9;
+  };
+  CHECK(peak(on + "--recompute op") == doctest::Approx(82.7).epsilon(0.03));
+  CHECK(peak("--cluster 8xH100-96 --batch 8 --sequence 32768 --micro-batch 1 --sharding full "
+             "--recompute full --precision fp8 --stack torchtitan")
+        == doctest::Approx(90.1).epsilon(0.03));
+}
+
+TEST_CASE("predict --torchtitan: what it compiles, and what it runs again") {
+  std::string const on = "data_parallel_shard_degree = -1\n";
+  auto const options = [&](std::string const& more) {
+    return options_on("8xH200", titan_job(on + more));
+  };
+  CHECK(contains(options(""), "--recompute op --stack torchtitan"));
+  CHECK_FALSE(contains(options(""), "--fact"));
+  CHECK(contains(options("[compile]\nenable = true\n"),
+                 "--fact fused-activation=on,fused-rotation=on,loss=fused"));
+  CHECK(contains(options("[compile]\nenable = true\ncomponents = [\"loss\"]\n"), "--fact loss=fused"));
+  for (char const* const how : {"load_balance = false", "load_balancer = \"none\""})
+    CHECK(contains(options(std::string("context_parallel_") + how), "--fact context-balance=off"));
+  CHECK(contains(options("[activation_checkpoint]\nmode = \"full\"\n"), "--recompute full"));
+  std::string const go = "predict --model 8B --cluster 8xH200 --sequence 4096 --batch 8 ";
+  all_refused({{go + "--recompute op,layernorm", "op decides for all parts of a layer"},
+               {go + "--recompute op --offload-activations core_attn", "leave with `full`"},
+               {"predict --model "
+                    + scratch_file("mamba.json", R"({"model_type": "mamba2", "num_hidden_layers": 8})")
+                    + " --cluster 8xH200 --sequence 4096 --batch 8 --recompute op",
+                "no layer of the model has a part 'op'"}});
 }
 
 TEST_CASE("predict --torchtitan: its schedules and stages") {

@@ -1,4 +1,6 @@
 #include <ashlar/cost/layout/recomputation.hpp>
+#include <ashlar/cost/question/stack.hpp>
+#include <ashlar/cost/step/memory.hpp>
 #include <ashlar/cost/step/work.hpp>
 // The header above comes first: it needs nothing before it.
 
@@ -146,6 +148,60 @@ TEST_CASE("recomputation: of a half of the layers, half of the time and half of 
   CHECK(unmeasured_in(q, {}).empty());
   q.layout.recompute_in.first = 2;
   CHECK(unmeasured_in(q, {}) == std::vector{unmeasured::recomputation});
+}
+
+TEST_CASE("recomputation: selective, every second product is kept, by hand") {
+  question q = asked(dense_model(4));  // width 1024, 16 heads and 8 groups of 64, gates of 4096
+  q.layout.sharding = sharding::full;
+  // Input, queries, values, scores' results, gate, down; a sum in 32 bits for each head.
+  CHECK(kept(q, recomputation::operators) == 2 * (1024 + 1024 + 512 + 1024 + 4096 + 1024) + 4 * 16);
+  layer_work const again = work_again(q, q.model.kinds[0], recomputation::operators);
+  double products = 0;
+  for (product const& each : again.products) products += each.m * each.n * each.k * each.count;
+  // Keys, output and up.
+  CHECK(products == q.micro_batch_tokens() * 1024 * (512 + 1024 + 4096));
+  CHECK(again.scores == 0);
+  CHECK(again.tensor_count == 0);
+  CHECK(again.forward_bytes < work_of(q, q.model.kinds[0]).forward_bytes);
+  q.layout.tensor = 2;  // results before the exchange have all columns; sums are split, and kept
+  q.program.sequence_parallel = sequence_split::on;
+  CHECK(kept(q, recomputation::operators)
+        == 2 * (512 + 512 + 256 + 512 + 2048 + 1024 + 2 * 512) + 4 * 8);
+}
+
+TEST_CASE("recomputation: selective, compressed attention with compressed queries has five products") {
+  question const q = asked_of_experts();
+  // Input, queries down, keys and values down, output, scores' results; experts run again.
+  CHECK(kept(q, recomputation::operators) == 2 * (1024 + 256 + (128 + 32) + 1024 + 8 * 64) + 4 * 8);
+}
+
+TEST_CASE("context ranks: without balance the last one has nearly twice the scores") {
+  question q = asked(dense_model(4));
+  q.layout.context = 4;
+  auto const scores = [&] { return work_of(q, q.model.kinds[0]).scores; };
+  double const even = scores();
+  q.program.facts.say(fact::context_balance, is_off);
+  CHECK(scores() == doctest::Approx(even * 7 / 4));  // 3 whole shares and half of its own, over 2
+  q.model.kinds[0].mix.window = 128;
+  double const windowed = scores();
+  q.program.facts.say(fact::context_balance, is_on);
+  CHECK(scores() == windowed);
+}
+
+TEST_CASE("recomputation: selective is torchtitan's, with a loss of PyTorch's own functions") {
+  question q = asked(dense_model(4));
+  q.layout.sharding = sharding::full;
+  constants const c = round_constants();
+  auto const logits = [&] { return memory_of(q, stages_of(q), c)[0].logits; };
+  double const count = q.micro_batch_tokens() * padded_vocabulary(q.model, 1);
+  CHECK(logits() == 4 * count);
+  q.layout.recompute = recomputation::operators;
+  CHECK(stack_of(q).program == program_kind::torchtitan);
+  CHECK(logits() == 14 * count);
+  q.program.facts.say(fact::loss, static_cast<unsigned char>(logits_held::fused));
+  CHECK(logits() == 4 * count);
+  q.program.facts.say(fact::loss, static_cast<unsigned char>(logits_held::chunks));
+  CHECK(logits() == 14 * count / 8);
 }
 
 }  // namespace ashlar::cost::testing

@@ -48,6 +48,10 @@ prediction asked_of(predicted_request const& r) {
   option_words words = r.given;
   described_model model = r.model ? *r.model : read_described_model(words.at("model"));
   if (words.count("precision") == 0 && !model.precision.empty()) words["precision"] = model.precision;
+  if (r.runs_in != nullptr && *r.runs_in->stack != '\0' && words.count("stack") == 0) {
+    words["stack"] = r.runs_in->stack;
+    words.try_emplace("fact", r.runs_in->facts);
+  }
   ashlar::cost::architecture& shape = model.shape;
   if (shape.has_measured_layers()) {
     if (!r.costs.empty()) take_times(shape, r.costs);

@@ -29,7 +29,8 @@ inline constexpr std::array stack_choices{
     std::pair{"megatron-core", ashlar::cost::program_kind::tuned},
     std::pair{"megatron-bridge", ashlar::cost::program_kind::recipe},
     std::pair{"megatron-2021", ashlar::cost::program_kind::classic},
-    std::pair{"plain", ashlar::cost::program_kind::plain}};
+    std::pair{"plain", ashlar::cost::program_kind::plain},
+    std::pair{"torchtitan", ashlar::cost::program_kind::torchtitan}};
 
 inline constexpr std::array attention_choices{
     std::pair{"auto", ashlar::cost::attention_kernel::automatic},
@@ -55,7 +56,8 @@ inline constexpr std::array recomputation_choices{
     std::pair{"moe_act", ashlar::cost::recomputation::activation},
     std::pair{"mlp", ashlar::cost::recomputation::dense},
     std::pair{"moe", ashlar::cost::recomputation::experts},
-    std::pair{"shared_experts", ashlar::cost::recomputation::shared_expert}};
+    std::pair{"shared_experts", ashlar::cost::recomputation::shared_expert},
+    std::pair{"op", ashlar::cost::recomputation::operators}};
 
 // Parts of what a layer keeps, alone or with commas between them.
 inline constexpr std::array offload_choices{

@@ -51,6 +51,13 @@ std::string modules_of(recomputation again, char const* between) {
   return text;
 }
 
+// torchtitan's subcommand.
+char const* torchtitan_checkpoint(recomputation again) {
+  return has(again, recomputation::full)        ? "full"
+         : has(again, recomputation::operators) ? "selective"
+                                                : "none";
+}
+
 // Transformer Engine's names: of the package flash-attn, of cuDNN, or of single kernels. Empty: its
 // choice.
 char const* megatron_backend(attention_kernel kernel) {
@@ -235,10 +242,10 @@ std::string torchtitan_file(prediction const& p) {
     for (stage const& s : stages_of(q))
       text += fmt::format(" {}", fmt::join(torchtitan_modules(s), ","));
   }
+  if (stack_of(q).facts.has(ashlar::cost::fact::fused_activation)) text += " \\\n--compile.enable";
   // The subcommand comes last.
   return text
-         + fmt::format(" \\\nactivation-checkpoint:{}\n",
-                       q.layout.recompute == recomputation::full ? "full" : "none");
+         + fmt::format(" \\\nactivation-checkpoint:{}\n", torchtitan_checkpoint(q.layout.recompute));
 }
 
 std::string deepspeed_file(prediction const& p) {

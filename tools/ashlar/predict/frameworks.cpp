@@ -107,7 +107,9 @@ std::vector<framework> const& frameworks() {
        .virtual_stages = true,
        .context = true,
        .experts = true,
-       .schedules = "interleaved gpipe breadth-first dualpipev zbv"},
+       .schedules = "interleaved gpipe breadth-first dualpipev zbv",
+       .stack = "torchtitan",
+       .facts = "fused-activation=on,fused-rotation=on,loss=chunks"},  // compiled
       {.name = "deepspeed",
        .title = "DeepSpeed",
        .version = "0.17",
@@ -179,7 +181,10 @@ std::string obstacle_of_layout(framework const& f, question const& q, std::strin
   if (q.layout.recompute != recomputation::none) {
     if (!q.layout.recompute_in.these.empty())
       return "nothing here writes which single layers are run again";
-    if (!has(q.layout.recompute, recomputation::full) && !f.parts)
+    bool const is_selective = has(q.layout.recompute, recomputation::operators);
+    if (is_selective && std::string_view(f.name) != "torchtitan")
+      return "it does not run all but every second product again (op)";
+    if (!has(q.layout.recompute, recomputation::full) && !is_selective && !f.parts)
       return "it runs whole layers again, not parts";
     if (!q.layout.recompute_in.are_all()
         && !(f.first_layers && has(q.layout.recompute, recomputation::full)))

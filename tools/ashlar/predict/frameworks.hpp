@@ -27,6 +27,8 @@ struct framework {
   bool offloads_parts = false;      // of layers to the host
   bool offloads_optimizer = false;  // likewise, where data ranks share it
   char const* schedules = "";       // beside 1f1b, with blanks
+  // Its program and facts where they are not guessed from the run: arguments of --stack and --fact.
+  char const *stack = "", *facts = "";
 };
 
 std::vector<framework> const& frameworks();

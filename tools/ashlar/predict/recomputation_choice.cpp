@@ -36,6 +36,8 @@ bool has_part(layer const& l, recomputation part) {
       return routes && l.feed.shared_width > 0;
     case recomputation::dense:
       return l.feed.kind == feed_forward_kind::dense;
+    case recomputation::operators:
+      return l.mix.kind == mixer_kind::attention || l.mix.kind == mixer_kind::compressed;
     default:
       return true;
   }
@@ -126,6 +128,9 @@ void choose_recomputation(std::string const& parts_or_file, prediction& p) {
       throw usage_error(fmt::format("--recompute: {}", e.what()));
     }
   }
+  if (has(q.layout.recompute, recomputation::operators)
+      && q.layout.recompute != recomputation::operators)
+    throw usage_error("--recompute: op decides for all parts of a layer, so it stands alone");
   if (q.layout.recompute == recomputation::none || q.layout.recompute_in.first == 0) {
     q.layout.recompute = recomputation::none;
     q.layout.recompute_in = {};

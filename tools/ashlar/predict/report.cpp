@@ -58,6 +58,8 @@ char const* program_words(prediction const& p) {
       return "Megatron of 2021, attention unfused and nothing overlapped";
     case program_kind::sharded:
       return "fully sharded (FSDP)";
+    case program_kind::torchtitan:
+      return "torchtitan, not compiled";
     default:
       return "Megatron-Core with Transformer Engine, as Megatron-LM runs it by default";
   }

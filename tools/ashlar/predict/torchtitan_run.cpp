@@ -117,6 +117,7 @@ class torchtitan_reader {
     read_batch();
     if (pipeline_ > 1) read_stages();
     read_memory();
+    read_program();
     read_precision();
     run_.not_read = job_.not_read();
     std::string const more = job_.not_known();
@@ -258,12 +259,32 @@ class torchtitan_reader {
           "selective_ac_option '{}': which single layers are run again, a file of --recompute "
           "says; op is read",
           option.substr(0, 64)));
-    // `selective` runs operations between products again, which are not counted.
-    set("recompute", mode == "full" ? "full" : "none");
+    set("recompute", mode == "selective" ? "op" : mode);
     std::string const optimizer = job_.word({"optimizer.name"}, "AdamW");
     if (in_small_letters(optimizer) != "adam" && in_small_letters(optimizer) != "adamw")
       job_.fail(fmt::format("optimizer.name: only the state of Adam is counted here, not of '{}'",
                             optimizer.substr(0, 64)));
+  }
+
+  // torch.compile fuses what stands between products. torchtitan 0.3, whose models are functions of a
+  // registry, takes the loss in chunks.
+  void read_program() {
+    bool const compiles = job_.flag({"compile.enable", "training.compile"}, false),
+               is_registry = !job_.word({"config"}, "").empty();
+    std::string const parts = job_.word({"compile.components"}, "model,loss"),
+                      balancer = job_.word({"parallelism.context_parallel_load_balancer"}, "headtail");
+    bool const is_balanced = balancer != "none" && balancer != "None"
+                             && job_.flag({"parallelism.context_parallel_load_balance"}, true);
+    std::vector<std::string> facts;
+    if (compiles && parts.find("model") != parts.npos)
+      facts.insert(facts.end(), {"fused-activation=on", "fused-rotation=on"});
+    if (is_registry)
+      facts.emplace_back("loss=chunks");
+    else if (compiles && parts.find("loss") != parts.npos)
+      facts.emplace_back("loss=fused");
+    if (!is_balanced) facts.emplace_back("context-balance=off");
+    set("stack", "torchtitan");
+    if (!facts.empty()) set("fact", fmt::format("{}", fmt::join(facts, ",")));
   }
 
   void read_precision() {

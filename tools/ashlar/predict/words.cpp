@@ -139,8 +139,8 @@ std::string sentence_of(ashlar::cost::unpredictable const& e, ashlar::cost::ques
       return "--offload-activations and --offload-optimizer: the machine does not say what its host "
              "takes; a file of it has host_link, host_memory_bytes and host_memory_bandwidth";
     case requirement::what_leaves_is_kept:
-      return "--offload-activations: with --recompute full layers keep their inputs alone, which "
-             "leave with `full`";
+      return "--offload-activations: with --recompute full or op layers keep no such parts; the rest "
+             "may leave with `full`";
     case requirement::schedule_is_a_chain:
       return "the schedule's stages are not consecutive layers of the model: some are shards of a "
              "layer, "

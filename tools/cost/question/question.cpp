@@ -170,7 +170,8 @@ void check(question const& q) {
   }
   must(l.expert == 1 || q.model.has_experts(), requirement::experts_divide, 0, l.expert);
   bool const sends_parts = l.offload.parts != offloaded::none && !has(l.offload.parts, offloaded::all);
-  must(!(sends_parts && has(l.recompute, recomputation::full) && l.recompute_in.are_all()),
+  recomputation const whole = recomputation::full | recomputation::operators;
+  must(!(sends_parts && has(l.recompute, whole) && l.recompute_in.are_all()),
        requirement::what_leaves_is_kept, 0);
   must(l.shard_ranks >= 0 && l.weight_ranks >= 0, requirement::sizes_are_positive,
        min_of(l.shard_ranks, l.weight_ranks));

@@ -23,6 +23,9 @@ inline bool is_in_stages_of_1f1b(question const& q) {
 inline bool recomputes_as_of_old(question const& q) {
   return q.layout.recompute == recomputation::attention || q.layout.recompute == recomputation::full;
 }
+inline bool runs_operators_again(question const& q) {
+  return has(q.layout.recompute, recomputation::operators);
+}
 // Gated, dense, heads not grouped: Llama's first form.
 inline bool is_first_llama(question const& q) {
   for (layer const& l : q.model.kinds) {
@@ -63,28 +66,33 @@ struct program_defaults {
 };
 
 // In the order of `fact`: overlap of tensor, data and expert exchanges, dispatch, graphs, fused
-// activation, fused rotation.
+// activation, fused rotation, loss, context balance.
 inline constexpr program_defaults all_defaults[] = {
     {program_kind::recipe,
      {{is_on, is_on, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
-       static_cast<unsigned char>(captured::nothing), is_on, is_on}},
+       static_cast<unsigned char>(captured::nothing), is_on, is_on, is_on, is_on}},
      "scripts/performance/configs of Megatron-Bridge 0.5: tp_comm_overlap, overlap_grad_reduce"},
     {program_kind::tuned,
      {{is_off, is_off, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
-       static_cast<unsigned char>(captured::nothing), is_on, is_on}},
+       static_cast<unsigned char>(captured::nothing), is_on, is_on, is_off, is_on}},
      "megatron/training/arguments.py of megatron-core 0.16.1, but for its dispatcher, allgather"},
     {program_kind::plain,
      {{is_off, is_off, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
-       static_cast<unsigned char>(captured::nothing), is_off, is_off}},
+       static_cast<unsigned char>(captured::nothing), is_off, is_off, is_off, is_on}},
      "src/nanotron of nanotron: no kernel for either, sums after the last backward"},
     {program_kind::classic,
      {{is_off, is_off, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
-       static_cast<unsigned char>(captured::nothing), is_off, is_on}},
+       static_cast<unsigned char>(captured::nothing), is_off, is_on, is_off, is_on}},
      "megatron/arguments.py of Megatron-LM 2.5"},
     {program_kind::sharded,
      {{is_off, is_on, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
-       static_cast<unsigned char>(captured::nothing), is_off, is_on}},
-     "torch.distributed.fsdp of PyTorch 2.4: gathers ahead, sums beside the backward"},
+       static_cast<unsigned char>(captured::nothing), is_off, is_on, is_on, is_on}},
+     "torch.distributed.fsdp of PyTorch 2.4 and llm-foundry: gathers ahead, sums beside the backward"},
+    {program_kind::torchtitan,
+     {{is_off, is_on, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
+       static_cast<unsigned char>(captured::nothing), is_off, is_off, is_off, is_on}},
+     "torchtitan/config/configs.py of torchtitan 0.3.0: compile.enable is false; the loss is that of "
+     "0.2"},
 };
 
 inline program_defaults const& defaults(program_kind program) {
@@ -114,12 +122,14 @@ stack stack_of(question const& q) {
   s.is_sharded = q.layout.sharding == sharding::full
                  || (q.layout.sharding == sharding::gradients && !s.sums_in_shards);
   bool const is_said = q.program.kind != program_kind::automatic;
-  s.program = is_said        ? q.program.kind
-              : s.is_sharded ? program_kind::sharded
-                             : stack_detail::suggested_program(q);
+  s.program = is_said                                 ? q.program.kind
+              : stack_detail::runs_operators_again(q) ? program_kind::torchtitan
+              : s.is_sharded                          ? program_kind::sharded
+                                                      : stack_detail::suggested_program(q);
   bool const is_megatron = s.program == program_kind::tuned || s.program == program_kind::recipe;
   s.is_classic = s.program == program_kind::classic && !s.is_sharded;
-  s.is_plain = s.program == program_kind::plain && !s.is_sharded;
+  s.is_torchtitan = s.program == program_kind::torchtitan;
+  s.is_plain = (s.program == program_kind::plain || s.is_torchtitan) && !s.is_sharded;
   s.is_tuned = is_megatron || (!is_said && is_blackwell(newest_of(q.cluster)));
   s.facts = defaults_of(s.program, newest_of(q.cluster));
   // Compiled programs fuse the activation: those in 8 bits, and Transformer Engine's.

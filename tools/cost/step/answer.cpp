@@ -47,9 +47,9 @@ std::vector<unmeasured> unmeasured_in(question const& q, spreads const& s) {
   for (auto const& each : answer_detail::compared_sizes(q, s.largest))
     is_larger = is_larger || (each.measured > 0 && each.size > each.measured);
   unless(!is_larger, unmeasured::size);
-  bool const runs_again_alike = q.layout.recompute == recomputation::none
-                                || q.layout.recompute == recomputation::attention
-                                || q.layout.recompute == recomputation::full;
+  bool const runs_again_alike =
+      q.layout.recompute == recomputation::none || q.layout.recompute == recomputation::operators
+      || q.layout.recompute == recomputation::attention || q.layout.recompute == recomputation::full;
   unless(runs_again_alike && q.layout.recompute_in.are_all(), unmeasured::recomputation);
   stack const does = stack_of(q);
   unless(does.has_usual_attention, unmeasured::attention);

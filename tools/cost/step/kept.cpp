@@ -1,5 +1,6 @@
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/step/kept.hpp>
+#include <ashlar/cost/step/operators.hpp>
 
 #include <cstddef>
 
@@ -65,6 +66,18 @@ class keeper {
                               : dense(f, f.shared_width, trains || reads_activation);
     return kept + copies(f) * ((trains ? routed_input(f) : 0) + routed) + shared / tensor_
            + 4 * f.experts / tensor_;
+  }
+
+  // Under selective recomputation: the layer's input, the kept products, results of scores with the sum
+  // of each row, and what tensor ranks summed (torchtitan, activation_checkpoint.py).
+  double of_operators(layer const& l) const {
+    mixer const& m = l.mix;
+    double const value_head = m.kind == mixer_kind::compressed ? m.value_head : m.head;
+    double elements = m.heads * value_head / tensor_;
+    for (operator_product const& each : operator_products(q_, l))
+      if (each.is_kept) elements += each.out;
+    if (tensor_ > 1) elements += 2 * q_.model.hidden / split();
+    return norm_input() + value_ * elements + 4 * m.heads / tensor_;
   }
 
   // The share of these bytes that offloaded parts hold.
@@ -171,6 +184,7 @@ inline kept_activations kept_of_layer(question const& q, layer const& l, recompu
 double kept_bytes(question const& q, layer const& l, recomputation again, bool trains, bool gathered,
                   constants const& c) {
   kept_detail::keeper const keep(q);
+  if (has(again, recomputation::operators)) return keep.of_operators(l);
   stack const s = stack_of(q);
   double const h = q.model.hidden, t = q.layout.tensor;
   double kept = keep.of(l.mix, again, trains) + keep.of(l.feed, again, trains);

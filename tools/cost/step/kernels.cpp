@@ -56,9 +56,9 @@ inline double hopper_attention_share(question const& q, constants const& c) {
     case attention_kernel::sdpa:
       return c.attention_hopper;
     default:
-      return s.is_tuned   ? c.attention_hopper
-             : s.is_plain ? c.attention_hopper_flash
-                          : c.attention_hopper_triton;
+      return s.is_tuned                      ? c.attention_hopper
+             : s.is_plain || s.is_torchtitan ? c.attention_hopper_flash
+                                             : c.attention_hopper_triton;
   }
 }
 

@@ -25,11 +25,20 @@ inline double gradient_bytes(question const& q, stack const& s, double value) {
   return is_low(q.program.format) && s.is_tuned ? 2 : 4;
 }
 
-// Bytes per logit: 16 bits and a 32-bit softmax in place (Megatron), more copies (plain), fused (FSDP
-// recipes).
-inline double logit_bytes(question const& q, stack const& s, constants const& c) {
+// Bytes per logit: 16 bits and a 32-bit softmax in place (Megatron), more copies (plain). FSDP: by
+// PyTorch's cross_entropy of `logits.float()`, in 8 chunks by torchtitan 0.3, or fused.
+inline double logit_bytes(stack const& s, constants const& c) {
   if (s.is_plain) return c.logit_bytes_plain;
-  return s.is_sharded && q.layout.recompute == recomputation::none ? 4 : c.logit_bytes;
+  if (!s.is_sharded) return c.logit_bytes;
+  double const whole = 2 + 3 * 4;
+  switch (s.facts.loss()) {
+    case logits_held::fused:
+      return 2 + 2;
+    case logits_held::chunks:
+      return whole / 8;
+    default:
+      return whole;
+  }
 }
 
 // Bytes of a parameter that the host updates: its 32-bit weight, two moments and the gradient.
@@ -134,7 +143,7 @@ void stage_needs::add(stage_needs const& other) {
 std::vector<stage_needs> needs_of(question const& q, std::vector<stage> const& stages, bool gathered,
                                   constants const& c) {
   std::vector<kept_activations> const kept = kept_by_stage(q, stages, gathered, c);
-  double const logits = memory_detail::logit_bytes(q, stack_of(q), c) * q.micro_batch_tokens()
+  double const logits = memory_detail::logit_bytes(stack_of(q), c) * q.micro_batch_tokens()
                         * padded_vocabulary(q.model, q.layout.tensor);
   std::vector<stage_needs> all;
   for (std::size_t i = 0; i < stages.size(); ++i) {

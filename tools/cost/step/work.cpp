@@ -1,5 +1,6 @@
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/step/kept.hpp>
+#include <ashlar/cost/step/operators.hpp>
 #include <ashlar/cost/step/work.hpp>
 
 namespace ashlar::cost {
@@ -70,6 +71,22 @@ class worker {
     }
   }
 
+  // Selective recomputation: products that are not kept, and all between them. Exchanges are kept.
+  void add_operators_again(layer const& l) {
+    for (operator_product const& each : operator_products(q_, l))
+      if (!each.is_kept) add_product(tokens_, each.out, each.in);
+    mixer const& m = l.mix;
+    add_norm();
+    if (m.kind == mixer_kind::attention)
+      move(rotation_moves() * tokens_ * (m.heads + m.groups) * m.head / tensor_, 0);
+    if (l.feed.kind == feed_forward_kind::none) return;
+    add_norm();
+    if (l.feed.kind == feed_forward_kind::dense)
+      add_activation(l.feed, tokens_, l.feed.width / tensor_);
+    else
+      add_experts(l.feed);
+  }
+
  private:
   void add_product(double m, double n, double k, double count = 1, bool is_low = true) {
     w_.products.push_back({.m = m, .n = n, .k = k, .count = count, .is_low = is_low});
@@ -85,9 +102,15 @@ class worker {
 
   void add_scores(mixer const& m, double query_head, double value_head) {
     double const heads = m.heads / tensor_;
-    w_.scores += tokens_ * attention_span(q_.sequence, m) * heads;
+    w_.scores += tokens_ * attention_span(q_.sequence, m) * heads * longest_share(m);
     w_.all_scores += tokens_ * q_.sequence * heads;
     w_.head = (query_head + value_head) / 2;
+  }
+
+  // Without balance, the rank with a sequence's end has all scores of its tokens but half of the last.
+  double longest_share(mixer const& m) const {
+    bool const is_even = stack_.facts.has(fact::context_balance) || m.window > 0 || m.chunk > 0;
+    return is_even ? 1 : 2 - 1.0 / q_.layout.context;
   }
 
   void add_attention(mixer const& m) {
@@ -216,6 +239,10 @@ layer_work work_again(question const& q, layer const& l, recomputation parts) {
   if (has(parts, recomputation::full)) return work_of(q, l);
   layer_work w;
   work_detail::worker worker(q, w);
+  if (has(parts, recomputation::operators)) {
+    worker.add_operators_again(l);
+    return w;
+  }
   worker.add_again(l.mix, parts);
   worker.add_again(l.feed, parts);
   return w;

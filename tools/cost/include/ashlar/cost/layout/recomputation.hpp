@@ -10,7 +10,7 @@ namespace ashlar::cost {
 
 // Parts of a layer, each a bit, with Megatron-LM's names. Their activations are recomputed from their
 // inputs.
-enum class recomputation : unsigned char {
+enum class recomputation : unsigned short {
   none = 0,
   attention = 1,       // core_attn: scores and their use
   up_projections = 2,  // mla_up_proj: of compressed attention, with rotations
@@ -19,7 +19,8 @@ enum class recomputation : unsigned char {
   dense = 16,          // mlp
   experts = 32,        // moe: router, exchanges, routed and shared experts
   shared_expert = 64,  // shared_experts
-  full = 128           // the layer
+  full = 128,          // the layer
+  operators = 256      // all but every other product, and scores: torchtitan's selective "op"
 };
 
 // The union of both; and whether `part` is in `all`.

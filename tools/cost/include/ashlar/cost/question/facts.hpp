@@ -14,9 +14,11 @@ enum class fact : unsigned char {
   expert_dispatch,   // how tokens go to experts
   graphs,            // what CUDA graphs launch
   fused_activation,  // a kernel for gate and product
-  fused_rotation     // a kernel for rotations of queries and keys
+  fused_rotation,    // a kernel for rotations of queries and keys
+  loss,              // how the loss takes logits
+  context_balance    // context ranks have equal shares of causal scores
 };
-inline constexpr std::size_t fact_count = 7;
+inline constexpr std::size_t fact_count = 9;
 
 // Values of facts, by number; those of a switch are off and on.
 inline constexpr unsigned char is_off = 0, is_on = 1;
@@ -25,6 +27,11 @@ enum class token_dispatch : unsigned char {
   once         // a copy for each rank: DeepEP, HybridEP
 };
 enum class captured : unsigned char { nothing, layers, step };
+enum class logits_held : unsigned char {
+  whole,  // in 16 bits, and in 32 bits with their logarithmic softmax and its gradient
+  fused,  // with their gradient, in 16 bits
+  chunks  // as `whole`, an eighth of the tokens at a time
+};
 
 // A fact's name, values and meaning in words.
 struct described_fact {
@@ -46,6 +53,10 @@ inline constexpr std::array<described_fact, fact_count> fact_table{{
     {"graphs", {"none", "layers", "step"}, "what CUDA graphs launch"},
     {"fused-activation", {"off", "on", nullptr}, "gate and product are one kernel"},
     {"fused-rotation", {"off", "on", nullptr}, "rotations of queries and keys are one kernel"},
+    {"loss",
+     {"whole", "fused", "chunks"},
+     "logits are held with copies in 32 bits, without, or for an eighth of the tokens"},
+    {"context-balance", {"off", "on", nullptr}, "context ranks have equal shares of causal scores"},
 }};
 
 // A value for each fact.
@@ -58,6 +69,7 @@ struct fact_values {
 
   token_dispatch dispatch() const { return static_cast<token_dispatch>(at(fact::expert_dispatch)); }
   captured graphs() const { return static_cast<captured>(at(fact::graphs)); }
+  logits_held loss() const { return static_cast<logits_held>(at(fact::loss)); }
 
   friend constexpr bool operator==(fact_values const&, fact_values const&) = default;
 };

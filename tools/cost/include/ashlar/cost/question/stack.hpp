@@ -15,6 +15,7 @@ struct stack {
   bool is_classic = false;
   // A small PyTorch program: products of cuBLAS, FlashAttention 2, little else fused.
   bool is_plain = false;
+  bool is_torchtitan = false;
   // Kernels of Transformer Engine: Megatron-Core, and FSDP on Blackwell.
   bool is_tuned = false;
   // Scores are written to memory, and kept from the forward to the backward.

@@ -9,13 +9,14 @@ namespace ashlar::cost {
 // The training program. `automatic`: the first in the table of traits that the run has.
 enum class program_kind : unsigned char {
   automatic,
-  recipe,   // Megatron-Core in the recipes of NeMo and Megatron-Bridge
-  tuned,    // Megatron-Core with Transformer Engine, with Megatron-LM's own defaults
-  plain,    // a small PyTorch program
-  classic,  // Megatron before the distributed optimizer (2021-22)
-  sharded   // FSDP of PyTorch or Megatron
+  recipe,     // Megatron-Core in the recipes of NeMo and Megatron-Bridge
+  tuned,      // Megatron-Core with Transformer Engine, with Megatron-LM's own defaults
+  plain,      // a small PyTorch program
+  classic,    // Megatron before the distributed optimizer (2021-22)
+  sharded,    // FSDP of PyTorch or Megatron, with a fused loss
+  torchtitan  // not compiled
 };
-inline constexpr std::size_t program_count = 6;
+inline constexpr std::size_t program_count = 7;
 
 // The kernel that computes attention. `unfused` writes its scores to memory. `fused` is the program's
 // usual kernel. `sdpa` is the choice of PyTorch's scaled_dot_product_attention, cuDNN on Hopper and
