@@ -13,7 +13,7 @@ namespace {
 std::string const deep =
     "--model deepseek-v3 --cluster 128x8xH100 --sequence 4096 --batch 8192 --tensor 2 --expert 64 "
     "--sharding optimizer --recompute full ";
-std::string const dense =
+std::string const dense_llama =
     "--model llama3-70b --cluster 8x8xH100 --sequence 8192 --batch 128 --tensor 4 --sharding optimizer ";
 
 nlohmann::json dealt(std::string const& options, int code = 0) {
@@ -61,18 +61,20 @@ TEST_CASE("layout: 40 layers on 8 ranks with 2 virtual stages") {
 }
 
 TEST_CASE("layout: the stages as each framework writes them") {
-  CHECK(run_tool("layout " + dense + "--pipeline 4 --as deepspeed").out
+  CHECK(run_tool("layout " + dense_llama + "--pipeline 4 --as deepspeed").out
         == "parts = [0, 20, 41, 62, 82]\n");
-  std::string const titan = run_tool("layout " + dense + "--pipeline 4 --as torchtitan").out;
+  std::string const titan = run_tool("layout " + dense_llama + "--pipeline 4 --as torchtitan").out;
   CHECK(contains(titan, "module_fqns_per_model_part = [\n    [\"tok_embeddings\", \"layers.0\","));
   CHECK(contains(titan, "\"layers.79\", \"norm\", \"lm_head\"],\n]\n"));
-  std::string const megatron = run_tool("layout " + dense + "--pipeline 4 --chunks 5 --as megatron").out;
+  std::string const megatron =
+      run_tool("layout " + dense_llama + "--pipeline 4 --chunks 5 --as megatron").out;
   CHECK((megatron.starts_with("--pipeline-model-parallel-layout 'E") && megatron.ends_with("L'\n")));
-  CHECK(contains(run_tool("layout " + dense + "--pipeline 4 --chunks 5 --as megatron-bridge").out,
+  CHECK(contains(run_tool("layout " + dense_llama + "--pipeline 4 --chunks 5 --as megatron-bridge").out,
                  "L\"' model.virtual_pipeline_model_parallel_size=5\n"));
   std::string const predicts = deep + "--pipeline 16 --as ";
   all_refused({{"layout " + predicts + "torchtitan", "no layers that predict further tokens"}});
-  all_refused({{"layout " + dense + "--pipeline 4 --chunks 5 --as deepspeed", "no virtual stages"}});
+  all_refused(
+      {{"layout " + dense_llama + "--pipeline 4 --chunks 5 --as deepspeed", "no virtual stages"}});
 }
 
 TEST_CASE("layout: losses on several stages") {
@@ -98,11 +100,11 @@ TEST_CASE("layout: the layout of a file is compared, and wrong use is refused") 
   auto const found = dealt("--megatron " + script + " --cluster 2x8xH100");
   CHECK(found["against"]["layout"] == "Et*8|(t*8|)*2t*8L");
   CHECK(found["against"]["percent_slower"] > 0);
-  all_refused({{"layout " + dense + "--pipeline 4 --layout 20x4", "--against compares one"}});
-  all_refused({{"layout " + dense, "--pipeline 1 is one stage"}});
-  all_refused({{"layout " + dense + "--pipeline 4 --chunks 40", "160 stages for the 82 parts"}});
-  all_refused({{"layout " + dense + "--pipeline 4 --schedule zb-h1", "1F1B"}});
-  all_refused({{"layout " + dense + "--pipeline 4 --as json --explain", "it is for text"}});
+  all_refused({{"layout " + dense_llama + "--pipeline 4 --layout 20x4", "--against compares one"}});
+  all_refused({{"layout " + dense_llama, "--pipeline 1 is one stage"}});
+  all_refused({{"layout " + dense_llama + "--pipeline 4 --chunks 40", "160 stages for the 82 parts"}});
+  all_refused({{"layout " + dense_llama + "--pipeline 4 --schedule zb-h1", "1F1B"}});
+  all_refused({{"layout " + dense_llama + "--pipeline 4 --as json --explain", "it is for text"}});
 }
 
 TEST_CASE("layout: what does not fit holds no more than what it is compared with") {
