@@ -67,6 +67,18 @@ std::vector<unshard_case> unshard_cases() {
   return all;
 }
 
+// The file without what gathers and gives up.
+std::string passes_of(unshard_case const& c) {
+  std::string passes;
+  for (std::string const& line : c.lines) {
+    std::string kept;
+    for (std::string const& cell : action_cells(line))
+      if (!ends_in(cell, "SHARD")) kept += (kept.empty() ? "" : ",") + cell;
+    passes += kept + '\n';
+  }
+  return passes;
+}
+
 }  // namespace
 
 TEST_CASE("the window is PyTorch's") {
@@ -74,14 +86,7 @@ TEST_CASE("the window is PyTorch's") {
   CHECK(all.size() == 7);
   for (unshard_case const& c : all) {
     CAPTURE(c.name);
-    std::string passes;
-    for (std::string const& line : c.lines) {
-      std::string kept;
-      for (std::string const& cell : action_cells(line))
-        if (!ends_in(cell, "SHARD")) kept += (kept.empty() ? "" : ",") + cell;
-      passes += kept + '\n';
-    }
-    csv_schedule const read = read_pytorch_csv(passes);
+    csv_schedule const read = read_pytorch_csv(passes_of(c));
     REQUIRE(read.value);
     residency const plan = planned_residency(*read.value, c.rule);
     program const p =
@@ -99,14 +104,7 @@ TEST_CASE("a plan is written and read") {
   for (unshard_case const& c : unshard_cases()) {
     CAPTURE(c.name);
     if (c.name == "ScheduleLoopedBFS") continue;  // its losses are out of turn
-    std::string passes;
-    for (std::string const& line : c.lines) {
-      std::string kept;
-      for (std::string const& cell : action_cells(line))
-        if (!ends_in(cell, "SHARD")) kept += (kept.empty() ? "" : ",") + cell;
-      passes += kept + '\n';
-    }
-    schedule const s = *read_pytorch_csv(passes).value;
+    schedule const s = *read_pytorch_csv(passes_of(c)).value;
     program const p =
         lower(s, {.data_ranks = 2,
                   .sharding = sharding_level::weights,

@@ -202,6 +202,8 @@ TEST_CASE("recomputation: selective is torchtitan's, with a loss of PyTorch's ow
   CHECK(logits() == 4 * count);
   q.program.facts.say(fact::loss, static_cast<unsigned char>(logits_held::chunks));
   CHECK(logits() == 14 * count / 8);
+  q.program.kind = program_kind::tuned;  // Megatron's FSDP has Megatron's loss
+  CHECK(logits() == 6.5 * count);
 }
 
 }  // namespace ashlar::cost::testing

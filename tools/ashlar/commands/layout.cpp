@@ -20,7 +20,7 @@ namespace {
 struct layout_command_options {
   question_options run;
   run_files files;
-  std::string constants, against;
+  std::string against;
   bool spreads = false, explains = false;
   std::string format = "text", output = "-";
 };
@@ -29,7 +29,7 @@ int deal_layout_of(CLI::App const& command, layout_command_options const& o) {
   must_have_effect(command, {{"--layout", false, "here: it is what is sought; --against compares one"},
                              {"--explain", o.format == "text", "with --as: it is for text"}});
   output const to(o.output);
-  fitted_constants const c = o.constants.empty() ? own_constants() : read_constants(o.constants);
+  fitted_constants const c = constants_of(o.files);
   prediction run = read_given_run(command, o.files, o.run.cluster, c).run;
   if (!o.against.empty()) {
     run.layout = o.against;
@@ -56,10 +56,6 @@ void add_layout(CLI::App& app, action& chosen) {
   auto const o = std::make_shared<layout_command_options>();
   add_question_options(*command, o->run, true);
   add_run_files(*command, o->files);
-  command
-      ->add_option("--constants", o->constants,
-                   "a file of fitted constants in place of the tool's own (docs/predict.md)")
-      ->type_name("FILE");
   command
       ->add_option("--against", o->against,
                    "a layout to compare with, as --layout takes it; else that of the run's file, or the "

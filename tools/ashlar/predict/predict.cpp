@@ -25,7 +25,7 @@ namespace {
 struct predict_options {
   question_options run;
   run_files files;
-  std::string constants, runs;
+  std::string runs;
   bool explains = false;
   int best = 0;  // layouts to be shown; 0: the one that is asked for
   std::string format = "text", output = "-";
@@ -48,7 +48,7 @@ int predict(CLI::App const& command, predict_options const& o) {
                            "--torchtitan", "--deepspeed", "--run"})
     must_have_effect(command, {{each, o.runs.empty(), "with --calibrate: the file says it"}});
   output const to(o.output);
-  fitted_constants const c = o.constants.empty() ? own_constants() : read_constants(o.constants);
+  fitted_constants const c = constants_of(o.files);
   if (!o.runs.empty()) {
     calibration_report const report = calibrate_to(o.runs, c);
     fmt::print("{}", report.text);
@@ -79,10 +79,6 @@ void add_predict(CLI::App& app, action& chosen) {
   auto const o = std::make_shared<predict_options>();
   add_question_options(*command, o->run, true);
   add_run_files(*command, o->files);
-  command
-      ->add_option("--constants", o->constants,
-                   "a file of fitted constants in place of the tool's own (docs/predict.md)")
-      ->type_name("FILE");
   add_number(*command, "--best", o->best, 1, 1000,
              "tries the sizes that are not given, shows this many of the fastest layouts that fit, and "
              "predicts the first")

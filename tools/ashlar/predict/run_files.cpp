@@ -24,6 +24,14 @@ void add_run_files(CLI::App& command, run_files& files) {
                   "a run, as --as run and `python -m ashlar_pp.read` write it; options on the command "
                   "line replace what it says")
       ->type_name("FILE");
+  command
+      .add_option("--constants", files.constants,
+                  "a file of fitted constants in place of the tool's own (docs/predict.md)")
+      ->type_name("FILE");
+}
+
+fitted_constants constants_of(run_files const& files) {
+  return files.constants.empty() ? own_constants() : read_constants(files.constants);
 }
 
 given_run read_given_run(CLI::App const& command, run_files const& o, std::string const& in_cluster,

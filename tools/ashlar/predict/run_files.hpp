@@ -10,14 +10,18 @@
 
 namespace tool {
 
-// Paths of files that say a run; at most one is given.
+// Paths of files that say a run, of which at most one is given, and of constants; empty: not given.
 struct run_files {
   std::string megatron, torchtitan, deepspeed, run;
+  std::string constants;
 };
 
-// Adds --megatron, --torchtitan, --deepspeed and --run. They write to `files`, which must live as long
-// as the command.
+// Adds --megatron, --torchtitan, --deepspeed, --run and --constants. They write to `files`, which must
+// live as long as the command.
 void add_run_files(CLI::App& command, run_files& files);
+
+// The constants of the file, or the tool's own. Throws usage_error.
+fitted_constants constants_of(run_files const& files);
 
 struct given_run {
   prediction run;        // without an answer

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 
 namespace ashlar::cost {
 
@@ -65,32 +66,35 @@ struct program_defaults {
   char const* source;
 };
 
-// In the order of `fact`: overlap of tensor, data and expert exchanges, dispatch, graphs, fused
-// activation, fused rotation, loss, context balance.
+// These switches are on, and the loss is taken so; a copy of a token goes to each expert, and no graphs
+// launch anything.
+constexpr fact_values switched_on(std::initializer_list<fact> switches, logits_held loss) {
+  fact_values made;
+  for (fact each : switches) made.of[static_cast<std::size_t>(each)] = is_on;
+  made.of[static_cast<std::size_t>(fact::loss)] = static_cast<unsigned char>(loss);
+  return made;
+}
+
 inline constexpr program_defaults all_defaults[] = {
     {program_kind::recipe,
-     {{is_on, is_on, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
-       static_cast<unsigned char>(captured::nothing), is_on, is_on, is_on, is_on}},
+     switched_on({fact::tensor_overlap, fact::data_overlap, fact::fused_activation, fact::fused_rotation,
+                  fact::context_balance},
+                 logits_held::fused),
      "scripts/performance/configs of Megatron-Bridge 0.5: tp_comm_overlap, overlap_grad_reduce"},
     {program_kind::tuned,
-     {{is_off, is_off, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
-       static_cast<unsigned char>(captured::nothing), is_on, is_on, is_off, is_on}},
+     switched_on({fact::fused_activation, fact::fused_rotation, fact::context_balance},
+                 logits_held::whole),
      "megatron/training/arguments.py of megatron-core 0.16.1, but for its dispatcher, allgather"},
-    {program_kind::plain,
-     {{is_off, is_off, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
-       static_cast<unsigned char>(captured::nothing), is_off, is_off, is_off, is_on}},
+    {program_kind::plain, switched_on({fact::context_balance}, logits_held::whole),
      "src/nanotron of nanotron: no kernel for either, sums after the last backward"},
     {program_kind::classic,
-     {{is_off, is_off, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
-       static_cast<unsigned char>(captured::nothing), is_off, is_on, is_off, is_on}},
+     switched_on({fact::fused_rotation, fact::context_balance}, logits_held::whole),
      "megatron/arguments.py of Megatron-LM 2.5"},
     {program_kind::sharded,
-     {{is_off, is_on, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
-       static_cast<unsigned char>(captured::nothing), is_off, is_on, is_on, is_on}},
+     switched_on({fact::data_overlap, fact::fused_rotation, fact::context_balance}, logits_held::fused),
      "torch.distributed.fsdp of PyTorch 2.4 and llm-foundry: gathers ahead, sums beside the backward"},
     {program_kind::torchtitan,
-     {{is_off, is_on, is_off, static_cast<unsigned char>(token_dispatch::all_to_all),
-       static_cast<unsigned char>(captured::nothing), is_off, is_off, is_off, is_on}},
+     switched_on({fact::data_overlap, fact::context_balance}, logits_held::whole),
      "torchtitan/config/configs.py of torchtitan 0.3.0: compile.enable is false; the loss is that of "
      "0.2"},
 };

@@ -25,11 +25,13 @@ inline double gradient_bytes(question const& q, stack const& s, double value) {
   return is_low(q.program.format) && s.is_tuned ? 2 : 4;
 }
 
-// Bytes per logit: 16 bits and a 32-bit softmax in place (Megatron), more copies (plain). FSDP: by
-// PyTorch's cross_entropy of `logits.float()`, in 8 chunks by torchtitan 0.3, or fused.
+// Bytes per logit: 16 bits and a 32-bit softmax in place (Megatron), more copies (plain). FSDP of
+// PyTorch: by cross_entropy of `logits.float()`, in 8 chunks by torchtitan 0.3, or fused.
 inline double logit_bytes(stack const& s, constants const& c) {
   if (s.is_plain) return c.logit_bytes_plain;
-  if (!s.is_sharded) return c.logit_bytes;
+  bool const is_megatron = s.program == program_kind::recipe || s.program == program_kind::tuned
+                           || s.program == program_kind::classic;
+  if (is_megatron || !s.is_sharded) return c.logit_bytes;
   double const whole = 2 + 3 * 4;
   switch (s.facts.loss()) {
     case logits_held::fused:
