@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Changes headers of a room, one small change at a time, and asks whether a test notices.
+"""Changes lines of a room, one at a time, and asks whether a test of the room notices.
 
-The changes are made by universalmutator (`pip install universalmutator`); with --sample, as many of them as that are drawn at random.
-A changed header stands before the real one in the include path, so that nothing in the checkout changes. It is compiled, with clang++
-and without optimisation, into the unit tests that mirror it, then into all unit tests of its room, then into the folders of --also,
-until one of them notices: by a verdict, a crash, a static assertion, or by not ending in time. What survives all of them is tried once
-more under the address and undefined-behaviour sanitizers, as the gate does it. Changes that do not compile are no mutants and are not
-counted; the same tests must compile with the header as it is.
+`changes.py` says which changes there are; --sample of them are drawn at random. A room is compiled once, with all of these behind
+switches, before the real files in the include path, so nothing in the checkout changes. Its tests then run once for each change. A test
+notices by a verdict, a crash, or by not ending in time. With --alone, what survives is compiled once more, alone, so that constant
+evaluation sees it too, under the address and undefined-behaviour sanitizers, as the gate does it. Changes that do not compile are drawn
+anew.
+
+A room is a folder of include/ashlar that has unit tests, or `cost`, the library in tools/cost. Its tests are those in test/unit/ROOM
+and those of its laws in test/property; --also adds other files of test/.
 
 Those that no test can tell from the original are named in equivalent.txt, each with the reason; blocks are separated by blank lines:
 
@@ -22,194 +24,208 @@ import concurrent.futures
 import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
-import threading
-from dataclasses import dataclass
 from pathlib import Path
+
+from changes import changes_of, tidy, with_switches
 
 ROOT = Path(__file__).resolve().parents[2]
 TEST = ROOT / "test"
-COMPILE = ["clang++", "-std=c++20", "-O0", "-w", "-fconstexpr-steps=33554432", f'-DASHLAR_TEST_DATA="{TEST / "data"}"']
-FOLDERS = [f"-I{folder}" for folder in (ROOT / "include", ROOT / "backends/host/include", ROOT / "examples", TEST)]
-SANITIZE = ["-D_GLIBCXX_ASSERTIONS", "-DASHLAR_SANITIZED", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-ASSERTION = re.compile(r"static_assert failed|static assertion failed")
+HEADERS = ROOT / "include/ashlar"
+FLAGS = ["clang++", "-std=c++20", "-w", "-fconstexpr-steps=33554432", "-ftemplate-backtrace-limit=0", f'-DASHLAR_TEST_DATA="{TEST / "data"}"',
+         "-Wno-invalid-constexpr"]
+FOLDERS = [f"-I{folder}" for folder in (ROOT / "include", ROOT / "tools/cost/include", ROOT / "tools/plan/include",
+                                        ROOT / "backends/host/include", ROOT / "examples", TEST, ROOT / "tools")]
+SANITIZE = ["-O1", "-g1", "-D_GLIBCXX_ASSERTIONS", "-DASHLAR_SANITIZED", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+PROPERTIES = {"lower": ["programs", "offload"], "simulate": ["simulations", "part_timelines"], "search": ["requests", "offload_searches"],
+              "cost": ["predicted_steps"]}
+IN_CONSTANTS_ONLY = {"core/refuse.hpp"}  # what it says to compilers; test/fail reads it
+FIRST_LINE = "#include <switch.hpp>\n"
 
 
-@dataclass
-class Mutant:
-    header: str  # room/name.hpp
-    line: int
-    old: str
-    new: str
-    text: str
-    verdict: str = ""
-
-
-def tidy(line):
-    """A line as a compiler sees it."""
-    return " ".join(re.sub(r"//.*|/\*.*?\*/", "", line).split())
-
-
-def mutants_of(header, folder):
-    """All changes of a header that a compiler could see."""
-    source = ROOT / "include/ashlar" / header
-    copy = folder / "source.hpp"
-    shutil.copy(source, copy)
-    made = folder / "made"
-    shutil.rmtree(made, ignore_errors=True)
-    made.mkdir()
-    subprocess.run(["mutate", str(copy), "cpp", "--noCheck", "--mutantDir", str(made)], check=True, stdout=subprocess.DEVNULL)
-    before = source.read_text().splitlines()
-    found, seen = [], set()
-    for path in sorted(made.iterdir()):
-        after = path.read_text().splitlines()
-        if len(after) != len(before):
-            continue
-        changed = [i for i, (a, b) in enumerate(zip(before, after)) if tidy(a) != tidy(b)]
-        if len(changed) != 1 or before[changed[0]].lstrip().startswith("#"):
-            continue
-        i = changed[0]
-        if (i, tidy(after[i])) in seen:
-            continue
-        seen.add((i, tidy(after[i])))
-        found.append(Mutant(header, i + 1, tidy(before[i]), tidy(after[i]), "\n".join(after) + "\n"))
-    return found
+def files_of(room):
+    """The files of a room, by the name under which its lines are reported."""
+    if room == "cost":
+        return {p.relative_to(ROOT).as_posix(): p for p in sorted((ROOT / "tools/cost").rglob("*.[ch]pp"))}
+    found = {p.relative_to(HEADERS).as_posix(): p for p in sorted((HEADERS / room).rglob("*.[hi]pp"))}
+    return {name: path for name, path in found.items() if name not in IN_CONSTANTS_ONLY}
 
 
 def equivalent():
-    """The entries of equivalent.txt: (header, old, new)."""
+    """The entries of equivalent.txt: (file, old, new)."""
     named = set()
-    path = Path(__file__).with_name("equivalent.txt")
-    for block in re.split(r"\n\s*\n", path.read_text()) if path.exists() else []:
+    for block in re.split(r"\n\s*\n", Path(__file__).with_name("equivalent.txt").read_text()):
         lines = [line for line in block.splitlines() if line and not line.startswith("#")]
         if lines:
             named.add((lines[0], tidy(lines[1][2:]), tidy(lines[2][2:])))
     return named
 
 
-class Tests:
-    """Programs of tests, compiled with a folder of headers before the real ones."""
+class Room:
+    """A room's tests and files, compiled with changes."""
 
-    def __init__(self, work):
-        self.work = work
-        self.main = work / "main.o"
-        self.compile_unchanged = {}  # whether a source compiles with the header as it is
-        self.asking = threading.Lock()
-        subprocess.run([*COMPILE, "-c", TEST / "main.cpp", "-o", self.main], check=True)
+    def __init__(self, name, also, work):
+        self.name, self.work, self.files = name, work, files_of(name)
+        self.tests = sorted((TEST / "unit" / name).rglob("*.cpp")) + [TEST / "property" / f"{file}.cpp" for file in PROPERTIES.get(name, [])]
+        self.tests += [TEST / file for file in also]
 
-    def stages(self, header, also):
-        """The groups of files to try, cheapest first."""
-        mirror = (TEST / "unit" / header).with_suffix(".cpp")
-        rest = sorted(p for p in (TEST / "unit" / header.split("/")[0]).rglob("*.cpp") if p != mirror)
-        groups = [[mirror]] if mirror.exists() else []
-        groups += [rest] if rest else []
-        return groups + [sorted((TEST / folder).glob("*.cpp")) for folder in also]
+    def write(self, folder, texts):
+        """Writes changed files and a program of the tests; returns its sources, and where each file of `texts` lies."""
+        places = {}
+        for name, text in texts.items():
+            source = self.files[name]
+            place = folder / source.relative_to(ROOT)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text)
+            places[name] = place
+        sources = {folder / "tests.cpp": self.tests, folder / "main.cpp": [TEST / "main.cpp"]}
+        if self.name == "cost":
+            sources[folder / "library.cpp"] = [places.get(n, p) for n, p in self.files.items() if n.endswith(".cpp")]
+        if self.name in ("cost", "search"):
+            sources[folder / "plan.cpp"] = sorted((ROOT / "tools/plan").rglob("*.cpp"))
+        for source, parts in sources.items():
+            source.write_text("".join(f'#include "{part}"\n' for part in parts))
+        return list(sources), places
 
-    def noticed(self, overlay, header, files, seconds, flags=()):
-        """None if these tests pass; how they notice otherwise; "does not compile" for what is no mutant."""
-        source, program = overlay / "all.cpp", overlay / "program"
-        source.write_text(f"#include <ashlar/{header}>\n" + "".join(f'#include "{f}"\n' for f in files))
-        line = [*COMPILE, *flags, f"-I{overlay / 'include'}", *FOLDERS, source]
-        try:
-            built = subprocess.run([*line, self.main, "-o", program, "-pthread"], capture_output=True, text=True, timeout=600)
-        except subprocess.TimeoutExpired:
-            return "takes too long to compile"
-        if built.returncode != 0:
-            if ASSERTION.search(built.stderr):
-                return "static assertion"
-            self.must_compile(header, source)
-            return "does not compile"
-        limit = f"{'' if flags else 'ulimit -v 4000000; '}timeout {seconds} {program} --minimal"  # a shadow takes terabytes
-        ran = subprocess.run(["bash", "-c", limit], capture_output=True, text=True, errors="replace", cwd=overlay)
-        if ran.returncode == 0:
-            return None
-        case = re.search(r"TEST CASE:\s+(.*)", ran.stdout)
-        how = {124: "does not end"}.get(ran.returncode, "crash" if ran.returncode > 128 else "verdict")
-        return f"{how}: {case.group(1)}" if case else how
+    def line(self, folder, flags):
+        return [*FLAGS, *flags, f"-I{folder / 'include'}", f"-I{folder / 'tools/cost/include'}", f"-I{Path(__file__).parent}", *FOLDERS]
 
-    def must_compile(self, header, source):
-        """Ends the run if these tests do not compile with the header as it is."""
-        text = source.read_text()
-        with self.asking:
-            if text not in self.compile_unchanged:
-                line = [*COMPILE, "-fsyntax-only", *FOLDERS, source]
-                self.compile_unchanged[text] = subprocess.run(line, capture_output=True).returncode == 0
-        if not self.compile_unchanged[text]:
-            raise SystemExit(f"mutation: with {header} as it is, these do not compile:\n{text}")
+    def build(self, folder, sources, flags, jobs):
+        """None, or what the compiler says."""
+        def compiled(source):
+            return subprocess.run([*self.line(folder, flags), "-c", source, "-o", source.with_suffix(".o")], capture_output=True, text=True)
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            for ran in pool.map(compiled, sources):
+                if ran.returncode:
+                    return ran.stderr
+        ran = subprocess.run([*FLAGS[:1], *flags, *[s.with_suffix(".o") for s in sources], "-o", folder / "program", "-pthread"],
+                             capture_output=True, text=True)
+        return ran.stderr if ran.returncode else None
+
+    def broken(self, folder, sources, owners, jobs):
+        """The numbers of changes that do not compile."""
+        def checked(source):
+            line = [*self.line(folder, ["-fsyntax-only", "-ferror-limit=0", "-fno-caret-diagnostics"]), source]
+            return subprocess.run(line, capture_output=True, text=True).stderr
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            said = "\n".join(pool.map(checked, sources))
+        found, unknown = set(), []
+        for group in re.split(r"^(?=\S+:\d+:\d+: (?:fatal )?error: )", said, flags=re.MULTILINE)[1:]:
+            for file, line in re.findall(r"^(\S+?):(\d+):\d+: ", group, flags=re.MULTILINE):
+                if numbers := owners.get(file, {}).get(int(line)):
+                    found.update(numbers)
+                    break
+            else:
+                unknown.append(group)
+        if unknown and not found:
+            raise SystemExit(f"mutation: the tests of {self.name} do not compile:\n{unknown[0]}")
+        return found
+
+    def compile_together(self, chosen, jobs):
+        """A program with all of {number: (file, change)} that compile; returns the numbers of these."""
+        left = dict(chosen)
+        while True:
+            folder = self.work / "together"
+            texts, owners = {}, {}
+            for name in sorted({file for file, _ in left.values()}):
+                text, lines = with_switches(self.files[name].read_text(), {n: c for n, (f, c) in left.items() if f == name})
+                texts[name] = FIRST_LINE + text
+                owners[name] = {line + 1: numbers for line, numbers in lines.items()}
+            subprocess.run(["rm", "-rf", folder], check=True)
+            folder.mkdir()
+            sources, places = self.write(folder, texts)
+            bad = self.broken(folder, sources, {str(places[n]): o for n, o in owners.items()}, jobs)
+            if not bad:
+                break
+            for n in bad:
+                left.pop(n, None)
+        if said := self.build(folder, sources, ["-O1"], jobs):
+            raise SystemExit(f"mutation: {self.name}: {said}")
+        return folder / "program", set(left)
+
+    def alone(self, number, file, change, seconds):
+        """How the tests notice a change that is compiled alone, with sanitizers; None if they do not."""
+        folder = self.work / f"alone_{number}"
+        folder.mkdir()
+        source = self.files[file].read_text()
+        sources, _ = self.write(folder, {file: source[:change.begin] + change.by + source[change.end:]})
+        said = self.build(folder, sources, SANITIZE, 1)
+        how = None
+        if said:
+            how = "static assertion" if "static_assert failed" in said or "static assertion failed" in said else "does not compile"
+        return how or noticed(folder / "program", 0, seconds, 0)
 
 
-def judge(tests, mutant, also, seconds):
-    with tempfile.TemporaryDirectory(dir=tests.work) as folder:
-        overlay = Path(folder)
-        target = overlay / "include/ashlar" / mutant.header
-        target.parent.mkdir(parents=True)
-        target.write_text(mutant.text)
-        stages = tests.stages(mutant.header, also)
-        for files, flags in [(files, ()) for files in stages] + [(files, SANITIZE) for files in stages[:2]]:
-            how = tests.noticed(overlay, mutant.header, files, seconds, flags)
-            if how:
-                return how
-    return "survived"
+def noticed(program, number, seconds, memory=4_000_000):
+    """None if the tests pass with this change; how they notice otherwise."""
+    limit = f"{f'ulimit -v {memory}; ' if memory else ''}timeout {seconds} {program} --minimal --abort-after=1"
+    ran = subprocess.run(["bash", "-c", limit], capture_output=True, text=True, errors="replace", cwd=program.parent,
+                         env={**os.environ, "ASHLAR_MUTANT": str(number)})
+    if ran.returncode == 0:
+        return None
+    case = re.search(r"TEST CASE:\s+(.*)", ran.stdout)
+    how = {124: "does not end"}.get(ran.returncode, "crash" if ran.returncode > 128 else "verdict")
+    return f"{how}: {case.group(1)}" if case else how
+
+
+def judge_room(room, sample, seed, seconds, jobs, named, alone):
+    """Prints what survives in a room; returns how many changes are noticed, survive and are equivalent."""
+    changes = [(file, change) for file, path in room.files.items() for change in changes_of(path.read_text())]
+    there = {(file, change.old, change.new) for file, change in changes}
+    if gone := sorted(entry for entry in named if entry[0] in room.files and entry not in there):
+        raise SystemExit(f"mutation: equivalent.txt names what is no change: {gone}")
+    random.Random(seed).shuffle(changes)
+    count = len(changes) if sample == 0 else min(len(changes), 2 * sample)  # about half of them compile
+    program, numbers = room.compile_together({n: c for n, c in enumerate(changes[:count], 1)}, jobs)
+    numbers = sorted(numbers)[:sample or None]
+    if how := noticed(program, 0, seconds):
+        raise SystemExit(f"mutation: the tests of {room.name} fail without a change: {how}")
+    found = {"noticed": 0, "survived": 0, "equivalent": 0}
+
+    def judge(number):
+        file, change = changes[number - 1]
+        if (file, change.old, change.new) in named:
+            return number, "equivalent"
+        return number, noticed(program, number, seconds) or (alone and room.alone(number, file, change, 4 * seconds)) or "survived"
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for number, how in pool.map(judge, numbers):
+            file, change = changes[number - 1]
+            verdict = how if how in found else "noticed"
+            if how == "does not compile":
+                continue
+            found[verdict] += 1
+            print(f"{verdict:10} {file}:{change.line} ({how})\n    - {change.old}\n    + {change.new}", flush=True)
+    return found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rooms", nargs="*", help="folders of include/ashlar; all that have unit tests by default")
-    parser.add_argument("--header", help="only this one: schedule/squeeze.hpp")
-    parser.add_argument("--sample", type=int, default=0, help="how many changes of a room are drawn; all by default")
+    parser.add_argument("rooms", nargs="*", default=["simulate", "lower", "search", "core", "cost"])
+    parser.add_argument("--file", help="only this one: schedule/squeeze.hpp")
+    parser.add_argument("--sample", type=int, default=60, help="how many changes of a room are drawn; 0: all")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--also", nargs="*", default=[], help="further folders of tests: property, oracle, gold")
+    parser.add_argument("--also", nargs="*", default=[], help="further files of tests: property/offload.cpp")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=int, default=120, help="after which a test does not end")
+    parser.add_argument("--alone", action="store_true", help="what survives is compiled once more, alone and with sanitizers")
     parser.add_argument("--bar", type=float, default=0, help="percent that must be noticed")
     args = parser.parse_args()
-    if not shutil.which("mutate"):
-        sys.exit("mutation: universalmutator is not installed: pip install universalmutator")
-
-    rooms = args.rooms or ([args.header.split("/")[0]] if args.header else sorted(p.name for p in (TEST / "unit").iterdir() if (ROOT / "include/ashlar" / p.name).is_dir()))
-    named, below = equivalent(), False
-    with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
-        tests = Tests(work)
-        for room in rooms:
-            include = ROOT / "include/ashlar"
-            headers = [p.relative_to(include).as_posix() for p in sorted((include / room).rglob("*.[hi]pp"))]
-            headers = [h for h in headers if args.header in (None, h)]
-            mutants = [m for h in headers for m in mutants_of(h, work)]
-            random.Random(args.seed).shuffle(mutants)
-            counts = {"noticed": 0, "survived": 0, "equivalent": 0}
-            with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-                # Those that do not compile are replaced by others, until the sample is full.
-                waiting = iter(mutants)
-                running = {}
-                while True:
-                    while len(running) < args.jobs and (not args.sample or sum(counts.values()) + len(running) < args.sample):
-                        mutant = next(waiting, None)
-                        if mutant is None:
-                            break
-                        running[pool.submit(judge, tests, mutant, args.also, args.seconds)] = mutant
-                    if not running:
-                        break
-                    for done in concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED).done:
-                        mutant = running.pop(done)
-                        mutant.verdict = done.result()
-                        if mutant.verdict == "does not compile":
-                            continue
-                        kind = "survived" if mutant.verdict == "survived" else "noticed"
-                        if kind == "survived" and (mutant.header, mutant.old, mutant.new) in named:
-                            kind = "equivalent"
-                        counts[kind] += 1
-                        if kind == "survived":
-                            print(f"{mutant.header}:{mutant.line}\n- {mutant.old}\n+ {mutant.new}\n", flush=True)
-            judged = counts["noticed"] + counts["survived"]
-            share = 100 * counts["noticed"] / judged if judged else 100
-            print(f"{room}: {share:.0f} % of {judged} mutants are noticed, {counts['equivalent']} more are equivalent", flush=True)
-            below |= share < args.bar
-    sys.exit(below)
+    below = False
+    for name in args.rooms:
+        with tempfile.TemporaryDirectory() as folder:
+            room = Room(name, args.also, Path(folder))
+            if args.file:
+                room.files = {args.file: room.files[args.file]}
+            found = judge_room(room, args.sample, args.seed, args.seconds, args.jobs, equivalent(), args.alone)
+        judged = found["noticed"] + found["survived"]
+        share = 100 * found["noticed"] / judged if judged else 100
+        print(f"{name}: {found['noticed']} of {judged} noticed ({share:.1f} %), {found['equivalent']} that no test can tell", flush=True)
+        below = below or share < args.bar
+    return 1 if below else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,6 +1,7 @@
 // Programs of random schedules from which some values leave for the host.
 #include "random.hpp"
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/prove/progress.hpp>
 #include <ashlar/prove/prove.hpp>
 #include <ashlar/prove/same_sums.hpp>
 #include <ashlar/schedule/repeat.hpp>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every source of the tool, the backends, their tests and the benches compiles by itself, without MPI: presets compile many as one.
+"""Every source of the tool, the backends, the tests and the benches compiles by itself, without MPI: presets compile many as one.
 
 usage: sources.py --root ROOT --build FOLDER --compiler PATH [--jobs N] [--only PART]
 
@@ -13,7 +13,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-FOLDERS = ["examples", "tools", "backends", "bench", "test/cuda", "test/host", "test/gpt"]
+FOLDERS = ["examples", "tools", "backends", "bench", "test/cuda", "test/host", "test/gpt", "test/unit", "test/property"]
 
 
 def commands(root, build, compiler):

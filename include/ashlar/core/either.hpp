@@ -5,6 +5,7 @@
 
 #include <ashlar/core/language.hpp>
 
+#include <initializer_list>
 #include <type_traits>
 
 namespace ashlar {

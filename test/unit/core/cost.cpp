@@ -90,4 +90,23 @@ TEST_CASE("transfers are stretched, or refused") {
   CHECK_BREAKS(ticks_fit, stretch_transfers(c.on, max_tick));
 }
 
+TEST_CASE("costs are joined where only single micro-batches differ") {
+  stage_cost const one{1, 1, 1}, two{2, 2, 2}, three{3, 3, 3};
+  auto const by_micro_batch = [](std::vector<stage_cost> each, int m) {
+    return costs(pass_costs::by_stage_and_micro_batch(std::move(each), m));
+  };
+  CHECK(joined(costs{one}, 2, costs{one}, 3) == costs{one});
+  CHECK_BREAKS(parts_are_alike, joined(costs{one}, 2, costs{two}, 2));
+  CHECK_BREAKS(parts_are_alike, joined(costs(one, 1), 2, costs(one, 2), 2));
+  costs const both = joined(by_micro_batch({one, two}, 2), 2, costs{three}, 1);
+  CHECK(both == by_micro_batch({one, two, three}, 3));
+  // Stages may be alike on one side; two tables are of the same stages.
+  costs const staged = joined(by_micro_batch({one, two, three, one}, 2), 2, costs{two}, 1);
+  CHECK(staged == by_micro_batch({one, two, two, three, one, two}, 3));
+  CHECK(joined(costs{two}, 1, by_micro_batch({one, two, three, one}, 2), 2)
+        == by_micro_batch({two, one, two, two, three, one}, 3));
+  CHECK_BREAKS(parts_are_alike,
+               joined(by_micro_batch({one, two, three, one}, 2), 2, costs({one, two, three}), 1));
+}
+
 }  // namespace

@@ -40,4 +40,13 @@ TEST_CASE("costs of micro-batches are of all of them") {
   CHECK((check_sizes(one, 5, 1, 1, 1).ok() && !check_sizes(one, 5, 1, 2, 1).ok()));
 }
 
+TEST_CASE("costs of pairs are of one stage or of all") {
+  costs c;
+  c.passes.overlapped = pair_costs::by_stage(std::vector<tick>(27, 2), 3);
+  CHECK(check_sizes(c, 3, 1, 1, 1).ok());
+  CHECK(check_sizes(c, 2, 1, 1, 1) == wrong_size(table::pair_costs, 27, 12));
+  c.passes.overlapped = pair_costs::by_stage({2, 2, 2}, 1);
+  CHECK(check_sizes(c, 2, 1, 1, 1).ok());
+}
+
 }  // namespace

@@ -16,6 +16,8 @@ TEST_CASE("a diagnosis is plain data") {
   CHECK(!diagnosis{.broken = rule::ticks_fit}.ok());
   CHECK(diagnosis{} == diagnosis{});
   CHECK((site{}.device == -1 && site{}.index == -1));
+  diagnosis const none;
+  CHECK((none.number == 0 && none.given == 0 && none.needed == 0 && none.of == table::none));
   CHECK(diagnosis{.broken = rule::ticks_fit, .number = 1} != diagnosis{.broken = rule::ticks_fit});
 }
 
@@ -42,6 +44,19 @@ TEST_CASE("a violation says what is broken") {
         == " (device 0, position 7: stage 3, micro-batch 12; device 2)");
   CHECK(what({}, {.device = 2, .index = 0, .what = part_id{4, 5}})
         == " (device 2, position 0: job 4, part 5)");
+}
+
+TEST_CASE("parameters within their bounds, and next to them") {
+  parameter const which = parameter::chunk_count;
+  CHECK((at_least(which, 3, 3).ok() && at_most(which, 3, 3).ok() && multiple_of(which, 6, 3).ok()));
+  CHECK(at_least(which, 2, 3)
+        == diagnosis{.broken = rule::parameter_is_at_least, .number = 3, .which = which, .given = 2});
+  CHECK(at_most(which, 4, 3)
+        == diagnosis{.broken = rule::parameter_is_at_most, .number = 3, .which = which, .given = 4});
+  CHECK(multiple_of(which, 7, 3)
+        == diagnosis{.broken = rule::parameter_is_a_multiple, .number = 3, .which = which, .given = 7});
+  CHECK((multiple_of(which, 7, 0).ok() && multiple_of(which, 7, 1).ok()
+         && !multiple_of(which, 7, 2).ok()));
 }
 
 }  // namespace

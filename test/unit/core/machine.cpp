@@ -43,7 +43,8 @@ TEST_CASE("links of nodes, of groups of nodes, and of two devices") {
   CHECK((latency(1, 2) == 2 && latency(7, 5) == 2));
   CHECK((latency(3, 4) == 3 && latency(0, 7) == 3));
   CHECK((latency(7, 8) == 4 && latency(15, 0) == 4));
-  CHECK(latency(0, 1) == 9);  // in this direction alone
+  CHECK(latency(0, 1) == 9);                                            // in this direction alone
+  CHECK(interconnect{.wider = {{0, {3}}}}.link(0, 1) == link_speed{});  // groups of none
 }
 
 TEST_CASE("a link that is late") {
@@ -60,6 +61,9 @@ TEST_CASE("a machine from its other end") {
   machine const turned = mirrored(m, 3);
   CHECK((turned.speeds == std::vector<int>{25, 50, 100} && turned.links.link(2, 0).latency == 9));
   CHECK((turned.links.link(0, 2).latency == 1 && mirrored(turned, 3) == m));
+  // Numbers of no device stay.
+  machine const odd{.links = {.exceptions = {{-1, 3, {9}}}}};
+  CHECK(mirrored(odd, 3) == odd);
 }
 
 TEST_CASE("each kind of link is visited once") {
@@ -98,6 +102,14 @@ TEST_CASE("bytes take time on a link with a bandwidth alone") {
   CHECK(slow.time_of(max_tick) == max_tick);
   host_link const shared{.speed = wide, .shared_by = 2};
   CHECK((shared.time_of(8) == 6 && host_link{.speed = free, .shared_by = 2}.time_of(8) == 2));
+}
+
+TEST_CASE("a link without a bandwidth takes its latency for any bytes") {
+  link_speed const latency_only{.latency = 5};
+  CHECK(
+      (latency_only.time_of(0) == 5 && latency_only.time_of(99) == 5 && latency_only.byte_time(9) == 0));
+  link_speed const l{.latency = 5, .bandwidth = 2};
+  CHECK((l.time_of(0) == 5 && l.time_of(9) == 10 && l.byte_time(9) == 5));
 }
 
 }  // namespace

@@ -33,4 +33,13 @@ TEST_CASE("each cost of pairs that is given is changed") {
   CHECK((each == pair_costs::by_stage({8, 6, 4}, 1) && each != pair_costs::by_stage({8, 6, 5}, 1)));
 }
 
+TEST_CASE("a table of pairs says how many entries it has and needs") {
+  try {
+    pair_costs::by_stage({1, 2, 3, 4, 5}, 2);
+    CHECK(false);
+  } catch (violation const& v) {
+    CHECK(v.why == wrong_size(table::pair_costs, 5, 12));
+  }
+}
+
 }  // namespace

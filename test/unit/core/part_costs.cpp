@@ -57,8 +57,7 @@ TEST_CASE("slow devices, and pairs of other stages than there are") {
   CHECK(c.of_pair(first_of(pass_kind::forward, 0), first_of(pass_kind::backward, 0), 1) == 20);
   costs pairs(std::vector<stage_cost>(3));
   pairs.passes.overlapped = pair_costs::by_stage(std::vector<tick>(12, 2), 2);
-  CHECK(check(pairs, 3, 3, 4, 1).broken == rule::tables_agree);
-  CHECK(check(pairs, 3, 3, 4, 1).of == table::pair_costs);
+  CHECK(check(pairs, 3, 3, 4, 1) == wrong_size(table::pair_costs, 12, 27));
   CHECK_BREAKS(tables_agree, pair_costs::by_stage(std::vector<tick>(11, 2), 2));
   CHECK_BREAKS(counts_are_positive, pair_costs::by_stage({}, 0));
   pairs.passes.overlapped = pair_costs::by_stage({2, 2, -2}, 1);
@@ -67,6 +66,10 @@ TEST_CASE("slow devices, and pairs of other stages than there are") {
 
 TEST_CASE("parts that are none are refused") {
   CHECK_BREAKS(tables_agree, costs_of(part_costs{}));
+  CHECK(check(part_costs{}) == wrong_size(table::stage_costs, 0, 1));
+  CHECK(check(part_costs{}, 4) == wrong_size(table::stage_costs, 0, 4));
+  CHECK(check(part_costs{.stages = std::vector<stage_parts>(3)}, 4)
+        == wrong_size(table::stage_costs, 3, 4));
   stage_parts wrong = small_dense();
   wrong.backward[1].duration = -1;
   try {

@@ -106,6 +106,8 @@ TEST_CASE("all that is told apart is visited, and changed") {
 
 TEST_CASE("a pass takes no time on any stage, or none does") {
   CHECK_FALSE(pass_costs(std::vector<stage_cost>(3)).has_instants());
+  CHECK(pass_costs({{.forward = 0}, {}}).has_instants());  // the first stage, or the last
+  CHECK(pass_costs({{}, {.recompute = 0}}).has_instants());
   for (tick stage_cost::*kind : {&stage_cost::forward, &stage_cost::backward_input,
                                  &stage_cost::backward_weight, &stage_cost::recompute}) {
     std::vector<stage_cost> each(3);

@@ -9,6 +9,9 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
+#include <vector>
+
 using namespace shapes;
 
 namespace {
@@ -135,6 +138,17 @@ TEST_CASE("copies are empty where nothing leaves, and only there") {
   REQUIRE(check_passes(s, ends).ok());
   CHECK(host_copies(s, ends, {}).empty());
   CHECK(!host_copies(s, ends, {.forwards = {forward(0, 0)}}).empty());
+}
+
+TEST_CASE("copies are in time if each is back before its value is read") {
+  schedule const s = eager();
+  pass_ends ends = no_ends(s);
+  REQUIRE(check_passes(s, ends).ok());
+  auto const with = [&](std::vector<tick> copy) {
+    return host_copies(s, ends, {.forwards = {forward(0, 1), forward(0, 2)}, .copy = std::move(copy)});
+  };
+  CHECK((with({1}).are_in_time() && with({}).are_in_time() && host_copies().are_in_time()));
+  CHECK_FALSE(with({100}).are_in_time());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "violations.hpp"
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/schedule/check.hpp>
+#include <ashlar/search/search.hpp>
 
 #include <algorithm>
 #include <vector>

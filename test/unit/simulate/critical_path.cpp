@@ -2,6 +2,7 @@
 // The header above comes first: it needs nothing before it.
 #include "catalog_cases.hpp"
 #include "options_of.hpp"
+#include "violations.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/simulate/simulate.hpp>
@@ -71,6 +72,20 @@ TEST_CASE("the critical path leaves out what takes no time") {
                 {.start = 5, .end = 5, .cause = 3}};
   line.makespan = 5;
   CHECK(critical_path(line) == std::vector<path_step>{{1, 0, 2}, {3, 2, 5}});
+}
+
+TEST_CASE("all instructions may be on the critical path, or none") {
+  timeline line{.timed = {{.start = 0, .end = 2}, {.start = 2, .end = 5, .cause = 0}}, .makespan = 5};
+  CHECK(critical_path(line) == std::vector<path_step>{{0, 0, 2}, {1, 2, 5}});
+  line.makespan = 6;  // no instruction ends then
+  CHECK(critical_path(line).empty());
+  CHECK(critical_path({}).empty());
+}
+
+TEST_CASE("times that are none have no critical path") {
+  timeline const line{.timed = {{.start = 0, .end = 2, .cause = 7}}, .makespan = 2};
+  CHECK_BREAKS(tables_agree, critical_path(line));
+  CHECK_BREAKS(ticks_fit, critical_path({.timed = {{.start = 3, .end = 2}}, .makespan = 3}));
 }
 
 }  // namespace

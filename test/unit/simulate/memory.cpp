@@ -6,6 +6,7 @@
 #include "random.hpp"
 #include "random_cases.hpp"
 #include "shapes.hpp"
+#include "violations.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
@@ -227,4 +228,36 @@ TEST_CASE("memory: what is away counts on the host, from its copy out to its cop
   CHECK((away.memory[0].host_peak == 20 && away.memory[0].host_reserved == 20));
   CHECK(away.makespan() == simulate(lower(s), o).makespan());
 }
+
+TEST_CASE("memory: where nothing has a size, nothing reaches the peak") {
+  schedule const s = one_f_one_b(2, 2);
+  for (device_memory const& m : simulate(lower(s), options_of(s)).memory)
+    CHECK((m.peak == 0 && m.peak_time == 0 && m.witness == -1 && m.host_peak == 0));
+}
+
+TEST_CASE("memory: shared parameters lie whole on each device that has them") {
+  schedule const s = one_f_one_b(2, 2);
+  simulation_options o = options_of(s);
+  o.data_ranks = 2;
+  o.memory.stages = {{.weights = 100}};
+  o.memory.shared = {{.weights = 30, .optimizer_state = 5}};
+  lower_options how{.shared_parameters = {{0, 1}}};
+  for (device_memory const& m : simulate(lower(s, how), o).memory) CHECK(m.resident == 135);
+  // The stages' own are in shards.
+  how.sharding = sharding_level::optimizer;
+  for (device_memory const& m : simulate(lower(s, how), o).memory) CHECK(m.resident == 50 + 35);
+}
+
+TEST_CASE("memory: bytes that cannot be counted on a host are refused") {
+  schedule const s = catalog::find("gpipe")->make({.p = devices{1}, .m = micro_batches{6}});
+  simulation_options o = options_of(s);
+  byte_count const third = max_tick / 3;
+  o.memory.stages = {{.stash = third}};
+  o.cost.on.host.speed.bandwidth = third;
+  pass const all[] = {{F, 0, 0}, {F, 0, 1}, {F, 0, 2}, {F, 0, 3}};
+  offload_options away;
+  for (pass const& one : all) away.forwards.push_back(one);
+  CHECK_BREAKS(sizes_fit, simulate(lower(s, {.offload = away}), o));
+}
+
 }  // namespace

@@ -176,4 +176,24 @@ constexpr tick makespan_of_parts() {
 }
 static_assert(makespan_of_parts() > 0);
 
+TEST_CASE("parts: a pass that takes no time waits for what computes, not for what exchanges") {
+  part_costs c;
+  c.stages = {{.forward = {computes(4), exchanges(6)}, .backward = {}}, {.forward = {}, .backward = {}}};
+  schedule s = schedule_from_orders(placement(devices{1}, {{0, 0}}), {0, 0}, costs{},
+                                    {{{F, 0, 0}, {F, 0, 1}, {F, 1, 0}, {F, 1, 1}}});
+  s.mode = execution_mode::inference;
+  // The second pass computes 4-14 behind the exchange of the first, then exchanges until 20.
+  device_parts const one = time_parts(s, c).devices[0];
+  CHECK(one.passes[1] == pass_of_parts{{F, 0, 1}, 4, 16});
+  CHECK(one.passes[2] == pass_of_parts{{F, 1, 0}, 10, 10});
+  CHECK(one.passes[3] == pass_of_parts{{F, 1, 1}, 16, 16});
+}
+
+TEST_CASE("parts: first values are no time") {
+  CHECK(pass_of_parts{} == pass_of_parts{.what = {}, .start = 0, .end = 0});
+  CHECK(timed_part{}
+        == timed_part{.of = 0, .number = 0, .on = part_resource::compute, .start = 0, .end = 0});
+  CHECK(device_parts{} == device_parts{.passes = {}, .parts = {}, .computing = 0, .exchanging = 0});
+}
+
 }  // namespace

@@ -25,6 +25,8 @@ TEST_CASE("what cannot be simulated is refused") {
   CHECK_BREAKS(sizes_fit, with([](auto& x) { x.memory.stages[0].stash = max_tick - 1; })());
   CHECK_BREAKS(tables_agree, with([](auto& x) { x.memory.stages.resize(3); })());
   CHECK_BREAKS(counts_are_positive, with([](auto& x) { x.data_ranks = 0; })());
+  CHECK_BREAKS(no_duration_is_negative, with([](auto& x) { x.optimizer = -1; })());
+  CHECK_BREAKS(no_duration_is_negative, with([](auto& x) { x.optimizer = max_tick; })());
   CHECK_BREAKS(counts_are_positive, with([](auto& x) { x.cost.on.links.node_size = -1; })());
   CHECK_BREAKS(no_duration_is_negative, with([](auto& x) { x.cost.on.links.inside.latency = -1; })());
   CHECK_BREAKS(no_duration_is_negative, with([](auto& x) { x.cost.on.collective.bandwidth = -1; })());
