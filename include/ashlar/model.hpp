@@ -5,6 +5,7 @@
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/model/in_flight.hpp>
 #include <ashlar/model/memory_model.hpp>
+#include <ashlar/model/migration.hpp>
 #include <ashlar/model/operator_partition.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/model/placement.hpp>

@@ -13,3 +13,4 @@
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/schedule/without_devices.hpp>

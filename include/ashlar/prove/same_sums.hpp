@@ -34,14 +34,14 @@ constexpr std::vector<std::vector<int>> steps_of_sums(program_view const& p, int
 
 }  // namespace prove_detail
 
-// Breaks rule::tables_agree for programs of other numbers of devices, stages or micro-batches,
-// rule::programs_share_alike, and rule::gradients_are_summed_in_the_same_order, with the first place of
-// each on which they differ and the group as the number; or what check_tables says of either. A fused
-// backward and a weight pass add the same.
+// Whether every gradient is summed in the same order, also on other devices: the first holder of a group
+// after the change adds what the first one before it added, and so on. Breaks rule::tables_agree for
+// programs of other numbers of stages or micro-batches, rule::programs_share_alike, also for another
+// number of holders, and rule::gradients_are_summed_in_the_same_order, with the first place of each on
+// which they differ and the group as the number; or what check_tables says of either. A fused backward
+// and a weight pass add the same.
 // Linear in instructions and in devices times groups.
 constexpr diagnosis check_same_sums(program_view const& before, program_view const& after) {
-  if (after.device_count != before.device_count)
-    return wrong_size(table::devices_of_placement, after.device_count, before.device_count);
   if (after.stage_count != before.stage_count)
     return wrong_size(table::stages_of_placement, after.stage_count, before.stage_count);
   if (after.micro_batch_count != before.micro_batch_count)
@@ -52,24 +52,35 @@ constexpr diagnosis check_same_sums(program_view const& before, program_view con
     return {.broken = rule::programs_share_alike};
   if (diagnosis const d = check_tables(before); !d.ok()) return d;
   if (diagnosis const d = check_tables(after); !d.ok()) return d;
-  for (int d = 0; d < before.device_count; ++d) {
-    std::vector<std::vector<int>> a = prove_detail::steps_of_sums(before, d);
-    std::vector<std::vector<int>> b = prove_detail::steps_of_sums(after, d);
-    auto const place = [&](program_view const& p, int index) {
-      instruction const& i = nth(p.stream(d), index);
-      return site{.device = d, .index = index, .code = i.code, .what = i.what};
-    };
-    for (std::size_t g = 0; g < a.size(); ++g)
-      for (std::size_t k = 0; k < a[g].size() || k < b[g].size(); ++k) {
-        site const was = k < a[g].size() ? place(before, a[g][k]) : site{.device = d};
-        site const is = k < b[g].size() ? place(after, b[g][k]) : site{.device = d};
-        if (was.code != is.code || was.what.stage != is.what.stage
-            || was.what.micro_batch != is.what.micro_batch || (was.index < 0) != (is.index < 0))
+  auto const all_steps = [](program_view const& p) {
+    std::vector<std::vector<std::vector<int>>> all;  // by device, then group
+    for (int d = 0; d < p.device_count; ++d) all.push_back(prove_detail::steps_of_sums(p, d));
+    return all;
+  };
+  auto const was = all_steps(before), is = all_steps(after);
+  auto const place = [](program_view const& p, int device, std::vector<int> const& steps,
+                        std::size_t k) {
+    if (k >= steps.size()) return site{.device = device};
+    instruction const& i = nth(p.stream(device), steps[k]);
+    return site{.device = device, .index = steps[k], .code = i.code, .what = i.what};
+  };
+  for (int g = 0; g < before.groups.count(); ++g) {
+    list_view<int> const holders = before.groups.holders(g), others = after.groups.holders(g);
+    if (holders.size() != others.size()) return {.broken = rule::programs_share_alike, .number = g};
+    for (std::size_t h = 0; h < holders.size(); ++h) {
+      std::vector<int> const& a = nth(nth(was, holders[h]), g);
+      std::vector<int> const& b = nth(nth(is, others[h]), g);
+      for (std::size_t k = 0; k < a.size() || k < b.size(); ++k) {
+        site const first = place(after, others[h], b, k), second = place(before, holders[h], a, k);
+        if (first.code != second.code || first.what.stage != second.what.stage
+            || first.what.micro_batch != second.what.micro_batch
+            || (first.index < 0) != (second.index < 0))
           return {.broken = rule::gradients_are_summed_in_the_same_order,
-                  .first = is,
-                  .second = was,
-                  .number = static_cast<std::int64_t>(g)};
+                  .first = first,
+                  .second = second,
+                  .number = g};
       }
+    }
   }
   return {};
 }

@@ -18,11 +18,12 @@
 namespace ashlar {
 
 // Moves the passes to other devices. Each device takes the passes that fall to it in the order of their
-// starts, and the result is squeezed. Micro-batches (those that belong together) take the routes in
-// turn; pairs are undone. The inputs of a pass end before it starts or, where that takes no time, come
-// before it in `s`, so any placement of the stages will do. Costs are those on the new devices. O(n log
-// n). Throws violation: rule::tables_agree for another number of stages, speeds of another number of
-// devices, or work of other systems, which has devices of its own; check_slots(s); and as squeeze does.
+// starts, and the result is squeezed. Micro-batches keep their routes if there are as many, and else
+// take them in turn (those that belong together the same one); pairs are undone. The inputs of a pass
+// end before it starts or, where that takes no time, come before it in `s`, so any placement of the
+// stages will do. Costs are those on the new devices. O(n log n). Throws violation: rule::tables_agree
+// for another number of stages, speeds of another number of devices, or work of other systems, which has
+// devices of its own; check_slots(s); and as squeeze does.
 constexpr schedule relocate(schedule s, placement where) {
   if (where.stage_count() != s.stage_count())
     refuse(wrong_size(table::stages_of_placement, where.stage_count(), s.stage_count()));
@@ -32,7 +33,9 @@ constexpr schedule relocate(schedule s, placement where) {
   must_be(check_slots(s));
   if (where.route_count() < 1) refuse({.broken = rule::counts_are_positive});
   int const q = s.graph.together(), routes = where.route_count();
-  for (std::size_t k = 0; k < s.route.size(); ++k) s.route[k] = static_cast<int>(k) / q % routes;
+  if (routes != s.where.route_count())
+    for (std::size_t k = 0; k < s.route.size(); ++k) s.route[k] = static_cast<int>(k) / q % routes;
+  must_be(check_each_route(s.graph, where, s.route));
   // A pass that a device takes, by start, end, and turn among all that start and end together.
   struct moved {
     time_slot slot;

@@ -15,13 +15,16 @@
 #include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/render/diagnosis.hpp>
+#include <ashlar/schedule/without_devices.hpp>
 #include <ashlar/search/micro_batch_order.hpp>
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -47,6 +50,28 @@ void add_shape_options(CLI::App& command, shape_options& o) {
                    "put the micro-batches of --per-micro-batch in the best order found, on the best "
                    "routes; the name says which");
   add_number(command, "--improve-seed", o.improve_seed, 0, UINT64_MAX, "seed of the random numbers");
+  add_moving_options(command, o);
+}
+
+void add_moving_options(CLI::App& command, shape_options& o, std::string const& more) {
+  command
+      .add_option_function<std::string>(
+          "--lost-devices",
+          [&o](std::string const& text) {
+            o.lost.clear();
+            if (text == "none") return;
+            o.lost = read_list("--lost-devices", text, [](std::string_view entry) {
+              return number_within<int>("--lost-devices", entry, 0, most_devices - 1);
+            });
+          },
+          "go on without these devices: the others keep their stages, and those of the lost ones move "
+          "to "
+          "where the step is shortest; none: all are there"
+              + more)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->type_name("LIST");
+  add_number(command, "--moved-stages", o.moved, 0, most_devices,
+             "stages that may move to other devices besides, if each makes the step shorter");
 }
 
 void add_size_options(CLI::App& command, shape_options& o) {
@@ -243,12 +268,45 @@ void put_in_order(chosen_schedule& chosen) {
   }
 }
 
+// The name says which stages have moved, and where.
+void move_stages(chosen_schedule& chosen, shape_options const& o) {
+  ashlar::schedule& s = chosen.schedule;
+  if (!s.work.empty())
+    throw usage_error(
+        fmt::format("{}: its work has devices of its own, so no stages can move", chosen.name));
+  for (int const device : o.lost)
+    if (device >= s.device_count())
+      throw usage_error(fmt::format("--lost-devices: {} has no device {}, only 0 to {}", chosen.name,
+                                    device, s.device_count() - 1));
+  std::vector<int> left;
+  for (int d = 0; d < s.device_count(); ++d)
+    if (std::find(o.lost.begin(), o.lost.end(), d) == o.lost.end()) left.push_back(d);
+  if (left.empty()) throw usage_error(fmt::format("--lost-devices: {} has no device left", chosen.name));
+  ashlar::placement const before = s.where;
+  s = ashlar::without_devices(std::move(s), o.lost, {.more = o.moved});
+  std::vector<std::string> moves;
+  for (int route = 0; route < before.route_count(); ++route)
+    for (int stage = 0; stage < before.stage_count(); ++stage)
+      if (int const d = s.where.device_of(route, stage);
+          left[static_cast<std::size_t>(d)] != before.device_of(route, stage))
+        moves.push_back(fmt::format("{} to {}", stage, left[static_cast<std::size_t>(d)]));
+  if (o.lost.empty() && moves.empty()) return;
+  chosen.block.reset();
+  chosen.name += fmt::format(" ({}{}{}{})",
+                             o.lost.empty()       ? ""
+                             : o.lost.size() == 1 ? "without device "
+                                                  : "without devices ",
+                             fmt::join(o.lost, ", "), o.lost.empty() || moves.empty() ? "" : "; ",
+                             moves.empty() ? "" : fmt::format("stage {}", fmt::join(moves, ", ")));
+}
+
 }  // namespace
 
 chosen_schedule choose(shape_options const& o) {
   must_have_parameters(o);
   chosen_schedule chosen = names_file(o.name) ? choose_file(o.name, o.m, o.cost) : from_catalog(o);
   must_suit(o, chosen);
+  if (!o.lost.empty() || o.moved > 0) move_stages(chosen, o);
   if (o.improve > 0) improve(chosen, o);
   if (o.order) put_in_order(chosen);
   return chosen;

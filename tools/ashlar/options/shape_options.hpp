@@ -29,10 +29,16 @@ struct shape_options {
   long long sequence_chunks = 2;
   long long improve = 0;  // passes to dispatch in search of a better order
   std::uint64_t improve_seed = 1;
-  bool order = false;  // the micro-batches of --per-micro-batch in the best order found
+  bool order = false;          // the micro-batches of --per-micro-batch in the best order found
+  std::vector<int> lost = {};  // devices, in the order in which they were lost
+  int moved = 0;               // stages that may move, besides those of lost devices
 };
 
 void add_shape_options(CLI::App& command, shape_options& options);
+
+// Adds the options that move stages: devices that are lost, and stages that may move besides. `more`
+// ends the help of the first.
+void add_moving_options(CLI::App& command, shape_options& options, std::string const& more = {});
 
 // Adds size, parameters and costs alone.
 void add_size_options(CLI::App& command, shape_options& options);

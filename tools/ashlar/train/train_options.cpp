@@ -26,6 +26,8 @@ void add_training_options(CLI::App& command, train_options& o) {
            "NAME");
   number("-p,--devices", o.shape.p, 1, most_devices, "pipeline devices, each a thread or a process");
   number("-m,--micro-batches", o.shape.m, 1, most_micro_batches, "micro-batches per step");
+  add_moving_options(command, o.shape,
+                     "; with --restart, each restart is without one more of them, from the first on");
   add_sharing_options(command, o.lowering);
   add_order_options(command, o.lowering);
   add_tying_option(command, o.lowering);

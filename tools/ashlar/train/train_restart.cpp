@@ -7,14 +7,16 @@
 #include "train/train_signals.hpp"
 #include "train/training.hpp"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -38,9 +40,19 @@ std::string ended_file(train_options const& o) { return o.save + "/.ended"; }
 volatile std::sig_atomic_t child_process = 0;
 volatile std::sig_atomic_t stop_signal = 0;
 
+// The devices that are lost when the training has been started again so often.
+std::vector<int> lost_after(train_options const& o, int restarts) {
+  std::vector<int> const& all = o.shape.lost;
+  return {all.begin(), all.begin()
+                           + std::min(static_cast<std::ptrdiff_t>(all.size()),
+                                      static_cast<std::ptrdiff_t>(restarts))};
+}
+
 // The command to run: a launcher where the backend needs one, then this program with its own arguments;
 // later options overrule earlier ones. `from`: a checkpoint, or empty.
-std::vector<std::string> line_of(train_options const& o, std::string const& from) {
+std::vector<std::string> line_of(train_options o, std::string const& from, int restarts) {
+  bool const loses = !o.shape.lost.empty();
+  o.shape.lost = lost_after(o, restarts);
   std::vector<std::string> line;
   if (o.backend == "mpi") {
     std::istringstream words(o.launcher);
@@ -54,6 +66,10 @@ std::vector<std::string> line_of(train_options const& o, std::string const& from
   }
   line.insert(line.end(), command_line.begin() + 1, command_line.end());
   line.insert(line.end(), {"--restart", "0"});
+  if (loses)
+    line.insert(line.end(),
+                {"--lost-devices",
+                 o.shape.lost.empty() ? "none" : fmt::format("{}", fmt::join(o.shape.lost, ","))});
   // It resumes from the folder, not from the newest checkpoint now: processes of a launcher that was
   // killed may save once more.
   if (!from.empty()) line.insert(line.end(), {"--resume", o.save});
@@ -136,7 +152,7 @@ int train_again_and_again(train_options const& o) {
   for (int restarts = 0;; ++restarts) {
     std::error_code ignored;
     std::filesystem::remove(ended_file(o), ignored);
-    int const status = run_to_the_end(line_of(o, from), o);
+    int const status = run_to_the_end(line_of(o, from, restarts), o);
     if (stop_signal != 0) return code_of_signal(stop_signal);
     if (std::optional<int> const reported = reported_code(o)) {
       std::filesystem::remove(ended_file(o), ignored);
@@ -148,8 +164,10 @@ int train_again_and_again(train_options const& o) {
       throw run_error(
           fmt::format("the training {} and is not started again after {} restarts", failure, restarts));
     from = newest_checkpoint(o.save);
-    std::fputs(fmt::format("ashlar: the training {}; restart {} of {} {}\n", failure, restarts + 1,
-                           o.restart, from.empty() ? "from the beginning" : "from " + from)
+    std::vector<int> const lost = lost_after(o, restarts + 1);
+    std::fputs(fmt::format("ashlar: the training {}; restart {} of {} {}{}\n", failure, restarts + 1,
+                           o.restart, from.empty() ? "from the beginning" : "from " + from,
+                           lost.empty() ? "" : fmt::format(" without device {}", fmt::join(lost, ", ")))
                    .c_str(),
                stderr);
   }
