@@ -10,7 +10,7 @@ using namespace training_test;
 
 namespace {
 
-nlohmann::json simulated(std::string const& line) {
+nlohmann::json lost_run(std::string const& line) {
   tool_result const r = run_tool("simulate " + line + " --as json");
   CAPTURE(r.err);
   REQUIRE(r.code == 0);
@@ -20,15 +20,15 @@ nlohmann::json simulated(std::string const& line) {
 }  // namespace
 
 TEST_CASE("a schedule without devices has the stages of all on the others") {
-  nlohmann::json const run = simulated("1f1b -p 4 -m 8 --lost-devices 2");
+  nlohmann::json const run = lost_run("1f1b -p 4 -m 8 --lost-devices 2");
   CHECK(run.at("devices") == 3);
   CHECK(run.at("stages") == 4);
   CHECK(contains(run.at("schedule").get<std::string>(), "1f1b (without device 2; stage 2 to "));
-  CHECK(simulated("1f1b -p 4 -m 8 --lost-devices none").at("schedule") == "1f1b");
-  CHECK(simulated("1f1b -p 4 -m 8 --lost-devices 3,1 --lost-devices 0").at("devices") == 3);
+  CHECK(lost_run("1f1b -p 4 -m 8 --lost-devices none").at("schedule") == "1f1b");
+  CHECK(lost_run("1f1b -p 4 -m 8 --lost-devices 3,1 --lost-devices 0").at("devices") == 3);
   // Two stages may leave a device that is slow.
   auto const length = [](std::string const& more) {
-    return simulated("depth-first -p 4 -m 8 -v 4 --speeds 100,100,40,100" + more).at("makespan");
+    return lost_run("depth-first -p 4 -m 8 -v 4 --speeds 100,100,40,100" + more).at("makespan");
   };
   CHECK(length(" --moved-stages 2") < length(""));
 }
