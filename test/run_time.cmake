@@ -170,6 +170,13 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
   if(ASHLAR_ALL_TESTS)
     add_test(NAME tool/help_examples COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/help_examples.py
                                              $<TARGET_FILE:ashlar_tool>)
+    if(NOT ASHLAR_SANITIZE)  # of the tool as it is used
+      add_test(NAME tool/certified_cases COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/certified_cases.py
+                                                 $<TARGET_FILE:ashlar_tool> ${PROJECT_SOURCE_DIR}/python)
+      add_test(NAME tool/resources COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/resources.py
+                                           $<TARGET_FILE:ashlar_tool> --cases 1000 --seconds 4)
+      set_tests_properties(tool/certified_cases tool/resources PROPERTIES LABELS tool TIMEOUT 1800)
+    endif()
     add_test(NAME tool/parameter_counts COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/parameter_counts.py
                                                 $<TARGET_FILE:ashlar_tool>)
     add_test(NAME tool/lora_counts COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/lora_counts.py

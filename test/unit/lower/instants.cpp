@@ -57,6 +57,18 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("instants: work becomes as much longer as passes do") {
+  schedule s = retime(one_f_one_b(1, 1), costs(stage_cost{2, 1, 0}));
+  s.work = work_graph({{.parts = {{0, 5}}, .does = compute_job{}}}, {{{B, 0, 0}, {X, 0, 0}}});
+  s.order[0].push_back({{X, 0, 0}, 3});
+  CHECK(check(s).ok());
+  schedule finer = without_instants(s);
+  tick const unit = finer.cost.passes.at(0).forward / 2;
+  CHECK(unit > 1);
+  CHECK(finer.work.view().duration(part_id{0, 0}) == 5 * unit);
+  CHECK(check(finer).ok());
+}
+
 TEST_CASE("instants: times that would be too fine are refused") {
   schedule const s = retime(one_f_one_b(3, 4), costs(stage_cost{max_tick / 100, 1, 0}));
   CHECK_BREAKS(ticks_fit, without_instants(s));

@@ -80,6 +80,8 @@ TEST_CASE("all instructions may be on the critical path, or none") {
   line.makespan = 6;  // no instruction ends then
   CHECK(critical_path(line).empty());
   CHECK(critical_path({}).empty());
+  line = {.timed = {{.start = 0, .end = 1, .cause = 0}}, .makespan = 1};  // its own cause
+  CHECK(critical_path(line) == std::vector<path_step>{{0, 0, 1}});
 }
 
 TEST_CASE("times that are none have no critical path") {

@@ -231,8 +231,14 @@ TEST_CASE("memory: what is away counts on the host, from its copy out to its cop
 
 TEST_CASE("memory: where nothing has a size, nothing reaches the peak") {
   schedule const s = one_f_one_b(2, 2);
-  for (device_memory const& m : simulate(lower(s), options_of(s)).memory)
-    CHECK((m.peak == 0 && m.peak_time == 0 && m.witness == -1 && m.host_peak == 0));
+  simulation_options o = options_of(s);
+  for (byte_count const resident : {0, 30}) {
+    o.memory.stages = {{.weights = resident}};
+    for (device_memory const& m : simulate(lower(s), o).memory) {
+      CHECK((m.peak == resident && m.resident == resident && m.host_peak == 0));
+      CHECK((m.peak_time == 0 && m.witness == -1));
+    }
+  }
 }
 
 TEST_CASE("memory: shared parameters lie whole on each device that has them") {

@@ -49,6 +49,15 @@ TEST_CASE("a gradient is of as many units as the pass that makes it") {
   value_key const gradient{.kind = slot_kind::gradient, .of = 1, .to = 0};
   CHECK(o.size_of(gradient, chain(stages{2})) == 10);
   CHECK((o.size_of(gradient, larger) == 40 && o.size_of(gradient, smaller) == 3));
+  o.memory.stages = {{.gradient = 1}};
+  CHECK((o.size_of(gradient, larger) == 4 && o.size_of(gradient, smaller) == 1));
+  o.memory.stages = {{.gradient = 0}};
+  CHECK(o.size_of(gradient, larger) == 0);
+}
+
+TEST_CASE("without options a program runs alone, for nothing beside its passes") {
+  simulation_options const o;
+  CHECK((o.optimizer == 0 && o.data_ranks == 1));
 }
 
 }  // namespace

@@ -196,4 +196,40 @@ TEST_CASE("parts: first values are no time") {
   CHECK(device_parts{} == device_parts{.passes = {}, .parts = {}, .computing = 0, .exchanging = 0});
 }
 
+TEST_CASE("parts: each pair of stages and kind of backward has an order of its own") {
+  part_costs c;
+  c.stages = {{.forward = {computes(1), exchanges(2)},
+               .backward = {exchanges(1), computes(2), computes(3, true), exchanges(4)}},
+              {.forward = {computes(5), exchanges(1), computes(2), exchanges(1), computes(1)},
+               .backward = {computes(2), computes(1, true)}}};
+  // Both stages are on one device. Forwards of micro-batch 1 run beside backwards of 0.
+  for (pass_kind const kind : {B, I})
+    for (bool const crossed : {false, true}) {
+      schedule s = schedule_from_orders(placement(devices{1}, {{0, 0}}), {0, 0}, costs{},
+                                        {{{F, 0, 0}, {F, 1, 0}, {F, 0, 1}, {F, 1, 1}}});
+      std::vector<time_slot>& order = s.order[0];
+      order.resize(2);
+      if (crossed) {
+        order.emplace_back(pass{F, 0, 1}, 0, pass{kind, 1, 0});
+        order.emplace_back(pass{F, 1, 1}, 0, pass{kind, 0, 0});
+      } else {
+        order.emplace_back(pass{F, 0, 1});
+        order.emplace_back(pass{F, 1, 1}, 0, pass{kind, 1, 0});
+        order.emplace_back(pass{kind, 0, 0});
+      }
+      if (kind == I)
+        for (int const stage : {1, 0}) order.emplace_back(pass{W, stage, 0});
+      for (int const stage : {1, 0}) order.emplace_back(pass{B, stage, 1});
+      device_parts const all = time_parts(s, c).devices[0];
+      CHECK(all.computing == 2 * (1 + 2 + 3 + 5 + 2 + 1 + 2 + 1));
+      CHECK(all.exchanging == 2 * (2 + 1 + 4 + 1 + 1));
+    }
+}
+
+TEST_CASE("parts: what ends at the start still takes its way to another device") {
+  part_costs const c{
+      .stages = {{.forward = {}, .backward = {}}, {.forward = {computes(3)}, .backward = {}}}};
+  CHECK(time_parts(forwards(2, 1, 10), c).devices[1].passes[0] == pass_of_parts{{F, 1, 0}, 10, 13});
+}
+
 }  // namespace
