@@ -159,6 +159,9 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
   add_test(NAME tool/launches COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/launches.py $<TARGET_FILE:ashlar_tool>
                                       ${PROJECT_SOURCE_DIR})
   set_tests_properties(tool/launches PROPERTIES LABELS tool TIMEOUT 600)
+  add_test(NAME tool/launch_kinds COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/launch_kinds.py $<TARGET_FILE:ashlar_tool>
+                                      ${PROJECT_SOURCE_DIR})
+  set_tests_properties(tool/launch_kinds PROPERTIES LABELS tool TIMEOUT 600)
   if(NOT ASHLAR_SANITIZE)
     add_test(NAME tool/verified COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/verified.py $<TARGET_FILE:ashlar_tool>
                                         ${PROJECT_SOURCE_DIR}/python)

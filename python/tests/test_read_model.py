@@ -221,3 +221,27 @@ def test_python_names_a_factory(tmp_path):
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["operations"] == 2 * 2 * 4 * 4
     assert "no_architecture" in told.stderr
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen3", "gemma2", "qwen3_moe"])
+def test_kept_bytes_are_those_that_pytorch_saves(tmp_path, kind):
+    """A real model on this machine, in 16 bits: each storage once, parameters not."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**SMALL, **KINDS[kind], "model_type": kind}))
+    source = read_source(str(path), 96)
+    told = describe(source)["kept_bytes"]
+    model = type(source.model)(source.config).to(torch.bfloat16).train()
+    own = {each.untyped_storage().data_ptr() for each in model.parameters()}
+    saved = {}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            saved[storage.data_ptr()] = tensor  # it stays alive, and so its address
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        tokens = torch.randint(0, SMALL["vocab_size"], (1, 96))
+        result = model(input_ids=tokens, use_cache=False).logits
+    kept = sum(each.untyped_storage().nbytes() for each in saved.values())
+    assert result.requires_grad and abs(told / kept - 1) < 0.01, (told, kept)

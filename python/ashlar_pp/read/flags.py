@@ -68,8 +68,12 @@ def read_megatron(words: Sequence[str]) -> Flags:
             made.loose.append(word)
             continue
         written, equals, value = word.partition("=")
+        # Forks write the same names with underscores.
+        hyphened = "--" + written[2:].replace("_", "-")
+        if written not in table and hyphened in table:
+            written = hyphened
         is_known = written in table
-        name, count = table[written] if is_known else (written.lstrip("-"), "*")
+        name, count = table[written] if is_known else (hyphened[2:], "*")
         if not is_known:
             made.unknown.append(name)
         taken = [value] if equals else _values(words[at:], count)

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import of_megatron, of_nanotron, of_torchtitan, of_trainer, of_verl
+from . import (
+    of_megatron,
+    of_nanotron,
+    of_swift,
+    of_torchtitan,
+    of_trainer,
+    of_verl,
+)
 from .launchers import Training
 from .run_file import Run, Unreadable
 
 _ADVICE = (
     "Read are Megatron-LM's arguments (also slime's), torchtitan's, nanotron's, "
-    "verl's, and those of the Trainer of transformers with DeepSpeed or FSDP. Other "
-    "programs: describe the run to ashlar predict by its options."
+    "verl's, ms-swift's, and those of the Trainer of transformers with DeepSpeed or "
+    "FSDP. Other programs: describe the run to ashlar predict by its options."
 )
 
 
@@ -20,6 +27,7 @@ _READERS: list[tuple[Callable[[Training], bool], Callable[[Training], Run]]] = [
     (of_torchtitan.is_for, of_torchtitan.read),
     (of_verl.is_for, of_verl.read),
     (of_nanotron.is_for, of_nanotron.read),
+    (of_swift.is_for, of_swift.read),
     (of_megatron.is_for, of_megatron.read),
     (of_trainer.is_for, of_trainer.read),
 ]
@@ -27,6 +35,11 @@ _READERS: list[tuple[Callable[[Training], bool], Callable[[Training], Run]]] = [
 
 def run_of(training: Training) -> Run:
     """The run that a training starts. Raises Unreadable."""
+    if "olmo_core" in training.program or "openrlhf" in training.program:
+        raise Unreadable(
+            f"{training.program}: of OLMo-core and OpenRLHF nothing is read; describe "
+            "the step that trains to ashlar predict by its options"
+        )
     for is_for, read in _READERS:
         if is_for(training):
             return read(training)

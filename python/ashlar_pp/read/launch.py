@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import pathlib
 import re
 import shlex
@@ -11,8 +12,10 @@ import sys
 from . import recorder
 from .frameworks import run_of
 from .launchers import Training, trainings_of
+from .of_megatron import Lacking
 from .recording import HARMLESS, Recording, no_network, record
 from .run_file import Run, Unreadable, add_set, write
+from .script_lines import arguments_wanted, origin_of
 
 _ABOUT = """\
 Runs a launch script in bash, with everything that trains replaced by recorders, and
@@ -49,6 +52,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--choose", type=int, metavar="N", help="of several trainings, the N-th"
     )
     add_set(parser)
+    parser.add_argument(
+        "--model", default="", help="as ashlar predict takes it, for the script's own"
+    )
+    parser.add_argument(
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="an argument of the program that changes nothing here",
+    )
     parser.add_argument("command", nargs="+", help="behind --: bash run.sh")
 
 
@@ -64,10 +77,21 @@ def run(asked: argparse.Namespace) -> int:
             devices=asked.devices,
             seconds=asked.timeout,
         )
-        training = chosen(recording, asked.choose)
+        training = with_words(chosen(recording, asked.choose, asked.command), asked.set)
+        training = without_words(training, asked.ignore)
+        training = dataclasses.replace(training, model=asked.model)
         made = run_of(training)
-        made.set(asked.set)
+        if asked.model:
+            made.model = asked.model
         _finish(made, recording, training, asked.device)
+    except Lacking as error:
+        origin = origin_of(error.name, asked.command)
+        print(f"error: {error}{': ' if origin else ''}{origin}", file=sys.stderr)
+        print(
+            f"Give it, or say it by --set {error.name}=VALUE.",
+            file=sys.stderr,
+        )
+        return 1
     except (Unreadable, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -122,8 +146,8 @@ def _cut_words(recording: Recording) -> str:
     )
 
 
-def chosen(recording: Recording, number: int | None) -> Training:
-    """The training that was recorded, or the one with this number, from 1.
+def chosen(recording: Recording, number: int | None, command: list[str]) -> Training:
+    """The training that the command started, or the one with this number, from 1.
 
     Raises Unreadable where there is none, or where several differ.
     """
@@ -134,7 +158,7 @@ def chosen(recording: Recording, number: int | None) -> Training:
         )
     trainings = [one for one in trainings_of(recording.commands) if _trains(one)]
     if not trainings:
-        raise Unreadable(_why_none(recording))
+        raise Unreadable(_why_none(recording, command))
     if number is not None:
         if not 1 <= number <= len(trainings):
             raise Unreadable(f"--choose {number}: there are {len(trainings)} trainings")
@@ -151,13 +175,41 @@ def chosen(recording: Recording, number: int | None) -> Training:
     return trainings[0]
 
 
+def with_words(training: Training, pairs: list[str]) -> Training:
+    """With NAME=VALUE behind the program's own words, of which the last counts.
+
+    Raises Unreadable for other text.
+    """
+    words: list[str] = []
+    is_hydra = not any(word.startswith("--") for word in training.arguments)
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise Unreadable(f"--set {pair}: NAME=VALUE of an argument of the program")
+        words.extend([pair] if is_hydra else ["--" + name.lstrip("-"), value])
+    return dataclasses.replace(training, arguments=(*training.arguments, *words))
+
+
+def without_words(training: Training, names: list[str]) -> Training:
+    """Without these arguments and what stands behind them."""
+    words: list[str] = []
+    left_out = [name.lstrip("-").replace("_", "-") for name in names]
+    skips = False
+    for word in training.arguments:
+        if word.startswith("--"):
+            skips = word.partition("=")[0].lstrip("-").replace("_", "-") in left_out
+        if not skips:
+            words.append(word)
+    return dataclasses.replace(training, arguments=tuple(words))
+
+
 def _trains(one: Training) -> bool:
     """Not a program that prepares files."""
     quiet = r"preprocess|convert|download|setup\.py|prepare|^(pip|venv|http\.server)$"
     return len(one.arguments) > 0 and re.search(quiet, one.name) is None
 
 
-def _why_none(recording: Recording) -> str:
+def _why_none(recording: Recording, command: list[str]) -> str:
     said = recording.output.strip().splitlines()[-3:]
     if recording.timed_out:
         how = "did not end in time, and had started no training; --timeout gives more"
@@ -169,6 +221,7 @@ def _why_none(recording: Recording) -> str:
     lines = [f"the script {how}", *(f"  it said: {line}" for line in said)]
     if skipped:
         lines.append(f"  not run: {' '.join(skipped)[:500]}")
+    lines.extend(f"  {line}" for line in arguments_wanted(command))
     return "\n".join([*lines, _ADVICE])
 
 
@@ -188,5 +241,20 @@ def _finish(run: Run, recording: Recording, training: Training, device: str) -> 
             f"to be filled in, and taken as text: {' '.join(recording.placeholders)}"
         )
     for one in recording.skipped:
-        if one.is_captured and one.words and one.words[0] not in _OF_NO_SIZE:
+        if one.words and one.words[0] in ("source", ".", "cd"):
+            _note_missing(run, one.words)
+        elif one.is_captured and one.words and one.words[0] not in _OF_NO_SIZE:
             run.unknown.append(f"the output of `{shlex.join(one.words)[:80]}`")
+
+
+# Files that scripts source for their programs' paths: they set no size of a run.
+_OF_PATHS = re.compile(r"activate|conda|bashrc|profile|modules|setvars|start-")
+
+
+def _note_missing(run: Run, words: tuple[str, ...]) -> None:
+    """A file that the script sources, or a folder that it goes to."""
+    place = " ".join(words[1:])
+    if words[0] == "cd" or _OF_PATHS.search(place):
+        run.notes.append(f"{place} is not here")
+    else:
+        run.unknown.append(f"what {place} sets, which is not here")

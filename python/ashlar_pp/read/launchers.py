@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .recorder import is_python
+from .recorder import is_python, is_started
 from .recording import Command
 
 
@@ -28,6 +28,7 @@ class Training:
     devices: int = 0
     launcher: str = ""
     launcher_options: tuple[tuple[str, str], ...] = ()
+    model: str = ""  # that the user says, in place of what the arguments say
 
     @property
     def name(self) -> str:
@@ -49,11 +50,30 @@ def trainings_of(commands: Sequence[Command]) -> list[Training]:
     """The programs that the commands train with, each once."""
     made: list[Training] = []
     for command in commands:
-        one = _training(command)
+        one = _handed_on(_training(command))
         same = [(each.program, each.arguments) for each in made]
         if one is not None and (one.program, one.arguments) not in same:
             made.append(one)
     return made
+
+
+def _handed_on(one: Training | None) -> Training | None:
+    """The last command of those that stand behind --: `submit.py ... -- torchrun ...`.
+
+    Where a program starts a command for others, it hands its words on as they are.
+    """
+    if one is None or "--" not in one.arguments or one.is_module:
+        return one
+    words = list(one.arguments)
+    inner = words[len(words) - words[::-1].index("--") :]
+    at = [i for i, word in enumerate(inner) if is_started(os.path.basename(word))]
+    if not at:
+        return one
+    outer = (*one.command.within, (one.program, *one.arguments))
+    last = Command(
+        tuple(inner[at[0] :]), one.command.folder, one.command.environment, outer
+    )
+    return _training(last) or one
 
 
 def _training(command: Command) -> Training | None:

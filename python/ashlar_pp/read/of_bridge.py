@@ -4,22 +4,42 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import importlib
 import pathlib
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from . import of_nemo, of_torchtitan
 from .of_megatron import of_fields
 from .run_file import Run, Unreadable
+from .stand_ins import import_recipe
 from .values import Values, sorted_out
 
 _QUIET = """
     dataset logger checkpoint tokenizer rng scheduler dist. profiling validation
     straggler rerun ft. inprocess nvrx tensor_inspect peft optimizer. ddp. train.
-    comm_overlap mixed_precision *_target_ *_call_ *_partial_
+    comm_overlap mixed_precision *_target_ *_call_ *_partial_ optimizer_config ft
 """.split()
 _SECTIONS = ("model", "train", "ddp", "optimizer")
-_MIXED = ("bf16", "fp16", "fp8", "fp8_recipe", "fp4", "fp4_recipe")
+_MIXED = (
+    "bf16",
+    "fp16",
+    "fp8",
+    "fp8_recipe",
+    "fp4",
+    "fp4_recipe",
+    "grad_reduce_in_fp32",
+)
+_OVERLAPS = ("tp_comm_overlap", "overlap_grad_reduce", "overlap_param_gather")
+
+# Fields that Megatron-LM has no argument for, and that change no step.
+_QUIET_FIELDS = tuple(
+    """average_in_collective batch_p2p_ deallocate_pipeline hf_model_id muon_
+    parallel_output persist_layer_norm preserve_fp32 scatter_embedding store_param
+    transformer_layer_spec generation_config should_pad_vocab autocast_ init_model
+    perform_initialization use_cpu_initialization gradient_accumulation_fusion
+    memory_efficient_layer_norm fp8_margin fp8_amax restore_modelopt""".split()
+)
 
 
 def is_recipe(tree: Mapping[str, Any]) -> bool:
@@ -27,16 +47,32 @@ def is_recipe(tree: Mapping[str, Any]) -> bool:
 
 
 def of_function(name: str) -> Run:
-    """The run of `module:function`, which gives a ConfigContainer.
+    """The run of `module:function`, which gives a ConfigContainer of Megatron-Bridge, a
+    recipe of NeMo 2, or a Trainer.Config of torchtitan.
 
     Raises Unreadable.
     """
     module, _, function = name.partition(":")
     try:
-        container = getattr(importlib.import_module(module), function)()
-    except Exception as error:  # it is somebody else's code
-        raise Unreadable(f"{name}: {type(error).__name__}: {error}") from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made, missing = import_recipe(module)
+            container = getattr(made, function)()
+    except (Exception, SystemExit) as error:  # it is somebody else's code
+        reason = str(error).strip().split("\n")[0]
+        raise Unreadable(f"{name}: {type(error).__name__}: {reason}") from None
+    run = _of_container(container, name)
+    if missing:
+        run.notes.append(f"not installed, and not needed: {' '.join(missing)}")
+    return run
+
+
+def _of_container(container: Any, name: str) -> Run:
+    if of_nemo.is_recipe(container):
+        return of_nemo.of_recipe(container, name)
     tree = _plain(container)
+    if isinstance(tree, Mapping) and of_torchtitan.is_job(tree):
+        return of_torchtitan.of_tree(tree)
     if not isinstance(tree, Mapping) or not is_recipe(tree):
         raise Unreadable(f"{name} gives no ConfigContainer, with a model and a train")
     return of_recipe(tree, pathlib.Path(name))
@@ -51,6 +87,11 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         section = tree.get(name)
         if isinstance(section, Mapping):
             fields.update({k: v for k, v in section.items() if not k.startswith("_")})
+    # These replace values of the other sections (config.py of Megatron-Bridge).
+    overlap = tree.get("comm_overlap")
+    if isinstance(overlap, Mapping):
+        said = {k: overlap.get(k) for k in _OVERLAPS}
+        fields.update({k: v for k, v in said.items() if v is not None})
     mixed = tree.get("mixed_precision")
     if isinstance(mixed, str):
         fields["mixed_precision"] = mixed
@@ -58,13 +99,15 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         fields.update({k: mixed[k] for k in _MIXED if k in mixed})
     _name_activation(fields, path)
     run = Run()
-    of_fields(
-        {k: v for k, v in fields.items() if not isinstance(v, Mapping)},
-        run,
-        path.parent,
-    )
+    plain = {
+        k: v
+        for k, v in fields.items()
+        if not isinstance(v, Mapping) and not k.startswith(_QUIET_FIELDS)
+    }
+    of_fields(plain, run, path.parent)
     rest = [k for k in Values(tree, str(path)).all if not k.startswith("model.")]
-    run.not_read, run.unknown = sorted_out(rest, _QUIET)
+    quiet, run.unknown = sorted_out(rest, _QUIET)
+    run.not_read = list(dict.fromkeys(key.partition(".")[0] for key in quiet))
     return run
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import pathlib
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .flags import Flags, megatron_defaults, megatron_version, read_megatron
+from .forks import in_words_of_megatron
 from .launchers import Training
 from .run_file import Run, Unreadable
+from .values import packed
 from .vocabulary import vocabulary_of
 
 _SIGNS = (
@@ -30,8 +34,26 @@ _SLIME_QUIET = """
 """.split()
 
 
+# Ends of the names of arguments that a run cannot be without.
+_OF_SIZES = tuple(
+    "size layers heads length experts topk embeddings channels groups".split()
+)
+
+
+class Lacking(Unreadable):
+    """An argument has no value behind it, because a variable of the script is empty."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"--{name} has no value")
+        self.name = name
+
+
 # Fields that count although they have Megatron-LM's defaults.
-_SAID = ("normalization", "add_bias_linear", "tokenizer_type")
+_SAID = frozenset(
+    "normalization add_bias_linear tokenizer_type share_embeddings_and_output_weights "
+    "grad_reduce_in_fp32 apply_rope_fusion bias_activation_fusion bias_swiglu_fusion "
+    "bias_gelu_fusion overlap_grad_reduce overlap_param_gather tp_comm_overlap".split()
+)
 
 # Tokens of a sample: all; or of its prompt and of its answer, at most.
 _SLIME_LENGTHS = (
@@ -42,17 +64,30 @@ _SLIME_LENGTHS = (
 
 
 def is_for(training: Training) -> bool:
-    names = {word.partition("=")[0].lstrip("-") for word in training.arguments}
+    names = {
+        word.partition("=")[0].lstrip("-").replace("_", "-")
+        for word in training.arguments
+    }
     return sum(sign in names for sign in _SIGNS) >= 2 or "yaml-cfg" in names
 
 
 def read(training: Training) -> Run:
     """Raises Unreadable."""
     flags = _parsed(training.arguments)
-    values: dict[str, Any] = dict(flags.values)
     run = Run(framework="megatron")
-    add_vocabulary(values, pathlib.Path(training.command.folder), run)
+    folder = pathlib.Path(training.command.folder)
+    values = in_words_of_megatron(dict(flags.values), folder, run)
+    for name in flags.lacking:
+        if name.endswith(_OF_SIZES):
+            raise Lacking(name)
+    add_vocabulary(values, folder, run)
     _read_slime(values, flags, run)
+    if training.model:
+        run.model = training.model
+    else:
+        _refuse_unknown_layers(values, flags)
+        # Megatron-LM's default, which the tool reads in scripts alone where it stands.
+        values.setdefault("normalization", "LayerNorm")
     run.arguments = {"program": training.name, **values}
     if flags.loose:
         run.unknown.extend(flags.loose)
@@ -62,6 +97,27 @@ def read(training: Training) -> Run:
             "installed here"
         )
     return run
+
+
+_OF_A_MODEL = frozenset(
+    "layers heads head hidden expert experts ffn kv intermediate glu geglu swiglu "
+    "vocab latent mlp lora mamba window".split()
+)
+_OFF = ("false", "False", "none", "None", "0", "0.0")
+
+
+def _refuse_unknown_layers(values: Mapping[str, Any], flags: Flags) -> None:
+    """Stops at arguments that may make another model than is read."""
+    spec = str(values.get("spec", ""))
+    if "." in spec and not spec.startswith("megatron.core"):
+        raise Unreadable(f"--spec {spec}: a function makes the layers; say --model")
+    for name in flags.unknown:
+        parts = set(name.replace("_", "-").split("-"))
+        if name in values and parts & _OF_A_MODEL and values[name] not in _OFF:
+            raise Unreadable(
+                f"--{name} is not known, and tells of a model: say --model, or "
+                f"--ignore {name}"
+            )
 
 
 def add_vocabulary(
@@ -84,7 +140,9 @@ def add_vocabulary(
 def _own_parser() -> argparse.ArgumentParser | None:
     """Megatron-LM's own parser, where its training package is installed."""
     try:
-        arguments = importlib.import_module("megatron.training.arguments")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            arguments = importlib.import_module("megatron.training.arguments")
         parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
         arguments.add_megatron_arguments(parser)
     except Exception:  # its imports fail in many ways
@@ -127,6 +185,9 @@ def _read_slime(values: dict[str, Any], flags: Flags, run: Run) -> None:
     if "fp16" not in values:
         values["bf16"] = True
     run.notes.append("slime: its training step alone, in which all samples are as long")
+    nodes, each = (said.get(f"actor-num-{name}") for name in ("nodes", "gpus-per-node"))
+    if nodes and each:
+        run.notes.append(f"launched on {nodes} x {each} devices")
     lengths = {name: said.get(name, "0") for name in _SLIME_LENGTHS}
     if (
         "seq-length" not in values
@@ -136,18 +197,41 @@ def _read_slime(values: dict[str, Any], flags: Flags, run: Run) -> None:
         parts = [int(str(lengths[name])) for name in _SLIME_LENGTHS[1:]]
         values["seq-length"] = str(whole or sum(parts))
     if values.pop("use-dynamic-batch-size", None):
-        _read_dynamic(values, run)
+        _read_dynamic({**said, **values}, values, run)
 
 
-def _read_dynamic(values: dict[str, Any], run: Run) -> None:
+def _read_dynamic(said: Mapping[str, Any], values: dict[str, Any], run: Run) -> None:
     """Micro-batches of as many samples as their tokens allow."""
     most = str(values.pop("max-tokens-per-gpu", ""))
     ranks = str(values.get("context-parallel-size", "1"))
     length = str(values.get("seq-length", ""))
     run.unknown.append("--use-dynamic-batch-size")
     if most.isdigit() and ranks.isdigit() and length.isdigit() and int(length) > 0:
-        together = max(1, int(most) * int(ranks) // int(length))
-        values["micro-batch-size"] = str(together)
+        whole = str(values.get("global-batch-size", "1"))
+        together = int(most) * int(ranks) // int(length)
+        samples = int(whole) if whole.isdigit() else 1
+        values["micro-batch-size"] = str(_packed_on_ranks(said, samples, together))
+
+
+def _packed_on_ranks(values: Mapping[str, Any], samples: int, most: int) -> int:
+    """Of the samples of one data rank, where slime's own words say the devices."""
+    sizes = [
+        str(values.get(name, "1"))
+        for name in (
+            "tensor-model-parallel-size",
+            "pipeline-model-parallel-size",
+            "context-parallel-size",
+        )
+    ]
+    nodes, each = (
+        str(values.get(name, "0"))
+        for name in ("actor-num-nodes", "actor-num-gpus-per-node")
+    )
+    if all(size.isdigit() for size in (*sizes, nodes, each)):
+        ranks = int(nodes) * int(each) // math.prod(map(int, sizes))
+        if ranks > 0 and samples % ranks == 0:
+            samples //= ranks
+    return packed(samples, most)
 
 
 def _count(values: Mapping[str, Any], name: str) -> int:

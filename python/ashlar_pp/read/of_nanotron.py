@@ -45,6 +45,8 @@ def is_recipe(tree: Any) -> bool:
 
 def of_recipe(tree: Any, where: str) -> Run:
     """Raises Unreadable."""
+    if tree.get("doremi"):
+        raise Unreadable(f"{where}: doremi: a second model runs beside the one trained")
     v = Values(tree, where)
     run = Run()
     model = v.section("model.model_config")

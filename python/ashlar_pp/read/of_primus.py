@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .of_megatron import of_fields
+from .of_torchtitan import of_job
 from .run_file import Run, Unreadable
 from .values import read_file
 
@@ -31,13 +32,16 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     """
     trainer = tree["modules"]["pre_trainer"]
     framework = str(trainer.get("framework", "megatron"))
-    if framework != "megatron":
+    if framework not in ("megatron", "torchtitan"):
         raise Unreadable(f"{path}: framework {framework} of Primus is not read here")
     fields: dict[str, Any] = {}
     for kind, key in (("modules", "config"), ("models", "model")):
         name = str(_evaluated(trainer.get(key) or ""))
-        fields.update(_extended(_place(path, kind, framework, name), 0))
-    fields.update(trainer.get("overrides") or {})
+        fields = _merged(fields, _extended(_place(path, kind, framework, name), 0))
+    fields = _merged(fields, trainer.get("overrides") or {})
+    if framework == "torchtitan":
+        job = of_job({k: v for k, v in fields.items() if k != "primus_turbo"})
+        return Run(framework="torchtitan", arguments=job)
     run = Run()
     quiet = () if fields.get("retro_add_retriever") else _OF_OTHERS
     plain = {
@@ -69,8 +73,20 @@ def _extended(path: pathlib.Path, depth: int) -> dict[str, Any]:
         raise Unreadable(f"{path} is no configuration with names and values")
     made: dict[str, Any] = {}
     for base in [*(tree.get("bases") or []), *(tree.get("extends") or [])]:
-        made.update(_extended(path.parent / str(base), depth + 1))
-    made.update({k: v for k, v in tree.items() if k not in ("bases", "extends")})
+        made = _merged(made, _extended(path.parent / str(base), depth + 1))
+    own = {k: v for k, v in tree.items() if k not in ("bases", "extends")}
+    return _merged(made, own)
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Sections are merged, other values replaced."""
+    made = dict(below)
+    for key, value in above.items():
+        old = made.get(key)
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            made[key] = _merged(old, value)
+        else:
+            made[key] = value
     return made
 
 

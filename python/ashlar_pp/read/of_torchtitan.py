@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pathlib
+from collections.abc import Mapping
 from typing import Any
 
 from .launchers import Training
 from .of_megatron import plain
 from .run_file import Run, Unreadable
+from .torchtitan_model import model_of
 from .values import Values, read_file
 
 _TOML = ("--job.config_file", "--job.config-file")
@@ -33,7 +35,7 @@ def read(training: Training) -> Run:
         path = pathlib.Path(training.command.folder, file)
         values = of_job(read_file(path))
     elif "config" in given:
-        values = _of_registry(training, str(given["config"]))
+        return _of_registry(training, str(given["config"]))  # with what is given
     run.arguments = {**values, **given}
     return run
 
@@ -81,7 +83,7 @@ def _is_command(word: str) -> bool:
     )
 
 
-def _of_registry(training: Training, config: str) -> dict[str, Any]:
+def _of_registry(training: Training, config: str) -> Run:
     """By torchtitan's own parser, whose registry holds the other values."""
     try:
         manager = importlib.import_module("torchtitan.config").ConfigManager()
@@ -93,7 +95,83 @@ def _of_registry(training: Training, config: str) -> dict[str, Any]:
         ) from None
     try:
         job = manager.parse_args(list(training.arguments))
-    except SystemExit:
-        raise Unreadable("torchtitan's parser stops at these arguments") from None
-    tree = dataclasses.asdict(job)
-    return {k: v for k, v in of_job(tree).items() if v not in ("None", "")}
+    except (Exception, SystemExit) as error:  # it is somebody else's code
+        raise Unreadable(
+            f"torchtitan's parser stops at these arguments: {error}"
+        ) from None
+    return of_tree(dataclasses.asdict(job), config)
+
+
+def is_job(tree: Mapping[str, Any]) -> bool:
+    return {"training", "parallelism", "model_spec"} <= set(tree)
+
+
+def of_tree(tree: Mapping[str, Any], config: str = "") -> Run:
+    """The run of a job whose values are all there. Raises Unreadable."""
+    run = Run(framework="torchtitan")
+    spec = tree["model_spec"] or {}
+    run.model = model_of(spec.get("model"))
+    _check_optimizer(tree.get("optimizer") or {})
+    parts = {k: v for k, v in tree.items() if k not in ("model_spec", "optimizer")}
+    values = dict(of_job(parts))
+    for key in [k for k in values if k.startswith(_QUIET)]:
+        run.not_read.append(key)
+        del values[key]
+    if "max_context_length" in tree["training"]:
+        _count_samples(tree, values)
+    if config:
+        values["config"] = config
+    run.arguments = {k: v for k, v in values.items() if v not in ("None", "")}
+    return run
+
+
+# Values of the registry that change no step.
+_QUIET = (
+    "loss.loss_fn.",
+    "lr_scheduler.",
+    "activation_checkpoint.force_recompute",
+    "activation_checkpoint.preserve",
+    "activation_checkpoint.determinism",
+    "activation_checkpoint.debug",
+    "comm.",
+    "dataloader.",
+    "metrics.",
+    "checkpoint.",
+    "profil",
+    "validator.",
+    "debug.",
+    "training.gc_",
+    "hf_assets_path",
+    "dump_folder",
+    "override.imports",
+)
+
+
+def _check_optimizer(said: Mapping[str, Any]) -> None:
+    groups = said.get("param_groups") or []
+    names = {str(one.get("optimizer_name", "AdamW")) for one in groups}
+    if not names <= {"Adam", "AdamW"}:
+        raise Unreadable(
+            f"optimizer {' '.join(sorted(names))}: only Adam's state is counted here"
+        )
+
+
+def _count_samples(tree: Mapping[str, Any], values: dict[str, Any]) -> None:
+    """Since August 2026 a job counts tokens: here sequences of full length."""
+    t, t_ = tree["training"], "training."
+    length = int(t["max_context_length"])
+    each = int(t["num_tokens_per_microbatch_per_dp_rank"])
+    whole = int(t["num_tokens_per_train_step"])
+    if int(tree["parallelism"].get("pipeline_parallel_degree", 1)) > 1:
+        raise Unreadable(
+            "training.num_tokens_per_microbatch_per_dp_rank beside a pipeline is not "
+            "read: give the sizes to ashlar predict by its options"
+        )
+    if each % length or (whole > 0 and whole % length):
+        raise Unreadable("training: its tokens are no whole sequences")
+    for name in ("max_context_length", "num_tokens_per_train_step"):
+        values.pop(t_ + name)
+    values.pop(t_ + "num_tokens_per_microbatch_per_dp_rank")
+    values[t_ + "seq_len"] = str(length)
+    values[t_ + "local_batch_size"] = str(each // length)
+    values[t_ + "global_batch_size"] = str(whole // length if whole > 0 else -1)

@@ -49,9 +49,19 @@ _QUIET = """
     *train_on_inputs *datasets *local_rank *scheduler *epochs *print *gradient_clip
     *dataset_ *packing *pad_to *auto_resume *sample_packing *flash_attention *debug
     *special *tokens *plugins *gradient_checkpointing_kwargs *torch_dtype *dtype
-    *attn *liger *torch_compile compute_environment debug downcast_bf16 machine_rank
+    *attn compute_environment debug downcast_bf16 machine_rank *model_revision
     main_ rdzv same_network tpu use_cpu enable_cpu_affinity dynamo *text_column
+    *per_device_eval *lazy_preprocess *lora_alpha *lora_dropout *max_samples *fsdp_
+    *use_slow *add_bos *with_tracking *exp_name *load_from_cache *system_prompt
+    *freeze_vit *merge_lora *neftune *group_by_length *logger *is_causal *priority
+    *completion_only *assistant_only *average_tokens *ignore_data *prediction_loss
+    *skip_memory *label_ *metric_for *greater_is *length_column *disable_tqdm *fp16_opt
+    *half_precision *torchdynamo *project *trackio *restore *enable_jit *data_seed
+    *per_gpu_eval *dispatch *split_batches *even_batches *use_seedable *non_blocking
 """.split()
+
+
+_FORMATS = ("bf16", "bfloat16", "fp16", "float16", "mixed_precision")
 
 
 def is_for(training: Training) -> bool:
@@ -64,7 +74,8 @@ def is_for(training: Training) -> bool:
 def read(training: Training) -> Run:
     """Raises Unreadable."""
     file = _config_file(training)
-    given = _arguments(training.arguments)
+    given = words_by_name(training.arguments)
+    _refuse_second_model({}, training.name)
     if file is not None:
         from .recipes import run_of_recipe  # which comes back here for some files
 
@@ -82,7 +93,7 @@ def _config_file(training: Training) -> pathlib.Path | None:
     words = list(training.arguments)
     for at, word in enumerate(words):
         is_named = at > 0 and words[at - 1] in ("--config", "--config_file", "-c")
-        is_loose = not word.startswith("-") and at < 2
+        is_loose = not any(w.startswith("-") for w in words[: at + 1]) and at < 2
         path = pathlib.Path(training.command.folder, word)
         if (is_named or is_loose) and path.suffix in (
             ".yaml",
@@ -96,7 +107,8 @@ def _config_file(training: Training) -> pathlib.Path | None:
     return None
 
 
-def _arguments(words: tuple[str, ...]) -> dict[str, Any]:
+def words_by_name(words: tuple[str, ...]) -> dict[str, Any]:
+    """Arguments by their names with underscores; a flag is True."""
     made: dict[str, Any] = {}
     rest = list(words)
     while rest:
@@ -126,12 +138,45 @@ def _accelerate(training: Training) -> dict[str, Any]:
     return given
 
 
+# Keys of training by preferences and by rewards: TRL, Axolotl, LLaMA-Factory.
+_SECOND = (
+    "beta num_generations reward_funcs reward_model reward_model_path ref_model "
+    "max_completion_length rl dpo_beta pref_beta kto_beta simpo_gamma rlhf_type"
+).split()
+
+
+def _refuse_second_model(given: Mapping[str, Any], name: str) -> None:
+    keys = [key for key in _SECOND if given.get(key) not in (None, "", False)]
+    found = re.search(
+        r"(?:^|[_/-])(dpo|grpo|ppo|kto|orpo|rlhf|rloo|reward)(?![a-z])", name
+    )
+    if keys or found:
+        raise Unreadable(
+            f"{keys[0] if keys else name}: training by preferences or rewards runs a "
+            "second model, or generates: describe the step that trains to ashlar "
+            "predict by its options"
+        )
+
+
 def of_arguments(
-    given: Mapping[str, Any], folder: pathlib.Path, accelerate: Mapping[str, Any]
+    given: Mapping[str, Any],
+    folder: pathlib.Path,
+    accelerate: Mapping[str, Any],
+    is_alone: bool = False,
 ) -> Run:
-    """`folder` is that of paths in the arguments. Raises Unreadable."""
+    """`folder` is that of paths in the arguments. A file `is_alone` where nothing
+    around it says how ranks share the state. Raises Unreadable."""
     v = Values(given, "the Trainer's arguments")
     run = Run()
+    _refuse_second_model(given, "")
+    for key in ("qat", "use_kt", "gptq", "quantization_bit", "quantization"):
+        if v.get(key) or v.section(key):
+            raise Unreadable(
+                f"{key}: products of another kind, which are not predicted"
+            )
+    for key in ("vision_tower", "mm_projector_type", "pretrain_mm_mlp_adapter"):
+        if v.get(key):
+            raise Unreadable(f"{key}: a tower of images beside the decoder")
     _read_adapters(v, run)
     if v.get("unfrozen_parameters"):
         raise Unreadable("unfrozen_parameters: a part of the model trains")
@@ -159,7 +204,18 @@ def of_arguments(
     _read_precision(v, accelerate, run)
     read_sharing(v, accelerate, folder, run)
     _read_optimizer(v)
-    run.not_read, run.unknown = sorted_out(v.rest(), _QUIET)
+    run.not_read, unknown = sorted_out(v.rest(), _QUIET)
+    run.unknown.extend(unknown)
+    said = [v.get(key) for key in _FORMATS]
+    if all(each is None for each in (*said, accelerate.get("mixed_precision"))):
+        run.unknown.append(
+            "the format of products, which nothing says: fp32, as the Trainer has it"
+        )
+    if is_alone and run.layout.get("sharding") == "none":
+        run.unknown.append(
+            "how ranks share the state, which the launcher says: taken to be "
+            "--sharding none"
+        )
     return run
 
 
@@ -171,6 +227,12 @@ def _read_adapters(v: Values, run: Run) -> None:
         run.program["lora"] = lora_words(rank, targets)
     elif kind not in ("full", ""):
         raise Unreadable(f"finetuning_type {kind}: not the whole model trains")
+    if v.get("lora_r") and not v.get("adapter"):
+        # TRL, and programs that make their own adapters by peft.
+        targets = v.get("lora_target_modules")
+        run.program["lora"] = lora_words(v.number("lora_r"), targets)
+        v.flag("use_peft")
+        return
     for key in _ADAPTERS:
         value = v.get(key)
         if key == "adapter" and value == "lora":
@@ -235,8 +297,8 @@ def _read_ranks(v: Values, run: Run) -> None:
 
 def _read_precision(v: Values, accelerate: Mapping[str, Any], run: Run) -> None:
     said = str(v.get("mixed_precision") or accelerate.get("mixed_precision") or "no")
-    is_bf16 = v.get("bf16") in (True, "true", "True", "auto", "full")
-    is_fp16 = v.get("fp16") in (True, "true", "True")
+    is_bf16 = v.get("bf16", "bfloat16") in (True, "true", "True", "auto", "full", "1")
+    is_fp16 = v.get("fp16", "float16") in (True, "true", "True")
     if is_bf16 and is_fp16:
         raise Unreadable("bf16 and fp16 at once: the Trainer stops")
     run.program["precision"] = (
@@ -250,5 +312,6 @@ def _read_optimizer(v: Values) -> None:
         r"adamw?(_(torch|hf|apex|fused|torch_fused|anyprecision))*", name
     ):
         raise Unreadable(
-            f"optim {name}: only the state of Adam in 32 bits is counted here"
+            f"optim {name}: only the state of Adam in 32 bits is counted here; --set "
+            "optim=adamw_torch (Axolotl: optimizer=adamw_torch) predicts with that"
         )

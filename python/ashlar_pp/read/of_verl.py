@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pathlib
 from typing import Any
 
@@ -9,7 +10,8 @@ from .adapters import lora_words
 from .launchers import Training
 from .of_trainer import local_model
 from .run_file import Run, Unreadable
-from .values import Values, parsed, sorted_out
+from .values import Values, packed, parsed, sorted_out
+from .verl_config import composed
 
 _QUIET = """
     data. algorithm. trainer. reward critic. actor_rollout_ref.rollout.
@@ -42,16 +44,30 @@ def is_for(training: Training) -> bool:
 def read(training: Training) -> Run:
     """Raises Unreadable."""
     tree: dict[str, Any] = {}
-    is_megatron = any("megatron" in w for w in training.arguments if "config-name" in w)
-    for word in training.arguments:
+    folder = pathlib.Path(training.command.folder)
+    words = list(training.arguments)
+    config = _config_name(words)
+    for word in words:
         name, equals, value = word.lstrip("+~").partition("=")
         if equals and not name.startswith("-"):
             tree[name] = _value(value)
-    if is_megatron:
+    whole = composed(config, words)
+    if whole is not None:
+        return of_values(Values(whole, "verl's configuration"), folder, set(tree))
+    if "megatron" in config:
         tree.setdefault(_ACTOR + "strategy", "megatron")
-    return of_values(
-        Values(tree, "verl's configuration"), pathlib.Path(training.command.folder)
-    )
+    run = of_values(Values(tree, "verl's configuration"), folder)
+    run.notes.append("what the words leave open is as in verl 0.7, which is not here")
+    return run
+
+
+def _config_name(words: list[str]) -> str:
+    for at, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name in ("--config-name", "-cn"):
+            found = value if equals else (words[at + 1] if at + 1 < len(words) else "")
+            return found.removesuffix(".yaml").strip("'\"")
+    return "ppo_trainer"
 
 
 def _value(text: str) -> Any:
@@ -62,8 +78,9 @@ def _value(text: str) -> Any:
         return text
 
 
-def of_values(v: Values, folder: pathlib.Path) -> Run:
-    """Raises Unreadable."""
+def of_values(v: Values, folder: pathlib.Path, said: set[str] | None = None) -> Run:
+    """`said` are the keys that the answer lists where it does not read them; None:
+    all. Raises Unreadable."""
     run = Run()
     model = "actor_rollout_ref.model."
     rank = int(v.get(model + "lora_rank", model + "lora.rank") or 0)
@@ -71,6 +88,9 @@ def of_values(v: Values, folder: pathlib.Path) -> Run:
     if rank > 0:
         run.program["lora"] = lora_words(rank, targets or "all-linear")
     path = v.word("actor_rollout_ref.model.path", default="")
+    for key in ("data.image_key", "data.video_key", "data.audio_key"):
+        if v.get(key) and (said is None or key in said):
+            run.unknown.append(f"{key}: what images or sounds add")
     if path:
         run.model = local_model(path, folder)
         if run.model is None:
@@ -87,10 +107,15 @@ def of_values(v: Values, folder: pathlib.Path) -> Run:
         "verl: one update of its actor, with prompts and answers of full length; no "
         "generation, and no log-probabilities of other models"
     )
+    nodes, devices = v.get("trainer.nnodes"), v.get("trainer.n_gpus_per_node")
+    if isinstance(nodes, int) and isinstance(devices, int):
+        run.notes.append(f"launched on {nodes} x {devices} devices")
     if v.flag(_ACTOR + "use_dynamic_bsz"):
         most = v.number(_ACTOR + "ppo_max_token_len_per_gpu", default=16384)
         run.unknown.append(f"{_ACTOR}use_dynamic_bsz (micro-batches of {most} tokens)")
-        run.batch["micro_batch"] = max(1, most // (prompt + answer))
+        ranks, context = _data_ranks(v)
+        each = samples // ranks if ranks and samples % ranks == 0 else samples
+        run.batch["micro_batch"] = packed(each, most * context // (prompt + answer))
         v.get(_ACTOR + "ppo_micro_batch_size_per_gpu", _ACTOR + "ppo_micro_batch_size")
     else:
         run.batch["micro_batch"] = v.number(
@@ -100,13 +125,31 @@ def of_values(v: Values, folder: pathlib.Path) -> Run:
         _read_megatron(v, run)
     else:
         _read_fsdp(v, run)
-    nodes, devices = v.get("trainer.nnodes"), v.get("trainer.n_gpus_per_node")
-    if isinstance(nodes, int) and isinstance(devices, int):
-        run.notes.append(f"launched on {nodes} x {devices} devices")
     run.program.setdefault("precision", "bf16")
-    run.not_read, unknown = sorted_out(v.rest(), _QUIET)
+    rest = [key for key in v.rest() if said is None or key in said]
+    run.not_read, unknown = sorted_out(rest, _QUIET)
     run.unknown.extend(unknown)
     return run
+
+
+def _data_ranks(v: Values) -> tuple[int, int]:
+    """Data ranks, 0 where nothing says them, and ranks that share a sequence."""
+    nodes, devices = v.get("trainer.nnodes"), v.get("trainer.n_gpus_per_node")
+    m = _ACTOR + "megatron."
+    is_megatron = v.word(_ACTOR + "strategy", default="fsdp") == "megatron"
+    names = ("tensor_model", "pipeline_model", "context")
+    below = [v.number(f"{m}{name}_parallel_size", default=1) for name in names]
+    context = v.number(
+        _ACTOR + "ulysses_sequence_parallel_size",
+        _ACTOR + "fsdp_config.ulysses_sequence_parallel_size",
+        default=1,
+    )
+    if is_megatron:
+        context = below[2]
+    all_below = math.prod(below) if is_megatron else context
+    if not isinstance(nodes, int) or not isinstance(devices, int):
+        return 0, context
+    return nodes * devices // all_below, context
 
 
 def _read_fsdp(v: Values, run: Run) -> None:

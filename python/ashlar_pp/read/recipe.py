@@ -9,7 +9,7 @@ import sys
 from .of_bridge import of_function
 from .recipes import run_of_recipe
 from .run_file import Unreadable, add_set, write
-from .values import read_file
+from .values import read_file, replaced
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,9 +33,9 @@ def run(asked: argparse.Namespace) -> int:
         path = pathlib.Path(asked.file)
         if ":" in asked.file and not path.exists():
             made = of_function(asked.file)
+            made.set(asked.set)
         else:
-            made = run_of_recipe(read_file(path), path)
-        made.set(asked.set)
+            made = run_of_recipe(replaced(read_file(path), asked.set), path)
     except Unreadable as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import of_bridge, of_nanotron, of_primus
+from . import (
+    of_bridge,
+    of_foundry,
+    of_lingua,
+    of_litgpt,
+    of_nanotron,
+    of_neox,
+    of_olmo,
+    of_primus,
+    of_veomni,
+)
 from .of_megatron import of_fields
 from .of_torchtitan import of_job
 from .of_trainer import of_arguments
 from .of_verl import of_values
 from .run_file import Run, Unreadable
 from .values import Values
+
+# In the order in which they are asked.
+_READERS: list[
+    tuple[Callable[[Mapping[str, Any]], bool], Callable[[Any, pathlib.Path], Run]]
+] = [
+    (kind.is_recipe, kind.of_recipe)
+    for kind in (of_neox, of_olmo, of_foundry, of_litgpt, of_veomni, of_lingua)
+]
 
 
 def run_of_recipe(
@@ -31,6 +49,9 @@ def run_of_recipe(
         return of_values(Values({**tree, **(given or {})}, str(path)), path.parent)
     if of_primus.is_recipe(tree):
         return of_primus.of_recipe(tree, path)
+    for is_for, read in _READERS:
+        if is_for(tree):
+            return read(tree, path)
     if of_bridge.is_recipe(tree):
         return of_bridge.of_recipe(tree, path)
     if "model" in keys and "trainer" in keys and isinstance(tree["model"], Mapping):
@@ -48,11 +69,18 @@ def run_of_recipe(
         of_fields(tree, run, path.parent)
         return run
     if keys & {"base_model", "model_name_or_path", "per_device_train_batch_size"}:
-        return of_arguments({**tree, **(given or {})}, path.parent, accelerate or {})
+        return of_arguments(
+            {**tree, **(given or {})}, path.parent, accelerate or {}, given is None
+        )
+    if "distributed_type" in keys:
+        raise Unreadable(
+            f"{path} is accelerate's: how ranks share the state, without a model and a "
+            "batch; read the script that starts the training with it"
+        )
     raise Unreadable(
         f"{path} is of no kind that is read here: nanotron, verl, Primus, "
-        "Megatron-Bridge, NeMo, torchtitan, DeepSpeed, Megatron-LM, or the Trainer of "
-        "transformers"
+        "Megatron-Bridge, NeMo, torchtitan, DeepSpeed, Megatron-LM, GPT-NeoX, OLMo, "
+        "LitGPT, llm-foundry, VeOmni, lingua, or the Trainer of transformers"
     )
 
 

@@ -29,7 +29,9 @@ WRAPPERS = frozenset(
 REMOTE = frozenset({"ssh", "pdsh", "clush"})
 BATCH = frozenset({"sbatch", "qsub", "bsub", "salloc"})
 SHELLS = frozenset({"bash", "sh", "dash", "zsh"})
-ANSWERED = frozenset({"nvidia-smi", "rocm-smi", "scontrol", "hostname", "nproc"})
+ANSWERED = frozenset(
+    {"nvidia-smi", "rocm-smi", "scontrol", "hostname", "nproc", "ds_ssh"}
+)
 SILENT = frozenset({"sleep", "wait", "clear", "reset"})
 MOST_RECORDS = 400
 
@@ -209,6 +211,11 @@ def answer(name: str, words: list[str]) -> None:
     elif name == "scontrol":
         if words[1:2] == ["show"] and "hostname" in " ".join(words[2:3]):
             print("\n".join(f"node{i}" for i in range(nodes)))
+    elif name == "ds_ssh":
+        # DeepSpeed's, on all hosts: two lines of its own stand before their answers.
+        print(f"hostfile=/job/hostfile\n{' '.join(words[1:])}")
+        for i in range(nodes * devices()):
+            print(f"node{i // devices()}: device {i % devices()}")
     else:
         for i in range(devices() if len(words) > 1 else 0):
             print(f"GPU {i}: device {i}")

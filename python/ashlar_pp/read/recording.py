@@ -38,6 +38,9 @@ __ashlar_path=$PATH
 __ashlar_before() {
   PATH=$__ashlar_path
   local __word=${1%%[[:space:]]*}
+  case $1 in
+    source\ *|.\ *|cd\ [!-]*) __ashlar_missing "$__word" "${1#* }" ;;
+  esac
   case $__word in
     */*|*'$'*)
       if [[ $__word =~ ^[A-Za-z0-9_./\$\{\}\"-]+$ ]]; then
@@ -50,6 +53,16 @@ __ashlar_before() {
       fi ;;
   esac
   return 0
+}
+# A file that the script sources, or a folder that it goes to, may be another machine's:
+# the builtin is replaced once, so that `set -e` does not end the script.
+__ashlar_missing() {
+  local __place=${2%%[[:space:];\&|]*}
+  [[ $__place =~ ^[A-Za-z0-9_./\$\{\}:~\"-]+$ ]] || return 0
+  eval "__place=$__place" 2>/dev/null || return 0
+  if [[ $1 == cd ]]; then [[ -n $__place && ! -d $__place ]] || return 0
+  else [[ -n $__place && ! -e $__place && $__place == */* ]] || return 0; fi
+  eval "function $1 { unset -f $1; __ashlar_other $1 \"\$1\"; return 0; }"
 }
 __ashlar_by_path() {
   local __name=${1##*/}

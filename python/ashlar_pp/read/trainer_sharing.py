@@ -42,16 +42,17 @@ def read_sharing(
                 made["zero_optimization"][part] = {"device": device}
         _with_deepspeed(made, run)
     elif (
-        v.get("fsdp") not in (None, "", False)
+        v.get("fsdp") not in (None, "", False, "None")
         or kind == "FSDP"
         or accelerate.get("use_fsdp")
+        or (v.get("base_model") and (v.section("fsdp_config") or v.get("fsdp_version")))
     ):
         _with_fsdp(v, accelerate, run)
     else:
         run.layout["sharding"] = "none"
     for key in v.section("fsdp_config"):
         v.get("fsdp_config." + key)
-    v.get("fsdp_config")
+    v.asked.update(("fsdp_config", "fsdp_version", "base_model"))
 
 
 def _with_deepspeed(tree: Any, run: Run) -> None:
@@ -106,7 +107,8 @@ def _with_fsdp(v: Values, accelerate: Mapping[str, Any], run: Run) -> None:
     for key, value in accelerate.items():
         if str(key).startswith("fsdp_"):
             config.setdefault(str(key), value)
-    strategy = str(config.get("fsdp_sharding_strategy", "FULL_SHARD")).lower()
+    config = {str(k).removeprefix("fsdp_"): value for k, value in config.items()}
+    strategy = str(config.get("sharding_strategy", "FULL_SHARD")).lower()
     for word in words:
         if word in (
             "full_shard",
@@ -122,11 +124,7 @@ def _with_fsdp(v: Values, accelerate: Mapping[str, Any], run: Run) -> None:
         "3": "no_shard",
         "4": "hybrid_shard",
     }.get(strategy, strategy)
-    reshard = str(
-        config.get(
-            "fsdp_reshard_after_forward", config.get("reshard_after_forward", True)
-        )
-    )
+    reshard = str(config.get("reshard_after_forward", True))
     if reshard.lower() in ("false", "shard_grad_op") and strategy == "full_shard":
         strategy = "shard_grad_op"
     kinds = {"full_shard": "full", "shard_grad_op": "gradients", "no_shard": "none"}
@@ -137,12 +135,11 @@ def _with_fsdp(v: Values, accelerate: Mapping[str, Any], run: Run) -> None:
         )
     run.layout["sharding"] = kinds[strategy]
     offloads = (
-        str(config.get("fsdp_offload_params", "")).lower() == "true"
-        or "offload" in words
+        str(config.get("offload_params", "")).lower() == "true" or "offload" in words
     )
     if offloads:
         raise Unreadable(
             "FSDP moves weights to the host: nothing here says what that takes"
         )
-    if str(config.get("fsdp_activation_checkpointing", "")).lower() == "true":
+    if str(config.get("activation_checkpointing", "")).lower() == "true":
         run.layout["recompute"] = "full"

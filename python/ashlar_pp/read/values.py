@@ -165,3 +165,32 @@ def sorted_out(keys: list[str], quiet: Sequence[str]) -> tuple[list[str], list[s
         )
 
     return [k for k in keys if is_quiet(k)], [k for k in keys if not is_quiet(k)]
+
+
+def packed(samples: int, most: int) -> int:
+    """Samples of a micro-batch where a limit on tokens allows `most`: the most that
+    divide the samples of a rank."""
+    return max(each for each in range(1, max(1, most) + 1) if samples % each == 0)
+
+
+def replaced(tree: Any, pairs: Sequence[str]) -> Any:
+    """The tree with NAME=VALUE in the place of what it says, names with dots.
+
+    Raises Unreadable for other text.
+    """
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name or not isinstance(tree, Mapping):
+            raise Unreadable(f"--set {pair}: NAME=VALUE of the file")
+        first, dot, rest = name.partition(".")
+        try:
+            value = parsed(text, pathlib.Path("value.yaml"))
+        except Unreadable:
+            value = text
+        if dot:
+            inner = tree.get(first)
+            below = inner if isinstance(inner, Mapping) else {}
+            value = replaced(below, [f"{rest}={text}"])
+        alike = [key for key in tree if str(key).replace("-", "_") == first]
+        tree = {**tree, (alike[0] if alike else first): value}
+    return tree

@@ -70,7 +70,14 @@ class _Attended(torch.autograd.Function):
     def forward(
         ctx: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
     ) -> torch.Tensor:
-        made = query.new_empty((*query.shape[:-1], value.shape[-1]))
+        # Fused kernels write heads side by side, so that the next product reads the
+        # result itself and no copy of it is kept.
+        width = value.shape[-1]
+        if query.dim() > 2:
+            *batch, heads, queries, _ = query.shape
+            made = query.new_empty((*batch, queries, heads, width)).transpose(-2, -3)
+        else:
+            made = query.new_empty((*query.shape[:-1], width))
         sums = query.new_empty(query.shape[:-1], dtype=torch.float32)
         ctx.save_for_backward(query, key, value, made, sums)
         return made

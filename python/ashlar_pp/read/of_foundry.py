@@ -1,0 +1,126 @@
+"""Configurations of MosaicML's llm-foundry, a YAML: MPT, and models of transformers."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from .of_trainer import local_model
+from .run_file import Run, Unreadable
+from .values import Values, sorted_out
+
+_QUIET = """
+    variables. run_name tokenizer. train_loader. eval_loader. scheduler. optimizer.
+    algorithms. max_duration eval_ seed device_eval progress_bar log_ console_log
+    callbacks. loggers. save_ load_ autoresume python_log icl_ model.init model.loss_fn
+    dist_timeout global_seed data_ fsdp_config.limit fsdp_config.verbose
+    fsdp_config.mixed_precision fsdp_config.activation_checkpointing_reentrant
+    fsdp_config.state_dict model.no_bias model.resid model.emb model.attn_config.attn_p
+    model.attn_config.rope model.use_auth model.pretrained model.max_seq_len
+    model.config_overrides.max model.attn_config.attn_impl expandable_segments precision
+    model.learned_pos model.attn_config.qk model.attn_config.clip
+""".split()
+_SHARDINGS = {"FULL_SHARD": "full", "SHARD_GRAD_OP": "gradients", "NO_SHARD": "none"}
+_VARIABLE = re.compile(r"^\$\{([\w.]+)\}$")
+
+
+def is_recipe(tree: Mapping[str, Any]) -> bool:
+    model = tree.get("model")
+    return (
+        isinstance(model, Mapping)
+        and "name" in model
+        and ("device_train_microbatch_size" in tree or "max_duration" in tree)
+    )
+
+
+def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
+    """Raises Unreadable."""
+    v = Values(tree, str(path))
+    for key, value in list(v.all.items()):
+        match = _VARIABLE.match(value) if isinstance(value, str) else None
+        if match:
+            v.all[key] = v.all.get(match[1])
+    run = Run()
+    run.model = _model(v, path, run)
+    run.batch = {
+        "sequence": v.number("max_seq_len"),
+        "sequences": v.number("global_train_batch_size"),
+    }
+    micro = v.get("device_train_microbatch_size")
+    if micro == "auto":
+        run.unknown.append("device_train_microbatch_size auto: taken to be 1")
+        run.batch["micro_batch"] = 1
+    elif micro is not None:
+        run.batch["micro_batch"] = v.number("device_train_microbatch_size")
+    kind = v.word("fsdp_config.sharding_strategy", default="FULL_SHARD")
+    if not v.section("fsdp_config"):
+        kind = "NO_SHARD"
+    if kind not in _SHARDINGS:
+        raise Unreadable(
+            f"{path}: fsdp_config.sharding_strategy {kind} shards inside a node: say "
+            "its ranks to ashlar predict by --sharding full --shard-ranks N"
+        )
+    run.layout["sharding"] = _SHARDINGS[kind]
+    if v.flag("fsdp_config.activation_checkpointing"):
+        run.layout["recompute"] = "full"
+    if v.flag("fsdp_config.activation_cpu_offload"):
+        run.layout["offload_activations"] = "full"
+    precision = v.word("precision", default="amp_bf16")
+    if "fp8" in precision:
+        run.program["precision"] = "fp8"
+    else:
+        run.program["precision"] = (
+            "bf16" if "bf16" in precision else "fp16" if "fp16" in precision else "fp32"
+        )
+    if v.word("model.attn_config.attn_impl") == "torch":
+        run.program["attention"] = "unfused"
+    run.not_read, unknown = sorted_out(v.rest(), _QUIET)
+    run.unknown.extend(unknown)
+    return run
+
+
+def _model(v: Values, path: pathlib.Path, run: Run) -> Mapping[str, Any] | None:
+    name = v.word("model.name")
+    if name.startswith("hf_"):
+        named = v.word("model.pretrained_model_name_or_path")
+        found = local_model(named, path.parent)
+        if found is None:
+            run.notes.append(
+                f"the model is {named}, which is not on this machine: give --model to "
+                "ashlar predict"
+            )
+        if v.section("model.config_overrides"):
+            raise Unreadable(f"{path}: model.config_overrides: give --model with them")
+        return found
+    if name != "mpt_causal_lm":
+        raise Unreadable(f"{path}: model.name {name} is not predicted")
+    if (
+        v.section("model.ffn_config")
+        and v.word("model.ffn_config.ffn_type") != "mptmlp"
+    ):
+        raise Unreadable(f"{path}: model.ffn_config: layers of another kind")
+    hidden, heads = v.number("model.d_model"), v.number("model.n_heads")
+    kind = v.word("model.attn_config.attn_type", default="multihead_attention")
+    groups = {
+        "multihead_attention": heads,
+        "multiquery_attention": 1,
+        "grouped_query_attention": v.number(
+            "model.attn_config.kv_n_heads", default=heads
+        ),
+    }
+    if kind not in groups:
+        raise Unreadable(f"{path}: model.attn_config.attn_type {kind} is not predicted")
+    ratio = v.get("model.expansion_ratio") or 4
+    return {
+        "hidden_size": hidden,
+        "num_hidden_layers": v.number("model.n_layers"),
+        "num_attention_heads": heads,
+        "num_key_value_heads": groups[kind],
+        "intermediate_size": int(float(ratio) * hidden),
+        "hidden_act": "gelu",
+        "vocab_size": v.number("model.vocab_size"),
+        "tie_word_embeddings": v.flag("model.tie_word_embeddings", default=True),
+        "max_position_embeddings": v.number("max_seq_len"),
+    }

@@ -1,0 +1,89 @@
+"""Configurations of LitGPT, a YAML."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from .adapters import lora_words
+from .of_trainer import local_model
+from .run_file import Run, Unreadable
+from .values import Values, sorted_out
+
+_QUIET = """
+    out_dir data eval. optimizer. logger_name seed access_token resume tokenizer_dir
+    initial_checkpoint_dir lora_alpha lora_dropout train.save_interval
+    train.log_interval train.lr_ train.epochs train.max_ train.min_lr train.max_tokens
+    train.max_steps train.tie_embeddings log.
+""".split()
+_TARGETS = {
+    "lora_query": "q_proj",
+    "lora_key": "k_proj",
+    "lora_value": "v_proj",
+    "lora_projection": "o_proj",
+    "lora_mlp": "mlp",
+}
+
+
+def is_recipe(tree: Mapping[str, Any]) -> bool:
+    train = tree.get("train")
+    return (
+        isinstance(train, Mapping)
+        and "global_batch_size" in train
+        and bool({"checkpoint_dir", "model_name", "model_config"} & set(tree))
+    )
+
+
+def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
+    """Raises Unreadable."""
+    v = Values(tree, str(path))
+    if v.get("quantize"):
+        raise Unreadable(
+            f"{path}: quantize {v.get('quantize')}: weights of fewer bits are not "
+            "predicted; leave it out for adapters over weights of 16 bits"
+        )
+    run = Run()
+    name = v.word("model_name") or v.word("checkpoint_dir")
+    name = name.removeprefix("checkpoints/")
+    run.model = local_model(name, path.parent) if name else None
+    if run.model is None:
+        run.notes.append(
+            f"the model is {name or 'that of model_config'}, which is not on this "
+            "machine: give --model to ashlar predict"
+        )
+    v.asked.update(k for k in v.all if k.startswith("model_config"))
+    run.batch = {
+        "sequences": v.number("train.global_batch_size"),
+        "micro_batch": v.number("train.micro_batch_size", default=4),
+    }
+    if v.get("train.max_seq_length") is not None:
+        run.batch["sequence"] = v.number("train.max_seq_length")
+    devices, nodes = v.get("devices"), v.number("num_nodes", default=1)
+    several = devices == "auto" or (isinstance(devices, int) and devices * nodes > 1)
+    is_pretraining = "initial_checkpoint_dir" in v.all or "model_name" in v.all
+    has_adapters = v.get("lora_r") is not None
+    # litgpt/pretrain.py, finetune/full.py and finetune/lora.py.
+    run.layout["sharding"] = "full" if several else "none"
+    if several and is_pretraining and nodes > 1 and isinstance(devices, int):
+        run.layout["shard_ranks"] = devices
+    if several and not is_pretraining and not has_adapters:
+        run.layout["recompute"] = "full"
+    if isinstance(devices, int):
+        run.notes.append(f"launched on {nodes} x {devices} devices")
+    if has_adapters:
+        targets = [_TARGETS[k] for k in _TARGETS if v.flag(k)]
+        if v.flag("lora_head"):
+            raise Unreadable(f"{path}: lora_head: adapters of the head are not counted")
+        run.program["lora"] = lora_words(v.number("lora_r"), targets)
+    for key in (*_TARGETS, "lora_head"):
+        v.get(key)
+    precision = v.word("precision", default="bf16-true")
+    run.program["precision"] = (
+        "bf16" if "bf16" in precision else "fp16" if "16" in precision else "fp32"
+    )
+    if precision.endswith("-true") and not precision.startswith("32"):
+        run.unknown.append(f"precision {precision}: weights and state in 16 bits")
+    run.not_read, unknown = sorted_out(v.rest(), _QUIET)
+    run.unknown.extend(unknown)
+    return run

@@ -1,0 +1,162 @@
+"""ms-swift: `swift sft` over the Trainer of transformers, `megatron sft` over
+Megatron-Core."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+from .adapters import lora_words
+from .flags import megatron_flags
+from .launchers import Training
+from .of_trainer import local_model, of_arguments, words_by_name
+from .run_file import Run, Unreadable
+
+_COMMANDS = ("sft", "pt")
+
+# Configurations of DeepSpeed that it has names for (swift/config).
+_STAGES = {
+    f"zero{stage}{away}": stage for stage in range(4) for away in ("", "_offload")
+}
+
+# Words of `megatron sft` that change no step.
+_QUIET = """
+    save merge_lora dataset split_dataset cached_dataset num_train_epochs finetune
+    dataloader output_dir eval_ val_ model_author model_name lr min_lr no_save no_load
+    num_workers dataset_num packing streaming shuffle load_from_cache add_version log_
+    logging create_checkpoint lora_alpha lora_dropout report_to wandb tensorboard train_
+    system template agent_template loss_scale truncation load_safetensors mcore_
+    padding_free use_hf hub_ attention_backend swanlab manual_gc seed clip_grad weight_
+    adam_ check_model no_initialization max_epochs lazy_tokenize train_dataset_ strict
+    bridge_backend
+""".split()
+
+
+def is_for(training: Training) -> bool:
+    is_own = training.launcher in ("swift", "megatron")
+    names = ("swift/cli/sft.py", "swift/cli/pt.py", "swift/cli/_megatron/sft.py")
+    return is_own or training.program.endswith(names)
+
+
+def read(training: Training) -> Run:
+    """Raises Unreadable."""
+    words = list(training.arguments)
+    command = words.pop(0) if training.launcher and words else "sft"
+    if command not in _COMMANDS:
+        raise Unreadable(
+            f"{training.program} {command}: sft and pt are read; others generate, or "
+            "run a second model beside the one that trains"
+        )
+    given = words_by_name(tuple(words))
+    _refuse_parts(given)
+    is_megatron = training.launcher == "megatron" or "_megatron" in training.program
+    if is_megatron:
+        return _of_megatron(given, training)
+    return _of_trainer(given, training)
+
+
+def _refuse_parts(given: dict[str, Any]) -> None:
+    kind = given.get("tuner_type", given.get("train_type"))
+    if kind not in (None, "full", "lora"):
+        raise Unreadable(f"tuner_type {kind}: adapters of this kind are not counted")
+    for name in ("quant_method", "quant_bits", "freeze_parameters_ratio", "use_galore"):
+        if given.get(name) not in (None, "none", "0", "false"):
+            raise Unreadable(f"--{name} {given[name]} is not predicted")
+
+
+def _adapters(given: dict[str, Any], usual: str) -> str:
+    """RANK[,targets], or nothing where the whole model trains."""
+    kind = given.pop("tuner_type", given.pop("train_type", usual))
+    rank, named = given.pop("lora_rank", "8"), given.pop("target_modules", "all-linear")
+    for name in ("lora_alpha", "lora_dropout", "freeze_vit", "freeze_aligner"):
+        given.pop(name, None)
+    return lora_words(int(rank), named) if kind == "lora" else ""
+
+
+def _of_trainer(given: dict[str, Any], training: Training) -> Run:
+    lora = _adapters(given, "lora")
+    named = given.get("deepspeed")
+    if named in _STAGES:
+        zero: dict[str, Any] = {"stage": _STAGES[named]}
+        if str(named).endswith("_offload"):
+            zero["offload_optimizer"] = {"device": "cpu"}
+            if _STAGES[named] == 3:
+                zero["offload_param"] = {"device": "cpu"}
+        given["deepspeed"] = json.dumps({"zero_optimization": zero})
+    # Its defaults (swift/arguments).
+    given.setdefault("gradient_checkpointing", "true")
+    given.setdefault("per_device_train_batch_size", "1")
+    dtype = given.pop("torch_dtype", "bfloat16")
+    given.setdefault("bf16", "true" if dtype == "bfloat16" else "false")
+    given.setdefault("fp16", "true" if dtype == "float16" else "false")
+    ranks = max(1, training.nodes) * max(1, training.devices or _devices(training))
+    each = int(given["per_device_train_batch_size"])
+    given.setdefault(
+        "gradient_accumulation_steps", str(max(1, -(-16 // (each * ranks))))
+    )
+    given["model_name_or_path"] = given.pop("model", "")
+    for name in ("model_author", "model_name", "model_type"):
+        given.pop(name, None)
+    if "attn_impl" in given:
+        given["attn_implementation"] = {"flash_attn": "flash_attention_2"}.get(
+            given["attn_impl"], given.pop("attn_impl")
+        )
+    run = of_arguments(given, pathlib.Path(training.command.folder), {})
+    if lora:
+        run.program["lora"] = lora
+    _note_ranks(run, training)
+    return run
+
+
+def _of_megatron(given: dict[str, Any], training: Training) -> Run:
+    run = Run(framework="megatron")
+    lora = _adapters(given, "full")
+    if lora:
+        run.program["lora"] = lora
+    name = str(given.pop("model", ""))
+    run.model = local_model(name, pathlib.Path(training.command.folder))
+    if run.model is None:
+        run.notes.append(
+            f"the model is {name}, which is not on this machine: give --model to "
+            "ashlar predict"
+        )
+    dtype = given.pop("torch_dtype", "bfloat16")
+    values: dict[str, Any] = {
+        "micro-batch-size": "1",
+        "global-batch-size": "16",
+        "recompute-granularity": "selective",
+        "use-distributed-optimizer": True,
+        "bf16" if dtype == "bfloat16" else "fp16": True,
+    }
+    if "max_length" in given:
+        values["seq-length"] = given.pop("max_length")
+    for key, value in given.items():
+        if any(key.startswith(quiet) for quiet in _QUIET):
+            run.not_read.append("--" + key)
+            continue
+        hyphened = "--" + key.replace("_", "-")
+        if hyphened in megatron_flags():
+            values[hyphened[2:]] = {"true": True, "false": False}.get(value, value)
+        else:
+            run.unknown.append("--" + key)
+    if values.get("attention-backend") is None:
+        values["attention-backend"] = "flash"
+    if values["recompute-granularity"] == "none":
+        del values["recompute-granularity"]
+    run.arguments = {"program": "megatron sft", **values}
+    _note_ranks(run, training)
+    return run
+
+
+def _devices(training: Training) -> int:
+    """It starts one process where NPROC_PER_NODE is not set (swift/cli/main.py)."""
+    said = training.command.environment.get("NPROC_PER_NODE", "")
+    return int(said) if said.isdigit() else 1
+
+
+def _note_ranks(run: Run, training: Training) -> None:
+    if not training.devices:
+        nodes = training.command.environment.get("NNODES", "1")
+        count = int(nodes) if nodes.isdigit() else 1
+        run.notes.append(f"launched on {count} x {_devices(training)} devices")

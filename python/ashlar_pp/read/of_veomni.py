@@ -1,0 +1,130 @@
+"""Configurations of VeOmni, a YAML: a model of transformers under PyTorch's FSDP 2."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from .of_trainer import local_model
+from .run_file import Run, Unreadable
+from .values import Values, sorted_out
+
+_QUIET = """
+    data.train_ data.eval_ data.data_ data.chat_ data.text_ data.dyn_bsz data.num_
+    data.drop_ data.source_ data.dataloader. data.dataset data.pin_ data.prefetch
+    data.shuffle data.enable_mult data.tokenizer_ data.multisource train.optimizer.
+    train.num_train_epochs train.init_device train.checkpoint.
+    train.wandb. train.profile. train.empty_cache train.gc_steps train.seed
+    train.max_steps train.bsz_warmup train.enable_full_determinism train.eval_
+    train.dyn_bsz_buffer train.lr train.max_grad_norm train.output_dir train.save_
+    train.weight_decay train.use_wandb train.wandb_ train.ckpt_manager train.load_
+    train.rmpad train.enable_profiling train.profile_ train.sync train.broadcast
+    train.ep_sharded_stream train.moe_load_balance train.channel_loss.
+    train.accelerator.fsdp_config.max_load model.ops_implementation. train.freeze_vit
+    model.attn_implementation model.moe_implementation model.tokenizer_path model.basic_
+    train.gradient_checkpointing.debug train.gradient_checkpointing.enable_reentrant
+    train.accelerator.fsdp_config.mixed_precision.
+""".split()
+
+
+def is_recipe(tree: Mapping[str, Any]) -> bool:
+    model, train = tree.get("model"), tree.get("train")
+    if not isinstance(model, Mapping) or not isinstance(train, Mapping):
+        return False
+    return bool({"model_path", "config_path"} & set(model)) and "data" in tree
+
+
+def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
+    """Raises Unreadable."""
+    v = Values(tree, str(path))
+    if v.section("dpo_config") or v.word("data.data_type") == "dpo":
+        raise Unreadable(
+            f"{path}: dpo: a second model runs beside the one that trains; ashlar "
+            "predict can be asked for the step of the first alone by its options"
+        )
+    for key in ("model.lora_config", "train.lora", "model.lora"):
+        if v.get(key) or v.section(key):
+            raise Unreadable(f"{path}: {key}: say its adapters by --lora")
+    for key in ("model.encoders", "model.decoders", "model.foundation", "model.freeze"):
+        if v.get(key) or v.section(key):
+            raise Unreadable(f"{path}: {key}: a model of several parts")
+    run = Run()
+    name = v.word("model.config_path", "model.model_path")
+    v.get("model.model_path")
+    run.model = local_model(name, path.parent)
+    if run.model is None:
+        run.notes.append(
+            f"the model is {name}, which is not on this machine: give --model to "
+            "ashlar predict"
+        )
+    _read_batch(v, run)
+    _read_layout(v, run, path)
+    run.not_read, unknown = sorted_out(v.rest(), _QUIET)
+    run.unknown.extend(unknown)
+    return run
+
+
+def _read_batch(v: Values, run: Run) -> None:
+    if v.get("data.max_seq_len") is not None:
+        run.batch["sequence"] = v.number("data.max_seq_len")
+    run.batch["micro_batch"] = v.number("train.micro_batch_size", default=1)
+    if v.get("train.global_batch_size") is not None:
+        run.batch["sequences"] = v.number("train.global_batch_size")
+    # Its micro-batches are packed to as many tokens as full samples have.
+    v.get("train.dyn_bsz", "train.rmpad_with_pos_ids")
+    v.asked.update(("train.dyn_bsz", "train.rmpad_with_pos_ids"))
+
+
+def _read_layout(v: Values, run: Run, path: pathlib.Path) -> None:
+    a = "train.accelerator."
+
+    def size(new: str, old: str) -> int:
+        return v.number(a + new, "train." + old, default=1)
+
+    # fsdp1 is of versions before 0.2.
+    mode = v.word(a + "fsdp_config.fsdp_mode", "train.data_parallel_mode", default="")
+    kinds = {"fsdp2": "full", "fsdp1": "full", "ddp": "none", "": "none"}
+    if mode not in kinds:
+        raise Unreadable(f"{path}: fsdp_mode {mode!r} is not known here")
+    run.layout["sharding"] = kinds[mode]
+    if not mode:
+        run.unknown.append("fsdp_mode is not said: taken to share nothing")
+    context = size("ulysses_size", "ulysses_parallel_size") * size(
+        "cp_size", "context_parallel_size"
+    )
+    run.layout.update(
+        tensor=size("tp_size", "tensor_parallel_size"),
+        pipeline=size("pp_size", "pipeline_parallel_size"),
+        expert=size("ep_size", "expert_parallel_size"),
+        context=context,
+    )
+    replicas = size("dp_replicate_size", "data_parallel_replicate_size")
+    if replicas > 1:
+        shard = v.number(a + "dp_shard_size", "train.data_parallel_shard_size")
+        run.layout["shard_ranks"] = shard * context
+    for key in (a + "offload.enable_activation", "train.enable_activation_offload"):
+        if v.flag(key):
+            run.layout["offload_activations"] = "full"
+    is_full = v.flag(
+        a + "fsdp_config.full_shard", "train.enable_full_shard", default=True
+    )
+    if mode and not is_full:
+        run.layout["sharding"] = "gradients"
+    if v.flag(a + "fsdp_config.offload", "train.enable_fsdp_offload"):
+        raise Unreadable(f"{path}: weights on the host: nothing here counts that")
+    if v.flag(
+        "train.gradient_checkpointing.enable",
+        "train.enable_gradient_checkpointing",
+        default=True,
+    ):
+        run.layout["recompute"] = "full"
+    name = v.word("train.optimizer.type", "train.optimizer", default="adamw")
+    if name not in ("adamw", "adam", "anyprecision_adamw", "fused_adamw"):
+        raise Unreadable(f"{path}: optimizer {name}: only Adam's state is counted here")
+    is_mixed = v.flag(
+        a + "fsdp_config.mixed_precision.enable",
+        "train.enable_mixed_precision",
+        default=True,
+    )
+    run.program["precision"] = "bf16" if is_mixed else "fp32"

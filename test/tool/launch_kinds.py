@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Kinds of launch files that people have: what `python -m ashlar_pp.read` makes of each, or why it stops.
+
+usage: launch_kinds.py ASHLAR ROOT
+
+It needs no package. Each case is a reduction written for this test: a script, or the values of a configuration, with the sizes that the
+framework itself takes from it, counted by hand.
+"""
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ASHLAR = sys.argv[1]
+ROOT = Path(sys.argv[2]).resolve()
+PACKAGE = ROOT / "python" / "ashlar_pp"  # whose extension is not built here
+sys.path.insert(0, str(PACKAGE))
+
+from read.launchers import trainings_of  # noqa: E402
+from read.recording import record  # noqa: E402
+
+GPT = ("--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 "
+       "--micro-batch-size 4 --global-batch-size 64 --vocab-size 50257 --fp16")
+LLAMA = "--per_device_train_batch_size 2 --gradient_accumulation_steps 4 --max_seq_length 2048 --bf16 True --output_dir o"
+OLMO = {"d_model": 5120, "n_heads": 40, "n_layers": 40, "mlp_hidden_size": 27648, "weight_tying": False, "include_bias": False,
+        "layer_norm_type": "rms", "attention_layer_norm": True, "norm_after": True, "activation_type": "swiglu", "rope": True,
+        "max_sequence_length": 4096, "vocab_size": 100278, "embedding_size": 100352}
+NEOX = {"pipe_parallel_size": 2, "model-parallel-size": 4, "num_layers": 80, "hidden_size": 8192, "intermediate_size": 86016, "norm": "rmsnorm",
+        "num_attention_heads": 64, "num_kv_heads": 8, "seq_length": 4096, "pos_emb": "rotary", "no_weight_tying": True, "precision": "bfloat16",
+        "use_bias_in_attn_linear": False, "activation": "swiglu", "mlp_multiple_of": 256, "vocab_size": 32000, "tokenizer_type": "HFTokenizer",
+        "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 8, "zero_optimization": {"stage": 1}}
+
+# A script: the commands that it starts.
+RECORDED = {
+    "set -e\nsource /no/such/place/env.sh\n. ~/none/activate\ncd /no/such/folder\ntorchrun a.py x": ["a.py x"],
+    "cd /no/such/folder && torchrun a.py y": ["a.py y"],
+    "echo N=4 > own.sh\nsource ./own.sh\ntorchrun a.py $N": ["a.py 4"],
+    "python submit.py --gpus 8 -- accelerate launch --num_processes 8 a.py --b 1": ["a.py --b 1"],
+    "N=$(ds_ssh nvidia-smi --query-gpu=name | wc -l)\ntorchrun a.py $((N - 2))": ["a.py 8"],
+}
+# Parameters of pretrain_gpt.py's arguments: GPT-2 medium's, with all norms, biases and positions.
+COUNTED = {GPT: 354_823_168, GPT.replace("-", "_").replace("__", "--"): 354_823_168}
+# A script: parts of the run that is written, by dotted keys.
+WRITTEN = {
+    f"torchrun pretrain_gpt.py {GPT} --num-key-value-heads 4": {"megatron.num-query-groups": "4", "megatron.group-query-attention": True},
+    f"torchrun finetune.py {GPT} --glu_activation swiglu --use_rms_norm --no_tie_embed_logits": {
+        "megatron.swiglu": True, "megatron.normalization": "RMSNorm", "megatron.untie-embeddings-and-output-weights": True},
+    f"torchrun pretrain_gpt.py {GPT} --attention-head-type multiquery": {"megatron.num-query-groups": "1"},
+    "echo '{\"zero_optimization\": {\"stage\": 2}}' > ds.json\n"
+    f"deepspeed pretrain_gpt.py {GPT} --deepspeed --deepspeed_config ds.json --zero-stage 1": {"layout.sharding": "gradients"},
+    f"deepspeed pretrain_gpt.py {GPT} --deepspeed --zero-stage 1 --num-experts 8 --expert-interval 2 --topk 1 --moe-expert-parallel-size 4": {
+        "layout.sharding": "optimizer", "megatron.moe-layer-freq": "([0,1]*12)", "megatron.moe-router-topk": "1",
+        "megatron.expert-model-parallel-size": "4"},
+    f"deepspeed pretrain_gpt.py {GPT} --deepspeed --pp-partition-method 'type:transformer|embedding'": {"layout.ends_as_layers": True},
+    f"deepspeed pretrain_gpt.py {GPT} --deepspeed --zero-stage 1 --num-experts 1": {"megatron.num-experts": None},
+    f"torchrun sft.py {LLAMA} --model_name_or_path none --use_peft --lora_r 16 --lora_target_modules q_proj v_proj": {
+        "program.lora": "16,q_proj,v_proj", "batch.micro_batch": 2, "layout.sharding": "none"},
+    "export NPROC_PER_NODE=4\nswift sft --model org/none --torch_dtype bfloat16 --max_length 2048 --per_device_train_batch_size 2": {
+        "program.lora": "8", "program.precision": "bf16", "layout.recompute": "full", "batch.micro_batches": 2},
+    "swift sft --model org/none --tuner_type full --deepspeed zero3 --max_length 2048 --gradient_accumulation_steps 1": {
+        "program.lora": None, "deepspeed.zero_optimization.stage": 3},
+    "megatron sft --model org/none --max_length 2048 --tensor_model_parallel_size 2 --sequence_parallel true --moe_grouped_gemm true": {
+        "megatron.tensor-model-parallel-size": "2", "megatron.sequence-parallel": True, "megatron.seq-length": "2048",
+        "megatron.global-batch-size": "16", "megatron.recompute-granularity": "selective"},
+    f"torchrun pretrain_gpt.py {GPT} --own-heads 4 --ignore-me": None,
+}
+# A script: a part of the error.
+REFUSED = {
+    f"torchrun pretrain_gpt.py {GPT} --own-attention-heads 4": "tells of a model",
+    f"torchrun pretrain_gpt.py {GPT} --spec own.layers get": "a function makes the layers",
+    f"torchrun pretrain_gpt.py {GPT} --gradient-accumulation-steps 2": "of neither kind",
+    f"deepspeed pretrain_gpt.py {GPT} --deepspeed --mlp-type residual": "another model",
+    f"deepspeed pretrain_gpt.py {GPT} --deepspeed --bitfit": "of another kind",
+    f"deepspeed pretrain_gpt.py {GPT} --deepspeed --use-bnb-optimizer": "nothing here says",
+    "echo '{\"compression_training\": {\"a\": 1}}' > ds.json\n"
+    f"deepspeed pretrain_gpt.py {GPT} --deepspeed --deepspeed_config ds.json": "compression_training",
+    f"B=$3\ntorchrun pretrain_gpt.py {GPT} --global-batch-size $B": "line 2 takes it from $B, which line 1 takes from argument 3",
+    "S=$2\nexit 1": "line 1 takes S from argument 2",
+    f"python tasks/main.py --task RETRIEVER-EVAL {GPT}": "it evaluates",
+    f"torchrun dpo.py {LLAMA}": "a second model",
+    f"torchrun sft.py {LLAMA} --vision_tower clip": "tower of images",
+    f"torchrun sft.py {LLAMA} --lora_r 8": "which matrices",
+    f"torchrun sft.py {LLAMA} --optim adamw_bnb_8bit": "--set optim=adamw_torch",
+    "swift sft --model a/b --tuner_type reft": "not counted",
+    "swift rlhf --rlhf_type dpo --model a/b": "sft and pt are read",
+}
+# The values of a configuration: parts of the run, or of the error.
+RECIPES = [
+    ({"model": OLMO, "global_train_batch_size": 2048, "device_train_microbatch_size": 2, "precision": "amp_bf16", "fsdp": {"precision": "mixed"}},
+     {"model.model_type": "olmo2", "model.intermediate_size": 13824, "model.vocab_size": 100352, "layout.sharding": "full",
+      "batch.sequences": 2048}),
+    ({"model": {**OLMO, "alibi": True}, "global_train_batch_size": 8, "device_train_microbatch_size": 2}, "another model"),
+    (NEOX, {"megatron.ffn_hidden_size": 28672, "megatron.num_query_groups": 8, "megatron.tensor_model_parallel_size": 4,
+            "layout.sharding": "optimizer", "batch.micro_batches": 8, "program.precision": "bf16"}),
+    ({**NEOX, "attention_config": [[["gmlp"], 80]]}, "another model"),
+    ({"checkpoint_dir": "checkpoints/a/b", "precision": "bf16-true", "devices": 4, "lora_r": 32, "lora_query": True, "lora_value": True,
+      "train": {"global_batch_size": 8, "micro_batch_size": 1, "max_seq_length": 512}},
+     {"program.lora": "32,q_proj,v_proj", "layout.sharding": "full", "batch.sequence": 512}),
+    ({"checkpoint_dir": "a", "quantize": "bnb.nf4", "train": {"global_batch_size": 8}}, "weights of fewer bits"),
+    ({"variables": {"n": 2048}, "max_seq_len": "${variables.n}", "model": {"name": "mpt_causal_lm", "d_model": 4096, "n_heads": 32,
+      "n_layers": 32, "expansion_ratio": 4, "vocab_size": 50432, "attn_config": {"attn_type": "grouped_query_attention", "kv_n_heads": 8}},
+      "global_train_batch_size": 1024, "device_train_microbatch_size": 4, "precision": "amp_bf16", "max_duration": "1ba",
+      "fsdp_config": {"sharding_strategy": "FULL_SHARD", "activation_checkpointing": True}},
+     {"model.num_key_value_heads": 8, "model.intermediate_size": 16384, "batch.sequence": 2048, "layout.recompute": "full"}),
+    ({"model": {"model_path": "a/b"}, "data": {"max_seq_len": 2048}, "train": {"micro_batch_size": 1, "global_batch_size": 8,
+      "accelerator": {"ulysses_size": 2, "ep_size": 4, "fsdp_config": {"fsdp_mode": "fsdp2"}}}},
+     {"layout.sharding": "full", "layout.context": 2, "layout.expert": 4, "layout.recompute": "full"}),
+    ({"model": {"model_path": "a/b"}, "data": {"data_type": "dpo"}, "train": {}}, "second model"),
+    ({"model": {"dim": 64, "n_layers": 2, "n_heads": 2, "conv_size": 4}, "distributed": {"fsdp_type": "full_shard"}, "data": {}},
+     "transformer of apps/main"),
+    ({"base_model": "a/b", "micro_batch_size": 2, "gradient_accumulation_steps": 1, "sequence_len": 2048, "bf16": True,
+      "fsdp_version": 2, "fsdp_config": {"activation_checkpointing": True}}, {"layout.sharding": "full", "layout.recompute": "full"}),
+    ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "rl": "dpo"}, "second model"),
+    ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "gptq": True, "adapter": "lora"}, "products of another kind"),
+    ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "bf16": False, "float16": True}, {"program.precision": "fp16"}),
+    ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "max_length": 2048, "bf16": True},
+     {"unknown.0": "how ranks share the state, which the launcher says: taken to be --sharding none"}),
+    ({"compute_environment": "LOCAL_MACHINE", "distributed_type": "FSDP"}, "is accelerate's"),
+]
+
+
+def part(run, name):
+    for key in name.split("."):
+        run = run.get(key) if isinstance(run, dict) else run[int(key)] if isinstance(run, list) else None
+    return run
+
+
+def read(noun, folder, words):
+    """The run that the command line writes, or None; and what it says."""
+    out = Path(folder, "run.json")
+    out.unlink(missing_ok=True)
+    line = [sys.executable, "-c", "import sys; from read.__main__ import main; sys.exit(main(sys.argv[1:]))", noun, "-o", str(out), *words]
+    ran = subprocess.run(line, capture_output=True, text=True, cwd=folder, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PACKAGE), "HOME": folder})
+    assert (ran.returncode == 0) == out.exists(), ran.stderr
+    return (json.loads(out.read_text()) if out.exists() else None), ran.stderr
+
+
+def of_script(folder, script, *options):
+    Path(folder, "run.sh").write_text(script + "\n")
+    return read("launch", folder, [*options, "--", "bash", "run.sh"])
+
+
+def check_scripts(folder):
+    for script, expected in WRITTEN.items():
+        if expected is None:  # what is set aside by name is not read
+            run, said = of_script(folder, script, "--ignore", "own-heads")
+            assert run is not None and "own-heads" not in run["megatron"], said
+            continue
+        run, said = of_script(folder, script)
+        assert run is not None, (script, said)
+        for name, value in expected.items():
+            assert part(run, name) == value, (script, name, part(run, name), run)
+    for script, expected in REFUSED.items():
+        run, said = of_script(folder, script)
+        assert run is None and expected in said, (script, said)
+    run, said = of_script(folder, f"torchrun pretrain_gpt.py {GPT} --spec own.layers get", "--model", "llama3-8b")
+    assert run is not None and run["model"] == "llama3-8b", said
+    run, said = of_script(folder, f"torchrun sft.py {LLAMA} --optim adamw_bnb_8bit", "--set", "optim=adamw_torch")
+    assert run is not None, said
+
+
+def check_recordings(folder):
+    for script, expected in RECORDED.items():
+        path = Path(folder, "run.sh")
+        path.write_text(script + "\n")
+        made = record(["bash", str(path)], seconds=30)
+        found = [" ".join([one.program, *one.arguments]) for one in trainings_of(made.commands)]
+        assert found == expected, (script, found, made.output)
+
+
+def check_recipes(folder):
+    for tree, expected in RECIPES:
+        path = Path(folder, "recipe.json")
+        path.write_text(json.dumps(tree))
+        run, said = read("recipe", folder, [str(path)])
+        if isinstance(expected, str):
+            assert run is None and expected in said, (tree, said)
+            continue
+        assert run is not None, (tree, said)
+        for name, value in expected.items():
+            assert part(run, name) == value, (tree, name, part(run, name), run)
+    path.write_text(json.dumps(NEOX))
+    run, said = read("recipe", folder, [str(path), "--set", "zero_optimization.stage=2", "--set", "num_layers=40"])
+    assert run["layout"]["sharding"] == "gradients" and run["megatron"]["num_layers"] == 40, said
+
+
+def check_parameters(folder):
+    for words, count in COUNTED.items():
+        run, said = of_script(folder, f"torchrun pretrain_gpt.py {words}")
+        assert run is not None, said
+        ran = subprocess.run([ASHLAR, "predict", "--run", str(Path(folder, "run.json")), "--cluster", "8xA100-80", "--as", "json"],
+                             capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stderr
+        assert json.loads(ran.stdout)["parameters"] == count, (words, json.loads(ran.stdout)["parameters"])
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        check_recordings(folder)
+        check_scripts(folder)
+        check_recipes(folder)
+        check_parameters(folder)
+    print(f"{len(RECORDED) + len(WRITTEN) + len(REFUSED)} scripts, {len(RECIPES)} configurations")
+
+
+if __name__ == "__main__":
+    main()
