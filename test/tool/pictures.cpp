@@ -34,6 +34,14 @@ TEST_CASE("each option of an SVG picture adds what it says") {
   CHECK(contains(dark, ".page{fill:#0d1117}"));
   CHECK(contains(light, ".page{fill:#fff}"));
   CHECK(!contains(dark + light, "prefers-color-scheme"));
+  for (std::string const chart :
+       {"compare 1f1b zb-h1 -p 2 -m 4", "frontier 1f1b -p 2 -m 4 --from 1 --steps 1 --budget 1",
+        "search -p 2 -m 4 --placement linear --budget 5"}) {
+    tool_result const drawn = run_tool(chart + " --as svg --light");
+    CHECK(drawn.out.starts_with("<svg"));
+    CHECK(!contains(drawn.out, "prefers-color-scheme"));
+    CHECK(contains(run_tool(chart + " --as json --light").err, "--light has no effect with --as json"));
+  }
   std::string const block = picture("--block --dark");
   CHECK(contains(block, "interval 3"));
   CHECK(count(block, ": lifespan ") == 4);

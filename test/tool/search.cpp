@@ -74,9 +74,11 @@ TEST_CASE("search: no worse than what is published on the same placement") {
   using namespace ashlar;
   nlohmann::json const s =
       found("-p 4 -m 12 --placement looped -v 2 --limit 8 --budget 50 --objective makespan" + uneven);
-  schedule const known =
-      catalog::find("interleaved-zb")
-          ->make({.p = devices{4}, .m = micro_batches{12}, .cost = {{10, 13, 7}, 1}, .v = chunks{2}});
+  schedule const known = catalog::find("interleaved-zb")
+                             ->make({.p = devices{4},
+                                     .m = micro_batches{12},
+                                     .cost = {{10, 13, 7}, 2},
+                                     .v = chunks{2}});  // in halves
   std::vector<int> const peaks = peak_activations(known);
   REQUIRE(*std::max_element(peaks.begin(), peaks.end()) <= 8);
   CHECK(s["reached"].get<tick>() <= makespan(known));

@@ -86,6 +86,9 @@ struct stage_costs {
 // model), and rule::counts_are_positive for fewer parts than sequences have chunks.
 stage_costs costs_of_stages(divided_model const& model, schedule const& s, int parts, devices p);
 
+// Those of n stages that take whole micro-batches. Throws likewise.
+stage_costs costs_of_stages(divided_model const& model, stages n, devices p);
+
 namespace study_detail {
 
 // Checks that costs of whole sequences are for all; those of chunks for as many chunks, and for whole

@@ -207,6 +207,11 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, schedule c
   return study_detail::costs_of_stages(model, s.stage_count(), parts, q, p.value);
 }
 
+ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, stages n, devices p) {
+  if (n.value < 1) refuse({.broken = rule::counts_are_positive, .number = n.value});
+  return study_detail::costs_of_stages(model, n.value, 1, 1, p.value);
+}
+
 ASHLAR_INLINE comparison compare(schedule const& s, divided_model const& model) {
   int const parts = s.graph.sequence_chunks();
   auto const given = costs_of_stages(model, s, parts, devices{s.device_count()});

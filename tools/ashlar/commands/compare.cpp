@@ -7,6 +7,7 @@
 #include "options/output_options.hpp"
 #include "options/placement_name.hpp"
 #include "options/shape_options.hpp"
+#include "options/theme_option.hpp"
 #include "report/certificates.hpp"
 #include "report/counted.hpp"
 #include "report/printed.hpp"
@@ -40,6 +41,7 @@ struct compare_options {
   late_links late;  // their delays are among `shape.cost.others`
   std::string checkpoint = "6%";
   std::string format = "text";
+  ashlar::picture_theme theme = ashlar::picture_theme::follow_reader;
   std::string output = "-";
   std::string certificate = {};
 };
@@ -159,6 +161,7 @@ std::vector<row> rows_of(CLI::App const& command, compare_options& o) {
   if (known.empty())
     known.assign(ashlar::catalog::all_entries.begin(), ashlar::catalog::all_entries.end());
   must_have_effect(command, effects_of(command, o, own, known));
+  must_have_effect(command, effects_of_theme(o.format));
   std::vector<row> rows;
   phase_line at;
   auto const add = [&](auto const& schedule) {
@@ -310,13 +313,15 @@ std::string csv_of(std::vector<row> const& rows) {
   return text;
 }
 
-std::string chart_of(std::vector<row> const& rows, shape_options const& shape) {
+std::string chart_of(std::vector<row> const& rows, compare_options const& o) {
   std::vector<ashlar::compared_schedule> drawn;
   for (row const& r : rows)
     if (r.refused.empty())
       drawn.push_back({r.name, r.numbers, r.least, placement_word(r.numbers.where)});
   return ashlar::svg(
-      drawn, fmt::format("{} devices, {} micro-batches; {}", shape.p, shape.m, words_of(shape.cost)));
+      drawn,
+      fmt::format("{} devices, {} micro-batches; {}", o.shape.p, o.shape.m, words_of(o.shape.cost)),
+      o.theme);
 }
 
 int compare_all(CLI::App const& command, compare_options o) {
@@ -331,7 +336,7 @@ int compare_all(CLI::App const& command, compare_options o) {
   else
     to.write(o.format == "csv"    ? csv_of(rows)
              : o.format == "json" ? dumped(json_of(rows, unit), 1) + "\n"
-                                  : chart_of(rows, o.shape));
+                                  : chart_of(rows, o));
   for (row const& r : rows)
     if (r.refused.empty()) proofs.add(r.numbers, r.name, scale_of(o.shape.cost));
   return proofs.write();
@@ -354,6 +359,7 @@ void add_compare(CLI::App& app, action& chosen) {
       ->capture_default_str();
   add_format_option(*command, o->format, {"text", "csv", "json", "svg"},
                     "text, csv, json, or svg: overhead against memory");
+  add_theme_options(*command, o->theme);
   add_output_option(*command, o->output);
   add_certificate_option(*command, o->certificate);
   command->footer(

@@ -6,6 +6,7 @@
 #include "options/number_option.hpp"
 #include "options/output_options.hpp"
 #include "options/shape_options.hpp"
+#include "options/theme_option.hpp"
 #include "report/certificates.hpp"
 #include "report/counted.hpp"
 #include "report/frontier_report.hpp"
@@ -36,6 +37,7 @@ struct frontier_options {
   long long steps = 15;
   search_budget budget{.evaluations = 200};
   std::string format = "text";
+  ashlar::picture_theme theme = ashlar::picture_theme::follow_reader;
   std::string output = "-";
   std::string certificate = {};
 };
@@ -199,7 +201,8 @@ std::vector<frontier_part> parts_of(frontier_options const& o, certificates& pro
   ashlar::divided_model const model{
       .cost =
           how.by_sequence_chunk ? *how.by_sequence_chunk : costs_of(o.model.cost, o.model.p, o.model.m),
-      .piece_count = any ? static_cast<int>(o.model.p) : layouts[0].problem.where.stage_count(),
+      .piece_count = has_shared_costs(o.model) ? static_cast<int>(o.model.p)
+                                               : layouts[0].problem.where.stage_count(),
       .kept_percent = kept_by_all(how),
       .causal = how.causal,
       .parts = parts_of(o.model.cost)};
@@ -233,6 +236,7 @@ int frontier(CLI::App const& command, frontier_options o) {
   certificates proofs(o.certificate);
   o.shown = find_all(o.names, o.model.m);
   adopt_size(command, o.shown.own, o.model.p, o.model.m);
+  must_have_effect(command, effects_of_theme(o.format));
   must_have_effect(command, {{"--to", o.steps > 1, "with --steps 1, which is the limit --from alone"},
                              {"--causal", cuts_sequences(o), "without --sequence-chunks"}});
   complete_placement(o.model);
@@ -248,7 +252,7 @@ int frontier(CLI::App const& command, frontier_options o) {
   }
   to.write(o.format == "csv"    ? csv_of(parts)
            : o.format == "json" ? json_of(parts)
-           : o.format == "svg"  ? chart_of(parts, title_of(o))
+           : o.format == "svg"  ? chart_of(parts, title_of(o), o.theme)
                                 : text_of(parts));
   return proofs.write();
 }
@@ -275,14 +279,15 @@ void add_frontier(CLI::App& app, action& chosen) {
   add_format_option(*command, o->format, {"text", "csv", "json", "svg"},
                     "text, csv, json, or svg: what is found and the lower bounds as lines, "
                     "published schedules as dots");
+  add_theme_options(*command, o->theme);
   add_output_option(*command, o->output);
   add_certificate_option(*command, o->certificate);
   command->footer(
-      "The budget is for each limit of each placement and variant. With one placement, costs are those "
-      "of a stage; with\n"
-      "--placement any they are those of a p-th of the model. A FILE gets these costs in place of its "
-      "own. Files are compared with\n"
-      "all published schedules, or with those that are named.");
+      "The budget is for each limit of each placement and variant. Costs are those of a p-th of the "
+      "model: a placement with\n"
+      "two stages per device has stages of half the cost. A FILE gets these costs in place of its own. "
+      "Files are compared\n"
+      "with all published schedules, or with those that are named.");
   command->callback([&chosen, command, o] { chosen = [command, o] { return frontier(*command, *o); }; });
 }
 

@@ -64,7 +64,7 @@ int report(CLI::App const& command, report_options const& o) {
 
 void add_report(CLI::App& app, action& chosen) {
   auto* const command = app.add_subcommand(
-      "report", "Print what somebody needs who looks into a problem: versions, the machine, files");
+      "report", "Print what helps to look into a problem: versions, the machine, files");
   auto const options = std::make_shared<report_options>();
   command
       ->add_option("files", options->files,

@@ -12,6 +12,7 @@
 #include "options/number_option.hpp"
 #include "options/output_options.hpp"
 #include "options/shape_options.hpp"
+#include "options/theme_option.hpp"
 #include "report/certificates.hpp"
 #include "report/interrupt_watch.hpp"
 #include "report/layout_names.hpp"
@@ -156,6 +157,7 @@ int search(CLI::App const& command, search_options o) {
                          && costs_of(o.model.cost, o.model.p, o.model.m).passes.overlapped.are_given(),
                      "without costs of parts (--costs), on other graphs and for programs"},
                     {"--order", !o.model.cost.per_micro_batch.empty(), "without --per-micro-batch"}});
+  must_have_effect(command, effects_of_theme(o.format));
   complete_placement(o.model);
   must_suit(o.limit, o.model.placement, !o.layers.path.empty() || !o.model.cost.sizes.empty());
   must_suit(o.layers, o.limit);
@@ -193,9 +195,9 @@ int search(CLI::App const& command, search_options o) {
   else if (o.format == "json")
     text = json_of(all, known.infeasible, o);
   else if (o.format == "svg")
-    text = svg_of(s, title, scale, {.memory = true});
+    text = svg_of(s, title, scale, {.memory = true, .theme = o.theme});
   else if (o.format == "html")
-    text = html_of(s, title, scale, {});
+    text = html_of(s, title, scale, {.theme = o.theme});
   else
     text = data_of(s, title, o.format, dialect, scale);
   to.write(text);
@@ -232,8 +234,8 @@ void add_search(CLI::App& app, action& chosen) {
       ->capture_default_str();
   command->add_flag(
       "--order", o->order,
-      "also search with the micro-batches of --per-micro-batch in another order, if one is "
-      "found that makes the schedules shorter that a search begins with");
+      "also search with the micro-batches of --per-micro-batch in another order, if one makes the "
+      "schedules shorter that the search starts from");
   command->add_flag("--braid", o->braid,
                     "make pairs of what is found, a forward with a backward, where that is shorter: for "
                     "--costs with parts");
@@ -249,15 +251,17 @@ void add_search(CLI::App& app, action& chosen) {
       {"text", "json", "svg", "html", "trace", "pytorch", "pytorch-comms", "frameworks"},
       "text: table and picture; json: schedule, times, bound; or svg, html, trace, pytorch, "
       "pytorch-comms, frameworks as `ashlar emit` has them");
+  add_theme_options(*command, o->theme);
   add_output_option(*command, o->output);
   add_certificate_option(*command, o->certificate);
   add_dialect_option(*command, o->dialect);
   command->footer(
-      "With one placement, costs and sizes are those of a stage. With --placement any they are those of "
-      "a p-th of\n"
-      "the model: a placement with two stages per device has stages of half the cost. The budget goes\n"
-      "to all placements at first, then to the better half of them, and so on; half of it goes to the "
-      "best.");
+      "Costs and sizes are those of a p-th of the model: a placement with two stages per device has "
+      "stages of\n"
+      "half of them. Files with a line per stage, and a --start of a file, have those of each stage.\n"
+      "With --placement any, the budget goes to all placements at first, then to the better half of "
+      "them, and so\n"
+      "on; half of it goes to the best.");
   command->callback([&chosen, command, o] { chosen = [command, o] { return search(*command, *o); }; });
 }
 

@@ -30,8 +30,7 @@ choices choices_of(search_options const& o) {
   choices all;
   for (ashlar::layout_choice const& plain :
        o.layers.path.empty() ? layouts_of(o.model) : layered_layouts_of(o.layers, o.model, o.limit))
-    for (ashlar::layout_choice& c :
-         limited(plain, o.limit, o.model.cost, variety_of(o.model, plain), o.model.placement == "any"))
+    for (ashlar::layout_choice& c : limited(plain, o.limit, o.model.cost, variety_of(o.model, plain)))
       if (std::optional<shortfall> lacks = shortfall_of(c, o.limit))
         all.infeasible.push_back({std::move(c), std::move(*lacks)});
       else

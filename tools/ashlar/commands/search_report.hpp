@@ -6,6 +6,7 @@
 #include "options/limit_options.hpp"
 #include "options/offload_options.hpp"
 #include "report/search_run.hpp"
+#include <ashlar/render/palette.hpp>
 #include <ashlar/search/offload_search.hpp>
 #include <ashlar/search/portfolio.hpp>
 
@@ -25,6 +26,7 @@ struct search_options {
   host_options host;  // a link, if values may leave
   std::vector<std::string> starts;
   std::string format = "text";
+  ashlar::picture_theme theme = ashlar::picture_theme::follow_reader;
   std::string dialect = "detect";
   std::string output = "-";
   std::string certificate = {};

@@ -178,7 +178,7 @@ void add_link_options(CLI::App& command, simulate_options& o) {
   add_number(command, "--node-size", o.node_size, 0, most_devices,
              "devices of a node; 0: all are in one");
   add_bytes(command, "--bytes", o.message, "a message: an activation or its gradient");
-  add_stage_bytes(command, o.bytes);
+  add_stage_bytes(command, o.bytes, "a stage");
   add_bytes(command, "--weight-stash-bytes", o.bytes.weight_stash,
             "what an input pass keeps for its weight pass, besides the stash");
   add_bytes(command, "--sequence-state-bytes", o.bytes.sequence_state,

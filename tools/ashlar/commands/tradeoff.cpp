@@ -3,6 +3,7 @@
 #include "files/files.hpp"
 #include "options/limits.hpp"
 #include "options/output_options.hpp"
+#include "options/theme_option.hpp"
 #include "report/printed.hpp"
 #include "report/table.hpp"
 #include "report/tradeoff_study.hpp"
@@ -22,6 +23,7 @@ namespace {
 struct tradeoff_options {
   std::string model, cluster;
   std::string format = "text";
+  ashlar::picture_theme theme = ashlar::picture_theme::follow_reader;
   std::string output = "-";
 };
 
@@ -72,7 +74,8 @@ nlohmann::json json_of(std::vector<studied_schedule> const& all) {
   return out;
 }
 
-std::string chart_of(std::vector<studied_schedule> const& all, std::string const& title) {
+std::string chart_of(std::vector<studied_schedule> const& all, std::string const& title,
+                     ashlar::picture_theme theme) {
   std::vector<ashlar::tradeoff_curve> curves;
   for (studied_schedule const& s : all) {
     ashlar::tradeoff_curve& c = curves.emplace_back(ashlar::tradeoff_curve{s.name, {}, {}, {}});
@@ -82,10 +85,11 @@ std::string chart_of(std::vector<studied_schedule> const& all, std::string const
       c.clusters.push_back(p.device_count);
     }
   }
-  return ashlar::svg(curves, title);
+  return ashlar::svg(curves, title, theme);
 }
 
-int tradeoff(tradeoff_options const& o) {
+int tradeoff(CLI::App const& command, tradeoff_options const& o) {
+  must_have_effect(command, effects_of_theme(o.format));
   if (o.format == "text" && o.output != "-")
     throw usage_error("the table as text goes to standard output; take --as json for a file");
   output const to(o.output);
@@ -98,7 +102,7 @@ int tradeoff(tradeoff_options const& o) {
   if (o.format == "text")
     print_text(all);
   else
-    to.write(o.format == "json" ? dumped(json_of(all), 1) + "\n" : chart_of(all, study.title));
+    to.write(o.format == "json" ? dumped(json_of(all), 1) + "\n" : chart_of(all, study.title, o.theme));
   return done;
 }
 
@@ -115,13 +119,14 @@ void add_tradeoff(CLI::App& app, action& chosen) {
       ->required()
       ->type_name("FILE");
   add_format_option(*command, o->format, {"text", "json", "svg"}, "text, json, or svg: the curves");
+  add_theme_options(*command, o->theme);
   add_output_option(*command, o->output);
   command->footer(
       "The larger the batch on each device, the smaller its bubbles; the larger the batch of the whole "
       "cluster,\n"
       "the more samples a training takes: cost ~ (1 + batch / critical batch) / utilisation, time ~ "
       "cost / devices.");
-  command->callback([&chosen, o] { chosen = [o] { return tradeoff(*o); }; });
+  command->callback([&chosen, command, o] { chosen = [command, o] { return tradeoff(*command, *o); }; });
 }
 
 }  // namespace tool

@@ -34,10 +34,9 @@ void add_train(CLI::App& app, action& chosen) {
   add_precision_option(*command, *o, {"float", "double", "bf16"},
                        "of weights and activations: float, double, or on GPUs bf16 for activations and "
                        "float for weights");
-  number(
-      "--window", o->window, 1, 1'000'000,
-      "a device starts the first of its next so many passes that can start, where the planned one has "
-      "to wait: the same bits; 1: in order");
+  number("--window", o->window, 1, 1'000'000,
+         "where the planned pass has to wait, a device starts the first that can start among this many "
+         "of its next ones: the same bits; 1: in order");
   number("--adapt", o->adapt, 0, 1'000'000,
          "steps after which passes are reordered for the times measured so far, or for --costs: the "
          "same sums, bit by bit, in the same memory and less time; 0: never");

@@ -76,18 +76,20 @@ std::string rounded_bytes(ashlar::byte_count bytes) {
 }
 
 CLI::Option* add_bytes(CLI::App& command, char const* flag, ashlar::byte_count& value,
-                       char const* help) {
+                       std::string const& help) {
   return command
       .add_option_function<std::string>(
           flag, [&value, flag](std::string const& text) { value = read_bytes(flag, text); }, help)
       ->type_name("BYTES");
 }
 
-std::vector<CLI::Option*> add_stage_bytes(CLI::App& command, ashlar::stage_memory& b) {
-  return {add_bytes(command, "--stash-bytes", b.stash, "what a forward keeps for its backward"),
-          add_bytes(command, "--weight-bytes", b.weights, "a stage's weights"),
-          add_bytes(command, "--optimizer-bytes", b.optimizer_state, "a stage's optimizer state"),
-          add_bytes(command, "--gradient-bytes", b.weight_gradient, "a stage's weight gradient")};
+std::vector<CLI::Option*> add_stage_bytes(CLI::App& command, ashlar::stage_memory& b,
+                                          std::string const& of) {
+  return {add_bytes(command, "--stash-bytes", b.stash,
+                    "what a forward of " + of + " keeps for its backward"),
+          add_bytes(command, "--weight-bytes", b.weights, "weights of " + of),
+          add_bytes(command, "--optimizer-bytes", b.optimizer_state, "optimizer state of " + of),
+          add_bytes(command, "--gradient-bytes", b.weight_gradient, "weight gradients of " + of)};
 }
 
 }  // namespace tool

@@ -17,10 +17,13 @@ ashlar::byte_count read_bytes(std::string const& option, std::string const& text
 // Prints it in the largest of these units that leaves a whole number: 24GiB, 1000B.
 std::string text_of_bytes(ashlar::byte_count bytes);
 
-CLI::Option* add_bytes(CLI::App& command, char const* flag, ashlar::byte_count& value, char const* help);
+CLI::Option* add_bytes(CLI::App& command, char const* flag, ashlar::byte_count& value,
+                       std::string const& help);
 
-// Adds the options for what a stage keeps, and what lies there all the time. Returns them.
-std::vector<CLI::Option*> add_stage_bytes(CLI::App& command, ashlar::stage_memory& bytes);
+// Adds the options for what a piece of the model keeps, and what lies there all the time: `of` says
+// which piece. Returns them.
+std::vector<CLI::Option*> add_stage_bytes(CLI::App& command, ashlar::stage_memory& bytes,
+                                          std::string const& of);
 
 // Prints it rounded, in the largest unit of which there is one: "84.13GiB".
 std::string rounded_bytes(ashlar::byte_count bytes);

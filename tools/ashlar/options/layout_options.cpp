@@ -6,6 +6,7 @@
 #include "options/placement_option.hpp"
 #include "report/counted.hpp"
 #include <ashlar/render/diagnosis.hpp>
+#include <ashlar/study/compare.hpp>
 
 #include <fmt/core.h>
 
@@ -60,9 +61,14 @@ std::optional<ashlar::costs> by_chunk_of(layout_options const& o, int stage_coun
   return cost;
 }
 
-ashlar::costs costs_on(layout_options const& o, ashlar::placement const& where) {
-  if (auto const each = by_chunk_of(o, where.stage_count())) return of_whole_sequences(*each);
-  return costs_of(o);
+// The costs of the stages of a layout. Those of a p-th of the model are divided among the stages.
+ashlar::stage_costs costs_on(layout_options const& o, ashlar::placement const& where) {
+  if (auto const each = by_chunk_of(o, where.stage_count())) return {of_whole_sequences(*each)};
+  ashlar::costs cost = costs_of(o);
+  if (!has_shared_costs(o)) return {std::move(cost)};
+  ashlar::devices const p{where.device_count()};
+  return costs_of_stages({.cost = std::move(cost), .piece_count = p.value},
+                         ashlar::stages{where.stage_count()}, p);
 }
 
 void must_have_costs(layout_options const& o, ashlar::search_problem const& problem) {
@@ -150,12 +156,13 @@ ashlar::layout_choice own_layout(layout_options const& o) {
   int count = 0;
   for (int d = 0; d < where.device_count(); ++d) count = std::max(count, ashlar::chunk_count(where, d));
   must_be_few(o, count);
+  ashlar::stage_costs given = costs_on(o, where);
   ashlar::layout_choice chosen{.shape = shape_of(where, count),
                                .chunk_count = count,
-                               .unit = 1,
+                               .unit = given.unit,
                                .problem = {.where = where,
                                            .m = ashlar::micro_batches{static_cast<int>(o.m)},
-                                           .cost = costs_on(o, where),
+                                           .cost = std::move(given.cost),
                                            .limit = ashlar::chunk_activations(ashlar::max_tick)}};
   if (o.graph) chosen.problem.graph = *o.graph;
   must_have_costs(o, chosen.problem);
@@ -191,17 +198,22 @@ std::vector<ashlar::layout_choice> plain_layouts(layout_options const& o) {
   int const count = chunk_count_of(shape, o);
   must_be_few(o, count);
   ashlar::placement const where = ashlar::lay_out(shape, p, count);
+  ashlar::stage_costs given = costs_on(o, where);
   ashlar::layout_choice const chosen{
       .shape = shape,
       .chunk_count = count,
-      .unit = 1,
-      .problem = {where, m, costs_on(o, where), ashlar::chunk_activations(o.p * count)}};
+      .unit = given.unit,
+      .problem = {where, m, std::move(given.cost), ashlar::chunk_activations(o.p * count)}};
   must_have_costs(o, chosen.problem);
   must_fit(chosen);
   return {chosen};
 }
 
 }  // namespace
+
+bool has_shared_costs(layout_options const& o) {
+  return !o.own_cost && !o.graph && o.cost.stages_from().empty() && costs_of(o).passes.stages() == 0;
+}
 
 ashlar::costs costs_of(layout_options const& o) {
   ashlar::costs cost = o.own_cost ? *o.own_cost : costs_of(o.cost, o.p, o.m);
@@ -243,7 +255,7 @@ void add_layout_options(CLI::App& command, layout_options& o) {
   add_number(command, "-v,--chunks", o.v, 1, most_devices,
              "stages on one device, for looped (default: 2) and wave (default: 2, a V)")
       ->default_str("");
-  add_cost_options(command, o.cost, "a stage, or with --placement any of a p-th of the model");
+  add_cost_options(command, o.cost, "a p-th of the model, in as many stages as a device has");
   command
       .add_option("--checkpoint", o.checkpoint,
                   "also try to recompute the first one, two, ... stages of every device, and only those "

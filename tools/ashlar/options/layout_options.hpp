@@ -45,6 +45,10 @@ time_scale scale_of(layout_options const& options);
 // costs_of(cost_options) does, and for a link that is not between two of the devices.
 ashlar::costs costs_of(layout_options const& options);
 
+// Whether these are costs of a p-th of the model, so that a stage of a layout has its part of them. They
+// are not if a file or a start has those of each stage, or if stages are no chain. Throws as costs_of().
+bool has_shared_costs(layout_options const& options);
+
 // The layouts asked for, each with a limit of 1F1B's activations. Throws usage_error for too many
 // passes and options that do not go together.
 std::vector<ashlar::layout_choice> layouts_of(layout_options const& options);

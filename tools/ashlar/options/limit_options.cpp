@@ -15,15 +15,23 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 
 namespace tool {
 
 namespace {
 
-// The memory of the layout's stages, one entry if they are alike.
+// The part of a size of a p-th of the model that one of the stages has, rounded up.
+ashlar::byte_count part_of_stage(ashlar::byte_count size, ashlar::placement const& where) {
+  int const p = where.device_count(), n = where.stage_count(), common = std::gcd(p, n);
+  return ashlar::share_of(ashlar::saturating_product(size, p / common), n / common);
+}
+
+// The memory of the layout's stages, one entry if they are alike. Sizes are those of a p-th of the
+// model, except where micro-batches have stashes of each stage, or stages are no consecutive pieces.
 ashlar::memory_model memory_of(ashlar::layout_choice const& c, limit_options const& o,
-                               cost_options const& cost, bool divided) {
+                               cost_options const& cost) {
   if (!o.per_stage.empty() && cost.sizes.empty()) {
     std::vector<ashlar::stage_memory> each = read_per_stage_bytes(o.per_stage);
     if (static_cast<int>(each.size()) != c.problem.where.stage_count())
@@ -33,10 +41,15 @@ ashlar::memory_model memory_of(ashlar::layout_choice const& c, limit_options con
     return {.stages = std::move(each)};
   }
   ashlar::memory_model made = with_sizes(o.stage, cost, c.problem.m.value, *o.command);
-  for (ashlar::stage_memory& part : made.stages)
-    for (ashlar::byte_count* const size :
-         {&part.weights, &part.weight_gradient, &part.optimizer_state, &part.stash, &part.stash_left})
-      if (divided && *size != ashlar::stage_memory::all) *size = ashlar::share_of(*size, c.chunk_count);
+  if (!ashlar::is_of_a_chain(c.problem)) return made;
+  bool const has_stashes_of_stages = !cost.sizes.empty() && c.problem.cost.passes.stages() != 0;
+  for (ashlar::stage_memory& part : made.stages) {
+    for (ashlar::byte_count* const size : {&part.weights, &part.weight_gradient, &part.optimizer_state})
+      *size = part_of_stage(*size, c.problem.where);
+    for (ashlar::byte_count* const size : {&part.stash, &part.stash_left})
+      if (!has_stashes_of_stages && *size != ashlar::stage_memory::all)
+        *size = part_of_stage(*size, c.problem.where);
+  }
   return made;
 }
 
@@ -78,7 +91,7 @@ void add_limit_options(CLI::App& command, limit_options& o) {
           ->type_name("BYTES")
           ->excludes(limit)
           ->excludes(memory);
-  std::vector<CLI::Option*> sizes = add_stage_bytes(command, o.stage);
+  std::vector<CLI::Option*> sizes = add_stage_bytes(command, o.stage, "a p-th of the model");
   sizes.push_back(
       add_bytes(command, "--stash-left-bytes", o.stage.stash_left,
                 "what remains of a stash between the input and the weight pass (default: all)"));
@@ -116,13 +129,11 @@ void must_suit(limit_options const& o, std::string const& placement, bool are_si
 }
 
 std::vector<ashlar::layout_choice> limited(ashlar::layout_choice c, limit_options const& o,
-                                           cost_options const& cost, ashlar::variety const& how,
-                                           bool divided) {
+                                           cost_options const& cost, ashlar::variety const& how) {
   int const p = c.problem.where.device_count();
   if (!o.bytes.empty()) {
     must_be_one_or_each("--limit-bytes", o.bytes.size(), p);
-    if (c.layers.empty())
-      c.problem.limit = {.memory = memory_of(c, o, cost, divided), .budget = o.bytes};
+    if (c.layers.empty()) c.problem.limit = {.memory = memory_of(c, o, cost), .budget = o.bytes};
   } else if (!o.activations.empty()) {
     must_be_one_or_each("--limit", o.activations.size(), p);
     c.problem.limit.budget.assign(o.activations.begin(), o.activations.end());

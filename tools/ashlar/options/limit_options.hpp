@@ -20,7 +20,7 @@ struct limit_options {
   std::vector<ashlar::byte_count> bytes = {};
   std::vector<long long> activations = {};
   std::string memory = "1";
-  ashlar::stage_memory stage = {};  // of a stage, or of a p-th of the model
+  ashlar::stage_memory stage = {};  // of a p-th of the model
   std::string per_stage = {};       // a file with all of that for each stage; empty: all alike
   CLI::App const* command = nullptr;
 };
@@ -34,13 +34,12 @@ void must_suit(limit_options const& options, std::string const& placement, bool 
 // A list of limits has one entry for all devices, or one each. Throws usage_error.
 void must_be_one_or_each(char const* option, std::size_t given, int device_count);
 
-// The variants of a layout with the limit put on. `divided`: sizes are those of a p-th of the model, of
-// which each of the layout's chunks takes its part, rounded up. Where layers are divided, stages have
-// the sizes of their layers already. Micro-batches may have stashes of their own (`cost`). Throws
-// usage_error for lists of another length.
+// The variants of a layout with the limit put on. Sizes are those of a p-th of the model, of which each
+// stage takes its part, rounded up; stages that are no chain have them whole. Where layers are divided,
+// stages have the sizes of their layers already. Micro-batches may have stashes of their own (`cost`).
+// Throws usage_error for lists of another length.
 std::vector<ashlar::layout_choice> limited(ashlar::layout_choice choice, limit_options const& options,
-                                           cost_options const& cost, ashlar::variety const& how,
-                                           bool divided);
+                                           cost_options const& cost, ashlar::variety const& how);
 
 // Why a limit leaves no schedule, and the smallest limit for all devices that does: in a unit that all
 // layouts share, in that of the limit, and in words.

@@ -37,7 +37,7 @@ void add_link_option(CLI::App& command, late_links& late, std::map<std::string, 
           [&late, &times](std::vector<std::string> const& all) {
             for (std::string const& each : all) read_link(each, late, times);
           },
-          "FROM-TO:TIME: each transfer from one device to another takes so much longer; may be given "
+          "FROM-TO:TIME: each transfer from one device to another takes this much longer; may be given "
           "for several links")
       ->type_name("LINK");
 }

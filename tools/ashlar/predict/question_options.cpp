@@ -67,10 +67,9 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
       ->default_str("");
   add_choice(command, "--sharding", q.layout.sharding, sharding_choices,
              "what data ranks share: ZeRO-1, ZeRO-2, ZeRO-3 or FSDP (default: none)");
-  add_number(
-      command, "--shard-ranks", q.layout.shard_ranks, 1, most_of_a_size,
-      "of the data and context ranks, those that share, next to each other; the others have copies: "
-      "HSDP, MiCS; all if not given")
+  add_number(command, "--shard-ranks", q.layout.shard_ranks, 1, most_of_a_size,
+             "how many of the data and context ranks share, next to each other; the others have copies: "
+             "HSDP, MiCS; all if not given")
       ->default_str("");
   command.add_flag("--sum-copies-once", q.program.sums_copies_once,
                    "copies of shards are summed once a step, as MiCS does it, not after each backward");

@@ -73,7 +73,8 @@ std::string json_of(std::vector<frontier_part> const& parts) {
   return dumped(out, 1) + "\n";
 }
 
-std::string chart_of(std::vector<frontier_part> const& parts, std::string const& title) {
+std::string chart_of(std::vector<frontier_part> const& parts, std::string const& title,
+                     ashlar::picture_theme theme) {
   std::vector<ashlar::frontier_curve> curves;
   for (frontier_part const& part : parts) {
     ashlar::frontier_curve c{part.name, {}, {}};
@@ -86,7 +87,7 @@ std::string chart_of(std::vector<frontier_part> const& parts, std::string const&
       c.published.push_back({r.schedule, r.memory, r.overhead});
     if (!c.reached.empty() || !c.published.empty()) curves.push_back(std::move(c));
   }
-  return ashlar::svg(curves, title);
+  return ashlar::svg(curves, title, theme);
 }
 
 }  // namespace tool

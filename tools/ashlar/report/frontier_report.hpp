@@ -1,6 +1,8 @@
 // The report of `ashlar frontier`, in words and pictures.
 #pragma once
 
+#include <ashlar/render/palette.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +28,7 @@ struct frontier_part {
 std::string text_of(std::vector<frontier_part> const& parts);
 std::string csv_of(std::vector<frontier_part> const& parts);
 std::string json_of(std::vector<frontier_part> const& parts);
-std::string chart_of(std::vector<frontier_part> const& parts, std::string const& title);
+std::string chart_of(std::vector<frontier_part> const& parts, std::string const& title,
+                     ashlar::picture_theme theme);
 
 }  // namespace tool

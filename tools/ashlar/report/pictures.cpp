@@ -2,6 +2,7 @@
 
 #include "command.hpp"
 #include "options/limits.hpp"
+#include "options/theme_option.hpp"
 #include <ashlar/render/html.hpp>
 #include <ashlar/render/svg.hpp>
 #include <ashlar/render/svg_canvas.hpp>
@@ -21,12 +22,6 @@ namespace {
 void must_be_small(std::size_t passes, std::size_t most) {
   if (passes > most)
     throw usage_error(fmt::format("a picture of {} parts is too large; the limit is {}", passes, most));
-}
-
-ashlar::picture_theme theme_of(picture_request const& request) {
-  return request.dark    ? ashlar::picture_theme::dark
-         : request.light ? ashlar::picture_theme::light
-                         : ashlar::picture_theme::follow_reader;
 }
 
 ashlar::time_unit unit_of(time_scale const& scale) {
@@ -62,9 +57,7 @@ void add_picture_options(CLI::App& command, picture_request& request) {
   command.add_flag("--transfers", request.transfers, "svg: draw an arrow from device to device");
   command.add_flag("--memory", request.memory,
                    "svg: draw the chunk activations that each device holds, below its row");
-  auto* const dark = command.add_flag("--dark", request.dark,
-                                      "svg, html: on a dark page (default: as the reader has it)");
-  command.add_flag("--light", request.light, "svg, html: on a light page")->excludes(dark);
+  add_theme_options(command, request.theme);
   command
       .add_option(
           "--against", request.against,
@@ -79,7 +72,7 @@ std::vector<effect> effects_of(picture_request const& request, std::string const
   std::vector<effect> all;
   for (char const* flag : {"--block", "--stages", "--transfers", "--memory"})
     all.push_back({flag, svg, as + "svg"});
-  for (char const* flag : {"--dark", "--light"}) all.push_back({flag, svg || html, as + "svg and html"});
+  for (effect& each : effects_of_theme(format)) all.push_back(std::move(each));
   all.push_back({"--against", html, as + "html"});
   for (char const* flag : {"--transfers", "--memory", "--improve"}) {
     all.push_back({flag, !request.block, "with --block: building blocks have no such thing"});
@@ -98,8 +91,8 @@ std::string svg_of(chosen_schedule const& chosen, picture_request const& request
   if (request.block) {
     ashlar::block const& block = block_of(chosen);
     must_be_small(block.cells.size(), most_drawn);
-    return ashlar::svg(block, {.title = fmt::format("{}, the building block", chosen.name),
-                               .theme = theme_of(request)});
+    return ashlar::svg(
+        block, {.title = fmt::format("{}, the building block", chosen.name), .theme = request.theme});
   }
   return svg_of(chosen.schedule, chosen.name, chosen.scale, request, chosen.shares);
 }
@@ -108,13 +101,13 @@ std::string svg_of(ashlar::schedule const& s, std::string const& name, time_scal
                    picture_request const& request, std::string const& shares) {
   if (request.stages) {
     must_be_small(static_cast<std::size_t>(s.graph.count() + s.graph.edge_count()), most_drawn);
-    return ashlar::svg(s.graph, s.where, {.title = name, .theme = theme_of(request)});
+    return ashlar::svg(s.graph, s.where, {.title = name, .theme = request.theme});
   }
   must_be_small(pass_count(s), most_drawn);
   std::string const title = fmt::format("{}, {} devices, {} micro-batches{}{}", name, s.device_count(),
                                         s.micro_batch_count(), shares.empty() ? "" : "; ", shares);
   return ashlar::svg(s, {.title = title,
-                         .theme = theme_of(request),
+                         .theme = request.theme,
                          .transfers = request.transfers,
                          .memory = request.memory,
                          .unit = unit_of(scale)});
@@ -123,8 +116,7 @@ std::string svg_of(ashlar::schedule const& s, std::string const& name, time_scal
 std::string html_of(ashlar::schedule const& s, std::string const& name, time_scale const& scale,
                     picture_request const& request) {
   must_be_small(pass_count(s), most_explored);
-  return ashlar::html(s,
-                      {.title = name, .name = name, .theme = theme_of(request), .unit = unit_of(scale)});
+  return ashlar::html(s, {.title = name, .name = name, .theme = request.theme, .unit = unit_of(scale)});
 }
 
 std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
@@ -134,7 +126,7 @@ std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
   if (request.against.empty())
     return ashlar::html(chosen.schedule, {.title = with_shares(chosen.name, chosen),
                                           .name = chosen.name,
-                                          .theme = theme_of(request),
+                                          .theme = request.theme,
                                           .unit = unit_of(chosen.scale)});
   shape_options same = shape;
   same.name = request.against;
@@ -152,7 +144,7 @@ std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
                       {.title = with_shares(with_shares(both, own), other),
                        .name = chosen.name,
                        .other_name = other.name,
-                       .theme = theme_of(request),
+                       .theme = request.theme,
                        .unit = unit_of(own.scale)});
 }
 

@@ -3,6 +3,7 @@
 
 #include "options/effects.hpp"
 #include "options/shape_options.hpp"
+#include <ashlar/render/palette.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -16,8 +17,7 @@ struct picture_request {
   bool stages = false;
   bool transfers = false;
   bool memory = false;
-  bool dark = false;
-  bool light = false;
+  ashlar::picture_theme theme = ashlar::picture_theme::follow_reader;
   std::string against = {};  // the name of another schedule
 };
 
