@@ -1,9 +1,12 @@
-# ashlar::compiled: the same headers, with the definitions of .ipp files in a static library, one source for each folder, but for those
-# in ASHLAR_COMPILED_WITHOUT.
+# ashlar::compiled: the same headers, with the definitions of .ipp files in a static library, one source for each folder. Folders and
+# files in ASHLAR_COMPILED_WITHOUT are left out: `fill`, `interop/json_pickle`.
 file(GLOB_RECURSE definitions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/ashlar/*.ipp)
 if(NOT TARGET ashlar::json)
   list(FILTER definitions EXCLUDE REGEX "/interop/json[^/]*\\.ipp$")
 endif()
+foreach(without IN LISTS ASHLAR_COMPILED_WITHOUT)
+  list(FILTER definitions EXCLUDE REGEX "/include/ashlar/${without}(/|\\.ipp$)")
+endforeach()
 find_package(Threads QUIET)
 
 set(rooms)
@@ -14,7 +17,6 @@ foreach(file IN LISTS definitions)
   string(APPEND text_of_${room} "#include <${file}>\n")
 endforeach()
 list(REMOVE_DUPLICATES rooms)
-list(REMOVE_ITEM rooms ${ASHLAR_COMPILED_WITHOUT})
 set(sources)
 foreach(room IN LISTS rooms)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/compiled/${room}.cpp CONTENT "${text_of_${room}}")
@@ -25,7 +27,12 @@ add_library(ashlar_compiled STATIC ${sources})
 add_library(ashlar::compiled ALIAS ashlar_compiled)
 set_target_properties(ashlar_compiled PROPERTIES EXPORT_NAME compiled UNITY_BUILD FALSE POSITION_INDEPENDENT_CODE TRUE ASHLAR_BRIEF TRUE)
 target_compile_definitions(ashlar_compiled PUBLIC ASHLAR_COMPILED)
-if(NOT ASHLAR_SANITIZE AND NOT ASHLAR_TESTS_BY_ROOM)  # searches run for long in tests
+if(ASHLAR_QUICK_BUILD)  # folders share what they include; what reads and writes is not optimised
+  set_target_properties(ashlar_compiled PROPERTIES UNITY_BUILD TRUE UNITY_BUILD_BATCH_SIZE 5)
+  foreach(room IN ITEMS interop render)
+    set_source_files_properties(${PROJECT_BINARY_DIR}/compiled/${room}.cpp PROPERTIES COMPILE_OPTIONS -O0)
+  endforeach()
+elseif(NOT ASHLAR_SANITIZE AND NOT ASHLAR_TESTS_BY_ROOM)  # searches run for long in tests
   target_compile_options(ashlar_compiled PRIVATE $<$<CONFIG:Debug>:-O1>)
   foreach(room IN ITEMS interop render)  # but these take longer to compile
     set_source_files_properties(${PROJECT_BINARY_DIR}/compiled/${room}.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Debug>:-O0>)

@@ -1,13 +1,15 @@
 # Options of the build. By default, a project that embeds Ashlar gets the headers alone.
 option(ASHLAR_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ASHLAR_COMPILED_LIBRARY "Build ashlar::compiled, ashlar::cost and ashlar::plan, which tests, examples and benchmarks need" ${PROJECT_IS_TOP_LEVEL})
-option(ASHLAR_EXAMPLES "Build the examples and the command-line tool" ${PROJECT_IS_TOP_LEVEL})
+option(ASHLAR_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(ASHLAR_TOOL "Build the command-line tool" ${ASHLAR_EXAMPLES})
 option(ASHLAR_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(ASHLAR_DOCS "Test the code shown in the documentation" ${PROJECT_IS_TOP_LEVEL})
 option(ASHLAR_CUDA "Build the CUDA backend where the toolkit is installed" ${PROJECT_IS_TOP_LEVEL})
 option(ASHLAR_MPI "Build the MPI backend where MPI is installed" ${PROJECT_IS_TOP_LEVEL})
 option(ASHLAR_INSTALL "Install headers, libraries and the tool" ${PROJECT_IS_TOP_LEVEL})
 option(ASHLAR_NATIVE "Tune the command-line tool for this machine's processor" ${PROJECT_IS_TOP_LEVEL})
+option(ASHLAR_QUICK_BUILD "Build in the least time: optimise what computes for long, and nothing else" OFF)
 option(ASHLAR_WARNINGS_AS_ERRORS "Let a warning in our own sources fail the build" OFF)
 option(ASHLAR_ALL_TESTS "Add the tests that take long: packages, headers alone, studies, all random cases" OFF)
 option(ASHLAR_TESTS_BY_ROOM "Build a program of unit tests for each room, without optimisation: for development" OFF)
@@ -45,7 +47,9 @@ set(CMAKE_COMPILE_WARNING_AS_ERROR ${ASHLAR_WARNINGS_AS_ERRORS})
 
 # Flags of our own tests, examples and benchmarks; a user never inherits them.
 add_library(ashlar_warnings INTERFACE)
-target_compile_options(ashlar_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+if(NOT ASHLAR_QUICK_BUILD)  # who builds the tool to use it need not see them
+  target_compile_options(ashlar_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(ashlar_warnings INTERFACE -Wno-restrict)  # it warns about its own std::string (GCC bug 105651)
 endif()

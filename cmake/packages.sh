@@ -4,7 +4,7 @@
 # same compiler, wherever the checkout stands: test/consumer/same_packages.sh shows it.
 set -eu
 cd "$(dirname "$0")/.."
-cmake/setup-debian.sh tool
+cmake/setup-debian.sh packages
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}
 export SOURCE_DATE_EPOCH
 umask 022

@@ -1,14 +1,16 @@
 #!/bin/sh
 # Install what a build and the tests need on Debian 12 or a relative of it; does nothing where all is there.
-# With `tool`: only what the command-line tool and its packages need.
+# With `tool`: only what the command-line tool needs; with `packages`: what its packages need, too.
 set -eu
-tool="g++ cmake ninja-build librange-v3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libeigen3-dev dpkg-dev file"
+tool="g++ cmake ninja-build librange-v3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libeigen3-dev"
+packaging="dpkg-dev file"
 tests="clang libclang-rt-14-dev clang-format-14 pkg-config python3 python3-pip libopenmpi-dev openmpi-bin doctest-dev
   libbenchmark-dev iproute2 doxygen"
 case "$*" in
-  "") packages="$tool $tests" ;;
+  "") packages="$tool $packaging $tests" ;;
   tool) packages="$tool" ;;
-  *) echo "usage: cmake/setup-debian.sh [tool]" >&2 && exit 2 ;;
+  packages) packages="$tool $packaging" ;;
+  *) echo "usage: cmake/setup-debian.sh [tool|packages]" >&2 && exit 2 ;;
 esac
 
 missing() {

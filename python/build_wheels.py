@@ -101,7 +101,11 @@ def wheel_of(source, python, folder, stubs=None):
         variables, definitions, isolation = {}, (), ()
     settings = [
         f"--config-settings=cmake.define.{one}"
-        for one in ("ASHLAR_STATIC_RUNTIME=ON", *definitions)
+        for one in (
+            "ASHLAR_STATIC_RUNTIME=ON",
+            "ASHLAR_QUICK_BUILD=OFF",
+            *definitions,
+        )
     ]
     with tempfile.TemporaryDirectory() as raw:
         build = (

@@ -162,6 +162,8 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
   add_test(NAME tool/launch_kinds COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/launch_kinds.py $<TARGET_FILE:ashlar_tool>
                                       ${PROJECT_SOURCE_DIR})
   set_tests_properties(tool/launch_kinds PROPERTIES LABELS tool TIMEOUT 600)
+  add_test(NAME tool/completion COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/completion.py $<TARGET_FILE:ashlar_tool>)
+  set_tests_properties(tool/completion PROPERTIES LABELS tool TIMEOUT 600 SKIP_RETURN_CODE 77)
   if(NOT ASHLAR_SANITIZE)
     add_test(NAME tool/verified COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/verified.py $<TARGET_FILE:ashlar_tool>
                                         ${PROJECT_SOURCE_DIR}/python)

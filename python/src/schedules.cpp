@@ -65,7 +65,7 @@ std::string counts_of(schedule const& s) {
 }
 
 // Throws ValueError with all problems of the file, each with its line and column.
-schedule read(std::string const& text) {
+schedule read_pytorch(std::string const& text) {
   ashlar::csv_schedule found = ashlar::read_pytorch_csv(text);
   std::string all;
   for (ashlar::csv_problem const& p : found.problems) all += (all.empty() ? "" : "\n") + to_string(p);
@@ -202,7 +202,7 @@ void bind_schedules(nb::module_& m) {
       .def("__repr__", [](schedule const& s) {
         return "<Schedule: " + counts_of(s) + ", makespan " + std::to_string(ashlar::makespan(s)) + ">";
       });
-  m.def("read_pytorch", &read, "text"_a,
+  m.def("read_pytorch", &read_pytorch, "text"_a,
         "The schedule of a compute-only CSV of PyTorch's, passes of one tick. Raises ValueError with "
         "line and "
         "column of what is wrong.");

@@ -1,5 +1,5 @@
 # Builds and runs the project beside this script, or PROJECT, with Ashlar brought in by WAY; LAUNCH precedes the command.
-# With LIBTORCH, runs the project's own tests.
+# With LIBRARIES, the project's program for these runs, too. With LIBTORCH, runs the project's own tests.
 set(project ${CMAKE_CURRENT_LIST_DIR}/project)
 set(program consumer)
 if(PROJECT)
@@ -32,7 +32,8 @@ if(WAY STREQUAL "pkg-config")
   step(${COMPILER} -std=c++20 ${flags} ${project}/main.cpp -o ${build}/consumer)
 else()
   step(${CMAKE_COMMAND} --no-warn-unused-cli -S ${project} -B ${build} -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER} -D WAY=${WAY}
-       -D CMAKE_PREFIX_PATH=${WORK}/prefix -D CMAKE_CXX_FLAGS=${FLAGS} -D ASHLAR_SOURCE=${SOURCE} -D LibTorch_ROOT=${LIBTORCH})
+       -D CMAKE_PREFIX_PATH=${WORK}/prefix -D CMAKE_CXX_FLAGS=${FLAGS} -D ASHLAR_SOURCE=${SOURCE} -D LibTorch_ROOT=${LIBTORCH}
+       -D LIBRARIES=${LIBRARIES})
   step(${CMAKE_COMMAND} --build ${build})
   if(NOT WAY STREQUAL "find_package")
     step(${CMAKE_COMMAND} --install ${build} --prefix ${build}/installed)
@@ -46,4 +47,7 @@ if(LIBTORCH)
   step(${CMAKE_CTEST_COMMAND} --test-dir ${build} --output-on-failure)
 else()
   step(${LAUNCH} ${build}/${program})
+endif()
+if(LIBRARIES)
+  step(${build}/consumer_of_libraries)
 endif()

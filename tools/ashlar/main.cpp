@@ -75,7 +75,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   std::string installed;
   app.add_option("--generate", installed, "what is installed beside the tool")
-      ->check(CLI::IsMember({"man", "bash", "zsh"}))
+      ->check(CLI::IsMember({"man", "bash", "zsh", "fish"}))
       ->group("");  // for the build alone
   tool::action chosen;
   tool::add_list(app, chosen);
@@ -115,7 +115,8 @@ int run(int argc, char** argv) {
     chosen = [&] {
       fmt::print("{}", installed == "man"    ? tool::manual_page(app)
                        : installed == "bash" ? tool::bash_completion(app)
-                                             : tool::zsh_completion(app));
+                       : installed == "zsh"  ? tool::zsh_completion(app)
+                                             : tool::fish_completion(app));
       return tool::done;
     };
   if (!chosen) throw tool::usage_error("a subcommand is required; see `ashlar --help`");

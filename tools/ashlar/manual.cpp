@@ -30,7 +30,7 @@ std::vector<std::string> flags_of(CLI::Option const& o) {
   return all;
 }
 
-bool takes_value(CLI::Option const& o) { return o.get_type_size_max() > 0; }
+bool takes_value(CLI::Option const& o) { return o.get_items_expected_max() > 0; }
 
 // Splits `cells` at `separator`.
 std::vector<std::string> split(std::string_view cells, char separator) {
@@ -185,6 +185,33 @@ std::string zsh_completion(CLI::App const& app) {
       "  case ${{words[1]}} in\n{}  esac\n"
       "fi\n",
       commands, cases);
+}
+
+std::string fish_completion(CLI::App const& app) {
+  // A quoted string of fish, where single quotes have no escape but \\' and \\\\.
+  auto const quoted = [](std::string_view text) {
+    std::string out = "'";
+    for (char const c : text) out += (c == '\'' || c == '\\' ? "\\" : "") + std::string(1, c);
+    return out + "'";
+  };
+  std::string text = "# fish completion for ashlar\n";
+  for (CLI::App const* const command : commands_of(app)) {
+    std::string const& name = command->get_name();
+    text += fmt::format("complete -c ashlar -n __fish_use_subcommand -f -a {} -d {}\n", name,
+                        quoted(command->get_description()));
+    for (CLI::Option const* const o : options_of(*command)) {
+      std::vector<std::string> const words = words_of(*o);
+      std::string line = fmt::format("complete -c ashlar -n '__fish_seen_subcommand_from {}'", name);
+      for (std::string const& flag : o->get_snames()) line += " -s " + flag;
+      for (std::string const& flag : o->get_lnames()) line += " -l " + flag;
+      bool const is_positional = flags_of(*o).empty();
+      if (is_positional && words.empty()) continue;
+      if (!is_positional && takes_value(*o)) line += words.empty() ? " -r" : " -x";
+      if (!words.empty()) line += " -a " + quoted(joined(words, " "));
+      text += line + " -d " + quoted(is_positional ? o->get_name() : o->get_description()) + "\n";
+    }
+  }
+  return text;
 }
 
 }  // namespace tool

@@ -20,7 +20,8 @@ class TestAshlar(ConanFile):
     def build(self):
         cmake = CMake(self)
         project = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "..", "test", "consumer", "project")
-        cmake.configure(variables={"WAY": "find_package"}, build_script_folder=project)
+        libraries = bool(self.dependencies["ashlar"].options.compiled)
+        cmake.configure(variables={"WAY": "find_package", "LIBRARIES": libraries}, build_script_folder=project)
         cmake.build()
 
     def test(self):

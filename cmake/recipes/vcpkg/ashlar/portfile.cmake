@@ -1,6 +1,11 @@
 # An overlay port of the checkout around it: vcpkg install ashlar --overlay-ports=CHECKOUT/cmake/recipes/vcpkg
 cmake_path(SET source NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../../../..")
-set(VCPKG_BUILD_TYPE release)  # headers: there is nothing to debug
+set(libraries OFF)
+if(compiled IN_LIST FEATURES)
+  set(libraries ON)
+else()
+  set(VCPKG_BUILD_TYPE release)  # headers: there is nothing to debug
+endif()
 set(without)
 foreach(feature IN ITEMS json:nlohmann_json views:range-v3)
   string(REGEX MATCH "^(.*):(.*)$" ignored ${feature})
@@ -11,8 +16,9 @@ endforeach()
 
 vcpkg_cmake_configure(
   SOURCE_PATH "${source}"
-  OPTIONS -DASHLAR_TESTS=OFF -DASHLAR_EXAMPLES=OFF -DASHLAR_DOCS=OFF -DASHLAR_BENCH=OFF -DASHLAR_COMPILED_LIBRARY=OFF -DASHLAR_MPI=OFF
-          -DASHLAR_CUDA=OFF ${without})
+  OPTIONS -DASHLAR_TESTS=OFF -DASHLAR_EXAMPLES=OFF -DASHLAR_DOCS=OFF -DASHLAR_BENCH=OFF -DASHLAR_MPI=OFF -DASHLAR_CUDA=OFF
+          -DASHLAR_COMPILED_LIBRARY=${libraries} ${without})
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH share/cmake/ashlar)
+file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include" "${CURRENT_PACKAGES_DIR}/debug/share")
 vcpkg_install_copyright(FILE_LIST "${source}/LICENSE")
