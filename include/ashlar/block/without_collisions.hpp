@@ -1,4 +1,4 @@
-// Finds the block nearest to wished offsets whose passes do not collide.
+// Finds the block nearest to given offsets whose passes do not collide.
 #pragma once
 
 #include <ashlar/block/algebra.hpp>
