@@ -298,23 +298,31 @@ TEST_CASE("a disk that is full ends a training, and the checkpoint before is who
 
 TEST_CASE("a file system that is full ends a training, and what it had saved goes on") {
   std::string const folder = fresh_folder("tmpfs"), told = (scratch() / "tmpfs_told").string();
-  auto const with_disk = [&](std::string const& commands) {
-    return with_small_disk(folder, commands, told);
+  auto const with_disk = [&](std::string const& commands, int kilobytes) {
+    return with_small_disk(folder, commands, told, kilobytes);
   };
-  if (!with_disk("true")) {
+  if (!with_disk("true", 400)) {
     MESSAGE("skipped: no privilege to mount a small tmpfs");
     return;
   }
-  std::string const line =
-      "\"" ASHLAR_TOOL "\" " + two_devices + corpus() + " --save " + folder + "/saved";
-  CHECK(with_disk(line + " --steps 4 --save-every 2; test $? = 2 || exit 2; ls " + folder + "/saved; "
-                  + line + " --steps 2 --resume " + folder + "/saved"));
+  std::string const saved = folder + "/saved",
+                    line = "\"" ASHLAR_TOOL "\" " + two_devices + corpus() + " --save " + saved;
+  // Something else takes the disk in the middle, which holds the three checkpoints that lie there at
+  // once.
+  CHECK(with_disk(line + " --steps 1000000 --save-every 5 --restart 1 & while ! ls -d " + saved
+                      + "/*.checkpoint; do sleep 0.01; done 2>/dev/null; dd if=/dev/zero of=" + folder
+                      + "/ballast bs=1k count=4000 2>/dev/null; wait $!; test $? = 3 || exit 2; rm "
+                      + folder + "/ballast; " + line + " --steps 1 --resume " + saved,
+                  1600));
   std::string const out = content(told);
   INFO(out);
-  CHECK(contains(out, "cannot write '" + checkpoint_path(folder + "/saved", 4) + ".partial/"));
+  CHECK(contains(out, "cannot write '" + saved + "/step-"));
+  CHECK(contains(out, ".partial/device-"));
   CHECK(contains(out, "No space left on device"));
-  CHECK(contains(out, "resumed after 2 steps from " + checkpoint_path(folder + "/saved", 2)));
-  CHECK(!contains(out, "\nstep-00000004"));
+  CHECK(contains(out, "ashlar: the training broke off; restart 1 of 1 from " + saved + "/step-"));
+  CHECK(
+      contains(out, "the training broke off and is not started again after 1 restarts"));  // still full
+  CHECK(contains(out, "resumed after "));
 }
 
 TEST_CASE("a folder without room for a checkpoint is found before the first step") {
@@ -347,6 +355,11 @@ TEST_CASE("a folder without room for a checkpoint is found before the first step
   CHECK(contains(content(told), "saved " + checkpoint_path(folder + "/saved", 1)));
   CHECK_FALSE(with_room(needed - 2 * page));
   CHECK(contains(content(told), words));
+  // When the third checkpoint is written, three are there; then two are kept.
+  CHECK_FALSE(with_small_disk(folder, line + "00 --save-every 3", told));
+  CHECK(contains(content(told), "and each of 3 checkpoints takes " + std::to_string(needed * 1024)));
+  CHECK_FALSE(with_small_disk(folder, line + "0 --save-every 5", told));
+  CHECK(contains(content(told), "and each of 2 checkpoints takes "));
 }
 
 TEST_CASE("a training that dies is started again, as often as it may be") {

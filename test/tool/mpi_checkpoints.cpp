@@ -45,7 +45,8 @@ TEST_CASE("mpi: threads go on with a training of processes, from whole checkpoin
   refused("it has 1000 bytes instead of ");
 }
 
-TEST_CASE("mpi: a file system that is full ends all processes, and what they had saved goes on") {
+TEST_CASE(
+    "mpi: a folder without room ends all processes before a step, and what they had saved goes on") {
   std::string const folder = fresh_folder("mpi_tmpfs"), told = (scratch() / "mpi_tmpfs_told").string();
   if (!with_small_disk(folder, "true", told)) {
     MESSAGE("skipped: no privilege to mount a small tmpfs");
@@ -55,14 +56,13 @@ TEST_CASE("mpi: a file system that is full ends all processes, and what they had
   std::string line = on_processes(2, on_two + corpus() + " --save " + saved + " --steps ");
   for (auto at = line.find('\''); at != std::string::npos; at = line.find('\'')) line[at] = '"';
   CHECK(with_small_disk(folder,
-                        line + "4 --save-every 2; test $? = 2 || exit 2; ls " + saved + "; " + line
+                        line + "4 --save-every 2; test $? = 2 || exit 2; " + line + "2; " + line
                             + "4 --resume " + saved + "; test $? = 2 || exit 3; " + line + "2 --resume "
                             + saved,
                         told));
   std::string const out = content(told);
   INFO(out);
-  CHECK(contains(out, "cannot write '" + checkpoint_path(saved, 4) + ".partial/"));
-  CHECK(contains(out, "No space left on device"));
+  CHECK(contains(out, "and each of 2 checkpoints takes "));
   CHECK(contains(out, "resumed after 2 steps from " + checkpoint_path(saved, 2)));
   CHECK(!contains(out, "\nstep-00000004"));
   // There is no room for another checkpoint beside that one, which shows before the third step.

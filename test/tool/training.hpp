@@ -102,10 +102,10 @@ inline void damage(std::string const& path, std::uintmax_t at) {
 // Runs commands of the shell with a disk of their own at `folder`, of a mount namespace, that has room
 // for one checkpoint of `tiny` and a half; their output goes to `told`. Returns whether they succeeded.
 inline bool with_small_disk(std::string const& folder, std::string const& commands,
-                            std::string const& told) {
+                            std::string const& told, int kilobytes = 400) {
   std::filesystem::create_directories(folder);
-  return std::system(("unshare -m sh -c 'mount -t tmpfs -o size=400k tmpfs \"" + folder
-                      + "\" || exit 99; " + commands + "' >'" + told + "' 2>&1")
+  return std::system(("unshare -m sh -c 'mount -t tmpfs -o size=" + std::to_string(kilobytes)
+                      + "k tmpfs \"" + folder + "\" || exit 99; " + commands + "' >'" + told + "' 2>&1")
                          .c_str())
          == 0;
 }

@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <utility>
 
 namespace tool {
@@ -27,20 +28,26 @@ struct owned_descriptor {
   }
 };
 
+[[noreturn]] void refuse_writing(std::string const& path) {
+  if (errno == ENOSPC || errno == EDQUOT)
+    throw run_error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
+  refuse_file("write", path);
+}
+
 }  // namespace
 
 void write_durably(std::string const& path, std::vector<std::span<std::byte const>> const& parts) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that must not grow is an error like a full disk
   owned_descriptor const file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (file.number < 0) refuse_file("write", path);
+  if (file.number < 0) refuse_writing(path);
   for (std::span<std::byte const> rest : parts)
     while (!rest.empty()) {
       ssize_t const written = write(file.number, rest.data(), rest.size());
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0) refuse_file("write", path);
+      if (written < 0) refuse_writing(path);
       rest = rest.subspan(static_cast<std::size_t>(written));
     }
-  if (fsync(file.number) != 0) refuse_file("write", path);
+  if (fsync(file.number) != 0) refuse_writing(path);
 }
 
 void sync_folder(std::string const& path) {

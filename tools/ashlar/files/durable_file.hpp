@@ -8,7 +8,8 @@
 
 namespace tool {
 
-// Writes a file and returns when it is on the disk. Throws usage_error, naming the file.
+// Writes a file and returns when it is on the disk. Throws usage_error, naming the file; run_error where
+// the disk is full, because others may make room.
 void write_durably(std::string const& path, std::vector<std::span<std::byte const>> const& parts);
 
 // Returns when everything made, renamed or removed in a folder is on the disk.

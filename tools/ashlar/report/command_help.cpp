@@ -14,7 +14,9 @@ namespace {
 
 constexpr char const* lacks_certificate = "done, but a claim has no certificate, and one was asked for";
 constexpr char const* stalled =
-    "a device or process failed or stalled, or another training holds the folder: trying again may help";
+    "a device or process failed or stalled, a disk is full, or another training holds the folder: "
+    "trying "
+    "again may help";
 
 std::string code_lines(std::vector<exit_words> exits) {
   exits.push_back({unusable, "wrong usage, or a file that cannot be used"});

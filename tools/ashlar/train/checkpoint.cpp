@@ -74,7 +74,10 @@ void must_have_its_name(checkpoint const& c) {
 }
 
 void must_succeed(std::error_code const& error, char const* verb, std::string const& path) {
-  if (error) throw usage_error(fmt::format("cannot {} '{}': {}", verb, path, error.message()));
+  if (!error) return;
+  std::string const said = fmt::format("cannot {} '{}': {}", verb, path, error.message());
+  if (error == std::errc::no_space_on_device) throw run_error(said);
+  throw usage_error(said);
 }
 
 }  // namespace
@@ -130,7 +133,7 @@ void checkpoint_folder::remove_what_is_left() const {
   for (fs::path const& path : left) fs::remove_all(path, error);
 }
 
-void checkpoint_folder::must_have_room(checkpoint const& c) const {
+void checkpoint_folder::must_have_room(checkpoint const& c, int count) const {
   remove_what_is_left();
   struct statvfs there {};
   if (statvfs(path_.c_str(), &there) != 0 || there.f_blocks == 0) return;
@@ -142,9 +145,13 @@ void checkpoint_folder::must_have_room(checkpoint const& c) const {
   longest.first_loss = longest.mean_loss = -std::numeric_limits<double>::min() / 3;
   std::uint64_t blocks = 1 + blocks_of(manifest_of(longest).size());  // of the folder, and the manifest
   for (checkpoint_part const& part : c.parts) blocks += blocks_of(part.bytes);
-  if (blocks > there.f_bavail)
-    throw usage_error(fmt::format("--save: '{}' has room for {} bytes, and a checkpoint takes {}", path_,
-                                  there.f_bavail * block, blocks * block));
+  auto const already = static_cast<std::int64_t>(checkpoints_in(path_).size());
+  auto const more = static_cast<std::uint64_t>(
+      std::clamp<std::int64_t>(kept_checkpoints + 1 - already, 1, std::max(1, count)));
+  if (more * blocks > there.f_bavail)
+    throw usage_error(fmt::format(
+        "--save: '{}' has room for {} bytes, and {} takes {}", path_, there.f_bavail * block,
+        more == 1 ? "a checkpoint" : fmt::format("each of {} checkpoints", more), blocks * block));
 }
 
 void checkpoint_folder::begin(int step) const {

@@ -52,9 +52,11 @@ class checkpoint_folder {
  public:
   explicit checkpoint_folder(std::string path) : path_(std::move(path)) {}
 
-  // Throws usage_error, with both sizes, unless there is room for a checkpoint of these parts beside
-  // what is there. A file system that does not say how much it has is taken at its word when it is full.
-  void must_have_room(checkpoint const& c) const;
+  // Throws usage_error, with both sizes, unless there is room, beside what is there, for as many
+  // checkpoints of these parts as will lie there at once: those that are kept and a new one, of `count`
+  // that are to come. A file system that does not say how much it has is taken at its word when it is
+  // full.
+  void must_have_room(checkpoint const& c, int count) const;
   // Where the parts of a step's checkpoint are written; begin() makes it anew.
   std::string partial(int step) const { return final_name(step) + ".partial"; }
   void begin(int step) const;

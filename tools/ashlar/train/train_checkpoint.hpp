@@ -65,8 +65,9 @@ class train_checkpoints {
     return resumed;
   }
 
-  // Checks before the first step that the folder has room for a checkpoint.
-  void must_have_room() {
+  // Checks before the first step that the folder has room for the checkpoints of `count` that will lie
+  // there at once.
+  void must_have_room(int count) {
     if (t_->options->save.empty()) return;
     checkpoint c;
     c.identity = t_->identity;
@@ -79,7 +80,7 @@ class train_checkpoints {
          }))
       append_parts(text, c.parts);
     agreed([&] {
-      if (all_->leads()) folder_.must_have_room(c);
+      if (all_->leads()) folder_.must_have_room(c, count);
       return std::string();
     });
   }

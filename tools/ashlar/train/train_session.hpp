@@ -63,7 +63,9 @@ class train_session {
     must_be_alike(resumed ? fmt::format("--resume step {}", resumed->step) : "--resume nothing", all_);
     introduce(t_, all_.workers().front()->parameters());
     if (resumed) resume(*resumed);
-    if (done_ < o_.steps) checkpoints_.must_have_room();
+    if (done_ < o_.steps)
+      checkpoints_.must_have_room(o_.steps / o_.save_every + (o_.steps % o_.save_every != 0 ? 1 : 0)
+                                  - done_ / o_.save_every);
     int const first = done_;
     progress bar(o_.steps, isatty(STDOUT_FILENO) != 0);
     auto const start = clock::now();
