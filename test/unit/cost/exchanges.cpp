@@ -122,4 +122,23 @@ TEST_CASE("exchanges: a ring's steps are slower between domains") {
   CHECK(ring_seconds(q.cluster, q.layout, 32, 1) == doctest::Approx(31 * 3.4e-6));
 }
 
+TEST_CASE("exchanges: a message in the domain has the link of its pair, and a value's bytes") {
+  question q = asked(dense_model(8));
+  q.layout.pipeline = 8;
+  q.layout.data = 1;
+  constants const c = round_constants();
+  double const bytes = 1e9;
+  double const switched = transfer_seconds(q, bytes, c) - c.latency;
+  CHECK(switched == doctest::Approx(bytes / (400e9 * c.link_inside)));
+  q.cluster.device().pair = 400e9 / 7;
+  CHECK(transfer_seconds(q, bytes, c) - c.latency == doctest::Approx(7 * switched));
+  q.layout.data = 8;  // neighbours are on other nodes
+  q.cluster.kinds.front().devices = 64;
+  CHECK(transfer_seconds(q, bytes, c) - c.latency == doctest::Approx(bytes / (50e9 * c.link_outside)));
+  stage const first{.count = 1};
+  double const in_16_bits = bytes_after(q, first);
+  q.program.format = number_format::fp32;
+  CHECK(bytes_after(q, first) == doctest::Approx(2 * in_16_bits));
+}
+
 }  // namespace ashlar::cost::testing

@@ -47,6 +47,7 @@ class sheet_reader : json_reader {
     m.memory_bytes = figure(root_, "memory_bytes");
     m.memory_bandwidth = figure(root_, "memory_bandwidth");
     m.inside = figure(root_, "link_inside");
+    if (root_.contains("link_pair")) m.pair = figure(root_, "link_pair");
     m.outside = figure(root_, "link_outside");
     m.domain = count("domain");
     m.per_node = count("devices_per_node");
@@ -84,7 +85,7 @@ class sheet_reader : json_reader {
     std::vector<std::string> known{"name",         "names",        "generation",  "devices_per_node",
                                    "peak_flops",   "memory_bytes", "link_inside", "memory_bandwidth",
                                    "link_outside", "domain",       "units",       "exponentials",
-                                   "power_watts"};
+                                   "power_watts",  "link_pair"};
     known.insert(known.end(), host_keys.begin(), host_keys.end());
     if (may_have_nodes) known.emplace_back("nodes");
     must_be_one_of(root_, known);
@@ -161,6 +162,7 @@ nlohmann::ordered_json json_of(json_cluster const& cluster) {
   add(made, "memory_bytes", m.memory_bytes);
   add(made, "memory_bandwidth", m.memory_bandwidth);
   add(made, "link_inside", m.inside);
+  add(made, "link_pair", m.pair);
   add(made, "link_outside", m.outside);
   made["domain"] = m.domain;
   add(made, "units", m.units);

@@ -72,7 +72,8 @@ inline bool is_whole(machine const& m) {
   for (double each : {m.memory_bytes, m.memory_bandwidth, m.inside, m.outside, m.units, m.exponentials,
                       m.power, peak(m, number_format::bf16), peak(m, number_format::fp32)})
     if (!(each > 0 && each < 1e30)) return false;
-  if (!(m.products >= 0 && m.products < 1e30) || !(m.exchange >= 0 && m.exchange < 1e30)) return false;
+  for (double each : {m.products, m.exchange, m.pair})
+    if (!(each >= 0 && each < 1e30)) return false;
   bool const no_host = m.host == host_side{};
   for (double each : {m.host.link, m.host.memory_bytes, m.host.memory_bandwidth})
     if (!no_host && !(each > 0 && each < 1e30)) return false;

@@ -1,6 +1,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/step/exchanges.hpp>
+#include <ashlar/cost/step/kept.hpp>
 
 #include <cmath>
 
@@ -111,7 +112,7 @@ inline double message_bytes(question const& q, int from) {
   if (from >= 0 && from < q.model.layer_count())
     for (measured_layer const& each : q.model.at(from).measured)
       if (each.tensor == q.layout.tensor) return q.layout.micro_batch * each.output;
-  return 2 * q.micro_batch_tokens() * q.model.hidden / q.layout.tensor;
+  return value_bytes(q.program.format) * q.micro_batch_tokens() * q.model.hidden / q.layout.tensor;
 }
 
 }  // namespace exchanges_detail
@@ -128,8 +129,10 @@ double transfer_seconds(question const& q, double bytes, constants const& c) {
   if (q.measured.transfer >= 0) return q.measured.transfer;
   double const apart =
       1.0 * q.layout.tensor * q.layout.context * (q.layout.pipeline_inside ? 1 : q.layout.data);
-  double const rate = apart < domain_of(q.cluster) ? inside_rate(q.cluster.device(), c)
-                                                   : q.cluster.device().outside * c.link_outside;
+  machine const& m = q.cluster.device();
+  double const one_link = m.pair > 0 ? m.pair / m.inside : 1;  // of those to all others
+  double const rate =
+      apart < domain_of(q.cluster) ? inside_rate(m, c) * one_link : m.outside * c.link_outside;
   return bytes / rate + c.latency;
 }
 

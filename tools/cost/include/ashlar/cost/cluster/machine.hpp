@@ -84,6 +84,7 @@ struct machine {
   double memory_bytes = 0;
   double memory_bandwidth = 0;  // bytes a second, as all bandwidths
   double inside = 0;            // of one device in each direction, within its domain
+  double pair = 0;              // to one device of the domain, where links join pairs; 0: as `inside`
   double outside = 0;           // to other domains
   int domain = 8;               // devices that the fast link joins
   int per_node = 8;

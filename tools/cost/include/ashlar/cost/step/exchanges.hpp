@@ -54,7 +54,7 @@ double bytes_after(question const& q, stage const& s);
 double bytes_before(question const& q, stage const& s);
 
 // transfer: bytes between neighbouring stages. As measured if given; else inside the domain if that
-// holds more than one stage.
+// holds more than one stage, over the one link of a pair of devices where no switch joins all.
 double transfer_seconds(question const& q, double bytes, constants const& c);
 
 }  // namespace ashlar::cost
