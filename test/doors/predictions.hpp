@@ -164,7 +164,9 @@ inline void of_predictions(dice& d) {
     std::vector<cost::question> runs(static_cast<std::size_t>(d.between(0, 3)), q);
     std::vector<double> measured(static_cast<std::size_t>(d.between(0, 3)), 1.0);
     if (!measured.empty() && d.percent(50)) one_of(d, measured) = extreme_real(d, 1);
-    ask([&] { calibrate(runs, measured, c); });
+    cost::constant_spreads spread{};
+    for (double& each : spread) each = d.percent(50) ? 0.0 : 0.2;
+    ask([&] { calibrate(runs, measured, c, spread); });
   }
 }
 

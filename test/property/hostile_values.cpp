@@ -354,9 +354,9 @@ TEST_CASE("hostile predictions: layers of no kind, and runs without a time") {
   CHECK_THROWS_AS(parameters(model), cost::unpredictable);
   CHECK_THROWS_AS(trained_parameters(model), cost::unpredictable);
   cost::question const q = t::asked(t::dense_model(2));
-  CHECK_THROWS_AS(cost::calibrate({q, q}, {1.0}, t::round_constants()), cost::unpredictable);
-  CHECK_THROWS_AS(cost::calibrate({q}, {std::nan("")}, t::round_constants()), cost::unpredictable);
-  CHECK_THROWS_AS(cost::calibrate({q}, {1.0}, {}), cost::unpredictable);
+  CHECK_THROWS_AS(cost::calibrate({q, q}, {1.0}, t::round_constants(), {}), cost::unpredictable);
+  CHECK_THROWS_AS(cost::calibrate({q}, {std::nan("")}, t::round_constants(), {}), cost::unpredictable);
+  CHECK_THROWS_AS(cost::calibrate({q}, {1.0}, {}, {}), cost::unpredictable);
 }
 
 }  // namespace

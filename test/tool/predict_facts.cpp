@@ -2,10 +2,12 @@
 #include "tool/predicting.hpp"
 #include "tool/refusals.hpp"
 #include "tool/run_tool.hpp"
+#include <ashlar/cost/question/facts.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <set>
 #include <string>
 
 namespace {
@@ -63,6 +65,45 @@ TEST_CASE("facts: an assumed fact that takes the step out of its interval is tol
       "--stack megatron-core";
   CHECK(contains(run_tool(run).out, "with --fact tensor-overlap=on: "));
   CHECK(!contains(run_tool(run + " --fact tensor-overlap=off").out, "with --fact tensor-overlap"));
+}
+
+TEST_CASE("facts: exactly those are told whose other value takes the step out of its interval") {
+  using ashlar::cost::fact_table;
+  std::set<std::string> told_once;
+  for (char const* run :
+       {"--model llama3-70b --cluster 8x8xB200 --sequence 8192 --batch 64 --tensor 8 --pipeline 2 "
+        "--precision fp8",
+        "--model llama3-70b --cluster 64x8xH100 --sequence 2048 --batch 512 --sharding optimizer "
+        "--stack megatron-core",
+        "--model deepseek-v3 --cluster 128x8xH100 --sequence 4096 --batch 8192 --tensor 2 --pipeline 8 "
+        "--expert 64 --sharding optimizer --precision fp8",
+        "--model qwen3-30b-a3b --cluster 8xB200 --sequence 1024 --batch 8 --expert 8 --sharding "
+        "optimizer",
+        "--model qwen3-30b-a3b --cluster 16x8xB200 --sequence 4096 --batch 512 --expert 128 --sharding "
+        "optimizer --micro-batch 4 --precision mxfp8",
+        "--model llama3-8b --cluster 8xH100 --sequence 131072 --batch 8 --context 8 --sharding "
+        "optimizer",
+        "--model llama3-8b --cluster 8x8xH100 --sequence 8192 --batch 64 --stack plain"}) {
+    nlohmann::json const base = predicted_run(run);
+    double const low = base["interval"]["low"], high = base["interval"]["high"];
+    nlohmann::json told = base.value("decisive_facts", nlohmann::json::object());
+    for (auto const& fact : fact_table)
+      for (char const* value : fact.values) {
+        if (value == nullptr) continue;
+        std::string const word = std::string(fact.name) + "=" + value;
+        double const seconds = predicted_run(std::string(run) + " --fact " + word)["step_seconds"];
+        INFO(run << " " << word);
+        CHECK(told.contains(word) == (seconds < low || seconds > high));
+        if (!told.contains(word)) continue;
+        CHECK(told[word].get<double>() == doctest::Approx(seconds));
+        told_once.insert(fact.name);
+        told.erase(word);
+      }
+    CHECK(told.empty());
+  }
+  CHECK(told_once
+        == std::set<std::string>{"tensor-overlap", "data-overlap", "expert-overlap", "graphs",
+                                 "context-balance"});
 }
 
 TEST_CASE("facts: a file of a run keeps them, and what is said beside it replaces single ones") {

@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -35,20 +34,24 @@ std::string spread_words(std::vector<double> ratios) {
   return fmt::format("nine of ten took {:.2f} to {:.2f} times what was predicted", at(0.95), at(0.05));
 }
 
-// How far steps of this kind are, now that some runs of the source are known: the mean of a source is
-// known as well as its runs say, and no worse than before.
-ashlar::cost::spread learnt(ashlar::cost::spread s, std::size_t runs) {
-  double const before = s.between * s.between, own = s.within * s.within;
-  s.between = std::sqrt(before * own / (own + static_cast<double>(runs) * before));
-  return s;
+// Within how much runs of a kind are apart, now that some are known: as many of other sources count as
+// `PRIOR` in bench/predict/spreads.py. Doubts about constants stand for the distance between sources.
+void learn(ashlar::cost::spread& known, std::vector<double> const& alone) {
+  constexpr double prior = 3;
+  double squares = prior * known.within * known.within;
+  for (double ratio : alone) squares += std::log(ratio) * std::log(ratio);
+  known.own_runs += static_cast<int>(alone.size());
+  known.within = std::sqrt(squares / (prior + static_cast<double>(alone.size())));
+  known.between = 0;
 }
 
-// Assumed facts that the runs contradict: with another value all of them are predicted much better.
+// Assumed facts that the runs contradict: with another value, errors and the changes of constants that
+// they take are less likely to be noise, by two standard deviations.
 std::string contradictions(std::vector<ashlar::cost::question> const& asked,
                            std::vector<double> const& measured, fitted_constants const& start,
-                           double error) {
+                           double misfit) {
   using namespace ashlar::cost;
-  constexpr double much = 0.75;
+  constexpr double much = 4;
   std::string text;
   for (std::size_t i = 0; i < fact_table.size(); ++i)
     for (std::size_t value = 0; value < fact_table[i].values.size(); ++value) {
@@ -61,10 +64,11 @@ std::string contradictions(std::vector<ashlar::cost::question> const& asked,
         q.program.facts.of[i] = static_cast<unsigned char>(value);
       }
       if (!is_new) continue;
-      double const other = mean_error(calibrate(others, measured, start.values).after);
-      if (other < much * error)
-        text += fmt::format("These runs look as if --fact {}={}: mean error {} % fitted\n",
-                            fact_table[i].name, fact_table[i].values[value], percent(other, 1));
+      calibration const other = calibrate(others, measured, start.values, start.spread);
+      if (other.misfit < misfit - much)
+        text += fmt::format("These runs look as if --fact {}={} ({}): mean error {} % fitted\n",
+                            fact_table[i].name, fact_table[i].values[value], fact_table[i].meaning,
+                            percent(mean_error(other.after), 1));
     }
   return text;
 }
@@ -88,7 +92,7 @@ calibration_report calibrate_to(std::string const& runs_path, fitted_constants c
           fmt::format("'{}', line {}: {}", runs_path, run.line, sentence_of(e, asked.back())));
     }
   }
-  ashlar::cost::calibration const found = calibrate(asked, measured, start.values);
+  ashlar::cost::calibration const found = calibrate(asked, measured, start.values, start.spread);
 
   calibration_report report;
   report.text =
@@ -99,25 +103,40 @@ calibration_report calibrate_to(std::string const& runs_path, fitted_constants c
   else
     report.text += fmt::format(", {} % of runs that had no part in the fit\nOf these, {}\n",
                                percent(mean_error(found.left_out), 1), spread_words(found.left_out));
-  std::vector<std::vector<std::string>> rows{{"constant", "was", "is"}};
+  std::vector<std::vector<std::string>> rows{{"constant", "was", "is", "known to"}};
   auto file = nlohmann::ordered_json::parse(embedded_constants());
-  for (ashlar::cost::named_constant const& each : ashlar::cost::constant_names) {
-    double const was = start.values.*each.value, is = found.fitted.*each.value;
-    file["constants"][each.name]["value"] = is;
+  for (ashlar::cost::named_constant const& each : ashlar::cost::constant_names)
+    file["constants"][each.name]["value"] = found.fitted.*each.value;
+  std::vector<std::size_t> const& fitted = found.doubts.of;
+  file["doubts"] = {{"constants", nlohmann::json::array()}, {"covariance", found.doubts.covariance}};
+  for (std::size_t i = 0; i < fitted.size(); ++i) {
+    ashlar::cost::named_constant const& each = ashlar::cost::constant_names[fitted[i]];
+    double const was = start.values.*each.value, is = found.fitted.*each.value,
+                 known_to = std::sqrt(found.doubts.covariance[i * fitted.size() + i]);
+    file["constants"][each.name]["spread"] = known_to;
+    file["doubts"]["constants"].push_back(each.name);
     if (std::fabs(is / was - 1) > 0.005)
-      rows.push_back({each.name, fmt::format("{:.3g}", was), fmt::format("{:.3g}", is)});
+      rows.push_back(
+          {each.name, fmt::format("{:.3g}", was), fmt::format("{:.3g}", is),
+           fmt::format("{:.0f} %, was {:.0f} %", 100 * known_to, 100 * start.spread[fitted[i]])});
   }
-  report.text += contradictions(asked, measured, start, mean_error(found.after));
-  std::array<std::size_t, ashlar::cost::run_kind_count> of_kind{};
-  for (auto const& q : asked) ++of_kind[static_cast<std::size_t>(run_kind_of(q))];
-  for (std::size_t kind = 0; kind < of_kind.size(); ++kind) {
-    ashlar::cost::spread const& known = start.around.steps.kinds[kind];
-    if (of_kind[kind] == 0 || known.runs == 0) continue;
-    double const between = learnt(known, of_kind[kind]).between;
+  report.text += contradictions(asked, measured, start, found.misfit);
+  for (std::size_t kind = 0; kind < ashlar::cost::run_kind_count; ++kind) {
+    ashlar::cost::spread known = start.around.steps.kinds[kind];
+    std::vector<double> alone;
+    for (std::size_t i = 0; i < asked.size(); ++i)
+      if (static_cast<std::size_t>(run_kind_of(asked[i])) == kind) alone.push_back(found.alone[i]);
+    if (alone.empty() || known.runs == 0) continue;
+    learn(known, alone);
     char const* const name = name_of(static_cast<ashlar::cost::run_kind>(kind));
-    file["steps"]["kinds"][name]["between"] = between;
-    report.text += fmt::format("{}: the interval is for {:.0f} % between sources, was {:.0f} %\n", name,
-                               100 * between, 100 * known.between);
+    auto& of = file["steps"]["kinds"][name];
+    of["within"] = known.within;
+    of["between"] = known.between;
+    of["own_runs"] = known.own_runs;
+    report.text += fmt::format(
+        "{}: runs are taken to be {:.0f} % apart, and what is left open about "
+        "constants counts in place of other sources\n",
+        name, 100 * known.within);
   }
   if (rows.size() > 1) report.text += "\n" + table(rows, 1);
   std::vector<std::vector<std::string>> worst{{"line", "measured s", "was", "is"}};

@@ -2,6 +2,7 @@
 
 #include "files/json_files.hpp"
 #include "predict/embedded.hpp"
+#include "predict/names.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -56,22 +57,56 @@ void read_spreads(json_reader const& read, nlohmann::json const& found,
     s.between = read.number(read.at(of, "between"), "between", 0, 10);
     s.runs = static_cast<int>(read.whole(read.at(of, "runs"), "runs", 0, 1'000'000));
     s.sources = static_cast<int>(read.whole(read.at(of, "sources"), "sources", 0, 1'000'000));
+    if (of.contains("own_runs"))
+      s.own_runs = static_cast<int>(read.whole(of.at("own_runs"), "own_runs", 0, 1'000'000));
   }
 }
 
-fitted_constants constants_of(json_text const& text) {
-  json_reader const read(text);
-  fitted_constants made;
-  nlohmann::json const& values = read.object(read.at(text.root(), "constants"), "constants");
-  for (ashlar::cost::named_constant const& each : ashlar::cost::constant_names) {
-    nlohmann::json const& found = read.at(values, each.name);
+std::size_t constant_named(json_reader const& read, nlohmann::json const& where,
+                           std::string const& name) {
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < ashlar::cost::constant_count; ++i) {
+    known.emplace_back(ashlar::cost::constant_names[i].name);
+    if (name == known.back()) return i;
+  }
+  read.fail(where, fmt::format("\"{}\" is no constant{}", name.substr(0, 64),
+                               did_you_mean(name.substr(0, 64), known)));
+}
+
+void read_values(json_reader const& read, nlohmann::json const& values, fitted_constants& made) {
+  for (auto const& [name, found] : values.items()) {
+    std::size_t const i = constant_named(read, values, name);
+    ashlar::cost::named_constant const& each = ashlar::cost::constant_names[i];
     nlohmann::json const& value = found.is_object() ? read.at(found, "value") : found;
     made.values.*each.value = read.number(value, each.name, 1e-12, each.is_share ? 1.0 : 1e12);
+    if (found.is_object() && found.contains("spread"))
+      made.spread[i] = read.number(found.at("spread"), "spread", 0, 10);
   }
-  if (!text.root().contains("steps")) return made;
-  read_spreads(read, read.at(text.root(), "steps"), made.around.steps);
-  read_spreads(read, read.at(text.root(), "peaks"), made.around.peaks);
-  read_measured(read, read.at(text.root(), "measured"), made);
+}
+
+// Reads how far constants are known after runs of one's own.
+void read_doubts(json_reader const& read, nlohmann::json const& found,
+                 ashlar::cost::constant_doubts& made) {
+  for (nlohmann::json const& name : read.list(read.at(found, "constants"), "constants"))
+    made.of.push_back(constant_named(read, name, read.text(name, "constants")));
+  for (nlohmann::json const& each : read.list(read.at(found, "covariance"), "covariance"))
+    made.covariance.push_back(read.number(each, "covariance", -100, 100));
+  if (made.covariance.size() != made.of.size() * made.of.size())
+    read.fail(found, "\"covariance\" must have a number for each pair of constants");
+}
+
+fitted_constants constants_of(json_text const& text, fitted_constants made) {
+  json_reader const read(text);
+  nlohmann::json const& root = text.root();
+  read_values(read, read.object(read.at(root, "constants"), "constants"), made);
+  if (root.contains("doubts")) read_doubts(read, root.at("doubts"), made.around.doubts);
+  if (!root.contains("steps")) return made;
+  made.measured_machines.clear();
+  made.around.kernels.clear();
+  made.around.steps = made.around.peaks = {};
+  read_spreads(read, read.at(root, "steps"), made.around.steps);
+  read_spreads(read, read.at(root, "peaks"), made.around.peaks);
+  read_measured(read, read.at(root, "measured"), made);
   return made;
 }
 
@@ -84,16 +119,11 @@ std::string words_for(ashlar::cost::measured_kernels const& k) {
 }
 
 fitted_constants own_constants() {
-  return constants_of(json_text_of(embedded_constants(), "constants.json"));
+  return constants_of(json_text_of(embedded_constants(), "constants.json"), {});
 }
 
 fitted_constants read_constants(std::string const& path) {
-  json_text const text = read_json_text(path);
-  fitted_constants made = constants_of(text);
-  if (text.root().contains("steps")) return made;
-  fitted_constants own = own_constants();  // a file of constants alone
-  own.values = made.values;
-  return own;
+  return constants_of(read_json_text(path), own_constants());
 }
 
 char const* name_of(ashlar::cost::run_kind kind) {

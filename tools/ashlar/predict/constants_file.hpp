@@ -11,12 +11,13 @@ namespace tool {
 
 struct fitted_constants {
   ashlar::cost::constants values;
+  ashlar::cost::constant_spreads spread{};  // between sources, of logarithms
   ashlar::cost::spreads around;
   std::vector<std::string> measured_machines = {};  // names of machines with runs in the fit
 };
 
-// Reads the program's own, or a file's (as `bench/predict/fit.py` and --calibrate write them). Throws
-// usage_error.
+// Reads the program's own, or a file's (as `bench/predict/fit.py`, --calibrate and `ashlar_pp.measure`
+// write them). Constants and tables that a file lacks are the program's own. Throws usage_error.
 fitted_constants own_constants();
 fitted_constants read_constants(std::string const& path);
 

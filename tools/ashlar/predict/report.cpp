@@ -111,6 +111,17 @@ std::string spread_words(ashlar::cost::spread const& s, char const* runs) {
                      100 * s.between);
 }
 
+// Whose runs an interval is of.
+char const* runs_words(ashlar::cost::spread const& s) {
+  return s.own_runs > 0 ? "runs like your own" : "runs of sources never seen";
+}
+
+std::string spread_words(ashlar::cost::spread const& s) {
+  if (s.own_runs == 0) return spread_words(s, "runs");
+  return fmt::format("{} of your own, {:.0f} % apart; other doubts are about constants", s.own_runs,
+                     100 * s.within);
+}
+
 ashlar::cost::spread const& steps_around(prediction const& p) {
   return p.constants.around.steps.kinds[static_cast<std::size_t>(p.answer.kind)];
 }
@@ -265,10 +276,11 @@ std::string text_of(prediction const& p, bool explains) {
     text += fmt::format("It does not run: {} layers leave some of the {} stages without work\n",
                         q.model.layer_count(), stage_count(q));
   if (a.has_interval()) {
-    text += fmt::format("{} a step; nine of ten runs of sources never seen were within {} to {}\n",
-                        seconds_words(a.step.seconds), seconds_words(a.low), seconds_words(a.high));
+    ashlar::cost::spread const& around = steps_around(p);
     text +=
-        fmt::format("  of this kind: {}; {}\n", name_of(a.kind), spread_words(steps_around(p), "runs"));
+        fmt::format("{} a step; nine of ten {} were within {} to {}\n", seconds_words(a.step.seconds),
+                    runs_words(around), seconds_words(a.low), seconds_words(a.high));
+    text += fmt::format("  of this kind: {}; {}\n", name_of(a.kind), spread_words(around));
     if (!a.beyond.empty())
       text +=
           fmt::format("  wider, because no published run has: {}\n", fmt::join(beyond_words(p), "; "));
@@ -325,7 +337,8 @@ nlohmann::ordered_json interval_json(double low, double high, ashlar::cost::spre
           {"runs", s.runs},
           {"sources", s.sources},
           {"within_a_source", s.within},
-          {"between_sources", s.between}};
+          {"between_sources", s.between},
+          {"own_runs", s.own_runs}};
 }
 
 }  // namespace

@@ -71,10 +71,11 @@ interval_gap interval_gap_of(question const& q, measured_sizes const& largest) {
   return interval_gap::none;
 }
 
-ratios ratios_of(spread_table const& table, run_kind kind, std::size_t unmeasured_properties) {
+ratios ratios_of(spread_table const& table, run_kind kind, std::size_t unmeasured_properties,
+                 double of_constants) {
   spread const& s = table.kinds[static_cast<std::size_t>(kind)];
   double const sigma =
-      std::sqrt(s.within * s.within + s.between * s.between
+      std::sqrt(s.within * s.within + s.between * s.between + of_constants
                 + static_cast<double>(unmeasured_properties) * table.beyond * table.beyond);
   return {std::exp(table.low * sigma), std::exp(table.high * sigma)};
 }
@@ -110,7 +111,9 @@ answer predict_run(question const& q, constants const& c, spreads const& s) {
   a.gap = interval_gap_of(q, s.largest);
   a.beyond = unmeasured_in(q, s);
   if (a.has_interval()) {
-    ratios const around = ratios_of(s.steps, a.kind, a.beyond.size());
+    bool const is_own = s.steps.kinds[static_cast<std::size_t>(a.kind)].own_runs > 0;
+    double const of_constants = is_own ? step_variance(q, stages, c, s.doubts) : 0;
+    ratios const around = ratios_of(s.steps, a.kind, a.beyond.size(), of_constants);
     a.low = a.step.seconds * around.low;
     a.high = a.step.seconds * around.high;
   }

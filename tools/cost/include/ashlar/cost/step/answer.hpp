@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/cost/question/stack.hpp>
+#include <ashlar/cost/step/doubts.hpp>
 #include <ashlar/cost/step/memory.hpp>
 #include <ashlar/cost/step/step.hpp>
 
@@ -18,6 +19,7 @@ struct spread {
   double within = 0;   // of the runs of a source about their mean
   double between = 0;  // of the means of sources
   int runs = 0, sources = 0;
+  int own_runs = 0;  // that constants were calibrated to; the doubts that they leave count then
 };
 
 // Spreads of steps, or of peaks.
@@ -48,6 +50,7 @@ struct spreads {
   spread_table steps, peaks;
   measured_sizes largest;
   std::vector<measured_kernels> kernels;
+  constant_doubts doubts;  // none, unless constants were calibrated
 };
 
 // Properties of a run that no measured run has. Each makes its interval wider.
@@ -121,11 +124,13 @@ std::vector<unmeasured> unmeasured_in(question const& q, spreads const& s);
 // frozen or offloaded; else the first reason against an interval.
 interval_gap interval_gap_of(question const& q, measured_sizes const& largest);
 
-// Measured over predicted for nine of ten runs of other sources.
+// Measured over predicted for nine of ten runs of other sources. `of_constants` is the variance of the
+// logarithm that doubts about constants make.
 struct ratios {
   double low = 1, high = 1;
 };
-ratios ratios_of(spread_table const& table, run_kind kind, std::size_t unmeasured_properties);
+ratios ratios_of(spread_table const& table, run_kind kind, std::size_t unmeasured_properties,
+                 double of_constants = 0);
 
 // Throws unpredictable, and violation where the catalog has no such schedule.
 answer predict_run(question const& q, constants const& c, spreads const& s);

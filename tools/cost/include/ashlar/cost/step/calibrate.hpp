@@ -1,8 +1,7 @@
 // Fits a machine's constants to runs that were measured on it.
 #pragma once
 
-#include <ashlar/cost/question/question.hpp>
-#include <ashlar/cost/step/constants.hpp>
+#include <ashlar/cost/step/doubts.hpp>
 
 #include <vector>
 
@@ -11,14 +10,19 @@ namespace ashlar::cost {
 // The result of calibrate().
 struct calibration {
   constants fitted;
+  constant_doubts doubts;             // that the runs leave
   std::vector<double> before, after;  // predicted over measured, for each run
-  std::vector<double> left_out;  // likewise, by constants fitted without the run; empty: too few runs
+  std::vector<double> alone;  // likewise, by constants that the run itself told nothing, to first order
+  std::vector<double> left_out;  // likewise, fitted without a fifth of the runs; empty: too few
+  double misfit = 0;             // squares of errors and of constants' changes, each over its variance
 };
 
-// Fits the shares of products, attention, memory, links and exposed exchanges. Least squares of the
-// logarithms of predicted over measured, linear beyond 4 %, pulled to `start` as the tool's own fit is
-// to round numbers. Throws unpredictable, also unless each run has measured seconds above zero.
+// Fits the constants that have a spread between sources. Errors are logarithms of predicted over
+// measured, and constants are drawn to `start`: the most likely values, if errors have a standard
+// deviation of 4 % (linear beyond it) and constants those of `spread`. More than ten runs tell as much
+// as ten, because runs of a source have errors in common. O(runs x constants) steps a round, 30 rounds
+// at most. Throws unpredictable, also unless each run has measured seconds above zero.
 calibration calibrate(std::vector<question> const& runs, std::vector<double> const& measured,
-                      constants const& start);
+                      constants const& start, constant_spreads const& spread);
 
 }  // namespace ashlar::cost
