@@ -1,9 +1,10 @@
 """Measures steps of models of `transformers` on this GPU, as a file for `ashlar predict --calibrate` or to lay beside its predictions.
 
-usage: python on_gpu.py FOLDER [--steps 5] [--only llama]
+usage: python on_gpu.py FOLDER [--steps 5] [--only llama] [--ashlar ASHLAR --measured MEASURED]
 
 A plain loop of PyTorch on one GPU: weights in bf16, scaled_dot_product_attention, several micro-batches, fused AdamW. Writes a
 config.json for each model and runs.csv with a row for each run: options of `ashlar predict`, the median step, and the most memory.
+With --measured, a folder that `python -m ashlar_pp.measure` wrote on this GPU, the steps are predicted from it, too.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import time
 
 import torch
 import transformers
+from asked import predicted_seconds, table
 
 WIDTHS = {
     "llama-1b": dict(hidden_size=2048, intermediate_size=8192, num_attention_heads=32, num_key_value_heads=8, num_hidden_layers=16),
@@ -50,7 +52,11 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--only", default="", help="models with this in their name")
+    parser.add_argument("--ashlar", help="the tool, for --measured")
+    parser.add_argument("--measured", type=pathlib.Path, help="constants measured here")
     options = parser.parse_args()
+    if (options.ashlar is None) != (options.measured is None):
+        parser.error("--ashlar and --measured go together")
     options.folder.mkdir(parents=True, exist_ok=True)
     torch.set_default_device("cuda")
     rows = []
@@ -85,6 +91,9 @@ def main():
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
+    if options.measured:
+        seconds = [predicted_seconds(options.ashlar, options.folder, row, options.measured) for row in rows]
+        print(table(rows, seconds, ("model", "sequence", "micro_batch", "batch")))
 
 
 if __name__ == "__main__":
