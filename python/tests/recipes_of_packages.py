@@ -12,12 +12,13 @@ their published sizes. Models of torchtitan are also built by torchtitan itself 
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
+import importlib.machinery
 import importlib.util
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -209,12 +210,12 @@ def check_bridge(ashlar: str, folder: pathlib.Path, module: str, name: str) -> N
 def check_torchtitan(ashlar: str, folder: pathlib.Path, names: str) -> None:
     import torch
 
-    from ashlar_pp.read.of_torchtitan import of_tree
+    from ashlar_pp.read.of_torchtitan import of_object
 
     module, config = names.split()
     manager = importlib.import_module("torchtitan.config").ConfigManager()
     job = manager.parse_args(["--module", module, "--config", config])
-    run = of_tree(dataclasses.asdict(job), config)
+    run = of_object(job, config)
     found = predicted(ashlar, run, folder, "--cluster", "64x8xH100")
     with torch.device("meta"):
         model = job.model_spec.model.build()
@@ -226,6 +227,44 @@ def check_torchtitan(ashlar: str, folder: pathlib.Path, names: str) -> None:
     says(found["options"], "sequence", t.seq_len)
     says(found["options"], "micro-batch", t.local_batch_size)
     assert "--sharding full" in found["options"], found["options"]
+    for word, option in (("none", ""), ("full", "full"), ("selective", "op")):
+        given = [
+            "--module",
+            module,
+            "--config",
+            config,
+            f"activation-checkpoint:{word}",
+        ]
+        told = predicted(
+            ashlar,
+            of_object(manager.parse_args(given), config),
+            folder,
+            "--cluster",
+            "64x8xH100",
+        )["options"]
+        assert (f"--recompute {option} " in f"{told} ") == bool(option), (word, told)
+        assert option or "--recompute" not in told, (word, told)
+
+
+def check_emitted(ashlar: str, folder: pathlib.Path, model: str) -> None:
+    """Arguments that `plan` writes: torchtitan's parser takes them, and the job that it
+    makes is predicted to the same step."""
+    from ashlar_pp.read.of_torchtitan import of_object
+
+    file = folder / "emitted"
+    asked = f"--model {model} --cluster 8x8xH100 --sequence 8192 --batch 128 --top 1"
+    line = [ashlar, "plan", *asked.split(), "--for", "torchtitan", "--as", "json"]
+    ran = subprocess.run(
+        [*line, "--emit", f"torchtitan:{file}"], capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    step = json.loads(ran.stdout)["plans"][0]["seconds"]
+    words = shlex.split(file.read_text().replace("\\\n", " "), comments=True)
+    manager = importlib.import_module("torchtitan.config").ConfigManager()
+    config = words[words.index("--config") + 1]
+    run = of_object(manager.parse_args(words), config)
+    found = predicted(ashlar, run, folder, "--cluster", "8x8xH100")
+    assert abs(found["step_seconds"] / step - 1) < 1e-9, (model, found, step)
 
 
 def check_verl(ashlar: str, folder: pathlib.Path, config: str, words: str) -> None:
@@ -262,6 +301,7 @@ KINDS: dict[str, tuple[str, Callable[..., None], list[Any]]] = {
     "bridge": ("megatron.bridge", check_bridge, BRIDGE),
     "torchtitan": ("torchtitan", check_torchtitan, [(one,) for one in TORCHTITAN]),
     "verl": ("verl", check_verl, VERL),
+    "emitted": ("torchtitan", check_emitted, [("llama3-8b",), ("qwen3-32b",)]),
 }
 
 

@@ -178,9 +178,10 @@ def check_bridge(folder):
     import yaml
     from megatron.bridge.models import GPTModelProvider
     from megatron.bridge.models.mla_provider import MLAModelProvider
+    from megatron.bridge.training.comm_overlap import CommOverlapConfig
     from megatron.bridge.training.config import DistributedDataParallelConfig, OptimizerConfig, TrainingConfig
 
-    sections = {"train": TrainingConfig, "ddp": DistributedDataParallelConfig, "optimizer": OptimizerConfig}
+    sections = {"train": TrainingConfig, "ddp": DistributedDataParallelConfig, "optimizer": OptimizerConfig, "comm_overlap": CommOverlapConfig}
     for asked, fixed, provider in ((DENSE, "tensor=8,pipeline=8,chunks=1,sharding=optimizer", GPTModelProvider),
                                    (FEW, "tensor=8,sharding=optimizer", GPTModelProvider),
                                    (DEEP, "tensor=1,pipeline=16,expert=16,chunks=2,sharding=optimizer", MLAModelProvider)):

@@ -7,6 +7,7 @@ It needs no package. Each case is a reduction written for this test: a script, o
 framework itself takes from it, counted by hand.
 """
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -164,7 +165,12 @@ def check_recordings(folder):
     for script, expected in RECORDED.items():
         path = Path(folder, "run.sh")
         path.write_text(script + "\n")
-        made = record(["bash", str(path)], seconds=30)
+        here = os.getcwd()
+        os.chdir(folder)
+        try:
+            made = record(["bash", "run.sh"], seconds=30)
+        finally:
+            os.chdir(here)
         found = [" ".join([one.program, *one.arguments]) for one in trainings_of(made.commands)]
         assert found == expected, (script, found, made.output)
 

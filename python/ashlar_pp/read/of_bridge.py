@@ -70,9 +70,9 @@ def of_function(name: str) -> Run:
 def _of_container(container: Any, name: str) -> Run:
     if of_nemo.is_recipe(container):
         return of_nemo.of_recipe(container, name)
+    if of_torchtitan.is_job(container):
+        return of_torchtitan.of_object(container)
     tree = _plain(container)
-    if isinstance(tree, Mapping) and of_torchtitan.is_job(tree):
-        return of_torchtitan.of_tree(tree)
     if not isinstance(tree, Mapping) or not is_recipe(tree):
         raise Unreadable(f"{name} gives no ConfigContainer, with a model and a train")
     return of_recipe(tree, pathlib.Path(name))

@@ -99,16 +99,18 @@ def _of_registry(training: Training, config: str) -> Run:
         raise Unreadable(
             f"torchtitan's parser stops at these arguments: {error}"
         ) from None
-    return of_tree(dataclasses.asdict(job), config)
+    return of_object(job, config)
 
 
-def is_job(tree: Mapping[str, Any]) -> bool:
-    return {"training", "parallelism", "model_spec"} <= set(tree)
+def is_job(job: Any) -> bool:
+    names = {"training", "parallelism", "model_spec", "activation_checkpoint"}
+    return all(hasattr(job, name) for name in names)
 
 
-def of_tree(tree: Mapping[str, Any], config: str = "") -> Run:
-    """The run of a job whose values are all there. Raises Unreadable."""
+def of_object(job: Any, config: str = "") -> Run:
+    """The run of a Trainer.Config. Raises Unreadable."""
     run = Run(framework="torchtitan")
+    tree = dataclasses.asdict(job)
     spec = tree["model_spec"] or {}
     run.model = model_of(spec.get("model"))
     _check_optimizer(tree.get("optimizer") or {})
@@ -119,6 +121,7 @@ def of_tree(tree: Mapping[str, Any], config: str = "") -> Run:
         del values[key]
     if "max_context_length" in tree["training"]:
         _count_samples(tree, values)
+    values["activation_checkpoint.mode"] = _recomputation(job.activation_checkpoint)
     if config:
         values["config"] = config
     run.arguments = {k: v for k, v in values.items() if v not in ("None", "")}
@@ -154,6 +157,15 @@ def _check_optimizer(said: Mapping[str, Any]) -> None:
         raise Unreadable(
             f"optimizer {' '.join(sorted(names))}: only Adam's state is counted here"
         )
+
+
+def _recomputation(said: Any) -> str:
+    """The mode, which the class of its configuration says; None: none."""
+    kind = "" if said is None else type(said).__qualname__.partition(".")[0]
+    modes = {"": "none", "FullAC": "full", "SelectiveAC": "selective"}
+    if kind not in modes:
+        raise Unreadable(f"activation_checkpoint {kind} is not predicted")
+    return modes[kind]
 
 
 def _count_samples(tree: Mapping[str, Any], values: dict[str, Any]) -> None:
