@@ -101,7 +101,7 @@ def read(training: Training) -> Run:
 
 _OF_A_MODEL = frozenset(
     "layers heads head hidden expert experts ffn kv intermediate glu geglu swiglu "
-    "vocab latent mlp lora mamba window".split()
+    "vocab latent mlp mamba window".split()
 )
 _OFF = ("false", "False", "none", "None", "0", "0.0")
 
