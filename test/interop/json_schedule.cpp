@@ -5,6 +5,7 @@
 #include "shapes.hpp"
 #include <ashlar/block/check.hpp>
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/round_pipe.hpp>
 #include <ashlar/catalog/vocabulary_entries.hpp>
 #include <ashlar/interop/json.hpp>
 #include <ashlar/schedule/check.hpp>
@@ -42,6 +43,18 @@ TEST_CASE("what to_json() writes comes back") {
     CAPTURE(e.name);
     comes_back(e.make({devices{4}, micro_batches{8}, {{10, 13, 7}, 2}}), e.name);
   }
+}
+
+TEST_CASE("so do stages that move") {
+  schedule const s = catalog::round_pipe(devices{3}, micro_batches{2}, {{1, 1}, {1, 1, 1}},
+                                         costs(stage_cost{2, 3, 1}, 1), 2);
+  comes_back(s, "moving");
+  json_schedule const again = read(to_json(s, "moving").dump());
+  CHECK((again.schedule.where == s.where && s.where.moves()));
+  refused(R"({"placement": [0, 1], "backward_placement": [0], "route": [0], "orders": [[], []]})",
+          "backward_placement");
+  refused(R"({"placement": [0, 1], "backward_placement": [], "route": [0], "orders": [[], []]})",
+          "\"backward_placement\" must have the device of a stage");
 }
 
 TEST_CASE("so do graphs, chunks that differ, and devices and links that differ") {

@@ -92,8 +92,8 @@ class pass_register {
   result_table<entry> entries_;
 };
 
-// Whether the inputs of a pass have arrived when it starts on a device. `device_of(stage)` is the device
-// of a stage on the pass's route.
+// Whether the inputs of a pass have arrived when it starts on a device. `device_of(stage, result)` is
+// the device of the pass with a result, on the pass's route.
 template <class DeviceOf>
 constexpr bool are_inputs_in_time(stage_graph const& graph, costs const& cost, pass const& what,
                                   int device, tick start, pass_register const& ends,
@@ -101,7 +101,7 @@ constexpr bool are_inputs_in_time(stage_graph const& graph, costs const& cost, p
   bool in_time = true;
   for_each_input(graph, what, [&](result r, int stage, int micro_batch) {
     auto const& input = ends(micro_batch, stage, r);
-    if (input.present && input.end + cost.transfer(device_of(stage), device) > start) in_time = false;
+    if (input.present && input.end + cost.transfer(device_of(stage, r), device) > start) in_time = false;
   });
   return in_time;
 }
@@ -111,18 +111,18 @@ template <class DeviceOf>
 constexpr diagnosis check_inputs(stage_graph const& graph, costs const& cost, site const& where,
                                  tick start, pass_register const& ends, DeviceOf device_of) {
   if (are_inputs_in_time(graph, cost, where.what, where.device, start, ends, device_of)) return {};
-  auto const arrival = [&](pass_register::entry const& input, int stage) {
-    return input.end + cost.transfer(device_of(stage), where.device);
+  auto const arrival = [&](pass_register::entry const& input, int stage, result r) {
+    return input.end + cost.transfer(device_of(stage, r), where.device);
   };
   diagnosis found;  // the first; a walk of its own, because few come so far
   for_each_input(graph, where.what, [&](result r, int stage, int micro_batch) {
     auto const& input = ends(micro_batch, stage, r);
-    if (!input.present || arrival(input, stage) <= start || !found.ok()) return;
-    site const producer{.device = device_of(stage), .what = {input.kind(r), stage, micro_batch}};
+    if (!input.present || arrival(input, stage, r) <= start || !found.ok()) return;
+    site const producer{.device = device_of(stage, r), .what = {input.kind(r), stage, micro_batch}};
     found = {.broken = rule::no_pass_starts_before_its_input,
              .first = where,
              .second = producer,
-             .number = arrival(input, stage) - start};
+             .number = arrival(input, stage, r) - start};
   });
   return found;
 }
@@ -139,6 +139,7 @@ constexpr diagnosis check(block const& b) {
   if (b.interval >= max_tick) return {.broken = rule::ticks_fit, .number = b.interval};
   if (b.graph.count() != stage_count)
     return wrong_size(table::stages_of_graph, b.graph.count(), stage_count);
+  if (b.where.moves()) return {.broken = rule::moving_stages_are_whole};
   if (diagnosis const d = check_routes(b.graph, b.where, b.route); !d.ok()) return d;
   if (diagnosis const d =
           check(b.cost, stage_count, b.where.device_count(), group, b.graph.sequence_chunks());
@@ -164,7 +165,7 @@ constexpr diagnosis check(block const& b) {
     site const where{.device = b.device_of(what), .index = static_cast<int>(i), .what = what};
     int const route = nth(b.route, what.micro_batch);
     diagnosis const d = check_inputs(b.graph, b.cost, where, b.cells[i].offset, ends,
-                                     [&](int stage) { return b.where.device_of(route, stage); });
+                                     [&](int stage, result) { return b.where.device_of(route, stage); });
     if (!d.ok()) return d;
   }
 

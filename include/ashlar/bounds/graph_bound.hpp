@@ -113,6 +113,7 @@ constexpr void for_each_path_argument(schedule const& s, Visit&& visit) {
     }
     visit(bound_argument{argument_kind::work, static_cast<int>(d)}, work[d], work[d]);
   }
+  if (s.where.moves()) return;  // paths are between devices of whole stages
   std::vector<tick> head(s.order.size(), none), tail(s.order.size(), none);
   auto const lower_to = [](tick& now, tick to) { now = now == none || to < now ? to : now; };
   for (int route = 0; route < s.where.route_count(); ++route) {

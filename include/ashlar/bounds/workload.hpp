@@ -208,11 +208,12 @@ constexpr diagnosis check(workload const& w) {
                w.sequence_chunks);
 }
 
-// Whether there is a workload of the schedule: known stages form a chain, and routes are known, of which
-// micro-batches that take different times take one. Work is
-// left out: without it no schedule would take longer or hold more.
+// Whether there is a workload of the schedule: known stages form a chain and stay, and routes are known,
+// of which micro-batches that take different times take one. Work is left out: without it no schedule
+// would take longer or hold more.
 constexpr bool has_workload(schedule const& s) {
-  if (s.route.empty() || s.graph.count() != s.stage_count() || s.graph.has_sizes()) return false;
+  if (s.route.empty() || s.graph.count() != s.stage_count() || s.graph.has_sizes() || s.where.moves())
+    return false;
   for (int stage = 0; stage + 1 < s.stage_count(); ++stage)
     if (s.graph.successors(stage).size() != 1 || s.graph.successors(stage)[0] != stage + 1) return false;
   for (int route : s.route)

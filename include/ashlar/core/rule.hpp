@@ -25,6 +25,7 @@ enum class rule : unsigned char {
   stages_are_convex,
   stages_have_no_cycle,
   every_stage_has_a_device,
+  moving_stages_are_whole,
   // blocks and schedules
   every_pass_is_known,
   every_pass_is_present,
@@ -135,6 +136,10 @@ constexpr char const* sentence(rule broken) {
       return "stages must not need each other in a cycle";
     case rule::every_stage_has_a_device:
       return "every route must put every stage on an existing device";
+    case rule::moving_stages_are_whole:
+      return "where backwards run on other devices than forwards, there must be no shards, no chunks of "
+             "sequences, no micro-batches of several sizes, no work of other systems and no copies to "
+             "hosts, and nothing that needs one device for each stage";
     case rule::every_pass_is_known:
       return "a pass must name an existing device, stage and micro-batch";
     case rule::every_pass_is_present:

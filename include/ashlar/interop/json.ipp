@@ -44,13 +44,16 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
   must_have_form(s);
   if (scale.ticks_per_unit < 1 || scale.ticks_per_unit > max_tick)
     refuse({.broken = rule::ticks_fit, .number = scale.ticks_per_unit});
-  ordered_json routes = ordered_json::array();
-  for (int route = 0; route < s.where.route_count(); ++route) {
-    ordered_json by_stage = ordered_json::array();
-    for (int stage = 0; stage < s.stage_count(); ++stage)
-      by_stage.push_back(s.where.device_of(route, stage));
-    routes.push_back(std::move(by_stage));
-  }
+  auto const routes_of = [&](result r) {
+    ordered_json routes = ordered_json::array();
+    for (int route = 0; route < s.where.route_count(); ++route) {
+      ordered_json by_stage = ordered_json::array();
+      for (int stage = 0; stage < s.stage_count(); ++stage)
+        by_stage.push_back(s.where.device_of(route, stage, r));
+      routes.push_back(std::move(by_stage));
+    }
+    return routes;
+  };
   ordered_json per_stage = ordered_json::array();
   for (int stage = 0; stage < s.stage_count(); ++stage)
     for (int chunk = 0; chunk < s.cost.passes.period(); ++chunk) {
@@ -95,11 +98,12 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
                    {"devices", s.device_count()},
                    {"stages", s.stage_count()},
                    {"micro_batches", s.micro_batch_count()},
-                   {"placement", std::move(routes)},
+                   {"placement", routes_of(result::activation)},
                    {"route", s.route},
                    {"costs", std::move(cost)},
                    {"makespan", makespan(s)},
                    {"span", span(s)}};
+  if (s.where.moves()) all["backward_placement"] = routes_of(result::input_gradient);
   if (std::optional<bound> const least = known_bound(s)) {
     all["makespan_bound"] = least->makespan;
     all["makespan_gap"] = gap(makespan(s), least->makespan);
@@ -136,7 +140,7 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
   all["bubble_rate_span"] = bubble_rate_span(s);
   all["overhead"] = overhead(s);
   all["overhead_span"] = overhead_span(s);
-  all["peak_activations"] = peak_activations(s);
+  if (!s.where.moves()) all["peak_activations"] = peak_activations(s);
   all["orders"] = std::move(orders);
   all["starts"] = std::move(starts);
   if (ordered_json pairs = json_detail::pairs_without_time(s); !pairs.empty())

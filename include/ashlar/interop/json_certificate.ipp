@@ -42,6 +42,7 @@ inline nlohmann::ordered_json to_json(claimed_bound const& claim, bound_argument
 ASHLAR_INLINE std::string certificate_obstacle(schedule const& s) {
   if (!s.work.empty()) return "it has work beside the passes";
   if (s.graph.has_sizes()) return "its stages take micro-batches of different sizes";
+  if (s.where.moves()) return "backwards run on other devices than forwards";
   for (auto const& order : s.order)
     if (!order.empty() && order[0].start < 0) return "it starts before 0";
   return {};

@@ -61,19 +61,31 @@ class schedule_reader : json_reader {
 
   // Reads devices by stage, of one route or of several.
   placement read_placement() const {
-    json const& given = list(at("placement"), "placement");
-    std::vector<std::vector<int>> routes;
     int most = 0;
-    if (given.empty()) fail(given, "\"placement\" must have the device of a stage");
+    json const& given = at("placement");
+    std::vector<std::vector<int>> const routes = read_routes(given, "placement", most);
+    if (!file_.contains("backward_placement"))
+      return made_of(given, "placement", [&] { return placement(devices{most + 1}, routes); });
+    json const& others = file_["backward_placement"];
+    std::vector<std::vector<int>> const backwards = read_routes(others, "backward_placement", most);
+    return made_of(others, "backward_placement",
+                   [&] { return placement(devices{most + 1}, routes, backwards); });
+  }
+
+  // The devices of each route, and the highest so far.
+  std::vector<std::vector<int>> read_routes(json const& value, char const* key, int& most) const {
+    json const& given = list(value, key);
+    std::vector<std::vector<int>> routes;
+    if (given.empty()) fail(given, "\"" + std::string(key) + "\" must have the device of a stage");
     auto const add = [&](json const& route) {
-      routes.push_back(integers(route, "placement", input_limits::devices - 1));
+      routes.push_back(integers(route, key, input_limits::devices - 1));
       for (int const device : routes.back()) most = std::max(most, device);
     };
     if (given[0].is_array())
       for (json const& route : given) add(route);
     else
       add(given);
-    return made_of(given, "placement", [&] { return placement(devices{most + 1}, routes); });
+    return routes;
   }
 
   stage_cost read_stage_cost(json const& object) const {

@@ -259,6 +259,7 @@ ASHLAR_INLINE std::string certificate_obstacle(program const& p) {
   if (p.groups.count() > p.stage_count()) return "stages share parameters";
   if (p.step != optimizer_step::none) return "it has the optimizer's step";
   if (p.offloads) return "it copies to the host";
+  if (p.where.moves()) return "backwards run on other devices than forwards";
   if (!p.work.empty()) return "it has work beside the passes";
   if (p.graph.has_shards() && p.mode != execution_mode::training)
     return "shards of a layer run forwards alone";

@@ -247,6 +247,7 @@ constexpr program lower(schedule const& s, lower_options const& options = {}) {
                                                   parameter_groups(s.where, options.shared_parameters));
         !d.ok())
       refuse(d);
+  if (!options.offload.forwards.empty()) must_stay(s.where);
   if (diagnosis const d = check(options.offload, s); !d.ok()) refuse(d);
   if (diagnosis const d = check(options.weights, s); !d.ok()) refuse(d);
   host_copies copies(s, ends, options.offload);

@@ -90,6 +90,7 @@ class receive_times {
   constexpr tick before_its_pass(event const& e) const {
     tick needed = max_tick;
     int const k = e.what.micro_batch;
+    if (e.what.kind == pass_kind::forward && e.to == e.what.stage) return e.time;  // what it keeps
     if (e.what.kind == pass_kind::forward) {
       auto const& readers = s_.graph.shards_with(e.what.stage).empty() ? forwards_ : backwards_;
       for (int to : s_.graph.readers(e.what.stage))

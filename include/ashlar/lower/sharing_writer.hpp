@@ -87,8 +87,7 @@ class sharing_writer {
     std::vector<int> found;
     for (int route = 0; route < s_.where.route_count(); ++route)
       for (int group : nth(held_, device_))
-        if (group < s_.stage_count() && s_.where.device_of(route, group) == device_
-            && !contains(found, group))
+        if (group < s_.stage_count() && s_.where.has(route, group, device_) && !contains(found, group))
           found.push_back(group);
     return found;
   }

@@ -70,13 +70,13 @@ constexpr event_times times_of_events(schedule const& s, pass_ends const& ends) 
   return t;
 }
 
-// Adds those of all links between devices: gradients first, then activations, each by micro-batch and
-// stage.
+// Adds those of all links between devices: gradients first, then activations, then what forwards keep
+// for backwards elsewhere, each by micro-batch and stage.
 constexpr void add_transfers(schedule const& s, pass_ends const& ends, dynamic_array<event>& events) {
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
   auto const add = [&](int micro_batch, int from, int to, result r) {
     int const route = nth(s.route, micro_batch);
-    int const source = s.where.device_of(route, from), target = s.where.device_of(route, to);
+    int const source = s.where.device_of(route, from, r), target = s.where.device_of(route, to, r);
     auto const& producer = ends.passes(micro_batch, from, r);
     if (source == target || !producer.present) return;
     if (r == result::activation)
@@ -94,6 +94,19 @@ constexpr void add_transfers(schedule const& s, pass_ends const& ends, dynamic_a
   for (int k = 0; k < m; ++k)
     for (int stage = 0; stage < stage_count; ++stage)
       for (int to : s.graph.readers(stage)) add(k, stage, to, result::activation);
+  if (!s.where.moves() || s.mode == execution_mode::inference) return;
+  for (int k = 0; k < m; ++k)
+    for (int stage = 0; stage < stage_count; ++stage) {
+      int const route = nth(s.route, k);
+      int const source = s.where.device_of(route, stage),
+                target = s.where.backward_device_of(route, stage);
+      if (source != target)
+        events.push_back({ends.passes(k, stage, result::activation).end,
+                          {pass_kind::forward, stage, k},
+                          stage,
+                          source,
+                          target});
+    }
 }
 
 // Reductions by group, then collective work by job.
@@ -117,9 +130,9 @@ constexpr void add_sums(schedule const& s, parameter_groups const& groups, pass_
 
 }  // namespace lower_detail
 
-// All events by time. Among equal times gradients come first, then activations, reductions and
-// collective work, each by micro-batch and stage (group, job). An activation goes to a device once, for
-// the first of the stages there that need it. Takes `ends` as check_passes(s) fills it. Linear for
+// All events by time. Among equal times gradients come first, then activations, kept values, reductions
+// and collective work, each by micro-batch and stage (group, job). An activation goes to a device once,
+// for the first of the stages there that need it. Takes `ends` as check_passes(s) fills it. Linear for
 // schedules of unit passes, O(n log n) for others.
 constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_groups const& groups,
                                                pass_ends const& ends) {

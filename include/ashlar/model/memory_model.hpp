@@ -140,7 +140,7 @@ struct memory_model {
     for (int stage = 0; stage < where.stage_count(); ++stage) {
       bool lives = false;
       for (int route = 0; route < where.route_count(); ++route)
-        lives = lives || where.device_of(route, stage) == device;
+        lives = lives || where.has(route, stage, device);
       if (lives) sum = saturating_sum(sum, of(stage).resident());
     }
     return sum;
@@ -254,7 +254,7 @@ constexpr byte_count smallest_budget(placement const& where, memory_model const&
       byte_count held =
           0;  // of the chunks up to k, when all have gone forward through the stages so far
       for (int stage = 0; stage < where.stage_count(); ++stage) {
-        if (where.device_of(route, stage) != device) continue;
+        if (!where.has(route, stage, device)) continue;
         stage_memory const& m = memory.of(stage, k);
         if (trains && alike)
           held = saturating_sum(held, saturating_product(m.kept_by_forward(), told));

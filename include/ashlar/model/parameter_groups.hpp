@@ -77,9 +77,9 @@ constexpr void for_each_group_of(group_view const& groups, int stage_count, int 
 // Parameters that are kept, summed and stepped as one. Group g < stages has the parameters of stage g
 // alone. Each further group has parameters that several stages share (tied weights, such as an input
 // embedding and the head); it is kept whole at every level of sharding. A group's holders are the
-// devices that hold one of its stages, each once, in the order of (stage, route), which is the order in
-// which their gradients are summed. Routes that meet on one device share its parameters. The group
-// `everyone()` has no parameters, and all devices.
+// devices that hold one of its stages, each once, in the order of (stage, route, forwards before
+// backwards), which is the order in which their gradients are summed. Routes that meet on one device
+// share its parameters. The group `everyone()` has no parameters, and all devices.
 class parameter_groups {
  public:
   constexpr parameter_groups() = default;
@@ -145,11 +145,14 @@ class parameter_groups {
  private:
   constexpr void add_stage(placement const& where, int stage) {
     group_stages_.add(stage);
-    for (int route = 0; route < where.route_count(); ++route) {
-      int const device = where.device_of(route, stage);
+    auto const add = [&](int device) {
       bool known = false;
       for (int const other : holders_.being_written()) known = known || other == device;
       if (!known) holders_.add(device);
+    };
+    for (int route = 0; route < where.route_count(); ++route) {
+      add(where.device_of(route, stage));
+      if (where.moves()) add(where.backward_device_of(route, stage));
     }
   }
   constexpr void end_group() {
@@ -169,7 +172,7 @@ constexpr std::vector<int> stages_on(placement const& where, int device) {
   dynamic_array<bool> known(static_cast<std::size_t>(where.stage_count()));
   for (int route = 0; route < where.route_count(); ++route)
     for (int stage = 0; stage < where.stage_count(); ++stage) {
-      if (where.device_of(route, stage) != device || nth(known, stage)) continue;
+      if (!where.has(route, stage, device) || nth(known, stage)) continue;
       nth(known, stage) = true;
       found.push_back(stage);
     }

@@ -1,4 +1,4 @@
-// A placement: for each route, a mapping stage -> device.
+// A placement: for each route, a mapping stage -> device, of backwards perhaps another one.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -6,17 +6,20 @@
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/list_view.hpp>
 #include <ashlar/core/nth.hpp>
+#include <ashlar/core/pass.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 namespace ashlar {
 
 // Most placements have one route. Bidirectional ones have two or more, so that a stage has replicas and
-// each micro-batch takes one of the routes.
+// each micro-batch takes one of the routes. A stage is on one device for all its passes, unless it
+// moves: then its forwards are on one device, and its recomputes and backwards on another.
 class placement {
  public:
   constexpr placement() = default;
@@ -30,29 +33,53 @@ class placement {
     must_be(at_most(parameter::device_count, devices_, most_stages));
     if (routes.empty() || routes[0].empty()) refuse({.broken = rule::counts_are_positive});
     stages_ = static_cast<int>(routes[0].size());
-    for (std::vector<int> const& route : routes) {
-      if (route.size() != routes[0].size())
-        refuse(wrong_size(table::stages_of_route, route.size(), stages_));
-      for (int device : route) {
-        if (device < 0 || device >= devices_)
-          refuse({.broken = rule::every_stage_has_a_device, .first = {.device = device}});
-        table_.push_back(device);
-      }
-    }
+    add(routes);
+  }
+
+  // Takes a second list for each route, with the devices of the backwards. Where none differs, the
+  // placement equals that of one list. Throws as above, and rule::tables_agree for another number of
+  // routes.
+  constexpr placement(devices count, std::vector<std::vector<int>> const& forwards,
+                      std::vector<std::vector<int>> const& backwards)
+      : placement(count, forwards) {
+    if (backwards.size() != forwards.size())
+      refuse(wrong_size(table::routes_of_workload, backwards.size(),
+                        static_cast<std::int64_t>(forwards.size())));
+    if (backwards == forwards) return;
+    add(backwards);
+    moves_ = true;
   }
 
   constexpr int device_count() const { return devices_; }
   constexpr int stage_count() const { return stages_; }
   // Zero for a placement without stages.
   constexpr int route_count() const {
-    return stages_ == 0 ? 0 : static_cast<int>(table_.size()) / stages_;
+    return stages_ == 0 ? 0 : static_cast<int>(table_.size()) / stages_ / (moves_ ? 2 : 1);
   }
 
-  // The device of a stage on a route. Both are indices within range. They are plain ints, because this
-  // is read once per pass.
+  // Whether a stage has backwards on another device than its forwards.
+  constexpr bool moves() const { return moves_; }
+
+  // The device of a stage on a route, of its forwards if it moves. Both are indices within range. They
+  // are plain ints, because this is read once per pass.
   constexpr int device_of(int route, int stage) const { return nth(table_, route * stages_ + stage); }
 
-  // Devices by route, then stage. Valid while the placement is.
+  // The device of its recomputes and backwards.
+  constexpr int backward_device_of(int route, int stage) const {
+    int const at = route * stages_ + stage;
+    return nth(table_, moves_ ? at + static_cast<int>(table_.size() / 2) : at);
+  }
+  // The device of the pass that gives a result.
+  constexpr int device_of(int route, int stage, result r) const {
+    return moves_ && r != result::activation ? backward_device_of(route, stage)
+                                             : device_of(route, stage);
+  }
+  // Whether passes of the stage run on the device on that route.
+  constexpr bool has(int route, int stage, int device) const {
+    return device_of(route, stage) == device || (moves_ && backward_device_of(route, stage) == device);
+  }
+
+  // Devices by route, then stage; then those of backwards, if stages move. Valid while the placement is.
   constexpr list_view<int> table() const { return view_of(table_); }
 
   // Mirrors devices: d becomes p - 1 - d. mirror(mirror(x)) == x.
@@ -62,11 +89,12 @@ class placement {
   }
 
   // Joins the routes of `a` and then those of `b`, over the same devices and stages. Throws
-  // violation{rule::tables_agree} for others.
+  // violation{rule::tables_agree} for others, and rule::moving_stages_are_whole where stages move.
   friend constexpr placement overlay(placement a, placement const& b) {
     if (a.devices_ != b.devices_)
       refuse(wrong_size(table::devices_of_placement, b.devices_, a.devices_));
     if (a.stages_ != b.stages_) refuse(wrong_size(table::stages_of_placement, b.stages_, a.stages_));
+    if (a.moves_ || b.moves_) refuse({.broken = rule::moving_stages_are_whole});
     append(a.table_, b.table_);
     return a;
   }
@@ -74,9 +102,22 @@ class placement {
   friend constexpr bool operator==(placement const&, placement const&) = default;
 
  private:
+  constexpr void add(std::vector<std::vector<int>> const& routes) {
+    for (std::vector<int> const& route : routes) {
+      if (route.size() != routes[0].size() || static_cast<int>(route.size()) != stages_)
+        refuse(wrong_size(table::stages_of_route, route.size(), stages_));
+      for (int device : route) {
+        if (device < 0 || device >= devices_)
+          refuse({.broken = rule::every_stage_has_a_device, .first = {.device = device}});
+        table_.push_back(device);
+      }
+    }
+  }
+
   int devices_ = 0;
   int stages_ = 0;
-  std::vector<int> table_;  // by route, then stage
+  bool moves_ = false;
+  std::vector<int> table_;  // by route, then stage, of forwards and then of backwards that differ
 };
 
 // The number of stages with `each` on a device. Throws violation: rule::counts_are_positive,

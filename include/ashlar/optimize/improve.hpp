@@ -24,7 +24,7 @@ std::vector<candidate> improve_orders(justifier& search, std::vector<schedule> c
                                       bool prunes = false);
 
 // Whether a search can handle `s`. It does not see overlapped pairs, work, recomputes (whose memory it
-// would count too early) and inference, which has nothing to reorder.
+// would count too early), stages that move, and inference, which has nothing to reorder.
 bool can_be_improved(schedule const& s);
 
 // The best schedule found within `limit`, one or none; no worse than those of `seeds` squeezed that are

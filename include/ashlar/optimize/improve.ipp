@@ -64,7 +64,7 @@ ASHLAR_INLINE std::vector<candidate> improve_orders(justifier& search,
 }
 
 ASHLAR_INLINE bool can_be_improved(schedule const& s) {
-  if (s.mode == execution_mode::inference || !s.work.empty()) return false;
+  if (s.mode == execution_mode::inference || !s.work.empty() || s.where.moves()) return false;
   for (auto const& order : s.order)
     for (time_slot const& t : order)
       if (t.is_pair() || t.what.kind == pass_kind::recompute) return false;

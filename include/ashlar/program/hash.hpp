@@ -68,6 +68,7 @@ constexpr std::uint64_t hash(program_view const& p) {
   hasher h;
   h.add_all(p.device_count, p.stage_count, p.micro_batch_count, p.lane_count, p.data_ranks, p.sharding,
             p.step, p.graph.sequence_chunks, p.graph.gradients);
+  if (p.moves) h.add(1);
   for_each_table(p, [&](auto const& table) {
     h.add(table.size());
     for (auto const& entry : table) hash_detail::add(h, entry);

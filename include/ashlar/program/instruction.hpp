@@ -91,10 +91,12 @@ struct instruction {
   bool overlaps_next = false;  // compute: runs overlapped with the next instruction of the stream
   int lane = compute_lane;
   pass what =
-      {};         // compute: the pass; send, receive: the pass that made the value; offload, reload: the
-                  // forward that did; all_reduce of work: the part; else: the first stage of the group
-  int to = -1;    // send, receive: the stage that the value is for
-  int peer = -1;  // send, receive: the other device
+      {};  // compute: the pass; send, receive: the pass that made the value; offload, reload: the
+           // forward that did; all_reduce of work: the part; else: the first stage of the group
+  // send, receive: the stage that the value is for; the forward's own for what it keeps, if the stage
+  // moves
+  int to = -1;
+  int peer = -1;   // send, receive: the other device
   int group = -1;  // collectives, clear, optimize, measure: the parameter group, everyone, or the job's
                    // group
   int first_operand = 0;

@@ -100,7 +100,9 @@ class program_shape {
   // How many instructions read a gradient on a device: the backwards of the stage before if they are
   // there, otherwise the one send.
   constexpr int readers_of_gradient(int device, pass const& backward, int before) const {
-    return p_.device_of(backward.micro_batch, before) == device ? meetings_with(backward, before) : 1;
+    return p_.backward_device_of(backward.micro_batch, before) == device
+               ? meetings_with(backward, before)
+               : 1;
   }
   // How many passes of another stage meet one of a stage.
   constexpr int meetings_with(pass const& what, int other) const {
@@ -242,7 +244,8 @@ constexpr void visit_pass(program_shape const& shape, int device, pass const& wh
       if (p.graph.gives_gradient_early(stage) && shape.has_backward(what)) write_gradients();
       bool const again = shape.is_recomputed(what);
       if (again) write(slot_kind::checkpoint, 1);
-      int const readers = shape.is_offloaded(what) ? 1 : shape.stash_readers(what);
+      bool const leaves = shape.is_offloaded(what) || p.moves_kept(k, stage);
+      int const readers = leaves && shape.has_backward(what) ? 1 : shape.stash_readers(what);
       write(slot_kind::stash, again ? 0 : readers);
       break;
     }
@@ -293,12 +296,15 @@ constexpr void for_each_operand(program_shape const& shape, int device, instruct
       operands_detail::visit_pass(shape, device, i.what, visit);
       return;
     case opcode::send:
+      if (forward && i.to == i.what.stage) return visit(shape.kept_by(i.what), access::read, 0);
       visit(forward ? value_key{slot_kind::activation, i.what.stage, i.what.micro_batch}
                     : value_key{slot_kind::gradient, i.what.stage, i.what.micro_batch, i.to},
             access::read, 0);
       return;
     case opcode::receive:
-      if (forward)
+      if (forward && i.to == i.what.stage)
+        visit(shape.kept_by(i.what), access::write, shape.readers_of_kept(i.what));
+      else if (forward)
         visit(value_key{slot_kind::activation, i.what.stage, i.what.micro_batch}, access::write,
               shape.readers_on(device, i.what));
       else

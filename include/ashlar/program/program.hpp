@@ -61,8 +61,9 @@ struct program_view {
   sharding_level sharding = sharding_level::none;
   optimizer_step step = optimizer_step::none;
   bool offloads = false;  // whether the last two lanes are those of copies
+  bool moves = false;     // whether backwards have devices of their own
   graph_view graph;
-  list_view<int> where;  // devices by route, then stage
+  list_view<int> where;  // devices by route, then stage; then those of backwards, if stages move
   list_view<int> route;  // of each micro-batch
   group_view groups;
   list_view<instruction> instructions;
@@ -72,10 +73,19 @@ struct program_view {
   list_view<int> slot_begin;  // by device, and the end
   work_view work = {};
 
-  // The device of a stage, by the route of the micro-batch.
+  // The device of a stage's forward, by the route of the micro-batch.
   constexpr int device_of(int micro_batch, int stage) const {
     int const taken = nth(route, micro_batch);
     return nth(where, taken * stage_count + stage);
+  }
+  // The device of its recomputes and backwards.
+  constexpr int backward_device_of(int micro_batch, int stage) const {
+    int const at = nth(route, micro_batch) * stage_count + stage;
+    return nth(where, moves ? at + static_cast<int>(where.size() / 2) : at);
+  }
+  // Whether what the forward keeps is sent to the device of the backward.
+  constexpr bool moves_kept(int micro_batch, int stage) const {
+    return moves && device_of(micro_batch, stage) != backward_device_of(micro_batch, stage);
   }
   // The final place of a group's gradient. Parameters that several stages share are kept whole.
   constexpr slot_kind gradient_kind(int group) const {
@@ -192,6 +202,7 @@ struct program {
             .sharding = sharding,
             .step = step,
             .offloads = offloads,
+            .moves = where.moves(),
             .graph = graph.view(),
             .where = where.table(),
             .route = view_of(route),

@@ -37,7 +37,8 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
       continue;
     }
     if (!p.graph.has(what, m)) return {.broken = rule::every_pass_is_known, .first = index.at(i)};
-    int const device = p.where.device_of(nth(p.route, what.micro_batch), what.stage);
+    int const device =
+        p.where.device_of(nth(p.route, what.micro_batch), what.stage, result_of(what.kind));
     if (device != index.device(i))
       return {.broken = rule::pass_is_on_its_device,
               .first = index.at(i),
@@ -46,7 +47,8 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
   }
   diagnosis d = passes.complete(p.graph, m, p.mode);
   if (!d.ok())
-    d.first.device = p.where.device_of(nth(p.route, d.first.what.micro_batch), d.first.what.stage);
+    d.first.device = p.where.device_of(nth(p.route, d.first.what.micro_batch), d.first.what.stage,
+                                       result_of(d.first.what.kind));
   if (!d.ok() || p.work.empty()) return d;
   d = work.complete(p.graph, p.where, p.route, passes, false);
   if (!d.ok() && d.broken == rule::every_pass_is_present && p.work.view().is_collective(d.first.what))
@@ -64,6 +66,28 @@ constexpr bool is_served_by_another(program const& p, int route, int from, int t
   return false;
 }
 
+// Checks that where a stage moves, each forward sends what it keeps to the device of its backward.
+constexpr diagnosis kept_values_are_sent(program const& p, message_index const& index) {
+  if (!p.where.moves() || p.mode == execution_mode::inference) return {};
+  for (int k = 0; k < p.micro_batch_count(); ++k)
+    for (int stage = 0; stage < p.stage_count(); ++stage) {
+      int const source = p.where.device_of(nth(p.route, k), stage),
+                target = p.where.backward_device_of(nth(p.route, k), stage);
+      if (source == target) continue;
+      auto const& ends = index.of(index.number_of_kept(stage, k));
+      pass const what{pass_kind::forward, stage, k};
+      if (ends.receive == message_index::nowhere)
+        return {.broken = rule::every_send_has_its_receive,
+                .first = {.device = source, .code = opcode::send, .what = what},
+                .second = {.device = target, .code = opcode::receive, .what = what}};
+      if (ends.send == message_index::nowhere)
+        return {.broken = rule::every_receive_has_its_send,
+                .first = index.at(ends.receive),
+                .second = {.device = source, .code = opcode::send, .what = what}};
+    }
+  return {};
+}
+
 // Checks that every edge between devices carries both its messages, every link among shards one, and
 // nothing else carries any.
 constexpr diagnosis transfers_are_complete(program const& p, message_index& index) {
@@ -76,8 +100,11 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
     if (message == message_index::nowhere)
       return {.broken = rule::every_pass_is_known, .first = index.at(i)};
     int const route = nth(p.route, self.what.micro_batch);
-    int const source = p.where.device_of(route, self.what.stage),
-              target = p.where.device_of(route, self.to);
+    result const made = result_of(self.what.kind);
+    bool const is_kept = made == result::activation && self.to == self.what.stage;
+    int const source = p.where.device_of(route, self.what.stage, made),
+              target = is_kept ? p.where.backward_device_of(route, self.to)
+                               : p.where.device_of(route, self.to, made);
     if (source == target)
       return {.broken = rule::transfers_lead_to_another_device, .first = index.at(i)};
     if ((sends ? source : target) != index.device(i) || (sends ? target : source) != self.peer)
@@ -92,12 +119,14 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
     for (int from = 0; from < p.stage_count(); ++from) {
       int link = p.graph.first_link(from);
       for (int to : p.graph.readers(from)) {
-        int const up = p.where.device_of(p.route[k], from), down = p.where.device_of(p.route[k], to);
         int const micro_batch = static_cast<int>(k);
         int const first = index.number(link++, micro_batch);
-        if (up == down) continue;
         int const directions = p.graph.shards_with(from).empty() ? 2 : 1;
         for (int back = 0; back < directions; ++back) {
+          result const made = back == 0 ? result::activation : result::input_gradient;
+          int const up = p.where.device_of(p.route[k], from, made),
+                    down = p.where.device_of(p.route[k], to, made);
+          if (up == down) continue;
           if (!p.graph.runs(back == 0 ? from : to, micro_batch)) continue;
           auto const& ends = index.of(first + back);
           bool const neither =
@@ -122,7 +151,7 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
         }
       }
     }
-  return {};
+  return kept_values_are_sent(p, index);
 }
 
 // Checks that each holder reduces each of its groups once, after the last weight pass of a stage that

@@ -9,8 +9,8 @@
 
 namespace ashlar {
 
-// Numbers every (micro-batch, link of the stage graph, direction) and finds the send and the receive of
-// each.
+// Numbers every (micro-batch, link of the stage graph, direction), and for stages that move what each
+// forward keeps, and finds the send and the receive of each.
 class message_index {
  public:
   static constexpr int nowhere = -1;
@@ -24,7 +24,9 @@ class message_index {
   // Refers to the program.
   constexpr explicit message_index(program const& p)
       : p_(p),
-        found_(p.route.size() * static_cast<std::size_t>(p.graph.link_count()) * 2),
+        found_(p.route.size()
+               * (static_cast<std::size_t>(p.graph.link_count()) * 2
+                  + (p.where.moves() ? static_cast<std::size_t>(p.stage_count()) : 0))),
         partners_(p.instructions.size(), nowhere),
         device_(p.instructions.size()) {
     for (int d = 0; d < p.device_count(); ++d)
@@ -67,6 +69,10 @@ class message_index {
   constexpr int number(int link, int micro_batch) const {
     return (link * p_.micro_batch_count() + micro_batch) * 2;
   }
+  // The number of what a forward keeps, if stages move.
+  constexpr int number_of_kept(int stage, int micro_batch) const {
+    return (2 * p_.graph.link_count() + stage) * p_.micro_batch_count() + micro_batch;
+  }
   // The number of a send's or receive's message; nowhere if no link of the stage graph carries it. An
   // activation that several stages of a device need travels on the link to the first of them.
   constexpr int number(instruction const& i) const {
@@ -76,6 +82,8 @@ class message_index {
         || !known(i.what.micro_batch, p_.micro_batch_count())
         || !p_.graph.runs(i.what.stage, i.what.micro_batch))
       return nowhere;
+    if (forward && i.to == i.what.stage)
+      return p_.where.moves() ? number_of_kept(i.to, i.what.micro_batch) : nowhere;
     int const from = forward ? i.what.stage : i.to, to = forward ? i.to : i.what.stage;
     int const route = nth(p_.route, i.what.micro_batch);
     int link = forward ? p_.graph.first_link(from) : p_.graph.first_edge(from);

@@ -92,6 +92,8 @@ ASHLAR_INLINE std::string quantities(diagnosis const& d) {
     case rule::stages_have_no_cycle:
       return "stages " + std::to_string(d.first.what.stage) + " and "
              + std::to_string(d.second.what.stage) + " are in one";
+    case rule::moving_stages_are_whole:
+      return "there are";
     case rule::every_stage_has_a_device:
       return "one is put on device " + std::to_string(d.first.device);
     case rule::work_edges_ascend:

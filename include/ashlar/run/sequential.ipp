@@ -173,6 +173,11 @@ ASHLAR_INLINE bool sequential::try_compute(int device, instruction const& i) {
                         v.micro_batch});
       return;
     }
+    bool const is_kept = v.kind == slot_kind::checkpoint || v.kind == slot_kind::stash;
+    if (is_kept && reads && !memory_.contains(key_of(v))) {  // of a forward elsewhere
+      ready = false;
+      return;
+    }
     buffer const bytes = make(key_on(device, v));
     if (v.kind == slot_kind::weight_gradient && v.of >= program_->stage_count())
       shared.push_back({bytes, v.of, element_of(v.of)});

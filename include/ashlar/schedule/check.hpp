@@ -102,7 +102,7 @@ constexpr diagnosis check_start(schedule const& s, pass_ends const& ends, site c
   if (is_part(where.what)) return {};
   int const route = nth(s.route, where.what.micro_batch);
   return check_inputs(s.graph, s.cost, where, start, ends.passes,
-                      [&](int stage) { return s.where.device_of(route, stage); });
+                      [&](int stage, result r) { return s.where.device_of(route, stage, r); });
 }
 
 // Runs check_passes, and checks that passes of a device do not overlap, and nothing starts before its
@@ -126,8 +126,9 @@ constexpr diagnosis check(schedule const& s, pass_ends& ends) {
       free = ends.of(t.what);
       auto const is_in_time = [&](pass const& what) {
         int const route = nth(s.route, what.micro_batch);
-        return are_inputs_in_time(s.graph, s.cost, what, here, t.start, ends.passes,
-                                  [&](int stage) { return s.where.device_of(route, stage); });
+        return are_inputs_in_time(
+            s.graph, s.cost, what, here, t.start, ends.passes,
+            [&](int stage, result r) { return s.where.device_of(route, stage, r); });
       };
       if (has_work || !is_in_time(t.what))
         if (diagnosis const d =

@@ -33,7 +33,7 @@ constexpr std::vector<int> counterparts(schedule const& s) {
 // device p - 1 - d runs a stage of one route when device d runs that stage of the other. A schedule with
 // work is not.
 constexpr bool is_mirror_symmetric(schedule const& s) {
-  if (s.where.route_count() != 2 || !s.work.empty()
+  if (s.where.route_count() != 2 || s.where.moves() || !s.work.empty()
       || s.order.size() != static_cast<std::size_t>(s.device_count()))
     return false;
   std::vector<int> const other = counterparts(s);

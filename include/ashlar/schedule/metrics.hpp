@@ -132,10 +132,11 @@ constexpr byte_count work_state_on(work_view const& work, list_view<job_bytes> b
 
 // The most that each device holds at once: the memory that is always taken, and the values of passes and
 // work. `work_bytes`: one for each job, or none of any size. Throws violation also as check() of the
-// memory and check_work_bytes() do.
+// memory, must_stay() and check_work_bytes() do.
 constexpr std::vector<byte_count> peak_memory(schedule const& s, memory_model const& memory,
                                               list_view<job_bytes> work_bytes = {}) {
   must_have_form(s);
+  must_stay(s.where);
   must_be(check(memory, s.stage_count(), s.micro_batch_count()));
   must_be(check_work_bytes(work_bytes));
   std::vector<byte_count> peaks;
@@ -158,8 +159,10 @@ constexpr std::vector<byte_count> peak_memory(schedule const& s, memory_model co
 
 // Most chunk activations that each device holds at once. One is held from the start of its forward to
 // the end of the last pass that reads it: the fused backward or weight pass (without training, the
-// forward itself), or work that reads of the forward or its recompute.
+// forward itself), or work that reads of the forward or its recompute. Throws violation as must_stay()
+// does.
 constexpr std::vector<int> peak_activations(schedule const& s) {
+  must_stay(s.where);
   std::vector<int> peaks;
   if (!s.work.empty()) {
     memory_limit const counted = chunk_activations(0);

@@ -23,7 +23,7 @@ namespace ashlar {
 // end before it starts or, where that takes no time, come before it in `s`, so any placement of the
 // stages will do. Costs are those on the new devices. O(n log n). Throws violation: rule::tables_agree
 // for another number of stages, speeds of another number of devices, or work of other systems, which has
-// devices of its own; check_slots(s); and as squeeze does.
+// devices of its own; check_slots(s); as must_stay() and squeeze do.
 constexpr schedule relocate(schedule s, placement where) {
   if (where.stage_count() != s.stage_count())
     refuse(wrong_size(table::stages_of_placement, where.stage_count(), s.stage_count()));
@@ -31,6 +31,8 @@ constexpr schedule relocate(schedule s, placement where) {
                 s.graph.sequence_chunks()));
   if (!s.work.view().empty()) refuse({.broken = rule::tables_agree, .number = where.stage_count()});
   must_be(check_slots(s));
+  must_stay(s.where);
+  must_stay(where);
   if (where.route_count() < 1) refuse({.broken = rule::counts_are_positive});
   int const q = s.graph.together(), routes = where.route_count();
   if (routes != s.where.route_count())

@@ -254,9 +254,10 @@ class gap_filler {
 // comes to hold more than the one that held most. The result is squeezed, and is no longer than `s` as
 // it is timed, in makespan and span; if that is impossible, `s` is only squeezed. (A schedule that is
 // repeated and not yet squeezed may come out longer than by squeezing alone.) O(passes (log devices +
-// passes overtaken)). Throws as squeeze() and gap_filler do, and violation{rule::every_pass_is_present}
-// for a weight pass without its input pass.
+// passes overtaken)). Throws as must_stay(), squeeze() and gap_filler do, and
+// violation{rule::every_pass_is_present} for a weight pass without its input pass.
 constexpr schedule reorder(schedule const& s, reordering which = reordering::at_ends) {
+  must_stay(s.where);
   schedule moved = s;
   gap_filler(moved).run(which);
   moved = squeeze(std::move(moved));

@@ -108,7 +108,10 @@ struct schedule {
   }
   // The device of a pass of the pipeline, by the route of its micro-batch. Both exist.
   constexpr int device_of(pass const& what) const {
-    return where.device_of(nth(route, what.micro_batch), what.stage);
+    int const taken = nth(route, what.micro_batch);
+    return what.kind == pass_kind::forward || !where.moves()
+               ? where.device_of(taken, what.stage)
+               : where.backward_device_of(taken, what.stage);
   }
   // The end of a slot, or of a pass in one, on this device.
   constexpr tick end_of(time_slot const& t, int device) const {

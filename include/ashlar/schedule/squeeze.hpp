@@ -116,7 +116,8 @@ class order_walk {
       entry& input = ends_.at(micro_batch, stage, r);
       if (input.end == pending) missing = &input;
       if (input.end < 0) return;
-      tick const arrival = stage == what.stage ? input.end : input.end + transfer(what, stage);
+      tick const arrival =
+          stage == what.stage && !s_.where.moves() ? input.end : input.end + transfer(what, stage, r);
       if (arrival > start) start = arrival;
     });
     if (work_.empty()) return missing;
@@ -136,9 +137,9 @@ class order_walk {
   }
 
   // The time of a message from the pass's stage to another one's device, or back.
-  constexpr tick transfer(pass const& what, int stage) const {
+  constexpr tick transfer(pass const& what, int stage, ashlar::result r) const {
     int const route = nth(s_.route, what.micro_batch);
-    return s_.cost.transfer(s_.where.device_of(route, stage), s_.where.device_of(route, what.stage));
+    return s_.cost.transfer(s_.where.device_of(route, stage, r), s_.device_of(what));
   }
 
   constexpr diagnosis stuck(std::size_t device) {

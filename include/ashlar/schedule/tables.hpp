@@ -3,6 +3,7 @@
 
 #include <ashlar/block/form.hpp>
 #include <ashlar/core/refuse.hpp>
+#include <ashlar/model/moving.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
@@ -19,6 +20,8 @@ constexpr diagnosis check_tables(schedule const& s) {
   if (static_cast<int>(s.order.size()) != s.device_count())
     return wrong_size(table::device_orders, s.order.size(), s.device_count());
   if (diagnosis const d = check_routes(s.graph, s.where, s.route); !d.ok()) return d;
+  if (s.where.moves() && !can_move(s.graph, s.work.view()))
+    return {.broken = rule::moving_stages_are_whole};
   return check(s.cost, stage_count, s.device_count(), m, s.graph.sequence_chunks());
 }
 

@@ -14,12 +14,15 @@ struct transfer_time {
   tick held = 0;
 };
 
-// The bytes of a send or receive: those of the value that a stage gives to each next one, or of its
-// gradient.
+// The bytes of a send or receive: those of the value that a stage gives to each next one, of its
+// gradient, or of what a forward keeps for a backward elsewhere.
 constexpr byte_count message_size(simulation_options const& o, instruction const& i,
                                   stage_graph const& graph) {
   bool const forward = i.what.kind == pass_kind::forward;
-  return o.size_of({.kind = forward ? slot_kind::activation : slot_kind::gradient,
+  bool const kept = forward && i.to == i.what.stage;
+  return o.size_of({.kind = kept      ? slot_kind::checkpoint
+                            : forward ? slot_kind::activation
+                                      : slot_kind::gradient,
                     .of = i.what.stage,
                     .micro_batch = i.what.micro_batch,
                     .to = i.to},

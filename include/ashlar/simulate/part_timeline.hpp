@@ -151,7 +151,7 @@ class part_machine {
     for_each_input(s_.graph, what, [&](result r, int stage, int micro_batch) {
       int const route = nth(s_.route, what.micro_batch);
       wait(ends_.at(micro_batch, stage, r),
-           s_.cost.transfer(s_.where.device_of(route, stage), s_.where.device_of(route, what.stage)));
+           s_.cost.transfer(s_.where.device_of(route, stage, r), s_.device_of(what)));
     });
     for_each_work_input(work_, what, [&](pass from, tick delay) { wait(ends_.at(from), delay); });
     return last;

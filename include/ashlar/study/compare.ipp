@@ -33,11 +33,17 @@ ASHLAR_INLINE std::optional<compared_bound> comparison_bound(comparison const& c
 ASHLAR_INLINE int count_transfers(schedule const& s) {
   if (diagnosis const d = check_tables(s); !d.ok()) refuse(d);
   int count = 0;
+  bool const trains = s.mode == execution_mode::training;
+  auto const differ = [&](int route, int from, int to, result r) {
+    return s.where.device_of(route, from, r) != s.where.device_of(route, to, r) ? 1 : 0;
+  };
   for (int route : s.route)
-    for (int from = 0; from < s.stage_count(); ++from)
+    for (int from = 0; from < s.stage_count(); ++from) {
+      if (trains && s.where.device_of(route, from) != s.where.backward_device_of(route, from)) ++count;
       for (int to : s.graph.successors(from))
-        if (s.where.device_of(route, from) != s.where.device_of(route, to))
-          count += s.mode == execution_mode::training ? 2 : 1;
+        count += differ(route, from, to, result::activation)
+                 + (trains ? differ(route, from, to, result::input_gradient) : 0);
+    }
   return count;
 }
 

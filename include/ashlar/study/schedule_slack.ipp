@@ -78,10 +78,10 @@ class delayed_paths {
   template <class Visit>
   void for_each_transfer(pass const& what, Visit visit) {
     if (what.kind == pass_kind::work) return;
-    int const route = nth(s_.route, what.micro_batch), here = s_.where.device_of(route, what.stage);
+    int const route = nth(s_.route, what.micro_batch), here = s_.device_of(what);
     for_each_input(s_.graph, what, [&](ashlar::result r, int stage, int micro_batch) {
       if (int const from = node_.at(micro_batch, stage, r); from != nobody)
-        visit(from, s_.where.device_of(route, stage), here);
+        visit(from, s_.where.device_of(route, stage, r), here);
     });
   }
 

@@ -1,0 +1,47 @@
+// Backwards on other devices than forwards.
+#include "support.hpp"
+#include <ashlar/catalog/round_pipe.hpp>
+#include <ashlar/conformance/sharded_network.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/run/sequential.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <vector>
+
+using namespace ashlar;
+
+TEST_CASE("mpi: steps in which stages move and weights come and go give the bits of the reference") {
+  catalog::round_pipe_cut const cut =
+      catalog::plan_round_pipe({.forwards = {2, 2, 2, 2, 4}, .backwards = {6, 6, 6, 6, 12}}, 4);
+  for (int rounds : {1, 2}) {
+    schedule const s = catalog::round_pipe(devices{4}, micro_batches{3}, cut, {}, rounds);
+    residency const weights = catalog::round_pipe_residency(devices{4}, micro_batches{3}, cut, rounds);
+    for (sharding_level level : {sharding_level::none, sharding_level::weights, sharding_level::full}) {
+      CAPTURE(rounds);
+      CAPTURE(static_cast<int>(level));
+      lower_options how{.sharding = level,
+                        .weight_buffers = catalog::most_layers(cut),
+                        .step = optimizer_step::after_norm};
+      if (level != sharding_level::none) how.weights = weights;
+      program const p = lower(s, how);
+      conformance::sharded_network reference(p, 0), w(p, 0);
+      sequential one_by_one(p, reference);
+      mpi::runtime runtime(MPI_COMM_WORLD, p, w);
+      for (std::uint64_t step = 1; step <= 5; ++step) {
+        one_by_one.run();
+        w.forget();
+        w.delays = 1 + step * 64 + static_cast<std::uint64_t>(mpi_test::process());
+        runtime.run();
+        mpi_test::share_results(std::vector{&w});
+        for (int group = 0; group < p.groups.count(); ++group) {
+          auto const at = static_cast<std::size_t>(group);
+          CHECK(w.gradients()[at] == reference.gradients()[at]);
+          auto const mine = w.parameters(group), others = reference.parameters(group);
+          CHECK(std::vector(mine.begin(), mine.end()) == std::vector(others.begin(), others.end()));
+        }
+      }
+    }
+  }
+}
