@@ -139,6 +139,7 @@ void print(model const& m) {
   cost.on.host.speed = {.bandwidth = per_tick};
   cost.on.links.inside = {.bandwidth = per_tick / 2};  // out and in, one after the other
   o.cost = cost;
+  cost = schedule_costs(o);  // with the size of messages
   o.shards = shard_home::host;
   // After as many rounds as devices, tasks meet the same devices again.
   auto const round = [&](auto time_of) { return (time_of(1 + p) - time_of(1)) / p; };

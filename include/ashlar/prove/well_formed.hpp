@@ -23,8 +23,9 @@ constexpr diagnosis check_well_formed(program const& p) {
   if (!p.groups.belong_to(p.where)) return {.broken = rule::tables_agree, .number = p.groups.count()};
   // Messages and passes are numbered by int.
   std::int64_t const m = p.micro_batch_count(), most = std::numeric_limits<int>::max();
-  for (std::int64_t kinds : {2 * std::int64_t{p.graph.link_count()} + p.stage_count(),
-                             results * std::int64_t{p.stage_count()}})
+  for (std::int64_t kinds :
+       {2 * std::int64_t{p.graph.link_count()} + (p.where.moves() ? p.stage_count() : 0),
+        results * std::int64_t{p.stage_count()}})
     if (kinds > most / m) return {.broken = rule::sizes_fit, .number = kinds};
   return check_tables(p.view());
 }
