@@ -94,15 +94,17 @@ calibration_report calibrate_to(std::string const& runs_path, fitted_constants c
   }
   ashlar::cost::calibration const found = calibrate(asked, measured, start.values, start.spread);
 
+  std::vector<double> const left_out = ratios_left_out(asked, measured, start.values, start.spread);
+
   calibration_report report;
   report.text =
       fmt::format("{} runs; mean error {} % with the constants as they were, {} % fitted", runs.size(),
                   percent(mean_error(found.before), 1), percent(mean_error(found.after), 1));
-  if (found.left_out.empty())
+  if (left_out.empty())
     report.text += "\nToo few runs to say how well this predicts others: that takes ten.\n";
   else
     report.text += fmt::format(", {} % of runs that had no part in the fit\nOf these, {}\n",
-                               percent(mean_error(found.left_out), 1), spread_words(found.left_out));
+                               percent(mean_error(left_out), 1), spread_words(left_out));
   std::vector<std::vector<std::string>> rows{{"constant", "was", "is", "known to"}};
   auto file = nlohmann::ordered_json::parse(embedded_constants());
   for (ashlar::cost::named_constant const& each : ashlar::cost::constant_names)

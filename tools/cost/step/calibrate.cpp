@@ -185,16 +185,24 @@ class fitter {
 
 }  // namespace calibrate_detail
 
-calibration calibrate(std::vector<question> const& runs, std::vector<double> const& measured,
-                      constants const& start, constant_spreads const& spread) {
-  check(start);
+namespace calibrate_detail {
+
+inline void check_measured(std::vector<question> const& runs, values const& measured) {
   auto const given = static_cast<long long>(runs.size());
   long long found = 0;
   for (double seconds : measured) found += seconds > 0 && seconds < 1e30 ? 1 : 0;
   if (found != given || measured.size() != runs.size())
     throw unpredictable(requirement::every_run_is_measured, given, found);
+}
+
+}  // namespace calibrate_detail
+
+calibration calibrate(std::vector<question> const& runs, std::vector<double> const& measured,
+                      constants const& start, constant_spreads const& spread) {
+  check(start);
+  calibrate_detail::check_measured(runs, measured);
   calibrate_detail::fitter const f(runs, measured, start, spread);
-  std::vector<char> use(runs.size(), 1);
+  std::vector<char> const use(runs.size(), 1);
   std::vector<double> const x = f.fit(use);
   auto [covariance, own] = f.doubts(x, use);
   calibration made;
@@ -206,15 +214,25 @@ calibration calibrate(std::vector<question> const& runs, std::vector<double> con
     made.after.push_back(f.ratio(run, made.fitted));
     made.alone.push_back(std::exp(std::log(made.after[run]) / max_of(1 - own[run], 0.01)));
   }
+  return made;
+}
+
+std::vector<double> ratios_left_out(std::vector<question> const& runs,
+                                    std::vector<double> const& measured, constants const& start,
+                                    constant_spreads const& spread) {
+  check(start);
+  calibrate_detail::check_measured(runs, measured);
   constexpr std::size_t folds = calibrate_detail::folds;
-  if (runs.size() < 2 * folds) return made;
-  made.left_out = made.after;
+  if (runs.size() < 2 * folds) return {};
+  calibrate_detail::fitter const f(runs, measured, start, spread);
+  std::vector<double> left_out(runs.size());
+  std::vector<char> use(runs.size());
   for (std::size_t fold = 0; fold < folds; ++fold) {
     for (std::size_t run = 0; run < runs.size(); ++run) use[run] = run % folds != fold ? 1 : 0;
     constants const c = f.at(f.fit(use));
-    for (std::size_t run = fold; run < runs.size(); run += folds) made.left_out[run] = f.ratio(run, c);
+    for (std::size_t run = fold; run < runs.size(); run += folds) left_out[run] = f.ratio(run, c);
   }
-  return made;
+  return left_out;
 }
 
 }  // namespace ashlar::cost
