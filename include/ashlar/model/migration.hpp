@@ -6,9 +6,12 @@
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/machine.hpp>
 #include <ashlar/core/nth.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace ashlar {
@@ -43,13 +46,21 @@ constexpr bool had(group_view const& before, migration const& m, int group, int 
   return was != no_device && before.member_of(group, was) >= 0;
 }
 
+// Throws violation{rule::tables_agree} unless there is one size for all groups, or one each.
+constexpr void must_be_sizes(std::vector<byte_count> const& sizes, int group_count) {
+  if (sizes.size() != 1 && sizes.size() != static_cast<std::size_t>(group_count))
+    refuse(wrong_size(table::stage_memory, sizes.size(), group_count));
+}
+
 }  // namespace migration_detail
 
 // The fewest copies: each device keeps what it has, and takes what it lacks from the device that has it
 // and has sent least so far, or from a checkpoint if no device has it. `sizes`: bytes by group, or one
-// entry for all. `was` as in migration. O(groups holders devices). The groups are of the same stages.
+// entry for all; else throws violation{rule::tables_agree}. `was` as in migration. O(groups holders
+// devices). The groups are of the same stages.
 constexpr migration plan_migration(group_view const& before, group_view const& after,
                                    std::vector<int> was, std::vector<byte_count> const& sizes = {1}) {
+  migration_detail::must_be_sizes(sizes, after.count());
   migration made{std::move(was), {}};
   int const count = static_cast<int>(made.was.size());
   dynamic_array<byte_count> sent(made.was.size(), 0);
@@ -125,11 +136,14 @@ constexpr diagnosis check(migration const& m, group_view const& before, group_vi
 
 // The time of all copies, if a device sends one after the other, and receives one after the other.
 // Checkpoints come over the links to the hosts. `sizes` as above, `on` with the devices after the
-// change. Linear in the copies.
+// change, of which check() is right. Throws violation{rule::tables_agree} for too few sizes. Linear in
+// the copies.
 constexpr tick time_of(migration const& m, std::vector<byte_count> const& sizes, machine const& on) {
   dynamic_array<tick> sent(m.was.size(), 0), received(m.was.size(), 0);
   tick last = 0;
   for (state_move const& move : m.moves) {
+    if (sizes.size() != 1 && sizes.size() <= static_cast<std::size_t>(move.group))
+      refuse(wrong_size(table::stage_memory, sizes.size(), std::int64_t{move.group} + 1));
     byte_count const size = nth(sizes, sizes.size() == 1 ? 0 : move.group);
     bool const saved = move.from == no_device;
     tick const start =

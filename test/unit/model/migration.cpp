@@ -1,5 +1,6 @@
 #include <ashlar/model/migration.hpp>
 // The header above comes first: it needs nothing before it.
+#include "violations.hpp"
 #include <ashlar/render/diagnosis.hpp>
 
 #include <doctest/doctest.h>
@@ -68,6 +69,8 @@ TEST_CASE("a change that reads what is not there, or moves too much, is refused"
   CHECK(broken([](migration& m) { m.was.pop_back(); }) == rule::tables_agree);
   // A device that is new has nothing.
   CHECK(broken([](migration& m) { m.was[0] = no_device; }) == rule::weights_are_resident_when_used);
+  CHECK_BREAKS(tables_agree, plan_migration(before.view(), after.view(), {0, 2, 3}, {1, 2}));
+  CHECK_BREAKS(tables_agree, time_of(good, {}, {}));
   parameter_groups const fewer(linear(devices{3}));
   CHECK(check(good, before.view(), fewer.view()).broken == rule::tables_agree);
 }
