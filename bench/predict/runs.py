@@ -7,6 +7,7 @@ file by name, with the keys of a config.json, and `family`: models of a family a
 """
 import csv
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -43,6 +44,20 @@ def facts(row):
     return ",".join(said if "CUDA graphs" in note else [*said, "graphs=none"])
 
 
+def recompute(row):
+    """The argument of --recompute: parts of layers where the row names them, as Megatron does."""
+    if row["recompute"] != "selective":
+        return row["recompute"] or "none"
+    modules = (row["recompute_modules"] or "").split()
+    return "op" if modules == ["per", "operation"] else ",".join(modules) or "none"
+
+
+def offload(row):
+    """The argument of --offload-activations: the layers that the row's note tells."""
+    told = re.search(r"activations of (\d+) layers offloaded to the host", row.get("note") or "")
+    return f"full:{told[1]}" if told else "none"
+
+
 def read(path, models_path, quality="AB"):
     """Rows that may be used, each with its family."""
     models = json.loads(Path(models_path).read_text())
@@ -75,17 +90,13 @@ def write(rows, models, folder):
     path = folder / "runs.csv"
     with open(path, "w", newline="") as file:
         out = csv.writer(file)
-        out.writerow(["model", "cluster", *COLUMNS.values(), "sharding", "recompute", "attention", "layout", "precision", "stack", "fact", "sequence-parallel", "step_seconds"])
+        out.writerow(["model", "cluster", *COLUMNS.values(), "sharding", "recompute", "offload-activations", "attention", "layout", "precision", "stack", "fact", "sequence-parallel", "step_seconds"])
         for row in rows:
             per = row["gpus_per_node"] or 8
-            recompute = row["recompute"] or "none"
-            if recompute == "selective":
-                modules = row["recompute_modules"] or ""
-                recompute = "attention" if "core_attn" in modules else "op" if "per operation" in modules else "none"
             # Steps are predicted from sizes alone.
             attention = ATTENTION.get(row["attention"], "auto") if "step" not in row["use"] else "auto"
             out.writerow([folder / f"{row['model']}.json", f"{row['gpus'] // per}x{per}x{row['accelerator']}",
-                          *(row[column] or "" for column in COLUMNS), row["sharding"] or "none", recompute, attention, row["layout"],
+                          *(row[column] or "" for column in COLUMNS), row["sharding"] or "none", recompute(row), offload(row), attention, row["layout"],
                           row["precision"], stack(row), facts(row), SPLIT.get(row["sequence_parallel"], ""), row["step_s"] or ""])
     return path
 

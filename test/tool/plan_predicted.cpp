@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <set>
 #include <string>
 
 namespace {
@@ -272,4 +273,36 @@ TEST_CASE(
   tool_result const none = run_tool("plan --model 175B --cluster 8xH100 --batch 8");
   CHECK(none.code == 1);
   CHECK(contains(none.out, "None fits; the smallest:"));
+}
+
+TEST_CASE("plan --why: each row is the plan of the changed question") {
+  std::string const asked =
+      "--model 8B --sequence 4096 --cluster 8xH100+8xA100 --batch 64 --top 1 --schedules 1f1b ";
+  auto const p = formula_plan(asked + "--why");
+  double const first = p["plans"][0]["seconds"];
+  std::set<std::string> changes;
+  for (auto const& each : p["what_if"]) {
+    std::string const change = each["change"];
+    CHECK(changes.insert(change).second);
+    bool const is_freer = contains(change, "memory") || contains(change, "twice");
+    if (each["seconds"].is_null()) continue;
+    double const seconds = each["seconds"];
+    CHECK_MESSAGE((is_freer ? seconds <= first : seconds >= first), change);
+    if (change == "tensor 4")
+      CHECK(formula_plan(asked + "--fix tensor=4")["plans"][0]["seconds"] == each["seconds"]);
+    if (change == "H100 alone")
+      CHECK(
+          formula_plan("--model 8B --sequence 4096 --cluster 8xH100 --batch 64 --top 1 --schedules 1f1b")
+              ["plans"][0]["seconds"]
+          == each["seconds"]);
+  }
+  for (char const* each : {"H100 alone", "A100-80 alone", "10 % more memory", "no limit on memory",
+                           "links twice as fast inside domains", "links twice as fast between domains"})
+    CHECK_MESSAGE(changes.count(each) == 1, each);
+  CHECK(changes.count("tensor 8") == 1);
+  std::string const text = run_tool("plan " + asked + "--why --fix tensor=2,pipeline=2").out;
+  CHECK(contains(text, "Why: the best plan of the same question, changed in one point."));
+  CHECK(!contains(text, "tensor 4"));
+  all_refused({{"plan " + asked + "--why --objective cost", "--why"},
+               {"plan " + asked + "--why --as svg", "--why"}});
 }

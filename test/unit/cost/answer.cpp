@@ -78,13 +78,26 @@ TEST_CASE("answer: a property that no measured run has makes the interval wider"
     CHECK(found == properties);
     CHECK(width == doctest::Approx(std::sqrt(1.0 + static_cast<double>(properties))));
   };
+  auto const leaves = [](question& o) {
+    o.cluster.device().host = {.link = 50e9, .memory_bytes = 1e12, .memory_bandwidth = 100e9};
+    o.layout.offload.parts = offloaded::all;
+  };
   has(0, [](question&) {});
+  has(0, [&](question& o) {
+    leaves(o);
+    o.cluster.device().host.link = 200e9;
+  });
   has(1, [](question& o) { o.program.dispatches_8_bits = true; });
-  has(1, [](question& o) { o.layout.recompute = recomputation::norms; });
+  has(0, [](question& o) { o.layout.recompute = recomputation::norms; });
+  has(1, [](question& o) {
+    o.layout.recompute = recomputation::full;
+    o.layout.recompute_in.first = 2;
+  });
+  has(1, leaves);
   has(1, [](question& o) { o.program.attention = attention_kernel::unfused; });
-  has(2, [](question& o) {
+  has(2, [&](question& o) {
     o.program.attention = attention_kernel::unfused;
-    o.layout.recompute = recomputation::norms;
+    leaves(o);
   });
   around.largest = {.sequence = 1024};
   has(1, [](question&) {});
@@ -114,6 +127,7 @@ TEST_CASE("answer: an interval needs measured runs of such a machine and of such
   CHECK(with([](question& o) { o.layout.expert = 8; }) == interval_gap::expert);
   CHECK(with([](question& o) { o.layout.pipeline = 16; }) == interval_gap::idle_stage);
   CHECK(with([](question& o) { o.layout.offload.optimizer = true; }) == interval_gap::features);
+  CHECK(with([](question& o) { o.layout.offload.parts = offloaded::all; }) == interval_gap::none);
   question far = q;
   far.cluster.device().is_measured = false;
   answer const a = predict_run(far, round_constants(), tenth_around());

@@ -86,6 +86,10 @@ void add_plan(CLI::App& app, action& chosen) {
                    "`ashlar predict`, or a file of Megatron-LM, torchtitan or DeepSpeed")
       ->type_name("FILE|ARGS");
   command->add_flag("--explain", o->explains, "also show each term of the first plan's time and memory");
+  command->add_flag("--why", o->asks_why,
+                    "also ask the same question with other numbers of tensor and pipeline ranks, each "
+                    "kind of devices alone, more memory, and faster links; takes as long as that many "
+                    "plans");
   command
       ->add_option("--attention", o->attention,
                    "flash: scores are not kept; scores: they are kept, and may be recomputed alone")

@@ -20,7 +20,7 @@ struct plan_options {
   std::string schedules;
   std::string fixed, against, runs_in;
   bool any_precision = false, offloads = false;
-  bool explains = false;
+  bool explains = false, asks_why = false;
   std::string format = "text";
   std::vector<std::string> emitted;
   std::string program, output = "-";

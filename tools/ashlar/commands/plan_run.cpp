@@ -5,6 +5,7 @@
 #include "files/files.hpp"
 #include "options/effects.hpp"
 #include "plan/predicted_plan.hpp"
+#include "plan/what_if.hpp"
 #include "predict/frameworks.hpp"
 #include "predict/machines.hpp"
 #include "predict/names.hpp"
@@ -212,6 +213,8 @@ int run_plan(CLI::App const& command, plan_options const& o) {
       {{"--tokens", o.objective != "time" || o.format == "json", "without --objective cost or days"},
        {"--explain", o.format == "text" || o.format == "html",
         fmt::format("with --as {}: it is for text and html", o.format)},
+       {"--why", o.objective != "cost" && o.format != "svg",
+        "with --objective cost or --as svg: it is about one cluster's first plan, in words"},
        {"--explain-against", o.format == "text", fmt::format("with --as {}: it is for text", o.format)},
        {"--costs", is_measured, "on a model of formulas: it is for layers whose times were measured"},
        {"--causal", is_measured, "on a model of formulas: they say what attention takes"},
@@ -222,7 +225,8 @@ int run_plan(CLI::App const& command, plan_options const& o) {
   std::optional<output> const program =
       o.program.empty() ? std::nullopt : std::optional<output>(o.program);
   predicted_request const r = request_of(o);
-  predicted_study const s = study_of(r);
+  predicted_study s = study_of(r);
+  if (o.asks_why && !s.plans.empty() && s.found.is_whole) s.what_ifs = what_ifs_of(r, s);
   std::string const compared = o.against.empty() ? "" : comparison_with(o.against, r, s);
   to.write(o.format == "json"   ? json_of(s)
            : o.format == "svg"  ? svg_of(r, s)

@@ -46,6 +46,12 @@ struct predicted_plan {
   double catalog = 0;  // seconds in the catalog's order, where a search found a better one; else 0
 };
 
+// The question, changed in one point, and its best plan; none if nothing fits, or nothing is possible.
+struct what_if {
+  std::string change;
+  std::optional<predicted_plan> best;
+};
+
 struct predicted_study {
   prediction asked;                   // without a layout
   std::vector<predicted_plan> plans;  // that fit, the best first
@@ -54,6 +60,7 @@ struct predicted_study {
   std::vector<std::string> not_planned = {};  // schedules that were asked for, each with the reason
   ashlar::cost::shared_batch shared = {};     // of several kinds
   bool needs_host = false;                    // nothing fits where nothing leaves for it
+  std::vector<what_if> what_ifs = {};         // where the reasons for the first plan are asked for
   plan_aim aim = plan_aim::time;
   double tokens = 0;
 

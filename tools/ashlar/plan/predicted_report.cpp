@@ -1,6 +1,7 @@
 // The report of plans by predict's formulas.
 #include "command.hpp"
 #include "plan/predicted_plan.hpp"
+#include "plan/what_if.hpp"
 #include "predict/best_layouts.hpp"
 #include "predict/choices.hpp"
 #include "predict/frameworks.hpp"
@@ -300,6 +301,7 @@ std::string text_of(predicted_study const& s, bool explains) {
                                      percent(gap, 1));
   }
   text += "\n" + frameworks_of(s);
+  text += what_if_text(s);
   text += "\nThe first:\n\n" + text_of(s.plans[0].run, explains);
   return text;
 }
@@ -329,6 +331,7 @@ std::string json_of(predicted_study const& s) {
       root["memory_budgets"][each.name] = each.device.memory_bytes - kept_free;
     if (!s.shared.shares.empty()) root["shared_batch"] = json_of_shares(s);
   }
+  if (!s.what_ifs.empty()) root["what_if"] = what_if_json(s);
   return dumped(root, 1) + "\n";
 }
 

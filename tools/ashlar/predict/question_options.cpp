@@ -216,9 +216,13 @@ question_options options_from(option_words const& words) {
   CLI::App app;
   question_options o;
   add_question_options(app, o, false);
-  std::vector<std::string> line;  // CLI11 takes them from the back
-  for (auto const& [name, value] : words) line.push_back("--" + name + "=" + value);
-  app.parse(std::move(line));
+  for (auto const& [name, value] : words) {
+    CLI::Option* const option = app.get_option_no_throw("--" + name);
+    if (option == nullptr) throw CLI::ExtrasError({"--" + name});
+    option->add_result(value)->run_callback();
+  }
+  for (CLI::Option const* each : app.get_options())
+    if (each->get_required() && each->count() == 0) throw CLI::RequiredError(each->get_name());
   return o;
 }
 

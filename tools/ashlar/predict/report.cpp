@@ -144,6 +144,9 @@ std::vector<std::string> beyond_words(prediction const& p) {
       case unmeasured::recomputation:
         all.emplace_back("this recomputation");
         break;
+      case unmeasured::offload:
+        all.emplace_back("such an offload");
+        break;
       case unmeasured::attention:
         all.emplace_back("this kernel of attention in this program");
         break;

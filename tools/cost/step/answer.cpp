@@ -47,10 +47,13 @@ std::vector<unmeasured> unmeasured_in(question const& q, spreads const& s) {
   for (auto const& each : answer_detail::compared_sizes(q, s.largest))
     is_larger = is_larger || (each.measured > 0 && each.size > each.measured);
   unless(!is_larger, unmeasured::size);
-  bool const runs_again_alike =
-      q.layout.recompute == recomputation::none || q.layout.recompute == recomputation::operators
-      || q.layout.recompute == recomputation::attention || q.layout.recompute == recomputation::full;
-  unless(runs_again_alike && q.layout.recompute_in.are_all(), unmeasured::recomputation);
+  unless(q.layout.recompute_in.are_all(), unmeasured::recomputation);
+  // Published runs offload whole layers, to hosts on NVLink-C2C.
+  constexpr double slowest_published = 100e9;
+  offloaded const away = q.layout.offload.parts;
+  unless(away == offloaded::none
+             || (away == offloaded::all && q.cluster.device().host.link > slowest_published),
+         unmeasured::offload);
   stack const does = stack_of(q);
   unless(does.has_usual_attention, unmeasured::attention);
   unless(!q.program.dispatches_8_bits, unmeasured::dispatch);
@@ -63,7 +66,7 @@ std::vector<unmeasured> unmeasured_in(question const& q, spreads const& s) {
 interval_gap interval_gap_of(question const& q, measured_sizes const& largest) {
   if (!every_stage_works(q)) return interval_gap::idle_stage;
   if (q.cluster.has_several_kinds() || q.model.has_measured_layers() || !q.measured.stages.empty()
-      || q.model.freezes_any() || q.layout.offload.is_any())
+      || q.model.freezes_any() || q.layout.offload.optimizer)
     return interval_gap::features;
   if (!q.cluster.device().is_measured) return interval_gap::machine;
   for (auto const& each : answer_detail::compared_sizes(q, largest))

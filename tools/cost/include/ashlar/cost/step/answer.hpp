@@ -57,7 +57,8 @@ struct spreads {
 enum class unmeasured : unsigned char {
   kernels,        // such products on such devices
   size,           // larger than any
-  recomputation,  // of parts of layers, or in some layers
+  recomputation,  // in some layers
+  offload,        // of parts of layers, or over PCIe
   attention,      // a kernel that the program does not take by itself
   dispatch,       // in 8 bits
   schedule,       // that is executed
@@ -68,7 +69,7 @@ enum class unmeasured : unsigned char {
 enum class interval_gap : unsigned char {
   none,  // there is one
   idle_stage,
-  features,  // frozen or offloaded parts, measured passes
+  features,  // frozen parts, an optimizer on the host, measured passes
   machine,
   sequence,
   devices,
@@ -120,8 +121,8 @@ struct answer {
 // Properties of the run that no measured run has.
 std::vector<unmeasured> unmeasured_in(question const& q, spreads const& s);
 
-// `none` if such a device was measured, no size exceeds twice the largest measured, and nothing is
-// frozen or offloaded; else the first reason against an interval.
+// `none` if such a device was measured, no size exceeds twice the largest measured, nothing is frozen
+// and the optimizer is not offloaded; else the first reason against an interval.
 interval_gap interval_gap_of(question const& q, measured_sizes const& largest);
 
 // Measured over predicted for nine of ten runs of other sources. `of_constants` is the variance of the
