@@ -111,8 +111,10 @@ TEST_CASE("frontier has the numbers of C++ for every schedule on its placements"
   for (auto const& [placement, where] : {std::pair{"linear", ashlar::linear(p)},
                                          {"v", ashlar::v_shape(p)},
                                          {"looped", ashlar::looped(p, ashlar::chunks{2})}}) {
+    tick const stages_of_device = where.stage_count() / p.value;
     json const parts = json_of_tool(
-        "frontier" + catalog_setting{.name = "", .ticks = uneven_ticks}.options() + rest + placement);
+        "frontier" + catalog_setting{.name = "", .ticks = uneven_ticks}.options(stages_of_device) + rest
+        + placement);
     ashlar::costs const cost(ashlar::stage_cost{uneven_ticks[0], uneven_ticks[1], uneven_ticks[2]},
                              uneven_ticks[3]);
     for (ashlar::published_schedule const& known :
