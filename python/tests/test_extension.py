@@ -37,5 +37,6 @@ def test_the_sdist_has_the_folders_that_it_is_built_from():
     part = part[part.index("if(ASHLAR_COMPILED_LIBRARY)\n  include(compiled)") :]
     folders = re.findall(r"add_subdirectory\((.*?)\)", part[: part.index("endif()")])
     assert folders
-    for folder in folders:
-        assert f'"/{folder}/"' in (root / "pyproject.toml").read_text()
+    text = (root / "pyproject.toml").read_text()
+    for folder in map(pathlib.PurePosixPath, folders):
+        assert any(f'"/{each}/"' in text for each in (folder, *folder.parents))

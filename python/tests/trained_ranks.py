@@ -41,7 +41,9 @@ class Model(nn.Module):
     def __init__(self, detached_at=None, reentrant=None, frozen=False):
         super().__init__()
         self.first = nn.Linear(WIDTH, WIDTH).requires_grad_(not frozen)
-        self.layers = nn.ModuleList(Block(reentrant) for _ in range(4))
+        # enough that no measurement leaves a stage without one
+        count = 12 if reentrant else 4
+        self.layers = nn.ModuleList(Block(reentrant) for _ in range(count))
         self.last, self.never = nn.Linear(WIDTH, WIDTH), nn.Linear(2, 2)
         self.detached_at = detached_at
 

@@ -155,7 +155,10 @@ class Streams:
         def goes(*_: Any) -> None:
             self.after_call(calls.pop())
 
+        # a rank whose own layers draw nothing of Python's seeds nothing
+        seeded, self.seeds_python = self.seeds_python, True
         with contextlib.ExitStack() as stack, kept_generators(self._device):
+            stack.callback(setattr, self, "seeds_python", seeded)
             for module in {id(one): one for one in layers.values()}.values():
                 plain = torch.compiler.disable if is_compiled(module) else _itself
                 stack.callback(
