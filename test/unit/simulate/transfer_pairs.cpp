@@ -13,11 +13,11 @@ using namespace mutate;
 
 namespace {
 
-pass const first{F, 0, 0};
+pass const first_forward{F, 0, 0};
 
 // The instruction with this code and pass on a device.
 instruction& one(program& p, int device, opcode code) {
-  return at(p, device, find(p, device, code, first));
+  return at(p, device, find(p, device, code, first_forward));
 }
 
 TEST_CASE("each transfer has its other half") {
@@ -39,10 +39,10 @@ TEST_CASE("each transfer has its other half") {
 TEST_CASE("a transfer without its other half is refused, whichever half is there") {
   program const good = lower(one_f_one_b(3, 2));
   program p = good;
-  drop(p, 1, find(p, 1, opcode::receive, first));
+  drop(p, 1, find(p, 1, opcode::receive, first_forward));
   CHECK_BREAKS(every_send_has_its_receive, transfer_pairs(p));
   p = good;
-  drop(p, 0, find(p, 0, opcode::send, first));
+  drop(p, 0, find(p, 0, opcode::send, first_forward));
   CHECK_BREAKS(every_receive_has_its_send, transfer_pairs(p));
   p = good;
   one(p, 1, opcode::receive).peer = 2;  // from another device than it is sent from

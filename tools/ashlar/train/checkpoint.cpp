@@ -148,10 +148,12 @@ void checkpoint_folder::must_have_room(checkpoint const& c, int count) const {
   auto const already = static_cast<std::int64_t>(checkpoints_in(path_).size());
   auto const more = static_cast<std::uint64_t>(
       std::clamp<std::int64_t>(kept_checkpoints + 1 - already, 1, std::max(1, count)));
-  if (more * blocks > there.f_bavail)
-    throw usage_error(fmt::format(
-        "--save: '{}' has room for {} bytes, and {} takes {}", path_, there.f_bavail * block,
-        more == 1 ? "a checkpoint" : fmt::format("each of {} checkpoints", more), blocks * block));
+  if (more * blocks <= there.f_bavail) return;
+  std::string const why = fmt::format(
+      "--save: '{}' has room for {} bytes, and {} takes {}", path_, there.f_bavail * block,
+      more == 1 ? "a checkpoint" : fmt::format("each of {} checkpoints", more), blocks * block);
+  if (already > 0) throw run_error(why);
+  throw usage_error(why);
 }
 
 void checkpoint_folder::begin(int step) const {

@@ -54,7 +54,8 @@ class checkpoint_folder {
 
   // Throws usage_error, with both sizes, unless there is room, beside what is there, for as many
   // checkpoints of these parts as will lie there at once: those that are kept and a new one, of `count`
-  // that are to come. A file system that does not say how much it has is taken at its word when it is
+  // that are to come; run_error in a folder that has some, which a training goes on from when others
+  // have made room. A file system that does not say how much it has is taken at its word when it is
   // full.
   void must_have_room(checkpoint const& c, int count) const;
   // Where the parts of a step's checkpoint are written; begin() makes it anew.
