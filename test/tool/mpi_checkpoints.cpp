@@ -57,7 +57,7 @@ TEST_CASE(
   for (auto at = line.find('\''); at != std::string::npos; at = line.find('\'')) line[at] = '"';
   CHECK(with_small_disk(folder,
                         line + "4 --save-every 2; test $? = 2 || exit 2; " + line + "2; " + line
-                            + "4 --resume " + saved + "; test $? = 2 || exit 3; " + line + "2 --resume "
+                            + "4 --resume " + saved + "; test $? = 3 || exit 3; " + line + "2 --resume "
                             + saved,
                         told));
   std::string const out = content(told);
