@@ -69,6 +69,7 @@ TEST_CASE("limits: in bytes, of which weights take their part") {
   std::vector<int> const peaks = more["peak_activations"];
   CHECK(*std::max_element(peaks.begin(), peaks.end()) > 4);
   CHECK(more["reached"] <= s["reached"]);
+  CHECK(more["bound"] < s["bound"]);
   tool_result const text = run_tool("search " + four + sizes + "2KiB");
   CHECK(text.code == 0);
   CHECK(contains(text.out, " 2KiB "));

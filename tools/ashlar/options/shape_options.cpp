@@ -20,10 +20,10 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -65,8 +65,7 @@ void add_moving_options(CLI::App& command, shape_options& o, std::string const& 
             });
           },
           "go on without these devices: the others keep their stages, and those of the lost ones move "
-          "to "
-          "where the step is shortest; none: all are there"
+          "to where the step is shortest; none: all are there"
               + more)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->type_name("LIST");
@@ -278,10 +277,9 @@ void move_stages(chosen_schedule& chosen, shape_options const& o) {
     if (device >= s.device_count())
       throw usage_error(fmt::format("--lost-devices: {} has no device {}, only 0 to {}", chosen.name,
                                     device, s.device_count() - 1));
-  std::vector<int> left;
-  for (int d = 0; d < s.device_count(); ++d)
-    if (std::find(o.lost.begin(), o.lost.end(), d) == o.lost.end()) left.push_back(d);
-  if (left.empty()) throw usage_error(fmt::format("--lost-devices: {} has no device left", chosen.name));
+  if (std::set<int>(o.lost.begin(), o.lost.end()).size() == static_cast<std::size_t>(s.device_count()))
+    throw usage_error(fmt::format("--lost-devices: {} has no device left", chosen.name));
+  std::vector<int> const left = ashlar::devices_left(s.device_count(), o.lost);
   ashlar::placement const before = s.where;
   s = ashlar::without_devices(std::move(s), o.lost, {.more = o.moved});
   std::vector<std::string> moves;
