@@ -9,7 +9,11 @@ install(FILES ${PROJECT_BINARY_DIR}/ashlar-config.cmake ${PROJECT_BINARY_DIR}/as
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/ashlar.pc.in ${PROJECT_BINARY_DIR}/ashlar.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/ashlar.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libashlar-dev RENAME copyright)
+set(notices ${CMAKE_INSTALL_DATADIR}/doc/libashlar-dev)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${notices} RENAME copyright)
+if(TARGET ashlar_compiled AND TARGET ashlar::json)  # the compiled libraries have its code
+  install(FILES /usr/share/doc/nlohmann-json3-dev/copyright DESTINATION ${notices} RENAME copyright.nlohmann-json3-dev OPTIONAL)
+endif()
 
 # Packages: `cpack -G DEB` and `cpack -G TGZ` in a release build. One has the tool, one the headers and libraries.
 if(PROJECT_IS_TOP_LEVEL)

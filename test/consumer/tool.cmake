@@ -1,4 +1,4 @@
-# Checks the installed tool: it runs, has its manual page, completions and licences, and holds no path of the machine that built it.
+# Checks the installed tool: it runs, has its manual page, completions and licences, as the libraries have, and holds no path of the machine that built it.
 # PREFIX, SOURCE
 set(tool ${PREFIX}/bin/ashlar)
 if(NOT EXISTS ${tool})
@@ -71,6 +71,12 @@ foreach(package IN ITEMS libcli11-dev libeigen3-dev libfmt-dev librange-v3-dev n
     message(FATAL_ERROR "the licence of ${package} is not installed")
   endif()
 endforeach()
-if(NOT EXISTS ${PREFIX}/share/doc/ashlar/copyright)
-  message(FATAL_ERROR "our licence is not installed")
+if(EXISTS /usr/share/doc/nlohmann-json3-dev/copyright AND EXISTS ${PREFIX}/share/cmake/ashlar/ashlar-compiled.cmake
+   AND NOT EXISTS ${PREFIX}/share/doc/libashlar-dev/copyright.nlohmann-json3-dev)
+  message(FATAL_ERROR "the licence of nlohmann-json, whose code is in the compiled libraries, is not installed")
 endif()
+foreach(package IN ITEMS ashlar libashlar-dev)
+  if(NOT EXISTS ${PREFIX}/share/doc/${package}/copyright)
+    message(FATAL_ERROR "our licence of ${package} is not installed")
+  endif()
+endforeach()
