@@ -64,12 +64,27 @@ WRITTEN = {
     "megatron sft --model org/none --max_length 2048 --tensor_model_parallel_size 2 --sequence_parallel true --moe_grouped_gemm true": {
         "megatron.tensor-model-parallel-size": "2", "megatron.sequence-parallel": True, "megatron.seq-length": "2048",
         "megatron.global-batch-size": "16", "megatron.recompute-granularity": "selective"},
+    f"torchrun pretrain_gpt.py {GPT} --num-query-groups 4": {"megatron.group-query-attention": None},
+    "deepspeed --module openrlhf.cli.train_sft --data.max_len 4096 --train.batch_size 256 --train.micro_batch_size 2 --ds.zero_stage 2 "
+    "--model.model_name_or_path a/b --model.gradient_checkpointing_enable --ds.ring_attn_size 2": {
+        "batch.sequence": 4096, "batch.sequences": 256, "batch.micro_batch": 2, "layout.sharding": "gradients", "layout.recompute": "full",
+        "layout.context": 2, "program.precision": "bf16", "unknown": None},
+    "ray job submit -- python3 -m openrlhf.cli.train_ppo_ray --actor_num_nodes 1 --actor_num_gpus_per_node 8 --pretrain a/b --bf16 "
+    "--prompt_max_len 1024 --generate_max_len 2048 --train_batch_size 128 --micro_train_batch_size 2 --zero_stage 3 --adam_offload": {
+        "batch.sequence": 3072, "batch.sequences": 128, "batch.micro_batch": 2, "layout.sharding": "full", "layout.offload_optimizer": True,
+        "layout.recompute": None, "program.precision": "bf16"},
+    "python3 -m openrlhf.cli.train_ppo_ray --actor.num_nodes 1 --actor.num_gpus_per_node 4 --ds.ring_attn_size 2 --data.max_len 8192 "
+    "--train.batch_size 64 --train.dynamic_batch_enable --train.max_tokens_per_gpu 16384 --ds.zero_stage 3": {"batch.micro_batch": 4},
     f"torchrun pretrain_gpt.py {GPT} --own-heads 4 --ignore-me": None,
 }
 # A script: a part of the error.
 REFUSED = {
     f"torchrun pretrain_gpt.py {GPT} --own-attention-heads 4": "tells of a model",
     f"torchrun pretrain_gpt.py {GPT} --spec own.layers get": "a function makes the layers",
+    f"X=1\ntorchrun pretrain_gpt.py \\\n {GPT} \\\n --own_attention_heads 4": "line 4: --own-attention-heads is not known",
+    f"torchrun pretrain_gpt.py {GPT} --yaml-cfg a.yaml": "line 1: --yaml-cfg a.yaml: the arguments are in that file",
+    "deepspeed --module openrlhf.cli.train_dpo --train.batch_size 8": "a second model",
+    "deepspeed --module openrlhf.cli.train_sft --train.batch_size 8 --ds.load_in_4bit": "line 1: --ds.load_in_4bit: weights in 4 bits",
     f"torchrun pretrain_gpt.py {GPT} --gradient-accumulation-steps 2": "of neither kind",
     f"deepspeed pretrain_gpt.py {GPT} --deepspeed --mlp-type residual": "another model",
     f"deepspeed pretrain_gpt.py {GPT} --deepspeed --bitfit": "of another kind",

@@ -94,18 +94,28 @@ def in_words_of_megatron(
 ) -> dict[str, Any]:
     """Renames arguments, and takes DeepSpeed's into the run. Raises Unreadable."""
     made = dict(values)
-    if "task" in made or "tasks" in made:
-        raise Unreadable(f"--task {made.get('task', made.get('tasks'))}: it evaluates")
+    for name in ("task", "tasks"):
+        if name in made:
+            raise Unreadable(f"--{name} {made[name]}: it evaluates", flag=name)
     for name in _OF_OTHERS:
         if name in made:
             raise Unreadable(
                 f"--{name} beside arguments of Megatron-LM: the program is of neither "
-                "kind that is read here; describe the run to ashlar predict"
+                "kind that is read here; describe the run to ashlar predict",
+                flag=name,
             )
+    if "yaml-cfg" in made:
+        raise Unreadable(
+            f"--yaml-cfg {made['yaml-cfg']}: the arguments are in that file; read it by "
+            "`python -m ashlar_pp.read recipe`",
+            flag="yaml-cfg",
+        )
+    # Megatron-LM itself reads its groups only beside --group-query-attention.
+    has_groups = "num-query-groups" in made
     for name, same in _SAME.items():
         if name in made and same not in made:
             made[same] = made.pop(name)
-    if "num-query-groups" in made and "group-query-attention" not in made:
+    if not has_groups and "num-query-groups" in made:
         if made["num-query-groups"] != made.get("num-attention-heads"):
             made["group-query-attention"] = True
     if made.pop("attention-head-type", "") == "multiquery":

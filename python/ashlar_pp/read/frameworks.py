@@ -7,6 +7,7 @@ from collections.abc import Callable
 from . import (
     of_megatron,
     of_nanotron,
+    of_openrlhf,
     of_swift,
     of_torchtitan,
     of_trainer,
@@ -17,8 +18,9 @@ from .run_file import Run, Unreadable
 
 _ADVICE = (
     "Read are Megatron-LM's arguments (also slime's), torchtitan's, nanotron's, "
-    "verl's, ms-swift's, and those of the Trainer of transformers with DeepSpeed or "
-    "FSDP. Other programs: describe the run to ashlar predict by its options."
+    "verl's, ms-swift's, OpenRLHF's, and those of the Trainer of transformers with "
+    "DeepSpeed or FSDP. Other programs: describe the run to ashlar predict by its "
+    "options."
 )
 
 
@@ -28,6 +30,7 @@ _READERS: list[tuple[Callable[[Training], bool], Callable[[Training], Run]]] = [
     (of_verl.is_for, of_verl.read),
     (of_nanotron.is_for, of_nanotron.read),
     (of_swift.is_for, of_swift.read),
+    (of_openrlhf.is_for, of_openrlhf.read),
     (of_megatron.is_for, of_megatron.read),
     (of_trainer.is_for, of_trainer.read),
 ]
@@ -35,10 +38,10 @@ _READERS: list[tuple[Callable[[Training], bool], Callable[[Training], Run]]] = [
 
 def run_of(training: Training) -> Run:
     """The run that a training starts. Raises Unreadable."""
-    if "olmo_core" in training.program or "openrlhf" in training.program:
+    if "olmo_core" in training.program:
         raise Unreadable(
-            f"{training.program}: of OLMo-core and OpenRLHF nothing is read; describe "
-            "the step that trains to ashlar predict by its options"
+            f"{training.program}: of OLMo-core nothing is read; describe the step that "
+            "trains to ashlar predict by its options"
         )
     for is_for, read in _READERS:
         if is_for(training):

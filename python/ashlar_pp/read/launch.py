@@ -15,7 +15,7 @@ from .launchers import Training, trainings_of
 from .of_megatron import Lacking
 from .recording import HARMLESS, Recording, no_network, record
 from .run_file import Run, Unreadable, add_set, write
-from .script_lines import arguments_wanted, origin_of
+from .script_lines import arguments_wanted, line_of, origin_of
 
 _ABOUT = """\
 Runs a launch script in bash, with everything that trains replaced by recorders, and
@@ -85,15 +85,17 @@ def run(asked: argparse.Namespace) -> int:
             made.model = asked.model
         _finish(made, recording, training, asked.device)
     except Lacking as error:
-        origin = origin_of(error.name, asked.command)
+        origin = origin_of(error.flag, asked.command)
         print(f"error: {error}{': ' if origin else ''}{origin}", file=sys.stderr)
         print(
-            f"Give it, or say it by --set {error.name}=VALUE.",
+            f"Give it, or say it by --set {error.flag}=VALUE.",
             file=sys.stderr,
         )
         return 1
     except (Unreadable, OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        flag = error.flag if isinstance(error, Unreadable) else ""
+        line = line_of(flag, asked.command)
+        print(f"error: {f'line {line}: ' if line else ''}{error}", file=sys.stderr)
         return 1
     write(made, asked.output)
     return 0

@@ -44,8 +44,7 @@ class Lacking(Unreadable):
     """An argument has no value behind it, because a variable of the script is empty."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"--{name} has no value")
-        self.name = name
+        super().__init__(f"--{name} has no value", flag=name)
 
 
 # Fields that count although they have Megatron-LM's defaults.
@@ -103,6 +102,8 @@ _OF_A_MODEL = frozenset(
     "layers heads head hidden expert experts ffn kv intermediate glu geglu swiglu "
     "vocab latent mlp mamba window".split()
 )
+# Older versions have these, and they are read.
+_READ = frozenset({"geglu", "hybrid-mlp-ratio"})
 _OFF = ("false", "False", "none", "None", "0", "0.0")
 
 
@@ -110,13 +111,18 @@ def _refuse_unknown_layers(values: Mapping[str, Any], flags: Flags) -> None:
     """Stops at arguments that may make another model than is read."""
     spec = str(values.get("spec", ""))
     if "." in spec and not spec.startswith("megatron.core"):
-        raise Unreadable(f"--spec {spec}: a function makes the layers; say --model")
+        raise Unreadable(
+            f"--spec {spec}: a function makes the layers; say --model", flag="spec"
+        )
     for name in flags.unknown:
         parts = set(name.replace("_", "-").split("-"))
-        if name in values and parts & _OF_A_MODEL and values[name] not in _OFF:
+        if name in _READ or name not in values or values[name] in _OFF:
+            continue
+        if parts & _OF_A_MODEL:
             raise Unreadable(
                 f"--{name} is not known, and tells of a model: say --model, or "
-                f"--ignore {name}"
+                f"--ignore {name}",
+                flag=name,
             )
 
 

@@ -14,7 +14,12 @@ FORMAT, VERSION = "ashlar-run", 1
 
 
 class Unreadable(Exception):
-    """A run that is not read; the text says what is wrong, and what to do."""
+    """A run that is not read; the text says what is wrong, and what to do. `flag` is
+    the argument that it is about, without hyphens in front, where it is about one."""
+
+    def __init__(self, text: str, flag: str = "") -> None:
+        super().__init__(text)
+        self.flag = flag
 
 
 @dataclass

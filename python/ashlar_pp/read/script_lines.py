@@ -35,6 +35,18 @@ def arguments_wanted(words: Sequence[str]) -> list[str]:
     return made
 
 
+def line_of(flag: str, words: Sequence[str]) -> int:
+    """The first line that has `--flag`, from 1 on; 0 where none has it as it stands."""
+    path, _ = script_of(words)
+    if path is None or not flag:
+        return 0
+    name = re.escape(flag.replace("-", "_")).replace("_", "[-_]")
+    for number, line in enumerate(_lines(path), 1):
+        if not line.lstrip().startswith("#") and re.search(rf"--{name}(?![\w-])", line):
+            return number
+    return 0
+
+
 def origin_of(flag: str, words: Sequence[str]) -> str:
     """Says where the empty value of `--flag` comes from, or nothing."""
     path, given = script_of(words)
