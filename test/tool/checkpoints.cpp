@@ -308,8 +308,9 @@ TEST_CASE("a file system that is full ends a training, and what it had saved goe
   std::string const saved = folder + "/saved",
                     line = "\"" ASHLAR_TOOL "\" " + two_devices + corpus() + " --save " + saved;
   // Something else takes the disk in the middle, which holds the three checkpoints that lie there at
-  // once.
-  CHECK(with_disk(line + " --steps 1000000 --save-every 5 --restart 1 & while ! ls -d " + saved
+  // once. No device is lost by that.
+  CHECK(with_disk(line + " --steps 1000000 --save-every 5 --restart 1 --lost-devices 1 & while ! ls -d "
+                      + saved
                       + "/*.checkpoint; do sleep 0.01; done 2>/dev/null; dd if=/dev/zero of=" + folder
                       + "/ballast bs=1k count=4000 2>/dev/null; wait $!; test $? = 3 || exit 2; rm "
                       + folder + "/ballast; " + line + " --steps 1 --resume " + saved,
@@ -320,6 +321,7 @@ TEST_CASE("a file system that is full ends a training, and what it had saved goe
   CHECK(contains(out, ".partial/device-"));
   CHECK(contains(out, "No space left on device"));
   CHECK(contains(out, "ashlar: the training broke off; restart 1 of 1 from " + saved + "/step-"));
+  CHECK_FALSE(contains(out, "without device"));
   CHECK(
       contains(out, "the training broke off and is not started again after 1 restarts"));  // still full
   CHECK(contains(out, "resumed after "));

@@ -6,6 +6,7 @@
 #include "train/checkpoint_manifest.hpp"
 #include "train/checkpoint_reader.hpp"
 #include "train/folder_lock.hpp"
+#include "train/train_restart.hpp"
 #include "train/train_team.hpp"
 
 #include <fmt/core.h>
@@ -205,7 +206,10 @@ class train_checkpoints {
     for (std::string const& one : all_->gather_texts(error))
       if (!one.empty()) throw agreed_error(one);
     for (std::string const& one : all_->gather_texts(temporary))
-      if (!one.empty()) throw agreed_error(one, failed);
+      if (!one.empty()) {
+        if (all_->leads()) report_breaking_off(*t_->options);
+        throw agreed_error(one, failed);
+      }
     return all_->gather_texts(said);
   }
 

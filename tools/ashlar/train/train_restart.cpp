@@ -33,26 +33,26 @@ namespace tool {
 
 namespace {
 
-// The file in the folder of --save that says how the training has ended. Hidden, so that no corpus has
-// it.
+// The file in the folder of --save that says how the training has ended: its code; nothing where it
+// broke off with all devices there. Hidden, so that no corpus has it.
 std::string ended_file(train_options const& o) { return o.save + "/.ended"; }
 
 volatile std::sig_atomic_t child_process = 0;
 volatile std::sig_atomic_t stop_signal = 0;
 
-// The devices that are lost when the training has been started again so often.
-std::vector<int> lost_after(train_options const& o, int restarts) {
+// The first devices that may be lost, so many.
+std::vector<int> first_lost(train_options const& o, int count) {
   std::vector<int> const& all = o.shape.lost;
-  return {all.begin(), all.begin()
-                           + std::min(static_cast<std::ptrdiff_t>(all.size()),
-                                      static_cast<std::ptrdiff_t>(restarts))};
+  return {all.begin(),
+          all.begin()
+              + std::min(static_cast<std::ptrdiff_t>(all.size()), static_cast<std::ptrdiff_t>(count))};
 }
 
 // The command to run: a launcher where the backend needs one, then this program with its own arguments;
 // later options overrule earlier ones. `from`: a checkpoint, or empty.
-std::vector<std::string> line_of(train_options o, std::string const& from, int restarts) {
+std::vector<std::string> line_of(train_options o, std::string const& from, int lost) {
   bool const loses = !o.shape.lost.empty();
-  o.shape.lost = lost_after(o, restarts);
+  o.shape.lost = first_lost(o, lost);
   std::vector<std::string> line;
   if (o.backend == "mpi") {
     std::istringstream words(o.launcher);
@@ -128,6 +128,11 @@ std::optional<int> reported_code(train_options const& o) {
   return file >> code ? std::optional(code) : std::nullopt;
 }
 
+// Whether another process waits for the end of this one.
+bool may_start_again(train_options const& o) {
+  return o.restart == 0 && !o.save.empty() && is_given(*o.shape.command, "--restart");
+}
+
 // Why it may be worth another try; empty: it is not. `launched`: of a launcher, without a word of the
 // training.
 std::string failure_of(int status, bool launched) {
@@ -149,22 +154,21 @@ int train_again_and_again(train_options const& o) {
       if (child_process != 0) kill(static_cast<pid_t>(child_process), number);
     });
   std::string from;
-  for (int restarts = 0;; ++restarts) {
+  for (int restarts = 0, losses = 0;; ++restarts) {
     std::error_code ignored;
     std::filesystem::remove(ended_file(o), ignored);
-    int const status = run_to_the_end(line_of(o, from, restarts), o);
+    int const status = run_to_the_end(line_of(o, from, losses), o);
     if (stop_signal != 0) return code_of_signal(stop_signal);
-    if (std::optional<int> const reported = reported_code(o)) {
-      std::filesystem::remove(ended_file(o), ignored);
-      return *reported;
-    }
+    std::optional<int> const reported = reported_code(o);
+    if (!std::filesystem::remove(ended_file(o), ignored)) ++losses;
+    if (reported) return *reported;
     std::string const failure = failure_of(status, o.backend == "mpi");
     if (failure.empty()) return WEXITSTATUS(status);
     if (restarts == o.restart)
       throw run_error(
           fmt::format("the training {} and is not started again after {} restarts", failure, restarts));
     from = newest_checkpoint(o.save);
-    std::vector<int> const lost = lost_after(o, restarts + 1);
+    std::vector<int> const lost = first_lost(o, losses);
     std::fputs(fmt::format("ashlar: the training {}; restart {} of {} {}{}\n", failure, restarts + 1,
                            o.restart, from.empty() ? "from the beginning" : "from " + from,
                            lost.empty() ? "" : fmt::format(" without device {}", fmt::join(lost, ", ")))
@@ -174,8 +178,11 @@ int train_again_and_again(train_options const& o) {
 }
 
 void report_restarting(train_options const& o, int code) {
-  if (o.restart == 0 && !o.save.empty() && is_given(*o.shape.command, "--restart"))
-    std::ofstream(ended_file(o)) << code << '\n';
+  if (may_start_again(o)) std::ofstream(ended_file(o)) << code << '\n';
+}
+
+void report_breaking_off(train_options const& o) {
+  if (may_start_again(o)) std::ofstream{ended_file(o)};  // an empty file has room on a full disk
 }
 
 }  // namespace tool

@@ -14,4 +14,8 @@ int train_again_and_again(train_options const& options);
 // a code of its own.
 void report_restarting(train_options const& options, int code);
 
+// Reports that a training that may have been started so breaks off with all its devices there: for want
+// of room, say. The next one has them, too.
+void report_breaking_off(train_options const& options);
+
 }  // namespace tool
