@@ -8,6 +8,9 @@
 
 #include <string>
 
+// A cluster and sizes that all models run on.
+inline std::string const some_run = " --cluster 2x8xH100 --sequence 4096 --batch 64";
+
 inline nlohmann::json predicted_run(std::string const& arguments) {
   tool_result const r = run_tool("predict --as json " + arguments);
   CAPTURE(arguments);

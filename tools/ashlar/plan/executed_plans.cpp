@@ -10,6 +10,7 @@
 #include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/cost/choose/dealing.hpp>
+#include <ashlar/cost/choose/dealing_by_speed.hpp>
 #include <ashlar/cost/choose/layout_sizes.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/step/memory.hpp>

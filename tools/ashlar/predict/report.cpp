@@ -3,12 +3,12 @@
 #include "predict/choices.hpp"
 #include "predict/facts_choice.hpp"
 #include "predict/machines.hpp"
+#include "predict/report_words.hpp"
 #include "report/proved_gap.hpp"
 #include "report/table.hpp"
 #include <ashlar/cost/question/stage_devices.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <array>
 #include <cstddef>
@@ -25,26 +25,6 @@ std::string count_words(double n) {
   if (n >= 1e9) return fmt::format("{:.3f} billion", n / 1e9);
   if (n >= 1e6) return fmt::format("{:.1f} million", n / 1e6);
   return fmt::format("{:.0f}", n);
-}
-
-constexpr std::array memory_names{
-    std::pair{"parameters", &memory_parts::parameters},
-    std::pair{"gradients", &memory_parts::gradients},
-    std::pair{"optimizer", &memory_parts::optimizer},
-    std::pair{"activations", &memory_parts::activations},
-    std::pair{"logits", &memory_parts::logits},
-    std::pair{"gathered", &memory_parts::gathered},
-    std::pair{"framework", &memory_parts::framework},
-};
-
-double utilisation(prediction const& p) {
-  return p.answer.flops_per_device(p.asked)
-         / mean_peak(p.asked.cluster, ashlar::cost::number_format::bf16);
-}
-
-// The kind of device; of several, the cluster.
-std::string machine_words(ashlar::cost::cluster const& c) {
-  return c.has_several_kinds() ? name_of(c) : c.kinds.front().name;
 }
 
 char const* program_words(prediction const& p) {
@@ -65,45 +45,6 @@ char const* program_words(prediction const& p) {
   }
 }
 
-std::string program_name(prediction const& p) {
-  ashlar::cost::program_kind const program = stack_of(p.asked).program;
-  return program == ashlar::cost::program_kind::sharded ? "fsdp" : word_for(stack_choices, program);
-}
-
-// Says why nothing shows how far off the step is.
-std::string gap_words(prediction const& p) {
-  using ashlar::cost::interval_gap;
-  ashlar::cost::measured_sizes const& l = p.constants.around.largest;
-  auto const beyond = [](int size, char const* what) {
-    return fmt::format("no published run has more than {} {}, so nothing shows how far off this is",
-                       size, what);
-  };
-  switch (p.answer.gap) {
-    case interval_gap::none:
-      return "";
-    case interval_gap::idle_stage:
-      return "it does not run";
-    case interval_gap::features:
-      return "no published run shows how far off this is";
-    case interval_gap::machine:
-      return fmt::format("no published run is of {}, so nothing shows how far off this is",
-                         p.asked.cluster.kinds.front().name);
-    case interval_gap::sequence:
-      return beyond(l.sequence, "tokens in a sequence");
-    case interval_gap::devices:
-      return beyond(l.devices, "devices");
-    case interval_gap::pipeline:
-      return beyond(l.pipeline, "pipeline ranks");
-    case interval_gap::tensor:
-      return beyond(l.tensor, "tensor ranks");
-    case interval_gap::context:
-      return beyond(l.context, "context ranks");
-    case interval_gap::expert:
-      return beyond(l.expert, "expert ranks");
-  }
-  return "";
-}
-
 // The spread of errors on such runs, in percent, and how many there were.
 std::string spread_words(ashlar::cost::spread const& s, char const* runs) {
   return fmt::format("{} {} of {} {}, {:.0f} % apart within a source and {:.0f} % between sources",
@@ -120,47 +61,6 @@ std::string spread_words(ashlar::cost::spread const& s) {
   if (s.own_runs == 0) return spread_words(s, "runs");
   return fmt::format("{} of your own, {:.0f} % apart; other doubts are about constants", s.own_runs,
                      100 * s.within);
-}
-
-ashlar::cost::spread const& steps_around(prediction const& p) {
-  return p.constants.around.steps.kinds[static_cast<std::size_t>(p.answer.kind)];
-}
-
-ashlar::cost::spread const& peaks_around(prediction const& p) {
-  return p.constants.around.peaks.kinds[static_cast<std::size_t>(p.answer.kind)];
-}
-
-// The properties that no published run has.
-std::vector<std::string> beyond_words(prediction const& p) {
-  using ashlar::cost::unmeasured;
-  std::vector<std::string> all;
-  for (unmeasured each : p.answer.beyond) switch (each) {
-      case unmeasured::kernels:
-        all.push_back(words_for(kernels_of(p.asked)));
-        break;
-      case unmeasured::size:
-        all.emplace_back("such a size");
-        break;
-      case unmeasured::recomputation:
-        all.emplace_back("this recomputation");
-        break;
-      case unmeasured::offload:
-        all.emplace_back("such an offload");
-        break;
-      case unmeasured::attention:
-        all.emplace_back("this kernel of attention in this program");
-        break;
-      case unmeasured::dispatch:
-        all.emplace_back("a dispatch in 8 bits");
-        break;
-      case unmeasured::schedule:
-        all.emplace_back("this schedule");
-        break;
-      case unmeasured::shards:
-        all.emplace_back("such shards");
-        break;
-    }
-  return all;
 }
 
 constexpr char const* fit_words[] = {"fits", "should fit", "should not fit", "does not fit"};
@@ -329,83 +229,6 @@ std::string text_of(prediction const& p, bool explains) {
                    : "\nNo change of one or two sizes by 2 makes it fit.\n";
   }
   return text;
-}
-
-namespace {
-
-nlohmann::ordered_json interval_json(double low, double high, ashlar::cost::spread const& s) {
-  return {{"low", low},
-          {"high", high},
-          {"share", 0.9},
-          {"runs", s.runs},
-          {"sources", s.sources},
-          {"within_a_source", s.within},
-          {"between_sources", s.between},
-          {"own_runs", s.own_runs}};
-}
-
-}  // namespace
-
-std::string json_of(prediction const& p) {
-  using ordered = nlohmann::ordered_json;
-  question const& q = p.asked;
-  auto const& a = p.answer;
-  ordered terms, memory = ordered::array();
-  for (named_term const& t : terms_of(p)) terms[t.name] = t.seconds;
-  for (memory_parts const& m : a.memory) {
-    ordered one;
-    for (auto const& [name, part] : memory_names) one[name] = m.*part;
-    one["host"] = m.host;
-    memory.push_back(one);
-  }
-  double const tokens = a.tokens_per_second(q);
-  ordered root{
-      {"model", p.model.name},
-      {"parameters", parameters(q.model)},
-      {"active_parameters", active_parameters(q.model)},
-      {"trained_parameters", trained_parameters(q.model)},
-      {"prediction_parameters", prediction_parameters(q.model)},
-      {"machine", machine_words(q.cluster)},
-      {"cluster", name_of(q.cluster)},
-      {"devices", q.cluster.device_count()},
-      {"options", options_of(p)},
-      {"data", q.layout.data},
-      {"step_seconds", a.step.seconds},
-      {"interval", nullptr},
-      {"kind_of_run", name_of(a.kind)},
-      {"program", program_name(p)},
-      {"tokens_per_second", tokens},
-      {"tokens_per_second_per_device", tokens / q.cluster.device_count()},
-      {"tflops_per_device", a.flops_per_device(q) / 1e12},
-      {"utilisation", utilisation(p)},
-      {"longest_device", a.step.device},
-      {"terms", terms},
-      {"peak_bytes", proved_bytes(a.peak)},
-      {"peak_bytes_last", a.peak_of_last},
-      {"device_bytes", a.capacity},
-      {"peak_host_bytes", a.peak_on_host},
-      {"fits", a.fits},
-      {"fit", fit_word(p)},
-      {"peak_interval", nullptr},
-      {"memory", memory},
-      {"notes", remarks_on(p)},
-  };
-  if (a.has_interval())
-    root["interval"] = interval_json(a.low, a.high, steps_around(p));
-  else
-    root["no_interval"] = gap_words(p);
-  if (a.has_peak_interval)
-    root["peak_interval"] = interval_json(a.low_peak, a.high_peak, peaks_around(p));
-  for (decisive_fact const& each : p.decisive) root["decisive_facts"][each.fact] = each.seconds;
-  if (!a.beyond.empty()) root["beyond_the_data"] = beyond_words(p);
-  if (p.layouts.tried > 0) {
-    ordered best = ordered::array();
-    for (neighbour const& n : p.layouts.best)
-      best.push_back({{"options", n.change}, {"step_seconds", n.seconds}, {"peak_bytes", n.peak}});
-    root["layouts"] = {{"tried", p.layouts.tried}, {"too_large", p.layouts.too_large}, {"best", best}};
-  }
-  if (!a.every_stage_works) root["reason"] = "stages without work";
-  return root.dump(1) + "\n";
 }
 
 }  // namespace tool

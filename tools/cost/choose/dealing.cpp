@@ -1,6 +1,8 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/cost/choose/dealing.hpp>
+#include <ashlar/cost/choose/dealing_bound.hpp>
+#include <ashlar/cost/choose/dealing_by_speed.hpp>
 #include <ashlar/cost/choose/dealing_segments.hpp>
 #include <ashlar/cost/question/even_divisions.hpp>
 #include <ashlar/cost/question/rank_questions.hpp>
@@ -95,7 +97,8 @@ class dealer {
     also_from(others);
     if (!own.empty()) also_from(ends_of(own));
     if (now.over > 0) return {};
-    dealing made{.stages = {}, .seconds = now.seconds, .bound = bound()};
+    dealing made{
+        .stages = {}, .seconds = now.seconds, .bound = least_seconds(q_, asked_, known_, lost_, c_)};
     for (int s = 0; s < stages_; ++s) made.stages.push_back(segment_of(ends, s)->has);
     return made;
   }
@@ -285,59 +288,6 @@ class dealer {
     return made;
   }
 
-  // In any order of its passes, device d works n W_d, waits for the forward of d stages before its first
-  // pass, and for their backwards after its last. The busiest device's W is at least the mean and, where
-  // layers are alike, at least the load of whole layers beside the head. Every kind counts as fast as
-  // the fastest is with each part.
-  double bound() const {
-    std::vector<double> least = known(0).least();
-    for (auto const& kind : known_)
-      for (std::size_t i = 0; i < least.size(); ++i) least[i] = min_of(least[i], kind->least()[i]);
-    double all = 0, shortest_layer = nothing;
-    for (double each : least) all += each;
-    int const layers = q_.model.layer_count(), p = q_.layout.pipeline;
-    bool const tables = q_.model.has_tables();
-    double const head = tables ? least.back() : 0;
-    for (int i = 0; i < layers; ++i)
-      shortest_layer = min_of(shortest_layer, least[at(i + (tables ? 1 : 0))]);
-    double busiest = all / p;
-    auto const can_hold = [&](double seconds) {
-      double const slack = seconds * (1 + 1e-12);
-      return std::floor(slack / shortest_layer) * (p - 1) + std::floor((slack - head) / shortest_layer)
-             >= layers;
-    };
-    if (shortest_layer > 0 && !can_hold(busiest)) {
-      double other = nothing;
-      for (int k = 0; k <= layers; ++k)
-        for (double const each : {k * shortest_layer, k * shortest_layer + head})
-          if (each >= busiest && each < other && can_hold(each)) other = each;
-      if (other < nothing) busiest = other;
-    }
-    // On average over devices, each also pays the once-a-step costs that nothing can hide.
-    held_parameters held;
-    for (int i = 0; i < known(0).parts(); ++i) {
-      stage const& has = known(0).find(i, i + 1)->has;
-      // Losses on one stage have one head, and predictions that repeat one layer.
-      bool const is_copy = (has.has_head && i + 1 < known(0).parts())
-                           || (q_.model.repeats && has.predictions > 0 && has.streams > 1);
-      if (!is_copy) held.trained.add(known(0).find(i, i + 1)->needs.held.trained);
-    }
-    device_seconds const long_passes{.forward = 1e12, .backward = 1e12};
-    once_a_step once{nothing, nothing};
-    for (question const* each : asked_) {
-      once_a_step const there = once_on(*each, held.trained, long_passes, 1, c_);
-      once = {min_of(once.data, there.data), min_of(once.optimizer, there.optimizer)};
-    }
-    double const n = q_.micro_batches();
-    // Each of the d stages but the first has a part between the embedding and the last.
-    double shortest = nothing;
-    for (std::size_t i = tables ? 1 : 0; i + 1 < least.size(); ++i)
-      shortest = min_of(shortest, least[i]);
-    double const waits = max_of(0.0, shortest) * (p - 1.0) * (p - 2.0) / 2;
-    double const mean = (n * all + waits) / p * lost_ + (once.data + once.optimizer) / p;
-    return max_of(n * busiest * lost_, mean);
-  }
-
   question const& q_;
   constants const& c_;
   rank_questions on_;
@@ -354,33 +304,6 @@ class dealer {
 };
 
 }  // namespace dealing_detail
-
-std::vector<stage> deal_by_speed(question const& q, placement const& where, constants const& c) {
-  rank_questions const on(q);
-  part_chain const chain(q.model, q.layout);
-  std::vector<stage> single;
-  for (int i = 0; i < chain.count(); ++i) single.push_back(chain.stage_of(i, i + 1));
-  std::vector<double> seconds(single.size(), 0.0), speeds;
-  question const* last = nullptr;
-  double sum = 0;
-  for (int d = 0; d < q.layout.pipeline; ++d) {
-    if (&on.of(d) != last) {
-      last = &on.of(d);
-      sum = 0;
-      std::vector<stage_passes> const passes = passes_of(*last, single, c);
-      for (std::size_t i = 0; i < seconds.size(); ++i) {
-        double const each = passes[i].forward.launched() + passes[i].backward.launched();
-        sum += each;
-        seconds[i] += each;
-      }
-    }
-    speeds.push_back(1 / sum);
-  }
-  std::vector<double> shares;
-  for (int stage = 0; stage < where.stage_count(); ++stage)
-    shares.push_back(speeds[static_cast<std::size_t>(where.device_of(0, stage))]);
-  return deal_in_proportion(chain, seconds, shares);
-}
 
 dealing deal_layers(question const& asked, constants const& c) {
   question q = asked;

@@ -1,66 +1,32 @@
 #include <ashlar/core/algorithm.hpp>
-#include <ashlar/core/sort.hpp>
-#include <ashlar/cost/choose/dealing.hpp>
+#include <ashlar/cost/choose/dealing_by_speed.hpp>
 #include <ashlar/cost/choose/layout_sizes.hpp>
+#include <ashlar/cost/choose/layout_trials.hpp>
 #include <ashlar/cost/choose/layouts.hpp>
-#include <ashlar/cost/choose/layouts_for_pairs.hpp>
-#include <ashlar/cost/choose/offload_sets.hpp>
 #include <ashlar/cost/question/even_divisions.hpp>
-#include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
-#include <ashlar/cost/question/stage_layout.hpp>
-#include <ashlar/cost/step/memory.hpp>
-#include <ashlar/cost/step/step.hpp>
 
-#include <cmath>
-#include <utility>
+#include <cstddef>
+#include <vector>
 
 namespace ashlar::cost {
 
 namespace layouts_detail {
-
-inline bool is_before(ranked_layout const& a, ranked_layout const& b) {
-  return a.seconds != b.seconds ? a.seconds < b.seconds : a.peak < b.peak;
-}
-
-inline bool is_usual(question const& q, left_out& why) {
-  int const layers = q.model.layer_count() + (q.layout.counts_ends ? 2 : 0);
-  why = left_out::tensor_is_apart;
-  for (device_kind const& each : q.cluster.kinds)
-    if (q.layout.tensor > each.device.per_node && each.device.domain <= each.device.per_node)
-      return false;
-  why = left_out::idle_stage;
-  if (q.layout.stages.empty() && stage_count(q) > layers) return false;
-  why = left_out::uneven_chunks;
-  if (q.layout.chunks > 1
-      && ((q.layout.stages.empty() && layers % stage_count(q) != 0)
-          || q.micro_batches() % q.layout.pipeline != 0))
-    return false;
-  why = left_out::sharded_pipeline;
-  return !stack_of(q).is_sharded || q.layout.pipeline == 1;
-}
 
 class layout_search {
  public:
   layout_search(question const& q, open_sizes const& open, constants const& c, std::size_t most,
                 layouts_watch watch, layout_filter wanted)
       : asked_(q),
-        q_(q),
         open_(open),
         c_(c),
-        most_(most),
-        dealt_(dealt_at_least * q.cluster.kinds.size() * q.cluster.kinds.size()),
-        kept_(open.stages ? max_of(most, dealt_) : most),
-        watch_(watch),
-        wanted_(wanted),
+        trials_(q, open, c, most, watch, wanted),
         layers_(q.model.layer_count()),
         ends_(q.model.has_tables() ? 2 : 0),
         common_experts_(common_experts(q.model)),
         has_experts_(q.model.has_experts()),
-        shares_{q.layout.sharding},
-        again_{recomputation::attention} {
+        shares_{q.layout.sharding} {
     if (open.shares) shares_ = {sharding::none, sharding::optimizer, sharding::full};
-    if (open.parts) again_ = part_sets_of(q.model);
   }
 
   layouts_found run() {
@@ -70,24 +36,14 @@ class layout_search {
         q_.layout.expert_tensor,   q_.layout.data};
     for (int each : sizes)
       if (each < 1) throw unpredictable(requirement::sizes_are_positive, each);
-    if (open_.again) q_.layout.recompute = recomputation::none;
     for (number_format f : open_.format ? formats_of(q_.cluster) : std::vector{q_.program.format}) {
       q_.program.format = f;
       try_kinds();
     }
-    if (open_.stages) deal();
-    while (found_.best.size() > most_) found_.best.pop_back();
-    if (found_.tried > 0) found_.refused.clear();
-    if (!found_.best.empty()) found_.smallest.clear();
-    found_.for_pairs = for_pairs_.layouts();
-    found_.is_whole = !stopped_;
-    return std::move(found_);
+    return trials_.take();
   }
 
  private:
-  static constexpr long long between_calls = 256;
-  static constexpr std::size_t dealt_at_least = 16;
-
   // Each try_ function chooses one size. Sizes that are not open stay.
   void try_kinds() {
     int const count = static_cast<int>(asked_.cluster.kinds.size());
@@ -123,7 +79,7 @@ class layout_search {
         if (!open_.data && left != asked_.layout.data) continue;
         q_.layout.data = left;
         try_orders();
-        if (stopped_) return;
+        if (trials_.are_stopped()) return;
       }
     }
   }
@@ -151,11 +107,11 @@ class layout_search {
     int const most = open_.micro_batch ? q_.batch / q_.layout.data : asked_.layout.micro_batch;
     for (int size = open_.micro_batch ? 1 : asked_.layout.micro_batch; size <= most; size *= 2) {
       q_.layout.micro_batch = size;
-      if (deals())
+      if (trials_.divides_layers())
         try_any_chunks();
       else
         try_chunks();
-      if (stopped_ || size > most / 2) break;
+      if (trials_.are_stopped() || size > most / 2) break;
     }
   }
   void try_chunks() {
@@ -187,7 +143,7 @@ class layout_search {
       bool const comes_out_even = v == 1 || q_.layout.counts_ends || layers_ % stages == 0;
       if (stages <= parts && (q_.cluster.has_several_kinds() || !comes_out_even)) deal_first();
       try_shares();
-      if (stopped_) return;
+      if (trials_.are_stopped()) return;
     }
   }
   // The division that a layout is weighed with, before the best have their layers dealt.
@@ -208,191 +164,8 @@ class layout_search {
   void try_shares() {
     for (sharding s : shares_) {
       q_.layout.sharding = s;
-      try_one();
-      q_.program.kind = asked_.program.kind;
-      run_nothing_again();
-      q_.layout.offload = asked_.layout.offload;
+      trials_.try_one();
     }
-  }
-  void run_nothing_again() {
-    if (open_.again) q_.layout.recompute = recomputation::none;
-    q_.layout.recompute_in = asked_.layout.recompute_in;
-  }
-
-  bool deals() const { return open_.stages && q_.layout.pipeline > 1; }
-
-  void count(left_out why) { ++found_.counts[static_cast<std::size_t>(why)]; }
-
-  void try_one() {
-    if (stopped_) return;
-    if (++seen_ % between_calls == 0 && !watch_(found_)) stopped_ = true;
-    left_out why{};
-    if (!is_usual(q_, why)) return count(why);
-    if (stack const s = stack_of(q_);
-        q_.program.kind == program_kind::automatic && !s.is_sharded && !s.is_tuned)
-      q_.program.kind = is_low(q_.program.format) || has_several_nodes(q_.cluster) ? program_kind::recipe
-                                                                                   : program_kind::tuned;
-    try {
-      check(q_);
-      std::vector<stage> const stages = stages_of(q_);
-      if (!every_stage_works(q_)) return count(left_out::idle_stage);
-      if (weigh(stages) != weight::too_large) return;
-      if (deals()) keep_near(near_);
-      if (open_.again) try_again(stages);
-      if (open_.leaves && knows_hosts(q_.cluster)) try_leaving(stages);
-    } catch (unpredictable const& e) {
-      count(left_out::refused);
-      ++found_.by_requirement[static_cast<std::size_t>(e.broken)];
-      if (found_.refused.empty()) found_.refused.push_back(q_);
-    }
-  }
-
-  // A layout that does not fit may fit if it recomputes.
-  void try_again(std::vector<stage> const& stages) {
-    for (recomputation r : again_) {
-      q_.layout.recompute = r;
-      weigh(stages);
-    }
-    q_.layout.recompute = recomputation::full;
-    if (weigh(stages) == weight::too_large || !open_.parts) return;
-    weigh_fewest_layers(stages, q_.layout.recompute_in);
-  }
-  // A layout that does not fit may fit if it offloads to the host.
-  void try_leaving(std::vector<stage> const& stages) {
-    run_nothing_again();
-    for (bool optimizer : {false, true}) {
-      q_.layout.offload = asked_.layout.offload;
-      if (optimizer) {
-        if (q_.layout.offload.optimizer) return;
-        q_.layout.offload.optimizer = true;
-        if (weigh(stages) != weight::too_large) return;
-        if (deals()) keep_near(near_without_optimizer_);
-      }
-      if (asked_.layout.offload.parts != offloaded::none
-          || has(q_.layout.recompute, recomputation::full))
-        continue;
-      // More offloaded bytes never take less time, and free memory.
-      std::vector<offloaded> const sets = offload_sets_of(q_, c_);
-      std::size_t low = 0;
-      for (std::size_t high = sets.size(); low < high;) {
-        std::size_t const middle = low + (high - low) / 2;
-        q_.layout.offload.parts = sets[middle];
-        if (weigh(stages) == weight::too_large)
-          low = middle + 1;
-        else
-          high = middle;
-      }
-      q_.layout.offload.parts = offloaded::all;
-      if (low == sets.size() && weigh(stages) != weight::too_large)
-        weigh_fewest_layers(stages, q_.layout.offload.in);
-    }
-  }
-  // Finds the fewest first layers of each stage with which the layout fits. Requires that it fits with
-  // all.
-  void weigh_fewest_layers(std::vector<stage> const& stages, chosen_layers& which) {
-    int high = 0;
-    for (stage const& s : stages) high = max_of(high, s.count);
-    for (int low = 1; low < high;) {
-      which.first = low + (high - low) / 2;
-      if (weigh(stages) == weight::too_large)
-        low = which.first + 1;
-      else
-        high = which.first;
-    }
-  }
-
-  enum class weight : unsigned char { fits, too_large, slower, unwanted };
-
-  weight weigh(std::vector<stage> const& stages) {
-    if (!wanted_(q_)) {
-      count(left_out::unwanted);
-      return weight::unwanted;
-    }
-    ++found_.tried;
-    // Layouts whose layers are divided again are executed only then.
-    uneven_rounds const how = deals() ? uneven_rounds::by_closed_form : uneven_rounds::executed;
-    step_terms const step = step_of(q_, stages, c_, how);
-    double const seconds = step.seconds;
-    if (!std::isfinite(seconds)) return weight::slower;
-    bool const is_late =
-        found_.best.size() == kept_ && (kept_ == 0 || seconds > found_.best.back().seconds);
-    double const in_pairs = open_.pairs ? layouts_for_pairs::seconds_of(q_, step) : seconds;
-    bool const may_hide = in_pairs < seconds && for_pairs_.have_room_for(in_pairs);
-    if (is_late && !may_hide) {
-      count(left_out::slower);
-      return weight::slower;
-    }
-    last_seconds_ = seconds;
-    std::vector<memory_parts> const held = memory_of(q_, stages, c_);
-    double const peak = peak_bytes(held);
-    if (fits(q_, held, c_)) {
-      if (may_hide) for_pairs_.keep({q_, seconds, peak, 0}, in_pairs);
-      if (is_late) {
-        count(left_out::slower);
-        return weight::slower;
-      }
-      keep({q_, seconds, peak, 0});
-      return weight::fits;
-    }
-    count(left_out::too_large);
-    if (found_.best.empty() && (found_.smallest.empty() || peak < found_.smallest[0].peak))
-      found_.smallest = {{q_, seconds, peak, 0}};
-    return weight::too_large;
-  }
-
-  void keep(ranked_layout const& made) {
-    for (ranked_layout const& other : found_.best)
-      if (is_same(other, made)) return;
-    insert(found_.best, made, kept_);
-  }
-  // Keeps fast layouts that are too large, for deal().
-  void keep_near(std::vector<ranked_layout>& near) const {
-    if (near.size() < dealt_ || last_seconds_ < near.back().seconds)
-      insert(near, {q_, last_seconds_, 0, 0}, dealt_);
-  }
-  static void insert(std::vector<ranked_layout>& best, ranked_layout const& made, std::size_t most) {
-    if (best.size() == most && (most == 0 || !is_before(made, best.back()))) return;
-    auto at = best.end();
-    while (at != best.begin() && is_before(made, at[-1])) --at;
-    best.insert(at, made);
-    if (best.size() > most) best.pop_back();
-  }
-  // Layouts that differ only in stages or recomputation count once. The first has the fewest chunks.
-  static bool is_same(ranked_layout const& a, ranked_layout const& b) {
-    question const &q = a.asked, &r = b.asked;
-    return a.seconds == b.seconds && a.peak == b.peak && q.layout.micro_batch == r.layout.micro_batch
-           && q.layout.tensor == r.layout.tensor && q.layout.pipeline == r.layout.pipeline
-           && q.layout.context == r.layout.context && q.layout.expert == r.layout.expert
-           && q.layout.expert_tensor == r.layout.expert_tensor && q.layout.sharding == r.layout.sharding
-           && q.layout.pipeline_inside == r.layout.pipeline_inside
-           && q.program.format == r.program.format && q.layout.offload == r.layout.offload
-           && q.cluster == r.cluster;
-  }
-
-  // Finds the best division of layers for the layouts kept, and for the fastest that do not fit.
-  void deal() {
-    std::vector<ranked_layout> const kept = std::move(found_.best);
-    found_.best = {};
-    for (std::vector<ranked_layout> const* list :
-         {&kept, &std::as_const(near_), &std::as_const(near_without_optimizer_)})
-      for (ranked_layout each : *list) {
-        bool const fits_as_it_is = list == &kept;
-        stopped_ = stopped_ || !watch_(found_);
-        if (each.asked.layout.pipeline > 1 && !stopped_) deal_one(each, fits_as_it_is);
-        if (fits_as_it_is || each.peak > 0) keep(each);
-      }
-  }
-  void deal_one(ranked_layout& each, bool fits_as_it_is) {
-    question q = each.asked;
-    if (q.layout.chunks > 1) each.seconds = step_of(q, stages_of(q), c_).seconds;
-    if (q.layout.pipeline * q.layout.chunks > layers_ + ends_) return;
-    dealing const made = deal_layers(q, c_);
-    each.bound = min_of(made.bound, each.seconds);
-    if (made.stages.empty() || (fits_as_it_is && made.seconds > each.seconds * (1 - 1e-9))) return;
-    q.layout.stages = made.stages;
-    q.layout.counts_ends = false;
-    std::vector<memory_parts> const held = memory_of(q, q.layout.stages, c_);
-    if (fits(q, held, c_)) each = {q, made.seconds, peak_bytes(held), made.bound};
   }
 
   static std::vector<int> choices(bool is_open, int whole, int asked) {
@@ -400,32 +173,16 @@ class layout_search {
   }
 
   question const asked_;
-  question q_;  // with the sizes chosen so far
   open_sizes open_;
   constants const& c_;
-  std::size_t most_;
-  std::size_t dealt_;  // layouts whose layers are dealt, at least; first weighed, kinds are further off
-  std::size_t kept_;
-  layouts_watch watch_;
-  layout_filter wanted_;
+  layout_trials trials_;
+  question& q_ = trials_.tried;         // with the sizes chosen so far
   int layers_, ends_, common_experts_;  // ends: embedding and head
   bool has_experts_;
   std::vector<sharding> shares_;
-  std::vector<recomputation> again_;
-  layouts_found found_;
-  std::vector<ranked_layout> near_, near_without_optimizer_;
-  layouts_for_pairs for_pairs_;
-  double last_seconds_ = 0;  // of the layout weighed last
-  long long seen_ = 0;       // layouts, possible or not
-  bool stopped_ = false;
 };
 
 }  // namespace layouts_detail
-
-bool is_usual(question const& q) {
-  left_out why{};
-  return layouts_detail::is_usual(q, why);
-}
 
 layouts_found best_layouts(question const& q, open_sizes const& open, constants const& c,
                            std::size_t most, layouts_watch watch, layout_filter wanted) {

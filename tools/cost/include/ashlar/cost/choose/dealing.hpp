@@ -4,7 +4,6 @@
 #include <ashlar/cost/layout/stage.hpp>
 #include <ashlar/cost/question/question.hpp>
 #include <ashlar/cost/step/constants.hpp>
-#include <ashlar/model/placement.hpp>
 
 #include <vector>
 
@@ -24,9 +23,5 @@ struct dealing {
 // form and no more stages than parts. With N parts and S stages O(S N^2) for each of a few thresholds,
 // and as much for each move. Throws unpredictable.
 dealing deal_layers(question const& q, constants const& c);
-
-// Stages in proportion to the speeds of their devices, by the seconds that the model's parts take there.
-// Throws unpredictable.
-std::vector<stage> deal_by_speed(question const& q, placement const& where, constants const& c);
 
 }  // namespace ashlar::cost
