@@ -1,13 +1,13 @@
 #include "plan/executed_plans.hpp"
 
 #include "command.hpp"
+#include "plan/executed_entries.hpp"
 #include "predict/best_layouts.hpp"
 #include "predict/layout_words.hpp"
 #include "predict/names.hpp"
 #include "predict/question_options.hpp"
 #include "predict/words.hpp"
 #include "report/interrupt_watch.hpp"
-#include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/cost/choose/dealing.hpp>
 #include <ashlar/cost/choose/dealing_by_speed.hpp>
@@ -19,9 +19,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <memory>
+#include <limits>
 #include <optional>
-#include <string_view>
+#include <set>
 #include <utility>
 
 namespace tool {
@@ -30,32 +30,10 @@ namespace {
 
 using ashlar::catalog::entry;
 using ashlar::cost::question;
+using ashlar::cost::recomputation;
 using ashlar::cost::stage;
 
 constexpr double executed_passes = 60'000;  // of a schedule; more take too long to be tried in dozens
-
-// The entry with few passes; none where it has no such schedule, or would have to search.
-std::optional<ashlar::schedule> small_schedule(entry const& e) {
-  ashlar::catalog::shape const few{
-      .p = ashlar::devices{2}, .m = ashlar::micro_batches{8}, .v = ashlar::chunks{2}};
-  if (e.is_searched || !e.check(few).ok()) return {};
-  return e.make(few);
-}
-
-bool has_pairs(entry const& e) {
-  std::optional<ashlar::schedule> const s = small_schedule(e);
-  if (!s) return false;
-  for (auto const& order : s->order)
-    for (ashlar::time_slot const& t : order)
-      if (t.is_pair()) return true;
-  return false;
-}
-
-// Whether its stages are consecutive layers of a model.
-bool is_of_layers(entry const& e) {
-  std::optional<ashlar::schedule> const s = small_schedule(e);
-  return !s || is_chain(s->graph);
-}
 
 // Asks; `why` has the first reason if there is no such run: not every schedule is for these sizes.
 bool is_answered(predicted_plan& plan, std::string& why) {
@@ -93,14 +71,14 @@ std::vector<stage> dealt_in_a_row(question q, int stages, ashlar::cost::constant
 }
 
 // The order of passes stays as it was executed, and with it how many micro-batches are held.
-bool fits_with(predicted_plan const& plan, ashlar::cost::recomputation again) {
+bool fits_with(predicted_plan const& plan, recomputation again) {
   question q = plan.run.asked;
   q.layout.recompute = again;
   ashlar::cost::constants const& c = plan.run.constants.values;
   return fits(q, memory_of(q, stages_of(q), c, plan.run.answer.step.run), c);
 }
 
-double seconds_run_again(predicted_plan const& plan, ashlar::cost::recomputation again) {
+double seconds_run_again(predicted_plan const& plan, recomputation again) {
   question q = plan.run.asked;
   q.layout.recompute = again;
   double seconds = 0;
@@ -109,23 +87,32 @@ double seconds_run_again(predicted_plan const& plan, ashlar::cost::recomputation
   return seconds;
 }
 
-// Recomputes the cheapest parts that make it fit.
-bool is_made_to_fit(predicted_plan& plan) {
+// Recomputes the cheapest parts that make it fit. Gives up where the plan could not be shown then.
+bool is_made_to_fit(predicted_plan& plan, bool may_have_pairs, bound_of_shown const& bound) {
   question& q = plan.run.asked;
-  std::vector<ashlar::cost::recomputation> sets = ashlar::cost::layouts_detail::part_sets_of(q.model);
-  sets.push_back(ashlar::cost::recomputation::full);
-  std::optional<std::pair<double, ashlar::cost::recomputation>> best;
+  std::vector<recomputation> sets = ashlar::cost::layouts_detail::part_sets_of(q.model);
+  sets.push_back(recomputation::full);
   q.layout.recompute_in = {};
-  for (ashlar::cost::recomputation again : sets) {
-    if (!fits_with(plan, again)) continue;
-    double const seconds = seconds_run_again(plan, again);
-    if (!best || seconds < best->first) best = {seconds, again};
+  std::vector<std::pair<double, recomputation>> cheapest;
+  for (recomputation again : sets) cheapest.emplace_back(seconds_run_again(plan, again), again);
+  std::stable_sort(cheapest.begin(), cheapest.end(),
+                   [](auto const& a, auto const& b) { return a.first < b.first; });
+  std::vector<recomputation> too_slow;  // cheaper than those that come now
+  auto const fits_so = [&](recomputation again) { return fits_with(plan, again); };
+  for (auto const& [seconds, again] : cheapest) {
+    q.layout.recompute = again;
+    if (bound.is_exceeded_by(bound.least_of(q, may_have_pairs, plan.run.constants.values))) {
+      too_slow.push_back(again);
+      continue;
+    }
+    if (!fits_so(again)) continue;
+    if (std::any_of(too_slow.begin(), too_slow.end(), fits_so)) return false;
+    q.layout.recompute = again;
+    plan.run.recompute = recompute_word(q);
+    std::string unused;
+    return is_answered(plan, unused) && plan.run.answer.fits;
   }
-  if (!best) return false;
-  q.layout.recompute = best->second;
-  plan.run.recompute = recompute_word(q);
-  std::string unused;
-  return is_answered(plan, unused) && plan.run.answer.fits;
+  return false;
 }
 
 // Chunks to try: as the layout has them; if it has one, those that pairs may have.
@@ -137,14 +124,22 @@ std::vector<int> chunks_for(predicted_plan const& plan, entry const& e, bool pai
   return chunks == 1 && pairs ? std::vector{2, 4, 8} : std::vector{std::max(2, chunks)};
 }
 
-// The layout with the catalog's schedule, if there is such a run and it fits; else `why` says the first
-// reason.
-std::optional<predicted_plan> executed(predicted_plan const& plan, entry const& e, int chunks,
-                                       bool may_run_again, std::string& why) {
-  auto const none = [&why](std::string const& reason) -> std::optional<predicted_plan> {
-    if (why.empty()) why = reason;
-    return {};
-  };
+// A layout with a schedule of the catalog in its chunks, to be executed.
+struct trial {
+  entry const* schedule;
+  bool may_have_pairs;
+  std::vector<predicted_plan> divisions;  // even, and the best for as many stages in a row
+  double least = 0;                       // that the study may make of any of them
+};
+
+// Notes the first reason.
+void note(std::string& why, std::string const& reason) {
+  if (why.empty()) why = reason;
+}
+
+// Empty if there is no such run; else `why` says the first reason.
+std::vector<predicted_plan> divisions_of(predicted_plan const& plan, entry const& e, int chunks,
+                                         std::string& why) {
   predicted_plan made = plan;
   question& q = made.run.asked;
   q.layout.chunks = chunks;
@@ -154,111 +149,119 @@ std::optional<predicted_plan> executed(predicted_plan const& plan, entry const& 
   made.run.layout.clear();
   made.run.schedule = e.name;
   made.bound = 0;
-  if (96.0 * q.layout.pipeline * q.layout.pipeline > executed_passes)
-    return none("its passes are too many to be tried");
+  if (96.0 * q.layout.pipeline * q.layout.pipeline > executed_passes) {
+    note(why, "its passes are too many to be tried");
+    return {};
+  }
   int stages = 0;
   try {
     stages = ashlar::cost::stage_count(q);
   } catch (ashlar::cost::unpredictable const& x) {
-    return none(sentence_of(x, q));
+    note(why, sentence_of(x, q));
+    return {};
   } catch (ashlar::violation const& v) {
-    return none(ashlar::explain(v.why));
+    note(why, ashlar::explain(v.why));
+    return {};
   }
-  if (stages > q.model.layer_count())
-    return none(fmt::format("it has {} stages, and the model {} layers", stages, q.model.layer_count()));
+  if (stages > q.model.layer_count()) {
+    note(why, fmt::format("it has {} stages, and the model {} layers", stages, q.model.layer_count()));
+    return {};
+  }
+  std::vector<predicted_plan> all{made};
+  q.layout.stages = dealt_in_a_row(q, stages, made.run.constants.values);
+  if (q.layout.stages.empty()) return all;
+  settle_stages(made.run);
+  all.push_back(std::move(made));
+  return all;
+}
+
+// The least that the study may make of a plan. One that does not fit may recompute less than it was
+// planned to.
+double least_of(predicted_plan const& p, bool may_have_pairs, bool may_run_again,
+                bound_of_shown const& bound) {
+  question q = p.run.asked;
+  double const as_it_is = bound.least_of(q, may_have_pairs, p.run.constants.values);
+  if (!may_run_again || q.layout.recompute == recomputation::none) return as_it_is;
+  q.layout.recompute = recomputation::none;
+  return std::min(as_it_is, bound.least_of(q, may_have_pairs, p.run.constants.values));
+}
+
+// The best division that fits, among those that may still be shown; else `why` says the first reason.
+std::optional<predicted_plan> executed(trial& t, bool may_run_again, bound_of_shown const& bound,
+                                       std::string& why) {
   std::optional<predicted_plan> best;
-  auto const try_it = [&](predicted_plan each) {
-    if (!is_answered(each, why)) return;
-    if (!each.run.answer.fits && !(may_run_again && is_made_to_fit(each))) {
-      none("it does not fit on the best layouts");
-      return;
+  for (predicted_plan& each : t.divisions) {
+    if (bound.is_exceeded_by(least_of(each, t.may_have_pairs, may_run_again, bound))) continue;
+    if (!is_answered(each, why)) continue;
+    if (!each.run.answer.fits && !(may_run_again && is_made_to_fit(each, t.may_have_pairs, bound))) {
+      note(why, "it does not fit on the best layouts");
+      continue;
     }
     if (!best || each.run.answer.step.seconds < best->run.answer.step.seconds) best = std::move(each);
-  };
-  try_it(made);
-  q.layout.stages = dealt_in_a_row(q, stages, made.run.constants.values);
-  if (q.layout.stages.empty()) return best;
-  settle_stages(made.run);
-  try_it(made);
+  }
   return best;
 }
 
 }  // namespace
 
-std::vector<entry const*> executed_entries(std::string const& names, bool& has_1f1b, bool& interleaves) {
-  has_1f1b = interleaves = names.empty();
-  std::vector<entry const*> all;
-  if (names.empty()) {
-    for (entry const& each : ashlar::catalog::entries)
-      if (std::string_view(each.name) != "1f1b" && std::string_view(each.name) != "depth-first"
-          && is_of_layers(each))
-        all.push_back(&each);
-    return all;
-  }
-  for (std::string_view rest = names;;) {
-    auto const comma = rest.find(',');
-    std::string const name(rest.substr(0, comma));
-    entry const* const e = ashlar::catalog::find_any(name);
-    if (e == nullptr)
-      throw usage_error(
-          fmt::format("--schedules takes names that `ashlar list` has, not '{}'", name.substr(0, 64)));
-    if (std::string_view(e->name) == "1f1b") {
-      has_1f1b = true;
-    } else if (std::string_view(e->name) == "depth-first") {
-      interleaves = true;
-    } else if (is_of_layers(*e)) {
-      all.push_back(e);
-    } else {
-      throw usage_error(fmt::format(
-          "--schedules: {} is not planned: its stages are not consecutive layers, but shards of one "
-          "layer among them, or stages beside each other",
-          e->name));
-    }
-    if (comma == std::string_view::npos) return all;
-    rest.remove_prefix(comma + 1);
-  }
-}
-
-bool any_has_pairs(std::vector<entry const*> const& entries) {
-  return std::any_of(entries.begin(), entries.end(), [](entry const* e) { return has_pairs(*e); });
-}
-
 std::vector<std::string> add_executed(std::vector<predicted_plan>& plans,
                                       std::vector<predicted_plan> const& for_pairs,
-                                      std::vector<entry const*> const& entries, bool may_run_again) {
+                                      std::vector<entry const*> const& entries, bool may_run_again,
+                                      shown_plans const* shown) {
   std::vector<predicted_plan> bases;
   for (predicted_plan const& each : plans)
     if (each.run.asked.layout.pipeline > 1 && bases.size() < executed_layouts) bases.push_back(each);
   interrupt_watch const watch;
-  std::string why;  // of the entry that is tried
-  bool is_any = false;
-  auto const try_it = [&](predicted_plan const& base, entry const& e, int chunks) {
-    std::optional<predicted_plan> made = executed(base, e, chunks, may_run_again, why);
-    if (!made) return;
-    is_any = true;
-    std::string const options = options_of(made->run);
-    for (predicted_plan const& each : plans)
-      if (options_of(each.run) == options) return;
-    plans.push_back(std::move(*made));
-  };
-  auto const try_on = [&](std::vector<predicted_plan> const& layouts, entry const& e, bool pairs) {
-    for (predicted_plan const& base : layouts)
-      for (int const chunks : chunks_for(base, e, pairs)) {
-        if (interrupt_watch::has_come()) return;
-        try_it(base, e, chunks);
-      }
+  bound_of_shown bound(shown, plans);
+  std::vector<trial> trials;
+  std::vector<std::optional<predicted_plan>> found;  // by trial
+  auto const run = [&](std::size_t i, std::string& why) {
+    found[i] = executed(trials[i], may_run_again, bound, why);
+    trials[i].divisions.clear();
+    if (found[i]) bound.count(*found[i]);
   };
   std::vector<std::string> left_out;
+  std::string why;  // of the entry that is tried
   for (entry const* e : entries) {
     bool const pairs = has_pairs(*e);
     why.clear();
-    is_any = false;
-    try_on(bases, *e, pairs);
-    if (pairs) try_on(for_pairs, *e, pairs);
+    bool is_any = false;
+    auto const try_on = [&](std::vector<predicted_plan> const& layouts) {
+      for (predicted_plan const& base : layouts)
+        for (int const chunks : chunks_for(base, *e, pairs)) {
+          if (interrupt_watch::has_come()) return;
+          trials.push_back({e, may_have_pairs(*e), divisions_of(base, *e, chunks, why)});
+          found.emplace_back();
+          if (shown != nullptr) continue;
+          run(trials.size() - 1, why);
+          is_any = is_any || found.back();
+        }
+    };
+    try_on(bases);
+    if (pairs) try_on(for_pairs);
     if (!is_any)
       left_out.push_back(
           fmt::format("{}: {}", e->name, why.empty() ? "no layout that fits has a pipeline" : why));
   }
+  if (shown != nullptr) {
+    std::vector<std::size_t> order;
+    for (trial& each : trials) {
+      each.least = std::numeric_limits<double>::infinity();
+      for (predicted_plan const& p : each.divisions)
+        each.least = std::min(each.least, least_of(p, each.may_have_pairs, may_run_again, bound));
+      order.push_back(order.size());
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return trials[a].least < trials[b].least; });
+    for (std::size_t const i : order) {
+      if (interrupt_watch::has_come() || bound.is_exceeded_by(trials[i].least)) break;
+      run(i, why);
+    }
+  }
+  std::set<std::string> known;
+  for (predicted_plan const& each : plans) known.insert(options_of(each.run));
+  for (std::optional<predicted_plan>& each : found)
+    if (each && known.insert(options_of(each->run)).second) plans.push_back(std::move(*each));
   return left_out;
 }
 

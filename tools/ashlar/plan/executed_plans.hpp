@@ -2,7 +2,9 @@
 #pragma once
 
 #include "plan/predicted_plan.hpp"
+#include "plan/shown_plans.hpp"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -11,22 +13,16 @@ namespace tool {
 // Layouts that these schedules are executed on.
 inline constexpr std::size_t executed_layouts = 3;
 
-// Schedules other than those with a closed form, by name or all; and whether 1F1B and its interleaved
-// form are among the names. Throws usage_error.
-std::vector<ashlar::catalog::entry const*> executed_entries(std::string const& names, bool& has_1f1b,
-                                                            bool& interleaves);
-
-// Whether one of them has passes that run as a pair.
-bool any_has_pairs(std::vector<ashlar::catalog::entry const*> const& entries);
-
 // Adds what fits: each entry on the first of `plans` that have a pipeline, and those with pairs on
 // `for_pairs`. Layers are divided evenly, or as is best for as many stages in one row. With
-// `may_run_again`, plans that do not fit recompute the cheapest parts of their layers. Returns the
-// entries of which nothing was added, each with the reason: "hanayo: it has 16 stages, and the model 8
-// layers".
+// `may_run_again`, plans that do not fit recompute the cheapest parts of their layers. With `shown`,
+// those with the lowest bounds are executed first, and none whose bound is above the last that is shown
+// by then: the plans that are shown are the same. Returns the entries of which nothing was added, each
+// with the reason: "hanayo: it has 16 stages, and the model 8 layers"; with `shown`, the reasons may be
+// others.
 std::vector<std::string> add_executed(std::vector<predicted_plan>& plans,
                                       std::vector<predicted_plan> const& for_pairs,
                                       std::vector<ashlar::catalog::entry const*> const& entries,
-                                      bool may_run_again);
+                                      bool may_run_again, shown_plans const* shown = nullptr);
 
 }  // namespace tool

@@ -3,6 +3,7 @@
 #include "command.hpp"
 #include "files/json_files.hpp"
 #include "options/number_option.hpp"
+#include "plan/executed_entries.hpp"
 #include "plan/executed_plans.hpp"
 #include "predict/best_layouts.hpp"
 #include "predict/embedded.hpp"
@@ -108,6 +109,15 @@ predicted_plan plan_of(prediction const& asked, ranked_layout const& layout) {
   return made;
 }
 
+// The value that a study minimises: seconds, or device seconds.
+double objective_of(plan_aim aim, question const& q, double seconds) {
+  return aim == plan_aim::cost ? seconds * q.cluster.device_count() : seconds;
+}
+
+double objective_of(predicted_study const& s, predicted_plan const& p) {
+  return objective_of(s.aim, p.run.asked, p.run.answer.step.seconds);
+}
+
 // One cluster's answer.
 void find_plans(predicted_request const& r, predicted_study& s) {
   bool has_1f1b = true, interleaves = true;
@@ -146,25 +156,26 @@ void find_plans(predicted_request const& r, predicted_study& s) {
     s.found = std::move(with_host);
   }
   for (ranked_layout const& each : s.found.best) s.plans.push_back(plan_of(s.asked, each));
-  if (!entries.empty() && s.found.is_whole) {
-    std::vector<predicted_plan> for_pairs;
-    for (ranked_layout const& each : s.found.for_pairs) for_pairs.push_back(plan_of(s.asked, each));
-    std::vector<std::string> left_out = add_executed(s.plans, for_pairs, entries, open.again);
-    if (!r.schedules.empty()) s.not_planned = std::move(left_out);
-  }
-  std::erase_if(s.plans, [&](predicted_plan const& p) {
+  auto const may_be_shown = [&](predicted_plan const& p) {
     question const& q = p.run.asked;
     bool const is_named = q.layout.pipeline == 1 || q.layout.is_executed()
                           || (q.layout.chunks == 1 ? has_1f1b : interleaves);
-    return !is_named || (f != nullptr && !obstacle_of(*f, p.run).empty());
-  });
+    return is_named && (f == nullptr || obstacle_of(*f, p.run).empty());
+  };
+  if (!entries.empty() && s.found.is_whole) {
+    std::vector<predicted_plan> for_pairs;
+    for (ranked_layout const& each : s.found.for_pairs) for_pairs.push_back(plan_of(s.asked, each));
+    // Schedules that are named are all executed, for the reasons why some are not planned.
+    shown_plans const shown{
+        .most = r.top,
+        .objective = [&](question const& q, double seconds) { return objective_of(s.aim, q, seconds); },
+        .may_be_shown = may_be_shown};
+    std::vector<std::string> left_out =
+        add_executed(s.plans, for_pairs, entries, open.again, r.schedules.empty() ? &shown : nullptr);
+    if (!r.schedules.empty()) s.not_planned = std::move(left_out);
+  }
+  std::erase_if(s.plans, [&](predicted_plan const& p) { return !may_be_shown(p); });
   for (ranked_layout const& each : s.found.smallest) s.smallest = plan_of(s.asked, each);
-}
-
-// The value that the study minimises: seconds, or device seconds.
-double objective_of(predicted_study const& s, predicted_plan const& p) {
-  double const seconds = p.run.answer.step.seconds;
-  return s.aim == plan_aim::cost ? seconds * p.run.asked.cluster.device_count() : seconds;
 }
 
 // Takes a better order of the plan's passes, if a search finds one.

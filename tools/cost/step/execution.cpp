@@ -202,6 +202,25 @@ execution execute(question const& q, std::vector<stage> const& stages,
   return e;
 }
 
+std::vector<double> most_hidden(question const& q, std::vector<stage> const& stages,
+                                std::vector<stage_passes> const& passes,
+                                std::vector<std::vector<int>> const& here, constants const& c) {
+  double const one_tick = execution_detail::tick_of(q, passes);
+  costs const cost = execution_detail::costs_of(q, stages, passes, 1, one_tick, c);
+  std::vector<double> hidden(stages.size(), 0.0);
+  if (!cost.passes.overlapped.are_given()) return hidden;
+  for (std::vector<int> const& on_device : here)
+    for (int ahead : on_device)
+      for (int behind : on_device)
+        for (pass_kind const kind : pair_costs::backwards) {
+          pass const forward{pass_kind::forward, ahead, 0}, back{kind, behind, 0};
+          tick const saved = cost.of(forward, 0) + cost.of(back, 0) - cost.of_pair(forward, back, 0);
+          double& most = hidden[static_cast<std::size_t>(ahead)];
+          most = max_of(most, one_tick * static_cast<double>(saved));
+        }
+  return hidden;
+}
+
 bool has_uneven_rounds(question const& q, std::vector<stage_passes> const& passes) {
   if (q.layout.chunks == 1 || q.layout.is_executed()) return false;
   std::vector<double> devices(static_cast<std::size_t>(q.layout.pipeline));

@@ -1,4 +1,4 @@
-// What becomes of one layout: why it is left out, how it is made to fit, and whether it is kept.
+// One layout of a search: why it is left out, how it is made to fit, and whether it is kept.
 #pragma once
 
 #include <ashlar/cost/choose/layouts.hpp>

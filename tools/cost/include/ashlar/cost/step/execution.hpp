@@ -41,6 +41,12 @@ struct execution {
 execution execute(question const& q, std::vector<stage> const& stages,
                   std::vector<stage_passes> const& passes, constants const& c, bool is_whole = false);
 
+// Seconds that a forward of each stage saves at most as a pair, with any backward of a device that has
+// the stage; `here` has the stages of each device. Throws unpredictable.
+std::vector<double> most_hidden(question const& q, std::vector<stage> const& stages,
+                                std::vector<stage_passes> const& passes,
+                                std::vector<std::vector<int>> const& here, constants const& c);
+
 // Whether interleaved virtual stages differ so that no device is the slowest in every round. A round is
 // one stage of each device. Otherwise their step has a closed form.
 bool has_uneven_rounds(question const& q, std::vector<stage_passes> const& passes);
