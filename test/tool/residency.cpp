@@ -11,7 +11,7 @@ namespace {
 
 std::string const gathering =
     "simulate depth-first -p 4 -m 16 -v 4 --forward 400 --backward-input 400 --backward-weight 400 "
-    "--data-ranks 2 --sharding weights --weight-bytes 200 --gradient-bytes 200 --stash-bytes 100 "
+    "--data-ranks 2 --sharding weights --weight-bytes 800 --gradient-bytes 800 --stash-bytes 400 "
     "--ring-latency 700";
 
 nlohmann::json planned_run(std::string const& more) {

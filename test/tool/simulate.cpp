@@ -68,6 +68,28 @@ TEST_CASE("simulate counts links, bytes and rings") {
   CHECK(run.at("by_device")[3].at("memory").at("resident") == 8);
 }
 
+// A device's part of the model does not depend on how many stages it is cut into, and activations are
+// those that `compare` counts as shares of the model's.
+TEST_CASE("simulate takes sizes of a p-th of the model and of whole micro-batches") {
+  constexpr long long stash = 9'240, resident = 4'620;  // multiples of all numbers of stages and parts
+  for (std::string const name : {"1f1b", "zb-h1", "v-half", "depth-first -v 3", "breadth-first -v 2",
+                                 "hanayo --waves 2", "chimera", "seq1f1b --sequence-chunks 3"}) {
+    CAPTURE(name);
+    std::string const line = name + " -p 4 -m 8";
+    auto const row = nlohmann::json::parse(run_tool("compare --as json " + line).out).at(0);
+    auto const run = simulated(line + " --weight-bytes " + std::to_string(resident) + " --stash-bytes "
+                               + std::to_string(stash));
+    for (std::size_t d = 0; d < 4; ++d) {
+      auto const& memory = run.at("by_device")[d].at("memory");
+      long long const there = memory.at("resident").get<long long>();
+      CHECK(there == resident * row.at("weight_copies").get<int>());
+      double const share = row.at("peak_activations")[d].get<double>();
+      CHECK(static_cast<double>(memory.at("peak").get<long long>() - there)
+            == doctest::Approx(4 * stash * share));
+    }
+  }
+}
+
 // One device holds two gradients in the second backward of a sequence, and the state that the first
 // forward of the next one has left by then.
 TEST_CASE("simulate counts what chunks of a sequence hand to each other") {

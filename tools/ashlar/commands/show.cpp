@@ -188,10 +188,12 @@ int show(show_options const& o) {
     return done;
   }
   fmt::print("{}\n", ashlar::text(s, drawing));
+  ashlar::memory_model kept{.stages = {{.stash = o.stash}}};
+  divide_sizes(kept, chosen, o.shape.cost);
   lowering.offload =
       o.host.bandwidth.empty()
           ? offload_of(o.host, s)
-          : offload_of(o.host, s, {.stages = {{.stash = o.stash}}},
+          : offload_of(o.host, s, std::move(kept),
                        planned_host(host_of(o.host, chosen.scale), o.shape.cost.others, chosen.scale));
   print_metrics(s, chosen.scale, lowering);
   return done;
@@ -208,7 +210,7 @@ void add_show(CLI::App& app, action& chosen) {
   add_offload_option(*command, options->host);
   add_host_link_options(*command, options->host, options->shape.cost.others);
   add_bytes(*command, "--stash-bytes", options->stash,
-            "what a forward keeps for its backward, for the time of a copy");
+            "what a forward of a p-th of the model keeps for its backward, for the time of a copy");
   add_tying_option(*command, options->lowering);
   command->add_flag("--block", options->block,
                     "show the building block that is repeated, in units of one pass");

@@ -105,6 +105,7 @@ simulated_schedule run(simulate_options const& o) {
   stage.activation = stage.gradient = o.message < 0 ? chosen.schedule.cost.message : o.message;
   stage.sequence_gradient = o.bytes.sequence_state;
   how.memory = with_sizes(stage, o.shape.cost, chosen.schedule.micro_batch_count(), *o.shape.command);
+  divide_sizes(how.memory, chosen, o.shape.cost);
   how.memory.shared = {o.tied};
   how.cost.on.host = host_of(o.host, scale);
   at.say("lowering it");
@@ -178,11 +179,12 @@ void add_link_options(CLI::App& command, simulate_options& o) {
   add_number(command, "--node-size", o.node_size, 0, most_devices,
              "devices of a node; 0: all are in one");
   add_bytes(command, "--bytes", o.message, "a message: an activation or its gradient");
-  add_stage_bytes(command, o.bytes, "a stage");
+  add_stage_bytes(command, o.bytes);
   add_bytes(command, "--weight-stash-bytes", o.bytes.weight_stash,
-            "what an input pass keeps for its weight pass, besides the stash");
-  add_bytes(command, "--sequence-state-bytes", o.bytes.sequence_state,
-            "what a chunk of a sequence leaves for the next; its gradient is as large");
+            "what an input pass of a p-th of the model keeps for its weight pass, besides the stash");
+  add_bytes(
+      command, "--sequence-state-bytes", o.bytes.sequence_state,
+      "what a chunk of a sequence leaves for the next on a p-th of the model; its gradient is as large");
   time("--optimizer-ticks", "a stage's optimizer step; a shard's is shorter");
   time("--ring-latency", "latency of each step of a collective's ring");
   number("--ring-bandwidth", o.ring_bandwidth,
@@ -233,6 +235,10 @@ void add_simulate(CLI::App& app, action& chosen) {
       "text, json, or trace for chrome://tracing and Perfetto; part-trace: of the parts of "
       "passes, on two resources a device; pytorch-comms: the program, as `emit` writes it");
   add_output_option(*command, o->output);
+  command->footer(
+      "Costs and sizes are those of a p-th of the model and of whole micro-batches: with two stages per "
+      "device, each has\n"
+      "half of them. --bytes is the size of a message.");
   command->callback([&chosen, o] { chosen = [o] { return simulate_program(*o); }; });
 }
 

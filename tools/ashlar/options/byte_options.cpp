@@ -83,13 +83,14 @@ CLI::Option* add_bytes(CLI::App& command, char const* flag, ashlar::byte_count& 
       ->type_name("BYTES");
 }
 
-std::vector<CLI::Option*> add_stage_bytes(CLI::App& command, ashlar::stage_memory& b,
-                                          std::string const& of) {
+std::vector<CLI::Option*> add_stage_bytes(CLI::App& command, ashlar::stage_memory& b) {
   return {add_bytes(command, "--stash-bytes", b.stash,
-                    "what a forward of " + of + " keeps for its backward"),
-          add_bytes(command, "--weight-bytes", b.weights, "weights of " + of),
-          add_bytes(command, "--optimizer-bytes", b.optimizer_state, "optimizer state of " + of),
-          add_bytes(command, "--gradient-bytes", b.weight_gradient, "weight gradients of " + of)};
+                    "what a forward of a p-th of the model keeps for its backward"),
+          add_bytes(command, "--weight-bytes", b.weights, "weights of a p-th of the model"),
+          add_bytes(command, "--optimizer-bytes", b.optimizer_state,
+                    "optimizer state of a p-th of the model"),
+          add_bytes(command, "--gradient-bytes", b.weight_gradient,
+                    "weight gradients of a p-th of the model")};
 }
 
 }  // namespace tool

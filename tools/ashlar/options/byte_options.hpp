@@ -20,10 +20,8 @@ std::string text_of_bytes(ashlar::byte_count bytes);
 CLI::Option* add_bytes(CLI::App& command, char const* flag, ashlar::byte_count& value,
                        std::string const& help);
 
-// Adds the options for what a piece of the model keeps, and what lies there all the time: `of` says
-// which piece. Returns them.
-std::vector<CLI::Option*> add_stage_bytes(CLI::App& command, ashlar::stage_memory& bytes,
-                                          std::string const& of);
+// Adds the options for what a p-th of the model keeps, and what lies there all the time. Returns them.
+std::vector<CLI::Option*> add_stage_bytes(CLI::App& command, ashlar::stage_memory& bytes);
 
 // Prints it rounded, in the largest unit of which there is one: "84.13GiB".
 std::string rounded_bytes(ashlar::byte_count bytes);

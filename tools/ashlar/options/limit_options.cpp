@@ -5,6 +5,7 @@
 #include "options/limits.hpp"
 #include "options/number_option.hpp"
 #include "options/per_stage.hpp"
+#include "options/shared_sizes.hpp"
 #include "report/layout_names.hpp"
 #include "report/table.hpp"
 
@@ -22,12 +23,6 @@ namespace tool {
 
 namespace {
 
-// The part of a size of a p-th of the model that one of the stages has, rounded up.
-ashlar::byte_count part_of_stage(ashlar::byte_count size, ashlar::placement const& where) {
-  int const p = where.device_count(), n = where.stage_count(), common = std::gcd(p, n);
-  return ashlar::share_of(ashlar::saturating_product(size, p / common), n / common);
-}
-
 // The memory of the layout's stages, one entry if they are alike. Sizes are those of a p-th of the
 // model, except where micro-batches have stashes of each stage, or stages are no consecutive pieces.
 ashlar::memory_model memory_of(ashlar::layout_choice const& c, limit_options const& o,
@@ -42,14 +37,9 @@ ashlar::memory_model memory_of(ashlar::layout_choice const& c, limit_options con
   }
   ashlar::memory_model made = with_sizes(o.stage, cost, c.problem.m.value, *o.command);
   if (!ashlar::is_of_a_chain(c.problem)) return made;
-  bool const has_stashes_of_stages = !cost.sizes.empty() && c.problem.cost.passes.stages() != 0;
-  for (ashlar::stage_memory& part : made.stages) {
-    for (ashlar::byte_count* const size : {&part.weights, &part.weight_gradient, &part.optimizer_state})
-      *size = part_of_stage(*size, c.problem.where);
-    for (ashlar::byte_count* const size : {&part.stash, &part.stash_left})
-      if (!has_stashes_of_stages && *size != ashlar::stage_memory::all)
-        *size = part_of_stage(*size, c.problem.where);
-  }
+  ashlar::placement const& where = c.problem.where;
+  divide_sizes(made, {.pieces = where.device_count(), .stages = where.stage_count()},
+               !cost.sizes.empty() && c.problem.cost.passes.stages() != 0);
   return made;
 }
 
@@ -91,7 +81,7 @@ void add_limit_options(CLI::App& command, limit_options& o) {
           ->type_name("BYTES")
           ->excludes(limit)
           ->excludes(memory);
-  std::vector<CLI::Option*> sizes = add_stage_bytes(command, o.stage, "a p-th of the model");
+  std::vector<CLI::Option*> sizes = add_stage_bytes(command, o.stage);
   sizes.push_back(
       add_bytes(command, "--stash-left-bytes", o.stage.stash_left,
                 "what remains of a stash between the input and the weight pass (default: all)"));

@@ -304,10 +304,22 @@ chosen_schedule choose(shape_options const& o) {
   must_have_parameters(o);
   chosen_schedule chosen = names_file(o.name) ? choose_file(o.name, o.m, o.cost) : from_catalog(o);
   must_suit(o, chosen);
+  if (ashlar::schedule const& s = chosen.schedule; is_chain(s.graph)) {
+    long long const m = names_file(o.name) ? micro_batches_of(s) : o.m;
+    chosen.division = {.pieces = s.device_count(),
+                       .stages = s.stage_count(),
+                       .parts = static_cast<int>(s.micro_batch_count() / std::max(1LL, m))};
+  }
   if (!o.lost.empty() || o.moved > 0) move_stages(chosen, o);
   if (o.improve > 0) improve(chosen, o);
   if (o.order) put_in_order(chosen);
   return chosen;
+}
+
+void divide_sizes(ashlar::memory_model& memory, chosen_schedule const& chosen,
+                  cost_options const& cost) {
+  divide_sizes(memory, chosen.division,
+               !cost.sizes.empty() && chosen.schedule.cost.passes.stages() != 0);
 }
 
 ashlar::block const& block_of(chosen_schedule const& chosen) {

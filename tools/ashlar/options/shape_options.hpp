@@ -2,6 +2,7 @@
 #pragma once
 
 #include "options/cost_options.hpp"
+#include "options/shared_sizes.hpp"
 #include <ashlar/catalog/entries.hpp>
 
 #include <CLI/CLI.hpp>
@@ -55,7 +56,12 @@ struct chosen_schedule {
   ashlar::schedule schedule;
   time_scale scale = {};    // of its costs
   std::string shares = {};  // which part of the model a stage has, if costs are of another; else empty
+  model_division division = {};
 };
+
+// Divides the sizes of the command line as the schedule divides the model. Stages that are no chain have
+// them whole.
+void divide_sizes(ashlar::memory_model& memory, chosen_schedule const& chosen, cost_options const& cost);
 
 // Whether a name is that of a file: names of the catalog are not, all others may be.
 bool names_file(std::string const& name);

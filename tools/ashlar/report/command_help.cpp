@@ -161,10 +161,10 @@ std::vector<command_help> const& help_of_commands() {
         "--link 2-3:60ms --slack",
         "ashlar simulate 1f1b --forward 20ms --backward-input 26ms --backward-weight 14ms --latency "
         "50us",
-        "ashlar simulate breadth-first -v 4 --data-ranks 8 --sharding full --weight-bytes 100 "
+        "ashlar simulate breadth-first -v 4 --data-ranks 8 --sharding full --weight-bytes 400 "
         "--ring-bandwidth 10",
         "ashlar simulate depth-first -p 4 -m 8 -v 4 --data-ranks 8 --sharding weights --resident 4 "
-        "--weight-bytes 100 --stash-bytes 50 --limit-bytes 2000 --ring-bandwidth 10",
+        "--weight-bytes 400 --stash-bytes 200 --limit-bytes 2000 --ring-bandwidth 10",
         "ashlar simulate 1f1b --node-size 2 --bytes 1000 --bandwidth 1000 --inter-bandwidth 100 --as "
         "json"},
        {},

@@ -81,6 +81,7 @@ std::string text_of(simulated_schedule const& r) {
   text += fmt::format(
       "schedule  {}, {}, with every transfer taking its own time and none in another's way\n",
       scale.words(ideal), bound_words(ideal, r.schedule_least, scale));
+  if (!r.chosen.shares.empty()) text += fmt::format("stages    {}; sizes likewise\n", r.chosen.shares);
   if (r.parts)
     text += fmt::format(
         "of parts  {}, the same where a device exchanges for one pass while it computes for the next\n",
