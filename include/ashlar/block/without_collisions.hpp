@@ -88,7 +88,7 @@ class offset_repair {
     }
   }
 
-  // A cell without inputs may start at any time, wherever its target is.
+  // A cell without inputs may start at any time, no matter where its target is.
   constexpr bool has_earliest(std::size_t c) const { return !inputs_[c].empty(); }
   constexpr tick earliest(std::size_t c) const {
     tick t = -max_tick;

@@ -1,4 +1,4 @@
-// Stage graphs of models with several losses: heads beside each other, or prediction layers.
+// Stage graphs of models with several losses: parallel heads, or prediction layers.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>

@@ -1,5 +1,5 @@
-// An input layer that is split over all devices, beside the passes of a schedule. Yeung, Qi, Lin, Wan:
-// Balancing Pipeline Parallelism with Vocabulary Parallelism (2024), section 6.3.
+// An input layer that is split over all devices, in addition to the passes of a schedule. Yeung, Qi,
+// Lin, Wan: Balancing Pipeline Parallelism with Vocabulary Parallelism (2024), section 6.3.
 #pragma once
 
 #include <ashlar/core/cost.hpp>

@@ -1,4 +1,4 @@
-// Random schedules that nobody would write by hand.
+// Random schedules, unlike any that people write.
 #pragma once
 
 #include <ashlar/schedule/schedule.hpp>

@@ -1,6 +1,6 @@
 // A growable list for the library's own tables. The values that users write and keep (blocks, schedules,
 // costs, programs) have std::vectors. But a compiler takes ten times as long to instantiate a vector for
-// each element type, whoever includes the header, and a vector takes many more steps of constant
+// each element type, in every file that includes it, and a vector takes many more steps of constant
 // evaluation.
 #pragma once
 

@@ -33,8 +33,8 @@ inline constexpr bool is_closure = false;
 template <class Call>
 inline constexpr bool is_closure<closure<Call>> = true;
 
-// A value that nobody else needs is moved through. The condition stands among the parameters because
-// clang 14 looks at a `requires` only after the result type.
+// A value that is needed nowhere else is moved through. The condition stands among the parameters
+// because clang 14 looks at a `requires` only after the result type.
 template <class Value, class Call, std::enable_if_t<!is_closure<std::remove_cvref_t<Value>>, int> = 0>
 constexpr auto operator|(Value&& value, closure<Call> const& operation)
     -> decltype(operation.call(std::forward<Value>(value))) {

@@ -28,7 +28,7 @@ class best_fit_packing {
   // Places parts that fit into a gap; returns the steps that each device takes. Throws
   // violation{rule::no_pass_starts_before_its_input} for a pass that reads work for which it finds no
   // place before it, and violation{rule::memory_is_within_budget} with the least bytes that a place
-  // would do for a part that breaks the limit wherever it is put.
+  // would do for a part that breaks the limit in every place.
   std::vector<int> run();
 
  private:
@@ -59,7 +59,7 @@ class best_fit_packing {
   // it out of all steps after that, too.
   bool waits_in_vain(int failed) const;
 
-  // The first part that finds no place, or nobody.
+  // The first part that finds no place, or none.
   int first_failure(int group, attempt const& a);
 
   dynamic_array<room> rooms_on(int device) const {

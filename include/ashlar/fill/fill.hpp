@@ -16,7 +16,7 @@ namespace ashlar {
 // Repeats the step `count` times, one after another.
 schedule repeated(schedule const& step, int count);
 
-// Adds work to the schedule at the starts in `times`, beside the work that it has already.
+// Adds work to the schedule at the starts in `times`, in addition to the work that it already has.
 schedule with_parts(schedule s, work_graph const& work, part_times const& times);
 
 // Checks the memory of the filled schedule against the limit, if there is one; jobs of the step's own

@@ -38,7 +38,7 @@ class part_times {
   bool is_collective(int number) const { return work_.is_collective(what(number).job); }
   int device(int number) const { return part(number).device; }
   tick duration(int number) const { return part(number).duration; }
-  // The part of the same job before it on its device, or nobody: they go in order, so that state is
+  // The part of the same job before it on its device, or none: they go in order, so that state is
   // summed in the order of the parts.
   int before(int number) const { return nth(before_, number); }
   // The time when all its inputs from the pipeline are there.

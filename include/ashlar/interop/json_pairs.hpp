@@ -15,7 +15,7 @@ inline constexpr char const* pair_keys[] = {"backward", "backward_input", "backw
 static_assert(std::size(pair_keys) == std::size(pair_costs::backwards));
 
 // Writes ticks: one number for all pairs; or, for each kind of backward, a row for each forward's stage
-// with the time beside each backward's stage. Requires given pairs.
+// with the time in a pair with each backward's stage. Requires given pairs.
 inline nlohmann::ordered_json to_json(pair_costs const& pairs) {
   using nlohmann::ordered_json;
   if (pairs.stages() == 0) return pairs.longest();

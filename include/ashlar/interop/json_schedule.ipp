@@ -167,7 +167,7 @@ class schedule_reader : json_reader {
   }
 
   // Reads one time for all pairs; or for each kind of backward a row for each forward's stage, with the
-  // time beside each backward's stage.
+  // time in a pair with each backward's stage.
   pair_costs read_pairs(json const& given, int stage_count) const {
     if (!given.is_object()) return times_.ticks(given, "overlapped", 0);
     std::size_t const count = list(json_reader::at(given, "backward"), "backward").size();

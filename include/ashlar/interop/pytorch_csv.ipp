@@ -50,7 +50,7 @@ ASHLAR_INLINE std::string pytorch_csv(schedule const& s, csv_dialect dialect) {
     time_slot const* before = nullptr;
     for (timed_pass const t : each_pass(order)) {
       pass const what = t.what;
-      // There is no word for a forward beside an input or a weight pass, so these are written one after
+      // There is no word for a pair with an input or a weight pass, so these are written one after
       // the other.
       bool const has_word = t.slot->is_pair() && t.slot->beside.kind == pass_kind::backward,
                  is_second = t.slot == before;

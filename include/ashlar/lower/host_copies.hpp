@@ -44,7 +44,7 @@ struct absence {
 
   constexpr tick gone() const { return saturating_sum(out, copy); }
   constexpr tick back() const { return saturating_sum(in, copy); }
-  // Whether nobody waits for it.
+  // Whether nothing waits for it.
   constexpr bool is_in_time() const { return back() <= needed; }
 };
 

@@ -29,7 +29,7 @@ struct lower_options {
   // When devices have weights whole, instead of these two. The schedule must be sharded.
   residency weights = {};
   optimizer_step step = optimizer_step::none;
-  // Lists of stages that use one set of parameters in common, beside what each has for itself.
+  // Lists of stages that use one set of parameters in common, in addition to their own.
   std::vector<std::vector<int>> shared_parameters = {};
   transfer_order transfers = transfer_order::finish_time;
   slot_reuse slots = slot_reuse::when_free;

@@ -57,7 +57,7 @@ class stream_writer {
   constexpr int acquire(slot_kind kind) { return pool_.acquire(kind); }
   constexpr void put(slot_kind kind, int group, int slot) { of_the_step(kind, group) = slot; }
 
-  // Moves the time on to `now`: slots whose values nobody reads any more are free.
+  // Moves the time on to `now`: slots whose values are not read again are free.
   constexpr void advance(tick now) { pool_.advance(now); }
 
   // Writes an instruction that ends at `end`, and finds where its operands lie.

@@ -28,7 +28,7 @@ struct stage_memory {
   byte_count checkpoint = all;       // part of the stash that a forward keeps for a recompute; all: none
   byte_count stash = 0;              // kept by a forward (or recompute) for the backward: an activation
   byte_count stash_left = all;       // part of the stash that stays from the input to the weight pass
-  byte_count weight_stash = 0;       // kept by a backward beside that from its input to its weight pass
+  byte_count weight_stash = 0;       // also kept by a backward, from its input to its weight pass
   byte_count sequence_state = 0;     // left by a chunk of a sequence for the next one
   byte_count sequence_gradient = 0;  // of that, for the one before
 

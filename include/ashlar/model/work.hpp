@@ -28,7 +28,7 @@ class work_graph {
   //     and one from work to work that does not come after it, by (job, part);
   //   rule::work_reads_what_its_device_keeps for an edge from a weight pass, and between devices;
   //   rule::collective_work_sums_one_value for a part of a collective that does not read exactly one
-  //     value, of a compute job, that is read by nobody else (sums are made in place), for two parts on
+  //     value, of a compute job, that nothing else reads (sums are made in place), for two parts on
   //     one device;
   //   rule::work_uses_what_exists for a state that is shared with no earlier job which has its own, and
   //     for a gradient of no stage.

@@ -1,5 +1,5 @@
-// Work that other systems fill in beside the passes of the pipeline: jobs, their parts, what parts read
-// and write, and who reads what they write.
+// Work of other systems that is filled in between the passes of the pipeline: jobs, their parts, what
+// parts read and write, and who reads what they write.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -49,7 +49,7 @@ ASHLAR_INLINE std::vector<candidate> improve_orders(justifier& search,
   std::vector<candidate> tops;
   if (!has_delay_blocks(s)) return tops;
   full_evaluation evaluate(search);
-  evaluate({{one_at_a_time(s)}, justification_options{}});  // fits wherever anything does
+  evaluate({{one_at_a_time(s)}, justification_options{}});  // fits if anything does
   if (is_long(s)) {
     surrogate estimate(search, limit, budget);
     hill_climb(search, limit, estimate, 15, tops);

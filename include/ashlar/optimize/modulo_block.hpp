@@ -22,7 +22,7 @@ namespace ashlar {
 class modulo_block {
  public:
   struct turns {
-    std::vector<int> order;  // passes by number, nobody for the time left over
+    std::vector<int> order;  // passes by number, none for the time left over
     tick first = 0;          // when the first turn begins
   };
 

@@ -15,8 +15,8 @@ constexpr bool notifies_when_done(instruction const& i) {
 }
 
 // The instructions of a device's stream that have an event, and who waits for which. The waits are
-// transitively reduced: nobody waits for what must have happened anyway. An overlapped pair counts as
-// one instruction, its first.
+// transitively reduced: no wait is for an event that must have happened anyway. An overlapped pair
+// counts as one instruction, its first.
 class event_table {
  public:
   // With `all`, lanes may finish out of order, so that only events say what is done; with
@@ -91,7 +91,7 @@ class event_table {
   }
 
   constexpr int count() const { return count_; }
-  // The event of an instruction; -1 if nobody waits for it.
+  // The event of an instruction; -1 if nothing waits for it.
   constexpr int event_of(int instruction) const { return event_[index(instruction)]; }
   // The earlier instructions of the stream that one waits for.
   constexpr list_view<int> waits_of(int instruction) const {

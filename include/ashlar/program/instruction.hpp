@@ -66,7 +66,7 @@ constexpr part_id part_of(value_key const& work) { return {work.of, work.micro_b
 // The scalar that an optimizer step may read: the squared norm of all gradients.
 inline constexpr int gradient_norm = 0;
 
-// How an instruction uses a slot. Accumulation reads and writes. Scratch is a write that nobody reads.
+// How an instruction uses a slot. Accumulation reads and writes. Scratch is a write that nothing reads.
 enum class access : unsigned char { read, write, accumulate, scratch };
 
 // A slot that an instruction reads or writes.

@@ -178,7 +178,7 @@ struct program {
   constexpr int reload_lane() const { return collective_lane() + 2; }
   constexpr int lane_count() const { return offloads ? reload_lane() + 1 : collective_lane() + 1; }
   // The lane that an instruction belongs on, which follows from its other fields; its group must exist.
-  // An all-reduce with nobody to meet needs no collective, and computes. A sum over ranks, or of
+  // An all-reduce with one member needs no collective, and computes. A sum over ranks, or of
   // gradients scattered over them, is waited for on the lane of collectives, so that passes go on.
   constexpr int lane_of(instruction const& i) const {
     if (i.code == opcode::compute) return compute_lane;

@@ -10,7 +10,7 @@
 
 namespace ashlar {
 
-// A program that has passed every proof. Nothing can change it, so nobody has to prove it again: what
+// A program that has passed every proof. Nothing can change it, so it need not be proved again: what
 // needs a right program takes this type.
 class proved_program {
  public:

@@ -265,7 +265,7 @@ class hang_finder {
     return false;
   }
 
-  // Nothing differs: somebody has not issued what others wait for.
+  // Nothing differs: a rank has not issued what others wait for.
   hang end() const {
     // The last front of each record is where its program most likely waits.
     std::map<int, place> last;

@@ -62,7 +62,7 @@ class dot_labels {
   void keep_clear(double x, double y) { points_.emplace_back(x, y); }
   void keep_clear(std::vector<std::pair<double, double>> const& curve);
 
-  // Puts a name beside a dot, where it covers nothing.
+  // Puts a name next to a dot, where it covers nothing.
   void add(svg_canvas& canvas, double x, double y, std::string_view name);
 
  private:

@@ -69,7 +69,7 @@ inline double sum_ns(program_view const& p, std::vector<instruction_time> const&
   return longest;
 }
 
-// Time of the sum for the last rank to arrive, which waits for nobody. `times` are those of all ranks.
+// Time of the sum for the last rank to arrive, which waits for no other. `times` are those of all ranks.
 inline double sum_of_last_ns(program_view const& p, std::vector<instruction_time> const& times,
                              int ranks) {
   double least = std::numeric_limits<double>::max();

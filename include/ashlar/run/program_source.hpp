@@ -44,7 +44,7 @@ class program_source {
         needs_proof_(needs_proof) {}
   explicit program_source(program_view const& p) : view_(p), needs_proof_(false) {}
 
-  std::unique_ptr<program const> program_;  // empty if somebody else owns it
+  std::unique_ptr<program const> program_;  // empty if the program is owned elsewhere
   program_view view_;
   bool needs_proof_;
 };

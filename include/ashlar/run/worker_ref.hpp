@@ -80,7 +80,7 @@ Verb present(Verb verb) {
 template <class Q>
 class worker_ref {
  public:
-  worker_ref() = default;  // to nobody
+  worker_ref() = default;  // to no worker
   template <worker W>
   requires(!std::is_same_v<W, worker_ref>)  // a copy refers to the same worker
       worker_ref(W& w)

@@ -23,7 +23,7 @@ struct weight_stay {
   friend constexpr bool operator==(weight_stay const&, weight_stay const&) = default;
 };
 
-// A plan of residency, beside a schedule: for each device the stays of weights there, in the order in
+// A plan of residency for a schedule: for each device the stays of weights there, in the order in
 // which they are gathered. A gather that stands far ahead of the first pass that reads it runs beside
 // the passes between, as soon as its buffer is free.
 struct residency {
@@ -110,7 +110,7 @@ constexpr diagnosis check_device(list_view<weight_stay> stays, list_view<timed_p
 
 }  // namespace residency_detail
 
-// Whether every pass finds its stage's weights resident, no gather is for nothing, and no buffer holds
+// Whether every pass finds its stage's weights resident, no gather is unused, and no buffer holds
 // two stages at once. Broken rules: rule::tables_agree, rule::every_pass_is_known,
 // rule::gathered_weights_are_used, rule::order_has_no_cycle for gathers out of order,
 // rule::gathered_weights_are_given_up, rule::slot_holds_what_is_read for an unknown buffer,

@@ -170,7 +170,7 @@ constexpr std::vector<std::vector<int>> homes(placement const& where,
 // route, or always to one such, by the rule. Then more stages move, if the rule says so. The order of
 // passes stays, as relocate() keeps it; so each gradient is summed in the same order if one device held
 // it. With a route for each micro-batch, `to_holders` is the rerouting of ReCycle (Gandhi et al., 2024),
-// in which the pipelines beside the one that has lost a device share its work. Throws
+// in which the other pipelines share the work of the one that has lost a device. Throws
 // violation as devices_left() and relocate() do. Takes relocate() devices times for each stage that has
 // to move, and stages times devices times for each one more.
 constexpr schedule without_devices(schedule s, std::vector<int> const& lost,

@@ -1,5 +1,5 @@
 // Values of a schedule that leave for the hosts of its devices: those that live longest first, if the
-// links take them beside compute.
+// links copy them during compute.
 #pragma once
 
 #include <ashlar/core/machine.hpp>

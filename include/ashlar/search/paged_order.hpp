@@ -26,7 +26,7 @@ class paged_order {
   // stash.
   bool is_possible() const { return is_possible_; }
   // Sets the starts of the passes in the orders of `s`, which has the same passes in other orders. False
-  // if they wait for each other in a cycle, or for room that nobody gives. `away`: the forwards whose
+  // if they wait for each other in a cycle, or for room that is never freed. `away`: the forwards whose
   // stashes leave, of which offload_exactly() then says that they fit. With shorter copies no pass
   // starts later. O(passes * places).
   bool time(schedule& s, std::vector<pass>& away) const;

@@ -40,7 +40,7 @@ struct device_memory {
 };
 
 // The values of one device over time. A value is alive from the start of its writer to the end of its
-// last reader, or to the end of its writer if nobody reads it. A part of a stash may go with the input
+// last reader, or to the end of its writer if nothing reads it. A part of a stash may go with the input
 // pass.
 class memory_walk {
  public:

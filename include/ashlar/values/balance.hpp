@@ -1,4 +1,4 @@
-// The load of experts over a whole batch, as work beside the passes of a schedule.
+// The load of experts over a whole batch, as work in addition to the passes of a schedule.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,4 +1,4 @@
-// Clipping of micro-batches' gradients by their norms, as work beside the passes of a schedule.
+// Clipping of micro-batches' gradients by their norms, as work in addition to the passes of a schedule.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -38,7 +38,7 @@ bool overlaps_data(megatron_command& a, std::vector<std::string>& notes) {
   if (!a.has("use_distributed_optimizer")) return sums;
   if (sums != gathers)
     notes.push_back(
-        "gradient sums or weight gathers alone run beside passes: predicted as if neither did");
+        "gradient sums or weight gathers alone run during passes: predicted as if neither did");
   return sums && gathers;
 }
 

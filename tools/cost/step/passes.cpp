@@ -27,7 +27,7 @@ void pass_terms::add(pass_terms const& other, double times) {
 
 namespace passes_detail {
 
-// Exchanges of experts that run beside passes of another micro-batch occupy some multiprocessors, and
+// Exchanges of experts that run during passes of another micro-batch occupy some multiprocessors, and
 // take longer than a pass where they do.
 inline double exposed_beside(question const& q, double exchange, pass_terms const& pass) {
   if (!stack_of(q).facts.has(fact::expert_overlap)) return exchange;
@@ -169,7 +169,7 @@ inline void share_weights(question const& q, stage_passes& s, held_parameters co
   s.backward.sharding = exposed(s.backward, gathered + 2 * seconds(held.trained, ranks) + summed);
 }
 
-// Copies to the host run beside the forward and copies back beside the backward, for neighbouring
+// Copies to the host run during the forward and copies back during the backward, for neighbouring
 // layers. They occupy none of the device's multiprocessors.
 inline void send_to_host(machine const& device, kept_activations const& kept, stage_passes& s) {
   double const copy = kept.leaving / device.host.link;

@@ -14,7 +14,7 @@
 namespace ashlar::cuda {
 
 // Called by all processes. Throws refused, naming two sides, unless all have the same identity; stalled
-// when somebody does not come within the deadline.
+// when a process does not come within the deadline.
 inline void require_same(process_group& group, program_view const& p, identity const& mine,
                          std::chrono::milliseconds deadline) {
   std::vector<std::byte> bytes(sizeof mine);

@@ -32,7 +32,7 @@ class device {
     queues_.reserve(static_cast<std::size_t>(plan.lane_count()));
     for (int lane = 0; lane < plan.lane_count(); ++lane) {
       queues_.push_back({nullptr, gpu, of_program, nullptr});
-      if (plan.lane(lane).empty()) continue;  // nobody waits on it, and it waits for nobody
+      if (plan.lane(lane).empty()) continue;  // nothing waits on it, and it waits for nothing
       streams_.push_back(stream::make());
       marks_.push_back(event::make());
       queues_.back().stream = streams_.back().get();
@@ -60,7 +60,7 @@ class device {
   void clear(queue& q, buffer bytes) {
     if (!bytes.empty()) ASHLAR_CUDA(cudaMemsetAsync, bytes.data(), 0, bytes.size(), q.stream);
   }
-  // The host's memory is pinned, so that copies go beside what other streams do.
+  // The host's memory is pinned, so that copies run during the work of other streams.
   void offload(queue& q, copy_call const& c) { copy(q, c.on_host, c.on_device, cudaMemcpyDeviceToHost); }
   void reload(queue& q, copy_call const& c) { copy(q, c.on_device, c.on_host, cudaMemcpyHostToDevice); }
   void all_reduce(queue& q, collective_call const& c) { post(opcode::all_reduce, q, {}, c); }

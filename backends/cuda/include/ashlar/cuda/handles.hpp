@@ -49,7 +49,7 @@ class owner {
   }
   Handle get() const { return handle_; }
   explicit operator bool() const { return handle_ != Handle{}; }
-  // Releases the handle: from now on the caller gives it back, or nobody does.
+  // Releases the handle: from now on only the caller can give it back.
   Handle release() { return std::exchange(handle_, Handle{}); }
 
  private:

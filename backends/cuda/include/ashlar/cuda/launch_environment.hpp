@@ -59,7 +59,7 @@ launch_place read_place(Lookup const& lookup, names const& n) {
   place.size = number_in(lookup, n.size, 1, 1 << 20);
   place.rank = number_in(lookup, n.rank, 0, place.size - 1);
   place.local_rank = number_in(lookup, n.local_rank, 0, place.size - 1);
-  if (place.size == 1) return place;  // it has nobody to meet
+  if (place.size == 1) return place;  // it is alone
   char const* const address = lookup("MASTER_ADDR");
   if (address == nullptr || *address == '\0')
     throw std::invalid_argument(std::string("MASTER_ADDR is not set, though ") + n.rank

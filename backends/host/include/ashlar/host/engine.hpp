@@ -136,7 +136,7 @@ class engine {
           static_cast<int>(at % devices), plans_[at], *fabrics_[rank], *collectives_, workers_[rank],
           options_.window, options_.record ? times_.data() + first : nullptr));
     }
-    // A waiting thread polls only if that takes the processor from nobody.
+    // A waiting thread polls only if that takes the processor from no other.
     if (plans_.size() <= std::thread::hardware_concurrency())
       spin_time_ = std::chrono::microseconds(100);
     try {

@@ -83,7 +83,7 @@ inline verdict ask_all(MPI_Comm comm, int size, identity const& mine,
 }  // namespace identity_detail
 
 // All processes call it. Throws refused, naming both sides, unless all are the same, and stalled when
-// somebody does not come within the deadline. Uses a tag of `comm` while it lasts.
+// a process does not come within the deadline. Uses a tag of `comm` while it lasts.
 inline void require_same(MPI_Comm comm, identity const& mine, std::chrono::milliseconds deadline) {
   using namespace identity_detail;
   int me = 0, size = 0;

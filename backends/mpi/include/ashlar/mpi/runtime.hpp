@@ -23,9 +23,9 @@ class runtime {
   // Called by all processes of `comm`, as many as the program has devices and data-parallel ranks:
   // process rank · devices + device runs that device of that rank. Keeps a copy of the program, but
   // refers to a frozen one and to the worker. Throws refused unless all have the same program, version
-  // and layouts, stalled when somebody does not come within the deadline, violation with check(p) for an
-  // invalid program, and std::invalid_argument when processes, verbs or support for threads are lacking.
-  // Must be gone before MPI_Finalize.
+  // and layouts, stalled when a process does not come within the deadline, violation with check(p) for
+  // an invalid program, and std::invalid_argument when processes, verbs or support for threads are
+  // lacking. Must be gone before MPI_Finalize.
   runtime(MPI_Comm comm, program_source p, Worker& w, run_options options = {})
       : engine_(comm, std::move(p), w, options) {}
 

@@ -31,7 +31,7 @@ class watchdog {
            std::chrono::milliseconds deadline)
       : view_(p), process_(process), device_(&d), deadline_(deadline), watch_(world) {
     set_activity(activity::between_steps, -1);
-    // A waiting thread polls only if that takes the processor from nobody.
+    // A waiting thread polls only if that takes the processor from no other.
     MPI_Comm node = MPI_COMM_NULL;
     int here = 0;
     require(MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
@@ -59,7 +59,7 @@ class watchdog {
     watch_.look([this] { return where(); });
   }
   // Gives up the lock for a moment, when nothing moves. Throws stalled when nothing has moved anywhere
-  // for the deadline, nobody computes, or somebody does not answer.
+  // for the deadline, no process computes, or one does not answer.
   void wait(std::unique_lock<std::mutex>& lock) {
     look();
     auto const now = clock::now();

@@ -22,7 +22,7 @@ struct segment {
   stage_passes passes;
   stage_needs needs;
   double seconds = 0;  // of a micro-batch, both ways
-  double bytes = 0;    // held by its device beside activations
+  double bytes = 0;    // held by its device, without activations
 };
 
 // Every segment that may be a stage of a division no slower than `enough`, on devices of one kind.

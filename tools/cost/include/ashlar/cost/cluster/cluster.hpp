@@ -56,8 +56,8 @@ double mean_peak(cluster const& c, number_format f);
 // Whether the data sheets of all kinds describe their hosts.
 bool knows_hosts(cluster const& c);
 
-// Every order of every subset of so many kinds, shorter ones first; of subsets, that of ascending kinds
-// first. 4 kinds have 64.
+// Every order of every subset of this many kinds, shorter ones first; of subsets, that of ascending
+// kinds first. 4 kinds have 64.
 std::vector<std::vector<int>> orders_of_kinds(int kind_count);
 
 // The cluster of these kinds alone, in this order.

@@ -144,7 +144,7 @@ struct architecture {
   bool has_state_space() const;
 };
 
-// The measurements of a layer on so many tensor ranks of this kind of device; null if there are none.
+// The measurements of a layer on this number of tensor ranks of this kind of device; or null.
 measured_layer const* measured_on(layer const& l, int tensor, std::string const& device);
 
 // The model with the slower of each layer's measurements on any of these kinds, as of devices that wait

@@ -8,9 +8,9 @@ namespace ashlar::cost {
 
 // Each has a value for every program; a run may say another.
 enum class fact : unsigned char {
-  tensor_overlap,    // exchanges of tensor ranks run beside products
-  data_overlap,      // gradient sums and weight gathers run beside passes
-  expert_overlap,    // dispatch and combine run beside the passes of another micro-batch
+  tensor_overlap,    // exchanges of tensor ranks run during products
+  data_overlap,      // gradient sums and weight gathers run during passes
+  expert_overlap,    // dispatch and combine run during the passes of another micro-batch
   expert_dispatch,   // how tokens go to experts
   graphs,            // what CUDA graphs launch
   fused_activation,  // a kernel for gate and product
@@ -42,11 +42,11 @@ struct described_fact {
 
 // All facts, in the order of `fact`.
 inline constexpr std::array<described_fact, fact_count> fact_table{{
-    {"tensor-overlap", {"off", "on", nullptr}, "exchanges of tensor ranks run beside products"},
-    {"data-overlap", {"off", "on", nullptr}, "gradient sums and weight gathers run beside passes"},
+    {"tensor-overlap", {"off", "on", nullptr}, "exchanges of tensor ranks run during products"},
+    {"data-overlap", {"off", "on", nullptr}, "gradient sums and weight gathers run during passes"},
     {"expert-overlap",
      {"off", "on", nullptr},
-     "dispatch and combine run beside passes of another micro-batch"},
+     "dispatch and combine run during passes of another micro-batch"},
     {"expert-dispatch",
      {"all-to-all", "once", nullptr},
      "a token goes to each chosen expert, or once to each rank (DeepEP, HybridEP)"},

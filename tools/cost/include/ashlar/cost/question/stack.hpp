@@ -27,7 +27,7 @@ struct stack {
   // Each token of norms is on one tensor rank: always in Megatron-Core's recipes and beside FSDP, and in
   // older programs since full recomputation went out of use.
   bool splits_sequences = false;
-  // Gathers and scatters of tensor ranks run beside products. Megatron-Core can do that only if
+  // Gathers and scatters of tensor ranks run during products. Megatron-Core can do that only if
   // sequences are split (--tp-comm-overlap, megatron/training/arguments.py).
   bool hides_exchanges = false;
 };

@@ -32,8 +32,8 @@ struct constants {
 
   double link_inside = 0, link_outside = 0;  // shares of a link that exchanges reach
   double latency = 0;                        // seconds of an exchange, times 1 + log2 of the ranks
-  double tensor_exposed_tuned = 0;  // share of tensor exchanges that products beside them do not hide
-  double tensor_exposed = 0;        // share of those in the way of products
+  double tensor_exposed_tuned = 0;           // share of tensor exchanges that products do not hide
+  double tensor_exposed = 0;                 // share of those in the way of products
   double contention = 0;    // share of the shorter of a pass and its weight exchange that is lost
   double data_exposed = 0;  // share of gradient sums and weight gathers that no pass hides
   double straggler = 0;     // share lost for each doubling of the nodes
@@ -48,7 +48,7 @@ struct constants {
   double kept_plain = 0;         // bytes per token and hidden element that a plain program keeps more
   double logit_bytes = 0;        // bytes held per logit while the loss is taken
   double logit_bytes_plain = 0;  // likewise in plain programs
-  double framework_bytes = 0;    // allocated beside all that
+  double framework_bytes = 0;    // allocated in addition
   double outside_bytes = 0;      // bytes of the device that the allocator cannot have
 
   friend constexpr bool operator==(constants const&, constants const&) = default;

@@ -44,7 +44,7 @@ double tokens_to_domain(feed_forward const& f, double domains);
 // come the gathers between expert-tensor ranks. An 8-bit dispatch has a 32-bit scale per 128 values.
 double expert_seconds(question const& q, layer_work const& w, feed_forward const& f, constants const& c);
 
-// context: a ring of keys and values beside attention. Exposed are the time beyond attention and each
+// context: a ring of keys and values during attention. Exposed are the time beyond attention and each
 // step's latency.
 double context_seconds(cluster const& on, layout const& sizes, layer_work const& w, double attention,
                        constants const& c);

@@ -55,7 +55,7 @@ bool has_uneven_rounds(question const& q, std::vector<stage_passes> const& passe
 double passes_of_interleaved(question const& q);
 
 // Seconds until the last pass has ended, for virtual stages of any length, interleaved as in Megatron-LM
-// with as many micro-batches in a group as devices. Transfers run beside passes. Executes at most twelve
+// with as many micro-batches in a group as devices. Transfers run during passes. Executes at most twelve
 // groups and then eight; each further group takes as long as those between. O(p^2 v) with p devices and
 // v stages on each. Throws unpredictable.
 double interleaved_seconds(question const& q, std::vector<stage_passes> const& passes);
