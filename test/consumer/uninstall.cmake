@@ -1,4 +1,4 @@
-# Installs the headers alone, without a build, and uninstalls them: no file is left. Into the checkout nothing is installed.
+# Installs the headers alone, without a build, also where MPI and CUDA are, and uninstalls them: no file is left. Into the checkout nothing is installed.
 # SOURCE, WORK, GENERATOR
 function(must_run)
   execute_process(COMMAND ${CMAKE_COMMAND} ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
@@ -10,14 +10,10 @@ endfunction()
 set(copy ${WORK}/checkout)
 file(REMOVE_RECURSE ${copy} ${WORK}/headers ${WORK}/headers_prefix)
 file(MAKE_DIRECTORY ${copy})
-foreach(part IN ITEMS CMakeLists.txt LICENSE cmake include backends)
+foreach(part IN ITEMS CMakeLists.txt CMakePresets.json LICENSE cmake include backends)
   file(COPY ${SOURCE}/${part} DESTINATION ${copy})
 endforeach()
-set(without)
-foreach(part IN ITEMS TESTS EXAMPLES BENCH DOCS COMPILED_LIBRARY MPI CUDA)
-  list(APPEND without -D ASHLAR_${part}=OFF)
-endforeach()
-must_run(-S ${copy} -B ${WORK}/headers -G ${GENERATOR} ${without})
+must_run(-S ${copy} --preset headers -B ${WORK}/headers -G ${GENERATOR})
 
 file(GLOB_RECURSE before ${copy}/*)
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${WORK}/headers --prefix ${copy} RESULT_VARIABLE code OUTPUT_QUIET ERROR_VARIABLE why)
