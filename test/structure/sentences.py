@@ -61,7 +61,8 @@ def main():
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in COMMENTS and not path.name.startswith("html_"):  # the page is JavaScript
                 found += [(path, *each) for each in strange_in(path.read_text(), COMMENTS[path.suffix])]
-    for path in [root / "README.md", root / "CHANGELOG.md", *sorted((root / "docs").glob("*.md"))]:
+    pages = [*root.glob("*.md"), *(page for folder in FOLDERS for page in (root / folder).rglob("*.md"))]
+    for path in sorted(pages):
         found += [(path, *each) for each in strange_on(path.read_text())]
     for path, line, words in found:
         print(f"{path.relative_to(root)}:{line}: begin with a subject or a verb: {words[:100]}")
