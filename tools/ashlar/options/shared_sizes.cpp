@@ -1,5 +1,7 @@
 #include "options/shared_sizes.hpp"
 
+#include <ashlar/simulate/options.hpp>
+
 #include <numeric>
 
 namespace tool {
