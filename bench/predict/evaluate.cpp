@@ -28,6 +28,7 @@ void print_answers(std::vector<measured_run>& runs) {
       answer_it(run.asked);
       line = nlohmann::json::parse(json_of(run.asked));
       line["kernels"] = words_for(kernels_of(run.asked.asked));
+      line["host_link"] = run.asked.asked.cluster.device().host.link;
       line["peak_bytes_first"] = run.asked.answer.memory.front().all();
       line.erase("memory");
       line.erase("terms");

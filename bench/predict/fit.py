@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import least_squares
 
-from runs import Evaluator, answers, has_step, read, write
+from runs import Evaluator, answers, has_step, offload, read, write
 from spreads import beyond, deviations, spreads
 
 # The expected mean error of each source, and how much more one weighs.
@@ -119,13 +119,14 @@ def spread_table(errors, more):
 
 
 def measured_of(rows, said):
-    """The machines on which steps were measured, and the largest sizes."""
+    """The machines on which steps were measured, the largest sizes, and the slowest link to a host that layers were offloaded over."""
     steps = [(row, answer["machine"]) for row, answer in zip(rows, said) if has_step(row) and "error" not in answer]
     largest = {name: max(row[column] or 1 for row, _ in steps) for name, column in
                (("sequence", "sequence"), ("devices", "gpus"), ("pipeline", "pipeline"), ("tensor", "tensor"), ("context", "context"), ("expert", "expert"))}
     kernels = collections.Counter(answer["kernels"] for row, answer in zip(rows, said) if has_step(row) and "error" not in answer)
     return {"machines": dict(sorted(collections.Counter(machine for _, machine in steps).items())), "kernels": dict(sorted(kernels.items())),
-            **largest}
+            **largest,
+            "host_link": min(answer["host_link"] for row, answer in zip(rows, said) if "error" not in answer and has_step(row) and offload(row) != "none")}
 
 
 def write_constants(path, described, values, steps, peaks, measured):
@@ -165,23 +166,43 @@ def table_of_steps(rows, columns, within, width):
     return lines
 
 
+def takes_no_less(ran, row):
+    """Whether a run takes no less memory than another by its sizes alone: as many layers a stage and as long sequences, no fewer of them, and no
+    more ranks that parameters, gradients and the optimizer are divided among."""
+    alike = ("model", "sequence", "pipeline", "chunks", "context", "expert", "recompute", "precision")
+    return (all(ran[name] == row[name] for name in alike) and ran["micro_batch"] >= row["micro_batch"] and ran["tensor"] <= row["tensor"]
+            and (ran["sharding"] == "none" or ran["sharding"] == row["sharding"] and ran["data"] <= row["data"]))
+
+
+def failed_for_memory(rows):
+    """Whether memory can be why a row failed: no run of its source that takes no less memory ran."""
+    ran = collections.defaultdict(list)
+    for row in rows:
+        if row["status"] == "ok" and "fit" in row["use"]:
+            ran[row["source"], row["model"]].append(row)
+    return [row["status"] != "ok" and not any(takes_no_less(other, row) for other in ran[row["source"], row["model"]]) for row in rows]
+
+
 def table_of_memory(rows, said):
     """Errors of peaks by source, and how many runs that ran, or failed, are predicted to fit, or not."""
-    lines = ["| source | peaks | mean | median | bias | ran: fits | failed: does not |", "|---|---|---|---|---|---|---|"]
+    lines = ["| source | peaks | mean | median | bias | ran: fits | failed: does not | failed, and no larger run ran: does not |", "|---" * 8 + "|"]
+    for_memory = failed_for_memory(rows)
     for source in dict.fromkeys(row["source"] for row in rows):
         errors, fits = [], collections.Counter()
-        for row, answer in zip(rows, said):
+        for row, answer, has_reason in zip(rows, said, for_memory):
             if row["source"] != source or "error" in answer:
                 continue
             if row["status"] == "ok" and "memory" in row["use"] and row["peak_bytes"]:
                 peak = answer[LOGGED.get(source, "peak_bytes")]
                 errors.append(peak / row["peak_bytes"] - 1)
             if "fit" in row["use"]:
-                fits[row["status"] == "ok", answer["fits"]] += 1
-        share = [f"{fits[ok, ok]} of {fits[ok, True] + fits[ok, False]}" if fits[ok, True] + fits[ok, False] else "–" for ok in (True, False)]
+                for outcome in ["ran"] if row["status"] == "ok" else ["failed", "memory"] if has_reason else ["failed"]:
+                    fits[outcome, answer["fits"]] += 1
+        share = [f"{fits[outcome, outcome == 'ran']} of {fits[outcome, True] + fits[outcome, False]}" if fits[outcome, True] + fits[outcome, False] else "–"
+                 for outcome in ("ran", "failed", "memory")]
         size = np.abs(errors)
         cells = [str(len(errors)), percent(size.mean()), percent(np.median(size)), f"{100 * np.mean(errors):+.1f}"] if errors else ["–"] * 4
-        if errors or share != ["–", "–"]:
+        if errors or set(share) != {"–"}:
             lines.append("| " + " | ".join([source, *cells, *share]) + " |")
     return lines
 

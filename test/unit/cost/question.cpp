@@ -2,6 +2,9 @@
 // The header above comes first: it needs nothing before it.
 
 #include "predicted_runs.hpp"
+#include "random_cases.hpp"
+#include <ashlar/catalog/searched_entries.hpp>
+#include <ashlar/cost/question/stack.hpp>
 
 #include <doctest/doctest.h>
 
@@ -106,6 +109,20 @@ TEST_CASE("question: what is no number is refused") {
   CHECK(is_refused(q, requirement::model_is_whole));
   q.model.layers.clear();
   CHECK(is_refused(q, requirement::model_is_whole));
+}
+
+TEST_CASE("question: the assumed program does not depend on the order of passes") {
+  random_case::dice roll(1);
+  for (int i = 0; i < random_cases(300); ++i) {
+    question q = random_question(roll);
+    q.program.kind = program_kind::automatic;
+    q.layout.chunks = 1;
+    program_kind const assumed = stack_of(q).program;
+    q.layout.chunks = 2;
+    CHECK(stack_of(q).program == assumed);
+    q.layout.order = catalog::find_any("v-half");
+    CHECK(stack_of(q).program == assumed);
+  }
 }
 
 TEST_CASE("question: operations of a step, by hand") {

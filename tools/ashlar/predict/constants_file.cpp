@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstddef>
+#include <limits>
 #include <utility>
 
 namespace tool {
@@ -40,6 +41,9 @@ void read_measured(json_reader const& read, nlohmann::json const& measured, fitt
         std::pair{"context", &measured_sizes::context}, std::pair{"expert", &measured_sizes::expert}})
     made.around.largest.*size =
         static_cast<int>(read.whole(read.at(measured, name), name, 1, 1'000'000'000));
+  made.around.host_link = measured.contains("host_link")
+                              ? read.number(measured.at("host_link"), "host_link", 0, 1e18)
+                              : std::numeric_limits<double>::infinity();
 }
 
 // Reads the spreads of errors by kind of run; a kind without runs may be absent.

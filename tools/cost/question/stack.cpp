@@ -8,7 +8,8 @@ namespace ashlar::cost {
 
 namespace stack_detail {
 
-// A property of the run that suggests a program.
+// A property of the run that suggests a program. None is of the order of passes: schedules are compared
+// in one program.
 using trait = bool (*)(question const&);
 
 inline bool is_on_ampere(question const& q) { return newest_of(q.cluster).like() == family::ampere; }
@@ -18,9 +19,6 @@ inline bool has_fp16(question const& q) { return q.program.format == number_form
 inline bool has_low_precision(question const& q) { return is_low(q.program.format); }
 inline bool has_16_bits_or_more(question const& q) { return !is_low(q.program.format); }
 inline bool has_nodes(question const& q) { return has_several_nodes(q.cluster); }
-inline bool is_in_stages_of_1f1b(question const& q) {
-  return q.layout.context == 1 && q.layout.chunks == 1 && !q.layout.is_executed();
-}
 inline bool recomputes_as_of_old(question const& q) {
   return q.layout.recompute == recomputation::attention || q.layout.recompute == recomputation::full;
 }
@@ -38,14 +36,14 @@ inline bool is_first_llama(question const& q) {
 
 struct suggestion {
   program_kind program;
-  std::array<trait, 4> all;  // null: no further one
+  std::array<trait, 3> all;  // null: no further one
 };
 
 // The first whose traits the run has.
 inline constexpr suggestion suggestions[] = {
     {program_kind::classic, {shards_nothing, has_fp16}},
     {program_kind::classic, {shards_nothing, is_on_ampere, recomputes_as_of_old}},
-    {program_kind::plain, {is_on_hopper, has_16_bits_or_more, is_in_stages_of_1f1b, is_first_llama}},
+    {program_kind::plain, {is_on_hopper, has_16_bits_or_more, is_first_llama}},
     {program_kind::recipe, {has_low_precision}},
     {program_kind::recipe, {has_nodes}},
     {program_kind::tuned, {}},

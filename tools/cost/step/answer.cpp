@@ -48,12 +48,10 @@ std::vector<unmeasured> unmeasured_in(question const& q, spreads const& s) {
     is_larger = is_larger || (each.measured > 0 && each.size > each.measured);
   unless(!is_larger, unmeasured::size);
   unless(q.layout.recompute_in.are_all(), unmeasured::recomputation);
-  // Published runs offload whole layers, to hosts on NVLink-C2C.
-  constexpr double slowest_published = 100e9;
   offloaded const away = q.layout.offload.parts;
-  unless(away == offloaded::none
-             || (away == offloaded::all && q.cluster.device().host.link > slowest_published),
-         unmeasured::offload);
+  unless(
+      away == offloaded::none || (away == offloaded::all && q.cluster.device().host.link >= s.host_link),
+      unmeasured::offload);
   stack const does = stack_of(q);
   unless(does.has_usual_attention, unmeasured::attention);
   unless(!q.program.dispatches_8_bits, unmeasured::dispatch);

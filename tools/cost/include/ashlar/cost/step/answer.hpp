@@ -50,6 +50,8 @@ struct spreads {
   spread_table steps, peaks;
   measured_sizes largest;
   std::vector<measured_kernels> kernels;
+  // Bytes a second of the slowest link on which layers were offloaded to a host. Zero: any counts.
+  double host_link = 0;
   constant_doubts doubts;  // none, unless constants were calibrated
 };
 
