@@ -65,9 +65,10 @@ class pass_register {
       for (int stage = 0; stage < stage_count; ++stage) {
         if (graph.has_sizes() && !graph.runs(stage, k)) continue;
         entry const* const of_stage = &entries_.at(k, stage, result{});
-        if (!nth(of_stage, result::activation).present) return missing(pass_kind::forward, stage, k);
-        entry const& input = nth(of_stage, result::input_gradient);
-        bool const weight = nth(of_stage, result::weight_gradient).present;
+        if (!of_stage[static_cast<int>(result::activation)].present)
+          return missing(pass_kind::forward, stage, k);
+        entry const& input = of_stage[static_cast<int>(result::input_gradient)];
+        bool const weight = of_stage[static_cast<int>(result::weight_gradient)].present;
         if (mode == execution_mode::inference) {
           if (!input.present && !weight) continue;
           return {

@@ -160,13 +160,14 @@ class lowering {
       for (; next < mine.size(); ++next) {
         if (next + ahead < mine.size()) prefetch(&nth(events_, mine[next + ahead].event));
         event const& e = nth(events_, mine[next].event);
-        tick const time = e.target == device ? received(mine[next].event) : e.time;
+        tick const received = late_ ? nth(receive_times_, mine[next].event) : e.time;
+        tick const time = e.target == device ? received : e.time;
         if (time > until) break;
         if (!copies.empty()) write_copies(time);
         sharing_.write_until(position, time);
         out_.advance(time);
         if (!e.is_reduction())
-          write_transfer(e, device, received(mine[next].event));
+          write_transfer(e, device, received);
         else if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0)
           write_collective({job, mine[next].part}, e.time);
         else
@@ -205,11 +206,6 @@ class lowering {
                time + s_.work.view().duration(part));
   }
 
-  // The time when the receive of an event is issued.
-  constexpr tick received(int event) const {
-    return receive_times_.empty() ? nth(events_, event).time : nth(receive_times_, event);
-  }
-
   // A send of one moment must not make room for a receive of the same moment.
   constexpr void write_transfer(event const& e, int device, tick at) {
     bool const sends = e.source == device;
@@ -229,7 +225,7 @@ class lowering {
   stream_writer out_;
   sharing_writer sharing_;
   bool late_;                             // receives, when they are needed
-  dynamic_array<tick> receive_times_;     // by event; empty: those of the events
+  dynamic_array<tick> receive_times_;     // by event, if receives are late
   dynamic_array<event> events_;           // of all devices
   std::vector<std::vector<int>> states_;  // by device
 };

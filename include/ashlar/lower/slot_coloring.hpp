@@ -32,16 +32,21 @@ class slot_pool {
     slots_.clear();
     for (dynamic_array<int>& free : free_) free.clear();
     leaving_.clear();
+    soonest_ = max_tick;
   }
 
   // Moves the time on to `now`: slots that were released until then are free again.
   constexpr void advance(tick now) {
+    if (now < soonest_) return;
+    soonest_ = max_tick;
     departure* kept = leaving_.begin();
     for (departure const *gone = kept, *const end = leaving_.end(); gone != end; ++gone)
-      if (gone->time > now)
+      if (gone->time > now) {
+        if (gone->time < soonest_) soonest_ = gone->time;
         *kept++ = *gone;
-      else
+      } else {
         nth(free_, nth(slots_, gone->slot)).push_back(gone->slot);
+      }
     while (leaving_.end() != kept) leaving_.pop_back();
   }
 
@@ -59,7 +64,9 @@ class slot_pool {
 
   // The slot's value is last used until `time`.
   constexpr void release(int slot, tick time) {
-    if (reuse_ == slot_reuse::when_free) leaving_.push_back({time, slot});
+    if (reuse_ != slot_reuse::when_free) return;
+    if (time < soonest_) soonest_ = time;
+    leaving_.push_back({time, slot});
   }
 
   constexpr std::vector<slot_kind> const& slots() const { return slots_; }
@@ -75,6 +82,7 @@ class slot_pool {
   // Slots by kind. Not a std::array: nvcc's front end does not destroy its elements in constant
   // evaluation.
   std::vector<dynamic_array<int>> free_ = std::vector<dynamic_array<int>>(slot_kinds);
+  tick soonest_ = max_tick;           // of those that leave
   dynamic_array<departure> leaving_;  // few: what has ended or is being sent, not what is held
 };
 

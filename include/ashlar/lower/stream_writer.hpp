@@ -122,7 +122,7 @@ class stream_writer {
     if (is_of_the_step(key.kind)) return of_the_step(key.kind, key.of);
     if (how == access::read) {
       value& v = of_micro_batch(key);
-      v.until = max_of(v.until, end);
+      if (v.until < end) v.until = end;
       if (--v.reads_left == 0) pool_.release(v.slot, v.until);
       return v.slot;
     }

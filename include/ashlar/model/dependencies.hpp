@@ -71,29 +71,32 @@ class result_table {
  public:
   // Makes entries as Entry{} or `initial`.
   constexpr result_table(int stage_count, int micro_batch_count)
-      : micro_batches_(micro_batch_count), entries_(size(stage_count, micro_batch_count)) {}
+      : micro_batches_(static_cast<std::size_t>(micro_batch_count)),
+        entries_(size(stage_count, micro_batch_count)) {}
   constexpr result_table(int stage_count, int micro_batch_count, Entry initial)
-      : micro_batches_(micro_batch_count), entries_(size(stage_count, micro_batch_count), initial) {}
+      : micro_batches_(static_cast<std::size_t>(micro_batch_count)),
+        entries_(size(stage_count, micro_batch_count), initial) {}
 
-  // The entry of a result that exists.
+  // The entry of a result that exists. (A function for the index would cost each call its steps.)
   constexpr Entry& at(int micro_batch, int stage, result r) {
-    return entries_[index(micro_batch, stage, r)];
+    return entries_[(static_cast<std::size_t>(stage) * micro_batches_
+                     + static_cast<std::size_t>(micro_batch))
+                        * results
+                    + static_cast<std::size_t>(r)];
   }
   constexpr Entry const& at(int micro_batch, int stage, result r) const {
-    return entries_[index(micro_batch, stage, r)];
+    return entries_[(static_cast<std::size_t>(stage) * micro_batches_
+                     + static_cast<std::size_t>(micro_batch))
+                        * results
+                    + static_cast<std::size_t>(r)];
   }
 
  private:
   static constexpr std::size_t size(int stage_count, int micro_batch_count) {
     return static_cast<std::size_t>(stage_count) * static_cast<std::size_t>(micro_batch_count) * results;
   }
-  constexpr std::size_t index(int micro_batch, int stage, result r) const {
-    std::size_t const cell = static_cast<std::size_t>(stage) * static_cast<std::size_t>(micro_batches_)
-                             + static_cast<std::size_t>(micro_batch);
-    return cell * results + static_cast<std::size_t>(r);
-  }
 
-  int micro_batches_;
+  std::size_t micro_batches_;
   dynamic_array<Entry> entries_;  // those of a stage together, as a device uses them
 };
 

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/list_view.hpp>
 #include <ashlar/core/nth.hpp>
@@ -95,7 +96,7 @@ class placement {
       refuse(wrong_size(table::devices_of_placement, b.devices_, a.devices_));
     if (a.stages_ != b.stages_) refuse(wrong_size(table::stages_of_placement, b.stages_, a.stages_));
     if (a.moves_ || b.moves_) refuse({.broken = rule::moving_stages_are_whole});
-    append(a.table_, b.table_);
+    for (int device : b.table_) a.table_.push_back(device);
     return a;
   }
 
@@ -117,7 +118,7 @@ class placement {
   int devices_ = 0;
   int stages_ = 0;
   bool moves_ = false;
-  std::vector<int> table_;  // by route, then stage, of forwards and then of backwards that differ
+  dynamic_array<int> table_;  // by route, then stage, of forwards and then of backwards that differ
 };
 
 // The number of stages with `each` on a device. Throws violation: rule::counts_are_positive,

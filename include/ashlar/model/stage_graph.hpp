@@ -163,7 +163,7 @@ class stage_graph {
     }
     graph.largest_ = found.back();
     if (graph.largest_ == 1) sizes.clear();
-    graph.sizes_ = static_cast<std::vector<int>&&>(sizes);
+    graph.sizes_ = table(sizes.data(), sizes.data() + sizes.size());
     return graph;
   }
 
@@ -190,7 +190,8 @@ class stage_graph {
     auto const head = static_cast<std::size_t>(graph.count_) + 1;
     graph.shards_ = table(head, static_cast<int>(head));
     for (std::size_t stage = 0; stage + 1 < head; ++stage) {
-      if (int const layer = layer_of[stage]; layer >= 0) append(graph.shards_, nth(layers, layer));
+      if (int const layer = layer_of[stage]; layer >= 0)
+        for (int const shard : nth(layers, layer)) graph.shards_.push_back(shard);
       graph.shards_[stage + 1] = static_cast<int>(graph.shards_.size());
     }
     return graph;
@@ -249,7 +250,7 @@ class stage_graph {
  private:
   // The neighbours of stage s are ends[ends[s]] .. ends[ends[s + 1]], offsets first, then the neighbours
   // themselves.
-  using table = std::vector<int>;
+  using table = dynamic_array<int>;
 
   constexpr range slice(table const& t, int stage) const {
     int const* const base = t.data();

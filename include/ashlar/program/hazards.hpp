@@ -89,16 +89,19 @@ constexpr wait_table waits(program_view const& p, int device,
     if (detail != wait_detail::last_of_a_lane) return on.push_back(index);
     int const other = all[index].lane;
     if (other == lane) return;
-    for (int *known = on.data() + first, *const end = on.end(); known != end; ++known)
-      if (all[*known].lane == other) {
-        if (*known < index) *known = index;
-        return;
-      }
+    if (on.size() != first)
+      for (int *known = on.data() + first, *const end = on.end(); known != end; ++known)
+        if (all[*known].lane == other) {
+          if (*known < index) *known = index;
+          return;
+        }
     on.push_back(index);
   };
 
   for (instruction const& i : stream) {
-    for (operand const& o : p.operands_of(i)) {
+    operand const* const used = p.operands.data() + i.first_operand;
+    for (operand const *at = used, *const end = used + i.operand_count; at != end; ++at) {
+      operand const& o = *at;
       use_list& slot = by_slot[o.slot];
       if (slot.writer >= 0 && slot.writer != self) wait_for(slot.writer, i.lane);
       if (o.how == access::read) {

@@ -20,7 +20,7 @@ namespace ashlar {
 //
 // `Machine` derives from this and says what it means that instructions happen:
 //   happens(last, together)  a pass or an overlapped pair, a send and its receive, the members of an
-//                            all-reduce; `last` is the one that came last
+//                            all-reduce; `last` is the one that came last; or it leaves that out
 // It may hide unmet_wait(), for those that wait for more, and is_rendezvous().
 template <class Machine>
 class lane_machine {
@@ -101,6 +101,8 @@ class lane_machine {
   }
 
  protected:
+  struct ignore {};  // what has ended
+
   constexpr instruction const& at(int i) const { return nth(p_.instructions, i); }
   constexpr opcode code_of(int i) const { return nth(steps_, i).code; }
   constexpr int partner(int i) const { return nth(steps_, i).partner; }
@@ -120,21 +122,19 @@ class lane_machine {
   // The first instruction on its own device that `i` still has to wait for; calls met(other) for those
   // that have ended.
   template <class Met>
-  constexpr int unmet_hazard(int i, Met met) {
+  constexpr int unmet_hazard(int i, [[maybe_unused]] Met met) {
     step const* const steps = steps_.data();
     queue const* const queues = queues_.data();
     int const* const waits = waits_.data();
     for (int w = steps[i].first_wait, end = steps[i + 1].first_wait; w != end; ++w) {
       int const other = waits[w], up = queues[steps[other].lane].up;
       if (up <= other && up != none) return other;
-      met(other);
+      if constexpr (requires { met(other); }) met(other);
     }
     return none;
   }
 
-  constexpr int unmet_wait(int i) {
-    return unmet_hazard(i, [](int) {});
-  }
+  constexpr int unmet_wait(int i) { return unmet_hazard(i, ignore{}); }
   // Whether both halves of a transfer happen at once.
   constexpr bool is_rendezvous() const { return true; }
 
@@ -174,6 +174,11 @@ class lane_machine {
     }
   }
 
+  // Whether the machine wants to know what happens.
+  static constexpr bool notes() {
+    return requires(Machine m, list_view<int> together) { m.happens(0, together); };
+  }
+
   constexpr Machine& self() { return static_cast<Machine&>(*this); }
   constexpr queue& queue_of(int i) { return queues_[lane_of(i)]; }
   constexpr bool has_arrived(int i) {
@@ -182,16 +187,16 @@ class lane_machine {
   }
 
   // The instruction that `i`, or its overlapped partner, still has to wait for.
-  constexpr int unmet(int i) {
+  constexpr int unmet(int i, step const& mine) {
     int const other = self().unmet_wait(i);
-    return other == none && nth(steps_, i).overlaps_next ? self().unmet_wait(i + 1) : other;
+    return other == none && mine.overlaps_next ? self().unmet_wait(i + 1) : other;
   }
 
   // Runs lane head `i` if it can run now; else makes sure that the lane is woken when it can.
   constexpr bool try_run(int i, dynamic_array<int>& awake) {
     step const& mine = nth(steps_, i);
     queue& lane = nth(queues_, mine.lane);
-    if (int const other = unmet(i); other != none) {
+    if (int const other = unmet(i, mine); other != none) {
       lane.next_waiter = std::exchange(nth(steps_, other).first_waiter, mine.lane);
       return false;
     }
@@ -201,7 +206,7 @@ class lane_machine {
       std::vector<int>& met = nth(met_, at(i).group);
       met.push_back(i);
       if (met.size() < member_count(p_, at(i).group)) return false;
-      self().happens(i, view_of(met));
+      if constexpr (notes()) self().happens(i, view_of(met));
       for (int member : met) {
         end(member, awake);
         if (member != i) awake.push_back(nth(steps_, member).lane);
@@ -213,16 +218,22 @@ class lane_machine {
       lane.has_arrived = true;
       int const other = mine.partner;
       if (other == none || !has_arrived(other)) return false;
-      int const both[] = {code == opcode::send ? i : other, code == opcode::send ? other : i};
-      self().happens(i, {both, both + 2});
-      for (int half : both) end(half, awake);
+      int const send = code == opcode::send ? i : other, receive = code == opcode::send ? other : i;
+      if constexpr (notes()) {
+        int const both[] = {send, receive};
+        self().happens(i, {both, both + 2});
+      }
+      end(send, awake);
+      end(receive, awake);
       awake.push_back(nth(steps_, other).lane);
       return true;
     }
     // The data-parallel ranks all run this program: a collective between them happens on all.
-    int const pair[] = {i, i + 1};
     bool const is_pair = mine.overlaps_next;
-    self().happens(i, {pair, pair + (is_pair ? 2 : 1)});
+    if constexpr (notes()) {
+      int const pair[] = {i, i + 1};
+      self().happens(i, {pair, pair + (is_pair ? 2 : 1)});
+    }
     end(i, awake);
     if (is_pair) end(i + 1, awake);
     return true;
@@ -240,7 +251,7 @@ class lane_machine {
   // its rendezvous, which has not come up on its lane.
   constexpr int blocker(int i) {
     if (int const up = queue_of(i).up; up != i) return up;
-    if (int const other = unmet(i); other != none) return other;
+    if (int const other = unmet(i, nth(steps_, i)); other != none) return other;
     if (code_of(i) == opcode::send || code_of(i) == opcode::receive) return partner(i);
     return nth(absent_, at(i).group);
   }

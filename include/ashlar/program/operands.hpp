@@ -91,10 +91,11 @@ class program_shape {
   // other device that has some.
   constexpr int readers_of_output(int device, pass const& forward) const {
     int count = 0;
-    for (int after : p_.graph.readers(forward.stage))
-      count += p_.device_of(forward.micro_batch, after) == device
-                   ? meetings_with(forward, after)
-                   : int{is_first_on_its_device(forward, after)};
+    list_view<int> const readers = p_.graph.readers(forward.stage);
+    for (int const* to = readers.first; to != readers.last; ++to)
+      count += p_.device_of(forward.micro_batch, *to) == device ? meetings_with(forward, *to)
+               : to == readers.first                            ? 1
+                                     : int{is_first_on_its_device(forward, *to)};
     return count;
   }
   // How many instructions read a gradient on a device: the backwards of the stage before if they are
@@ -219,12 +220,6 @@ constexpr void visit_pass(program_shape const& shape, int device, pass const& wh
       visit(value_key{slot_kind::weight_gradient, group}, access::accumulate, 0);
     });
   };
-  auto const meet = [&](int other, auto&& visit_one) {
-    if (p.graph.has_sizes())
-      for_each_matching(p.graph.size_of(stage), p.graph.size_of(other), k, visit_one);
-    else
-      visit_one(k);
-  };
   auto const write = [&](slot_kind kind, int reads) {
     visit(value_key{kind, stage, k}, reads == 0 ? access::scratch : access::write, reads);
   };
@@ -236,9 +231,12 @@ constexpr void visit_pass(program_shape const& shape, int device, pass const& wh
   switch (what.kind) {
     case pass_kind::forward: {
       for (int before : p.graph.predecessors(stage))
-        meet(before, [&](int j) {
-          visit(value_key{slot_kind::activation, before, j}, access::read, 0);
-        });
+        if (p.graph.has_sizes())
+          for_each_matching(p.graph.size_of(stage), p.graph.size_of(before), k, [&](int j) {
+            visit(value_key{slot_kind::activation, before, j}, access::read, 0);
+          });
+        else
+          visit(value_key{slot_kind::activation, before, k}, access::read, 0);
       if (int const readers = shape.readers_of_output(device, what); readers > 0)
         write(slot_kind::activation, readers);
       if (p.graph.gives_gradient_early(stage) && shape.has_backward(what)) write_gradients();
@@ -256,9 +254,12 @@ constexpr void visit_pass(program_shape const& shape, int device, pass const& wh
     case pass_kind::backward:
     case pass_kind::backward_input:
       for (int after : p.graph.successors(stage))
-        meet(after, [&](int j) {
-          visit(value_key{slot_kind::gradient, after, j, stage}, access::read, 0);
-        });
+        if (p.graph.has_sizes())
+          for_each_matching(p.graph.size_of(stage), p.graph.size_of(after), k, [&](int j) {
+            visit(value_key{slot_kind::gradient, after, j, stage}, access::read, 0);
+          });
+        else
+          visit(value_key{slot_kind::gradient, after, k, stage}, access::read, 0);
       visit(value_key{slot_kind::stash, stage, k}, access::read, 0);
       if (p.graph.has_shards)
         for (int shard : p.graph.shards_with(stage))

@@ -34,19 +34,14 @@ constexpr int transfer_lane_count(transfer_lanes lanes, int device_count) {
   return 2;
 }
 
-// The lane for half a transfer, from 0, of a value made by a pass of that kind.
+// The lane for half a transfer, from 0, of a value made by a pass of that kind. (One expression, as
+// result_of().)
 constexpr int transfer_lane_of(transfer_lanes lanes, int peer, opcode half, pass_kind made) {
-  switch (lanes) {
-    case transfer_lanes::one:
-      return 0;
-    case transfer_lanes::one_a_peer:
-      return peer;
-    case transfer_lanes::one_a_direction:
-      return 2 * peer + (half == opcode::receive ? 1 : 0);
-    case transfer_lanes::one_a_kind:
-      break;
-  }
-  return made == pass_kind::forward ? 0 : 1;
+  return lanes == transfer_lanes::one               ? 0
+         : lanes == transfer_lanes::one_a_peer      ? peer
+         : lanes == transfer_lanes::one_a_direction ? 2 * peer + (half == opcode::receive ? 1 : 0)
+         : made == pass_kind::forward               ? 0
+                                                    : 1;
 }
 
 // The streams of all devices one after the other, with their operands and slots, and what these follow
@@ -183,7 +178,7 @@ struct program {
   constexpr int lane_of(instruction const& i) const {
     if (i.code == opcode::compute) return compute_lane;
     if (i.code == opcode::send || i.code == opcode::receive)
-      return transfer_lane(i.peer, i.code, i.what.kind);
+      return first_transfer_lane + transfer_lane_of(lanes, i.peer, i.code, i.what.kind);
     if (copies_to_or_from_host(i)) return i.code == opcode::offload ? offload_lane() : reload_lane();
     bool computes = i.code == opcode::measure || i.code == opcode::optimize;
     if (i.code == opcode::clear) computes = i.subject != slot_kind::gradient_shard;

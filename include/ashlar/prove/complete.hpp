@@ -26,25 +26,26 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
   work_register work(p.work.view());
   instruction const* const all = p.instructions.data();
   int const m = p.micro_batch_count();
-  for (int i = 0, count = static_cast<int>(p.instructions.size()); i < count; ++i) {
-    instruction const& self = all[i];
-    pass const& what = self.what;
-    bool const computes = self.code == opcode::compute;
-    if (!computes && !sums_work(self)) continue;
-    if (!computes || what.kind == pass_kind::work) {
-      diagnosis const d = work.enter(index.at(i), !computes, 0);
-      if (!d.ok()) return d;
-      continue;
+  for (int here = 0; here < p.device_count(); ++here)
+    for (int i = stream_begin(p, here), end = stream_end(p, here); i < end; ++i) {
+      instruction const& self = all[i];
+      pass const& what = self.what;
+      bool const computes = self.code == opcode::compute;
+      if (!computes && !sums_work(self)) continue;
+      if (!computes || what.kind == pass_kind::work) {
+        diagnosis const d = work.enter(index.at(i), !computes, 0);
+        if (!d.ok()) return d;
+        continue;
+      }
+      if (!p.graph.has(what, m)) return {.broken = rule::every_pass_is_known, .first = index.at(i)};
+      int const device =
+          p.where.device_of(nth(p.route, what.micro_batch), what.stage, result_of(what.kind));
+      if (device != here)
+        return {.broken = rule::pass_is_on_its_device,
+                .first = index.at(i),
+                .second = {.device = device, .what = what}};
+      if (!passes.enter(what, 0)) return passes.clash(index.at(i));
     }
-    if (!p.graph.has(what, m)) return {.broken = rule::every_pass_is_known, .first = index.at(i)};
-    int const device =
-        p.where.device_of(nth(p.route, what.micro_batch), what.stage, result_of(what.kind));
-    if (device != index.device(i))
-      return {.broken = rule::pass_is_on_its_device,
-              .first = index.at(i),
-              .second = {.device = device, .what = what}};
-    if (!passes.enter(what, 0)) return passes.clash(index.at(i));
-  }
   diagnosis d = passes.complete(p.graph, m, p.mode);
   if (!d.ok())
     d.first.device = p.where.device_of(nth(p.route, d.first.what.micro_batch), d.first.what.stage,
@@ -92,29 +93,30 @@ constexpr diagnosis kept_values_are_sent(program const& p, message_index const& 
 // nothing else carries any.
 constexpr diagnosis transfers_are_complete(program const& p, message_index& index) {
   instruction const* const all = p.instructions.data();
-  for (int i = 0, count = static_cast<int>(p.instructions.size()); i < count; ++i) {
-    instruction const& self = all[i];
-    if (self.code != opcode::send && self.code != opcode::receive) continue;
-    bool const sends = self.code == opcode::send;
-    int const message = index.number(self);
-    if (message == message_index::nowhere)
-      return {.broken = rule::every_pass_is_known, .first = index.at(i)};
-    int const route = nth(p.route, self.what.micro_batch);
-    result const made = result_of(self.what.kind);
-    bool const is_kept = made == result::activation && self.to == self.what.stage;
-    int const source = p.where.device_of(route, self.what.stage, made),
-              target = is_kept ? p.where.backward_device_of(route, self.to)
-                               : p.where.device_of(route, self.to, made);
-    if (source == target)
-      return {.broken = rule::transfers_lead_to_another_device, .first = index.at(i)};
-    if ((sends ? source : target) != index.device(i) || (sends ? target : source) != self.peer)
-      return {.broken = sends ? rule::every_send_has_its_receive : rule::every_receive_has_its_send,
-              .first = index.at(i),
-              .second = {.device = self.peer, .what = self.what}};
-    int const same = index.enter(message, i);
-    if (same != message_index::nowhere)
-      return {.broken = rule::no_transfer_is_doubled, .first = index.at(i), .second = index.at(same)};
-  }
+  for (int here = 0; here < p.device_count(); ++here)
+    for (int i = stream_begin(p, here), end = stream_end(p, here); i < end; ++i) {
+      instruction const& self = all[i];
+      if (self.code != opcode::send && self.code != opcode::receive) continue;
+      bool const sends = self.code == opcode::send;
+      int const message = index.number(self);
+      if (message == message_index::nowhere)
+        return {.broken = rule::every_pass_is_known, .first = index.at(i)};
+      int const route = nth(p.route, self.what.micro_batch);
+      result const made = result_of(self.what.kind);
+      bool const is_kept = made == result::activation && self.to == self.what.stage;
+      int const source = p.where.device_of(route, self.what.stage, made),
+                target = is_kept ? p.where.backward_device_of(route, self.to)
+                                 : p.where.device_of(route, self.to, made);
+      if (source == target)
+        return {.broken = rule::transfers_lead_to_another_device, .first = index.at(i)};
+      if ((sends ? source : target) != here || (sends ? target : source) != self.peer)
+        return {.broken = sends ? rule::every_send_has_its_receive : rule::every_receive_has_its_send,
+                .first = index.at(i),
+                .second = {.device = self.peer, .what = self.what}};
+      int const same = index.enter(message, i);
+      if (same != message_index::nowhere)
+        return {.broken = rule::no_transfer_is_doubled, .first = index.at(i), .second = index.at(same)};
+    }
   for (std::size_t k = 0; k < p.route.size(); ++k)
     for (int from = 0; from < p.stage_count(); ++from) {
       int link = p.graph.first_link(from);
@@ -123,17 +125,17 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
         int const first = index.number(link++, micro_batch);
         int const directions = p.graph.shards_with(from).empty() ? 2 : 1;
         for (int back = 0; back < directions; ++back) {
+          auto const& ends = index.of(first + back);
+          if (ends.send != message_index::nowhere && ends.receive != message_index::nowhere) continue;
           result const made = back == 0 ? result::activation : result::input_gradient;
           int const up = p.where.device_of(p.route[k], from, made),
                     down = p.where.device_of(p.route[k], to, made);
           if (up == down) continue;
           if (!p.graph.runs(back == 0 ? from : to, micro_batch)) continue;
-          auto const& ends = index.of(first + back);
           bool const neither =
               ends.send == message_index::nowhere && ends.receive == message_index::nowhere;
           if (back == 1 && p.mode == execution_mode::inference && neither) continue;
           if (back == 0 && neither && is_served_by_another(p, p.route[k], from, to)) continue;
-          if (ends.send != message_index::nowhere && ends.receive != message_index::nowhere) continue;
           pass const what{back == 0 ? pass_kind::forward : pass_kind::backward_input,
                           back == 0 ? from : to, micro_batch};
           int const source = back == 0 ? up : down, target = back == 0 ? down : up;
@@ -159,7 +161,8 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
 constexpr diagnosis reductions_are_complete(program const& p, message_index const& index) {
   // By group: where it is reduced, on this device if that is in its stream.
   dynamic_array<int> reduced(static_cast<std::size_t>(p.groups.count()), -1);
-  lists<int> const held = held_groups(p.groups.view(), p.device_count());
+  group_view const groups = p.groups.view();
+  lists<int> const held = held_groups(groups, p.device_count());
   instruction const* const all = p.instructions.data();
   for (int d = 0; d < p.device_count(); ++d) {
     int const begin = stream_begin(p, d), end = stream_end(p, d);
@@ -175,7 +178,7 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
       }
       if (self.code != opcode::compute || !gives_weight_gradient(self.what.kind)) continue;
       int before = -1;
-      p.groups.for_each_of_stage(self.what.stage, [&](int group) {
+      for_each_group_of(groups, p.stage_count(), self.what.stage, [&](int group) {
         if (before < begin) before = nth(reduced, group);
       });
       if (before >= begin)
@@ -291,10 +294,12 @@ constexpr diagnosis copies_are_complete(program const& p, message_index const& i
 // which order messages meet.
 constexpr diagnosis lanes_are_right(program const& p, message_index const& index) {
   instruction const* const all = p.instructions.data();
-  for (int i = 0, count = static_cast<int>(p.instructions.size()); i < count; ++i)
-    if (all[i].lane != (all[i].code == opcode::compute ? compute_lane : p.lane_of(all[i])))
+  for (int i = 0, count = static_cast<int>(p.instructions.size()); i < count; ++i) {
+    instruction const& self = all[i];
+    if (self.lane != (self.code == opcode::compute ? compute_lane : p.lane_of(self)))
       return {
-          .broken = rule::every_instruction_is_on_its_lane, .first = index.at(i), .number = all[i].lane};
+          .broken = rule::every_instruction_is_on_its_lane, .first = index.at(i), .number = self.lane};
+  }
   return {};
 }
 

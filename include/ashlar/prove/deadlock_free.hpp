@@ -11,8 +11,6 @@ namespace ashlar {
 class rendezvous_machine : public lane_machine<rendezvous_machine> {
  public:
   using lane_machine::lane_machine;
-  // Called by the walk; only whether it ends matters.
-  constexpr void happens(int, list_view<int>) {}
 };
 
 // Checks a complete program; `index` holds both halves of every transfer. If it gets stuck, names two

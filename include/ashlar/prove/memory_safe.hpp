@@ -33,11 +33,10 @@ class slot_walk {
       int const count = static_cast<int>(stream_.size());
       for (self_ = 0; self_ < count; ++self_) {
         instruction const& self = nth(stream_, self_);
-        operands_ = view_.operands_of(self);
-        next_ = operands_.first;
-        for_each_operand(shape_, d, self,
-                         [&](value_key const& v, access how, int reads) { visit(v, how, reads); });
-        if (next_ != operands_.last) complain(rule::slot_holds_what_is_read, -1);
+        next_ = view_.operands.data() + self.first_operand;
+        last_ = next_ + self.operand_count;
+        for_each_operand(shape_, d, self, *this);
+        if (next_ != last_) complain(rule::slot_holds_what_is_read, -1);
         if (!is_right_) return found_;
       }
       for (std::size_t slot = 0; slot < contents_.size(); ++slot)
@@ -49,30 +48,10 @@ class slot_walk {
     return {};
   }
 
- private:
-  struct content {
-    value_key holds;  // nothing, if of == -1
-    int reads_left = 0;
-    int reader = -1;  // the last one, in the device's stream
-    int writer = -1;  // in the device's stream
-  };
-
-  constexpr site place_of(int index) const {
-    return index < 0 ? site{} : site_of(nth(stream_, index), device_, index);
-  }
-
-  constexpr void complain(rule broken, int slot) {
+  // The next operand of the instruction has to be used in this way, on a slot of the value's kind.
+  constexpr void operator()(value_key const& v, access how, int reads) {
     if (!is_right_) return;
-    is_right_ = false;
-    found_ = {.broken = broken, .first = place_of(self_), .number = slot};
-    if (slot >= 0 && slot < static_cast<int>(contents_.size()))
-      found_.second = place_of(nth(contents_, slot).writer);
-  }
-
-  // The next operand has to be used in this way, on a slot of the value's kind.
-  constexpr void visit(value_key const& v, access how, int reads) {
-    if (!is_right_) return;
-    if (next_ == operands_.last) return complain(rule::slot_holds_what_is_read, -1);
+    if (next_ == last_) return complain(rule::slot_holds_what_is_read, -1);
     operand const& o = *next_++;
     if (o.slot < 0 || o.slot >= slot_count_ || o.how != how || slots_.first[o.slot] != v.kind)
       return complain(rule::slot_holds_what_is_read, o.slot);
@@ -95,6 +74,26 @@ class slot_walk {
     if (c.reads_left > 0 || c.reader == self_)  // nor by the reader itself
       return complain(rule::no_slot_is_overwritten_before_its_last_read, o.slot);
     c = {reads == 0 ? value_key{} : v, reads, -1, self_};
+  }
+
+ private:
+  struct content {
+    value_key holds;  // nothing, if of == -1
+    int reads_left = 0;
+    int reader = -1;  // the last one, in the device's stream
+    int writer = -1;  // in the device's stream
+  };
+
+  constexpr site place_of(int index) const {
+    return index < 0 ? site{} : site_of(nth(stream_, index), device_, index);
+  }
+
+  constexpr void complain(rule broken, int slot) {
+    if (!is_right_) return;
+    is_right_ = false;
+    found_ = {.broken = broken, .first = place_of(self_), .number = slot};
+    if (slot >= 0 && slot < static_cast<int>(contents_.size()))
+      found_.second = place_of(nth(contents_, slot).writer);
   }
 
   // Nobody counts the reads of these: from a write on they are there until they are given up. It is
@@ -128,11 +127,10 @@ class slot_walk {
   list_view<slot_kind> slots_;     // of the device
   int slot_count_ = 0;             // of these
   dynamic_array<content> contents_;
-  dynamic_array<int> state_slots_;  // by job
-  int self_ = 0;                    // the instruction looked at, in the device's stream
-  list_view<operand> operands_;     // its own
-  operand const* next_ = nullptr;   // of those
-  bool is_right_ = true;            // so far
+  dynamic_array<int> state_slots_;                   // by job
+  int self_ = 0;                                     // the instruction looked at, in the device's stream
+  operand const *next_ = nullptr, *last_ = nullptr;  // of its operands
+  bool is_right_ = true;                             // so far
   diagnosis found_;
 };
 

@@ -28,12 +28,8 @@ class message_index {
                * (static_cast<std::size_t>(p.graph.link_count()) * 2
                   + (p.where.moves() ? static_cast<std::size_t>(p.stage_count()) : 0))),
         partners_(p.instructions.size(), nowhere),
-        device_(p.instructions.size()) {
-    for (int d = 0; d < p.device_count(); ++d)
-      for (int *to = device_.data() + stream_begin(p, d), *const end = device_.data() + stream_end(p, d);
-           to != end; ++to)
-        *to = d;
-  }
+        stages_(p.stage_count()),
+        micro_batches_(p.micro_batch_count()) {}
 
   constexpr int count() const { return static_cast<int>(found_.size()); }
   // The halves of a message, by its number.
@@ -56,8 +52,8 @@ class message_index {
   // missing.
   constexpr dynamic_array<int> const& partners() const { return partners_; }
 
-  // The device of an instruction.
-  constexpr int device(int index) const { return nth(device_, index); }
+  // The device of an instruction. O(log devices).
+  constexpr int device(int index) const { return device_of_instruction(p_, index); }
 
   // The place of an instruction in its device's stream.
   constexpr site at(int index) const {
@@ -67,28 +63,25 @@ class message_index {
 
   // The number of the activation on a link; the gradient on it has the next.
   constexpr int number(int link, int micro_batch) const {
-    return (link * p_.micro_batch_count() + micro_batch) * 2;
+    return (link * micro_batches_ + micro_batch) * 2;
   }
   // The number of what a forward keeps, if stages move.
   constexpr int number_of_kept(int stage, int micro_batch) const {
-    return (2 * p_.graph.link_count() + stage) * p_.micro_batch_count() + micro_batch;
+    return (2 * p_.graph.link_count() + stage) * micro_batches_ + micro_batch;
   }
   // The number of a send's or receive's message; nowhere if no link of the stage graph carries it. An
   // activation that several stages of a device need travels on the link to the first of them.
   constexpr int number(instruction const& i) const {
     bool const forward = i.what.kind == pass_kind::forward;
     if (!forward && !gives_input_gradient(i.what.kind)) return nowhere;
-    if (!known(i.what.stage, p_.stage_count()) || !known(i.to, p_.stage_count())
-        || !known(i.what.micro_batch, p_.micro_batch_count())
-        || !p_.graph.runs(i.what.stage, i.what.micro_batch))
-      return nowhere;
-    if (forward && i.to == i.what.stage)
-      return p_.where.moves() ? number_of_kept(i.to, i.what.micro_batch) : nowhere;
+    int const k = i.what.micro_batch;
+    if (i.to < 0 || i.to >= stages_ || !p_.graph.has(i.what, micro_batches_)) return nowhere;
+    if (forward && i.to == i.what.stage) return p_.where.moves() ? number_of_kept(i.to, k) : nowhere;
     int const from = forward ? i.what.stage : i.to, to = forward ? i.to : i.what.stage;
-    int const route = nth(p_.route, i.what.micro_batch);
     int link = forward ? p_.graph.first_link(from) : p_.graph.first_edge(from);
     for (int after : forward ? p_.graph.readers(from) : p_.graph.successors(from)) {
-      if (after == to) return number(link, i.what.micro_batch) + (forward ? 0 : 1);
+      if (after == to) return (link * micro_batches_ + k) * 2 + (forward ? 0 : 1);
+      int const route = nth(p_.route, k);
       if (forward && p_.where.device_of(route, after) == p_.where.device_of(route, to)) return nowhere;
       ++link;
     }
@@ -96,12 +89,10 @@ class message_index {
   }
 
  private:
-  static constexpr bool known(int value, int count) { return value >= 0 && value < count; }
-
   program const& p_;
   dynamic_array<ends> found_;  // by message
   dynamic_array<int> partners_;
-  dynamic_array<int> device_;
+  int stages_, micro_batches_;
 };
 
 }  // namespace ashlar

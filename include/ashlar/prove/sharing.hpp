@@ -21,7 +21,8 @@ class sharing_walk {
       : p_(p),
         index_(index),
         sharded_(p.sharding != sharding_level::none),
-        held_(held_groups(p.groups.view(), p.device_count())),
+        view_(p.groups.view()),
+        held_(held_groups(view_, p.device_count())),
         groups_(static_cast<std::size_t>(p.groups.count())) {}
 
   // Walks a well-formed program whose passes and reductions are complete. Linear in instructions and
@@ -34,11 +35,12 @@ class sharing_walk {
       for (int i = stream_begin(p_, d), end = stream_end(p_, d); i < end && found_.broken == rule::none;
            ++i) {
         instruction const& self = all[i];
-        if (self.code != opcode::compute)
+        if (self.code == opcode::compute) {
+          if (self.what.kind != pass_kind::work && (sharded_ || gives_weight_gradient(self.what.kind)))
+            use(i, self.what);
+        } else if (self.code != opcode::send && self.code != opcode::receive) {
           visit(i, self);
-        else if (self.what.kind != pass_kind::work
-                 && (sharded_ || gives_weight_gradient(self.what.kind)))
-          use(i, self.what);
+        }
       }
       if (found_.ok()) end_device(d);
     }
@@ -129,7 +131,7 @@ class sharing_walk {
       g.last_use = i;
     }
     if (!gives_weight_gradient(what.kind)) return;
-    p_.groups.for_each_of_stage(what.stage, [&](int group) {
+    for_each_group_of(view_, p_.stage_count(), what.stage, [&](int group) {
       group_state& g = of(group);
       if (g.cleared == none) complain(rule::gradient_starts_from_zero, i);
       g.added = i;
@@ -196,6 +198,7 @@ class sharing_walk {
   program const& p_;
   message_index const& index_;
   bool sharded_;
+  group_view view_;
   lists<int> held_;
   dynamic_array<group_state> groups_;
   int measured_ = none;

@@ -96,11 +96,12 @@ constexpr diagnosis check_tables(program_view const& p) {
     auto const at = static_cast<std::size_t>(d);
     int const slots = p.slot_begin[at + 1] - p.slot_begin[at];
     int const begin = stream_begin(p, d), end = stream_end(p, d);
-    for (int i = begin; i < end; ++i) {
+    int i = begin;
+    auto const where = [&] { return site_of(all[i], d, i - begin); };
+    for (; i < end; ++i) {
       instruction const& self = all[i];
-      auto const where = [&] { return site_of(self, d, i - begin); };
-      bool const is_of_a_stage =
-          copies_to_or_from_host(self) || (self.code == opcode::compute && !is_part(self.what));
+      bool const is_of_a_stage = self.code == opcode::compute ? self.what.kind != pass_kind::work
+                                                              : copies_to_or_from_host(self);
       if (self.code > opcode::reload || self.what.kind > pass_kind::work
           || (is_of_a_stage && (self.what.stage < 0 || self.what.stage >= p.stage_count)))
         return {.broken = rule::every_pass_is_known, .first = where()};
@@ -109,16 +110,16 @@ constexpr diagnosis check_tables(program_view const& p) {
           || self.first_operand > operand_total - self.operand_count)
         return {.broken = rule::tables_agree, .first = where()};
       operand const* const used = p.operands.data() + self.first_operand;
-      for (int o = 0; o < self.operand_count; ++o)
-        if (used[o].slot < 0 || used[o].slot >= slots || used[o].how > access::scratch)
-          return {.broken = rule::slot_holds_what_is_read, .first = where(), .number = used[o].slot};
-      if (self.code != opcode::compute && !names_a_group_rightly(p, self, d))
+      for (operand const *o = used, *const last = used + self.operand_count; o != last; ++o)
+        if (o->slot < 0 || o->slot >= slots || o->how > access::scratch)
+          return {.broken = rule::slot_holds_what_is_read, .first = where(), .number = o->slot};
+      if (self.code > opcode::receive && !names_a_group_rightly(p, self, d))
         return {.broken = rule::group_is_held_where_it_is_named, .first = where(), .number = self.group};
     }
     // This comes when the operands of both are known to exist.
-    for (int i = begin; i < end; ++i)
+    for (i = begin; i < end; ++i)
       if (all[i].overlaps_next && !overlaps_well(p, i, end))
-        return {.broken = rule::overlapped_passes_are_a_pair, .first = site_of(all[i], d, i - begin)};
+        return {.broken = rule::overlapped_passes_are_a_pair, .first = where()};
   }
   return {};
 }

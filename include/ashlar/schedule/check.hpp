@@ -110,7 +110,7 @@ constexpr diagnosis check_start(schedule const& s, pass_ends const& ends, site c
 // that start together must have none. Fills `ends` with the end of every pass. Linear.
 constexpr diagnosis check(schedule const& s, pass_ends& ends) {
   if (diagnosis const d = check_passes(s, ends); !d.ok()) return d;
-  bool const has_work = !s.work.empty();
+  bool const has_work = !s.work.empty(), are_free = s.cost.are_transfers_free();
   for (std::size_t device = 0; device < s.order.size(); ++device) {
     time_slot const* const order = s.order[device].data();
     std::size_t const count = s.order[device].size();
@@ -128,7 +128,7 @@ constexpr diagnosis check(schedule const& s, pass_ends& ends) {
         int const route = nth(s.route, what.micro_batch);
         return are_inputs_in_time(
             s.graph, s.cost, what, here, t.start, ends.passes,
-            [&](int stage, result r) { return s.where.device_of(route, stage, r); });
+            [&](int stage, result r) { return are_free ? here : s.where.device_of(route, stage, r); });
       };
       if (has_work || !is_in_time(t.what))
         if (diagnosis const d =

@@ -35,11 +35,12 @@ class order_walk {
   // one device if possible); starts are then of no use.
   constexpr diagnosis run() {
     if (diagnosis const d = check_tables(s_); !d.ok()) return d;
+    are_transfers_free_ = s_.cost.are_transfers_free();
     for (std::size_t d = 0; d < p_; ++d) {
       std::vector<time_slot> const& order = s_.order[d];
       for (time_slot const *t = order.data(), *const last = t + order.size(); t != last; ++t) {
         auto const here = [&](pass const& what) { return at(d, t - order.data(), what); };
-        if (!t->is_right())
+        if (t->is_pair() && !t->is_right())
           return {.broken = rule::overlapped_passes_are_a_pair, .first = here(t->what)};
         for (pass const* what = &t->what; what != nullptr; what = t->after(what)) {
           if (!s_.knows(*what) || (what->kind == pass_kind::work && work_.is_collective(*what)))
@@ -116,8 +117,9 @@ class order_walk {
       entry& input = ends_.at(micro_batch, stage, r);
       if (input.end == pending) missing = &input;
       if (input.end < 0) return;
-      tick const arrival =
-          stage == what.stage && !s_.where.moves() ? input.end : input.end + transfer(what, stage, r);
+      tick const arrival = are_transfers_free_ || (stage == what.stage && !s_.where.moves())
+                               ? input.end
+                               : input.end + transfer(what, stage, r);
       if (arrival > start) start = arrival;
     });
     if (work_.empty()) return missing;
@@ -167,6 +169,7 @@ class order_walk {
   schedule& s_;
   std::size_t p_;
   work_view work_;
+  bool are_transfers_free_ = false;
   pass_table<entry> ends_;
   dynamic_array<std::size_t> next_;
   dynamic_array<tick> free_;
