@@ -2,10 +2,10 @@
 
 usage: torchrun --standalone --nproc-per-node 2 pipeline.py [--rounds 20] [--width 256 512] [--rows 192] [--layers 8] [--micro-batches 8]
 
-Three ways to run the same layers: Schedule1F1B with stages of equally many layers; `Pipeline(schedule="1f1b")`; and `Pipeline` as it
-is by default, whose plan is the one found or 1F1B, whichever took less time when it was made. The order within a round changes from
-round to round. Prints for each width the median step of PyTorch's, and for the others the ratio of the same rounds: median and
-quartiles, of time and of the processor time of all ranks. Losses of the first step have to be equal.
+Four ways to run the same layers: Schedule1F1B with stages of equally many layers; `Pipeline(schedule="1f1b")` in PyTorch's runtime and
+in its own; and `Pipeline` as it is by default, whose plan is the one found or 1F1B, whichever took less time when it was made. The
+order within a round changes from round to round. Prints for each width the median step of PyTorch's, and for the others the ratio of the
+same rounds: median and quartiles, of time and of the processor time of all ranks. Losses of the first step have to be equal.
 """
 
 import argparse
@@ -85,6 +85,7 @@ def measure(width, options):
     batch = torch.randn(2, options.rows * options.micro_batches, width).unbind()
     ways = {
         "PyTorch's 1F1B": OfPytorch(width, options, batch),
+        "Pipeline, 1f1b, runtime pytorch": OfAshlar(width, options, batch, schedule="1f1b", runtime="pytorch"),
         "Pipeline, 1f1b": OfAshlar(width, options, batch, schedule="1f1b"),
         "Pipeline": OfAshlar(width, options, batch),
     }
@@ -94,12 +95,13 @@ def measure(width, options):
     taken = {name: [] for name in ways}
     for turn in range(options.rounds):
         names = list(ways)
-        for name in names[turn % 3 :] + names[: turn % 3]:
+        begin = turn % len(names)
+        for name in names[begin:] + names[:begin]:
             taken[name].append(timed_step(ways[name])[:2])
     if dist.get_rank() == 0:
         first = taken["PyTorch's 1F1B"]
         cells = [f"{width}", f"{1000 * statistics.median(time for time, _ in first):.1f}"]
-        for name in ("Pipeline, 1f1b", "Pipeline"):
+        for name in list(ways)[1:]:
             for k in range(2):
                 cells.append(shown([a[k] / b[k] for a, b in zip(taken[name], first)]))
         print(f"| {' | '.join(cells)} | {ways['Pipeline'].pipe.plan.name} |", flush=True)
@@ -113,8 +115,9 @@ def main():
     options = parser.parse_args()
     join("cpu")
     if dist.get_rank() == 0:
-        print("| width | PyTorch's 1F1B, ms | Pipeline, 1f1b | its processor time | Pipeline | its processor time | runs |")
-        print("|---:|---:|---:|---:|---:|---:|---|")
+        names = ["1f1b, runtime pytorch", "1f1b", "Pipeline"]
+        print(f"| width | PyTorch's 1F1B, ms | {' | its processor time | '.join(names)} | its processor time | runs |")
+        print("|---:|---:|" + "---:|---:|" * len(names) + "---|")
     for width in options.width:
         measure(width, options)
     if dist.get_rank() == 0:

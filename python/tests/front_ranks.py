@@ -149,6 +149,12 @@ def with_options(_):
         "named": beside(make, batch_of, layers=["model.layers"]),
         "a V in order": beside(make, batch_of, schedule="1f1b-v"),
         "1F1B in order": beside(make, batch_of, schedule="1f1b"),
+        "1F1B in order, PyTorch's runtime": beside(
+            make, batch_of, schedule="1f1b", runtime="pytorch"
+        ),
+        "frozen, a V, PyTorch's runtime": beside(
+            frozen, batch_of, schedule="v-zb", runtime="pytorch"
+        ),
     }
 
 

@@ -156,8 +156,8 @@ def test_stages_are_taken_out_of_ddp():
     )
     wrapped.step(torch.ones(4, 4).double(), target=torch.ones(4, 4).double())
     assert not any(
-        isinstance(stage.submod, DistributedDataParallel)
-        for stage in wrapped._runtime._stages
+        isinstance(module, DistributedDataParallel)
+        for module in wrapped._runtime.modules.values()
     )
 
 

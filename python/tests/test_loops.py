@@ -50,3 +50,18 @@ def test_a_loop_of_the_page_trains_as_without_a_pipeline(
     losses = numbers_of(script)
     assert len(losses) == 3
     assert losses == pytest.approx(unpiped, abs=2e-6)
+
+
+RESTARTED = """
+dcp.load(training, checkpoint_id="half")
+loss = pipe.step(input_ids=tokens[:16], labels=tokens[:16])
+if torch.distributed.get_rank() == 0:
+    print(f"step {loss.item():.6f}")
+"""
+
+
+def test_the_restart_of_the_page_runs(tmp_path, unpiped, monkeypatch):
+    script = tmp_path / "loop.py"
+    script.write_text(FIRST + LOOPS[3] + RESTARTED)
+    monkeypatch.chdir(tmp_path)
+    assert numbers_of(script) == pytest.approx(unpiped[:1], abs=2e-6)

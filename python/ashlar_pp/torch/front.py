@@ -24,13 +24,14 @@ from .batches import inputs_of, rows_of
 from .costs import dealt_as_taken
 from .explanation import explained
 from .first_step import some
-from .generators import Streams, kept_generators
+from .generators import RandomState, Streams, kept_generators
 from .gradients import StepGradients
 from .layers import Skeleton, all_visiting, find_layers, whole_name
 from .layout import must_be_laid_out, parameters_of
 from .modes import DIFFERENT_EXAMPLE, Meeting, Modes, sum_of
 from .optimizers import OptimizerState, StateGuard, gathered_state, must_decide_together
 from .partition import deal, deal_on
+from .pipelines import must_be_runtime
 from .plans import Plan, parsed_bytes, searched
 from .restrictions import check_model
 from .state import State
@@ -85,6 +86,9 @@ class Pipeline(Trials):
             example, in turns. The one found goes on if it is faster. They run before
             the layers are dealt, so the whole model has to be on the device, without
             `wrap`. 0 takes the one found. Default: 10.
+        runtime (str): ``ashlar`` or ``pytorch``. Default: ``auto``, PyTorch's on GPUs
+            and for sharded stages, which it alone can run, and else Ashlar's, which
+            takes less time between passes.
         require_certificate (bool): Runs only programs that `ashlar_verify` accepts,
             which shares no code with this package. Default: ``False``.
 
@@ -117,8 +121,10 @@ class Pipeline(Trials):
         repeats: int = 3,
         budget: int = 1000,
         trials: int = 10,
+        runtime: str = "auto",
         require_certificate: bool = False,
     ) -> None:
+        must_be_runtime(runtime)
         check_model(model)
         guards.must_have_no_parameters(loss_fn, besides=model.parameters())
         must_decide_together(loss_fn, model)
@@ -134,7 +140,7 @@ class Pipeline(Trials):
         self._count = micro_batches if micro_batches is not None else 2 * count
         self.micro_batches, self._by_count = self._count, {}
         self.memory, self._budget = parsed_bytes(memory), budget
-        self._certified = require_certificate
+        self._certified, self._runtime_kind = require_certificate, runtime
         self._loss_fn, self._autocast = loss_fn, self._autocast_now()
         args, kwargs = self._moved(inputs_of(example))
         target = self._moved(target)
@@ -192,7 +198,6 @@ class Pipeline(Trials):
             must_be_certified(self._lowered(self.plan))
         self._build(wrap, data_ranks, sharding)
         self._unpiped = {} if trained is None else self._gradients.of_one_stage(trained)
-        self._steps = 0
         self._mode = (*self._mode, self._count)
         self._by_mode = {self._mode: self._start(self.trace, self.plan)}
         self._run_as(self._by_mode[self._mode])
@@ -510,7 +515,7 @@ class Pipeline(Trials):
         modules = dict(model.named_modules(remove_duplicate=False))
         at = self._streams.step, self._streams.micro_batch
         self._streams.step, self._streams.micro_batch = (
-            (self._steps - 1 if step is None else step),
+            (self._streams.trained - 1 if step is None else step),
             micro_batch,
         )
         try:
@@ -556,6 +561,18 @@ class Pipeline(Trials):
             OptimizerState: its state, under the names of the whole model.
         """
         return OptimizerState(self.module, optimizer, self._gradients.shared_names())
+
+    def random_state(self) -> RandomState:
+        """Makes a view of the seed and the number of steps, for
+        `torch.distributed.checkpoint`.
+
+        Steps after it is loaded draw the numbers that they would have drawn without a
+        restart, also on another number of ranks.
+
+        Returns:
+            RandomState: the same on every rank.
+        """
+        return RandomState(self._streams)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Loads this rank's part from a state of the whole model.

@@ -28,6 +28,8 @@ def _itself(hook: Any) -> Any:
 
 Restore = Callable[[], None]
 
+_PATH = struct.Struct("<6q")
+
 
 def kept_states(device: torch.device | None = None) -> Restore:
     """Returns a function that restores the current states of PyTorch's generators on
@@ -82,6 +84,8 @@ class Streams:
 
     def __init__(self, seed: int, copy: int, device: torch.device) -> None:
         self.seed, self.step, self.micro_batch = seed, 0, 0
+        self.trained = 0
+        """Number of steps that have trained."""
         self._copy, self._device = copy, device
         self.seeds_python = True
         """Whether Python's and NumPy's generators are seeded, too, which takes longer
@@ -91,8 +95,8 @@ class Streams:
         self._draws_python = False
 
     def _draw_from(self, kind: int, call: int) -> None:
-        path = struct.pack(
-            "<6q", self.seed, self._copy, self.step, self.micro_batch, kind, call
+        path = _PATH.pack(
+            self.seed, self._copy, self.step, self.micro_batch, kind, call
         )
         number = int.from_bytes(hashlib.blake2b(path, digest_size=8).digest(), "little")
         number >>= 1
@@ -169,3 +173,18 @@ class Streams:
                 )
             self.after_call(-1)
             yield
+
+
+class RandomState:
+    """What the random numbers of the next steps depend on, for
+    torch.distributed.checkpoint.
+    """
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+
+    def state_dict(self) -> dict[str, int]:
+        return {"seed": self._streams.seed, "steps": self._streams.trained}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        self._streams.seed, self._streams.trained = state["seed"], state["steps"]

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 import torch.distributed as dist
 
-from .._core import Instruction, Program
+from .._core import Program
 from .awaited import awaited_of_receiver, awaited_of_sender
 from .shapes import Signature
 from .waits import Waits
@@ -20,11 +20,26 @@ Key = tuple[str, int, int, int]
 """F or B, the stage that made the value, the micro-batch, and the stage that it is for.
 """
 
-MOST_TENSORS = 64
+MOST_TENSORS = 1024
 """The most tensors from a stage to the next; each has a tag of its own."""
 
 
-def key_of(i: Instruction) -> Key:
+class Transfer(Protocol):
+    """A send or a receive."""
+
+    @property
+    def letter(self) -> str: ...
+    @property
+    def stage(self) -> int: ...
+    @property
+    def micro_batch(self) -> int: ...
+    @property
+    def to(self) -> int: ...
+    @property
+    def peer(self) -> int: ...
+
+
+def key_of(i: Transfer) -> Key:
     """The value of a send or a receive."""
     return ("F" if i.letter == "F" else "B", i.stage, i.micro_batch, i.to)
 
@@ -65,7 +80,7 @@ class Messages:
             self._waits.wait(work, partial(awaited_of_sender, *key[:3], peer, at))
         return self._values.pop(key)
 
-    def receive(self, i: Instruction) -> None:
+    def receive(self, i: Transfer) -> None:
         key, peer = key_of(i), self._rank_of(i.peer)
         buffers: list[torch.Tensor | None] = []
         works = []
@@ -93,7 +108,7 @@ class Messages:
         self._arriving[key] = works, peer
         self._values[key] = buffers
 
-    def send(self, i: Instruction) -> None:
+    def send(self, i: Transfer) -> None:
         key, peer = key_of(i), self._rank_of(i.peer)
         awaited = partial(awaited_of_receiver, *key, peer)
         self._leaving = [one for one in self._leaving if not one[0].is_completed()]

@@ -5,6 +5,7 @@ step.
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Iterable
 from typing import Any
 
@@ -96,6 +97,16 @@ def number_of(words: str) -> int:
     return int.from_bytes(
         hashlib.blake2b(words.encode(), digest_size=8).digest(), "little", signed=True
     )
+
+
+def bits_of(number: float) -> int:
+    """The bits of a number, which a sum with zeros keeps."""
+    return int(struct.unpack("<q", struct.pack("<d", number))[0])
+
+
+def number_from(bits: int) -> float:
+    """The number with these bits."""
+    return float(struct.unpack("<d", struct.pack("<q", bits))[0])
 
 
 def sum_of(tree: Any) -> int:

@@ -179,7 +179,7 @@ class StagePasses:
             roots.append(left)
         if keeps:
             if not self._is_checked:
-                must_know_parameters(self.name, self.module, roots, [*read, state])
+                self._must_know_parameters(roots, [*read, state])
                 self._is_checked = True
             if self.first is not None:
                 self.first.forward(self.stage, roots)
@@ -187,6 +187,9 @@ class StagePasses:
         if isinstance(output, torch.Tensor):
             return output.detach()
         return tree_map_only(torch.Tensor, torch.Tensor.detach, output)
+
+    def _must_know_parameters(self, roots: list[torch.Tensor], read: Tensors) -> None:
+        must_know_parameters(self.name, self.module, roots, read)
 
     def backward(self, k: int, gradients: Tensors | None) -> list[torch.Tensor | None]:
         """Returns the gradients of the inputs, and adds those of the weights."""

@@ -133,10 +133,7 @@ def pipeline(
     )
     waits = Waits(group, seconds, alone=alone)
     with waits.call("pipeline()", makes=True):
-        if runtime not in ("auto", "pytorch", "ashlar"):
-            raise ValueError(
-                f"runtime must be auto, pytorch or ashlar, not '{runtime}'"
-            )
+        must_be_runtime(runtime)
         guards.must_have_no_parameters(loss_fn)
         rank = dist.get_rank(group)
         program = _core.lower(
@@ -247,6 +244,12 @@ def pipeline(
             keeps_saved=keeps_saved_tensors(plain.values(), schedule),
             waits=waits,
         )
+
+
+def must_be_runtime(name: str) -> None:
+    """Raises ValueError for what is not the name of a runtime."""
+    if name not in ("auto", "pytorch", "ashlar"):
+        raise ValueError(f"runtime must be auto, pytorch or ashlar, not '{name}'")
 
 
 def _modules(

@@ -10,9 +10,6 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
-import torch.distributed as dist
-from torch.distributed.fsdp import FSDPModule
-from torch.distributed.pipelining import PipelineStage
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from .clock import Clock
@@ -95,9 +92,6 @@ class Replay:
         )
 
     def __call__(self, *received: torch.Tensor) -> Any:
-        for x in received:
-            if x.requires_grad:
-                x.register_hook(torch.Tensor.contiguous)  # the gradient is sent
         self._values, self._position = dict(zip(self.incoming, received)), 0
         self._between, self._at_first = Between(), 0
         args, kwargs = self.inputs[self.micro_batch]
@@ -113,7 +107,9 @@ class Replay:
                         output = self.skeleton(self._call, args, kwargs)
                     if self._position != self.end:
                         raise self._other_way("its end")
-                    self._between.ledger.must_be_seen(output, "the model's output")
+                    self._between.ledger.must_be_seen(
+                        (output,), {}, "the model's output"
+                    )
                     return self.loss_of(output, self.micro_batch)
             except _StageEnds:
                 # frees its traceback, and with it what the model had begun, such as an
@@ -192,7 +188,8 @@ class Replay:
             raise _StageEnds
         self._position += 1
         call = self.trace.calls[at]
-        with self._between.paused():
+        is_watching = self._between.pause()
+        try:
             if call.is_free:
                 self.streams.of_layer(at)
                 output = layer.compute(args, kwargs)
@@ -200,13 +197,16 @@ class Replay:
                 output = call.output(self._received)
             else:
                 output = self._computed(at, layer, args, kwargs)
+        finally:
+            if is_watching:
+                self._between.resume()
         self.streams.after_call(at)
         return output
 
     def _computed(
         self, at: int, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        self._between.ledger.must_be_seen((args, kwargs), layer.name)
+        self._between.ledger.must_be_seen(args, kwargs, layer.name)
         call = self.trace.calls[at]
         self.streams.of_layer(at)
         output = layer.compute(args, kwargs)
@@ -281,6 +281,34 @@ class Replay:
         return tuple(given)
 
 
+class TimedReplay:
+    """A stage's replay with what each of its passes needs around it: the number of its
+    micro-batch, a clock, and the check that a backward draws nothing.
+    """
+
+    def __init__(self, replay: Replay, clock: Clock, stage: int) -> None:
+        self.replay, self._clock, self._stage = replay, clock, stage
+
+    def forward(self, micro_batch: int, run: Callable[[], Any], *, trains: bool) -> Any:
+        self.replay.micro_batch = micro_batch
+        return self._clock.run("F", self._stage, run) if trains else run()
+
+    def backward(self, letter: str, micro_batch: int, run: Callable[[], Any]) -> Any:
+        """letter: B for a whole backward, I and W for its parts."""
+        streams, skeleton = self.replay.streams, self.replay.skeleton
+        streams.micro_batch = micro_batch
+        before = torch_states(skeleton.device)
+        with skeleton.calling(self.replay.again):
+            result = self._clock.run(letter, self._stage, run)
+        if torch_states(skeleton.device) != before:
+            raise UnseenValue(
+                f"a backward of stage {self._stage} draws random numbers, which "
+                "would depend on the schedule: draw them in "
+                "the forward"
+            )
+        return result
+
+
 def _is_same(given: Any, constant: Any) -> bool:
     """Whether numbers and words are equal; other objects are not compared."""
     if not isinstance(constant, (int, float, complex, str, type(None))):
@@ -294,114 +322,3 @@ def _is_same(given: Any, constant: Any) -> bool:
 
 def _shown(given: Any) -> str:
     return "a tensor" if isinstance(given, torch.Tensor) else repr(given)
-
-
-class ReplayStage(PipelineStage):
-    """A stage for PyTorch's runtime. Its shapes are known, and every stage has the
-    model's inputs by micro-batch.
-    """
-
-    def __init__(
-        self,
-        part: torch.nn.Module,
-        replay: Replay,
-        clock: Clock,
-        index: int,
-        count: int,
-        device: torch.device,
-        group: dist.ProcessGroup | None,
-        loss_type: torch.dtype,
-    ) -> None:
-        outputs = (
-            (torch.empty(1, dtype=loss_type, device="meta"),)
-            if replay.is_last
-            else replay.examples(replay.outgoing)
-        )
-        super().__init__(
-            part,
-            index,
-            count,
-            device,
-            input_args=replay.examples(replay.incoming),
-            output_args=outputs,
-            group=group,
-        )
-        self.replay, self.clock = replay, clock
-
-    def forward_maybe_with_nosync(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds an argument if there is none: on a GPU, fully_shard fails for a module
-        called without arguments.
-        """
-        if isinstance(self.submod, FSDPModule) and not args:
-            args = (torch.empty(0, device=self.device),)
-        return super().forward_maybe_with_nosync(*args, **kwargs)
-
-    def forward_one_chunk(self, fwd_chunk_id: int, *args: Any, **kwargs: Any) -> Any:
-        self.replay.micro_batch = fwd_chunk_id
-        forward = super().forward_one_chunk
-        try:
-            if not self.has_backward:
-                return forward(fwd_chunk_id, *args, **kwargs)
-            return self.clock.run(
-                "F", self.stage_index, lambda: forward(fwd_chunk_id, *args, **kwargs)
-            )
-        except RuntimeError as error:
-            if error.__cause__ is None:
-                raise
-            # PyTorch's error names the arguments' shapes instead of the fault
-            raise error.__cause__  # noqa: B904
-
-    def _timed_backward(
-        self, letter: str, micro_batch: int, backward: Callable[[], Any]
-    ) -> None:
-        self.replay.streams.micro_batch = micro_batch
-        before = torch_states(self.device)
-        with self.replay.skeleton.calling(self.replay.again):
-            self.clock.run(letter, self.stage_index, backward)
-        if torch_states(self.device) != before:
-            raise UnseenValue(
-                f"a backward of stage {self.stage_index} draws random numbers, which "
-                "would depend on the schedule: draw them in "
-                "the forward"
-            )
-
-    def backward_one_chunk(
-        self,
-        bwd_chunk_id: int,
-        loss: Any = None,
-        full_backward: bool = True,
-        *args: Any,
-        **kwargs: Any,
-    ) -> None:
-        backward = super().backward_one_chunk
-        self._timed_backward(
-            "B" if full_backward else "I",
-            bwd_chunk_id,
-            lambda: backward(bwd_chunk_id, loss, full_backward, *args, **kwargs),
-        )
-        if not hasattr(self, "_get_grad_send_meta") and bwd_chunk_id in self.bwd_cache:
-            # Earlier versions of torch send a gradient of everything that was received,
-            # whole numbers included.
-            received: Any = self.args_recv_info[bwd_chunk_id]
-            self.bwd_cache[bwd_chunk_id] = tuple(
-                torch.zeros_like(info.buffer) if gradient is None else gradient
-                for gradient, info in zip(self.bwd_cache[bwd_chunk_id], received)
-            )
-
-    def get_local_bwd_output(self, mb_index: int) -> Any:
-        """Returns () in an evaluation, in which PyTorch hands gradients between stages
-        of a rank all the same.
-        """
-        return super().get_local_bwd_output(mb_index) if self.has_backward else ()
-
-    def set_local_bwd_input(self, next_stage_bwd_outputs: Any, mb_index: int) -> None:
-        if self.has_backward:
-            super().set_local_bwd_input(next_stage_bwd_outputs, mb_index)
-
-    def backward_weight_one_chunk(
-        self, bwd_chunk_id: int, *args: Any, **kwargs: Any
-    ) -> None:
-        backward = super().backward_weight_one_chunk
-        self._timed_backward(
-            "W", bwd_chunk_id, lambda: backward(bwd_chunk_id, *args, **kwargs)
-        )

@@ -29,6 +29,7 @@ from .replicas import out_of_ddp
 from .shapes import Signature, signature_of, trace, words_of
 from .split import compiling, keeps_saved_tensors
 from .step import Step
+from .stream import action_of
 from .sums import CopySums
 from .waits import Waits
 
@@ -58,6 +59,8 @@ class ProgramRuntime:
         timeout (float or timedelta, optional): Seconds after which a rank that does not
             answer is named. Default: the group's timeout.
         waits (Waits, optional): Waits of the pipeline, if it has some already.
+        unpiped (mapping of str to bool, optional): Whether the model without a
+            pipeline gives a parameter a gradient, by name, where known.
         require_certificate (bool): Refuses a program that `ashlar_verify` does not
             accept. Default: ``False``.
 
@@ -81,6 +84,7 @@ class ProgramRuntime:
         dynamic_shapes: bool = False,
         timeout: float | datetime.timedelta | None = None,
         waits: Waits | None = None,
+        unpiped: Mapping[str, bool] | None = None,
         require_certificate: bool = False,
     ) -> None:
         self.program = _core.lower(schedule, lanes="one_a_peer")
@@ -112,24 +116,16 @@ class ProgramRuntime:
         self.loss_fn = loss_fn
         self.times: Times | None = None
         """Seconds of passes by letter and stage, if set to a dictionary."""
+        self.last = self.program.stages - 1
         in_pipeline = self.rank < self.program.devices
-        self.stream = self.program.stream(self.rank) if in_pipeline else []
-        self.forwards = [
-            i
-            for i in self.stream
-            if i.letter == "F" and i.code in ("compute", "send", "receive")
+        self.stream = [
+            action_of(i, self.last)
+            for i in (self.program.stream(self.rank) if in_pipeline else [])
         ]
-        self.last, q = self.program.stages - 1, self.program.sequence_chunks
-        self.first = FirstStep(self.modules)
+        self.forwards = [i for i in self.stream if i.is_forward]
+        self.first = FirstStep(self.modules, unpiped=unpiped)
         self.passes = {
-            stage: StagePasses(
-                module,
-                stage,
-                stage == 0,
-                loss_fn if stage == self.last else None,
-                q,
-                self.first,
-            )
+            stage: self._passes_of(stage, module)
             for stage, module in self.modules.items()
         }
         self._recomputed = {
@@ -155,6 +151,16 @@ class ProgramRuntime:
         self.shapes: list[list[Signature]] | None = None
         self._first_inputs: Any = None
         self._beginning = Beginning(self.waits, group, self.device, self.program)
+
+    def _passes_of(self, stage: int, module: nn.Module) -> StagePasses:
+        return StagePasses(
+            module,
+            stage,
+            stage == 0,
+            self.loss_fn if stage == self.last else None,
+            self.program.sequence_chunks,
+            self.first,
+        )
 
     def _groups_of_copies(self) -> dict[int, list[dist.ProcessGroup]]:
         """The groups over which gradients of this rank's stages are summed: other
@@ -364,9 +370,7 @@ class ProgramRuntime:
             raise TypeError(
                 f"losses must be a list, which is filled, not {type(losses).__name__}"
             )
-        inputs = self._input_shapes(batch)
-        self._beginning.agree(inputs)
-        self._find_shapes(batch, inputs)
+        self._begin(batch)
         shapes = self.shapes or []
         messages = Messages(
             self.program,
@@ -389,13 +393,11 @@ class ProgramRuntime:
             times=self.times,
         )
         try:
-            for instruction in (
+            for action in (
                 self.stream if trains or not self.program.trains else self.forwards
             ):
-                self.waits.move(
-                    str(instruction), instruction.stage, instruction.micro_batch
-                )
-                step.run(instruction)
+                self.waits.move(action.words, action.stage, action.micro_batch)
+                step.run(action)
             outputs = step.finish()
             self._beginning.finish()
         except BaseException:
@@ -411,6 +413,12 @@ class ProgramRuntime:
             for passes in self.passes.values():
                 passes.clear()
         return outputs
+
+    def _begin(self, batch: Batch) -> None:
+        """Makes all ranks agree on the call, and finds shapes."""
+        inputs = self._input_shapes(batch)
+        self._beginning.agree(inputs)
+        self._find_shapes(batch, inputs)
 
     def _input_shapes(self, batch: Batch) -> list[Signature]:
         """Shapes of the inputs by micro-batch. Raises ValueError if they differ from

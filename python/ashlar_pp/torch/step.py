@@ -7,12 +7,13 @@ from typing import Any
 
 import torch
 
-from .._core import Instruction, Program
+from .._core import Program
 from .clock import Times, now
 from .inputs import Batch, merge
-from .messages import MOST_TENSORS, Messages
+from .messages import MOST_TENSORS, Key, Messages
 from .passes import MicroBatch, StagePasses, tensors_of
 from .shapes import signature_of, words_of
+from .stream import Action
 from .sums import CopySums, GradientSum
 
 
@@ -49,7 +50,7 @@ class Step:
         self._running: list[tuple[int, GradientSum]] = []  # by stage
         self._outputs: dict[int, Any] = {}
 
-    def run(self, i: Instruction) -> None:
+    def run(self, i: Action) -> None:
         if i.code == "compute":
             self._compute(i)
         elif i.code == "receive":
@@ -60,7 +61,7 @@ class Step:
             if (started := self._sums.start(i.group)) is not None:
                 self._running.append((i.group, started))
         elif i.code != "clear":  # gradients are cleared by the training loop
-            raise ValueError(f"the runtime cannot run '{i}'")
+            raise ValueError(f"the runtime cannot run '{i.words}'")
 
     def finish(self) -> Any:
         self._messages.finish()
@@ -81,24 +82,14 @@ class Step:
         )
         return MicroBatch(batch.kwargs[k], target, self._loss_kwargs, batch.is_cut)
 
-    def _compute(self, i: Instruction) -> None:
-        stage, k, last = i.stage, i.micro_batch, self._last
+    def _compute(self, i: Action) -> None:
+        stage, k = i.stage, i.micro_batch
         passes = self._passes[stage]
-        inputs: tuple[Any, ...] = ()
-        gradients = None
-        if i.letter == "F" and stage == 0:
-            inputs = self._batch.args[k]
-        elif i.letter == "F":
-            inputs = tuple(
-                self._messages.take(("F", stage - 1, k, stage), f"{stage}F{k}")
-            )
-        elif i.letter in "BI" and stage < last:
-            gradients = self._messages.take(
-                ("B", stage + 1, k, stage), f"{stage}{i.letter}{k}"
-            )
+        given = None if i.needs is None else self._messages.take(i.needs, i.words)
         started = now(self._device) if self._times is not None else 0.0
         result: Any = None
         if i.letter == "F":
+            inputs = self._batch.args[k] if given is None else tuple(given)
             again = self._trains and (stage, k) in self._recomputed
             result = passes.forward(
                 k, inputs, self._given(stage, k), trains=self._trains, again=again
@@ -106,29 +97,28 @@ class Step:
         elif i.letter == "R":
             passes.recompute(k)
         elif i.letter == "B":
-            result = passes.backward(k, gradients)
+            result = passes.backward(k, given)
         elif i.letter == "I":
-            result = passes.backward_input(k, gradients)
+            result = passes.backward_input(k, given)
         else:
             passes.backward_weight(k)
         if self._times is not None:
             self._times[i.letter, stage].append(now(self._device) - started)
-        if i.letter == "F" and stage < last:
-            self._hand_on(stage, k, result)
-        elif i.letter == "F":
-            if self._return_outputs:
-                self._outputs[k] = result
-        elif i.letter in "BI" and stage > 0:
-            self._messages.put(("B", stage, k, stage - 1), result)
+        if i.letter == "F" and i.gives is not None:
+            self._hand_on(i.gives, result)
+        elif i.gives is not None:
+            self._messages.put(i.gives, result)
+        elif i.letter == "F" and self._return_outputs:
+            self._outputs[k] = result
 
-    def _hand_on(self, stage: int, k: int, output: Any) -> None:
+    def _hand_on(self, key: Key, output: Any) -> None:
+        _, stage, k, _ = key
         tensors = tensors_of(output, f"stage {stage}")
         if len(tensors) > MOST_TENSORS:
             raise ValueError(
                 f"stage {stage} gives {len(tensors)} tensors; the most is "
                 f"{MOST_TENSORS}"
             )
-        key = ("F", stage, k, stage + 1)
         if (given := signature_of(tensors)) != (
             expected := self._messages.signature(key)
         ):

@@ -20,7 +20,7 @@ from torch.utils._pytree import tree_map_only
 from .. import _core
 from .._core import Program
 from . import guards
-from .awaited import awaited_loss
+from .awaited import awaited_loss, awaited_of_group
 from .batches import inputs_of, micro_batches_of
 from .clock import Clock
 from .first_step import is_zero
@@ -28,13 +28,24 @@ from .generators import Streams, kept_generators, python_positions
 from .gradients import StepGradients
 from .layers import Skeleton
 from .layout import plain_name
-from .modes import Meeting, Mode, Modes, must_be_alike, number_of, numbers_of
+from .modes import (
+    Meeting,
+    Mode,
+    Modes,
+    bits_of,
+    must_be_alike,
+    number_from,
+    number_of,
+    numbers_of,
+)
 from .partition import StagesOfCalls
 from .pipelines import stages_of
 from .plans import Plan
-from .pytorch_runtime import PytorchRuntime, installed_lanes, prepare
-from .replay import Replay, ReplayStage
-from .split import keeps_saved_tensors
+from .pytorch_runtime import installed_lanes, prepare
+from .replay import Replay
+from .replay_pytorch import PytorchReplays
+from .replay_runtime import ReplayRuntime
+from .shapes import signature_of
 from .state import State
 from .tracer import Trace, Tracer, shared, traced
 from .unseen import UnseenValue
@@ -51,7 +62,7 @@ class Running:
     trace: Trace
     plan: Plan
     replays: dict[int, Replay]
-    runtime: PytorchRuntime
+    runtime: ReplayRuntime | PytorchReplays
     counting: list[tuple[str, nn.Module]]
     """Modules of this rank whose calls change buffers or attributes, by name: an error
     puts these back.
@@ -84,6 +95,10 @@ class Steps:
     _example: Any
     _example_target: Any
     _gradients: StepGradients
+    _certified: bool
+    """Whether only certified programs may run."""
+    _runtime_kind: str
+    """The runtime asked for: ``auto``, ``ashlar`` or ``pytorch``."""
     _unpiped: dict[str, bool]
     """Whether the model without a pipeline gives a parameter a gradient, by name, where
     known.
@@ -95,8 +110,6 @@ class Steps:
     _parts: dict[int, nn.Module]
     """This rank's stages, in their wrappers."""
     _wrapped: dict[str, Any]
-    _steps: int
-    """Number of steps that have trained."""
 
     def _state_of_layers(self) -> State:
         return State((layer.name, layer.module) for layer in self.skeleton.layers)
@@ -110,7 +123,7 @@ class Steps:
         before = self._state_of_layers()
         with self._context(), torch.no_grad(), kept_generators(self.device):
             m, self._streams.step = self.micro_batches, 0
-            self._run_pieces([example] * m, [target] * m, self._runtime.eval)
+            self._run_pieces([example] * m, [target] * m, trains=False)
         before.restore()
         last = self._last_rank()
         told = [self._losses[0].item() if dist.get_rank(self.group) == last else None]
@@ -173,51 +186,60 @@ class Steps:
                     one.micro_batch if one.kind == "forward" else last.get(one.stage, 0)
                 )
 
+    def _runs_itself(self) -> bool:
+        """Whether the runtime of our own runs the plan. It takes less time between
+        passes than PyTorch's, but gathers no sharded weights. On GPUs PyTorch's starts
+        several messages as one.
+        """
+        if self._runtime_kind != "auto":
+            return self._runtime_kind == "ashlar"
+        return self.device.type == "cpu" and self._wrapped["sharding"] == "none"
+
     def _lowered(self, plan: Plan) -> Program:
-        return _core.lower(plan.schedule, lanes=installed_lanes(), **self._wrapped)
+        lanes = "one_a_peer" if self._runs_itself() else installed_lanes()
+        return _core.lower(plan.schedule, lanes=lanes, **self._wrapped)
 
     def _obstacle(self, plan: Plan) -> str:
         """The reason why PyTorch cannot run the plan, or empty. It reduces the
         gradients of a sharded stage once, for example.
         """
-        return self._lowered(plan).pytorch_obstacle()
+        program = _core.lower(plan.schedule, lanes=installed_lanes(), **self._wrapped)
+        return program.pytorch_obstacle()
 
     def _start(self, trace: Trace, plan: Plan) -> Running:
         """Makes the runtime of the plan's schedule."""
         self._clock = Clock(self.device)
-        count = plan.schedule.stages
         replays = self._replays_of(trace, plan.dealt.cuts)
-        stages = [
-            ReplayStage(
-                self._parts[s],
-                replay,
-                self._clock,
-                s,
-                count,
-                self.device,
-                self.group,
-                self._loss_type,
-            )
-            for s, replay in replays.items()
-        ]
-        program = self._lowered(plan)
-        if obstacle := program.pytorch_obstacle():
+        if obstacle := self._obstacle(plan):
             raise ValueError(f"PyTorch cannot run the schedule: {obstacle}")
-        program.check()
         parts = dict(self._parts)
         guards.must_fit(parts, self._wrapped["sharding"])
         prepare(parts, plan.schedule)
-        runtime = PytorchRuntime(
-            list(stages),
-            program,
-            lambda loss, _: loss,
-            scale_grads=False,
-            data_group=self.data_group,
-            keeps_saved=keeps_saved_tensors(parts.values(), plan.schedule),
-            waits=self.waits,
-            unpiped=self._unpiped,
-            is_agreed=True,
-        )
+        how: dict[str, Any] = {
+            "clock": self._clock,
+            "group": self.group,
+            "data_group": self.data_group,
+            "waits": self.waits,
+            "unpiped": self._unpiped,
+        }
+        runtime: ReplayRuntime | PytorchReplays
+        if self._runs_itself():
+            inner = plan.dealt.cuts[1:-1]
+            shapes = [
+                signature_of(trace.values[k] for k in trace.crossing(cut))
+                for cut in inner
+            ]
+            runtime = ReplayRuntime(
+                parts, replays, plan.schedule, shapes,
+                require_certificate=self._certified, **how,
+            )  # fmt: skip
+        else:
+            program = self._lowered(plan)
+            program.check()
+            runtime = PytorchReplays(
+                parts, replays, plan.schedule, program,
+                loss_type=self._loss_type, **how,
+            )  # fmt: skip
         return Running(trace, plan, replays, runtime, self._counting())
 
     def _run_as(self, running: Running) -> None:
@@ -445,17 +467,13 @@ class Steps:
     ) -> torch.Tensor:
         pieces, targets = self._pieces(batch, target, inputs, micro_batches, trains)
         own = self._modes.own_attributes()
-        self._streams.step = self._steps
+        self._streams.step = self._streams.trained
         # from here on, because another mode may count in other layers
         with self._undone():
             fault = ""
             with kept_generators(self.device):
                 before = python_positions()
-                loss = self._run_pieces(
-                    pieces,
-                    targets,
-                    self._runtime.step if trains else self._runtime.eval,
-                )
+                self._run_pieces(pieces, targets, trains=trains)
                 if not self.trace.draws_python and python_positions() != before:
                     fault = (
                         "the model draws from Python's or NumPy's generator, and did "
@@ -474,8 +492,8 @@ class Steps:
                     f"the model's own forward changes attributes of '{changed}', and "
                     "every stage runs it: let a layer change them"
                 )
-            self._must_have_run_alike(fault)
-        self._steps += trains
+            loss = self._finished_alike(fault)
+        self._streams.trained += trains
         return loss
 
     def _drop_zeros(self) -> None:
@@ -486,9 +504,9 @@ class Steps:
             if not self._unpiped.get(plain_name(name), True) and is_zero(p.grad):
                 p.grad = None
 
-    def _must_have_run_alike(self, fault: str) -> None:
-        """Raises UnseenValue on all ranks if the model's own forward computed other
-        numbers on a stage, or if there is a fault on any.
+    def _finished_alike(self, fault: str) -> torch.Tensor:
+        """Returns the step's loss. Raises UnseenValue on all ranks if the model's own
+        forward computed other numbers on a stage, or if there is a fault on any.
         """
         stages = self.plan.schedule.stages
         sums = [0] * (2 * stages)
@@ -499,8 +517,19 @@ class Steps:
                         sums[2 * s + side] * 1_000_003 + replay.numbers[k][side]
                     ) % (1 << 61)
         present = self._gradients.present()
-        found = self._meeting.add([*sums, *present, int(bool(fault))])
-        self._gradients.expect(found[2 * stages : -1])
+        source = self._global_rank(self._last_rank())
+        has_last = self.waits.rank == source
+        loss = bits_of(self._mean_loss()) if has_last else 0
+        found = self.waits.start(
+            self._meeting.add,
+            [*sums, *present, loss, int(bool(fault))],
+            awaited=functools.partial(
+                awaited_of_group, source, self.waits.ranks, "the end of the step"
+            )
+            if has_last
+            else functools.partial(awaited_loss, stages - 1, source),
+        )
+        self._gradients.expect(found[2 * stages : -2])
         if found[-1]:
             raise UnseenValue(
                 fault
@@ -515,36 +544,30 @@ class Steps:
                     "and something there counts its calls, or draws from a generator "
                     "of its own. Let a layer do that"
                 )
+        return torch.tensor(
+            number_from(found[-2]), dtype=torch.double, device=self.device
+        )
+
+    def _mean_loss(self) -> float:
+        each = torch.stack([one.reshape(()) for one in self._losses])
+        return float(each.double().mean().item())
 
     def _run_pieces(
-        self, pieces: list[Any], targets: list[Any], run: Callable[..., Any]
-    ) -> torch.Tensor:
+        self, pieces: list[Any], targets: list[Any], *, trains: bool
+    ) -> None:
         m = self.micro_batches
         self._losses: list[Any] = [None] * m
         pieces = [self._moved(piece) for piece in pieces]
         for replay in self._replays.values():
             replay.inputs = pieces
         self._targets = [self._moved(one) for one in targets]
-        last = self._last_rank()
-        has_last = dist.get_rank(self.group) == last
         none = (
             torch.autocast(self._autocast[0], enabled=False)
             if self._autocast
             else contextlib.nullcontext()
         )
         with none:  # backwards run outside of autocast, as in a loop without a pipeline
-            run(target=torch.zeros(m) if has_last else None, return_outputs=False)
-        loss = torch.zeros((), dtype=torch.double, device=self.device)
-        if has_last:
-            loss = (
-                torch.stack([one.reshape(()) for one in self._losses]).double().mean()
-            )
-        source = self._global_rank(last)
-        awaited = functools.partial(awaited_loss, self.plan.schedule.stages - 1, source)
-        self.waits.start(
-            dist.broadcast, loss, src=source, group=self.group, awaited=awaited
-        )
-        return loss
+            self._runtime.run(trains=trains)
 
     def _moved(self, tree: Any) -> Any:
         return tree_map_only(torch.Tensor, lambda x: x.to(self.device), tree)

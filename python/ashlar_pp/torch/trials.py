@@ -85,8 +85,6 @@ class Trials(Steps):
     memory: int | None
     _budget: int
     _fuses: bool
-    _certified: bool
-    """Whether only certified programs may run."""
 
     def _choose(
         self, dealt: Sequence[Dealt], given: Any, target: Any, trials: int
@@ -274,7 +272,7 @@ class Trials(Steps):
         m = self.micro_batches
         dist.barrier(group=self._meeting.group)
         started = now(self.device)
-        self._run_pieces([given] * m, [target] * m, self._runtime.step)
+        self._run_pieces([given] * m, [target] * m, trains=True)
         taken = now(self.device) - started
         for p in self._all_parameters():
             p.grad = None

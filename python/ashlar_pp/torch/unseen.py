@@ -95,9 +95,17 @@ class Ledger:
         storage = _storage(tensor) if self.stained else None
         return None if storage is None else self.stained.get(storage)
 
-    def must_be_seen(self, tree: Any, reader: str) -> None:
-        """Raises UnseenValue if anything in the tree is unseen."""
-        for one in tensors_in(tree):
+    def must_be_seen(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], reader: str
+    ) -> None:
+        """Raises UnseenValue if anything in them is unseen."""
+        if (
+            not self.stained
+            and not kwargs
+            and all(type(x) is torch.Tensor for x in args)
+        ):
+            return  # by far the most calls
+        for one in tensors_in((args, kwargs)):
             if (by := self.stain_of(one)) is not None:
                 raise UnseenValue(by.told(f"is needed for {reader}"))
 
@@ -298,14 +306,21 @@ class Between(TorchFunctionMode):
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """Switches watching off inside, for layers."""
-        is_on_top = _get_current_function_mode() is self
-        if is_on_top:
-            _pop_mode()
+        is_watching = self.pause()
         try:
             yield
         finally:
-            if is_on_top:
-                _push_mode(self)
+            if is_watching:
+                self.resume()
+
+    def pause(self) -> bool:
+        """Switches watching off; returns whether it was on."""
+        if is_watching := _get_current_function_mode() is self:
+            _pop_mode()
+        return is_watching
+
+    def resume(self) -> None:
+        _push_mode(self)
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
