@@ -74,6 +74,26 @@ part_costs make_parts(std::vector<stage_parts> stages, std::string const& pairs)
                                        {"in turn, weights delayed", braiding::in_turn_delayed}})};
 }
 
+// Whether each part belongs to the backward, in the order in which the parts of a pair run.
+std::vector<bool> order_of_pair(part_costs const& c, long long forward, long long backward,
+                                std::string const& kind) {
+  using ashlar::pass_kind;
+  auto const parts = [&](char const* which, long long stage, pass_kind of) {
+    auto const last = static_cast<long long>(c.stages.size()) - 1;
+    int const at = within(which, stage, 0, last == 0 ? limits::devices - 1 : last);
+    return ashlar::parts_of(c.stages[last == 0 ? 0 : static_cast<std::size_t>(at)], of);
+  };
+  ashlar::braid_order const order =
+      order_of_pair(parts("forward", forward, pass_kind::forward),
+                    parts("backward", backward,
+                          meaning_of<pass_kind>("kind", kind,
+                                                {{"backward", pass_kind::backward},
+                                                 {"backward_input", pass_kind::backward_input},
+                                                 {"backward_weight", pass_kind::backward_weight}})),
+                    c.how);
+  return {order.begin(), order.end()};
+}
+
 char const* word_of(part_resource on) { return on == part_resource::compute ? "compute" : "exchange"; }
 
 std::vector<named_part> words_of(std::vector<pass_part> const& parts) {
@@ -194,6 +214,10 @@ void bind_parts(nb::module_& m) {
           "One entry for all stages, or one each. pairs: how the parts of a forward and a backward "
           "alternate that run as a pair: 'best', 'in turn', or 'in turn, weights delayed'.")
       .def_prop_ro("stages", [](part_costs const& c) { return c.stages; })
+      .def("order_of_pair", &order_of_pair, "forward"_a, "backward"_a, "kind"_a = "backward",
+           "Order in which the parts of a pair run: whether each belongs to the backward. The parts of "
+           "a pass keep their order. forward, backward: the stages of the passes. kind: 'backward', "
+           "'backward_input' or 'backward_weight'.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__repr__", [](part_costs const& c) {
         return "<PartCosts: of " + std::to_string(c.stages.size())

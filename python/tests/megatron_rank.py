@@ -7,7 +7,8 @@ own), `ranks` and `chunks` (for Megatron's own), and options of `run`. Rank 0 pr
 the last line, for each run the largest difference of gradients or weights to those of
 the first run, relative to the largest, and the largest difference of losses. Later runs
 are compared with the last one before them that has `compare_from_here`. For a run with
-`refused`, it prints the error. Functions that a CPU lacks are replaced. Weights depend
+`refused`, it prints the error, and with `nodes` also the nodes of layers that ran, by
+rank and stream. Functions that a CPU lacks are replaced. Weights depend
 on their names and layers alone. Rank 1 ends as `end` says in its third micro-batch.
 """
 
@@ -73,6 +74,7 @@ torch.Tensor.type = lambda self, *args, **more: (
 )
 
 import megatron.core.tensor_parallel.random as parallel_random  # noqa: E402
+import megatron_nodes  # noqa: E402
 from megatron.core import parallel_state  # noqa: E402
 from megatron.core.distributed import (  # noqa: E402
     DistributedDataParallel,
@@ -127,6 +129,14 @@ EXPERTS = {
     "add_bias_linear": False,
     "moe_token_dispatcher_type": "allgather",
 }
+
+
+EXCHANGED = EXPERTS | {
+    "num_moe_experts": 4,
+    "moe_router_topk": 2,
+    "moe_token_dispatcher_type": "alltoall",
+    "expert_model_parallel_size": 2,
+}  # between two ranks
 
 
 def global_name(model, name):
@@ -186,12 +196,13 @@ def batches(count, seed):
         yield tokens[:, :-1], tokens[:, 1:]
 
 
-def forward_step(iterator, model):
+def forward_step(iterator, model, return_schedule_plan=False):
     tokens, labels = next(iterator)
     if failing and dist.get_rank() == 1:
         failing.pop()()
     mask = torch.ones(1, 1, LENGTH, LENGTH, dtype=torch.bool).triu(1)
-    output = model(tokens, torch.arange(LENGTH).expand(2, -1), mask, labels=labels)
+    call = model.build_schedule_plan if return_schedule_plan else model
+    output = call(tokens, torch.arange(LENGTH).expand(2, -1), mask, labels=labels)
     per_token = get_attr_wrapped_model(model, "config").calculate_per_token_loss
 
     def loss_of(output):
@@ -232,6 +243,10 @@ def run(
     wrap=False,
     frozen=(),
     minutes=30,
+    exchanged=False,
+    combined=False,
+    shared=0,
+    parts=None,
 ):
     """Returns gradients of a step by name, or with steps > 0 the weights after these
     steps of Adam, or with `gradients` the reduced gradients of the last one; and
@@ -240,7 +255,9 @@ def run(
     pattern: which layers have experts; the others have no rotary embedding. by_hand:
     chunks are made with place_of, or with "specs" their specs are made outside of
     chunks_of. wrap: chunks are in torch's DistributedDataParallel. frozen: prefixes of
-    the names of frozen parameters.
+    the names of frozen parameters. exchanged: experts are on two ranks. combined: under
+    overlap_moe_expert_parallel_comm. shared: width of a shared expert. parts: file of
+    costs with the parts of passes.
     """
     if schedule:
         schedule = ashlar_pp.read_json(schedule)
@@ -269,9 +286,11 @@ def run(
         pipeline_model_parallel_layout=layout,
         mtp_num_layers=mtp or None,
         calculate_per_token_loss=per_token,
-        **(EXPERTS if experts or pattern else {}),
+        **(EXCHANGED if exchanged else EXPERTS if experts or pattern else {}),
+        **({"moe_shared_expert_intermediate_size": shared} if shared else {}),
         **({"moe_layer_freq": pattern, "no_rope_freq": pattern} if pattern else {}),
     )
+    config.overlap_moe_expert_parallel_comm = combined
     config.delay_wgrad_compute = delayed
     config.grad_scale_func = (lambda loss: scale * loss) if scale else None
     # clears the state of the run before
@@ -286,6 +305,7 @@ def run(
         1,
         ranks,
         chunks if several else None,
+        expert_model_parallel_size=config.expert_model_parallel_size,
         create_gloo_process_groups=True,
         distributed_timeout_minutes=minutes,
         get_embedding_ranks=lambda group: embedding_ranks(group, config, tied),
@@ -306,7 +326,8 @@ def run(
     )
     looped = looped or ashlar_pp.catalog.one_f_one_b(ranks, micro_batches)
     spec = get_gpt_layer_local_spec(
-        num_experts=2 if experts else None, moe_grouped_gemm=False
+        num_experts=config.num_moe_experts if experts or exchanged else None,
+        moe_grouped_gemm=False,
     )
     outside = (
         [
@@ -336,6 +357,8 @@ def run(
             )
         model = GPTModel(config, own, **more, **place).to(dtype)
         model.model_type = None
+        if delayed and exchanged:
+            megatron_nodes.delay(model)
         return model
 
     if by_hand == "places":
@@ -364,6 +387,7 @@ def run(
             overlap_grad_reduce=overlap,
             use_distributed_optimizer=distributed,
             bucket_size=2000,
+            delay_wgrad_compute=delayed,
         )
         model = [
             DistributedDataParallel(config, settings, one, disable_bucketing=False)
@@ -391,7 +415,9 @@ def run(
     elif tied:
         config.finalize_model_grads_func = None
     go = (
-        ashlar_pp.megatron.forward_backward(schedule)
+        ashlar_pp.megatron.forward_backward(
+            schedule, parts=ashlar_pp.read_parts(parts) if parts else None
+        )
         if schedule
         else get_forward_backward_func()
     )
@@ -426,8 +452,9 @@ def run(
             forward_only=True,
         )
         assert evaluated == losses[:-1], (evaluated, losses)
+    which = f" of {replica}" if exchanged else ""
     values = {
-        global_name(one, name): (
+        global_name(one, name) + which: (
             p.main_grad if gradients else p.detach() if steps else p.grad
         ).clone()
         for one in made
@@ -446,10 +473,25 @@ def whole(values, losses):
     return joined, sorted(loss for _, told in each for loss in told)
 
 
+def nodes_by_stream():
+    """The nodes that have run since the last call, by stream, on each rank."""
+    mine = {}
+    for stream, what in megatron_nodes.nodes.ran:
+        mine.setdefault(stream, []).append(what)
+    megatron_nodes.nodes.ran = []
+    each = [None] * dist.get_world_size()
+    dist.all_gather_object(each, mine)
+    return each
+
+
 def main():
     dist.init_process_group("gloo")
     expected, answers = None, []
-    for options in json.loads(pathlib.Path(sys.argv[1]).read_text()):
+    runs = json.loads(pathlib.Path(sys.argv[1]).read_text())
+    if any(options.get("combined") for options in runs):
+        megatron_nodes.record()
+    for options in runs:
+        tells_nodes = options.pop("nodes", False)
         if end := options.pop("end", None):
             failing[:] = [ENDS[end], *[lambda: None] * 2]
         if options.pop("compare_from_here", False):
@@ -470,7 +512,10 @@ def main():
             float((v - expected[0][k]).abs().max() / expected[0][k].abs().max())
             for k, v in values.items()
         )
-        answers.append((far, max(abs(a - b) for a, b in zip(losses, expected[1]))))
+        answers.append([far, max(abs(a - b) for a, b in zip(losses, expected[1]))])
+        ran = nodes_by_stream()
+        if tells_nodes:
+            answers[-1].append(ran)
     if dist.get_rank() == 0:
         print(json.dumps(answers), flush=True)
     dist.destroy_process_group()

@@ -12,27 +12,32 @@ import torch.distributed as dist
 from megatron.core.pipeline_parallel import schedules as own
 from megatron.core.utils import get_model_config
 
-from .._core import Program, Schedule
+from .._core import PartCosts, Program, Schedule
 from ..torch.awaited import awaited_first_step
 from ..torch.first_step import FirstStep
 from ..torch.guards import splits_backwards
 from ..torch.waits import Waits
+from .combined import CombinedStep
 from .embeddings import Alone, are_on_one_rank, hidden_states, must_be_equal, summed
-from .layers import must_be_the_model
+from .layers import must_be_the_model, must_end_with_experts
 from .programs import forwards, lowered
 from .step import Step
 from .supported import must_reduce_right, must_support, unwrapped
 
 
 def forward_backward(
-    schedule: Schedule, *, require_certificate: bool = False
+    schedule: Schedule,
+    *,
+    require_certificate: bool = False,
+    parts: PartCosts | None = None,
 ) -> Callable[..., list[Any]]:
     """Returns a forward_backward_func that runs the schedule.
 
     It has the arguments and results of Megatron's own. With `forward_only` it runs
     forwards alone, of any number of micro-batches. Otherwise their number must be that
     of the schedule. Reductions start as in Megatron, in the backward that completes the
-    gradients of a chunk, or with `grad_sync_func` where the program has them. Split
+    gradients of a chunk, or with `grad_sync_func` where the program has them. Under
+    overlap_moe_expert_parallel_comm, pairs of the schedule run as one. Split
     backwards use `backward_dw()` of layers under delay_wgrad_compute; otherwise
     autograd walks the graph in two parts. It raises ValueError, naming the option, for
     unsupported options and chunks that are not those of its stages; RuntimeError if the
@@ -42,6 +47,11 @@ def forward_backward(
         schedule (Schedule): Its stages are a chain of one route.
         require_certificate (bool): Runs only programs that `ashlar_verify` accepts,
             which shares no code with this package. Default: ``False``.
+        parts (PartCosts, optional): The parts of a forward are the nodes of its layers
+            under overlap_moe_expert_parallel_comm (attention, dispatch, experts,
+            combine), and those of a backward the same from the last, with weights after
+            experts and after attention. The nodes of pairs run in their order.
+            Default: ``None``, Megatron's own order.
 
     Returns:
         Callable: the function.
@@ -118,7 +128,11 @@ def forward_backward(
                 tp_group=groups.tp,
                 cp_group=groups.cp,
             )
-            step = Step(
+            of_kind: Callable[..., Step] = Step
+            if config.overlap_moe_expert_parallel_comm and not forward_only:
+                must_end_with_experts(config)
+                of_kind = functools.partial(CombinedStep, parts=parts)
+            step = of_kind(
                 program,
                 by_stage,
                 iterators,

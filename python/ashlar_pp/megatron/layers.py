@@ -253,6 +253,21 @@ def _kinds(config: Any) -> dict[int, dict[str, tuple[str, bool]]]:
     return found
 
 
+def must_end_with_experts(config: Any) -> None:
+    """Raises ValueError for a last layer behind which Megatron's plan of a chunk leaves
+    out the final layernorm. A stage without layers has it.
+    """
+    last = _kinds(config).get(config.num_layers, {})
+    layout = config.pipeline_model_parallel_layout
+    alone = layout is not None and LayerType.decoder not in layout.layout[-1][-1]
+    if not last.get("experts", ("", False))[1] and not alone:
+        raise ValueError(
+            "overlap_moe_expert_parallel_comm is not supported for a last layer "
+            f"without experts, as layer {config.num_layers}: Megatron's plan leaves "
+            "out the final layernorm behind it"
+        )
+
+
 def _is_whole(part: Any) -> bool:
     return not part.no_op and not part.replace_with_linear
 

@@ -179,20 +179,32 @@ class Step:
     def _hand_back(self, stage: int, k: int, gradient: torch.Tensor) -> None:
         self._messages.put(("B", stage, k, stage - 1), [gradient])
 
-    def _forward(self, stage: int, k: int) -> None:
-        x = (
-            None
-            if stage == 0
-            else self._take(("F", stage - 1, k, stage), f"{stage}F{k}").requires_grad_(
-                not self._forward_only
-            )
-        )
-        chunk, store = (
-            self._chunks[stage],
-            self._losses.setdefault(k, []) if stage == self._last else [],
-        )
+    def _input_of(self, stage: int, k: int) -> torch.Tensor | None:
+        if stage == 0:
+            return None
+        x = self._take(("F", stage - 1, k, stage), f"{stage}F{k}")
+        return x.requires_grad_(not self._forward_only)
+
+    def _store(self, stage: int, k: int) -> list[Any]:
+        """Where the losses of a micro-batch go."""
+        return self._losses.setdefault(k, []) if stage == self._last else []
+
+    def _is_first(self, stage: int) -> bool:
+        """Whether this is the first forward of a stage."""
         first = stage in self._first
         self._first.discard(stage)
+        return first
+
+    def _hand_on(self, stage: int, k: int, y: torch.Tensor) -> None:
+        """Gives an output to the next stage, which keeps the data that it gives up."""
+        if stage == self._last:
+            return
+        self._messages.put(("F", stage, k, stage + 1), [y.detach()])
+        if not self._forward_only:
+            own.deallocate_output_tensor(y, self._config.deallocate_pipeline_outputs)
+
+    def _forward(self, stage: int, k: int) -> None:
+        x, chunk = self._input_of(stage, k), self._chunks[stage]
         with torch.set_grad_enabled(not self._forward_only):
             y, tokens = own.forward_step(
                 self._call,
@@ -200,22 +212,19 @@ class Step:
                 chunk,
                 self._program.micro_batches,
                 x,
-                store,
+                self._store(stage, k),
                 self._config,
                 self._groups.cp.size(),
                 self._collect,
                 None,
                 own.check_first_val_step(
-                    self._first_val_step, self._forward_only, first
+                    self._first_val_step, self._forward_only, self._is_first(stage)
                 ),
                 k,
                 getattr(unwrapped(chunk), "vp_stage", None),
                 stage == self._last,
             )
         self.tokens += tokens
-        if stage < self._last:
-            # keeps the data that y gives up
-            self._messages.put(("F", stage, k, stage + 1), [y.detach()])
         if not self._forward_only:
             if self._first_step is not None:
                 self._first_step.forward(stage, y)
@@ -224,10 +233,7 @@ class Step:
                 y,
                 get_gradient_edge(y) if y.requires_grad else None,
             )
-            if stage < self._last:
-                own.deallocate_output_tensor(
-                    y, self._config.deallocate_pipeline_outputs
-                )
+        self._hand_on(stage, k, y)
 
     def _gradient(
         self, stage: int, k: int, at: str
@@ -240,13 +246,20 @@ class Step:
             edge = get_gradient_edge(y)
         return x, y, None, edge
 
-    def _completing(self, stage: int, backward: Callable[[], None]) -> None:
-        """Runs a backward. The last of a chunk starts its reduction, unless
-        `grad_sync_func` does.
+    def _completing(
+        self, letter: str, stage: int, backward: Callable[[], None]
+    ) -> None:
+        """Runs a backward (B), or its input or weight pass (I, W). The last one of a
+        chunk starts its reduction, unless `grad_sync_func` does; so does, under
+        delay_wgrad_compute, the last that completes the gradients of weights without a
+        backward_dw, like those of norms.
         """
-        self._left[stage] -= 1
-        if self._left[stage] == 0 and self._config.grad_sync_func is None:
-            self._sync(True)
+        kinds = (self._inputs_left, "BI"), (self._left, "BW")
+        own = [left for left, letters in kinds if letter in letters]
+        for left in own:
+            left[stage] -= 1
+        is_last = any(left[stage] == 0 for left in own)
+        self._sync(is_last and self._config.grad_sync_func is None)
         backward()
         self._sync(False)
 
@@ -257,7 +270,7 @@ class Step:
             _backward(y, g)
             self._delayed_weights(stage)
 
-        self._completing(stage, backward)
+        self._completing("B", stage, backward)
         if stage > 0:
             self._hand_back(stage, k, x.grad)
 
@@ -271,14 +284,7 @@ class Step:
         """
         x, y, g, edge = self._gradient(stage, k, f"{stage}I{k}")
         if stage in self._delayed:
-            # This completes the gradients of weights without a backward_dw, like those
-            # of norms.
-            self._inputs_left[stage] -= 1
-            self._sync(
-                self._inputs_left[stage] == 0 and self._config.grad_sync_func is None
-            )
-            _backward(y, g)
-            self._sync(False)
+            self._completing("I", stage, lambda: _backward(y, g))
             if stage > 0:
                 self._hand_back(stage, k, x.grad)
         elif stage == 0:  # no rank needs the gradient of its input
@@ -318,10 +324,11 @@ class Step:
 
     def _weight(self, stage: int, k: int) -> None:
         if stage in self._delayed:
-            self._completing(stage, lambda: self._delayed_weights(stage))
+            self._completing("W", stage, lambda: self._delayed_weights(stage))
             return
         y, g, groups = self._alive.pop((stage, k))
         self._completing(
+            "W",
             stage,
             lambda: (
                 _backward(y, g)

@@ -10,9 +10,8 @@ from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 
 UNSUPPORTED = {
-    "overlap_moe_expert_parallel_comm": (
-        "it interleaves the layers of two passes, which a schedule of passes does not "
-        "know"
+    "ep_overlap_early_attn_memory_release": (
+        "parts of forward_backward say in which order nodes run"
     ),
     "num_microbatches_with_partial_activation_checkpoints": (
         "every micro-batch of a chunk keeps the same"
@@ -40,6 +39,16 @@ def must_support(config: Any, adjust: Any, splits: bool) -> None:
         raise ValueError(
             "adjust_tensor_shapes_fn is not supported: messages of a stage have one "
             "shape"
+        )
+    if (
+        splits
+        and getattr(config, "overlap_moe_expert_parallel_comm", False)
+        and not config.delay_wgrad_compute
+    ):
+        raise ValueError(
+            "overlap_moe_expert_parallel_comm does not go with backwards that autograd "
+            "splits: set delay_wgrad_compute, or run `schedule | "
+            "ashlar_pp.fuse_backwards()`"
         )
     if (
         splits
