@@ -9,5 +9,7 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || 
 export SOURCE_DATE_EPOCH
 umask 022
 cmake --preset release -B build/packaged -DASHLAR_NATIVE=OFF -DASHLAR_BENCH=OFF -DCMAKE_UNITY_BUILD_BATCH_SIZE=25
-cmake --build build/packaged --target ashlar_tool ashlar_compiled
+cuda=$(ninja -C build/packaged -t targets all | sed -nE 's/^(ashlar_cuda|ashlar_tool_cuda): phony$/\1/p')
+# shellcheck disable=SC2086  # a list of words
+cmake --build build/packaged --target ashlar_tool ashlar_compiled $cuda
 cpack -G "DEB;TGZ" --config build/packaged/CPackConfig.cmake -B build/packages
