@@ -40,7 +40,15 @@ bool has_pairs(entry const& e) {
   return false;
 }
 
-bool may_have_pairs(entry const& e) { return !small_schedule(e) || has_pairs(e); }
+ashlar::cost::schedule_traits traits_of(entry const& e) {
+  std::optional<ashlar::schedule> const s = small_schedule(e);
+  if (!s) return {};
+  ashlar::cost::schedule_traits traits{.may_have_pairs = has_pairs(e), .may_split = false};
+  for (auto const& order : s->order)
+    for (ashlar::timed_pass const t : ashlar::each_pass(order))
+      traits.may_split = traits.may_split || t.what.kind == ashlar::pass_kind::backward_weight;
+  return traits;
+}
 
 bool any_has_pairs(std::vector<entry const*> const& entries) {
   return std::any_of(entries.begin(), entries.end(), [](entry const* e) { return has_pairs(*e); });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/catalog/entry.hpp>
+#include <ashlar/cost/step/step_bound.hpp>
 
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ std::vector<ashlar::catalog::entry const*> executed_entries(std::string const& n
 bool has_pairs(ashlar::catalog::entry const& e);
 bool any_has_pairs(std::vector<ashlar::catalog::entry const*> const& entries);
 
-// Whether it may have some: it has, or a small one could not be looked at.
-bool may_have_pairs(ashlar::catalog::entry const& e);
+// The traits of a small one; all that may be, where there is none.
+ashlar::cost::schedule_traits traits_of(ashlar::catalog::entry const& e);
 
 }  // namespace tool

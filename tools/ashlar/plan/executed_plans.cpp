@@ -31,6 +31,7 @@ namespace {
 using ashlar::catalog::entry;
 using ashlar::cost::question;
 using ashlar::cost::recomputation;
+using ashlar::cost::schedule_traits;
 using ashlar::cost::stage;
 
 constexpr double executed_passes = 60'000;  // of a schedule; more take too long to be tried in dozens
@@ -88,7 +89,7 @@ double seconds_run_again(predicted_plan const& plan, recomputation again) {
 }
 
 // Recomputes the cheapest parts that make it fit. Gives up where the plan could not be shown then.
-bool is_made_to_fit(predicted_plan& plan, bool may_have_pairs, bound_of_shown const& bound) {
+bool is_made_to_fit(predicted_plan& plan, schedule_traits const& traits, bound_of_shown const& bound) {
   question& q = plan.run.asked;
   std::vector<recomputation> sets = ashlar::cost::layouts_detail::part_sets_of(q.model);
   sets.push_back(recomputation::full);
@@ -101,7 +102,7 @@ bool is_made_to_fit(predicted_plan& plan, bool may_have_pairs, bound_of_shown co
   auto const fits_so = [&](recomputation again) { return fits_with(plan, again); };
   for (auto const& [seconds, again] : cheapest) {
     q.layout.recompute = again;
-    if (bound.is_exceeded_by(bound.least_of(q, may_have_pairs, plan.run.constants.values))) {
+    if (bound.is_exceeded_by(bound.least_of(q, traits, plan.run.constants.values))) {
       too_slow.push_back(again);
       continue;
     }
@@ -127,7 +128,7 @@ std::vector<int> chunks_for(predicted_plan const& plan, entry const& e, bool pai
 // A layout with a schedule of the catalog in its chunks, to be executed.
 struct trial {
   entry const* schedule;
-  bool may_have_pairs;
+  schedule_traits traits;
   std::vector<predicted_plan> divisions;  // even, and the best for as many stages in a row
   double least = 0;                       // that the study may make of any of them
 };
@@ -177,13 +178,13 @@ std::vector<predicted_plan> divisions_of(predicted_plan const& plan, entry const
 
 // The least that the study may make of a plan. One that does not fit may recompute less than it was
 // planned to.
-double least_of(predicted_plan const& p, bool may_have_pairs, bool may_run_again,
+double least_of(predicted_plan const& p, schedule_traits const& traits, bool may_run_again,
                 bound_of_shown const& bound) {
   question q = p.run.asked;
-  double const as_it_is = bound.least_of(q, may_have_pairs, p.run.constants.values);
+  double const as_it_is = bound.least_of(q, traits, p.run.constants.values);
   if (!may_run_again || q.layout.recompute == recomputation::none) return as_it_is;
   q.layout.recompute = recomputation::none;
-  return std::min(as_it_is, bound.least_of(q, may_have_pairs, p.run.constants.values));
+  return std::min(as_it_is, bound.least_of(q, traits, p.run.constants.values));
 }
 
 // The best division that fits, among those that may still be shown; else `why` says the first reason.
@@ -191,9 +192,9 @@ std::optional<predicted_plan> executed(trial& t, bool may_run_again, bound_of_sh
                                        std::string& why) {
   std::optional<predicted_plan> best;
   for (predicted_plan& each : t.divisions) {
-    if (bound.is_exceeded_by(least_of(each, t.may_have_pairs, may_run_again, bound))) continue;
+    if (bound.is_exceeded_by(least_of(each, t.traits, may_run_again, bound))) continue;
     if (!is_answered(each, why)) continue;
-    if (!each.run.answer.fits && !(may_run_again && is_made_to_fit(each, t.may_have_pairs, bound))) {
+    if (!each.run.answer.fits && !(may_run_again && is_made_to_fit(each, t.traits, bound))) {
       note(why, "it does not fit on the best layouts");
       continue;
     }
@@ -230,7 +231,7 @@ std::vector<std::string> add_executed(std::vector<predicted_plan>& plans,
       for (predicted_plan const& base : layouts)
         for (int const chunks : chunks_for(base, *e, pairs)) {
           if (interrupt_watch::has_come()) return;
-          trials.push_back({e, may_have_pairs(*e), divisions_of(base, *e, chunks, why)});
+          trials.push_back({e, traits_of(*e), divisions_of(base, *e, chunks, why)});
           found.emplace_back();
           if (shown != nullptr) continue;
           run(trials.size() - 1, why);
@@ -248,7 +249,7 @@ std::vector<std::string> add_executed(std::vector<predicted_plan>& plans,
     for (trial& each : trials) {
       each.least = std::numeric_limits<double>::infinity();
       for (predicted_plan const& p : each.divisions)
-        each.least = std::min(each.least, least_of(p, each.may_have_pairs, may_run_again, bound));
+        each.least = std::min(each.least, least_of(p, each.traits, may_run_again, bound));
       order.push_back(order.size());
     }
     std::stable_sort(order.begin(), order.end(),

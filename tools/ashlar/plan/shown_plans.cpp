@@ -2,7 +2,6 @@
 
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
-#include <ashlar/cost/step/step_bound.hpp>
 
 #include <algorithm>
 
@@ -13,11 +12,12 @@ bound_of_shown::bound_of_shown(shown_plans const* shown, std::vector<predicted_p
   for (predicted_plan const& each : known) count(each);
 }
 
-double bound_of_shown::least_of(ashlar::cost::question const& q, bool may_have_pairs,
+double bound_of_shown::least_of(ashlar::cost::question const& q,
+                                ashlar::cost::schedule_traits const& traits,
                                 ashlar::cost::constants const& c) const {
   if (shown_ == nullptr) return 0;
   try {
-    return shown_->objective(q, least_step_seconds(q, stages_of(q), may_have_pairs, c));
+    return shown_->objective(q, least_step_seconds(q, stages_of(q), traits, c));
   } catch (ashlar::cost::unpredictable const&) {  // the answer says why
   } catch (ashlar::violation const&) {
   }

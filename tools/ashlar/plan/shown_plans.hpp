@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plan/predicted_plan.hpp"
+#include <ashlar/cost/step/step_bound.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -27,7 +28,7 @@ class bound_of_shown {
   bound_of_shown(shown_plans const* shown, std::vector<predicted_plan> const& known);
 
   // The least that the study may make of the question, in any order of its passes; 0: not known.
-  double least_of(ashlar::cost::question const& q, bool may_have_pairs,
+  double least_of(ashlar::cost::question const& q, ashlar::cost::schedule_traits const& traits,
                   ashlar::cost::constants const& c) const;
   // Whether as many plans as are shown are better.
   bool is_exceeded_by(double least) const;

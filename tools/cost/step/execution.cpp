@@ -202,6 +202,8 @@ execution execute(question const& q, std::vector<stage> const& stages,
   return e;
 }
 
+bool executes_all(question const& q) { return execution_detail::sample_of(q, false).few == 0; }
+
 std::vector<double> most_hidden(question const& q, std::vector<stage> const& stages,
                                 std::vector<stage_passes> const& passes,
                                 std::vector<std::vector<int>> const& here, constants const& c) {

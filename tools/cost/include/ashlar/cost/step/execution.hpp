@@ -41,6 +41,9 @@ struct execution {
 execution execute(question const& q, std::vector<stage> const& stages,
                   std::vector<stage_passes> const& passes, constants const& c, bool is_whole = false);
 
+// Whether execute() runs all micro-batches of a schedule of the catalog, not a sample.
+bool executes_all(question const& q);
+
 // Seconds that a forward of each stage saves at most as a pair, with any backward of a device that has
 // the stage; `here` has the stages of each device. Throws unpredictable.
 std::vector<double> most_hidden(question const& q, std::vector<stage> const& stages,

@@ -9,13 +9,21 @@
 
 namespace ashlar::cost {
 
-// Seconds that step_of() says at least, in whatever order the schedule of the layout runs its passes: a
-// device works on all passes of its stages and waits for nothing, and passes hide as much as they can
-// of all that comes once. On several routes, whose shares are known only once the schedule is made, the
-// mean over devices counts. With `has_pairs`, each forward also hides as much as it can with any
-// backward of its device. Requires a schedule of the catalog. Makes one with a few micro-batches, to
-// know its stages. Throws unpredictable, and violation where the catalog has no such schedule.
-double least_step_seconds(question const& q, std::vector<stage> const& stages, bool has_pairs,
-                          constants const& c);
+// Traits of a schedule of the catalog that are known before it is made for a layout.
+struct schedule_traits {
+  bool may_have_pairs = true;  // passes that run as a pair
+  bool may_split = true;       // backwards in two passes
+};
+
+// Seconds that step_of() says at least, in whatever order the schedule of the layout runs its passes. A
+// device works on all passes of its stages, and passes hide as much as they can of all that comes once.
+// Where all micro-batches are executed, the device also waits for the first forward of the stages before
+// its own, and for their last backward unless it may run weight passes meanwhile. On several routes,
+// whose shares are known only once the schedule is made, the mean over devices counts. With pairs, each
+// forward hides as much as it can with any backward of its device. Requires a schedule of the catalog,
+// of which it makes one with a few micro-batches, to know the stages. Throws unpredictable, and
+// violation where the catalog has no such schedule.
+double least_step_seconds(question const& q, std::vector<stage> const& stages,
+                          schedule_traits const& traits, constants const& c);
 
 }  // namespace ashlar::cost
