@@ -106,8 +106,8 @@ def in_words_of_megatron(
             )
     if "yaml-cfg" in made:
         raise Unreadable(
-            f"--yaml-cfg {made['yaml-cfg']}: the arguments are in that file; read it by "
-            "`python -m ashlar_pp.read recipe`",
+            f"--yaml-cfg {made['yaml-cfg']}: the arguments are in that file; read it "
+            "by `python -m ashlar_pp.read recipe`",
             flag="yaml-cfg",
         )
     # Megatron-LM itself reads its groups only beside --group-query-attention.

@@ -22,9 +22,10 @@ _REFUSED = {
 _STAGES = ("none", "optimizer", "gradients", "full")
 # Words that change nothing in one step; with dots, then as they were before.
 _QUIET = """
-    data. ckpt. logger. eval. adam. actor.adam. critic. ref. reward. vllm. rollout. algo.
-    lr_ min_lr max_norm train.max_epochs train.num_episodes train.seed train.colocate
-    train.agent train.async train.partial train.ema train.full_det actor.eps actor.dual
+    data. ckpt. logger. eval. adam. actor.adam. critic. ref. reward. vllm. rollout.
+    algo. lr_ min_lr max_norm train.max_epochs train.num_episodes train.seed
+    train.colocate train.agent train.async train.partial train.ema train.full_det
+    actor.eps actor.dual
     actor.num_ actor.lr actor.min_lr actor.max_norm actor.policy actor.entropy
     actor.aux model.aux model.lm ds.enable_sleep ds.overlap_comm ds.packing ds.lora.
     ds.value ds.ring_attn_head model.gradient_checkpointing_r ds.use_universal
