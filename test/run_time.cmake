@@ -162,6 +162,9 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
   add_test(NAME tool/launch_kinds COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/launch_kinds.py $<TARGET_FILE:ashlar_tool>
                                       ${PROJECT_SOURCE_DIR})
   set_tests_properties(tool/launch_kinds PROPERTIES LABELS tool TIMEOUT 600)
+  add_test(NAME tool/megatron_arguments COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/megatron_arguments.py
+                                                $<TARGET_FILE:ashlar_tool> ${PROJECT_SOURCE_DIR})
+  set_tests_properties(tool/megatron_arguments PROPERTIES LABELS tool TIMEOUT 900 PROCESSORS 2)
   add_test(NAME tool/completion COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/completion.py $<TARGET_FILE:ashlar_tool>)
   set_tests_properties(tool/completion PROPERTIES LABELS tool TIMEOUT 600 SKIP_RETURN_CODE 77)
   if(NOT ASHLAR_SANITIZE)

@@ -42,6 +42,12 @@ RECORDED = {
 }
 # Parameters of pretrain_gpt.py's arguments: GPT-2 medium's, with all norms, biases and positions.
 COUNTED = {GPT: 354_823_168, GPT.replace("-", "_").replace("__", "--"): 354_823_168}
+# Older arguments that say shares of layers, and the layers that Megatron-LM's own code deals for them.
+PATTERNS = {
+    "--num-layers 24 --hybrid-attention-ratio 0.08 --hybrid-mlp-ratio 0.5": "M-M-M--*M-M-M-M-*M--M-M-",
+    "--num-layers 10 --hybrid-attention-ratio 0.3 --hybrid-mlp-ratio 0.2 --is-hybrid-model": "MM*M-*M*M-",
+    "--num-layers 5 --is-hybrid-model": "MMMMM",
+}
 # A script: parts of the run that is written, by dotted keys.
 WRITTEN = {
     f"torchrun pretrain_gpt.py {GPT} --num-key-value-heads 4": {"megatron.num-query-groups": "4", "megatron.group-query-attention": True},
@@ -59,6 +65,8 @@ WRITTEN = {
         "program.lora": "16,q_proj,v_proj", "batch.micro_batch": 2, "layout.sharding": "none"},
     "export NPROC_PER_NODE=4\nswift sft --model org/none --torch_dtype bfloat16 --max_length 2048 --per_device_train_batch_size 2": {
         "program.lora": "8", "program.precision": "bf16", "layout.recompute": "full", "batch.micro_batches": 2},
+    "accelerate launch --num_processes 4 swift/cli/sft.py --model org/none --max_length 2048 --per_device_train_batch_size 2": {
+        "program.lora": "8", "batch.micro_batch": 2, "batch.sequence": 2048},
     "swift sft --model org/none --tuner_type full --deepspeed zero3 --max_length 2048 --gradient_accumulation_steps 1": {
         "program.lora": None, "deepspeed.zero_optimization.stage": 3},
     "megatron sft --model org/none --max_length 2048 --tensor_model_parallel_size 2 --sequence_parallel true --moe_grouped_gemm true": {
@@ -98,6 +106,8 @@ REFUSED = {
     f"torchrun sft.py {LLAMA} --vision_tower clip": "tower of images",
     f"torchrun sft.py {LLAMA} --lora_r 8": "which matrices",
     f"torchrun sft.py {LLAMA} --optim adamw_bnb_8bit": "--set optim=adamw_torch",
+    f"torchrun sft.py {LLAMA} --lora_r 8 --lora_target_modules q_proj --load_in_4bit True": "line 1: load_in_4bit: weights in fewer bits",
+    f"torchrun sft.py {LLAMA} --use_lora True": "--set lora_r=RANK --set lora_target_modules=NAMES",
     "swift sft --model a/b --tuner_type reft": "not counted",
     "swift rlhf --rlhf_type dpo --model a/b": "sft and pt are read",
 }
@@ -174,6 +184,8 @@ def check_scripts(folder):
     assert run is not None and run["model"] == "llama3-8b", said
     run, said = of_script(folder, f"torchrun sft.py {LLAMA} --optim adamw_bnb_8bit", "--set", "optim=adamw_torch")
     assert run is not None, said
+    run, said = of_script(folder, f"torchrun sft.py {LLAMA} --use_lora True", "--set", "lora_r=64", "--set", "lora_target_modules=q_proj,v_proj")
+    assert run is not None and run["program"]["lora"] == "64,q_proj,v_proj" and "unknown" not in run, (run, said)
 
 
 def check_recordings(folder):
@@ -216,12 +228,31 @@ def check_parameters(folder):
         assert json.loads(ran.stdout)["parameters"] == count, (words, json.loads(ran.stdout)["parameters"])
 
 
+def check_patterns(folder):
+    """Both ways, as the pattern itself."""
+    size = GPT.partition(" --hidden-size")[2]
+    script = Path(folder, "run.sh")
+    for words, pattern in PATTERNS.items():
+        layers = " ".join(words.split()[:2])
+        said = [f"{words} --hidden-size{size}", f"{layers} --hybrid-override-pattern {pattern} --hidden-size{size}"]
+        found = []
+        for each in said:
+            run, why = of_script(folder, f"torchrun pretrain_mamba.py {each}")
+            assert run is not None, why
+            for given in ("--run", Path(folder, "run.json")), ("--megatron", script):
+                ran = subprocess.run([ASHLAR, "predict", *map(str, given), "--cluster", "8xA100-80", "--as", "run"], capture_output=True, text=True)
+                assert ran.returncode == 0, ran.stderr
+                found.append(json.loads(ran.stdout)["model"]["architecture"])
+        assert all(each == found[0] for each in found), (words, found)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         check_recordings(folder)
         check_scripts(folder)
         check_recipes(folder)
         check_parameters(folder)
+        check_patterns(folder)
     print(f"{len(RECORDED) + len(WRITTEN) + len(REFUSED)} scripts, {len(RECIPES)} configurations")
 
 

@@ -143,7 +143,8 @@ TEST_CASE(
   gelu.replace(gelu.find("--swiglu"), 8, "--quick-geglu");
   CHECK(predicted_run(with_script + script_file(gelu))["parameters"] == plain["parameters"]);
   double const parameters = plain["parameters"], seconds = plain["step_seconds"];
-  CHECK(found("--attention-output-gate")["parameters"].get<double>() == parameters + 32 * 4096.0 * 4096);
+  CHECK(found("--attention-output-gate")["parameters"].get<double>()
+        == parameters + 32 * (4096.0 * 4096 + 4096));  // with its biases
   double const all = found("--window-size 128,0")["terms"]["attention"],
                some = found("--window-size 128,0 --window-attn-skip-freq 4")["terms"]["attention"],
                listed = found(
@@ -156,7 +157,7 @@ TEST_CASE(
                wide = found(routed)["parameters"];
   CHECK(wide - latent == 32 * (64 * 3.0 * 14336 * (4096 - 1024) - 2.0 * 4096 * 1024));
   CHECK(found("--grad-reduce-in-bf16")["step_seconds"].get<double>() < seconds);
-  for (char const* flag : {"--swiglu-limit 7", "--rampup-batch-size 16 16 1000", "$NOT_SET_HERE"}) {
+  for (char const* flag : {"--own-limit 7", "--rampup-batch-size 16 16 1000", "$NOT_SET_HERE"}) {
     auto const unsure = found(flag);
     CHECK(unsure["interval"].is_null());
     CHECK(unsure["step_seconds"] == seconds);
@@ -166,12 +167,22 @@ TEST_CASE(
   }
   std::vector<refused_line> lines;
   for (char const* flag :
-       {"--lora-rank 16", "--freeze-LM", "--hybrid-attention-ratio 0.1",
+       {"--lora-rank 16", "--freeze-LM", "--yaml-cfg a.yaml", "--skip-train", "--task x",
         "--heterogeneous-layers-config-path x", "--encoder-num-layers 3",
         "--experimental-attention-variant dsa", "--deepspeed", "--peft lora", "--num-classes 7",
         "--moe-pad-expert-input-to-capacity", "--use-kitchen", "--linear-attention-freq 4"})
-    lines.push_back({"predict " + with_script + script_file(run + flag),
-                     "has " + std::string(flag).substr(0, std::string(flag).find(' ')) + ": "});
+    lines.push_back(
+        {"predict " + with_script + script_file(run + flag),
+         "has " + std::string(flag).substr(0, std::string(flag).find(' ')) + " in line 1: "});
+  for (char const* flag : {"--swiglu-limit 7", "--own_heads 4", "--own-experts=8"})
+    lines.push_back({"predict " + with_script + script_file("X=1\n" + run + "\\\n " + flag),
+                     " in line 3, which is not known, and tells of a model: say --model"});
+  lines.push_back({"predict " + with_script + script_file(run + "--spec own.layers get"),
+                   "has --spec own.layers get in line 1: a function makes the layers"});
+  lines.push_back({"predict " + with_script + script_file(run + "--hybrid-attention-ratio 2"),
+                   "a share of the layers is from 0 to 1"});
+  lines.push_back({"predict " + with_script + script_file(run + "--normalization Other"),
+                   "there are LayerNorm and RMSNorm"});
   for (char const* program :
        {"pretrain_bert.py", "/x/pretrain_t5.py", "pretrain_vlm.py", "pretrain_vision_classify.py"})
     lines.push_back(

@@ -23,5 +23,8 @@ def lora_words(rank: int, targets: Any) -> str:
             raise Unreadable(f"{targets}: a pattern says where adapters are")
         targets = targets.replace(",", " ").split()
     if not isinstance(targets, Sequence) or not targets:
-        raise Unreadable("nothing says which matrices the adapters are beside")
+        raise Unreadable(
+            "nothing says which matrices the adapters are beside; --set "
+            "lora_target_modules=NAMES does"
+        )
     return ",".join([str(rank), *(str(each) for each in targets)])

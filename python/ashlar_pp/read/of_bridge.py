@@ -12,7 +12,7 @@ from typing import Any
 from . import of_nemo, of_torchtitan
 from .of_megatron import of_fields
 from .run_file import Run, Unreadable
-from .stand_ins import import_recipe
+from .stand_ins import import_recipe, stood_in_for
 from .values import Values, sorted_out
 
 _QUIET = """
@@ -59,12 +59,23 @@ def of_function(name: str) -> Run:
             made, missing = import_recipe(module)
             container = getattr(made, function)()
     except (Exception, SystemExit) as error:  # it is somebody else's code
-        reason = str(error).strip().split("\n")[0]
-        raise Unreadable(f"{name}: {type(error).__name__}: {reason}") from None
+        reason = f"{type(error).__name__}: {str(error).strip().split(chr(10))[0]}"
+        raise Unreadable(f"{name}: {reason}{_what_to_install(error)}") from None
     run = _of_container(container, name)
     if missing:
         run.notes.append(f"not installed, and not needed: {' '.join(missing)}")
     return run
+
+
+def _what_to_install(error: BaseException) -> str:
+    if isinstance(error, ModuleNotFoundError):
+        return "; install the package that has it into this Python"
+    if missing := stood_in_for():
+        return (
+            "; it may need packages that are not installed here, and that something "
+            f"stood in for: {' '.join(missing)}"
+        )
+    return ""
 
 
 def _of_container(container: Any, name: str) -> Run:

@@ -42,7 +42,8 @@ def is_for(training: Training) -> bool:
 def read(training: Training) -> Run:
     """Raises Unreadable."""
     words = list(training.arguments)
-    command = words.pop(0) if training.launcher and words else "sft"
+    is_own = training.launcher in ("swift", "megatron")
+    command = words.pop(0) if is_own and words else "sft"
     if command not in _COMMANDS:
         raise Unreadable(
             f"{training.program} {command}: sft and pt are read; others generate, or "

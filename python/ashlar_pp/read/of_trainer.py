@@ -33,10 +33,9 @@ _ADAPTERS = (
     "use_lora",
     "lora_enable",
     "adapter",
-    "q_lora",
-    "load_in_4bit",
-    "load_in_8bit",
 )
+_FEWER_BITS = ("q_lora", "load_in_4bit", "load_in_8bit")
+_NO = (None, False, "", "false", "False", "none", "None")
 
 _QUIET = """
     *output *logging *log_ *save *eval *learning_rate *lr_ *warmup *weight_decay
@@ -227,11 +226,16 @@ def _read_adapters(v: Values, run: Run) -> None:
         run.program["lora"] = lora_words(rank, targets)
     elif kind not in ("full", ""):
         raise Unreadable(f"finetuning_type {kind}: not the whole model trains")
+    for key in _FEWER_BITS:
+        if v.get(key) not in _NO:
+            raise Unreadable(
+                f"{key}: weights in fewer bits, which are not predicted", flag=key
+            )
     if v.get("lora_r") and not v.get("adapter"):
         # TRL, and programs that make their own adapters by peft.
         targets = v.get("lora_target_modules")
         run.program["lora"] = lora_words(v.number("lora_r"), targets)
-        v.flag("use_peft")
+        v.asked.update(_ADAPTERS)
         return
     for key in _ADAPTERS:
         value = v.get(key)
@@ -241,8 +245,12 @@ def _read_adapters(v: Values, run: Run) -> None:
             run.program["lora"] = lora_words(
                 v.number("lora_r"), "all" if everything else named
             )
-        elif value not in (None, False, "", "false", "False", "none", "None"):
-            raise Unreadable(f"{key} {value}: adapters train in place of the model")
+        elif value not in _NO:
+            raise Unreadable(
+                f"{key} {value}: adapters train in place of the model, and nothing "
+                "says where; --set lora_r=RANK --set lora_target_modules=NAMES does",
+                flag=key,
+            )
     stage = v.word("stage", default="sft")
     if not stage.isdigit() and stage not in ("sft", "pt"):
         raise Unreadable(

@@ -133,3 +133,15 @@ def import_recipe(name: str) -> tuple[types.ModuleType, list[str]]:
     finder = _Finder(name.partition(".")[0])
     sys.meta_path.append(finder)
     return importlib.import_module(name), sorted(finder.names)
+
+
+def stood_in_for() -> list[str]:
+    """The packages that something stands in for, in all imports of recipes so far."""
+    return sorted(
+        {
+            name
+            for each in sys.meta_path
+            if isinstance(each, _Finder)
+            for name in each.names
+        }
+    )

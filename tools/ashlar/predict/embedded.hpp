@@ -1,5 +1,5 @@
 // Files that are part of the program: data sheets of machines, models by name, constants, the keys of
-// models' types with their defaults, and a text to train on.
+// models' types with their defaults, arguments of Megatron-LM, and a text to train on.
 #pragma once
 
 #include <vector>
@@ -17,5 +17,6 @@ char const* embedded_constants();
 char const* embedded_defaults();
 char const* embedded_text();  // the licence
 char const* embedded_keys_of_types();
+char const* embedded_megatron_flags();
 
 }  // namespace tool

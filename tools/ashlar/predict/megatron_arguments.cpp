@@ -20,7 +20,8 @@ constexpr char const *another_model = "it makes another model",
                      *part_trained = "a part of the model trains",
                      *adapters = "adapters train in place of the model",
                      *not_counted = "nothing here counts what that takes",
-                     *older = "it is of an older Megatron-LM";
+                     *older = "it is of an older Megatron-LM",
+                     *of_a_trainer = "its program is neither Megatron-LM nor a Trainer";
 
 // From megatron/training/arguments.py, and fields of transformer_config.py and model_parallel_config.py
 // of megatron-core 0.16.1; flags of forks that people have.
@@ -45,8 +46,6 @@ constexpr std::array refusals{
     refusal{"biencoder_ ", another_model},
     refusal{"ict_ ", another_model},
     refusal{"num_classes", another_model},
-    refusal{"hybrid_attention_ratio", another_model},
-    refusal{"hybrid_mlp_ratio", another_model},
     refusal{"mtp_hybrid_override_pattern", another_model},
     refusal{"mlp_chunks_for_prefill", another_model},
     refusal{"use_mla_latent ", another_model},
@@ -70,7 +69,31 @@ constexpr std::array refusals{
     refusal{"use_kitchen ", "a file of its own says the format of its products"},
     refusal{"kitchen_ ", "a file of its own says the format of its products"},
     refusal{"te_precision_config_file", "a file of its own says the format of its products"},
-    refusal{"quant_recipe", "a file of its own says the format of its products"}};
+    refusal{"quant_recipe", "a file of its own says the format of its products"},
+    refusal{"yaml_cfg", "the arguments are in its file, which is to be given in place of this one"},
+    refusal{"skip_train", "it starts no training"},
+    refusal{"task", "it evaluates"},
+    refusal{"tasks", "it evaluates"},
+    refusal{"gradient_accumulation_steps", of_a_trainer},
+    refusal{"enable_gradient_checkpointing", of_a_trainer},
+    refusal{"gradient_checkpointing", of_a_trainer},
+    refusal{"per_device_train_batch_size", of_a_trainer}};
+
+// These may change the result, although what their names begin with does not.
+constexpr std::array changing_arguments{"batch_invariant_mode",
+                                        "cuda_graph_modules",
+                                        "deterministic_mode",
+                                        "fsdp_double_buffer",
+                                        "keep_fp8_transpose_cache",
+                                        "no_overlap_p2p_communication",
+                                        "overlap_p2p_communication_warmup_flush",
+                                        "overlap_param_gather_with_optimizer_step",
+                                        "disable_tp_comm_bulk_dgrad",
+                                        "disable_tp_comm_bulk_wgrad",
+                                        "disable_tp_comm_overlap_ag",
+                                        "disable_tp_comm_overlap_rs",
+                                        "disable_tp_comm_split_ag",
+                                        "disable_tp_comm_split_rs"};
 
 // Beginnings of names, and, behind *, parts of them.
 constexpr std::array silent_arguments{"*data_path",
@@ -290,7 +313,25 @@ constexpr std::array silent_arguments{"*data_path",
                                       "init_model_with_meta",
                                       "num_floating",
                                       "world_size",
-                                      "rank"};
+                                      "rank",
+                                      "apply_residual_connection_post",
+                                      "apply_wd_to_qk",
+                                      "chat_template",
+                                      "disable_gloo",
+                                      "disable_save_tokenizer",
+                                      "embedding_init",
+                                      "head_lr_mult",
+                                      "is_hybrid_model",
+                                      "langrl_",
+                                      "no_clone_scatter",
+                                      "no_pad_vocab",
+                                      "no_barrier",
+                                      "object_storage",
+                                      "openai_gelu",
+                                      "persistent_save",
+                                      "per_split_data",
+                                      "qk_l2_norm",
+                                      "use_same_sampling_seed"};
 
 bool is_begin(std::string_view name, std::string_view begin) {
   if (begin.ends_with(' ')) return name.starts_with(begin.substr(0, begin.size() - 1));
@@ -300,6 +341,8 @@ bool is_begin(std::string_view name, std::string_view begin) {
 }  // namespace
 
 bool says_nothing_to_predict(std::string_view name) {
+  if (std::find(changing_arguments.begin(), changing_arguments.end(), name) != changing_arguments.end())
+    return false;
   return std::any_of(silent_arguments.begin(), silent_arguments.end(), [&](std::string_view each) {
     if (each.ends_with(' ')) each.remove_suffix(1);
     return each.starts_with('*') ? name.find(each.substr(1)) != name.npos : name.starts_with(each);

@@ -4,6 +4,7 @@
 #include "files/files.hpp"
 #include "options/number_option.hpp"
 #include "predict/megatron_arguments.hpp"
+#include "predict/megatron_flags.hpp"
 #include "predict/megatron_words.hpp"
 #include "predict/text_lines.hpp"
 
@@ -35,9 +36,9 @@ bool is_yaml(std::string const& path, std::string_view text) {
   return false;
 }
 
-// Arguments with several words.
-bool takes_many(std::string_view name) {
-  return name == "recompute_modules" || name == "offload_modules";
+bool is_off(std::string_view value) {
+  constexpr std::array off{"false", "False", "none", "None", "null", "0", "0.0"};
+  return std::find(off.begin(), off.end(), value) != off.end();
 }
 
 }  // namespace
@@ -49,11 +50,11 @@ std::string with_hyphens(std::string_view name) {
 }
 
 megatron_command::megatron_command(std::string const& path) : path_(path) {
-  std::string const text = read_text(path);
-  if (is_yaml(path, text))
-    read_yaml(text);
+  text_ = read_text(path);
+  if (is_yaml(path, text_))
+    read_yaml(text_);
   else
-    read_shell(text);
+    read_shell(text_);
   finish();
 }
 
@@ -170,8 +171,25 @@ void megatron_command::refuse_others() const {
   for (auto const& [name, value] : all_) {
     if (value == "false" || value == "False" || value == "null" || value == "None") continue;
     if (std::string const why = why_not_predicted(name); !why.empty())
-      fail(fmt::format("has {}: {}, and is not predicted", with_hyphens(name), why));
+      fail(fmt::format("has {}{}: {}, and is not predicted", with_hyphens(name), place_of(name), why));
   }
+}
+
+std::string megatron_command::place_of(std::string const& name) const {
+  int const line = line_of_argument(text_, name);
+  return line > 0 ? fmt::format(" in line {}", line) : "";
+}
+
+void megatron_command::refuse_unknown_layers() {
+  if (std::string const spec = word("spec"); is_foreign_spec(spec))
+    fail(fmt::format("has --spec {}{}: a function makes the layers; say --model", spec.substr(0, 160),
+                     place_of("spec")));
+  for (auto const& [name, value] : all_)
+    if (unknown_.count(name) > 0 && asked_.count(name) == 0 && tells_of_model(name) && !is_off(value))
+      fail(
+          fmt::format("has {}{}, which is not known, and tells of a model: say --model; arguments of "
+                      "Megatron-LM's forks are read by `python -m ashlar_pp.read launch -- bash FILE`",
+                      with_hyphens(name), place_of(name)));
 }
 
 void megatron_command::read_yaml(std::string_view text) {
@@ -231,30 +249,43 @@ void megatron_command::read_shell(std::string_view text) {
   for (std::vector<std::string> const& words : training_words(*script_, path_)) read_arguments(words);
 }
 
+// Whether a word is no argument, and stands for none.
+bool megatron_command::is_value(std::string const& word) const {
+  if (is_argument(word)) return false;
+  std::vector<std::string> const* const branch = script_->branch_words(word);
+  return branch == nullptr || std::none_of(branch->begin(), branch->end(), [](std::string const& each) {
+           return each.find("--") != std::string::npos;
+         });
+}
+
 void megatron_command::read_arguments(std::vector<std::string> const& words) {
   std::map<std::string, std::string> const before = all_;
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::string const& word = words[i];
     if (!is_argument(word)) {
-      note_open(word);
+      bool const is_open = script_ && !script_->why_unknown(word).empty();
+      if (is_open)
+        note_open(word);
+      else if (i > 0 && !program_.empty())
+        open_.push_back(word);
       if (i == 0 && word.ends_with(".py"))
         program_ = word.substr(word.rfind('/') == word.npos ? 0 : word.rfind('/') + 1);
       continue;
     }
     auto const equals = word.find('=');
-    std::string const name = with_underscores(word.substr(0, equals));
+    std::string const written = with_underscores(word.substr(0, equals));
+    megatron_flag const* const flag = find_megatron_flag(written);
+    std::string const& name = flag != nullptr ? flag->name : written;
+    if (flag == nullptr) unknown_.insert(name);
     std::string& value = all_[name];
     value = equals == std::string::npos ? "" : word.substr(equals + 1);
     if (equals != std::string::npos) continue;
-    if (i + 1 == words.size() || words[i + 1].starts_with("--")) continue;
-    std::vector<std::string> const* const branch = script_->branch_words(words[i + 1]);
-    if (branch != nullptr && std::any_of(branch->begin(), branch->end(), [](std::string const& each) {
-          return each.find("--") != std::string::npos;
-        }))
-      continue;  // arguments of their own
-    value = words[++i];
-    for (; takes_many(name) && i + 1 < words.size() && !words[i + 1].starts_with('-'); ++i)
-      value += " " + words[i + 1];
+    std::size_t const most = flag != nullptr ? flag->most : words.size();
+    for (std::size_t taken = 0; taken < most && i + 1 < words.size() && is_value(words[i + 1]);
+         ++taken) {
+      if (most > 1 && taken > 0 && !script_->why_unknown(words[i + 1]).empty()) break;
+      value += (taken > 0 ? " " : "") + words[++i];
+    }
   }
   // The last one of a command counts; with several commands, no one knows which runs.
   for (auto const& [name, value] : before)

@@ -31,6 +31,10 @@ class megatron_command {
   bool says(char const* name);
   // Whether they are fields of Megatron-Core's configuration, as Megatron-Bridge has them.
   bool has_fields() const { return has_fields_; }
+  // The file that takes them, without folders; empty if none is known.
+  std::string const& program() const { return program_; }
+  // Whether they are those of a command, for which Megatron-LM's defaults hold.
+  bool is_of_command() const { return script_.has_value(); }
   // These throw usage_error for a value that the file leaves open: that of a branch, say.
   std::string word(char const* name, std::string const& otherwise = "");
   long long number(char const* name, long long otherwise);
@@ -42,6 +46,8 @@ class megatron_command {
   // Arguments that change nothing here; and those that may change what is predicted.
   std::string not_read() const;
   std::string not_known();
+  // Refuses arguments that no one knows and that tell of a model, and layers that a function makes.
+  void refuse_unknown_layers();
   [[noreturn]] void fail(std::string const& what) const;
 
  private:
@@ -52,15 +58,19 @@ class megatron_command {
   void read_shell(std::string_view text);
   void read_arguments(std::vector<std::string> const& words);
   void refuse_others() const;
+  // " in line 12" for an argument of a file.
+  std::string place_of(std::string const& name) const;
+  bool is_value(std::string const& word) const;
   bool says_nothing(std::string const& word) const;
   void note_open(std::string const& word);
 
-  std::string path_;
+  std::string path_, text_;
   std::optional<shell_script> script_;
   std::string program_;
   bool has_fields_ = false;
   std::map<std::string, std::string> all_;
   std::set<std::string> asked_, valued_, twice_;
+  std::set<std::string> unknown_;  // that Megatron-LM's parser does not have
   std::vector<std::string> open_;  // words that stand for no one knows what
 };
 

@@ -1,12 +1,14 @@
 #include "predict/megatron_description.hpp"
 
 #include "options/number_option.hpp"
+#include "predict/hybrid_pattern.hpp"
 #include "predict/megatron_norms.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <string_view>
 #include <vector>
@@ -69,11 +71,33 @@ std::vector<bool> chosen_layers(megatron_command& a, char const* name, std::size
   return chosen;
 }
 
+double hybrid_share(megatron_command& a, char const* name) {
+  double share = 0;
+  std::string const said = a.word(name, "0");
+  if (!read_number(said, share) || !(share >= 0 && share <= 1))
+    a.fail(fmt::format("has {} {}: a share of the layers is from 0 to 1", with_hyphens(name),
+                       said.substr(0, 64)));
+  return share;
+}
+
+// Older versions have these shares; a pattern counts in their place.
+std::string dealt_pattern(megatron_command& a) {
+  double const attention = hybrid_share(a, "hybrid_attention_ratio"),
+               feed_forward = hybrid_share(a, "hybrid_mlp_ratio");
+  bool const is_hybrid = a.has("is_hybrid_model") || a.program().find("mamba") != std::string::npos;
+  if (attention + feed_forward > 1) a.fail("has shares of hybrid layers above 1 together");
+  if (attention + feed_forward == 0 && !is_hybrid) return {};
+  long long const layers = a.number("num_layers");
+  if (layers > static_cast<long long>(most_megatron_layers)) a.fail("has too many layers");
+  return pattern_of_shares(static_cast<std::size_t>(layers), attention, feed_forward);
+}
+
 // Letters of the layers, where their mixers differ.
 std::string hybrid_pattern(megatron_command& a) {
   bool const is_old = a.has("hybrid_override_pattern"), is_new = a.has("hybrid_layer_pattern");
   if (is_old && is_new) a.fail("has --hybrid-override-pattern beside --hybrid-layer-pattern");
-  if (!is_old && !is_new) return {};
+  if (!is_old && !is_new) return dealt_pattern(a);
+  a.ignore({"hybrid_attention_ratio", "hybrid_mlp_ratio"});
   char const* const name = is_new ? "hybrid_layer_pattern" : "hybrid_override_pattern";
   std::string const pattern = a.word(name);
   if (pattern.empty() || pattern.find_first_not_of("M*-E") != std::string::npos)
@@ -196,14 +220,20 @@ void change_attention(megatron_command& a, architecture& model) {
   model = made;
 }
 
-// Without --normalization, norms and biases are not counted.
+// Parameters of fields without a normalization, which may be a part of a configuration, are counted
+// without norms and biases.
 void count_norms(megatron_command& a, architecture& model, long long sequence) {
-  std::string const norm = a.word("normalization");
+  std::string const said = a.word("normalization", a.is_of_command() ? "LayerNorm" : "");
+  std::string norm;
+  for (char c : said) norm += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  bool const is_rms = norm == "rmsnorm";
+  if (!norm.empty() && !is_rms && norm != "layernorm" && norm != "layernorm1p")
+    a.fail(fmt::format("has --normalization {}; there are LayerNorm and RMSNorm", said.substr(0, 64)));
   bool const is_rotary = a.has("use_rotary_position_embeddings"),
              has_none = a.has("no_position_embedding");
   bool const is_learned = !is_rotary && !has_none
                           && a.word("position_embedding_type", "learned_absolute") == "learned_absolute";
-  megatron_norms const norms{.is_rms = norm == "RMSNorm",
+  megatron_norms const norms{.is_rms = is_rms,
                              .has_biases = !a.has("disable_bias_linear"),
                              .has_qkv_bias = a.has("add_qkv_bias"),
                              .norms_heads = a.has("qk_layernorm"),
@@ -261,6 +291,9 @@ void ignore_description(megatron_command& a) {
             "mtp_use_repeated_layer",
             "hybrid_override_pattern",
             "hybrid_layer_pattern",
+            "hybrid_attention_ratio",
+            "hybrid_mlp_ratio",
+            "is_hybrid_model",
             "mamba_head_dim",
             "mamba_state_dim",
             "mamba_num_groups",
@@ -277,7 +310,8 @@ void ignore_description(megatron_command& a) {
             "qk_layernorm",
             "moe_shared_expert_gate",
             "moe_router_enable_expert_bias",
-            "max_position_embeddings"});
+            "max_position_embeddings",
+            "spec"});
 }
 
 }  // namespace tool

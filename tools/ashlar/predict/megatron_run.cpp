@@ -221,6 +221,7 @@ framework_run read_command(megatron_command& a, std::string const& path, beside_
             "fp8_recipe", "train_iters", "lr", "min_lr", "overlap_grad_reduce", "overlap_param_gather",
             "moe_token_dispatcher_type", "use_precision_aware_optimizer", "cpu_offloading",
             "use_mcore_models"});
+  if (with.model == nullptr) a.refuse_unknown_layers();
   run.not_read = a.not_read();
   run.not_known = a.not_known();
   return run;

@@ -1,11 +1,13 @@
 #include "predict/megatron_words.hpp"
 
 #include "command.hpp"
+#include "predict/text_lines.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstddef>
 #include <string_view>
 
@@ -57,6 +59,8 @@ std::vector<std::vector<std::string>> all_words(shell_script const& script, std:
   for (shell_command const& command : script.commands()) add(command.words, command.line, command.when);
   return all;
 }
+
+bool is_in_names(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 }  // namespace
 
@@ -115,6 +119,24 @@ std::vector<std::vector<std::string>> training_words(shell_script const& script,
   }
   if (found == nullptr) return all_words(script, path);
   return {words};
+}
+
+int line_of_argument(std::string_view text, std::string_view name) {
+  int number = 0;
+  for (std::string_view const written : lines_of(text)) {
+    ++number;
+    std::string line(trimmed(written));
+    if (line.starts_with('#')) continue;
+    std::replace(line.begin(), line.end(), '-', '_');
+    for (std::size_t at = line.find(name); at != line.npos; at = line.find(name, at + 1)) {
+      std::size_t const end = at + name.size();
+      bool const is_key = at == 0 && line.substr(end, 1) == ":",
+                 is_word = at >= 2 && line.compare(at - 2, 2, "__") == 0
+                           && (at == 2 || !is_in_names(line[at - 3]));
+      if (is_key || (is_word && (end == line.size() || !is_in_names(line[end])))) return number;
+    }
+  }
+  return 0;
 }
 
 }  // namespace tool

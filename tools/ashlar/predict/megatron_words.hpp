@@ -23,4 +23,8 @@ std::vector<std::string> parted(std::vector<std::string> const& words);
 std::vector<std::vector<std::string>> training_words(shell_script const& script,
                                                      std::string const& path);
 
+// The first line of a file's text that has this argument, from 1 on; 0 if none has it as it stands.
+// `name`: with underscores.
+int line_of_argument(std::string_view text, std::string_view name);
+
 }  // namespace tool

@@ -1,0 +1,24 @@
+// The arguments that Megatron-LM's own parser takes, by the table that the Python package reads, too.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tool {
+
+struct megatron_flag {
+  std::string name;      // the first that the parser has, with underscores
+  std::size_t most = 0;  // words behind it, at most
+};
+
+// `name`: with underscores. Returns nullptr for an argument that the parser does not have.
+megatron_flag const* find_megatron_flag(std::string_view name);
+
+// Whether the name of an argument that nobody knows tells of a size or a part of a model.
+bool tells_of_model(std::string_view name);
+
+// Whether a function outside of Megatron-Core makes the layers: the value of --spec.
+bool is_foreign_spec(std::string_view spec);
+
+}  // namespace tool
