@@ -162,11 +162,11 @@ TEST_CASE("measured spans keep nanoseconds and any name") {
 }
 
 TEST_CASE("threads are called what their lanes do") {
-  auto const names = [](int lane_count, bool offloads = false) {
+  auto const names = [](int lane_count, bool offloads = false, bool scatters = false) {
     std::vector<trace_span> spans;
     for (int lane = 0; lane < lane_count; ++lane) spans.push_back({.lane = lane, .name = "x"});
     std::vector<std::string> found;
-    auto const trace = nlohmann::json::parse(chrome_trace(spans, lane_count, offloads));
+    auto const trace = nlohmann::json::parse(chrome_trace(spans, lane_count, offloads, scatters));
     for (auto const& e : trace["traceEvents"])
       if (e["name"] == "thread_name") found.push_back(e["args"]["name"]);
     return found;
@@ -176,4 +176,7 @@ TEST_CASE("threads are called what their lanes do") {
   CHECK(names(5, true)
         == std::vector<std::string>{"compute", "transfers", "collectives", "copies to the host",
                                     "copies from the host"});
+  CHECK(names(6, true, true)
+        == std::vector<std::string>{"compute", "transfers", "collectives", "scatters",
+                                    "copies to the host", "copies from the host"});
 }

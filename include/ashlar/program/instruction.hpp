@@ -79,8 +79,9 @@ struct operand {
 
 // Lanes are in-order queues of a device that run concurrently. Lane 0 computes. Then come the lanes of
 // transfers: one for all, one or two for each peer, or one for each kind of value. The lane of
-// collectives (between holders of a group, or data-parallel ranks) is the next. A program that copies to
-// the host has two more, the last: out and in.
+// collectives (between holders of a group, or data-parallel ranks) is the next, and then, if one rank
+// has all shards, that of scatters. A program that copies to the host has two more, the last: out and
+// in.
 inline constexpr int compute_lane = 0;
 inline constexpr int first_transfer_lane = 1;
 

@@ -44,6 +44,12 @@ constexpr int transfer_lane_of(transfer_lanes lanes, int peer, opcode half, pass
                                                     : 1;
 }
 
+// Whether scatters have a lane beside that of gathers. With one data-parallel rank both are copies, to
+// and from shards, and nobody has to be met in one order; links to a host have two directions.
+constexpr bool has_scatter_lane(sharding_level sharding, int data_ranks) {
+  return sharding != sharding_level::none && data_ranks == 1;
+}
+
 // The streams of all devices one after the other, with their operands and slots, and what these follow
 // from. It owns nothing, so a backend sees no difference between a program made at run time and one
 // frozen into static memory.
@@ -169,21 +175,30 @@ struct program {
   constexpr int collective_lane() const {
     return first_transfer_lane + transfer_lane_count(lanes, device_count());
   }
-  constexpr int offload_lane() const { return collective_lane() + 1; }
-  constexpr int reload_lane() const { return collective_lane() + 2; }
-  constexpr int lane_count() const { return offloads ? reload_lane() + 1 : collective_lane() + 1; }
+  constexpr int scatter_lane() const {
+    return collective_lane() + (has_scatter_lane(sharding, data_ranks) ? 1 : 0);
+  }
+  constexpr int offload_lane() const { return scatter_lane() + 1; }
+  constexpr int reload_lane() const { return scatter_lane() + 2; }
+  constexpr int lane_count() const { return offloads ? reload_lane() + 1 : scatter_lane() + 1; }
   // The lane that an instruction belongs on, which follows from its other fields; its group must exist.
-  // An all-reduce with one member needs no collective, and computes. A sum over ranks, or of
-  // gradients scattered over them, is waited for on the lane of collectives, so that passes go on.
+  // An all-reduce with one member needs no collective, and computes. A sum over ranks, or of gradients in
+  // shards, is waited for on the lane of collectives or scatters, so that passes go on.
   constexpr int lane_of(instruction const& i) const {
     if (i.code == opcode::compute) return compute_lane;
     if (i.code == opcode::send || i.code == opcode::receive)
       return first_transfer_lane + transfer_lane_of(lanes, i.peer, i.code, i.what.kind);
     if (copies_to_or_from_host(i)) return i.code == opcode::offload ? offload_lane() : reload_lane();
+    if (i.code == opcode::reduce_scatter) return scatter_lane();
     bool computes = i.code == opcode::measure || i.code == opcode::optimize;
-    if (i.code == opcode::clear) computes = i.subject != slot_kind::gradient_shard;
-    if (i.code == opcode::all_reduce && !sums_work(i))
+    if (i.code == opcode::clear) {
+      if (i.subject == slot_kind::gradient_shard) return scatter_lane();
+      computes = true;
+    }
+    if (i.code == opcode::all_reduce && !sums_work(i)) {
       computes = groups.holders(i.group).size() == 1 && data_ranks == 1;
+      if (computes && i.subject == slot_kind::gradient_shard) return scatter_lane();
+    }
     return computes ? compute_lane : collective_lane();
   }
 

@@ -47,8 +47,10 @@ std::string chrome_trace(schedule const& s, double tick_ns = 1000);
 std::string chrome_trace(part_timeline const& t, double tick_ns = 1000);
 
 // Draws measured spans, exact to the nanosecond, of a program with this many lanes per device; the last
-// two are for copies if it `offloads`. Throws violation{rule::ticks_fit}.
-std::string chrome_trace(std::vector<trace_span> const& spans, int lane_count, bool offloads = false);
+// two are for copies if it `offloads`, and the one before these for scatters if it has_scatter_lane().
+// Throws violation{rule::ticks_fit}.
+std::string chrome_trace(std::vector<trace_span> const& spans, int lane_count, bool offloads = false,
+                         bool scatters = false);
 
 }  // namespace ashlar
 

@@ -97,11 +97,12 @@ class nanoseconds {
   double tick_ns_;
 };
 
-ASHLAR_INLINE std::string name_of_lane(int lane, int lane_count, bool offloads) {
+ASHLAR_INLINE std::string name_of_lane(int lane, int lane_count, bool offloads, bool scatters) {
   if (lane == compute_lane) return "compute";
   if (offloads && lane >= lane_count - 2)
     return lane == lane_count - 2 ? "copies to the host" : "copies from the host";
   if (offloads) lane_count -= 2;
+  if (scatters && std::int64_t{lane} + 1 == lane_count--) return "scatters";
   if (std::int64_t{lane} + 1 == lane_count) return "collectives";
   if (lane_count == first_transfer_lane + 2) return "transfers";
   return "transfers " + std::to_string(lane - first_transfer_lane);
@@ -180,7 +181,7 @@ ASHLAR_INLINE std::string chrome_trace(part_timeline const& t, double tick_ns) {
 }
 
 ASHLAR_INLINE std::string chrome_trace(std::vector<trace_span> const& spans, int lane_count,
-                                       bool offloads) {
+                                       bool offloads, bool scatters) {
   render_detail::trace_writer writer;
   std::vector<std::pair<int, int>> named;  // device and lane; -1: the device itself
   for (trace_span const& span : spans)
@@ -202,7 +203,7 @@ ASHLAR_INLINE std::string chrome_trace(std::vector<trace_span> const& spans, int
         writer.name("process_name", span.device, 0, "device " + std::to_string(span.device));
       if (is_new(span.device, span.lane))
         writer.name("thread_name", span.device, span.lane,
-                    render_detail::name_of_lane(span.lane, lane_count, offloads));
+                    render_detail::name_of_lane(span.lane, lane_count, offloads, scatters));
     }
     writer.complete(span.name, span.category, span.device, span.lane,
                     render_detail::microseconds(span.start_ns),

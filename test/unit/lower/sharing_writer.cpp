@@ -141,6 +141,30 @@ TEST_CASE("the middle stages reduce last") {
   CHECK(check(p).ok());
 }
 
+// With one rank, weights come and gradients go at the same time: nobody else has to be met.
+TEST_CASE("gathers and scatters of one rank have a lane each") {
+  for (sharding_level level : {sharding_level::weights, sharding_level::full}) {
+    program const p = lower(two_ways(3) | repeat(micro_batches{2}) | squeeze(),
+                            {.data_ranks = 1, .sharding = level, .step = optimizer_step::after_norm});
+    CHECK(p.scatter_lane() == p.collective_lane() + 1);
+    CHECK(p.lane_count() == p.scatter_lane() + 1);
+    int gathers = 0, scatters = 0;
+    for (instruction const& i : p.instructions) {
+      bool const shard = i.code == opcode::clear && i.subject == slot_kind::gradient_shard;
+      if (i.code == opcode::all_gather || i.code == opcode::release) {
+        CHECK(i.lane == p.collective_lane());
+        ++gathers;
+      }
+      if (i.code == opcode::reduce_scatter || shard) {
+        CHECK(i.lane == p.scatter_lane());
+        ++scatters;
+      }
+    }
+    CHECK((gathers > 0 && scatters > 0));
+    CHECK(check(p).ok());
+  }
+}
+
 TEST_CASE("lanes and groups") {
   program p =
       lower(two_ways(3) | repeat(micro_batches{2}) | squeeze(),

@@ -188,7 +188,8 @@ std::string trace_of(simulated_schedule const& r) {
                      .end_ns = ns(t.end),
                      .category = critical[i] ? "critical" : "simulated"});
   }
-  return ashlar::chrome_trace(spans, r.low.lane_count(), r.low.offloads);
+  return ashlar::chrome_trace(spans, r.low.lane_count(), r.low.offloads,
+                              ashlar::has_scatter_lane(r.low.sharding, r.low.data_ranks));
 }
 
 }  // namespace tool

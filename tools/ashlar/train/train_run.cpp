@@ -23,7 +23,8 @@ std::string trace_of(ashlar::program_view const& p, std::vector<ashlar::instruct
            i.code == ashlar::opcode::compute ? ashlar::name_of(i.what.kind) : "communication"});
       ++at;
     }
-  return ashlar::chrome_trace(spans, p.lane_count, p.offloads);
+  return ashlar::chrome_trace(spans, p.lane_count, p.offloads,
+                              ashlar::has_scatter_lane(p.sharding, p.data_ranks));
 }
 
 namespace {

@@ -28,7 +28,8 @@ namespace ashlar::mpi {
 
 // Passes run where the caller is. Everything else is started by its verb and moved on by turn(), which
 // alone makes events happen. Requests end in any order, so plans are made for wait_detail::all.
-// Collectives start one after the other, as on a lane that ends in order.
+// Collectives start one after the other, as on a lane that ends in order; those with nobody to meet
+// start at once.
 class device {
  public:
   // One of the lanes is for collectives.
@@ -170,6 +171,10 @@ class device {
            && s.collective().group.size > 1;
   }
 
+  static bool takes_its_turn(device_plan::step const& s) {
+    return run_detail::meets_others(s.what) && s.collective().group.size > 1;
+  }
+
   void prepare(program_view const& p, int index, int process) {
     device_plan::step const& s = plan_->at(index);
     operation& o = nth(operations_, index);
@@ -228,6 +233,7 @@ class device {
     start_first(index);
   }
   void post_in_order(queue& q, int index) {
+    if (!takes_its_turn(plan_->at(index))) return post(q, index);
     q.last = index;
     nth(operations_, index).state = operation::posted;
     fifo_.push_back(index);
@@ -272,7 +278,7 @@ class device {
     }
     o.state = operation::done;
     ends(index);
-    if (meets && ++next_ < fifo_.size()) start_first(fifo_[next_]);
+    if (takes_its_turn(plan_->at(index)) && ++next_ < fifo_.size()) start_first(fifo_[next_]);
   }
 
   void sum(device_plan::step const& s) {
