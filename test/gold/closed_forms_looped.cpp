@@ -230,6 +230,74 @@ TEST_CASE("Seq1F1B: bubble (p-1)(f+b) of a sequence chunk, p - 1 - d + q held") 
   });
 }
 
+// The order as in the authors' code: sequence chunks in groups, in turns on the chunks of a device.
+TEST_CASE("interleaved Seq1F1B: bubble (p-1)(f+b) of a chunk's sequence chunk, its memory") {
+  int cases = 0;
+  sweep_chunks({0}, [&](looped_setting x) {
+    for (int q = 1; q <= 5; ++q) {
+      CAPTURE(q);
+      x.s.sequence_chunks = q;
+      tick const together = (x.p + q - 1) / q, g = together * q, units = x.m * q;
+      diagnosis const d = catalog::find("seq1f1b-interleaved")->check(x.s);
+      CHECK(d.ok() == (x.v >= 2 && x.m % together == 0));
+      if (!d.ok()) continue;
+      schedule const s = x("seq1f1b-interleaved");
+      CHECK(s.micro_batch_count() == units);
+      CHECK(makespan(s) == (units * x.v + x.p - 1) * (x.f + x.b));
+      peaks_are(s,
+                [&](int dev) { return std::min(units * x.v, (x.v - 1) * g + 2 * (x.p - 1 - dev) + q); });
+      ++cases;
+    }
+  });
+  CHECK(cases > 1000);
+}
+
+// As the code of Seq1F1B (schedules.py, sp_utils.py) pairs its turns: 2 devices, 2 chunks, 2 sequences
+// in 2 sequence chunks, a warm-up of 2 + 2 + 1 and of 2 + 1.
+TEST_CASE("interleaved Seq1F1B: the order of a small case") {
+  catalog::shape s{devices{2}, micro_batches{2}};
+  schedule const made = catalog::find("seq1f1b-i")->make(s);
+  std::vector<std::vector<pass>> found;
+  for (auto const& order : made.order) {
+    found.emplace_back();
+    for (time_slot const& t : order) found.back().push_back(t.what);
+  }
+  pass_kind constexpr F = pass_kind::forward, B = pass_kind::backward;
+  CHECK(found
+        == std::vector<std::vector<pass>>{{{F, 0, 0},
+                                           {F, 0, 1},
+                                           {F, 2, 0},
+                                           {F, 2, 1},
+                                           {F, 0, 2},
+                                           {F, 0, 3},
+                                           {B, 2, 1},
+                                           {F, 2, 2},
+                                           {B, 2, 0},
+                                           {F, 2, 3},
+                                           {B, 0, 1},
+                                           {B, 0, 0},
+                                           {B, 2, 3},
+                                           {B, 2, 2},
+                                           {B, 0, 3},
+                                           {B, 0, 2}},
+                                          {{F, 1, 0},
+                                           {F, 1, 1},
+                                           {F, 3, 0},
+                                           {F, 3, 1},
+                                           {B, 3, 1},
+                                           {F, 1, 2},
+                                           {B, 3, 0},
+                                           {F, 1, 3},
+                                           {B, 1, 1},
+                                           {F, 3, 2},
+                                           {B, 1, 0},
+                                           {F, 3, 3},
+                                           {B, 3, 3},
+                                           {B, 3, 2},
+                                           {B, 1, 3},
+                                           {B, 1, 2}}});
+}
+
 // Public scheduler's results for 2 p, 4 p ... sequences: ticks of forward, input, weight pass and hop.
 TEST_CASE("Seq1F1B is no longer than what other schedulers make") {
   struct known {

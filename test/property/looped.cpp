@@ -48,6 +48,20 @@ TEST_CASE("law: with one sequence chunk, Seq1F1B is 1F1B") {
   });
 }
 
+TEST_CASE("law: with one sequence chunk, interleaved Seq1F1B is depth-first in groups of p") {
+  int cases = 0;
+  for_each_shape([&](catalog::shape s) {
+    s.sequence_chunks = 1;
+    s.group = s.p.value;
+    for (int v : {2, 3}) {
+      if (s.m.value % s.p.value != 0) continue;
+      CHECK(make("seq1f1b-interleaved", s, v) == make("depth-first", s, v));
+      ++cases;
+    }
+  });
+  CHECK(cases > 0);
+}
+
 TEST_CASE(
     "law: one round is breadth-first, on one device accumulation; m rounds are depth-first there") {
   for_each_shape([](catalog::shape s) {

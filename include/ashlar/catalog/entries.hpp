@@ -209,6 +209,13 @@ inline constexpr std::array entries{
               },
           .check = check_sequence_chunks,
           .parameters = parameters_of({parameter::sequence_chunk_count})},
+    entry{.name = "seq1f1b-interleaved",
+          .summary = "interleaved 1F1B over chunks of sequences, backward in reverse",
+          .source = "Sun et al., Seq1F1B, 2024",
+          .schedule_of = [](shape const& s) { return interleaved_seq1f1b(s) | squeeze(); },
+          .check = check_interleaved_sequences,
+          .placed = placement_kind::looped,
+          .parameters = parameters_of({parameter::chunk_count, parameter::sequence_chunk_count})},
 };
 
 // Whether an entry has that name.

@@ -30,6 +30,7 @@ inline constexpr std::array other_names{
     other_name{"zero-bubble", "zb-h1"},                       // Qi et al., 2023
     other_name{"zbv-zero-bubble", "zbv"},                     // PyTorch
     other_name{"interleaved-zero-bubble", "interleaved-zb"},  // PyTorch
+    other_name{"seq1f1b-i", "seq1f1b-interleaved"},           // Sun et al., 2024
 };
 
 // Whether two names have the same letters and digits. Case, hyphens, underscores and blanks do not

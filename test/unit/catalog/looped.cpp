@@ -43,8 +43,10 @@ TEST_CASE("no chunks, waves, rounds or sequence chunks, or too many to count") {
     CHECK(refused("hanayo", bad).which == parameter::wave_count);
     bad = s;
     bad.sequence_chunks = wrong;
-    CHECK(refused("seq1f1b", bad).broken == broken);
-    CHECK(refused("seq1f1b", bad).which == parameter::sequence_chunk_count);
+    for (char const* name : {"seq1f1b", "seq1f1b-interleaved"}) {
+      CHECK(refused(name, bad).broken == broken);
+      CHECK(refused(name, bad).which == parameter::sequence_chunk_count);
+    }
   }
   CHECK(!refused("hanayo", {devices{enormous}, micro_batches{1}}).ok());
 }
@@ -61,6 +63,27 @@ TEST_CASE("rounds must divide the micro-batches") {
     s.rounds = wrong;
     CHECK(refused("breadth-first-hybrid", s).which == parameter::round_count);
   }
+}
+
+TEST_CASE("interleaved sequence chunks take two chunks a device, and whole groups of sequences") {
+  catalog::shape s{devices{4}, micro_batches{6}};
+  CHECK(refused("seq1f1b-interleaved", s).ok());  // 4 sequence chunks, of 2 sequences
+  s.sequence_chunks = 3;                          // 6, of 2
+  CHECK(refused("seq1f1b-interleaved", s).ok());
+  s.m = micro_batches{5};
+  CHECK(refused("seq1f1b-interleaved", s)
+        == diagnosis{.broken = rule::parameter_is_a_multiple,
+                     .number = 2,
+                     .which = parameter::micro_batch_count,
+                     .given = 5});
+  s.sequence_chunks = 4;
+  CHECK(refused("seq1f1b-interleaved", s).ok());
+  s.v = chunks{1};
+  CHECK(refused("seq1f1b-interleaved", s)
+        == diagnosis{.broken = rule::parameter_is_at_least,
+                     .number = 2,
+                     .which = parameter::chunk_count,
+                     .given = 1});
 }
 
 TEST_CASE("a group has at least p and at most m micro-batches") {
