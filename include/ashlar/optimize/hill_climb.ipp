@@ -64,13 +64,14 @@ ASHLAR_INLINE candidate neighbour(justifier& search, candidate k, tick work) {
       b[which] = max_of(which == 0 ? work : 0, b[which] + search.random(-reach, reach));
     }
   } else {
-    std::size_t const which = search.random(std::size_t{5});
+    std::size_t const which = search.random(std::size_t{search.passes().late_gives.empty() ? 5U : 6U});
     dispatch_rule const rule = any_dispatch_rule(search);
     if (which == 0) k.how.at_first = rule;
     if (which == 1) k.how.backward = rule;
     if (which == 2) k.how.forward = rule;
     if (which == 3) k.how.skewed = !k.how.skewed;
     if (which == 4) k.how.rounds = 1 + static_cast<int>(search.random(std::size_t{4}));
+    if (which == 5) k.how.holds = !k.how.holds;
   }
   return k;
 }

@@ -30,6 +30,8 @@ struct justification_options {
   // In reversed time, devices end as far apart as they began, which is best for the span.
   bool skewed = false;
   int rounds = 1;
+  // Every stash counts until its weight pass. Then no forward takes room early that it holds for long.
+  bool holds = false;
 };
 
 // Called with the best solution and the number of passes dispatched since the last call; false ends the
@@ -97,7 +99,8 @@ class justifier {
   }
 
  private:
-  bool run(list_scheduler::device_orders const& orders, dispatch_rule rule, objective_value& least);
+  bool run(list_scheduler::device_orders const& orders, dispatch_rule rule, bool holds,
+           objective_value& least);
 
   void keep(list_scheduler::solution const& t, objective_value& least);
 

@@ -26,16 +26,16 @@ ASHLAR_INLINE objective_value justifier::judge(list_scheduler::solution const& t
 ASHLAR_INLINE objective_value justifier::justify(list_scheduler::device_orders const& orders,
                                                  justification_options const& how, tick cutoff) {
   objective_value least;
-  if (!run(orders, how.at_first, least) || least.first > cutoff) return least;
+  if (!run(orders, how.at_first, how.holds, least) || least.first > cutoff) return least;
   for (int round = 0; round < how.rounds; ++round) {
     objective_value const before = least;
     spent_ += size_;
     // Named: g++ 12 frees a temporary of ?: twice in constant expressions.
     std::vector<tick> released;
     if (how.skewed) released = skew(now_);
-    if (!scheduler_.run_reversed(now_.orders, how.backward, released, reversed_)) break;
+    if (!scheduler_.run_reversed(now_.orders, how.backward, released, reversed_, how.holds)) break;
     if (budget_.aim != objective::both) keep(reversed_, least);
-    if (!run(reversed_.orders, how.forward, least) || (round > 0 && least == before)) break;
+    if (!run(reversed_.orders, how.forward, how.holds, least) || (round > 0 && least == before)) break;
   }
   return least;
 }
@@ -55,9 +55,9 @@ ASHLAR_INLINE void justifier::consider(schedule const& s) {
 }
 
 ASHLAR_INLINE bool justifier::run(list_scheduler::device_orders const& orders, dispatch_rule rule,
-                                  objective_value& least) {
+                                  bool holds, objective_value& least) {
   spent_ += size_;
-  if (!scheduler_.run(orders, rule, {}, now_)) return false;
+  if (!scheduler_.run(orders, rule, {}, now_, holds)) return false;
   keep(now_, least);
   return true;
 }
@@ -92,7 +92,9 @@ ASHLAR_INLINE dispatch_rule any_dispatch_rule(justifier& search) {
 ASHLAR_INLINE justification_options any_justification(justifier& search, int rounds) {
   dispatch_rule const a = any_dispatch_rule(search), b = any_dispatch_rule(search),
                       c = any_dispatch_rule(search);
-  return {a, b, c, search.random(std::size_t{2}) == 0, rounds};
+  bool const skewed = search.random(std::size_t{2}) == 0;
+  bool const holds = !search.passes().late_gives.empty() && search.random(std::size_t{2}) == 0;
+  return {a, b, c, skewed, rounds, holds};
 }
 
 }  // namespace ashlar

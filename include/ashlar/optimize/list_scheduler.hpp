@@ -41,17 +41,17 @@ class list_scheduler {
   };
 
   // Runs `orders` in forward time, every device free from `released` on (or from 0); false if the
-  // devices come to wait for each other, as they may where the orders exceed the limit. O(passes
-  // (devices + window)).
+  // devices come to wait for each other, as they may where the orders exceed the limit. If it `holds`,
+  // every stash counts until its weight pass. O(passes (devices + window)).
   bool run(device_orders const& orders, dispatch_rule rule, std::vector<tick> const& released,
-           solution& out) {
-    return walk(orders, rule, released, out, false);
+           solution& out, bool holds = false) {
+    return walk(orders, rule, released, out, {.reversed = false, .holds = holds});
   }
 
   // Runs in reversed time: `orders` is read from its end, backwards take memory and forwards give it
   // back. `out` is in forward time again, its first pass at 0.
   bool run_reversed(device_orders const& orders, dispatch_rule rule, std::vector<tick> const& released,
-                    solution& out);
+                    solution& out, bool holds = false);
 
   tick end_of(solution const& t, int number) const {
     auto const x = static_cast<std::size_t>(number);
@@ -73,12 +73,17 @@ class list_scheduler {
     bool stale = true;
   };
 
+  // How to read time and memory.
+  struct reading {
+    bool reversed = false, holds = false;
+  };
+
   // Memory that the device takes at the start of pass x, and gives back at its end.
-  byte_count takes(std::size_t x) const { return (reversed_ ? graph_.gives : graph_.takes)[x]; }
-  byte_count gives(std::size_t x) const { return (reversed_ ? graph_.takes : graph_.gives)[x]; }
+  byte_count takes(std::size_t x) const { return (*takes_)[x]; }
+  byte_count gives(std::size_t x) const { return (*gives_)[x]; }
 
   bool walk(device_orders const& orders, dispatch_rule rule, std::vector<tick> const& released,
-            solution& out, bool reversed);
+            solution& out, reading how);
 
   // Chooses the earliest-starting pass in the window that fits memory, even after those it overtakes,
   // and delays none beyond tolerance. FIFO per (stage, kind).
@@ -89,7 +94,7 @@ class list_scheduler {
   std::vector<tick> transfer_;  // from device to device
   std::vector<std::int64_t> limit_;
 
-  bool reversed_ = false;
+  std::vector<byte_count> const *takes_ = nullptr, *gives_ = nullptr;  // of the walk
   std::vector<int> missing_;
   std::vector<tick> ready_;
   std::vector<int> next_;

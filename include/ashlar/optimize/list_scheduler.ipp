@@ -6,6 +6,8 @@
 #include <ashlar/core/nth.hpp>
 #include <ashlar/optimize/list_scheduler.hpp>
 
+#include <utility>
+
 namespace ashlar {
 
 ASHLAR_INLINE list_scheduler::list_scheduler(schedule const& s, memory_limit const& limit)
@@ -18,10 +20,11 @@ ASHLAR_INLINE list_scheduler::list_scheduler(schedule const& s, memory_limit con
 }
 
 ASHLAR_INLINE bool list_scheduler::run_reversed(device_orders const& orders, dispatch_rule rule,
-                                                std::vector<tick> const& released, solution& out) {
+                                                std::vector<tick> const& released, solution& out,
+                                                bool holds) {
   device_orders turned = orders;
   for (std::vector<int>& order : turned) reverse(order);
-  if (!walk(turned, rule, released, out, true)) return false;
+  if (!walk(turned, rule, released, out, {.reversed = true, .holds = holds})) return false;
   for (std::vector<int>& order : out.orders) reverse(order);
   for (std::size_t x = 0; x < graph_.what.size(); ++x)
     out.start[x] = out.makespan - out.start[x] - graph_.length[x];
@@ -40,9 +43,11 @@ ASHLAR_INLINE void list_scheduler::measure(solution& out) const {
 }
 
 ASHLAR_INLINE bool list_scheduler::walk(device_orders const& orders, dispatch_rule rule,
-                                        std::vector<tick> const& released, solution& out,
-                                        bool reversed) {
-  reversed_ = reversed;
+                                        std::vector<tick> const& released, solution& out, reading how) {
+  bool const reversed = how.reversed;
+  takes_ = &graph_.takes;
+  gives_ = how.holds && !graph_.late_gives.empty() ? &graph_.late_gives : &graph_.gives;
+  if (reversed) std::swap(takes_, gives_);
   lists<int> const& needs = reversed ? graph_.feeds : graph_.needs;
   lists<int> const& feeds = reversed ? graph_.needs : graph_.feeds;
   std::size_t const n = graph_.what.size();

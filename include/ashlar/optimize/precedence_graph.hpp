@@ -20,8 +20,10 @@ struct precedence_graph {
   std::vector<int> device;
   std::vector<tick> length;
   std::vector<byte_count> takes, gives;  // of its device's memory, at the start and end of a pass
-  dynamic_array<std::uint64_t> stream;   // a bit for each stage and kind of a device, shared beyond 64
-  lists<int> needs, feeds;               // of each pass
+  // As `gives`, if every stash stayed until its weight pass; empty where it does.
+  std::vector<byte_count> late_gives;
+  dynamic_array<std::uint64_t> stream;  // a bit for each stage and kind of a device, shared beyond 64
+  lists<int> needs, feeds;              // of each pass
 
   // Throws violation: rule::every_pass_is_known for a pass out of range,
   // rule::overlapped_passes_are_a_pair for schedules with pairs: they cannot be dispatched.

@@ -35,12 +35,16 @@ ASHLAR_INLINE precedence_graph::precedence_graph(schedule const& s, memory_model
       stage_memory const& stage = memory.of(t.what.stage, t.what.micro_batch);
       takes.push_back(stage.taken_by(t.what.kind));
       gives.push_back(stage.given_back_by(t.what.kind, s.mode));
+      stage_memory held = stage;
+      held.stash_left = stage_memory::all;
+      late_gives.push_back(held.given_back_by(t.what.kind, s.mode));
       int& own = stream_of[static_cast<std::size_t>(t.what.stage * pass_kinds)
                            + static_cast<std::size_t>(t.what.kind)];
       if (own < 0) own = streams++;
       stream.push_back(std::uint64_t{1} << static_cast<unsigned>(own % 64));
     }
   }
+  if (late_gives == gives) late_gives.clear();
   auto const for_each_need = [&](auto f) {
     for (std::size_t x = 0; x < what.size(); ++x)
       for_each_input(s.graph, what[x], [&](result r, int stage, int micro_batch) {
