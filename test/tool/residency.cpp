@@ -54,6 +54,26 @@ TEST_CASE("a simulated plan is written for PyTorch, and checked") {
   CHECK(run_tool("check " + file).code == 0);
 }
 
+// Two ticks of the host's link a byte of gradients are more than a pass takes, one way and the other.
+TEST_CASE("shards on the host: its memory and its link, and not the device's memory") {
+  nlohmann::json const near = planned_run(" --resident 2 --optimizer-bytes 800"),
+                       far = planned_run(
+                           " --resident 2 --optimizer-bytes 800 --shards host --host-bandwidth 1");
+  CHECK(far.at("makespan") > near.at("makespan"));
+  for (std::size_t d = 0; d < 4; ++d) {
+    nlohmann::json const &device = near.at("by_device")[d], &on_host = far.at("by_device")[d];
+    CHECK(!device.contains("host_memory"));
+    // Of each of four stages on a device, the two ranks share weights, gradients and optimizer state.
+    CHECK(on_host.at("host_memory").at("peak") == 4 * (200 + 200 + 800) / 2);
+    CHECK(device.at("memory").at("resident").get<long long>()
+          == on_host.at("memory").at("resident").get<long long>() + 4 * (200 + 200 + 800) / 2);
+  }
+  CHECK(contains(run_tool(gathering + " --resident 2 --shards host --host-bandwidth 1").out,
+                 "on the host"));
+  CHECK(run_tool("simulate 1f1b --shards host").code == 2);
+  CHECK(run_tool(gathering + " --resident 2 --host-bandwidth 1").code == 2);
+}
+
 TEST_CASE("options of residency without effect are refused") {
   for (char const* line :
        {"simulate 1f1b --resident 2", "simulate 1f1b --data-ranks 2 --sharding weights --limit-bytes 9",

@@ -108,6 +108,7 @@ simulated_schedule run(simulate_options const& o) {
   divide_sizes(how.memory, chosen, o.shape.cost);
   how.memory.shared = {o.tied};
   how.cost.on.host = host_of(o.host, scale);
+  how.shards = o.weights.shards;
   at.say("lowering it");
   ashlar::lower_options lowering = lowering_of(o.lowering, chosen.schedule.graph);
   must_have_effect(*o.shape.command, effects_on(lowering, chosen.schedule, chosen.name));
@@ -115,7 +116,8 @@ simulated_schedule run(simulate_options const& o) {
                                  [](auto const& each) { return each.stash > 0; });
   must_have_effect(*o.shape.command,
                    {{"--offload", keeps, "without --stash-bytes"},
-                    {"--host-bandwidth", o.host.percent > 0, "without --offload"},
+                    {"--host-bandwidth", o.host.percent > 0 || how.shards == ashlar::shard_home::host,
+                     "without --offload or --shards host"},
                     {"--host-shared-by", !o.host.bandwidth.empty(), "without --host-bandwidth"},
                     {"--host-slack", !o.host.bandwidth.empty(), "without --host-bandwidth"}});
   lowering.offload = offload_of(o.host, chosen.schedule, how.memory,

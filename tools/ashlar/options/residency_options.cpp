@@ -2,6 +2,7 @@
 
 #include "command.hpp"
 #include "options/byte_options.hpp"
+#include "options/choice.hpp"
 #include "options/effects.hpp"
 #include "options/limits.hpp"
 #include "options/number_option.hpp"
@@ -20,6 +21,11 @@ void add_residency_options(CLI::App& command, residency_options& o) {
       "gathered, is chosen for the shortest step; 0 (default): as --weight-buffers and --prefetch "
       "say");
   add_bytes(command, "--limit-bytes", o.limit, "the most that a device may hold, for --resident");
+  using enum ashlar::shard_home;
+  add_choice<ashlar::shard_home>(
+      command, "--shards", o.shards, {{"device", device}, {"host", host}},
+      "where shards of weights, of gradients and of the optimizer's state lie: on the device (default), "
+      "or on its host, from which gathers copy and to which scatters do");
 }
 
 std::optional<planned_weights> plan_weights(CLI::App const& command, residency_options const& o,
@@ -28,6 +34,7 @@ std::optional<planned_weights> plan_weights(CLI::App const& command, residency_o
                                             ashlar::simulation_options const& how) {
   bool const is_sharded = lowering.sharding != ashlar::sharding_level::none;
   must_have_effect(command, {{"--resident", is_sharded, "without --sharding"},
+                             {"--shards", is_sharded, "without --sharding"},
                              {"--limit-bytes", o.stages > 0, "without --resident"},
                              {"--prefetch", o.stages == 0, "with --resident"}});
   if (o.stages == 0) return std::nullopt;

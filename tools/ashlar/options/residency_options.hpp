@@ -12,6 +12,7 @@ namespace tool {
 struct residency_options {
   long long stages = 0;           // 0: no plan
   ashlar::byte_count limit = -1;  // below 0: none
+  ashlar::shard_home shards = ashlar::shard_home::device;
 };
 
 // A plan, and the step that PyTorch's rule gives with three stages.

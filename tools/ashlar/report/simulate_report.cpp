@@ -23,6 +23,13 @@ namespace tool {
 
 namespace {
 
+// Whether values or shards lie on hosts, so that memory there counts.
+bool holds_on_host(simulated_schedule const& r) {
+  return r.low.offloads
+         || std::any_of(r.run.memory.begin(), r.run.memory.end(),
+                        [](ashlar::device_memory const& m) { return m.host_peak > 0; });
+}
+
 // The ends of a long path, where schedules differ, and how much lies between.
 std::string text_of_path(simulated_schedule const& r) {
   constexpr std::size_t most = 24;
@@ -53,7 +60,8 @@ std::string text_of(simulated_schedule const& r) {
   ashlar::tick const length = r.run.makespan(), ideal = makespan(r.chosen.schedule);
   std::vector<std::vector<std::string>> rows{{"device", "busy", "warm-up", "steady", "cool-down",
                                               "exposed", "resident", "peak", "at", "reached by"}};
-  if (r.low.offloads) rows[0].emplace_back("on the host");
+  bool const uses_hosts = holds_on_host(r);
+  if (uses_hosts) rows[0].emplace_back("on the host");
   if (r.parts) rows[0].insert(rows[0].end(), {"computes", "exchanges"});
   // Sizes that the command line does not give are not 0.
   auto const words_of = [&](ashlar::byte_count ashlar::device_memory::*size, std::size_t device) {
@@ -68,7 +76,7 @@ std::string text_of(simulated_schedule const& r) {
         {std::to_string(d), r.time(u.busy), r.time(u.warm_up), r.time(u.steady), r.time(u.cool_down),
          r.time(u.exposed), words_of(&ashlar::device_memory::resident, d),
          words_of(&ashlar::device_memory::peak, d), r.time(m.peak_time), r.name_of(m.witness)});
-    if (r.low.offloads) rows.back().push_back(rounded_bytes(m.host_peak));
+    if (uses_hosts) rows.back().push_back(rounded_bytes(m.host_peak));
     if (r.parts)
       for (ashlar::tick const busy : {r.parts->devices[d].computing, r.parts->devices[d].exchanging})
         rows.back().push_back(r.time(busy));
@@ -127,7 +135,7 @@ nlohmann::ordered_json json_of(simulated_schedule const& r) {
     if (r.parts)
       all.back()["of_parts"] = {{"computing", r.parts->devices[d].computing},
                                 {"exchanging", r.parts->devices[d].exchanging}};
-    if (r.low.offloads)
+    if (holds_on_host(r))
       all.back()["host_memory"] = {{"reserved", m.host_reserved}, {"peak", m.host_peak}};
   }
   for (ashlar::path_step const& s : r.run.critical)
