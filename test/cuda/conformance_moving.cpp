@@ -19,7 +19,8 @@ TEST_CASE("cuda: RoundPipe, whose stages move, at every level of sharding") {
       catalog::plan_round_pipe({.forwards = {2, 2, 2, 2, 4}, .backwards = {6, 6, 6, 6, 12}}, 3);
   for (int rounds : {1, 2})
     for (int ranks : {1, 2})
-      for (sharding_level level : {sharding_level::none, sharding_level::weights, sharding_level::full}) {
+      for (sharding_level level :
+           {sharding_level::none, sharding_level::weights, sharding_level::full}) {
         CAPTURE(rounds);
         CAPTURE(ranks);
         CAPTURE(static_cast<int>(level));

@@ -63,7 +63,7 @@ TEST_CASE("shards on the host: its memory and its link, and not the device's mem
   for (std::size_t d = 0; d < 4; ++d) {
     nlohmann::json const &device = near.at("by_device")[d], &on_host = far.at("by_device")[d];
     CHECK(!device.contains("host_memory"));
-    // Of each of four stages on a device, the two ranks share weights, gradients and optimizer state.
+    // The two ranks share weights, gradients and optimizer state of four stages on a device.
     CHECK(on_host.at("host_memory").at("peak") == 4 * (200 + 200 + 800) / 2);
     CHECK(device.at("memory").at("resident").get<long long>()
           == on_host.at("memory").at("resident").get<long long>() + 4 * (200 + 200 + 800) / 2);

@@ -42,7 +42,7 @@ TEST_CASE("no more than the limit, whatever the orders") {
   for (int peak : peak_activations(less)) CHECK(peak <= 2);
 }
 
-// Of each stash, input passes give back four fifths. Dispatched so that it holds, a schedule keeps to
+// Input passes give back four fifths of each stash. Dispatched so that it holds, a schedule keeps to
 // the limit as if they gave back nothing; dispatched as it is, some schedule does not.
 TEST_CASE("every stash counts until its weight pass, both ways") {
   int above = 0;
