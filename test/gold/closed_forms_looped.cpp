@@ -256,7 +256,7 @@ TEST_CASE("interleaved Seq1F1B: bubble (p-1)(f+b) of a chunk's sequence chunk, i
 // in 2 sequence chunks, a warm-up of 2 + 2 + 1 and of 2 + 1.
 TEST_CASE("interleaved Seq1F1B: the order of a small case") {
   catalog::shape s{devices{2}, micro_batches{2}};
-  schedule const made = catalog::find("seq1f1b-i")->make(s);
+  schedule const made = catalog::find("seq1f1b-interleaved")->make(s);
   std::vector<std::vector<pass>> found;
   for (auto const& order : made.order) {
     found.emplace_back();
