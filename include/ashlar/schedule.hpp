@@ -8,6 +8,7 @@
 #include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/fuse.hpp>
 #include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/recomputed_passes.hpp>
 #include <ashlar/schedule/relocate.hpp>
 #include <ashlar/schedule/reorder.hpp>
 #include <ashlar/schedule/repeat.hpp>

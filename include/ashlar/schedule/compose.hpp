@@ -173,21 +173,20 @@ constexpr schedule split_backward(schedule s) {
   return s;
 }
 
-// Runs the forwards of these stages once more, each right before the backward that needs it (of an
-// overlapped pair, before the pair), and squeezes. Work that read the output of a forward reads that of
-// its recompute, and has to stand after it. Throws violation{rule::no_pass_is_doubled} for a stage that
-// recomputes already, and as squeeze does. Linear, times the stages named.
-constexpr schedule recompute(schedule s, std::vector<int> const& again) {
+namespace compose_detail {
+
+// Runs the forwards of passes that are `named`, by stage and micro-batch, once more.
+template <class Named>
+constexpr schedule recompute(schedule s, Named is_named) {
   s.work = renamed(s.work, [&](pass what, bool is_read) {
-    if (is_read && what.kind == pass_kind::forward && contains(again, what.stage))
-      what.kind = pass_kind::recompute;
+    if (is_read && what.kind == pass_kind::forward && is_named(what)) what.kind = pass_kind::recompute;
     return what;
   });
   for (auto& order : s.order) {
     std::vector<time_slot> longer;
     for (time_slot const& t : order) {
       for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
-        bool const named = what->kind != pass_kind::work && contains(again, what->stage);
+        bool const named = what->kind != pass_kind::work && is_named(*what);
         if (named && what->kind == pass_kind::recompute)
           refuse({.broken = rule::no_pass_is_doubled,
                   .first = {.device = static_cast<int>(&order - s.order.data()), .what = *what}});
@@ -199,6 +198,17 @@ constexpr schedule recompute(schedule s, std::vector<int> const& again) {
     order = std::move(longer);
   }
   return squeeze(std::move(s));
+}
+
+}  // namespace compose_detail
+
+// Runs the forwards of these stages once more, each right before the backward that needs it (of an
+// overlapped pair, before the pair), and squeezes. Work that read the output of a forward reads that of
+// its recompute, and has to stand after it. Throws violation{rule::no_pass_is_doubled} for a stage that
+// recomputes already, and as squeeze does. Linear, times the stages named.
+constexpr schedule recompute(schedule s, std::vector<int> const& again) {
+  return compose_detail::recompute(std::move(s),
+                                   [&](pass const& what) { return contains(again, what.stage); });
 }
 
 constexpr auto then(schedule next) {
