@@ -48,12 +48,18 @@ constexpr memory_model memory_of_recomputed(schedule const& s, memory_model cons
       if (t.what.kind == pass_kind::recompute)
         again.at(t.what.micro_batch, t.what.stage, result::recomputed) = 1;
   memory_model made{.stages = {}, .shared = {}, .micro_batches = m};
-  for (int stage = 0; stage < s.stage_count(); ++stage)
+  for (int stage = 0; stage < s.stage_count(); ++stage) {
+    bool any = false;
+    for (int k = 0; k < m; ++k) any = any || again.at(k, stage, result::recomputed) != 0;
     for (int k = 0; k < m; ++k) {
       stage_memory own = memory.of(stage, k);
-      if (again.at(k, stage, result::recomputed) == 0) own.checkpoint = stage_memory::all;
+      if (!any)
+        own.checkpoint = stage_memory::all;
+      else if (own.recomputes() && again.at(k, stage, result::recomputed) == 0)
+        own.checkpoint = own.stash;
       made.stages.push_back(own);
     }
+  }
   auto const row = static_cast<std::size_t>(memory.period());
   for (std::size_t group = 0; group * row < memory.shared.size(); ++group)
     for (int k = 0; k < m; ++k)
