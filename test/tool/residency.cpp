@@ -54,7 +54,7 @@ TEST_CASE("a simulated plan is written for PyTorch, and checked") {
   CHECK(run_tool("check " + file).code == 0);
 }
 
-// Two ticks of the host's link a byte of gradients are more than a pass takes, one way and the other.
+// At a byte a tick, copies are in the way of passes.
 TEST_CASE("shards on the host: its memory and its link, and not the device's memory") {
   nlohmann::json const near = planned_run(" --resident 2 --optimizer-bytes 800"),
                        far = planned_run(
@@ -63,10 +63,10 @@ TEST_CASE("shards on the host: its memory and its link, and not the device's mem
   for (std::size_t d = 0; d < 4; ++d) {
     nlohmann::json const &device = near.at("by_device")[d], &on_host = far.at("by_device")[d];
     CHECK(!device.contains("host_memory"));
-    // The two ranks share weights, gradients and optimizer state of four stages on a device.
-    CHECK(on_host.at("host_memory").at("peak") == 4 * (200 + 200 + 800) / 2);
-    CHECK(device.at("memory").at("resident").get<long long>()
-          == on_host.at("memory").at("resident").get<long long>() + 4 * (200 + 200 + 800) / 2);
+    long long const left = device.at("memory").at("resident").get<long long>()
+                           - on_host.at("memory").at("resident").get<long long>();
+    CHECK(left > 0);
+    CHECK(on_host.at("host_memory").at("peak") == left);
   }
   CHECK(contains(run_tool(gathering + " --resident 2 --shards host --host-bandwidth 1").out,
                  "on the host"));
