@@ -101,6 +101,7 @@ REFUSED = {
     f"deepspeed pretrain_gpt.py {GPT} --deepspeed --deepspeed_config ds.json": "compression_training",
     f"B=$3\ntorchrun pretrain_gpt.py {GPT} --global-batch-size $B": "line 2 takes it from $B, which line 1 takes from argument 3",
     "S=$2\nexit 1": "line 1 takes S from argument 2",
+    f"torchrun generate_samples_gpt.py {GPT}": "it generates",
     f"python tasks/main.py --task RETRIEVER-EVAL {GPT}": "it evaluates",
     f"torchrun dpo.py {LLAMA}": "a second model",
     f"torchrun sft.py {LLAMA} --vision_tower clip": "tower of images",

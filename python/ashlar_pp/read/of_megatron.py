@@ -6,6 +6,7 @@ import argparse
 import importlib
 import math
 import pathlib
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -72,6 +73,10 @@ def is_for(training: Training) -> bool:
 
 def read(training: Training) -> Run:
     """Raises Unreadable."""
+    if re.search(r"generat|inference|ptq", training.name) and not re.search(
+        r"train|finetune|sft", training.name
+    ):
+        raise Unreadable(f"{training.program}: it generates, and trains nothing")
     flags = _parsed(training.arguments)
     run = Run(framework="megatron")
     folder = pathlib.Path(training.command.folder)
