@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Writes calls of every public function of the headers with hostile values, so that none is forgotten.
 
-usage: generate.py ROOT OUT
+usage: generate.py ROOT OUT... TABLE
 
 A public function is one in namespace ashlar outside of detail, in include/ashlar, tools/cost/include or tools/plan/include. Each gets a
-call whose arguments `values.hpp` makes: fields of structs keep their first values, or are anything. Templates get none. `check.py` makes
-the calls, and looks for functions that nobody calls.
+call whose arguments `values.hpp` makes: fields of structs keep their first values, or are anything. Where a function of the same name in
+`takes*.hpp` says which values it takes, it gets only these. Templates are called where a function of
+the same name in `by_hand.hpp` does. `check.py` makes the calls, and looks for functions that nobody calls.
 """
 import re
 import sys
@@ -161,9 +162,19 @@ def calls():
                 yield header, "::".join(spaces), name, types, f"{header}: {'::'.join(spaces)}::{name}"
 
 
-def written():
-    """The source of the program."""
-    lines = ['// Written by test/every/generate.py.', '#include "every/values.hpp"']
+def beside(name):
+    """The functions of files beside this one, by the name of the public one, `namespace::name` without `ashlar::`: their parameters."""
+    space, own = f"every::{name}", {}
+    for path in sorted((ROOT / "test/every").glob(f"{name}*.hpp")):
+        for spaces, function, types, _ in Header(path.read_text()).found.functions:
+            if spaces and spaces[0] == space:
+                own["::".join((*spaces, function)).removeprefix(f"{space}::")] = types
+    return own
+
+
+def prelude():
+    """What every part of the program begins with: all headers, and the fields of their structs."""
+    lines = ["// Written by test/every/generate.py.", '#include "every/by_hand.hpp"', '#include "every/takes_programs.hpp"', '#include "every/values.hpp"']
     includes = sorted({header for header, found in headers() if found.functions or found.structs})
     lines += [f"#include <{header}>" for header in includes if not LEFT_OUT.search(header)]
     for header, found in headers():
@@ -177,21 +188,43 @@ def written():
         for spaces, name, count in found.enums:
             if is_public(spaces):
                 lines.append(f"template <> inline constexpr int every::enumerators_of<::{'::'.join(spaces)}::{name}> = {count};")
-    table = []
-    for number, (header, space, name, types, place) in enumerate(calls()):
+    return lines
+
+
+def written(parts):
+    """The sources of the program: calls in so many parts, and the table of all."""
+    takes, by_hand, all_calls = beside("takes"), beside("by_hand"), list(calls())
+    known = {f"{space}::{name}".removeprefix("ashlar::") for _, space, name, _, _ in all_calls}
+    assert takes.keys() | by_hand.keys() <= known, f"there are no such functions: {sorted((takes.keys() | by_hand.keys()) - known)}"
+    common = prelude()
+    sources = [list(common) for _ in range(parts)]
+    declared, table = ['#include "every/values.hpp"'], []
+    for number, (header, space, name, types, place) in enumerate(all_calls):
+        own = f"{space}::{name}".removeprefix("ashlar::")
+        called = f"::{space}::{name}"
+        if own in by_hand:
+            called, types = f"::every::by_hand::{own}", by_hand[own]
+            space = called[2:].rpartition("::")[0]
         if types is None or LEFT_OUT.search(header):
-            table.append(f'{{"{place}", nullptr, false}},')
+            table.append(f'{{"{place}", nullptr, nullptr}},')
             continue
-        forwarded = "static_cast<decltype(a)>(a)..."
-        arguments = ", ".join(types)
-        lines.append(f"namespace {space} {{ static void every_call_{number}(::every::dice& d) {{ ::every::call<{arguments}>(d, "
-                     f"[]({'auto&&... a' if types else ''}) {{ static_cast<void>(::{space}::{name}({forwarded if types else ''})); }}); }} inline constexpr bool every_known_{number} = ::every::can_call<{arguments}>; }}")
-        table.append(f'{{"{place}", ::{space}::every_call_{number}, ::{space}::every_known_{number}}},')
-    lines += ["every::entry const every::all[] = {", *table, "};", f"int const every::count = {len(table)};"]
-    return "\n".join(lines) + "\n"
+        arguments, given = ", ".join(types), "auto&&... a" if types else ""
+        handed = "static_cast<decltype(a)>(a)..." if types else ""
+        is_taken = f"if constexpr (requires {{ ::every::takes::{own}(a...); }}) return ::every::takes::{own}(a...); else return true;" if own in takes and own not in by_hand else "return true;"
+        at = number * parts // len(all_calls)
+        sources[at].append(
+            f"namespace {space} {{ bool every_call_{number}(::every::dice& d) {{ return ::every::call<{arguments}>(d, "
+            f"[]({given}) {{ static_cast<void>({called}({handed})); }}, [](auto&... a) {{ {is_taken} }}); }} "
+            f"extern bool const every_known_{number} = ::every::can_call<{arguments}>; }}")
+        declared.append(f"namespace {space} {{ bool every_call_{number}(::every::dice& d); extern bool const every_known_{number}; }}")
+        table.append(f'{{"{place}", ::{space}::every_call_{number}, &::{space}::every_known_{number}}},')
+    last = [*declared, "every::entry const every::all[] = {", *table, "};", f"int const every::count = {len(table)};"]
+    return ["\n".join(lines) + "\n" for lines in (*sources, last)]
 
 
 LEFT_OUT = re.compile("interop/views|/mpi")
 
 if __name__ == "__main__":
-    Path(sys.argv[2]).write_text(written())
+    outputs = [Path(name) for name in sys.argv[2:]]
+    for path, text in zip(outputs, written(len(outputs) - 1)):
+        path.write_text(text)

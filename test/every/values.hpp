@@ -18,6 +18,7 @@
 #include <concepts>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -128,6 +129,10 @@ inline constexpr bool is_strong_int = false;
 template <class Tag>
 inline constexpr bool is_strong_int<strong_int<Tag>> = true;
 
+// Types of which all values are made by one function.
+template <class T>
+inline constexpr bool is_made = false;
+
 template <class T>
 concept has_own_change = requires(dice& d, T& value) {
   extreme_fields::change(d, value);
@@ -136,7 +141,9 @@ concept has_own_change = requires(dice& d, T& value) {
 // Changes a value a little, or a field of it to anything.
 template <class T>
 void change(dice& d, T& value) {
-  if constexpr (std::same_as<T, bool>) {
+  if constexpr (is_made<T>) {
+    value = start<T>(d);
+  } else if constexpr (std::same_as<T, bool>) {
     value = d.percent(50);
   } else if constexpr (std::integral<T>) {
     using number = std::make_signed_t<T>;
@@ -172,6 +179,9 @@ void change(dice& d, T& value) {
     doors::change_question(d, value);
   } else if constexpr (std::same_as<T, stage_graph>) {
     extreme_fields::change_graph(d, value);
+  } else if constexpr (std::same_as<T, program>) {
+    if (value.instructions.empty()) value = start<program>(d);
+    extreme_fields::change(d, value);
   } else if constexpr (std::same_as<T, placement>) {
     value = extreme_fields::other_placement(d, value.device_count() > 0 ? value : start<placement>(d));
   } else if constexpr (has_own_change<T>) {
@@ -190,6 +200,7 @@ void change(dice& d, T& value) {
 template <class T>
 T make(dice& d) {
   T value = start<T>(d);
+  if (is_made<T>) return value;
   for (int changes = d.between(0, 3); changes > 0; --changes) change(d, value);
   return value;
 }
@@ -256,25 +267,36 @@ decltype(auto) handed(argument<std::remove_cvref_t<Arg>>& from) {
 template <class... Args>
 inline constexpr bool can_call = (argument<std::remove_cvref_t<Args>>::known && ...);
 
-// Calls f with arguments of these types, if they can be made. A call answers, or says in words which
-// rule a value breaks.
-template <class... Args, class Call>
-void call([[maybe_unused]] dice& d, [[maybe_unused]] Call f) {
+// Calls f with arguments of these types if they can be made, and f takes them. A call answers, or says
+// in words which rule a value breaks. Returns whether f was called.
+template <class... Args, class Call, class Takes>
+bool call([[maybe_unused]] dice& d, [[maybe_unused]] Call f, [[maybe_unused]] Takes takes) {
+  bool is_called = false;
   if constexpr (can_call<Args...>)
     doors::ask([&] {
-      std::tuple<argument<std::remove_cvref_t<Args>>...> held{argument<std::remove_cvref_t<Args>>(d)...};
+      // Each in its place: what refers to a part of it stays where that is.
+      std::tuple<argument<std::remove_cvref_t<Args>>...> held(
+          (static_cast<void>(sizeof(Args const&)), d)...);
       try {
-        std::apply([&](auto&... each) { f(handed<Args>(each)...); }, held);
+        std::apply(
+            [&](auto&... each) {
+              is_called = takes(each.value...);
+              if (is_called) f(handed<Args>(each)...);
+            },
+            held);
       } catch (input_error const&) {
+      } catch (std::invalid_argument const& e) {  // of the run, which says what is wrong
+        doors::demand(std::string_view(e.what()).find(' ') != std::string_view::npos);
       }
     });
+  return is_called;
 }
 
 // A public function: where it is declared, a call of it, and whether that calls it.
 struct entry {
   char const* place;
-  void (*call)(dice&);
-  bool is_called;
+  bool (*call)(dice&);    // returns whether it takes the values
+  bool const* is_called;  // null: never
 };
 extern entry const all[];
 extern int const count;

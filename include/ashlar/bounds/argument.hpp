@@ -11,7 +11,7 @@
 
 namespace ashlar {
 
-namespace bounding {
+namespace bounding_detail {
 
 // Ticks of all passes of a device.
 constexpr tick work_on(flow const& f, int d) {
@@ -26,15 +26,15 @@ constexpr tick work_on(flow const& f, int d) {
   return work;
 }
 
-}  // namespace bounding
+}  // namespace bounding_detail
 
 // An argument by which no schedule of a valid workload has a makespan, or a span, below `least` ticks;
 // nothing if none of these says as much, or passes overlap. Takes as long as workload_bound().
 constexpr std::optional<bound_argument> argument_of(workload const& w, tick least, bool is_span) {
   if (w.overlaps) return std::nullopt;
-  bounding::flow const f = bounding::flow_of(w, {});
+  bounding_detail::flow const f = bounding_detail::flow_of(w, {});
   for (int d = 0; d < f.device_count(); ++d)
-    if (bounding::work_on(f, d) >= least) return bound_argument{argument_kind::work, d};
+    if (bounding_detail::work_on(f, d) >= least) return bound_argument{argument_kind::work, d};
   for (int d = 0; d < f.device_count(); ++d)
     if (area_on(w, d) >= least) return bound_argument{argument_kind::area, d};
   if (w.cost.passes.micro_batches() != 0 && (!is_span || w.mode == execution_mode::training))
@@ -43,13 +43,14 @@ constexpr std::optional<bound_argument> argument_of(workload const& w, tick leas
         return bound_argument{.by = argument_kind::path,
                               .device = w.where.device_of(0, is_span ? 0 : w.where.stage_count() - 1),
                               .from = {pass_kind::forward, is_span ? 0 : bound_argument::whole, k}};
-  bounding::flow const turned = bounding::reversed(f);
-  std::vector<int> origins = bounding::origins(f);
+  bounding_detail::flow const turned = bounding_detail::reversed(f);
+  std::vector<int> origins = bounding_detail::origins(f);
   if (!is_span) origins.push_back(bound_argument::whole);
   for (std::size_t i = origins.size(); i-- > 0;) {
-    bounding::earliest_starts const forth(f, origins[i]), back(turned, origins[i]);
+    bounding_detail::earliest_starts const forth(f, origins[i]), back(turned, origins[i]);
     for (int d = 0; d < f.device_count(); ++d)
-      if (!f.on(d).empty() && bounding::one_machine(bounding::jobs_of(f, d, forth, back)) >= least)
+      if (!f.on(d).empty()
+          && bounding_detail::one_machine(bounding_detail::jobs_of(f, d, forth, back)) >= least)
         return bound_argument{.by = argument_kind::one_machine, .device = d, .origin = origins[i]};
   }
   return std::nullopt;

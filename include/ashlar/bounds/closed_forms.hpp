@@ -1,4 +1,5 @@
-// Lower bounds on the span that fit in a line. workload_bound() is no lower than any of them.
+// Lower bounds on the span that fit in a line. workload_bound() is no lower than any of them. Workloads
+// are valid (check(w)), and devices, stages and micro-batches are theirs.
 #pragma once
 
 #include <ashlar/bounds/workload.hpp>
@@ -95,7 +96,8 @@ constexpr tick area_bound(workload const& w) {
   return most;
 }
 
-// Stages alike with split backwards, and the same limit on every device, in chunk activations.
+// Stages alike with split backwards, and the same limit on every device, in chunk activations. The
+// bounds on it throw violation with check(u).
 struct uniform_workload {
   devices p;
   micro_batches m;
@@ -104,54 +106,74 @@ struct uniform_workload {
   int limit = workload::no_limit;
 };
 
-namespace bounding {
+// At least one of each, times of zero ticks or more, and bounds within the range of ticks; otherwise
+// rule::counts_are_positive, rule::no_duration_is_negative, rule::ticks_fit.
+constexpr diagnosis check(uniform_workload const& u) {
+  for (int const count : {u.p.value, u.m.value, u.limit})
+    if (count < 1) return {.broken = rule::counts_are_positive, .number = count};
+  tick all = 0;
+  for (tick const each : {u.cost.forward, u.cost.backward_input, u.cost.backward_weight, u.transfer}) {
+    if (each < 0) return {.broken = rule::no_duration_is_negative, .number = each};
+    all = saturating_sum(all, each);
+  }
+  if (saturating_product(all, 6 * (tick{u.p.value} + u.m.value)) == max_tick)
+    return {.broken = rule::ticks_fit, .number = all};
+  return {};
+}
+
+namespace bounding_detail {
 
 // Work plus idle time, if that is positive; else the work.
 constexpr tick at_least_work(tick work, tick idle) { return idle > 0 ? work + idle : work; }
 
-}  // namespace bounding
+}  // namespace bounding_detail
 
 // One chunk a device. Device 0 takes forward `limit` only when micro-batch 0 has been through the
 // pipeline and back, and in reversed time likewise; in between it works.
 constexpr tick linear_bound(uniform_workload const& u) {
-  tick const p = u.p.value, f = u.cost.forward, b = u.cost.backward_input, w = u.cost.backward_weight;
-  tick const each = f + b + w, work = u.m.value * each;
-  if (u.m.value <= u.limit) return work;
-  return bounding::at_least_work(work,
-                                 (2 * p - 1) * (f + b) + w + 4 * (p - 1) * u.transfer - u.limit * each);
+  must_be(check(u));
+  tick const p = u.p.value, m = u.m.value, f = u.cost.forward, b = u.cost.backward_input,
+             w = u.cost.backward_weight;
+  tick const each = f + b + w, work = m * each;
+  if (m <= u.limit) return work;
+  return bounding_detail::at_least_work(
+      work, (2 * p - 1) * (f + b) + w + 4 * (p - 1) * u.transfer - u.limit * each);
 }
 
 // The V-shaped placement, from the first start of device 0: device p - 1 starts p - 1 stages later,
 // takes no more than `limit` forwards before its first activation is freed, and in reversed time
 // likewise.
 constexpr tick v_shape_bound(uniform_workload const& u) {
-  tick const p = u.p.value, f = u.cost.forward, b = u.cost.backward_input, w = u.cost.backward_weight;
-  tick const each = f + b + w, work = 2 * u.m.value * each;
-  if (2 * u.m.value <= u.limit) return work;
-  return bounding::at_least_work(work,
-                                 (3 * p - 1) * (f + b) + w + 6 * (p - 1) * u.transfer - u.limit * each);
+  must_be(check(u));
+  tick const p = u.p.value, m = u.m.value, f = u.cost.forward, b = u.cost.backward_input,
+             w = u.cost.backward_weight;
+  tick const each = f + b + w, work = 2 * m * each;
+  if (2 * m <= u.limit) return work;
+  return bounding_detail::at_least_work(
+      work, (3 * p - 1) * (f + b) + w + 6 * (p - 1) * u.transfer - u.limit * each);
 }
 
 // One chunk a device: idle time of the last device before its first forward and after its last backward,
 // less the weight passes that it has put off.
 constexpr tick deferred_weights_bound(uniform_workload const& u) {
+  must_be(check(u));
   tick const p = u.p.value, m = u.m.value;
   tick const put_off = (u.limit < m ? u.limit : m) - 1;
-  return bounding::at_least_work(m * (u.cost.forward + u.cost.backward_input + u.cost.backward_weight),
-                                 (p - 1) * (u.cost.forward + u.cost.backward_input + 2 * u.transfer)
-                                     - put_off * u.cost.backward_weight);
+  return bounding_detail::at_least_work(
+      m * (u.cost.forward + u.cost.backward_input + u.cost.backward_weight),
+      (p - 1) * (u.cost.forward + u.cost.backward_input + 2 * u.transfer)
+          - put_off * u.cost.backward_weight);
 }
 
 // The V-shaped placement: before its first backward device d has nothing but forwards.
 constexpr tick warm_up_bound(uniform_workload const& u) {
+  must_be(check(u));
   tick const p = u.p.value, m = u.m.value, f = u.cost.forward, b = u.cost.backward_input;
   tick const forwards = u.limit < 2 * m ? u.limit : 2 * m;
-  tick idle = 0;
-  for (tick d = 0; d < p; ++d) {
-    tick const first = (2 * p - d) * f + d * b + (2 * p - 2) * u.transfer;
-    idle = first - forwards * f > idle ? first - forwards * f : idle;
-  }
-  return bounding::at_least_work(2 * m * (f + b + u.cost.backward_weight), idle);
+  tick const d = b > f ? p - 1 : 0;  // that waits for longest
+  tick const first = (2 * p - d) * f + d * b + (2 * p - 2) * u.transfer;
+  tick const idle = first - forwards * f;
+  return bounding_detail::at_least_work(2 * m * (f + b + u.cost.backward_weight), idle);
 }
 
 }  // namespace ashlar

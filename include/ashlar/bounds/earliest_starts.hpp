@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace ashlar::bounding {
+namespace ashlar::bounding_detail {
 
 // No time at all: there is no bound on how early a pass starts.
 inline constexpr tick any_time = -max_tick;
@@ -232,4 +232,4 @@ class earliest_starts {
   std::vector<int> left_;                  // while looking for idle time
 };
 
-}  // namespace ashlar::bounding
+}  // namespace ashlar::bounding_detail

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace ashlar::bounding {
+namespace ashlar::bounding_detail {
 
 // Steps follow each other on each stage; one takes memory, a later one gives it back. In reversed time
 // the same holds the other way round, so that a flow and its reverse are of one kind.
@@ -147,4 +147,4 @@ constexpr flow reversed(flow f) {
   return f;
 }
 
-}  // namespace ashlar::bounding
+}  // namespace ashlar::bounding_detail

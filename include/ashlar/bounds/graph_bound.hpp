@@ -36,7 +36,7 @@ class graph_paths {
     for (int stage = s.stage_count(); stage-- > 0;) {
       tick deeper = 0;
       for (int after : s.graph.successors(stage))
-        deeper = bounding::later(
+        deeper = bounding_detail::later(
             deeper, transfer(stage, after) + (trains ? transfer(after, stage) : 0) + within(after));
       bool const returns = trains && !s.graph.gives_gradient_early(stage);
       nth(within_, stage) = forward(stage) + deeper + (returns ? backward(stage) : 0);
@@ -69,7 +69,7 @@ class graph_paths {
   }
   static constexpr void raise(std::vector<tick>& table, int stage, tick to) {
     tick& now = nth(table, stage);
-    now = bounding::later(now, to);
+    now = bounding_detail::later(now, to);
   }
 
   schedule const& s_;
@@ -146,9 +146,9 @@ constexpr void for_each_path_argument(schedule const& s, Visit&& visit) {
 constexpr path_bound graph_bound(schedule const& s) {
   path_bound b;
   for_each_path_argument(s, [&](bound_argument const& why, tick span, tick makespan) {
-    if (why.by == argument_kind::work) b.work = bounding::later(b.work, span);
-    b.span = bounding::later(b.span, span);
-    b.makespan = bounding::later(b.makespan, makespan);
+    if (why.by == argument_kind::work) b.work = bounding_detail::later(b.work, span);
+    b.span = bounding_detail::later(b.span, span);
+    b.makespan = bounding_detail::later(b.makespan, makespan);
   });
   return b;
 }

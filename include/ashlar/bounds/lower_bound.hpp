@@ -28,7 +28,7 @@ struct bound {
   friend constexpr bool operator==(bound const&, bound const&) = default;
 };
 
-namespace bounding {
+namespace bounding_detail {
 
 // The time from 0 to the end of all that follows the jobs of some device.
 constexpr tick longest_machine(flow const& f, flow const& turned, int origin) {
@@ -72,7 +72,7 @@ constexpr bound machine_bound(flow const& f) {
   return b;
 }
 
-}  // namespace bounding
+}  // namespace bounding_detail
 
 // The span is bounded device by device: from the device's first start to its last end, every device's
 // passes have heads (what must have happened since that start) and tails (what must happen before that
@@ -84,28 +84,28 @@ constexpr bound workload_bound(workload const& w) {
   if (diagnosis const d = check(w); !d.ok()) refuse(d);
   bound b;
   for (counted_span const counted : counted_spans(w)) {
-    bound const one = bounding::machine_bound(bounding::flow_of(w, counted));
-    b.span = bounding::later(b.span, one.span);
-    b.makespan = bounding::later(b.makespan, one.makespan);
+    bound const one = bounding_detail::machine_bound(bounding_detail::flow_of(w, counted));
+    b.span = bounding_detail::later(b.span, one.span);
+    b.makespan = bounding_detail::later(b.makespan, one.makespan);
   }
   if (w.route_count() > 1) {
-    b.span = bounding::later(b.span, area_bound(w));
-    b.makespan = bounding::later(b.makespan, b.span);
+    b.span = bounding_detail::later(b.span, area_bound(w));
+    b.makespan = bounding_detail::later(b.makespan, b.span);
   }
 
   auto const raise_to_longest_way = [&](bound& to) {
     if (w.cost.passes.micro_batches() == 0) return;
     tick const way = longest_way(w);
-    if (w.mode == execution_mode::training) to.span = bounding::later(to.span, way);
-    to.makespan = bounding::later(to.makespan, way);
+    if (w.mode == execution_mode::training) to.span = bounding_detail::later(to.span, way);
+    to.makespan = bounding_detail::later(to.makespan, way);
   };
   raise_to_longest_way(b);
 
   tick const work = busiest_work(w);
   if (b.makespan == work) return b;
-  bounding::flow f = bounding::flow_of(w, {});
+  bounding_detail::flow f = bounding_detail::flow_of(w, {});
   for (int d = 0; d < f.device_count(); ++d) nth(f.limit, d) = f.count_on(d);
-  bound unlimited = bounding::machine_bound(f);
+  bound unlimited = bounding_detail::machine_bound(f);
   raise_to_longest_way(unlimited);
   auto const why = [&](tick limited, tick free) {
     return limited == work   ? binding_constraint::work

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace ashlar::bounding {
+namespace ashlar::bounding_detail {
 
 // Jobs alike but for their heads, which ascend, and tails, which descend. A job whose head is any_time
 // is out of the way before 0; one whose tail is any_time has nothing to follow it.
@@ -132,4 +132,4 @@ constexpr std::vector<job_list> jobs_of(flow const& f, int device, earliest_star
   return lists;
 }
 
-}  // namespace ashlar::bounding
+}  // namespace ashlar::bounding_detail

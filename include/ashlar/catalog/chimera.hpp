@@ -10,7 +10,7 @@ namespace ashlar::catalog {
 
 // The devices from `first` on, round: stage s on device (first + s) mod p.
 constexpr placement rotated(devices p, int first) {
-  return make_placement(p, stages{p.value}, [=](int s) { return (first + s) % p.value; });
+  return make_placement(p, stages{p.value}, [=](int s) { return (first % p.value + s) % p.value; });
 }
 
 // Chimera is for an even number of routes that divides the number of devices, and a multiple of p

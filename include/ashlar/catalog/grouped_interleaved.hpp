@@ -69,6 +69,7 @@ constexpr schedule grouped_interleaved(devices p, micro_batches m, chunks v, int
 // are not (sail-sg/zero-bubble-pipeline-parallelism, GroupBuildingBlockScheduler), and strict turns with
 // a smaller last group. Devices may wait for each other in a cycle in the latter. Both hold the same.
 constexpr schedule grouped_interleaved(shape const& s) {
+  must_be(check_close_groups(s));
   int const group = close_group_of(s), missing = group - 1 - (s.m.value + group - 1) % group;
   schedule published = grouped_interleaved(s.p, micro_batches{s.m.value + missing}, s.v, group);
   if (missing != 0) published = take(static_cast<schedule&&>(published), s.m);

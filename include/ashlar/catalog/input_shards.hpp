@@ -16,13 +16,18 @@
 #include <ashlar/schedule/squeeze.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 namespace ashlar::catalog {
 
-// Adds `count` stages that each feed what was stage 0; the others are numbered from `count` on.
+// Adds `count` stages that each feed what was stage 0; the others are numbered from `count` on. Throws
+// violation: rule::parameter_is_at_least for fewer than none, rule::parameter_is_at_most for more than
+// most_stages in all.
 constexpr stage_graph with_input_shards(stage_graph const& of, int count) {
+  must_be(at_least(parameter::stage_count, count, 0));
+  must_be(at_most(parameter::stage_count, std::int64_t{count} + of.count(), most_stages));
   std::vector<stage_edge> edges;
   for (int s = 0; s < count; ++s) edges.push_back({s, count});
   std::vector<std::vector<int>> layers;

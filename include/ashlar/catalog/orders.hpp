@@ -4,6 +4,7 @@
 
 #include <ashlar/core/list_view.hpp>
 #include <ashlar/core/pass.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
@@ -36,9 +37,11 @@ constexpr std::vector<time_slot> one_forward_one_backward(list_view<pass> forwar
 }
 
 // `warm_up` forwards, at least k, then k backwards and k forwards in turn, as long as there are any.
+// Throws violation{rule::parameter_is_at_least} for k = 0.
 constexpr std::vector<time_slot> k_forwards_k_backwards(list_view<pass> forwards,
                                                         list_view<pass> backwards, std::size_t warm_up,
                                                         std::size_t k) {
+  must_be(at_least(parameter::group_size, k == 0 ? 0 : 1, 1));
   std::vector<time_slot> order;
   std::size_t forward = 0;
   for (std::size_t backward = 0; backward < backwards.size(); ++backward) {

@@ -4,6 +4,7 @@
 // code, github.com/ITcarrot/RoundPipe at e813c67.
 #pragma once
 
+#include <ashlar/catalog/shape.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/dynamic_array.hpp>
@@ -221,6 +222,7 @@ constexpr schedule round_pipe(devices p, micro_batches m, round_pipe_cut const& 
 constexpr residency round_pipe_residency(devices p, micro_batches m, round_pipe_cut const& cut,
                                          int rounds = 1) {
   must_be(check(cut));
+  must_be(check_shape({.p = p, .m = m}));
   residency made;
   made.stays.resize(static_cast<std::size_t>(p.value));
   struct place {

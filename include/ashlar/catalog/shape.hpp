@@ -53,7 +53,8 @@ constexpr diagnosis check_shape(shape const& s) {
 constexpr diagnosis check_count(shape const& s, parameter which, int given, int times = 1) {
   if (diagnosis const d = check_shape(s); !d.ok()) return d;
   int const by_stages = most_stages / s.p.value, by_runs = most_runs / s.p.value / s.m.value;
-  return all_of({at_least(which, given, 1), at_most(which, given, min_of(by_stages, by_runs) / times)});
+  return all_of(
+      {at_least(which, given, 1), at_most(which, given, min_of(by_stages, by_runs) / max_of(times, 1))});
 }
 
 // Checks schedules with several chunks on each device.

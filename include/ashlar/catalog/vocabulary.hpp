@@ -19,14 +19,19 @@
 #include <ashlar/schedule/squeeze.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 namespace ashlar::catalog {
 
 // A chain of `count` stages, and after its last one the shards of one layer. Throws violation as
-// stage_graph does.
+// stage_graph does, rule::parameter_is_at_least for fewer than no stages, rule::parameter_is_at_most for
+// more than most_stages.
 constexpr stage_graph chain_with_shards(stages count, int shards,
                                         shard_gradient gradients = shard_gradient::of_backward) {
+  must_be(at_least(parameter::stage_count, count.value, 0));
+  must_be(at_most(parameter::stage_count, std::int64_t{count.value} + shards, most_stages));
   std::vector<stage_edge> edges;
   for (int s = 0; s + 1 < count.value; ++s) edges.push_back({s, s + 1});
   std::vector<int> layer;
@@ -60,8 +65,11 @@ struct vocabulary_costs {
 
 // The longest passes of each kind among costs of stages and micro-batches; where none takes time, the
 // usual ones, so that offsets tell an order. Throws violation{rule::tables_agree} unless all stages are
-// alike or there are 2p.
+// alike or there are 2p, which are at least 2 (rule::parameter_is_at_least) and at most
+// most_stages (rule::parameter_is_at_most).
 constexpr vocabulary_costs longest_passes(devices p, pass_costs const& cost) {
+  must_be(at_least(parameter::device_count, p.value, 1));
+  must_be(at_most(parameter::device_count, p.value, most_stages / 2));
   if (int const stages = cost.stages(); stages != 0 && stages != 2 * p.value)
     refuse(wrong_size(table::stage_costs, stages, 2 * p.value));
   vocabulary_costs most{stage_cost::nothing(), stage_cost::nothing()};
@@ -72,14 +80,30 @@ constexpr vocabulary_costs longest_passes(devices p, pass_costs const& cost) {
       to.backward_input = max_of(to.backward_input, own.backward_input);
       to.backward_weight = max_of(to.backward_weight, own.backward_weight);
     }
-  return most.turn() > 0 ? most : vocabulary_costs{};
+  bool const is_instant = most.stage == stage_cost::nothing() && most.shard == stage_cost::nothing();
+  return is_instant ? vocabulary_costs{} : most;
 }
 
 namespace vocabulary_detail {
 
-// A block without passes. Throws violation{rule::counts_are_positive} where no pass takes time.
+// Times of zero ticks or more, of which some is not zero, and offsets on p devices within the range of
+// ticks.
+constexpr void must_be_counted(devices p, vocabulary_costs const& cost) {
+  tick turn = 0;
+  for (stage_cost const* of : {&cost.stage, &cost.shard})
+    for (tick const each : {of->forward, of->backward_input, of->backward_weight}) {
+      if (each < 0) refuse({.broken = rule::no_duration_is_negative, .number = each});
+      turn = saturating_sum(turn, each);
+    }
+  if (turn < 1) refuse({.broken = rule::counts_are_positive, .number = turn});
+  if (p.value > 0 && saturating_product(turn, 4 * (tick{p.value} + 1)) == max_tick)
+    refuse({.broken = rule::ticks_fit, .number = turn});
+}
+
+// A block without passes. Throws violation: rule::counts_are_positive where no pass takes time,
+// rule::no_duration_is_negative, rule::ticks_fit.
 constexpr block empty_block(devices p, vocabulary_costs const& cost, shard_gradient gradients) {
-  if (cost.turn() < 1) refuse({.broken = rule::counts_are_positive, .number = cost.turn()});
+  must_be_counted(p, cost);
   block made{.graph = vocabulary_graph(p, gradients),
              .where = looped(p, chunks{2}),
              .route = {0},
@@ -106,7 +130,8 @@ constexpr void add_passes(block& b, int p, int d, tick forward, tick s, tick t, 
 // micro-batch comes in the first turn of its device after the last F, and T a turn after S, when all
 // devices have run S. The last device runs B when all have run T (two barriers) or S (one barrier). So
 // device d holds p - d + 2 or p - d + 1 micro-batches, however long the passes are. Throws
-// violation{rule::counts_are_positive} where none takes time.
+// violation: rule::counts_are_positive where none takes time, rule::no_duration_is_negative,
+// rule::ticks_fit.
 constexpr block vocabulary_one_f_one_b(devices p, shard_gradient gradients, vocabulary_costs cost = {}) {
   block b = vocabulary_detail::empty_block(p, cost, gradients);
   tick const turn = cost.turn(), last_forward_ends = p.value * cost.forward(),
@@ -144,7 +169,8 @@ constexpr schedule vocabulary_one_f_one_b(devices p, micro_batches m, shard_grad
 // barriers. Until the next turn one device runs F and B, and its neighbours B and F. So a micro-batch
 // comes down two devices a turn and goes up one. Device d holds p - d + ceil((p - 1 - d) / 2)
 // micro-batches, device 0 as many as 1.5 p; if a forward takes as long as a backward, fewer. Throws
-// violation{rule::counts_are_positive} where no pass takes time.
+// violation: rule::counts_are_positive where no pass takes time, rule::no_duration_is_negative,
+// rule::ticks_fit.
 constexpr block interlaced_one_f_one_b(devices p, vocabulary_costs cost = {}) {
   block b = vocabulary_detail::empty_block(p, cost, shard_gradient::of_backward);
   tick const turn = cost.turn(), s = cost.forward() + cost.backward();

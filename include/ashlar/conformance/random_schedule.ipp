@@ -4,6 +4,7 @@
 #include <ashlar/conformance/random_schedule.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/nth.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/squeeze.hpp>
@@ -61,6 +62,8 @@ ASHLAR_INLINE schedule in_random_order(dice& d, stage_graph graph, int p, int m)
 namespace ashlar::conformance {
 
 ASHLAR_INLINE schedule random_schedule(std::uint64_t seed, int sequence_chunks) {
+  must_be(at_least(parameter::sequence_chunk_count, sequence_chunks, 1));
+  must_be(at_most(parameter::sequence_chunk_count, sequence_chunks, most_passes / 8));
   random_detail::dice d(seed);
   int const p = 1 + d.below(4), count = 1 + d.below(6), m = sequence_chunks * (1 + d.below(5));
   return random_detail::in_random_order(d, in_sequence_chunks(chain(stages{count}), sequence_chunks), p,

@@ -1,6 +1,7 @@
 // Random work at random places in any schedule.
 #pragma once
 
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstdint>
@@ -49,6 +50,7 @@ class random_work {
 
 inline schedule with_random_work(schedule const& s, std::uint64_t seed, int jobs,
                                  bool with_state = true) {
+  must_be(at_most(parameter::work_part_count, jobs, most_passes));
   return random_work(s, seed, with_state).with_jobs(jobs);
 }
 

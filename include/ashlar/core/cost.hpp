@@ -1,6 +1,8 @@
 // How long passes and transfers take: what a pass takes, on which machine.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/ids.hpp>
 #include <ashlar/core/machine.hpp>
 #include <ashlar/core/moved_times.hpp>
 #include <ashlar/core/pass.hpp>
@@ -8,6 +10,7 @@
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/ticks.hpp>
 
+#include <cstdint>
 #include <vector>
 
 namespace ashlar {
@@ -59,7 +62,9 @@ struct costs : execution_costs {
 };
 
 // The costs of two schedules, or blocks, of this many micro-batches that become one. Throws violation
-// {rule::parts_are_alike} where more differs than the times of single micro-batches.
+// {rule::parts_are_alike} where more differs than the times of single micro-batches; where these differ,
+// rule::parameter_is_at_least for fewer than none, rule::parameter_is_at_most for a table of more than
+// most_passes.
 constexpr costs joined(costs a, int of_a, costs const& b, int of_b) {
   bool const are_distinguished = a.passes.micro_batches() != 0 || b.passes.micro_batches() != 0;
   bool const differ = a.on != b.on || a.message != b.message
@@ -68,7 +73,12 @@ constexpr costs joined(costs a, int of_a, costs const& b, int of_b) {
                                                   && a.passes.stages() != 0 && b.passes.stages() != 0
                                             : a.passes != b.passes);
   if (differ) refuse({.broken = rule::parts_are_alike});
-  if (are_distinguished) a.passes = joined(a.passes, of_a, b.passes, of_b);
+  if (are_distinguished) {
+    int const rows = max_of(1, max_of(a.passes.stages(), b.passes.stages()));
+    for (int const count : {of_a, of_b}) must_be(at_least(parameter::micro_batch_count, count, 0));
+    must_be(at_most(parameter::micro_batch_count, std::int64_t{of_a} + of_b, most_passes / rows));
+    a.passes = joined(a.passes, of_a, b.passes, of_b);
+  }
   return a;
 }
 

@@ -28,8 +28,8 @@ class pair_costs {
   static constexpr pair_costs by_stage(std::vector<tick> each, int stage_count) {
     if (stage_count < 1) refuse({.broken = rule::counts_are_positive, .number = stage_count});
     auto const size = static_cast<std::int64_t>(each.size());
-    if (size != std::int64_t{3} * stage_count * stage_count)
-      refuse(wrong_size(table::pair_costs, size, std::int64_t{3} * stage_count * stage_count));
+    std::int64_t const needed = saturating_product(std::int64_t{3} * stage_count, stage_count);
+    if (size != needed) refuse(wrong_size(table::pair_costs, size, needed));
     pair_costs made(0);
     made.by_stage_ = static_cast<std::vector<tick>&&>(each);
     made.stage_count_ = stage_count;

@@ -108,7 +108,12 @@ constexpr bool are_sums_of(pass_costs const& passes, part_costs const& c, int st
 }
 
 // Repeats the parts of a layer `count` times; the backward goes through the layers from the last.
+// Throws violation{rule::parameter_is_at_most} for more than most_passes.
 constexpr stage_parts repeated(stage_parts const& layer, int count) {
+  must_be(at_most(parameter::layer_count, count,
+                  static_cast<std::int64_t>(most_passes)
+                      / max_of<std::int64_t>(
+                          1, static_cast<std::int64_t>(layer.forward.size() + layer.backward.size()))));
   stage_parts all;
   for (int i = 0; i < count; ++i) {
     all.forward.insert(all.forward.end(), layer.forward.begin(), layer.forward.end());

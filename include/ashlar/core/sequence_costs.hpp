@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost.hpp>
+#include <ashlar/core/ids.hpp>
 #include <ashlar/core/pass_costs.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/ticks.hpp>
@@ -31,11 +32,13 @@ struct finer_costs {
 // Makes costs of the q chunks of a sequence from those of the mean chunk. The result has whole numbers,
 // in the longest ticks that allow that: chunk i takes (100 - a) q + a (2 i + 1) of 100 q parts. A
 // message takes the same time for each chunk. Throws violation: rule::counts_are_positive for q < 1,
+// rule::parameter_is_at_most for more than most_passes,
 // rule::sizes_fit for a share that is not a percentage from 0 to 100, rule::no_duration_is_negative,
 // rule::tables_agree for costs that differ by sequence chunk already, or by micro-batch where chunks
 // differ.
 constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) {
   if (q < 1) refuse({.broken = rule::counts_are_positive, .number = q});
+  must_be(at_most(parameter::sequence_chunk_count, q, most_passes));
   if (mean.passes.sequence_chunks() != 1)
     refuse(wrong_size(table::sequence_chunk_costs, mean.passes.sequence_chunks(), 1));
   for (int const percent : {share.forward, share.backward_input})

@@ -13,7 +13,8 @@
 
 namespace ashlar {
 
-// Repeats the step `count` times, one after another.
+// Repeats the step `count` times, one after another. Throws violation{rule::parameter_is_at_most} for
+// more than most_passes.
 schedule repeated(schedule const& step, int count);
 
 // Adds work to the schedule at the starts in `times`, in addition to the work that it already has.

@@ -16,11 +16,14 @@
 #include <ashlar/schedule/tables.hpp>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace ashlar {
 
 ASHLAR_INLINE schedule repeated(schedule const& step, int count) {
   if (count < 2) return step;
+  auto const passes = static_cast<std::int64_t>(pass_count(step));
+  must_be(at_most(parameter::micro_batch_count, count, most_passes / max_of<std::int64_t>(1, passes)));
   schedule const half = repeated(step, count / 2);
   schedule all = then(half, half);
   return count % 2 == 0 ? all : then(all, step);

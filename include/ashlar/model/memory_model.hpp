@@ -220,11 +220,13 @@ constexpr memory_limit chunk_activations(byte_count most) {
 }
 
 // `recomputed` stages keep only checkpoint_of(stage, stage_memory) until their recompute. Throws
-// violation{rule::every_pass_is_known} for a stage out of range.
+// violation: rule::every_pass_is_known for a stage out of range, rule::parameter_is_at_most for more
+// than most_stages.
 template <class CheckpointOf>
 constexpr memory_model recomputing(memory_model memory, int stage_count,
                                    std::vector<int> const& recomputed, CheckpointOf checkpoint_of) {
   if (recomputed.empty()) return memory;
+  must_be(at_most(parameter::stage_count, stage_count, most_stages));
   auto const row = static_cast<std::size_t>(memory.period());
   for (std::size_t i = memory.stages.size(); i < row * static_cast<std::size_t>(stage_count); ++i)
     memory.stages.push_back(stage_memory(memory.stages[i % row]));

@@ -11,6 +11,7 @@
 #include <ashlar/model/placement.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace ashlar {
@@ -183,7 +184,7 @@ constexpr std::vector<int> stages_on(placement const& where, int device) {
 // a bidirectional pipeline meet. The devices that hold these stages compute longest without a gap, so an
 // early reduction finds nothing to hide behind.
 constexpr bool is_middle(int stage, int stage_count) {
-  int const off = 2 * stage - (stage_count - 1);
+  std::int64_t const off = std::int64_t{2} * stage - (std::int64_t{stage_count} - 1);
   return off >= -1 && off <= 1;
 }
 

@@ -40,10 +40,11 @@ constexpr std::vector<int> first_chunks(request_list const& all) {
   return first;
 }
 
-// Broken rules: rule::counts_are_positive for no request or one without chunks, rule::ticks_fit for an
-// arrival out of range, rule::parameter_is_at_most for more passes on `where` than there is memory for.
+// Broken rules: rule::counts_are_positive for no request or one without chunks, or no stage,
+// rule::ticks_fit for an arrival out of range, rule::parameter_is_at_most for more passes on `where`
+// than there is memory for.
 constexpr diagnosis check(request_list const& all, placement const& where) {
-  if (all.empty()) return {.broken = rule::counts_are_positive};
+  if (all.empty() || where.stage_count() < 1) return {.broken = rule::counts_are_positive};
   std::int64_t count = 0;
   for (request const& r : all) {
     if (r.chunks < 1) return {.broken = rule::counts_are_positive, .number = r.chunks};

@@ -64,7 +64,8 @@ class justifier {
 
   // Whether more than `share` percent of the budget is spent, the goal reached, or the watch says no.
   bool is_over(std::int64_t share = 100) {
-    return spent_ >= budget_.passes * share / 100 || is_solved()
+    std::int64_t const whole = budget_.passes / 100, rest = budget_.passes % 100;
+    return spent_ >= whole * share + rest * share / 100 || is_solved()
            || !watch_(best_, spent_ - std::exchange(watched_, spent_));
   }
   bool is_solved() const { return found_ && judge(best_).first <= budget_.goal; }

@@ -8,6 +8,7 @@
 #include <ashlar/optimize/list_scheduler.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
+#include <cstdint>
 #include <vector>
 
 namespace ashlar {
@@ -19,7 +20,7 @@ inline int round_of(schedule const& s) {
 }
 
 // Whether there are enough micro-batches for those in the middle to repeat themselves.
-inline bool is_long(schedule const& s) { return s.micro_batch_count() > 4 * round_of(s); }
+inline bool is_long(schedule const& s) { return s.micro_batch_count() > std::int64_t{4} * round_of(s); }
 
 // Makes `wanted` micro-batches of `known`: the first `begin` stay, begin .. end - 1 are like like ..
 // like + count - 1, a period later each time, and those from `end` on are the last known ones. All are

@@ -71,7 +71,7 @@ constexpr bool names_a_group_rightly(program_view const& p, instruction const& i
 
 // Whether the begins of the devices ascend from 0 to the size of the table, and so stay inside.
 constexpr bool are_begins(list_view<int> begin, int device_count, std::size_t size) {
-  if (begin.size() != static_cast<std::size_t>(device_count) + 1 || begin[0] != 0
+  if (device_count < 0 || begin.size() != static_cast<std::size_t>(device_count) + 1 || begin[0] != 0
       || begin[begin.size() - 1] != static_cast<int>(size))
     return false;
   for (std::size_t at = 0; at + 1 < begin.size(); ++at)

@@ -26,7 +26,10 @@ ASHLAR_INLINE std::string describe(program_view const& p, int number, device_sta
     return text + (s.what == activity::computes ? " " + between : " for nothing that is under way");
   if (s.missing >= 0) text += " for " + name(s.missing);
   if (s.missing_count > 1) text += " and " + std::to_string(s.missing_count - 1) + " more";
-  instruction const& i = nth(p.stream(number % p.device_count), s.index);
+  if (number < 0 || p.device_count < 1) return text;
+  list_view<instruction> const stream = p.stream(number % p.device_count);
+  if (static_cast<std::size_t>(s.index) >= stream.size()) return text;
+  instruction const& i = nth(stream, s.index);
   return text + ": " + to_string(i) + " (position " + std::to_string(s.index) + " of step "
          + std::to_string(s.step) + ")";
 }

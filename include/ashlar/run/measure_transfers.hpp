@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/catalog/one_f_one_b.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/run/frame.hpp>
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -45,9 +47,20 @@ inline program sum_over(int ranks) {
          | lower({.data_ranks = ranks});
 }
 
+// Throws violation{rule::tables_agree} unless there are times of the instructions of so many ranks, from
+// `first` on.
+inline void must_be_timed(program_view const& p, std::vector<instruction_time> const& times,
+                          std::size_t first, std::size_t ranks = 1) {
+  std::size_t const own = p.instructions.size(), left = first > times.size() ? 0 : times.size() - first;
+  if (own != 0 && left / own < ranks)
+    refuse(wrong_size(table::timed_instructions, times.size(), static_cast<std::int64_t>(own)));
+}
+
 // Time of one way: from the end of the first device's forward to the begin of its backward, halved.
-// `times` are that device's.
+// `times` are that device's. Throws violation{rule::tables_agree} for fewer than it has instructions.
 inline double one_way_ns(program_view const& p, std::vector<instruction_time> const& times) {
+  if (int const own = stream_end(p, 0); times.size() < static_cast<std::size_t>(own))
+    refuse(wrong_size(table::timed_instructions, times.size(), own));
   double begin = 0, end = 0;
   for (int i = stream_begin(p, 0); i < stream_end(p, 0); ++i) {
     auto const at = static_cast<std::size_t>(i);
@@ -60,8 +73,10 @@ inline double one_way_ns(program_view const& p, std::vector<instruction_time> co
 }
 
 // Time of the sum for one rank, whose times begin at `first`. It includes the wait for later ranks.
+// Throws as must_be_timed() does.
 inline double sum_ns(program_view const& p, std::vector<instruction_time> const& times,
                      std::size_t first) {
+  must_be_timed(p, times, first);
   double longest = 0;
   for (std::size_t i = 0; i < p.instructions.size(); ++i)
     if (p.instructions[i].code == opcode::all_reduce)
@@ -70,8 +85,11 @@ inline double sum_ns(program_view const& p, std::vector<instruction_time> const&
 }
 
 // Time of the sum for the last rank to arrive, which waits for no other. `times` are those of all ranks.
+// Throws as must_be_timed() does, and rule::counts_are_positive for no rank.
 inline double sum_of_last_ns(program_view const& p, std::vector<instruction_time> const& times,
                              int ranks) {
+  if (ranks < 1) refuse({.broken = rule::counts_are_positive, .number = ranks});
+  must_be_timed(p, times, 0, static_cast<std::size_t>(ranks));
   double least = std::numeric_limits<double>::max();
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank)
     least = std::min(least, sum_ns(p, times, rank * p.instructions.size()));
@@ -124,7 +142,7 @@ std::optional<measured_link> link_of(Measure measure, int repeats, double steps 
 // The link of sums over this many ranks: each goes round a ring twice, a part of it at a time.
 template <class Measure>
 std::optional<measured_link> ring_of(Measure measure, int repeats, int ranks) {
-  double const steps = 2.0 * (ranks - 1);
+  double const steps = 2 * (static_cast<double>(ranks) - 1);
   return link_of(measure, repeats, steps, steps / ranks);
 }
 

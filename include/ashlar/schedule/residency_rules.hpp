@@ -6,6 +6,7 @@
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/schedule/residency.hpp>
+#include <ashlar/schedule/tables.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -178,14 +179,17 @@ constexpr std::vector<weight_stay> furthest_stays(weight_requests requests, resi
 constexpr std::vector<weight_stay> planned_stays(schedule const& s, int device, residency_rule rule) {
   rule.stages = max_of(1, min_of(rule.stages, s.stage_count()));
   rule.lookahead = max_of(1, min_of(rule.lookahead, rule.stages));
+  rule.passes_ahead = max_of(0, rule.passes_ahead);
   dynamic_array<timed_pass> const passes = numbered_passes(nth(s.order, device));
   residency_detail::weight_requests const requests(view_of(passes), s.stage_count());
   if (rule.window) return residency_detail::window_stays(requests, s.stage_count(), rule);
   return residency_detail::furthest_stays(requests, rule);
 }
 
-// Plans each device by the same rule. Linear in devices and in what planned_stays() takes.
+// Plans each device by the same rule. Throws violation: check_form(s). Linear in devices and in what
+// planned_stays() takes.
 constexpr residency planned_residency(schedule const& s, residency_rule const& rule) {
+  must_have_form(s);
   residency made;
   for (int d = 0; d < s.device_count(); ++d) made.stays.push_back(planned_stays(s, d, rule));
   return made;

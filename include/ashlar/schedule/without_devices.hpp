@@ -19,8 +19,10 @@
 namespace ashlar {
 
 // The devices that are left without those of a list, ascending. Throws violation:
-// rule::every_stage_has_a_device for one that does not exist, rule::counts_are_positive if none is left.
+// rule::every_stage_has_a_device for one that does not exist, rule::counts_are_positive if none is left,
+// rule::parameter_is_at_most for more than most_stages.
 constexpr std::vector<int> devices_left(int count, std::vector<int> const& lost) {
+  must_be(at_most(parameter::device_count, count, most_stages));
   for (int const device : lost)
     if (device < 0 || device >= count)
       refuse({.broken = rule::every_stage_has_a_device, .first = {.device = device}});

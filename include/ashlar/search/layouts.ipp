@@ -34,6 +34,8 @@ namespace ashlar {
 
 ASHLAR_INLINE std::size_t best_of(std::vector<searched_layout> const& all) {
   std::size_t best = 0;
+  for (searched_layout const& one : all)
+    if (one.choice.unit < 1) refuse({.broken = rule::counts_are_positive, .number = one.choice.unit});
   for (std::size_t i = 1; i < all.size(); ++i)
     if (search_detail::is_less(all[i].result.reached, all[i].choice.unit, all[best].result.reached,
                                all[best].choice.unit))

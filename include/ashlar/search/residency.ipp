@@ -93,8 +93,8 @@ ASHLAR_INLINE residency_choice simulated_residency(schedule const& s, lower_opti
   residency_choice made{.weights = std::move(weights), .makespan = run.makespan()};
   for (device_memory const& m : run.memory) {
     if (!budgets.empty())
-      made.excess +=
-          std::max<byte_count>(0, m.peak - budgets[budgets.size() == 1 ? 0 : made.peak.size()]);
+      made.excess += std::max<byte_count>(
+          0, m.peak - std::max<byte_count>(0, budgets[budgets.size() == 1 ? 0 : made.peak.size()]));
     made.peak.push_back(m.peak);
   }
   return made;

@@ -209,7 +209,7 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, schedule c
   must_have_form(s);
   if (!is_chain(s.graph)) refuse({.broken = rule::bound_is_for_a_chain});
   int const q = s.graph.sequence_chunks();
-  if (parts < q) refuse({.broken = rule::counts_are_positive, .number = parts - q});
+  if (parts < q) refuse({.broken = rule::counts_are_positive, .number = std::int64_t{parts} - q});
   return study_detail::costs_of_stages(model, s.stage_count(), parts, q, p.value);
 }
 

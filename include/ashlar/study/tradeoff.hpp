@@ -43,7 +43,7 @@ schedule step_schedule(layered_model const& model, pipeline_choice const& choice
 
 // Ticks in which a stage's gradient is reduced.
 inline tick reduction_time(layered_model const& model, schedule const& s) {
-  return model.layers / s.stage_count() * model.reduction;
+  return s.stage_count() < 1 ? 0 : saturating_product(model.layers / s.stage_count(), model.reduction);
 }
 
 // Time of one step, in ticks: the schedule's makespan, and the time that reductions add. A stage's

@@ -44,12 +44,12 @@ TEST_CASE("a bound where stages recompute") {
   w.limit = limits::recomputing(chunk_activations({10, 2}), 4, {0}, 1);
   bound const b = problem_bound(problem), kept = workload_bound(w);
   // There is room for two that are recomputed, or for any number that are not yet.
-  bound const taken = bounding::machine_bound(
-      bounding::flow_of({.where = w.where,
-                         .micro_batch_count = 6,
-                         .cost = w.cost,
-                         .limit = limits::recomputing(chunk_activations(2), 4, {0}, 0)},
-                        {.from = pass_kind::recompute}));
+  bound const taken = bounding_detail::machine_bound(
+      bounding_detail::flow_of({.where = w.where,
+                                .micro_batch_count = 6,
+                                .cost = w.cost,
+                                .limit = limits::recomputing(chunk_activations(2), 4, {0}, 0)},
+                               {.from = pass_kind::recompute}));
   CHECK(b.span == std::max(kept.span, taken.span));
   CHECK(b.makespan == std::max(kept.makespan, taken.makespan));
   CHECK(b.span > problem_bound(on_v_with(2, 6, chunk_activations(2 * 6))).span);  // there is more to do

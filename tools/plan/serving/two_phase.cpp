@@ -17,7 +17,19 @@ diagnosis check(two_phase const& shape) {
   return {};
 }
 
+namespace {
+
+void must_be_counted(two_phase const& shape, tick p) {
+  must_be(check(shape));
+  if (p < 1) refuse({.broken = rule::counts_are_positive, .number = p});
+  tick const of_one = saturating_sum(shape.prefills, saturating_product(shape.tokens, shape.groups));
+  must_be(at_most(parameter::micro_batch_count, saturating_product(p, of_one), most_passes));
+}
+
+}  // namespace
+
 stage_graph two_phase_graph(two_phase const& shape, int p) {
+  must_be_counted(shape, p);
   std::vector<stage_edge> edges;
   int const last = p - 1;
   for (int i = 0; i < shape.prefills_of_unit(); ++i) {
@@ -39,12 +51,7 @@ stage_graph two_phase_graph(two_phase const& shape, int p) {
 
 schedule two_phase_schedule(two_phase const& shape, std::vector<phase_times> const& by_device,
                             tick transfer) {
-  if (diagnosis const d = check(shape); !d.ok()) refuse(d);
-  if (by_device.empty()) refuse({.broken = rule::counts_are_positive});
-  tick const passes =
-      saturating_product(static_cast<tick>(by_device.size()),
-                         saturating_sum(shape.prefills, saturating_product(shape.tokens, shape.groups)));
-  must_be(at_most(parameter::micro_batch_count, passes, most_passes));
+  must_be_counted(shape, static_cast<tick>(by_device.size()));
   for (phase_times const& each : by_device)
     for (tick time : {each.prefill, each.decode})
       if (time < 1) refuse({.broken = rule::no_duration_is_negative, .number = time});

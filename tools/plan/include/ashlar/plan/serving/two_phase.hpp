@@ -51,7 +51,8 @@ struct two_phase {
 diagnosis check(two_phase const& shape);
 
 // The edges of a unit: a group's first token needs all prefills that share samples with it, each further
-// one needs the token before it from the last device.
+// one needs the token before it from the last device. Throws violation: check(shape),
+// rule::counts_are_positive without devices, rule::parameter_is_at_most for more than most_passes.
 stage_graph two_phase_graph(two_phase const& shape, int p);
 
 // Each device first does all prefills, then round after round a token of each group; everything as early
