@@ -27,7 +27,7 @@ using namespace shapes;
 
 namespace {
 
-constexpr int int_max = std::numeric_limits<int>::max(), int_min = std::numeric_limits<int>::min();
+constexpr int largest_int = std::numeric_limits<int>::max(), least_int = std::numeric_limits<int>::min();
 
 void is_refused(rule broken, auto call) { CHECK(violations::broken_by(call) == broken); }
 
@@ -37,7 +37,7 @@ TEST_CASE("closed forms of counts and times that are none") {
     auto const with = [&](int p, int m, stage_cost const& cost, tick transfer, int limit) {
       return [=] { bound({devices{p}, micro_batches{m}, cost, transfer, limit}); };
     };
-    for (int const count : {0, int_min}) {
+    for (int const count : {0, least_int}) {
       is_refused(counts_are_positive, with(count, 4, {}, 0, 2));
       is_refused(counts_are_positive, with(2, count, {}, 0, 2));
       is_refused(counts_are_positive, with(2, 4, {}, 0, count));
@@ -45,20 +45,20 @@ TEST_CASE("closed forms of counts and times that are none") {
     is_refused(no_duration_is_negative, with(2, 4, {-1, 1, 1}, 0, 2));
     is_refused(no_duration_is_negative, with(2, 4, {}, -1, 2));
     is_refused(ticks_fit, with(2, 4, {max_tick, 1, 1}, 0, 2));
-    is_refused(ticks_fit, with(int_max, int_max, {1 << 30, 1, 1}, 0, 2));
-    CHECK(bound({devices{int_max}, micro_batches{int_max}, {}, 0, int_max}) > 0);
+    is_refused(ticks_fit, with(largest_int, largest_int, {1 << 30, 1, 1}, 0, 2));
+    CHECK(bound({devices{largest_int}, micro_batches{largest_int}, {}, 0, largest_int}) > 0);
   }
 }
 
 TEST_CASE("catalog entries of counts that there is no memory for") {
   using enum rule;
-  is_refused(parameter_is_at_most, [] { catalog::chain_with_shards(stages{2}, int_max); });
-  is_refused(parameter_is_at_most, [] { catalog::with_input_shards(chain(stages{2}), int_max); });
+  is_refused(parameter_is_at_most, [] { catalog::chain_with_shards(stages{2}, largest_int); });
+  is_refused(parameter_is_at_most, [] { catalog::with_input_shards(chain(stages{2}), largest_int); });
   is_refused(parameter_is_at_least, [] { catalog::with_input_shards(chain(stages{2}), -1); });
   is_refused(parameter_is_at_least, [] { catalog::k_forwards_k_backwards({}, {}, 1, 0); });
   is_refused(parameter_is_at_most,
-             [] { catalog::grouped_interleaved({.p = devices{2}, .m = micro_batches{int_max}}); });
-  is_refused(parameter_is_at_most, [] { catalog::longest_passes(devices{int_max}, {}); });
+             [] { catalog::grouped_interleaved({.p = devices{2}, .m = micro_batches{largest_int}}); });
+  is_refused(parameter_is_at_most, [] { catalog::longest_passes(devices{largest_int}, {}); });
   auto const costing = [](tick forward) { return catalog::vocabulary_costs{{.forward = forward}, {}}; };
   for (auto const make : {+[](catalog::vocabulary_costs const& c) {
                             return catalog::vocabulary_one_f_one_b(devices{2},
@@ -80,25 +80,25 @@ TEST_CASE("costs that would be tables without end") {
   using enum rule;
   costs differ;
   differ.passes = pass_costs::by_stage_and_micro_batch({{}, {.forward = 2}}, 2);
-  is_refused(parameter_is_at_most, [&] { joined(differ, int_max, differ, 2); });
+  is_refused(parameter_is_at_most, [&] { joined(differ, largest_int, differ, 2); });
   is_refused(parameter_is_at_least, [&] { joined(differ, -1, differ, 2); });
   CHECK(joined(differ, 2, differ, 2).passes.micro_batches() == 4);
-  is_refused(parameter_is_at_most, [] { with_causal_chunks({}, int_max, {}); });
+  is_refused(parameter_is_at_most, [] { with_causal_chunks({}, largest_int, {}); });
   stage_parts const layer{.forward = {{}}, .backward = {{}}};
-  is_refused(parameter_is_at_most, [&] { repeated(layer, int_max); });
+  is_refused(parameter_is_at_most, [&] { repeated(layer, largest_int); });
   CHECK(repeated(layer, 3).forward.size() == 3);
-  is_refused(parameter_is_at_most, [] { repeated(one_f_one_b(2, 2), int_max); });
+  is_refused(parameter_is_at_most, [] { repeated(one_f_one_b(2, 2), largest_int); });
   execution_costs pairs;
   pairs.passes.overlapped = pair_costs::by_stage(std::vector<tick>(12, 1), 2);
-  CHECK_BREAKS(tables_agree, pair_costs::by_stage({1, 1, 1}, int_max));
-  CHECK(check_sizes(pairs, int_max, 2, 2, 1).broken == tables_agree);
+  CHECK_BREAKS(tables_agree, pair_costs::by_stage({1, 1, 1}, largest_int));
+  CHECK(check_sizes(pairs, largest_int, 2, 2, 1).broken == tables_agree);
 }
 
 TEST_CASE("programs of serving without devices, or that are too long") {
   using enum rule;
   is_refused(counts_are_positive, [] { two_phase_graph({}, 0); });
   is_refused(counts_are_positive, [] { two_phase_graph({.prefills = 0}, 1); });
-  is_refused(parameter_is_at_most, [] { two_phase_graph({.prefills = int_max}, int_max); });
+  is_refused(parameter_is_at_most, [] { two_phase_graph({.prefills = largest_int}, largest_int); });
 }
 
 TEST_CASE("times and places that are not there") {
@@ -112,11 +112,11 @@ TEST_CASE("times and places that are not there") {
   });
   is_refused(tables_agree, [&] { measure::sum_of_last_ns(p.view(), times, 1); });
   is_refused(counts_are_positive, [&] { measure::sum_of_last_ns(p.view(), times, 0); });
-  std::string const words = describe(p.view(), 0, {.what = activity::computes, .index = int_max},
+  std::string const words = describe(p.view(), 0, {.what = activity::computes, .index = largest_int},
                                      [](int) { return std::string(); });
   CHECK(words.find("position") == std::string::npos);
   CHECK_FALSE(are_begins({}, -1, 0));
-  CHECK_FALSE(is_middle(int_max, int_min));
+  CHECK_FALSE(is_middle(largest_int, least_int));
   CHECK(reduction_time({}, schedule{}) == 0);
 }
 

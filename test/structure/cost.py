@@ -17,7 +17,7 @@ BUDGETS = {
     "ashlar.hpp": 951,  # no text; with copies to the host, and stp
     "block.hpp": 690,  # lists by device, changes of devices, stages that move
     "bounds.hpp": 1240,  # stages that move; one_machine.hpp keeps heaps; links to hosts; requests
-    "catalog.hpp": 880,  # searched entries end at closed-form bounds, slots of time; links with a period; names of other programs
+    "catalog.hpp": 890,  # searched entries end at closed-form bounds, slots of time; links with a period; names of other programs; Seq1F1B interleaved
     "check.hpp": 800,  # placements and graphs keep the library's own lists; with parameter groups, for gradients that work takes, kinds of jobs, and copies to the host; what sums take is of the machine
     "conformance.hpp": 3250,  # a test kit: threads, random numbers; counts are checked before
     "core.hpp": 623,  # refusals name their place, how late links may be; times of pairs

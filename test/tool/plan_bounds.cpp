@@ -23,7 +23,7 @@ std::string all_schedules() {
   return names;
 }
 
-std::string random_question(random_case::dice& d) {
+std::string random_options(random_case::dice& d) {
   char const* const models[] = {"8B", "llama3-70b", "mixtral-8x7b", "qwen3-30b-a3b"};
   char const* const clusters[] = {"2x8xH100", "4x8xA100", "8xH200", "1x8xH100+1x8xA100"};
   char const* const parts[] = {"", " --fix pipeline=4", " --fix tensor=2", " --fix expert=4"};
@@ -43,7 +43,7 @@ TEST_CASE("plan: the plans are those of a search that executes every schedule") 
   std::string const named = " --schedules " + all_schedules();
   int executed = 0;
   for (int round = 0; round < random_cases(8); ++round) {
-    std::string const asked = random_question(d);
+    std::string const asked = random_options(d);
     CAPTURE(asked);
     tool_result const bounded = run_tool("plan --as json " + asked);
     tool_result const whole = run_tool("plan --as json " + asked + named);

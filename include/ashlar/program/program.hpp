@@ -182,8 +182,8 @@ struct program {
   constexpr int reload_lane() const { return scatter_lane() + 2; }
   constexpr int lane_count() const { return offloads ? reload_lane() + 1 : scatter_lane() + 1; }
   // The lane that an instruction belongs on, which follows from its other fields; its group must exist.
-  // An all-reduce with one member needs no collective, and computes. A sum over ranks, or of gradients in
-  // shards, is waited for on the lane of collectives or scatters, so that passes go on.
+  // An all-reduce with one member needs no collective, and computes. A sum over ranks, or of gradients
+  // in shards, is waited for on the lane of collectives or scatters, so that passes go on.
   constexpr int lane_of(instruction const& i) const {
     if (i.code == opcode::compute) return compute_lane;
     if (i.code == opcode::send || i.code == opcode::receive)
