@@ -1,5 +1,6 @@
 // Stages whose backwards run on other devices than their forwards: threads give the bits of the
 // sequential reference.
+#include "equal_steps.hpp"
 #include <ashlar/catalog/round_pipe.hpp>
 #include <ashlar/conformance/data_parallel_ranks.hpp>
 #include <ashlar/conformance/random_schedule.hpp>
@@ -93,16 +94,7 @@ TEST_CASE("host: stages that move have the gradients of those that stay, bit by 
     schedule const moved = with_other_backwards(seed), stays = conformance::random_schedule(seed);
     program const p = lower(moved, {.step = optimizer_step::at_end}),
                   q = lower(stays, {.step = optimizer_step::at_end});
-    data_parallel_ranks threads(p), others(q);
-    host::runtime runtime(p, threads.workers()), other(q, others.workers());
-    for (int step = 0; step < 3; ++step) {
-      runtime.run();
-      other.run();
-      for (int group = 0; group < p.groups.count(); ++group) {
-        CHECK(threads.gradient(group) == others.gradient(group));
-        CHECK(threads.weights(group) == others.weights(group));
-      }
-    }
+    check_equal_steps(p, q);
   }
 }
 

@@ -1,7 +1,6 @@
 // Recomputation of some micro-batches: threads have the gradients of the schedule that recomputes none.
+#include "equal_steps.hpp"
 #include <ashlar/catalog/entries.hpp>
-#include <ashlar/conformance/data_parallel_ranks.hpp>
-#include <ashlar/host/runtime.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/prove.hpp>
 #include <ashlar/schedule/recomputed_passes.hpp>
@@ -29,16 +28,7 @@ TEST_CASE("host: forwards of some micro-batches once more, with the bits of none
       program const p = lower(plain, {.step = optimizer_step::at_end}),
                     q = lower(recompute_passes(plain, some), {.step = optimizer_step::at_end});
       REQUIRE(check(q).ok());
-      conformance::data_parallel_ranks expected(p), found(q);
-      host::runtime one(p, expected.workers()), other(q, found.workers());
-      for (int step = 0; step < 3; ++step) {
-        one.run();
-        other.run();
-        for (int group = 0; group < p.groups.count(); ++group) {
-          CHECK(found.gradient(group) == expected.gradient(group));
-          CHECK(found.weights(group) == expected.weights(group));
-        }
-      }
+      check_equal_steps(p, q);
     }
   CHECK(again > 100);
 }

@@ -89,6 +89,42 @@ TEST_CASE("law: rounds are breadth-first schedules one after another, squeezed")
   });
 }
 
+TEST_CASE("law: a schedule of any shape has pairs, or splits backwards, only if a small one does") {
+  auto const has_pairs = [](schedule const& s) {
+    for (auto const& order : s.order)
+      for (time_slot const& t : order)
+        if (t.is_pair()) return true;
+    return false;
+  };
+  auto const is_split = [](schedule const& s) {
+    for (auto const& order : s.order)
+      for (timed_pass const t : each_pass(order))
+        if (t.what.kind == pass_kind::backward_weight) return true;
+    return false;
+  };
+  int of_pairs = 0, split = 0;
+  for (catalog::entry const& e : catalog::entries) {
+    CAPTURE(e.name);
+    catalog::shape const few{devices{2}, micro_batches{8}, {}, chunks{2}};
+    if (!e.check(few).ok()) continue;
+    schedule const small = e.make(few);
+    bool const pairs = has_pairs(small), splits = is_split(small);
+    of_pairs += pairs ? 1 : 0;
+    split += splits ? 1 : 0;
+    for (int p : {3, 4, 6, 8})
+      for (int m : {1, 2, 8, 12, 24})
+        for (int v : {1, 2, 3, 4}) {
+          catalog::shape const other{devices{p}, micro_batches{m}, {}, chunks{v}};
+          if (!e.check(other).ok()) continue;
+          schedule const s = e.make(other);
+          CHECK((pairs || !has_pairs(s)));
+          CHECK((splits || !is_split(s)));
+        }
+  }
+  CHECK(of_pairs > 2);
+  CHECK(split > 5);
+}
+
 TEST_CASE("law: inference is the forward half of GPipe") {
   for_each_shape([](catalog::shape const& s) {
     schedule half = make("gpipe", s);

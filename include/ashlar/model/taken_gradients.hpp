@@ -137,8 +137,8 @@ class taken_gradients {
   dynamic_array<char> taken_;  // by stage and micro-batch
 };
 
-// Checks that work takes only a stage's own whole gradient (rule::taken_gradient_is_whole): it is not
-// known the norm of a sum over stages, or of a shard.
+// Checks that work takes only a stage's own whole gradient (rule::taken_gradient_is_whole): no device
+// knows the norm of a sum over stages, or of a shard.
 constexpr diagnosis check_taken_gradients(work_view const& work, sharding_level sharding,
                                           parameter_groups const& groups) {
   for (int job = 0; job < work.job_count(); ++job) {

@@ -29,21 +29,24 @@ bool is_of_layers(entry const& e) {
   return !s || is_chain(s->graph);
 }
 
-}  // namespace
-
-bool has_pairs(entry const& e) {
-  std::optional<ashlar::schedule> const s = small_schedule(e);
-  if (!s) return false;
-  for (auto const& order : s->order)
+bool has_pairs(ashlar::schedule const& s) {
+  for (auto const& order : s.order)
     for (ashlar::time_slot const& t : order)
       if (t.is_pair()) return true;
   return false;
 }
 
+}  // namespace
+
+bool has_pairs(entry const& e) {
+  std::optional<ashlar::schedule> const s = small_schedule(e);
+  return s && has_pairs(*s);
+}
+
 ashlar::cost::schedule_traits traits_of(entry const& e) {
   std::optional<ashlar::schedule> const s = small_schedule(e);
   if (!s) return {};
-  ashlar::cost::schedule_traits traits{.may_have_pairs = has_pairs(e), .may_split = false};
+  ashlar::cost::schedule_traits traits{.may_have_pairs = has_pairs(*s), .may_split = false};
   for (auto const& order : s->order)
     for (ashlar::timed_pass const t : ashlar::each_pass(order))
       traits.may_split = traits.may_split || t.what.kind == ashlar::pass_kind::backward_weight;

@@ -127,7 +127,6 @@ std::vector<int> chunks_for(predicted_plan const& plan, entry const& e, bool pai
 
 // A layout with a schedule of the catalog in its chunks, to be executed.
 struct trial {
-  entry const* schedule;
   schedule_traits traits;
   std::vector<predicted_plan> divisions;  // even, and the best for as many stages in a row
   double least = 0;                       // that the study may make of any of them
@@ -225,13 +224,14 @@ std::vector<std::string> add_executed(std::vector<predicted_plan>& plans,
   std::string why;  // of the entry that is tried
   for (entry const* e : entries) {
     bool const pairs = has_pairs(*e);
+    schedule_traits const traits = traits_of(*e);
     why.clear();
     bool is_any = false;
     auto const try_on = [&](std::vector<predicted_plan> const& layouts) {
       for (predicted_plan const& base : layouts)
         for (int const chunks : chunks_for(base, *e, pairs)) {
           if (interrupt_watch::has_come()) return;
-          trials.push_back({e, traits_of(*e), divisions_of(base, *e, chunks, why)});
+          trials.push_back({traits, divisions_of(base, *e, chunks, why)});
           found.emplace_back();
           if (shown != nullptr) continue;
           run(trials.size() - 1, why);
@@ -240,7 +240,7 @@ std::vector<std::string> add_executed(std::vector<predicted_plan>& plans,
     };
     try_on(bases);
     if (pairs) try_on(for_pairs);
-    if (!is_any)
+    if (shown == nullptr && !is_any)
       left_out.push_back(
           fmt::format("{}: {}", e->name, why.empty() ? "no layout that fits has a pipeline" : why));
   }

@@ -18,8 +18,7 @@ inline constexpr std::size_t executed_layouts = 3;
 // `may_run_again`, plans that do not fit recompute the cheapest parts of their layers. With `shown`,
 // those with the lowest bounds are executed first, and none whose bound is above the last that is shown
 // by then: the plans that are shown are the same. Returns the entries of which nothing was added, each
-// with the reason: "hanayo: it has 16 stages, and the model 8 layers"; with `shown`, the reasons may be
-// others.
+// with the reason: "hanayo: it has 16 stages, and the model 8 layers"; with `shown`, returns none.
 std::vector<std::string> add_executed(std::vector<predicted_plan>& plans,
                                       std::vector<predicted_plan> const& for_pairs,
                                       std::vector<ashlar::catalog::entry const*> const& entries,
