@@ -318,7 +318,7 @@ TEST_CASE("a file system that is full ends a training, and what it had saved goe
   std::string const out = content(told);
   INFO(out);
   CHECK(contains(out, "cannot write '" + saved + "/step-"));
-  CHECK(contains(out, ".partial/device-"));
+  CHECK(contains(out, ".partial/"));  // a device's file or the manifest, by where the disk was full
   CHECK(contains(out, "No space left on device"));
   CHECK(contains(out, "ashlar: the training broke off; restart 1 of 1 from " + saved + "/step-"));
   CHECK_FALSE(contains(out, "without device"));
