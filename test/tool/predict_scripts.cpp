@@ -188,6 +188,11 @@ TEST_CASE(
     lines.push_back(
         {"predict " + with_script + script_file("python " + std::string(program) + " " + script_words),
          "trains no decoder alone"});
+  for (char const* program : {"tools/generate_samples_gpt.py", "run_text_generation_server.py", "ptq.py",
+                              "preprocess_data.py", "evaluate_gpt.py", "train_tokenizer.py"})
+    lines.push_back(
+        {"predict " + with_script + script_file("python " + std::string(program) + " " + script_words),
+         ", and trains no"});
   lines.push_back(
       {"predict " + with_script + script_file(run + "--optimizer muon"), "only the state of Adam"});
   lines.push_back({"predict " + with_script + script_file(run + "--hybrid-layer-pattern 'M*-/MM'"),

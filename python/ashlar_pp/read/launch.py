@@ -12,6 +12,7 @@ import sys
 from . import recorder
 from .frameworks import run_of
 from .launchers import Training, trainings_of
+from .names import why_nothing_trains
 from .of_megatron import Lacking
 from .recording import HARMLESS, Recording, no_network, record
 from .run_file import Run, Unreadable, add_set, write
@@ -158,7 +159,12 @@ def chosen(recording: Recording, number: int | None, command: list[str]) -> Trai
             f"the script runs {cut} as a command: the end of a line, or a remark, cuts "
             "the command before it"
         )
-    trainings = [one for one in trainings_of(recording.commands) if _trains(one)]
+    started = [one for one in trainings_of(recording.commands) if one.arguments]
+    idle = {one.program: why_nothing_trains(one.name) for one in started}
+    trainings = [one for one in started if not idle[one.program]]
+    if not trainings and started:
+        program, why = next(iter(idle.items()))
+        raise Unreadable(f"{program}: {why}")
     if not trainings:
         raise Unreadable(_why_none(recording, command))
     if number is not None:
@@ -203,12 +209,6 @@ def without_words(training: Training, names: list[str]) -> Training:
         if not skips:
             words.append(word)
     return dataclasses.replace(training, arguments=tuple(words))
-
-
-def _trains(one: Training) -> bool:
-    """Not a program that prepares files."""
-    quiet = r"preprocess|convert|download|setup\.py|prepare|^(pip|venv|http\.server)$"
-    return len(one.arguments) > 0 and re.search(quiet, one.name) is None
 
 
 def _why_none(recording: Recording, command: list[str]) -> str:

@@ -6,7 +6,6 @@ import argparse
 import importlib
 import math
 import pathlib
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from .flags import Flags, megatron_defaults, megatron_version, read_megatron
 from .forks import in_words_of_megatron
 from .launchers import Training
+from .names import tells_of_model
 from .run_file import Run, Unreadable
 from .values import packed
 from .vocabulary import vocabulary_of
@@ -73,10 +73,6 @@ def is_for(training: Training) -> bool:
 
 def read(training: Training) -> Run:
     """Raises Unreadable."""
-    if re.search(r"generat|inference|ptq", training.name) and not re.search(
-        r"train|finetune|sft", training.name
-    ):
-        raise Unreadable(f"{training.program}: it generates, and trains nothing")
     flags = _parsed(training.arguments)
     run = Run(framework="megatron")
     folder = pathlib.Path(training.command.folder)
@@ -103,10 +99,6 @@ def read(training: Training) -> Run:
     return run
 
 
-_OF_A_MODEL = frozenset(
-    "layers heads head hidden expert experts ffn kv intermediate glu geglu swiglu "
-    "vocab latent mlp mamba window".split()
-)
 # Older versions have these, and they are read.
 _READ = frozenset({"geglu", "hybrid-mlp-ratio"})
 _OFF = ("false", "False", "none", "None", "0", "0.0")
@@ -120,10 +112,9 @@ def _refuse_unknown_layers(values: Mapping[str, Any], flags: Flags) -> None:
             f"--spec {spec}: a function makes the layers; say --model", flag="spec"
         )
     for name in flags.unknown:
-        parts = set(name.replace("_", "-").split("-"))
         if name in _READ or name not in values or values[name] in _OFF:
             continue
-        if parts & _OF_A_MODEL:
+        if tells_of_model(name):
             raise Unreadable(
                 f"--{name} is not known, and tells of a model: say --model, or "
                 f"--ignore {name}",

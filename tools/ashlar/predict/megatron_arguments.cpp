@@ -1,11 +1,7 @@
 #include "predict/megatron_arguments.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <utility>
 
 namespace tool {
 
@@ -352,18 +348,6 @@ bool says_nothing_to_predict(std::string_view name) {
 std::string why_not_predicted(std::string_view name) {
   for (refusal const& each : refusals)
     if (is_begin(name, each.begins)) return each.why;
-  return {};
-}
-
-std::string why_other_program(std::string_view program) {
-  for (std::string_view const other :
-       {"bert", "t5", "ict", "vision", "retro", "realm", "vlm", "multimodal", "llava", "dino", "inpaint",
-        "orqa", "biencoder", "diffusion", "clip"}) {
-    std::size_t const at = program.find(other);
-    if (at == program.npos) continue;
-    bool const begins = at == 0 || program[at - 1] == '_' || program[at - 1] == '-';
-    if (begins) return fmt::format("{} trains no decoder alone", program);
-  }
   return {};
 }
 

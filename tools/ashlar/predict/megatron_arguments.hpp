@@ -14,8 +14,4 @@ bool says_nothing_to_predict(std::string_view name);
 // Empty: it is none of these.
 std::string why_not_predicted(std::string_view name);
 
-// Why a program that takes the arguments, such as pretrain_t5.py, trains another model; empty for
-// decoders.
-std::string why_other_program(std::string_view program);
-
 }  // namespace tool

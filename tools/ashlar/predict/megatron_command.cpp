@@ -5,6 +5,7 @@
 #include "options/number_option.hpp"
 #include "predict/megatron_arguments.hpp"
 #include "predict/megatron_flags.hpp"
+#include "predict/megatron_names.hpp"
 #include "predict/megatron_words.hpp"
 #include "predict/text_lines.hpp"
 

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <limits>
 #include <map>
@@ -33,28 +32,12 @@ flag_table made_table() {
   return all;
 }
 
-// As of_megatron.py of the Python package has them.
-constexpr std::array parts_of_models{"layers", "heads", "head",   "hidden", "expert", "experts",
-                                     "ffn",    "kv",    "glu",    "geglu",  "swiglu", "intermediate",
-                                     "vocab",  "mlp",   "latent", "mamba",  "window"};
-
 }  // namespace
 
 megatron_flag const* find_megatron_flag(std::string_view name) {
   static flag_table const all = made_table();
   auto const at = all.find(name);
   return at == all.end() ? nullptr : &at->second;
-}
-
-bool tells_of_model(std::string_view name) {
-  for (std::size_t at = 0; at <= name.size();) {
-    std::size_t const end = std::min(name.find('_', at), name.size());
-    std::string_view const part = name.substr(at, end - at);
-    if (std::find(parts_of_models.begin(), parts_of_models.end(), part) != parts_of_models.end())
-      return true;
-    at = end + 1;
-  }
-  return false;
 }
 
 bool is_foreign_spec(std::string_view spec) {

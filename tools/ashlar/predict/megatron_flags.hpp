@@ -15,9 +15,6 @@ struct megatron_flag {
 // `name`: with underscores. Returns nullptr for an argument that the parser does not have.
 megatron_flag const* find_megatron_flag(std::string_view name);
 
-// Whether the name of an argument that nobody knows tells of a size or a part of a model.
-bool tells_of_model(std::string_view name);
-
 // Whether a function outside of Megatron-Core makes the layers: the value of --spec.
 bool is_foreign_spec(std::string_view spec);
 

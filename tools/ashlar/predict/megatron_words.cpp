@@ -1,6 +1,7 @@
 #include "predict/megatron_words.hpp"
 
 #include "command.hpp"
+#include "predict/megatron_names.hpp"
 #include "predict/text_lines.hpp"
 
 #include <fmt/core.h>
@@ -93,7 +94,7 @@ std::vector<std::string> parted(std::vector<std::string> const& words) {
 std::vector<std::vector<std::string>> training_words(shell_script const& script,
                                                      std::string const& path) {
   shell_command const* found = nullptr;
-  std::vector<std::string> words;
+  std::vector<std::string> words, of_idle;  // the latter of a program that trains nothing
   for (shell_command const& command : script.commands()) {
     std::vector<std::string> parts = parted(command.words);
     auto const program = std::find_if(parts.begin(), parts.end(),
@@ -101,6 +102,10 @@ std::vector<std::vector<std::string>> training_words(shell_script const& script,
     if (program != parts.end()) {
       parts.erase(parts.begin(), program);
       if (!says_a_size(parts)) continue;
+      if (!may_train(parts.front())) {
+        of_idle = parts;
+        continue;
+      }
       if (!command.when.empty())
         fail(path, fmt::format(
                        "trains in line {}, which is decided by {}: leave the command that runs alone{}",
@@ -117,8 +122,8 @@ std::vector<std::vector<std::string>> training_words(shell_script const& script,
                        command.line));
     }
   }
-  if (found == nullptr) return all_words(script, path);
-  return {words};
+  if (found == nullptr && of_idle.empty()) return all_words(script, path);
+  return {found != nullptr ? words : of_idle};
 }
 
 int line_of_argument(std::string_view text, std::string_view name) {
