@@ -174,7 +174,7 @@ inline void change_graph(dice& d, stage_graph& graph) {
 
 inline placement other_placement(dice& d, placement const& where) {
   int const stage_count = d.percent(70) ? where.stage_count() : d.between(1, 9);
-  int const p = d.percent(70) ? where.device_count() : d.between(1, 5);
+  int const p = d.percent(70) && where.device_count() > 0 ? where.device_count() : d.between(1, 5);
   std::vector<std::vector<int>> routes(static_cast<std::size_t>(d.between(1, 3)));
   for (auto& route : routes)
     for (int s = 0; s < stage_count; ++s) route.push_back(d.between(0, p - 1));

@@ -31,7 +31,10 @@
 #include <ashlar/prove/deadlock_free.hpp>
 #include <ashlar/prove/ordered.hpp>
 #include <ashlar/prove/sharing.hpp>
+#include <ashlar/run/identity.hpp>
 #include <ashlar/run/measure_transfers.hpp>
+#include <ashlar/simulate/durations.hpp>
+#include <ashlar/simulate/simulate.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -50,6 +53,15 @@ void with_justifier(schedule const& s, memory_limit const& limit, Search each) {
   justifier search(s, limit, {.passes = 2000});
   each(search);
 }
+
+// Calls call(instruction, device) for each of a right program that can be timed.
+template <class Call>
+void each_timed(program const& p, simulation_options const& o, Call call) {
+  if (!is_right(p) || !check_can_be_timed(p, o).ok()) return;
+  for (int d = 0; d < p.view().device_count; ++d)
+    for (instruction const& i : p.view().stream(d)) call(i, d);
+}
+inline value_layout eight_bytes(value_key const&) { return {8, 8, element_type::f64}; }
 
 }  // namespace every
 
@@ -97,7 +109,7 @@ inline void for_each_input(schedule const& s) {
 }
 inline void recomputing(memory_model const& memory, int stage_count,
                         std::vector<int> const& recomputed) {
-  if (check(memory, stage_count).ok())
+  if (stage_count < 1 << 16 && check(memory, stage_count).ok())
     ashlar::recomputing(memory, stage_count, recomputed,
                         [](int, stage_memory const& m) { return m.stash; });
 }
@@ -160,23 +172,38 @@ inline void improve_orders(schedule const& s, memory_limit const& limit) {
 }
 
 // Programs.
-inline void for_each_operand(program_view const& p) {
-  if (!is_proved(p)) return;
-  program_shape shape(p);
+inline void for_each_operand(program const& p) {
+  if (!is_right(p)) return;
+  program_view const view = p.view();
+  program_shape shape(view);
   shape.add_all();
-  for (int d = 0; d < p.device_count; ++d)
-    for (instruction const& i : p.stream(d))
+  for (int d = 0; d < view.device_count; ++d)
+    for (instruction const& i : view.stream(d))
       ashlar::for_each_operand(shape, d, i, [](value_key const&, ashlar::access, int) {});
 }
-inline void slot_sizes(program_view const& p, int device) {
-  if (is_device(p, device) && is_proved(p))
-    ashlar::slot_sizes(p, device, [](value_key const&) { return 8; });
+inline void message_size(program const& p, simulation_options const& o) {
+  each_timed(p, o, [&](instruction const& i, int) {
+    if (i.code == opcode::send || i.code == opcode::receive) ashlar::message_size(o, i, p.graph);
+  });
 }
-inline void slot_layout(program_view const& p, int rank, int device) {
-  if (takes::number_of(p, rank, device) && is_proved(p))
-    ashlar::slot_layout(p, rank, device, [](value_key const&) {
-      return value_layout{8, 8, element_type::f64};
-    });
+inline void time_of_transfer(program const& p, simulation_options const& o) {
+  each_timed(p, o, [&](instruction const& i, int d) {
+    if (i.code == opcode::send) ashlar::time_of_transfer(o, i, d, p.graph);
+  });
+}
+inline void time_of_copy(program const& p, simulation_options const& o) {
+  each_timed(p, o, [&](instruction const& i, int d) { ashlar::time_of_copy(o, p.view(), i, d); });
+}
+inline void slot_sizes(program const& p, int device) {
+  if (is_right(p) && is_device(p.view(), device))
+    ashlar::slot_sizes(p.view(), device, [](value_key const&) { return 8; });
+}
+inline void slot_layout(program const& p, int rank, int device) {
+  if (is_right(p) && takes::number_of(p.view(), rank, device))
+    ashlar::slot_layout(p.view(), rank, device, eight_bytes);
+}
+inline void identity_of(program const& p) {
+  if (is_right(p)) ashlar::identity_of(p.view(), layout_function(eight_bytes));
 }
 inline void check_complete(program const& p) {
   if (!check_well_formed(p).ok()) return;

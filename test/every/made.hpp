@@ -3,13 +3,20 @@
 #pragma once
 
 #include "every/values.hpp"
+#include <ashlar/conformance/random_work.hpp>
+#include <ashlar/fill/fill.hpp>
 #include <ashlar/interop/csv_tokens.hpp>
 #include <ashlar/interop/durations.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
+#include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/optimize/justification.hpp>
+#include <ashlar/plan/graphs/operators.hpp>
+#include <ashlar/plan/serving/serving.hpp>
 #include <ashlar/record/matched_record.hpp>
+#include <ashlar/search/layouts.hpp>
 #include <ashlar/search/portfolio.hpp>
 #include <ashlar/search/problem.hpp>
+#include <ashlar/study/compare.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -47,6 +54,57 @@ inline duration start<duration>(dice& d) {
 }
 
 template <>
+inline filling start<filling>(dice& d) {
+  return fill_steps(start<schedule>(d), work_graph{});
+}
+template <>
+inline comparison start<comparison>(dice& d) {
+  return compare(start<catalog::entry>(d), {.p = devices{2}, .m = micro_batches{4}});
+}
+
+template <>
+inline operator_model start<operator_model>(dice& d) {
+  int const count = d.between(1, 4);
+  operator_cost const each{
+      .launch = 1, .forward = 2, .backward_input = 2, .backward_weight = 2, .weights = 5, .kept = 3};
+  return {chain(stages{count}), std::vector<operator_cost>(static_cast<std::size_t>(count), each)};
+}
+template <>
+inline serving_problem start<serving_problem>(dice& d) {
+  std::vector<layer_variant> const widths{{.times = {2, 2}, .memory = 4, .penalty = 1},
+                                          {.times = {3, 3}, .memory = 8, .penalty = 0}};
+  auto const devices = static_cast<std::size_t>(d.between(1, 3));
+  return {.variants = {devices, {static_cast<std::size_t>(d.between(3, 6)), widths}},
+          .limit = std::vector<byte_count>(devices, d.between(0, 20)),
+          .shape = {}};
+}
+
+// Views of what there is.
+template <>
+struct argument<work_view> {
+  static constexpr bool known = true;
+  work_graph of;
+  work_view value;
+  explicit argument(dice& d)
+      : of(conformance::with_random_work(start<schedule>(d),
+                                         static_cast<std::uint64_t>(d.between(0, 99)), 3)
+               .work),
+        value(of.view()) {}
+};
+
+// Groups are views of what a placement gives.
+template <>
+struct argument<group_view> {
+  static constexpr bool known = true;
+  parameter_groups of;
+  group_view value;
+  explicit argument(dice& d) : of(extreme_fields::other_placement(d, start<placement>(d))) {
+    extreme_fields::change_groups(d, of, start<placement>(d));
+    value = of.view();
+  }
+};
+
+template <>
 inline search_problem start<search_problem>(dice& d) {
   placement const where = start<placement>(d);
   return {.where = where, .m = micro_batches{4}, .cost = {}, .limit = chunk_activations(8)};
@@ -56,6 +114,10 @@ inline layout_choice start<layout_choice>(dice& d) {
   layout_choice made{};
   made.problem = start<search_problem>(d);
   return made;
+}
+template <>
+inline searched_layout start<searched_layout>(dice& d) {
+  return {.choice = start<layout_choice>(d), .result = {}};
 }
 
 // Records whose operations are of groups that there are, and what refers to them.

@@ -11,9 +11,11 @@
 #include <ashlar/catalog/stp.hpp>
 #include <ashlar/core/part_costs.hpp>
 #include <ashlar/cost/cluster/cluster.hpp>
+#include <ashlar/cost/question/even_divisions.hpp>
 #include <ashlar/cost/question/question.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
 #include <ashlar/cost/step/memory.hpp>
+#include <ashlar/cost/step/step.hpp>
 #include <ashlar/fill/fill.hpp>
 #include <ashlar/fill/rooms.hpp>
 #include <ashlar/interop/json_certificate.hpp>
@@ -22,8 +24,10 @@
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/model/held_groups.hpp>
 #include <ashlar/model/requests.hpp>
+#include <ashlar/plan/graphs/graph_plan.hpp>
 #include <ashlar/plan/graphs/operators.hpp>
 #include <ashlar/plan/parts/variants.hpp>
+#include <ashlar/plan/serving/plan_serving.hpp>
 #include <ashlar/prove/prove.hpp>
 #include <ashlar/prove/tables.hpp>
 #include <ashlar/run/able.hpp>
@@ -43,6 +47,11 @@
 #include <vector>
 
 namespace every {
+
+template <class Number>
+bool is_index(Number i, std::size_t size) {
+  return i >= 0 && static_cast<std::size_t>(i) < size;
+}
 
 // Whether a value has passed its check.
 inline bool is_right(schedule const& s) { return check(s).ok(); }
@@ -64,6 +73,11 @@ inline bool is_right(cost::layout const& l) {
     right = right && size > 0 && size < 10'000;
   return right;
 }
+inline bool is_right(cost::architecture const& model) {
+  for (auto const kind : model.layers)
+    if (!is_index(kind, model.kinds.size())) return false;
+  return is_index(model.layer_count() - 1, 2000) && is_index(model.predictions, 100);
+}
 inline bool is_right(cost::question const& q) {
   try {
     cost::check(q);
@@ -79,11 +93,6 @@ bool is_right(T const&) {
 template <class... T>
 bool are_right(T const&... all) {
   return (is_right(all) && ...);
-}
-
-template <class Number>
-bool is_index(Number i, std::size_t size) {
-  return i >= 0 && static_cast<std::size_t>(i) < size;
 }
 
 inline bool is_device(program_view const& p, int d) {

@@ -41,15 +41,33 @@ inline bool cost_of_stage(operator_cost const& sum, stage_choice const& how) {
   for (std::int64_t const each : {sum.launch, sum.forward, sum.backward_input, sum.backward_weight,
                                   sum.weights, sum.kept, sum.output})
     if (each < 0 || each >= 1 << 30) return false;
-  return is_index(how.micro_batch - 1, 1000) && is_index(how.devices - 1, 1000);
+  return how.micro_batch > 0 && how.micro_batch < 1000 && how.devices > 0 && how.devices < 1000;
 }
-inline bool busy_of_stage(operator_cost const& sum, stage_choice const& how, int) {
-  return takes::cost_of_stage(sum, how);
+inline bool busy_of_stage(operator_cost const& sum, stage_choice const& how, int samples) {
+  return takes::cost_of_stage(sum, how) && is_index(samples, most_passes);
 }
 inline bool memory_of_stage(operator_cost const& sum, stage_choice const& how, std::int64_t in_flight,
-                            int) {
-  return takes::cost_of_stage(sum, how) && in_flight >= 0 && in_flight < most_passes;
+                            int samples) {
+  return takes::busy_of_stage(sum, how, samples) && in_flight >= 0 && in_flight < most_passes;
 }
+// A plan of a model.
+inline bool busiest_of(operator_model const& model, graph_plan& plan, int& samples) {
+  samples = 1 + (samples & 7);
+  operator_machine const machine{.device_count = 3};
+  operator_batch const batch{.samples = samples, .largest_micro_batch = samples};
+  if (model.graph.count() > 6 || !check(model, machine, batch).ok()) return false;
+  plan = best_graph_plan(model, machine, batch);
+  return plan.found();
+}
+inline bool schedule_of(operator_model const& model, graph_plan& plan, int& samples) {
+  return takes::busiest_of(model, plan, samples);
+}
+inline bool simulated_step(operator_model const& model, operator_machine const& machine,
+                           graph_plan& plan, int& samples) {
+  return takes::busiest_of(model, plan, samples)
+         && check(model, machine, {.samples = samples, .largest_micro_batch = 1}).ok();
+}
+inline bool why_nothing_fits(serving_problem const& problem) { return check(problem).ok(); }
 inline bool duration_of(std::vector<pass_part> const& parts) {
   for (pass_part const& part : parts)
     if (part.duration < 0) return false;

@@ -32,7 +32,14 @@ inline bool pytorch_deadlock(program const& p, auto) {
 }
 inline bool check_message_order(program_view const& p) { return is_right(p); }
 inline bool check_gradient_sizes(program_view const& p, auto const&) { return is_proved(p); }
-inline bool identity_of(program_view const& p, auto const&) { return is_proved(p); }
+inline bool describe(program_view const& p, auto const&...) { return is_right(p); }
+inline bool devices_of(program_view const& p, int group) {
+  return is_right(p) && is_index(group, static_cast<std::size_t>(all_reduce_count(p)));
+}
+inline bool summed_value(work_view const& work, part_id& sum) {
+  sum.part = 0;
+  return work.knows(sum) && work.is_collective(sum.job) && !work.inputs(sum).empty();
+}
 inline bool passes_of(auto const&, program const& p) { return is_right(p); }
 inline bool pytorch_comms_csv(program const& p, auto) {
   return is_right(p) && ashlar::pytorch_obstacle(p).empty();
@@ -44,6 +51,10 @@ inline bool certificate_of(schedule const& s, auto const&, auto const&,
 }
 inline bool number_of(program_view const& p, int rank, int device) {
   return is_device(p, device) && is_index(rank, static_cast<std::size_t>(p.data_ranks));
+}
+inline bool members_of(program_view const& p, collective_group const& g, int rank) {
+  int const ranks = g.scope == group_scope::ranks ? p.device_count : all_reduce_count(p);
+  return takes::number_of(p, rank, 0) && is_index(g.of, static_cast<std::size_t>(ranks));
 }
 inline bool overlaps_well(program_view const& p, int i, int end) {
   return is_right(p) && is_index(end, p.instructions.size() + 1) && i >= 0 && i < end;
@@ -105,6 +116,12 @@ inline bool proved_of(std::vector<searched_layout> const& all) {
   return true;
 }
 inline bool variants_of(layout_choice const& plain, auto const&...) { return takes::vary(plain); }
+inline bool braid(searched_layout& found, std::int64_t& evaluations) {
+  evaluations &= 3;
+  if (!is_right(found.choice.problem)) return false;
+  found.result.best = ashlar::seeds_of(found.choice.problem).front();
+  return true;
+}
 inline bool one_after_the_other(std::size_t n, auto const&) { return n < 1000; }
 inline bool check_start(search_problem const& problem, schedule const& s) {
   return are_right(problem, s);
@@ -147,6 +164,19 @@ inline bool passes_of(question const& q, std::vector<stage>& stages, auto const&
     return false;
   }
 }
+inline bool executes_all(question const& q) { return is_right(q) && q.layout.published() != nullptr; }
+inline bool least_step_seconds(question const& q, std::vector<stage>& stages, auto const&...) {
+  return takes::cost::executes_all(q) && takes::cost::passes_of(q, stages);
+}
+inline bool most_hidden(question const& q, std::vector<stage>& stages, std::vector<stage_passes>& passes,
+                        std::vector<std::vector<int>> const& here, auto const&) {
+  if (!takes::cost::passes_of(q, stages)) return false;
+  passes.resize(stages.size());
+  for (std::vector<int> const& on_device : here)
+    for (int const s : on_device)
+      if (!is_index(s, stages.size())) return false;
+  return true;
+}
 inline bool kept_by_stage(question const& q, std::vector<stage>& stages, auto const&...) {
   return takes::cost::passes_of(q, stages);
 }
@@ -168,7 +198,29 @@ inline bool bytes_after(question const& q, stage& s) {
 inline bool parts_in_pairs(question const& q, stage& s, auto const&...) {
   return takes::cost::bytes_after(q, s);
 }
-inline bool held_by_stage(auto const&, layout const& l, stage const&) { return is_right(l); }
+inline bool deal_evenly(architecture const& model, layout const& l) {
+  return are_right(model, l) && l.pipeline * l.chunks <= part_chain(model, l).count();
+}
+inline bool deals_in_even_rounds(architecture const& model, layout const& l) {
+  return takes::cost::deal_evenly(model, l) && l.pipeline * l.chunks > 2;
+}
+inline bool held_by_stage(architecture const& model, layout const& l, stage& s) {
+  if (!takes::cost::deal_evenly(model, l)) return false;
+  s = ashlar::cost::deal_evenly(model, l).back();
+  return true;
+}
+inline bool held_by_stages(architecture const& model, layout const& l, std::vector<stage>& stages,
+                           std::vector<int> const& numbers) {
+  if (!takes::cost::deal_evenly(model, l)) return false;
+  stages = ashlar::cost::deal_evenly(model, l);
+  for (int const s : numbers)
+    if (!is_index(s, stages.size())) return false;
+  return true;
+}
+inline bool sum_of_passes(step_terms& step) {
+  step.micro_batches.resize(step.of_stages.size());
+  return true;
+}
 inline bool in_flight(question const& q, int device) {
   return is_right(q) && is_index(device, static_cast<std::size_t>(q.layout.pipeline));
 }
@@ -198,8 +250,9 @@ inline bool improved_order(question const& q, auto const&, double, std::int64_t&
   return is_right(q);
 }
 inline bool fits(question const& q, std::vector<memory_parts>& devices, auto const&...) {
-  devices.resize(static_cast<std::size_t>(max_of(q.layout.pipeline, 1)));
-  return is_right(q);
+  if (!is_right(q)) return false;
+  devices.resize(static_cast<std::size_t>(q.layout.pipeline));
+  return true;
 }
 inline bool fullest_device(question const& q, std::vector<memory_parts>& devices) {
   return takes::cost::fits(q, devices);

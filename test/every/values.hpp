@@ -183,7 +183,7 @@ void change(dice& d, T& value) {
     if (value.instructions.empty()) value = start<program>(d);
     extreme_fields::change(d, value);
   } else if constexpr (std::same_as<T, placement>) {
-    value = extreme_fields::other_placement(d, value.device_count() > 0 ? value : start<placement>(d));
+    value = extreme_fields::other_placement(d, value);
   } else if constexpr (has_own_change<T>) {
     extreme_fields::change(d, value);
   } else if constexpr (std::same_as<T, costs> || std::same_as<T, execution_costs>) {

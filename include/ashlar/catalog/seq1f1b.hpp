@@ -44,7 +44,8 @@ constexpr block seq1f1b(devices p, int q) {
 // The sequences that take turns on the chunks of a device: the fewest whose sequence chunks fill the
 // devices.
 constexpr int sequences_in_turn(shape const& s) {
-  return (s.p.value + s.sequence_chunks - 1) / s.sequence_chunks;
+  int const q = max_of(1, s.sequence_chunks);
+  return s.p.value / q + (s.p.value % q > 0 ? 1 : 0);
 }
 
 // Interleaving takes several chunks a device, and groups of sequences_in_turn() alone.

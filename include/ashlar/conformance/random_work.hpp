@@ -3,6 +3,7 @@
 
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/tables.hpp>
 
 #include <cstdint>
 #include <random>
@@ -51,6 +52,7 @@ class random_work {
 inline schedule with_random_work(schedule const& s, std::uint64_t seed, int jobs,
                                  bool with_state = true) {
   must_be(at_most(parameter::work_part_count, jobs, most_passes));
+  must_have_form(s);
   return random_work(s, seed, with_state).with_jobs(jobs);
 }
 

@@ -221,19 +221,20 @@ constexpr memory_limit chunk_activations(byte_count most) {
 
 // `recomputed` stages keep only checkpoint_of(stage, stage_memory) until their recompute. Throws
 // violation: rule::every_pass_is_known for a stage out of range, rule::parameter_is_at_most for more
-// than most_stages.
+// than most_stages. The answer has an entry for each stage.
 template <class CheckpointOf>
 constexpr memory_model recomputing(memory_model memory, int stage_count,
                                    std::vector<int> const& recomputed, CheckpointOf checkpoint_of) {
   if (recomputed.empty()) return memory;
   must_be(at_most(parameter::stage_count, stage_count, most_stages));
+  for (int stage : recomputed)
+    if (stage < 0 || stage >= stage_count)
+      refuse({.broken = rule::every_pass_is_known,
+              .first = {.what = {.kind = pass_kind::recompute, .stage = stage}}});
   auto const row = static_cast<std::size_t>(memory.period());
   for (std::size_t i = memory.stages.size(); i < row * static_cast<std::size_t>(stage_count); ++i)
     memory.stages.push_back(stage_memory(memory.stages[i % row]));
   for (int stage : recomputed) {
-    if (stage < 0 || stage >= stage_count)
-      refuse({.broken = rule::every_pass_is_known,
-              .first = {.what = {.kind = pass_kind::recompute, .stage = stage}}});
     for (std::size_t k = 0; k < row; ++k) {
       stage_memory& own = memory.stages[static_cast<std::size_t>(stage) * row + k];
       own.checkpoint = checkpoint_of(stage, static_cast<stage_memory const&>(own));

@@ -52,16 +52,26 @@ constexpr void must_be_sizes(std::vector<byte_count> const& sizes, int group_cou
     refuse(wrong_size(table::stage_memory, sizes.size(), group_count));
 }
 
+// The rule that a change of devices breaks whose groups, or number of devices after it, are others.
+constexpr diagnosis check_tables(migration const& m, group_view const& before, group_view const& after) {
+  if (before.count() != after.count())
+    return wrong_size(table::stages_of_placement, after.count(), before.count());
+  if (std::size_t const needed = after.holders(after.count()).size(); m.was.size() != needed)
+    return wrong_size(table::devices_of_placement, m.was.size(), static_cast<std::int64_t>(needed));
+  return {};
+}
+
 }  // namespace migration_detail
 
 // The fewest copies: each device keeps what it has, and takes what it lacks from the device that has it
 // and has sent least so far, or from a checkpoint if no device has it. `sizes`: bytes by group, or one
-// entry for all; else throws violation{rule::tables_agree}. `was` as in migration. O(groups holders
-// devices). The groups are of the same stages.
+// entry for all; else throws violation{rule::tables_agree}, as for groups of other stages, or a `was`,
+// as in migration, of another number of devices. O(groups holders devices).
 constexpr migration plan_migration(group_view const& before, group_view const& after,
                                    std::vector<int> was, std::vector<byte_count> const& sizes = {1}) {
   migration_detail::must_be_sizes(sizes, after.count());
   migration made{std::move(was), {}};
+  must_be(migration_detail::check_tables(made, before, after));
   int const count = static_cast<int>(made.was.size());
   dynamic_array<byte_count> sent(made.was.size(), 0);
   for (int group = 0; group < after.count(); ++group)
@@ -87,10 +97,7 @@ constexpr migration plan_migration(group_view const& before, group_view const& a
 // for state that is lacking. Linear in copies, and in devices times groups.
 constexpr diagnosis check(migration const& m, group_view const& before, group_view const& after) {
   int const count = static_cast<int>(m.was.size());
-  if (before.count() != after.count())
-    return wrong_size(table::stages_of_placement, after.count(), before.count());
-  if (int const needed = static_cast<int>(after.holders(after.count()).size()); count != needed)
-    return wrong_size(table::devices_of_placement, count, needed);
+  if (diagnosis const d = migration_detail::check_tables(m, before, after); !d.ok()) return d;
   int const count_before = static_cast<int>(before.holders(before.count()).size());
   dynamic_array<char> named(static_cast<std::size_t>(count_before), 0);
   for (int d = 0; d < count; ++d) {
@@ -136,8 +143,9 @@ constexpr diagnosis check(migration const& m, group_view const& before, group_vi
 
 // The time of all copies, if a device sends one after the other, and receives one after the other.
 // Checkpoints come over the links to the hosts. `sizes` as above, `on` with the devices after the
-// change, of which check() is right. Throws violation{rule::tables_agree} for too few sizes. Linear in
-// the copies.
+// change. Throws violation: rule::tables_agree for too few sizes, rule::sizes_fit for a negative one,
+// and as check() for copies of groups, to devices or from ones that there cannot be. Linear in the
+// copies.
 constexpr tick time_of(migration const& m, std::vector<byte_count> const& sizes, machine const& on) {
   dynamic_array<tick> sent(m.was.size(), 0), received(m.was.size(), 0);
   tick last = 0;
@@ -145,7 +153,14 @@ constexpr tick time_of(migration const& m, std::vector<byte_count> const& sizes,
     if (sizes.size() != 1 && sizes.size() <= static_cast<std::size_t>(move.group))
       refuse(wrong_size(table::stage_memory, sizes.size(), std::int64_t{move.group} + 1));
     byte_count const size = nth(sizes, sizes.size() == 1 ? 0 : move.group);
+    if (size < 0) refuse({.broken = rule::sizes_fit, .number = size});
     bool const saved = move.from == no_device;
+    if (move.to < 0 || static_cast<std::size_t>(move.to) >= m.was.size())
+      refuse({.broken = rule::group_is_held_where_it_is_named, .first = {.device = move.to}});
+    if (!saved && (move.from < 0 || static_cast<std::size_t>(move.from) >= m.was.size()))
+      refuse({.broken = rule::every_receive_has_its_send,
+              .first = {.device = move.to},
+              .second = {.device = move.from}});
     tick const start =
         saved ? nth(received, move.to) : max_of(nth(received, move.to), nth(sent, move.from));
     tick const end = saturating_sum(

@@ -139,7 +139,8 @@ constexpr value_key value_for_work(pass const& from) {
           from.micro_batch};
 }
 
-// The value that a part of collective work sums: it takes the slot over.
+// The value that a part of collective work sums: it takes the slot over. Requires such a part of work
+// that has passed its check: it has an input.
 constexpr value_key summed_value(work_view const& work, part_id sum) {
   return value_for_work(work.inputs(sum)[0].from);
 }
@@ -285,8 +286,8 @@ constexpr void visit_pass(program_shape const& shape, int device, pass const& wh
 
 // Calls visit(value_key, access, reads) for each operand of an instruction of a device, in order.
 // `reads` says how often a value that is written for a micro-batch or by work is read on that device.
-// The instruction's stages, micro-batches, parts and group must exist. O(operands) on a chain, O(log
-// edges) more with work.
+// The instruction's stages, micro-batches, parts and group must exist, and so must the devices and
+// routes that the program names. O(operands) on a chain, O(log edges) more with work.
 template <class Visit>
 constexpr void for_each_operand(program_shape const& shape, int device, instruction const& i,
                                 Visit&& visit) {

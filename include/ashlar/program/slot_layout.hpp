@@ -66,7 +66,8 @@ struct slot_table {
   std::size_t host_total = 0;
 };
 
-// Each slot starts a cache line of its own. `layout(value_key)` is the worker's.
+// Each slot starts a cache line of its own. `layout(value_key)` is the worker's. The program must be
+// proved.
 template <class Layout>
 constexpr slot_table slot_layout(program_view const& p, int rank, int device, Layout layout) {
   slot_table t{

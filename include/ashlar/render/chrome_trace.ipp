@@ -97,7 +97,7 @@ class nanoseconds {
   double tick_ns_;
 };
 
-ASHLAR_INLINE std::string name_of_lane(int lane, int lane_count, bool offloads, bool scatters) {
+ASHLAR_INLINE std::string name_of_lane(int lane, std::int64_t lane_count, bool offloads, bool scatters) {
   if (lane == compute_lane) return "compute";
   if (offloads && lane >= lane_count - 2)
     return lane == lane_count - 2 ? "copies to the host" : "copies from the host";

@@ -47,7 +47,8 @@ void check_names(program_view const& p);
 
 // Throws std::invalid_argument for the first message between two devices on another lane than the
 // earlier ones in that direction. Devices match messages between two of them by their order, which
-// parallel lanes do not keep (transfer_lanes::one_a_kind, which is PyTorch's).
+// parallel lanes do not keep (transfer_lanes::one_a_kind, which is PyTorch's). Throws violation for one
+// with a device that there is not: rule::transfers_lead_to_another_device.
 void check_message_order(program_view const& p);
 
 // Throws std::length_error for the first gradient whose size is not that of the activation that it is

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/nth.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/run/able.hpp>
 
@@ -71,6 +72,10 @@ ASHLAR_INLINE void check_message_order(program_view const& p) {
     std::vector<int> lanes(2 * static_cast<std::size_t>(p.device_count), -1);  // by peer, then direction
     for (instruction const& i : p.stream(d)) {
       if (i.code != opcode::send && i.code != opcode::receive) continue;
+      if (i.peer < 0 || i.peer >= p.device_count)
+        refuse({.broken = rule::transfers_lead_to_another_device,
+                .first = {.device = d, .code = i.code, .what = i.what},
+                .number = i.peer});
       int& lane = nth(lanes, 2 * i.peer + (i.code == opcode::receive ? 1 : 0));
       if (lane < 0) lane = i.lane;
       if (lane != i.lane)

@@ -26,7 +26,7 @@ struct device_status {
 std::string name_of_device(program_view const& p, int number);
 
 // `has waited 3012 ms for device 1: receive 1F3 from device 1 (position 17 of step 4)`; name(number) is
-// the name of a device.
+// the name of a device. The program has passed check_tables().
 std::string describe(program_view const& p, int number, device_status const& s,
                      function_ref<std::string(int)> name);
 

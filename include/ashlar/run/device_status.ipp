@@ -17,8 +17,8 @@ ASHLAR_INLINE std::string name_of_device(program_view const& p, int number) {
 ASHLAR_INLINE std::string describe(program_view const& p, int number, device_status const& s,
                                    function_ref<std::string(int)> name) {
   std::string const time = std::to_string(s.for_ms) + " ms";
-  std::string const between =
-      "between steps " + std::to_string(s.step) + " and " + std::to_string(s.step + 1);
+  std::string const between = "between steps " + std::to_string(s.step) + " and "
+                              + std::to_string(s.step < max_tick ? s.step + 1 : s.step);
   if (s.what == activity::between_steps) return "has been " + between + " for " + time;
   if (s.what == activity::synchronizes) return "has waited " + time + " for all others " + between;
   std::string text = (s.what == activity::computes ? "has computed for " : "has waited ") + time;

@@ -19,7 +19,7 @@ struct identity {
   friend bool operator==(identity const&, identity const&) = default;
 };
 
-// Computes the identity. `layout` is the worker's. O(instructions).
+// Computes the identity of a proved program. `layout` is the worker's. O(instructions).
 identity identity_of(program_view const& p, layout_function layout);
 template <worker Worker>
 identity identity_of(program_view const& p, Worker const& w) {

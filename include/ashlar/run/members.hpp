@@ -15,7 +15,7 @@ constexpr int number_of(program_view const& p, int rank, int device) {
 }
 
 // The devices that sum together, in the order of their members: the holders of a group, or of a job's
-// parts.
+// parts. Requires a group or a job of the program.
 inline std::vector<int> devices_of(program_view const& p, int group) {
   std::vector<int> all;
   if (int const job = group - group_of_job(p, 0); job >= 0)
@@ -25,7 +25,7 @@ inline std::vector<int> devices_of(program_view const& p, int group) {
   return all;
 }
 
-// The numbers of a group's members, in their order.
+// The numbers of a group's members, in their order. Requires a group of the program, and a rank of it.
 inline std::vector<int> members_of(program_view const& p, collective_group const& g, int rank) {
   std::vector<int> all;
   if (g.scope == group_scope::ranks)

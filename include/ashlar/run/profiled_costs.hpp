@@ -27,7 +27,8 @@ struct profiled_costs {
 profiled_costs costs_of(std::vector<profiled_rank> ranks);
 
 // The step of median length among whole_steps(), by one clock: times begin with the step's first pass,
-// and `rank` counts from 0. Empty without whole steps.
+// and `rank` counts from 0. Empty without whole steps, and if passes name others, or times that cannot
+// be counted.
 std::vector<profiled_rank> typical_step(std::vector<profiled_rank> ranks);
 
 }  // namespace ashlar

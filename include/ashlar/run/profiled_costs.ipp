@@ -246,6 +246,11 @@ ASHLAR_INLINE std::vector<profiled_rank> typical_step(std::vector<profiled_rank>
   leave_out_waits(ranks);
   ranks = one_of_each(ranks);
   int const steps = whole_steps(ranks);
+  for (profiled_rank const& one : ranks)
+    for (profiled_pass const& p : one.passes)
+      if (p.step < 0 || p.step >= steps || min_of(p.begin, min_of(p.start, p.end)) <= -max_tick
+          || max_of(p.begin, max_of(p.start, p.end)) >= max_tick)
+        return {};
   if (steps == 0) return {};
   rank_clocks const clocks = clocks_by(arrivals(ranks), ranks);
   std::vector<std::pair<std::int64_t, std::int64_t>> spans(

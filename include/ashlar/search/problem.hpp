@@ -3,6 +3,7 @@
 
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/core/literal_optional.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/search/graph_seeds.hpp>
 #include <ashlar/simulate/options.hpp>
@@ -45,11 +46,13 @@ std::int64_t pass_count(search_problem const& problem);
 // The stages whose memory says that they recompute, ascending.
 std::vector<int> recomputed_stages(search_problem const& problem);
 
-// The first schedule of a search of a graph: one of the largest micro-batches after the other.
+// The first schedule of a search of a graph: one of the largest micro-batches after the other. Throws
+// violation{rule::parameter_is_at_most} for sequences in chunks. The problem has passed check().
 schedule first_of_graph(search_problem const& problem);
 
-// Makes 1F1B over the graph.
+// Makes 1F1B over the graph. Throws as first_of_graph().
 inline schedule one_f_one_b_of(search_problem const& problem) {
+  must_be(at_most(parameter::sequence_chunk_count, problem.sequence_chunks, 1));
   return graph_seeds(graph_of(problem), problem.where, problem.m, problem.cost)[1];
 }
 

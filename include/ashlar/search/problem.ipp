@@ -30,6 +30,7 @@ ASHLAR_INLINE std::vector<int> recomputed_stages(search_problem const& problem) 
 }
 
 ASHLAR_INLINE schedule first_of_graph(search_problem const& problem) {
+  must_be(at_most(parameter::sequence_chunk_count, problem.sequence_chunks, 1));
   schedule s = one_after_another(graph_of(problem), problem.where, problem.m, problem.cost);
   std::vector<int> const again = recomputed_stages(problem);
   if (!again.empty()) s = recompute(static_cast<schedule&&>(s), again);

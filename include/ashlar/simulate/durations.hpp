@@ -15,7 +15,8 @@ struct transfer_time {
 };
 
 // The bytes of a send or receive: those of the value that a stage gives to each next one, of its
-// gradient, or of what a forward keeps for a backward elsewhere.
+// gradient, or of what a forward keeps for a backward elsewhere. Requires a message of a program that
+// can be timed, as the times below do of instructions: check_can_be_timed().
 constexpr byte_count message_size(simulation_options const& o, instruction const& i,
                                   stage_graph const& graph) {
   bool const forward = i.what.kind == pass_kind::forward;

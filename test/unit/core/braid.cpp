@@ -71,6 +71,15 @@ tick time_of(std::vector<pass_part> const& a, std::vector<pass_part> const& b, b
   return std::max(first.end, second.end);
 }
 
+TEST_CASE("a part takes the resource that it needs, as soon as that and its pass are free") {
+  device_resources on;
+  pass_progress pass{.ready = 2};
+  CHECK(on.run(pass_part{part_resource::compute}, 3, false, pass) == 2);
+  CHECK((on.free[0] == 5 && on.free[1] == 0 && pass.ready == 5 && pass.end == 5));
+  CHECK(on.run(pass_part{part_resource::exchange}, 4, false, pass) == 5);
+  CHECK((on.free[0] == 5 && on.free[1] == 9 && pass.ready == 9));
+}
+
 TEST_CASE("the order of a braid takes its time") {
   int best_differs = 0;
   FOR_SEEDS(2000) {

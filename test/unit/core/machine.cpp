@@ -56,6 +56,12 @@ TEST_CASE("a link that is late") {
   CHECK((links.link(1, 0).latency == max_tick && links.exceptions.size() == 1));
 }
 
+TEST_CASE("a link that is late by nothing is as it was") {
+  interconnect links{.inside = {3}};
+  delay_link(links, 0, 1, 0);
+  CHECK((links.link(0, 1).latency == 3 && links.link(1, 0).latency == 3));
+}
+
 TEST_CASE("a machine from its other end") {
   machine const m{.links = {.inside = {1}, .exceptions = {{0, 2, {9}}}}, .speeds = {100, 50, 25}};
   machine const turned = mirrored(m, 3);

@@ -93,6 +93,17 @@ TEST_CASE("layers of a stage, and all times together") {
   CHECK(once.overlapped.shortest() == 3 * 14);
 }
 
+TEST_CASE("the steps that braids take, and the most parts that layers may have") {
+  part_costs c;
+  c.stages = {{.forward = {2, pass_part{}}, .backward = {3, pass_part{}}},
+              {.forward = {1, pass_part{}}, .backward = {5, pass_part{}}}};
+  CHECK((braid_sizes(c, {0}) == 2 * 3 && braid_sizes(c, {0, 1}) == (2 + 1) * (3 + 5)));
+  c.how = braiding::in_turn;
+  CHECK((braid_sizes(c, {0}) == 2 + 3 && braid_sizes(c, {0, 1}) == 2 * (2 + 3 + 1 + 5)));
+  CHECK(pass_part{}.duration == 1);
+  CHECK_BREAKS(parameter_is_at_most, repeated(c.stages[0], most_passes / 5 + 1));
+}
+
 TEST_CASE("whether passes are the sums of parts") {
   part_costs const two{.stages = {small_experts(), small_dense()}}, one{.stages = {small_experts()}};
   CHECK(are_sums_of(costs_of(two), two, 2));

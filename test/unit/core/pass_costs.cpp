@@ -59,6 +59,14 @@ TEST_CASE("chunks of a sequence have their own times") {
   CHECK(pass_costs::by_stage_and_sequence_chunk({{4, 5, 6}}, 1) == pass_costs(stage_cost{4, 5, 6}));
 }
 
+TEST_CASE("what may be changed is what is read, for every micro-batch") {
+  pass_costs all = pass_costs::by_stage_and_sequence_chunk({{1}, {2}, {3}, {4}}, 2);
+  pass_costs const same = all;
+  for (int stage : {0, 1})
+    for (int k = 0; k < 5; ++k) CHECK(all.at(stage, k) == same.of(stage, k));
+  CHECK((same.of(0, 3).forward == 2 && same.of(1, 4).forward == 3));
+}
+
 TEST_CASE("micro-batches have their own times") {
   auto const c = pass_costs::by_stage_and_micro_batch({{1}, {2}, {3}, {4}, {5}, {6}}, 3);
   CHECK((c.of(0, 2).forward == 3 && c.of(1, 0).forward == 4 && c.of(1, 2).forward == 6));

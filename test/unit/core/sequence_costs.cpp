@@ -35,6 +35,28 @@ TEST_CASE("later chunks attend to more") {
   CHECK(with_causal_chunks(pairs, 2, {.forward = 50}).cost.passes.overlapped == 44);
 }
 
+TEST_CASE("passes of a sequence that take no time take none in its chunks") {
+  finer_costs const made = with_causal_chunks(costs(stage_cost{0, 0, 0, 0}), 2, {.forward = 50});
+  for (pass_kind kind :
+       {pass_kind::forward, pass_kind::backward_input, pass_kind::backward_weight, pass_kind::recompute})
+    CHECK(sum_of(made.cost, kind, 0) == 0);
+}
+
+TEST_CASE("a refusal says how many costs there are, and how many may be") {
+  auto const why = [](costs const& c) {
+    try {
+      with_causal_chunks(c, 2, {.forward = 50});
+    } catch (violation const& v) {
+      return v.why;
+    }
+    return diagnosis{};
+  };
+  CHECK(why(pass_costs::by_stage_and_sequence_chunk({{}, {}, {}}, 3))
+        == wrong_size(table::sequence_chunk_costs, 3, 1));
+  CHECK(why(pass_costs::by_stage_and_micro_batch({{}, {}, {}}, 3))
+        == wrong_size(table::sequence_chunk_costs, 3, 1));
+}
+
 TEST_CASE("chunks take together what the sequence takes") {
   costs const whole(std::vector<stage_cost>{{3, 5, 7}, {2, 9, 4, 6}});
   for (int q : {2, 3, 4, 8})

@@ -132,4 +132,19 @@ TEST_CASE("calibrate: what is left open shrinks with runs, and most for runs lik
   }
 }
 
+TEST_CASE("doubts about constants that there are not, or without their covariances, are refused") {
+  question const run = wide_run(1);
+  auto const refused = [&](constant_doubts const& doubts) {
+    try {
+      step_variance(run, stages_of(run), round_constants(), doubts);
+    } catch (unpredictable const& e) {
+      return e.broken == requirement::doubts_are_of_constants;
+    }
+    return false;
+  };
+  CHECK(refused({.of = {constant_count}, .covariance = {1}}));
+  CHECK(refused({.of = {0, 1}, .covariance = {1, 1, 1}}));
+  CHECK_FALSE(refused({.of = {0, 1}, .covariance = {1, 0, 0, 1}}));
+}
+
 }  // namespace ashlar::cost::testing

@@ -31,6 +31,12 @@ TEST_CASE("instants: a tick becomes three for each pass that there is, and for o
   CHECK((finer.forward == 2 * 9 && finer.backward_input == 9 && finer.backward_weight == 1));
 }
 
+TEST_CASE("instants: passes that wait for each other are refused") {
+  schedule const s = schedule_from_orders(linear(devices{1}), {0}, costs(stage_cost{0, 0, 0}),
+                                          {{{B, 0, 0}, {F, 0, 0}}});
+  CHECK_THROWS_AS(without_instants(s), violation);
+}
+
 TEST_CASE("instants: on a finer timeline every pass takes time, in the same orders") {
   for (stage_cost const c : {stage_cost{0, 0, 0}, stage_cost{1, 0, 2}, stage_cost{0, 3, 0, 0}}) {
     costs cost(c, 2);

@@ -71,6 +71,13 @@ TEST_CASE("a change that reads what is not there, or moves too much, is refused"
   CHECK(broken([](migration& m) { m.was[0] = no_device; }) == rule::weights_are_resident_when_used);
   CHECK_BREAKS(tables_agree, plan_migration(before.view(), after.view(), {0, 2, 3}, {1, 2}));
   CHECK_BREAKS(tables_agree, time_of(good, {}, {}));
+  CHECK_BREAKS(sizes_fit, time_of(good, {-1}, {}));
+  for (int const device : {-2, 3}) {
+    CHECK_BREAKS(every_receive_has_its_send, time_of(migration{good.was, {{0, device, 1}}}, {1}, {}));
+    CHECK_BREAKS(group_is_held_where_it_is_named,
+                 time_of(migration{good.was, {{0, 0, device}}}, {1}, {}));
+  }
+  CHECK_BREAKS(tables_agree, plan_migration(before.view(), after.view(), {0, 2}));
   parameter_groups const fewer(linear(devices{3}));
   CHECK(check(good, before.view(), fewer.view()).broken == rule::tables_agree);
 }

@@ -1,6 +1,7 @@
 #include <ashlar/run/able.hpp>
 // The header above comes first: it needs nothing before it.
 #include "../../shapes.hpp"
+#include "violations.hpp"
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/prove/prove.hpp>
@@ -123,6 +124,10 @@ TEST_CASE("messages to a peer that are on two lanes are refused, as their order 
     why = e.what();
   }
   CHECK(why.starts_with("device 0 "));
+  program stray = lower(v, {.lanes = transfer_lanes::one});
+  for (instruction& i : stray.instructions)
+    if (i.code == opcode::send) i.peer = stray.view().device_count;
+  CHECK_BREAKS(transfers_lead_to_another_device, check_message_order(stray.view()));
   CHECK(why.ends_with("messages between two devices are matched by their order"));
   CHECK_NOTHROW(
       check_message_order(lower(one_f_one_b(2, 4), {.lanes = transfer_lanes::one_a_kind}).view()));

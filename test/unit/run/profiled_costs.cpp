@@ -118,6 +118,12 @@ TEST_CASE("what is guessed is told") {
   CHECK(whole_steps(cut) == 0);
   CHECK(tells(costs_of(cut), "begins or ends within a step"));
   CHECK(typical_step(cut).empty());
+  std::vector<profiled_rank> later = seen(two_steps(), {0, 0}), endless = later;
+  REQUIRE_FALSE(typical_step(later).empty());
+  later[0].passes[0].step = 2;
+  CHECK(typical_step(later).empty());
+  endless[1].passes[0].end = max_tick;
+  CHECK(typical_step(endless).empty());
 
   std::vector<profiled_rank> uneven = seen(two_steps(), {0, 0});
   uneven[0].passes[0].end += 95;

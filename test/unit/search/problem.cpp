@@ -2,6 +2,7 @@
 // The header above comes first: it needs nothing before it.
 #include "limits.hpp"
 #include "search_problems.hpp"
+#include "violations.hpp"
 #include <ashlar/bounds/lower_bound.hpp>
 
 #include <doctest/doctest.h>
@@ -53,6 +54,13 @@ TEST_CASE("a bound where stages recompute") {
   CHECK(b.span == std::max(kept.span, taken.span));
   CHECK(b.makespan == std::max(kept.makespan, taken.makespan));
   CHECK(b.span > problem_bound(on_v_with(2, 6, chunk_activations(2 * 6))).span);  // there is more to do
+}
+
+TEST_CASE("the first schedules of a graph are of whole sequences") {
+  search_problem cut = on_v_with(2, 4, chunk_activations(most_passes));
+  cut.sequence_chunks = 2;
+  CHECK_BREAKS(parameter_is_at_most, first_of_graph(cut));
+  CHECK_BREAKS(parameter_is_at_most, one_f_one_b_of(cut));
 }
 
 TEST_CASE("problems without a solution") {

@@ -22,6 +22,14 @@ TEST_CASE("each kind of value has its size") {
   CHECK((of(slot_kind::scalar) == 8 && of(slot_kind::work) == 0));
 }
 
+TEST_CASE("a job's output and its state have sizes of their own, and other jobs none") {
+  simulation_options o;
+  o.work_bytes = {{.output = 3, .state = 5}};
+  CHECK(o.size_of({slot_kind::work, 0, 0, 0}, 1) == 3);
+  CHECK(o.size_of({slot_kind::work_state, 0, 0, 0}, 1) == 5);
+  CHECK(o.size_of({slot_kind::work_state, 1, 0, 0}, 1) == 0);
+}
+
 TEST_CASE("a ring takes 2 (n - 1) latencies and 2 (n - 1) / n of the bytes") {
   link_speed const l{.latency = 7, .bandwidth = 3};
   CHECK(ring_time(l, 1'000, 1) == 0);

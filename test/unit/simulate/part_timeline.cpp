@@ -226,6 +226,17 @@ TEST_CASE("parts: each pair of stages and kind of backward has an order of its o
     }
 }
 
+TEST_CASE("parts: work waits for the last part of what it reads") {
+  schedule s = schedule_from_orders(linear(devices{1}), {0}, costs{}, {{{F, 0, 0}}});
+  s.order[0].emplace_back(pass{X, 0, 0});
+  s.order[0].emplace_back(pass{B, 0, 0});
+  part_costs const c = parts_of_one({computes(3), exchanges(1)}, {computes(2)});
+  s.work = work_graph({{.parts = {{0, 5}}}}, {});
+  CHECK(time_parts(s, c).devices[0].passes[1] == pass_of_parts{{X, 0, 0}, 3, 8});
+  s.work = work_graph({{.parts = {{0, 5}}}}, {{{F, 0, 0}, {X, 0, 0}}});
+  CHECK(time_parts(s, c).devices[0].passes[1] == pass_of_parts{{X, 0, 0}, 4, 9});
+}
+
 TEST_CASE("parts: what ends at the start still takes its way to another device") {
   part_costs const c{
       .stages = {{.forward = {}, .backward = {}}, {.forward = {computes(3)}, .backward = {}}}};

@@ -82,6 +82,8 @@ std::string sentence_of(ashlar::cost::unpredictable const& e, ashlar::cost::ques
     case requirement::constants_are_positive:
       return fmt::format("the constant \"{}\" must be positive",
                          ashlar::cost::constant_names[static_cast<std::size_t>(e.number)].name);
+    case requirement::doubts_are_of_constants:
+      return fmt::format("the doubts about constants name {}, where there are {}", e.number, e.limit);
     case requirement::layout_is_read:
       return fmt::format(
           "--layout is not understood at character {}: it takes E, t, m, L, | between stages, (...)*n, "

@@ -26,13 +26,19 @@ inline question executed(question const& q, std::vector<stage> const& stages) {
   return made;
 }
 
-// The bytes that passes may hold on each device: its memory without all that stays.
+// The bytes that passes may hold on each device: its memory without all that stays. Throws unpredictable
+// for more than can be counted.
 inline memory_limit limit_of(question const& q, std::vector<stage> const& stages, constants const& c) {
   memory_limit limit;
   limit.memory.stages.clear();
+  auto const counted = [&](double bytes) {
+    if (!(bytes < static_cast<double>(max_tick)))  // NaN, too
+      throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);
+    return static_cast<byte_count>(bytes);
+  };
   std::vector<stage_needs> const needs = needs_of(q, stages, false, c);
   for (stage_needs const& each : needs)
-    limit.memory.stages.push_back({.stash = static_cast<byte_count>(each.kept + 0.5)});
+    limit.memory.stages.push_back({.stash = counted(each.kept + 0.5)});
   rank_questions const on(q);
   placement const where = placement_of(q);
   std::vector<std::vector<int>> const here = stages_by_device(where);
@@ -41,8 +47,7 @@ inline memory_limit limit_of(question const& q, std::vector<stage> const& stages
     for (int number : here[d]) all.add(needs[static_cast<std::size_t>(number)]);
     question const& own = on.of(static_cast<int>(d));
     double const stays = memory_of_device(own, all, 0, where.route_count(), c).all() + c.outside_bytes;
-    limit.budget.push_back(
-        static_cast<byte_count>(max_of(0.0, own.cluster.device().memory_bytes - stays)));
+    limit.budget.push_back(counted(max_of(0.0, own.cluster.device().memory_bytes - stays)));
   }
   return limit;
 }

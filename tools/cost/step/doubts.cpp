@@ -5,8 +5,27 @@
 
 namespace ashlar::cost {
 
+namespace doubts_detail {
+
+inline void must_be_constants(std::vector<std::size_t> const& of) {
+  for (std::size_t i : of)
+    if (i >= constant_count)
+      throw unpredictable(requirement::doubts_are_of_constants, static_cast<long long>(i),
+                          constant_count);
+}
+
+}  // namespace doubts_detail
+
+void check(constant_doubts const& doubts) {
+  doubts_detail::must_be_constants(doubts.of);
+  if (std::size_t const n = doubts.of.size(); doubts.covariance.size() != n * n)
+    throw unpredictable(requirement::doubts_are_of_constants,
+                        static_cast<long long>(doubts.covariance.size()), static_cast<long long>(n * n));
+}
+
 std::vector<double> slopes_of(question const& q, std::vector<stage> const& stages, constants const& c,
                               std::vector<std::size_t> const& of) {
+  doubts_detail::must_be_constants(of);
   constexpr double little = 1e-3;
   double const now = std::log(step_of(q, stages, c).seconds);
   std::vector<double> slopes;
@@ -20,6 +39,7 @@ std::vector<double> slopes_of(question const& q, std::vector<stage> const& stage
 
 double step_variance(question const& q, std::vector<stage> const& stages, constants const& c,
                      constant_doubts const& doubts) {
+  check(doubts);
   std::vector<double> const slopes = slopes_of(q, stages, c, doubts.of);
   std::size_t const n = slopes.size();
   double sum = 0;

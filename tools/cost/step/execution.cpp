@@ -52,9 +52,10 @@ inline double tick_of(question const& q, std::vector<stage_passes> const& passes
   for (stage_passes const& s : passes) {
     for (double seconds : {s.forward.seconds(), s.backward.seconds(), s.weight_seconds(),
                            s.forward.attention, s.backward.attention})
-      if (!(seconds >= 0))  // NaN, too
+      if (seconds >= 0)
+        longest = max_of(longest, seconds);
+      else  // NaN, too
         throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);
-    longest = max_of(longest, max_of(s.forward.seconds(), s.backward.seconds()));
   }
   if (!(longest > 0 && longest < 1e15))
     throw unpredictable(requirement::sizes_are_small_enough, q.batch, q.sequence);

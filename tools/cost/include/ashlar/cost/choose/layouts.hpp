@@ -64,7 +64,8 @@ struct layouts_found {
 
 // Whether training programs run the layout: tensor ranks within a fast link's domain; equally long
 // virtual stages, unless the question divides the layers itself, with micro-batches in groups of the
-// pipeline; sharded weights or gradients only without a pipeline; a layer for each stage.
+// pipeline; sharded weights or gradients only without a pipeline; a layer for each stage. Requires a
+// question that check() accepts.
 bool is_usual(question const& q);
 
 // Called from time to time with the results so far. Returns whether to go on.

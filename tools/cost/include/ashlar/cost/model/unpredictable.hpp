@@ -29,6 +29,7 @@ enum class requirement : unsigned char {
   model_is_whole,                  // a size of the model is not a positive, finite number
   machine_is_whole,                // likewise of the machine
   constants_are_positive,          // number: the constant that is not
+  doubts_are_of_constants,         // number: a constant, or covariances; limit: how many there are
   layout_is_read,                  // number: the letter, from 1, that is not understood
   layout_has_every_stage,          // number: its stages; limit: those of the run
   layout_has_every_layer,          // number: its layers; limit: of the model

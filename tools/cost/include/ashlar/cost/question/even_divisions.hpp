@@ -10,7 +10,7 @@ namespace ashlar::cost {
 
 // Divides as evenly as possible, with embedding and head as a layer each: the ends have the fewest
 // layers. With more stages than that, each has a part of the chain and the last one the rest. Requires
-// no more stages than parts of the chain.
+// no more stages than parts of the chain, and a model and sizes of a question that check() accepts.
 std::vector<stage> deal_evenly(architecture const& model, layout const& sizes);
 
 // The chain that is divided into stages: embedding, each layer, all predictions, head; where losses
@@ -41,7 +41,7 @@ std::vector<stage> deal_in_proportion(part_chain const& chain, std::vector<doubl
 
 // Divides into virtual stages. All stages of a round, one per device, have equally many layers, and
 // those of the first rounds one more; the first and the last stage have at most one above that. Returns
-// all ways.
+// all ways. Requires a model and sizes of a question that check() accepts, with at least three stages.
 std::vector<std::vector<stage>> deals_in_even_rounds(architecture const& model, layout const& sizes);
 
 }  // namespace ashlar::cost

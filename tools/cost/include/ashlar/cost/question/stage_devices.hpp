@@ -15,8 +15,9 @@ catalog::shape shape_of(layout const& sizes, int micro_batches, costs cost = {})
 // Throws unpredictable for more passes than can be executed.
 void must_be_small(double micro_batches, double stages);
 
-// The placement of the schedule that is executed; else stage s is on device s mod pipeline. Throws
-// unpredictable, and violation if the catalog has no such schedule of the question's sizes.
+// The placement of the schedule that is executed; else stage s is on device s mod pipeline. Requires a
+// question that check() accepts. Throws unpredictable, and violation if the catalog has no such schedule
+// of the question's sizes.
 placement placement_of(question const& q);
 
 // Virtual stages of the whole pipeline. Throws as placement_of() does.

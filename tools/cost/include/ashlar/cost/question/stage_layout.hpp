@@ -21,7 +21,8 @@ std::vector<stage> read_layout(std::string_view text, int predictions = 0);
 // unpredictable.
 std::vector<stage> stages_of(question const& q);
 
-// Whether every stage has something to do. Programs stop at an empty stage.
+// Whether every stage has something to do. Programs stop at an empty stage. Requires a question that
+// check() accepts. Throws as stages_of().
 bool every_stage_works(question const& q);
 
 // The last stage with a head.

@@ -139,7 +139,7 @@ ratios ratios_of(spread_table const& table, run_kind kind, std::size_t unmeasure
 answer predict_run(question const& q, constants const& c, spreads const& s);
 
 // Sums the terms of all passes of a step on the device that takes longest. `host` is the time that
-// launching takes beyond the device's.
+// launching takes beyond the device's. Requires micro-batches of each stage, as step_of() gives them.
 pass_terms sum_of_passes(step_terms const& step);
 
 }  // namespace ashlar::cost

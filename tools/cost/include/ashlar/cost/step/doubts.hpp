@@ -22,11 +22,18 @@ struct constant_doubts {
   std::vector<double> covariance;  // row by row, in this order
 };
 
-// How much the logarithm of a step grows with that of each constant: by a thousandth each. O(n steps).
+// Throws unpredictable{requirement::doubts_are_of_constants} unless there are such constants, and a
+// covariance of each two.
+void check(constant_doubts const& doubts);
+
+// How much the logarithm of a step grows with that of each constant: by a thousandth each. The question
+// has passed its check, and these are its stages. Throws as step_of(), and unpredictable as above for a
+// constant that there is not. O(n steps).
 std::vector<double> slopes_of(question const& q, std::vector<stage> const& stages, constants const& c,
                               std::vector<std::size_t> const& of);
 
-// The variance of the logarithm of a step that these doubts make.
+// The variance of the logarithm of a step that these doubts make. Throws as check(doubts) and
+// slopes_of().
 double step_variance(question const& q, std::vector<stage> const& stages, constants const& c,
                      constant_doubts const& doubts);
 

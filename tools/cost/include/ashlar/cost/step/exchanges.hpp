@@ -50,6 +50,7 @@ double context_seconds(cluster const& on, layout const& sizes, layer_work const&
                        constants const& c);
 
 // Bytes of a micro-batch's message from this stage to the next, and from the one before to this.
+// Requires a question that check() accepts, and a stage of it.
 double bytes_after(question const& q, stage const& s);
 double bytes_before(question const& q, stage const& s);
 

@@ -41,11 +41,13 @@ struct execution {
 execution execute(question const& q, std::vector<stage> const& stages,
                   std::vector<stage_passes> const& passes, constants const& c, bool is_whole = false);
 
-// Whether execute() runs all micro-batches of a schedule of the catalog, not a sample.
+// Whether execute() runs all micro-batches of a schedule of the catalog, not a sample. Requires a
+// question that check() accepts, with such a schedule.
 bool executes_all(question const& q);
 
 // Seconds that a forward of each stage saves at most as a pair, with any backward of a device that has
-// the stage; `here` has the stages of each device. Throws unpredictable.
+// the stage; `here` has the stages of each device. Requires a question that check() accepts, its stages,
+// and passes of each. Throws unpredictable.
 std::vector<double> most_hidden(question const& q, std::vector<stage> const& stages,
                                 std::vector<stage_passes> const& passes,
                                 std::vector<std::vector<int>> const& here, constants const& c);

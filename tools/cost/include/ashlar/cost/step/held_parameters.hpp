@@ -28,9 +28,10 @@ struct held_parameters {
   parameter_counts backward;  // used by a backward
 };
 
-// The parameters of one stage on one of its tensor ranks.
+// The parameters of one stage on one of its tensor ranks: a stage of the model's, which, like the sizes,
+// is that of a question that check() accepts.
 held_parameters held_by_stage(architecture const& model, layout const& sizes, stage const& s);
-// Sums over the stages with these numbers.
+// Sums over the stages with these numbers, which are there.
 held_parameters held_by_stages(architecture const& model, layout const& sizes,
                                std::vector<stage> const& stages, std::vector<int> const& numbers);
 

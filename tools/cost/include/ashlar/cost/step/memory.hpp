@@ -75,7 +75,8 @@ inline bool fits(machine const& device, double bytes, constants const& c) {
 // Whether all devices of a pipeline and their hosts fit, each within the memory of its own kind.
 bool fits(question const& q, std::vector<memory_parts> const& devices, constants const& c);
 
-// The device of a pipeline that uses the highest share of its memory.
+// The device of a pipeline that uses the highest share of its memory. Requires a question that check()
+// accepts, and what each of its pipeline's devices holds.
 int fullest_device(question const& q, std::vector<memory_parts> const& devices);
 
 }  // namespace ashlar::cost

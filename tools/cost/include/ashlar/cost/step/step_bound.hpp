@@ -20,9 +20,9 @@ struct schedule_traits {
 // Where all micro-batches are executed, the device also waits for the first forward of the stages before
 // its own, and for their last backward unless it may run weight passes meanwhile. On several routes,
 // whose shares are known only once the schedule is made, the mean over devices counts. With pairs, each
-// forward hides as much as it can with any backward of its device. Requires a schedule of the catalog,
-// of which it makes one with a few micro-batches, to know the stages. Throws unpredictable, and
-// violation where the catalog has no such schedule.
+// forward hides as much as it can with any backward of its device. Requires a question that check()
+// accepts with its stages and a schedule of the catalog, of which it makes one with a few micro-batches,
+// to know the stages. Throws unpredictable, and violation where the catalog has no such schedule.
 double least_step_seconds(question const& q, std::vector<stage> const& stages,
                           schedule_traits const& traits, constants const& c);
 

@@ -30,7 +30,8 @@ operator_cost sum_of(operator_model const& model, planned_stage const& stage);
 
 }  // namespace plan_detail
 
-// Compute ticks of the plan's busiest device in a step.
+// Compute ticks of the plan's busiest device in a step. Requires, as all that take a plan, one of this
+// model, which check() accepts, for so many samples.
 tick busiest_of(operator_model const& model, graph_plan const& plan, int samples);
 
 // The plans within a time that are Pareto-optimal in devices and samples in flight.

@@ -58,7 +58,8 @@ struct stage_choice {
   friend constexpr bool operator==(stage_choice const&, stage_choice const&) = default;
 };
 
-// Ticks of each pass of a stage of these operators.
+// Ticks of each pass of a stage of these operators. Requires, as the two below, sums of a model that
+// check() accepts, and samples and devices of a choice of its batch.
 stage_cost cost_of_stage(operator_cost const& sum, stage_choice const& how);
 
 // Compute ticks of each device of the stage in a step.

@@ -78,7 +78,7 @@ class serving_search {
   dynamic_array<joined> joined_;
 };
 
-// The device that lacks memory, and how much, if nothing fits.
+// The device that lacks memory, and how much, if nothing fits. Requires a problem that check() accepts.
 serving_plan why_nothing_fits(serving_problem const& problem);
 
 // The plan of the least objective; if nothing fits, the reason. Repeats the search with a higher `most`
