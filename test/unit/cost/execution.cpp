@@ -200,4 +200,38 @@ TEST_CASE("execution: what cannot be executed is refused") {
   }
 }
 
+TEST_CASE("execution: with lanes, passes start as in the simulated program") {
+  random_case::dice roll(13);
+  int later = 0;
+  for (int i = 0; i < random_cases(60); ++i) {
+    constexpr char const* names[] = {"1f1b", "gpipe", "zb-h1", "v-half", "dualpipe", "chimera"};
+    int const p = 2 * roll.between(1, 4);
+    question q = asked_in_a_pipeline(p, p * roll.between(2, 5), names[i % 6]);
+    q.cluster.device().per_node = q.cluster.device().domain = 1;
+    q.cluster.kinds.front().devices = p;
+    q.cluster.device().outside = 1e9 * roll.between(1, 30);
+    schedule const free = run_of(q, true).timed[0];
+    q.layout.lanes = static_cast<transfer_lanes>(roll.between(0, 3));
+    schedule const s = run_of(q, true).timed[0];
+    CAPTURE(i);
+    CHECK(check(s).ok());
+    simulation_options o;
+    o.cost = free.cost;
+    program const low = lower(free, {.lanes = *q.layout.lanes});
+    timeline const line = time_program(low, o);
+    CHECK(makespan(s) == line.makespan);
+    for (int d = 0; d < p; ++d) {
+      std::vector<tick> starts, simulated;
+      for (timed_pass const t : each_pass(s.order[static_cast<std::size_t>(d)]))
+        starts.push_back(t.start);
+      for (int k = stream_begin(low, d); k < stream_end(low, d); ++k)
+        if (low.instructions[static_cast<std::size_t>(k)].code == opcode::compute)
+          simulated.push_back(line.timed[static_cast<std::size_t>(k)].start);
+      CHECK(starts == simulated);
+    }
+    later += makespan(s) > makespan(free);
+  }
+  CHECK(later > 0);
+}
+
 }  // namespace ashlar::cost::testing

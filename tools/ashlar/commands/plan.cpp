@@ -1,6 +1,7 @@
 // ashlar plan: the division of a training over a cluster that makes the shortest step.
 #include "command.hpp"
 #include "commands/plan_options.hpp"
+#include "options/lowering_options.hpp"
 #include "options/number_option.hpp"
 #include "options/output_options.hpp"
 #include "predict/frameworks.hpp"
@@ -65,6 +66,7 @@ void add_plan(CLI::App& app, action& chosen) {
           "names of schedules to consider, with commas between; if not given, all of the catalog on "
           "the best layouts")
       ->type_name("NAMES");
+  add_lanes_option(*command, o->lanes);
   command
       ->add_option("--fix", o->fixed,
                    "a part of the space: NAME=VALUE with commas between, names as options of `ashlar "

@@ -1,6 +1,9 @@
 // The options of `ashlar plan`, and its run.
 #pragma once
 
+#include <ashlar/program/program.hpp>
+
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,7 @@ struct plan_options {
   std::string objective = "time";
   std::string attention = "flash";
   std::vector<int> causal;
+  std::optional<ashlar::transfer_lanes> lanes;
   std::string schedules;
   std::string fixed, against, runs_in;
   bool any_precision = false, offloads = false;

@@ -4,8 +4,10 @@
 #include "files/data_formats.hpp"
 #include "files/files.hpp"
 #include "options/effects.hpp"
+#include "options/lowering_options.hpp"
 #include "plan/predicted_plan.hpp"
 #include "plan/what_if.hpp"
+#include "predict/choices.hpp"
 #include "predict/frameworks.hpp"
 #include "predict/machines.hpp"
 #include "predict/names.hpp"
@@ -114,6 +116,7 @@ predicted_request request_of(plan_options const& o) {
       o.sequence > 0 || r.given.count("sequence") > 0 ? o.sequence : own_sequence(o.model);
   say("sequence", number(sequence));
   if (o.attention == "scores") r.given["attention"] = "unfused";
+  if (o.lanes) r.given["lanes"] = word_for(lane_choices, *o.lanes);
   read_fixed(o.fixed, r.given);
   r.top = static_cast<std::size_t>(o.top);
   r.margin = o.margin / 100;
@@ -247,6 +250,7 @@ int run_plan(CLI::App const& command, plan_options const& o) {
     ashlar::cost::question const& q = s.plans[0].run.asked;
     ashlar::lower_options how;
     how.data_ranks = q.layout.data;
+    if (q.layout.lanes) how.lanes = *q.layout.lanes;
     using enum ashlar::sharding_level;
     constexpr ashlar::sharding_level levels[] = {none, optimizer, gradients, full};
     how.sharding = levels[static_cast<std::size_t>(q.layout.sharding)];

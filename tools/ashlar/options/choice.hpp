@@ -8,8 +8,9 @@
 
 namespace tool {
 
-template <class Enum>
-CLI::Option* add_choice(CLI::App& command, char const* name, Enum& value,
+// `value` may be an optional, for a choice without a default.
+template <class Enum, class Value>
+CLI::Option* add_choice(CLI::App& command, char const* name, Value& value,
                         std::map<std::string, Enum> const& words, char const* help) {
   std::string list;
   for (auto const& [word, meaning] : words) list += (list.empty() ? "" : "|") + word;

@@ -44,16 +44,26 @@ void add_order_options(CLI::App& command, lowering_options& o) {
              "how many passes ahead weights are gathered, where a buffer is free");
 }
 
+namespace {
+
+std::map<std::string, ashlar::transfer_lanes> lanes_by_word() {
+  return {lane_choices.begin(), lane_choices.end()};
+}
+
+}  // namespace
+
 void add_lanes_option(CLI::App& command, ashlar::transfer_lanes& lanes) {
-  using enum ashlar::transfer_lanes;
-  add_choice<ashlar::transfer_lanes>(
-      command, "--lanes", lanes,
-      {{"one", one},
-       {"one-a-peer", one_a_peer},
-       {"one-a-direction", one_a_direction},
-       {"one-a-kind", one_a_kind}},
-      "transfer lanes: one per device (default), one per peer, one per peer and direction, or one for "
-      "activations and one for gradients");
+  add_choice(
+      command, "--lanes", lanes, lanes_by_word(),
+      "transfer lanes: one per device (default), one per peer, one per peer and direction, or one "
+      "for activations and one for gradients");
+}
+
+void add_lanes_option(CLI::App& command, std::optional<ashlar::transfer_lanes>& lanes) {
+  add_choice(command, "--lanes", lanes, lanes_by_word(),
+             "simulates the waits of transfers that share a lane: one per device, as in runs whose "
+             "transfers block, one per peer, one per peer and direction, or one for activations and one "
+             "for gradients (default: no transfer is in another's way)");
 }
 
 void add_tying_option(CLI::App& command, lowering_options& o) {

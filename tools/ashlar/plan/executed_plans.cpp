@@ -63,6 +63,7 @@ std::vector<stage> dealt_in_a_row(question q, int stages, ashlar::cost::constant
   q.layout.pipeline = stages;
   q.layout.chunks = 1;
   q.layout.order = ashlar::cost::closed_form{};
+  q.layout.lanes.reset();
   try {
     check(q);
     return deal_layers(q, c).stages;

@@ -81,6 +81,7 @@ std::string comparison_with(std::string const& file_or_options, predicted_reques
       throw usage_error(fmt::format("--explain-against: its {} is {}, and the plan's {}", same,
                                     at->second, r.given.at(same)));
   for (char const* same : {"model", "cluster", "sequence", "batch"}) words[same] = r.given.at(same);
+  if (auto const lanes = r.given.find("lanes"); lanes != r.given.end()) words.insert(*lanes);
   prediction mine = prepare(options_from(words), s.asked.model,
                             r.cluster ? *r.cluster : read_cluster(words["cluster"]), s.asked.constants);
   mine.not_known = given.not_known;

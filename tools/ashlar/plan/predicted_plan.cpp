@@ -100,8 +100,10 @@ open_sizes open_of(predicted_request const& r) {
 }
 
 predicted_plan plan_of(prediction const& asked, ranked_layout const& layout) {
-  predicted_plan made{.run = asked, .bound = layout.bound};
+  predicted_plan made{.run = asked};
   made.run.asked = layout.asked;
+  made.run.asked.layout.lanes = asked.asked.layout.lanes;
+  if (!made.run.asked.layout.has_lanes()) made.bound = layout.bound;  // of passes alone
   made.run.is_chosen = true;
   settle_stages(made.run);
   made.run.recompute = recompute_word(made.run.asked);
@@ -146,19 +148,21 @@ void find_plans(predicted_request const& r, predicted_study& s) {
   bool const may_leave = knows_hosts(s.asked.asked.cluster) && r.given.count("offload-activations") == 0
                          && r.given.count("offload-optimizer") == 0;
   open.leaves = may_leave && r.offloads;
-  s.found = search_layouts(s.asked, open, most, is_run);
+  prediction by_formulas = s.asked;  // the best of which are simulated
+  by_formulas.asked.layout.lanes.reset();
+  s.found = search_layouts(by_formulas, open, most, is_run);
   if (s.found.tried == 0)
     throw usage_error(fmt::format("{} runs no layout of this: {}", title_of(*f), first_obstacle));
   if (s.found.best.empty() && s.found.is_whole && may_leave && !open.leaves) {
     open.leaves = true;
-    layouts_found with_host = search_layouts(s.asked, open, most, is_run);
+    layouts_found with_host = search_layouts(by_formulas, open, most, is_run);
     s.needs_host = !with_host.best.empty();
     s.found = std::move(with_host);
   }
   for (ranked_layout const& each : s.found.best) s.plans.push_back(plan_of(s.asked, each));
   auto const may_be_shown = [&](predicted_plan const& p) {
     question const& q = p.run.asked;
-    bool const is_named = q.layout.pipeline == 1 || q.layout.is_executed()
+    bool const is_named = q.layout.pipeline == 1 || !q.layout.is_usual()
                           || (q.layout.chunks == 1 ? has_1f1b : interleaves);
     return is_named && (f == nullptr || obstacle_of(*f, p.run).empty());
   };
@@ -222,7 +226,7 @@ predicted_study study_of(predicted_request const& r) {
   s.tokens = r.tokens > 0 ? r.tokens : 20 * parameters(s.asked.asked.model);
   find_plans(r, s);
   if (r.shares_batch && s.asked.asked.cluster.has_several_kinds() && r.aim == plan_aim::time
-      && s.found.is_whole) {
+      && s.found.is_whole && !s.asked.asked.layout.lanes) {
     interrupt_watch const watch;
     s.shared = share_batch(s.asked.asked, open_of(r), s.asked.constants.values,
                            [](layouts_found const&) { return !interrupt_watch::has_come(); });

@@ -29,6 +29,8 @@ dealing dealt(question const& q, fitted_constants const& c) {
 }
 
 void must_be_dealt(question const& q) {
+  if (q.layout.lanes)
+    throw usage_error("--lanes: layers are dealt by formulas, in which no transfer is in another's way");
   if (q.layout.is_executed())
     throw usage_error("--schedule: layers are dealt for 1F1B and its interleaved form alone");
   if (!q.measured.stages.empty())

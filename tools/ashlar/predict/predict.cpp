@@ -42,7 +42,7 @@ int predict(CLI::App const& command, predict_options const& o) {
   must_have_effect(command,
                    {{"--explain", is_page_or_text && o.runs.empty(), "here: it is for text and html"},
                     {"--as", o.runs.empty(), "with --calibrate"}});
-  for (char const* each : {"--schedule", "--costs"})
+  for (char const* each : {"--schedule", "--costs", "--lanes"})
     must_have_effect(command, {{each, o.best == 0, "with --best, which goes by formulas"}});
   for (char const* each : {"--best", "--model", "--cluster", "--sequence", "--batch", "--megatron",
                            "--torchtitan", "--deepspeed", "--run"})

@@ -2,6 +2,7 @@
 #include "predict/question_options.hpp"
 
 #include "command.hpp"
+#include "options/lowering_options.hpp"
 #include "options/number_option.hpp"
 #include "predict/choices.hpp"
 #include "predict/facts_choice.hpp"
@@ -132,6 +133,7 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
           "any that `ashlar list` names, or a file as `ashlar emit --as json` writes it (default: "
           "1f1b, or interleaved where there are chunks)")
       ->type_name("NAME|FILE");
+  add_lanes_option(command, q.layout.lanes);
   command
       .add_option("--freeze", o.freeze,
                   "parts whose parameters do not train: embedding, head, layers=0-15, with commas; in "

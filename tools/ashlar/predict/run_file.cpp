@@ -30,24 +30,11 @@ constexpr std::array options_of_batch{"sequence", "batch", "micro-batch"};
 constexpr std::array options_of_program{"precision",         "stack",        "attention",
                                         "sequence-parallel", "dispatch-fp8", "delay-weights",
                                         "sum-copies-once",   "fact",         "lora"};
-constexpr std::array options_of_layout{"tensor",
-                                       "pipeline",
-                                       "chunks",
-                                       "context",
-                                       "expert",
-                                       "expert-tensor",
-                                       "data",
-                                       "sharding",
-                                       "shard-ranks",
-                                       "weight-ranks",
-                                       "recompute",
-                                       "offload-activations",
-                                       "layout",
-                                       "schedule",
-                                       "ends-as-layers",
-                                       "pipeline-inside",
-                                       "offload-optimizer",
-                                       "costs"};
+constexpr std::array options_of_layout{
+    "tensor", "pipeline", "chunks",      "context",        "expert",          "expert-tensor",
+    "data",   "sharding", "shard-ranks", "weight-ranks",   "recompute",       "offload-activations",
+    "layout", "schedule", "lanes",       "ends-as-layers", "pipeline-inside", "offload-optimizer",
+    "costs"};
 
 std::string key_of(std::string_view option) {
   if (option == "batch") return "sequences";

@@ -1,4 +1,5 @@
 // The terms of a step, and ways to a better one.
+#include "options/lowering_options.hpp"
 #include "predict/choices.hpp"
 #include "predict/facts_choice.hpp"
 #include "predict/layout_words.hpp"
@@ -69,7 +70,7 @@ std::vector<question> changed_once(question const& q) {
     change(other);
     if (spread_data(other)) all.push_back(other);
   };
-  bool const has_chunks = q.layout.published() == nullptr
+  bool const has_chunks = q.layout.is_usual() || q.layout.published() == nullptr
                           || q.layout.published()->uses(ashlar::parameter::chunk_count)
                           || q.layout.published()->uses(ashlar::parameter::wave_count);
   for (int layout::*size : {&layout::micro_batch, &layout::tensor, &layout::pipeline, &layout::chunks,
@@ -244,6 +245,7 @@ option_list options_list(prediction const& p) {
   add("freeze", p.freeze);
   add("lora", p.lora);
   add("schedule", p.schedule);
+  if (q.layout.lanes) add("lanes", word_for(lane_choices, *q.layout.lanes));
   return all;
 }
 

@@ -21,7 +21,7 @@ namespace improved_order_detail {
 inline question executed(question const& q, std::vector<stage> const& stages) {
   question made = q;
   made.layout.stages = stages;
-  if (!made.layout.is_executed())
+  if (made.layout.is_usual())
     made.layout.order = catalog::find(q.layout.chunks == 1 ? "1f1b" : "depth-first");
   return made;
 }

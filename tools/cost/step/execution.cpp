@@ -6,6 +6,7 @@
 #include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/step/exchanges.hpp>
 #include <ashlar/cost/step/execution.hpp>
+#include <ashlar/cost/step/on_lanes.hpp>
 #include <ashlar/cost/step/pairs.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
@@ -106,6 +107,10 @@ inline costs costs_of(question const& q, std::vector<stage> const& stages,
   return made;
 }
 
+inline void share_lanes(question const& q, schedule& s) {
+  if (q.layout.has_lanes()) s = on_lanes(s, *q.layout.lanes);
+}
+
 inline void must_train_alone(schedule const& s) {
   bool trains = s.mode == execution_mode::training && s.work.empty() && !s.graph.has_sizes();
   for (auto const& order : s.order)
@@ -181,6 +186,7 @@ execution execute(question const& q, std::vector<stage> const& stages,
                           q.layout.own_order()->micro_batch_count() / chunks, q.micro_batches());
     e.timed.push_back(
         retime(*q.layout.own_order(), execution_detail::costs_of(q, stages, passes, chunks, e.tick, c)));
+    execution_detail::share_lanes(q, e.timed.back());
     return e;
   }
   bool const has_chunks = q.layout.published()->uses(parameter::sequence_chunk_count);
@@ -193,6 +199,7 @@ execution execute(question const& q, std::vector<stage> const& stages,
     execution_detail::must_train_alone(made);
     if (made.micro_batch_count() != 1LL * m * chunks)
       throw unpredictable(requirement::schedule_has_every_micro_batch, made.micro_batch_count(), m);
+    execution_detail::share_lanes(q, e.timed.back());
   };
   execution_detail::sample const sizes = execution_detail::sample_of(q, is_whole);
   make(sizes.many);

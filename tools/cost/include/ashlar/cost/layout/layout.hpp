@@ -1,12 +1,14 @@
 // How a model lies on devices, and in which order they run its passes.
 #pragma once
 
-#include <ashlar/catalog/entry.hpp>
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/cost/layout/offloading.hpp>
 #include <ashlar/cost/layout/recomputation.hpp>
 #include <ashlar/cost/layout/stage.hpp>
+#include <ashlar/program/program.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -50,16 +52,26 @@ struct layout {
   // Otherwise they are furthest apart.
   bool pipeline_inside = false;
   pass_order order;
+  // The lanes that a device's transfers share: then they wait for each other, and each for its other
+  // end. None: no transfer is in another's way.
+  std::optional<transfer_lanes> lanes;
 
-  // The order, if it is the catalog's, or your own; else null.
+  // Whether the order is the one that has a closed form.
+  bool is_usual() const { return std::holds_alternative<closed_form>(order); }
+  // Whether transfers may wait for each other, which no closed form knows.
+  bool has_lanes() const { return lanes && pipeline > 1; }
+
+  // The order, if it is the catalog's, or your own; else null. The order with a closed form is the
+  // catalog's, too, where it has to be executed.
   catalog::entry const* published() const {
+    if (is_usual() && has_lanes()) return catalog::find(chunks == 1 ? "1f1b" : "depth-first");
     auto const* const found = std::get_if<catalog::entry const*>(&order);
     return found == nullptr ? nullptr : *found;
   }
   schedule const* own_order() const { return std::get_if<schedule>(&order); }
 
-  // Whether the order has no closed form.
-  bool is_executed() const { return published() != nullptr || own_order() != nullptr; }
+  // Whether the passes are executed, because their time has no closed form.
+  bool is_executed() const { return !is_usual() || has_lanes(); }
 
   // The recomputation in the layers that predict further tokens.
   recomputation recompute_in_predictor() const {

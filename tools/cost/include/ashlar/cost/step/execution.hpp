@@ -1,4 +1,5 @@
-// The passes of a step in a schedule's order, each as early as the order and its inputs allow.
+// The passes of a step in a schedule's order, each as early as the order and its inputs allow; with
+// lanes, as its program runs on them.
 #pragma once
 
 #include <ashlar/cost/question/question.hpp>
@@ -34,10 +35,11 @@ struct execution {
 
 // Times of forwards and of backwards, fused or in two, come from `passes`; times of pairs from
 // pairs_of(), unless sequences are in chunks. A transfer delays the passes that wait for it, unless
-// passes include it; all take as long as over the slowest link of the pipeline. Chunks of a sequence
-// have equal parts of its passes, but later ones attend to more. Empty if the question has a closed
-// form. `is_whole`: executes all micro-batches. Throws unpredictable, and violation where the catalog
-// has no such schedule.
+// passes include it; all take as long as over the slowest link of the pipeline. With lanes, the program
+// is simulated: a transfer also waits for those before it on its lane, and for its other end. Chunks of
+// a sequence have equal parts of its passes, but later ones attend to more. Empty if the question has a
+// closed form. `is_whole`: executes all micro-batches. Throws unpredictable, and violation where the
+// catalog has no such schedule.
 execution execute(question const& q, std::vector<stage> const& stages,
                   std::vector<stage_passes> const& passes, constants const& c, bool is_whole = false);
 
