@@ -89,3 +89,28 @@ def test_an_output_layer_in_shards_is_refused(name):
         program.pytorch()
     with pytest.raises(ValueError, match="not a chain"):
         ProgramRuntime({}, schedule)
+
+
+def looped_stage(index, ranks, count):
+    stage = Stage()
+    stage.stage_index, stage.num_stages, stage.group_size = index, count, ranks
+    stage.stage_index_to_group_rank = {s: s % ranks for s in range(count)}
+    return stage
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+@pytest.mark.parametrize("chunks", [1, 2, 3])
+def test_looped_bfs_is_the_order_of_pytorch(ranks, chunks):
+    for micro_batches in (1, 2, 5, 8):
+        stages = [looped_stage(c * ranks, ranks, ranks * chunks) for c in range(chunks)]
+        theirs = text_of(
+            schedules.ScheduleLoopedBFS(
+                stages, micro_batches, loss_fn=print
+            ).pipeline_order
+        )
+        ours = ashlar_pp.catalog.find("ScheduleLoopedBFS")(
+            ranks, micro_batches, chunks=chunks
+        )
+        assert ashlar_pp.emit(ours, "pytorch") == theirs
+        back = ashlar_pp.read_pytorch(theirs)
+        assert ashlar_pp.emit(back, "pytorch") == theirs

@@ -103,7 +103,8 @@ TEST_CASE("Hanayo, m > p: the same within a wave, and 2 m b for each wave before
 
 TEST_CASE("breadth-first: c m b + d b, in r rounds c (m / r) b + d b") {
   sweep_shapes(4, [](ready_setting x) {
-    if (x.m >= x.p) x.expect({"breadth-first"}, [&](int c, int d) { return (c * x.m + d) * x.b; });
+    if (x.m >= x.p)
+      x.expect({"breadth-first", "looped-bfs"}, [&](int c, int d) { return (c * x.m + d) * x.b; });
     x.expect({"breadth-first-accumulation"}, [&](int c, int) { return c * x.m * x.b; });
     for (int r = 1; r <= x.m; ++r) {
       if (x.m % r != 0 || x.m / r < x.p) continue;

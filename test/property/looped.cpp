@@ -76,6 +76,18 @@ TEST_CASE(
   });
 }
 
+TEST_CASE("law: looped-bfs is breadth-first with the micro-batches of its backwards in reverse") {
+  for_each_shape([](catalog::shape const& s) {
+    for (int v = 1; v <= 3; ++v) {
+      schedule reversed = make("looped-bfs", s, v);
+      for (auto& order : reversed.order)
+        for (time_slot& t : order)
+          if (t.what.kind != pass_kind::forward) t.what.micro_batch = s.m.value - 1 - t.what.micro_batch;
+      CHECK(reversed == make("breadth-first", s, v));
+    }
+  });
+}
+
 TEST_CASE("law: rounds are breadth-first schedules one after another, squeezed") {
   for_each_shape([](catalog::shape s) {
     s.rounds = 2;

@@ -150,7 +150,7 @@ TEST_CASE("predict --torchtitan: its schedules and stages") {
            {"gpipe", "--schedule gpipe"},
            {"Interleaved1F1B", "--chunks 2"},
            {"Interleaved1F1B", "--layout '4,5,4,4,4,4,4,3' --schedule interleaved"},
-           {"LoopedBFS", "--schedule breadth-first"},
+           {"LoopedBFS", "--schedule looped-bfs"},
            {"InterleavedZeroBubble", "--schedule interleaved-zb"},
            {"ZBVZeroBubble", "--schedule zbv"},
            {"zbvzerobubble", "--schedule zbv"},

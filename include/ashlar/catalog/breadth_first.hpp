@@ -60,4 +60,14 @@ constexpr schedule breadth_first_in_rounds(shape const& s) {
   return made;
 }
 
+// Breadth-first whose backwards take the last micro-batch first: PyTorch's ScheduleLoopedBFS. Each
+// device runs all forwards before a backward, so that passes start when those of breadth-first do.
+constexpr schedule looped_bfs(shape const& s) {
+  schedule made = repeat(breadth_first(s.p, s.v, s.m), s.m);
+  for (auto& order : made.order)
+    for (time_slot& t : order)
+      if (t.what.kind == pass_kind::backward) t.what.micro_batch = s.m.value - 1 - t.what.micro_batch;
+  return made;
+}
+
 }  // namespace ashlar::catalog

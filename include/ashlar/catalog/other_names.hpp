@@ -25,7 +25,6 @@ inline constexpr std::array other_names{
     other_name{"virtual-pipeline", "depth-first"},            // Megatron-LM
     other_name{"vpp", "depth-first"},                         // Megatron-LM
     other_name{"looped", "breadth-first"},                    // Lamy-Poirier, 2022
-    other_name{"looped-bfs", "breadth-first"},                // PyTorch
     other_name{"zb", "zb-h1"},                                // Qi et al., 2023
     other_name{"zero-bubble", "zb-h1"},                       // Qi et al., 2023
     other_name{"zbv-zero-bubble", "zbv"},                     // PyTorch

@@ -30,8 +30,9 @@ TEST_CASE("no chunks, waves, rounds or sequence chunks, or too many to count") {
     std::int64_t const bound = wrong < 1 ? 1 : catalog::most_runs / (4 * 8);
     catalog::shape bad = s;
     bad.v = chunks{wrong};
-    for (char const* name : {"depth-first", "breadth-first", "breadth-first-hybrid", "interleaved-zb",
-                             "depth-first-accumulation", "breadth-first-accumulation"}) {
+    for (char const* name :
+         {"depth-first", "breadth-first", "looped-bfs", "breadth-first-hybrid", "interleaved-zb",
+          "depth-first-accumulation", "breadth-first-accumulation"}) {
       CAPTURE(name);
       CHECK(refused(name, bad)
             == diagnosis{

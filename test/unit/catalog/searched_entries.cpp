@@ -34,7 +34,9 @@ TEST_CASE("names of other programs find the entry that they mean") {
     CHECK(meant(name) == "depth-first");
   for (char const* name : {"1F1B", "Schedule1F1B", "PipeDream_Flush"}) CHECK(meant(name) == "1f1b");
   for (char const* name : {"ZBH1", "zb", "Zero Bubble"}) CHECK(meant(name) == "zb-h1");
-  for (char const* name : {"LoopedBFS", "looped", "BreadthFirst"}) CHECK(meant(name) == "breadth-first");
+  for (char const* name : {"looped", "BreadthFirst"}) CHECK(meant(name) == "breadth-first");
+  for (char const* name : {"LoopedBFS", "looped_bfs", "ScheduleLoopedBFS"})
+    CHECK(meant(name) == "looped-bfs");
   CHECK(meant("ScheduleZBVZeroBubble") == "zbv");
   CHECK(meant("DualPipeV") == "dualpipev");
   CHECK(meant("vocab_1") == "vocab-1");

@@ -29,12 +29,12 @@ using ashlar::cost::stage;
 // The names of PyTorch's schedules.
 char const* torch_schedule(prediction const& p) {
   std::string const word = schedule_word(p);
-  return word == "gpipe"           ? "GPipe"
-         : word == "interleaved"   ? "Interleaved1F1B"
-         : word == "breadth-first" ? "LoopedBFS"
-         : word == "dualpipev"     ? "DualPipeV"
-         : word == "zbv"           ? "ZBVZeroBubble"
-                                   : "1F1B";
+  return word == "gpipe"         ? "GPipe"
+         : word == "interleaved" ? "Interleaved1F1B"
+         : word == "looped-bfs"  ? "LoopedBFS"
+         : word == "dualpipev"   ? "DualPipeV"
+         : word == "zbv"         ? "ZBVZeroBubble"
+                                 : "1F1B";
 }
 
 // Megatron-LM's names of what is run again.

@@ -107,7 +107,7 @@ std::vector<framework> const& frameworks() {
        .virtual_stages = true,
        .context = true,
        .experts = true,
-       .schedules = "interleaved gpipe breadth-first dualpipev zbv",
+       .schedules = "interleaved gpipe looped-bfs dualpipev zbv",
        .stack = "torchtitan",
        .facts = "fused-activation=on,fused-rotation=on,loss=chunks"},  // compiled
       {.name = "deepspeed",

@@ -64,7 +64,7 @@ constexpr std::array torch_schedules{
     torch_schedule_name{"1F1B", "1f1b", false},
     torch_schedule_name{"GPipe", "gpipe", false},
     torch_schedule_name{"Interleaved1F1B", "interleaved", true},
-    torch_schedule_name{"LoopedBFS", "breadth-first", true},
+    torch_schedule_name{"LoopedBFS", "looped-bfs", true},
     torch_schedule_name{"InterleavedZeroBubble", "interleaved-zb", true},
     torch_schedule_name{"ZBVZeroBubble", "zbv", true},
     torch_schedule_name{"DualPipeV", "dualpipev", true}};
