@@ -55,6 +55,10 @@ inline void of_catalogs(dice& d) {
   if (d.percent(40)) change_list(d, turns);
   placement const where = random_placement(d, devices{d.between(1, 3)}, stages{graph.count()});
   knock([&] { static_cast<void>(k_f_k_b(graph, where, m, turns, s.cost)); });
+  std::vector<module_grid> grids;
+  for (int left = d.between(0, 3); left > 0; --left)
+    grids.push_back({stages{some_count(d, 3)}, some_count(d, 3)});
+  knock([&] { demand_valid(grids_one_f_one_b(graph, grids, m, s.cost)); });
 }
 
 }  // namespace doors

@@ -16,6 +16,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 using namespace random_case;
 
 namespace {
@@ -47,6 +49,48 @@ TEST_CASE("stages of any sizes and turns never wait in a cycle, and hold what th
     for (std::size_t i = 0; i < held.size(); ++i) {
       int const size = g.size_of(static_cast<int>(i));
       CHECK(held[i] == std::min<std::int64_t>(m / size, (units[i] + size - 1) / size));
+    }
+  }
+}
+
+// The first module may take several micro-batches at once.
+TEST_CASE("modules with grids of their own: proved, and each replica runs 1F1B") {
+  FOR_SEEDS(static_cast<unsigned>(random_cases(200))) {
+    CAPTURE(seed);
+    std::vector<module_grid> grids;
+    std::vector<int> sizes, replicas;
+    int const first = d.percent(50) ? 1 : 1 << d.between(1, 2);
+    for (int modules = d.between(1, 3), i = 0; i < modules; ++i) {
+      grids.push_back({stages{d.between(1, 3)}, d.between(1, 3)});
+      for (int s = 0; s < grids.back().length.value; ++s) {
+        sizes.push_back(i == 0 ? first : 1);
+        replicas.push_back(grids.back().replicas);
+      }
+    }
+    placement const where = in_grids(grids);
+    int const count = where.stage_count();
+    stage_graph const graph = in_micro_batches(chain(stages{count}), sizes);
+    micro_batches const m{graph.together() * where.route_count() * d.between(1, 4)};
+    costs const cost = random_costs(d, count);
+    schedule const s = catalog::grids_one_f_one_b(graph, grids, m, cost);
+    CHECK(check(s).ok());
+    program const p = lower(s);
+    CHECK(check(p).ok());
+    for (int stage = 0; stage < count; ++stage)
+      CHECK(static_cast<int>(p.groups.holders(stage).size())
+            == replicas[static_cast<std::size_t>(stage)]);
+    simulation_options o;
+    o.cost = cost;
+    o.latency_holds_lane = false;
+    CHECK(simulate(p, o).makespan() == makespan(s));
+    if (graph.has_sizes()) continue;
+    // Behind its warm-up a device runs a backward and a forward in turn, until no forward is left.
+    for (auto const& order : s.order) {
+      std::string kinds;
+      for (timed_pass const t : each_pass(order)) kinds += t.what.kind == pass_kind::forward ? 'F' : 'B';
+      std::size_t const ahead = kinds.find('B');
+      for (std::size_t i = ahead; i < kinds.size(); ++i)
+        CHECK(kinds[i] == (i < kinds.size() - ahead && (i - ahead) % 2 == 1 ? 'F' : 'B'));
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
+#include <ashlar/model/grids.hpp>
 #include <ashlar/model/in_flight.hpp>
 #include <ashlar/schedule/relocate.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -67,6 +68,19 @@ constexpr schedule one_f_one_b(stage_graph const& graph, placement const& where,
                                costs cost = {}) {
   return k_f_k_b(graph, where, m, std::vector<int>(static_cast<std::size_t>(graph.count()), 1),
                  std::move(cost));
+}
+
+// 1F1B over modules with grids of their own: each replica runs one forward and one backward in turn, so
+// that a stage runs as many of each at once as it has replicas. The graph has the stages of the modules
+// in their order; if it has sizes, a pass takes several micro-batches, all from one replica of a module
+// to one of the next. Throws as in_grids() and k_f_k_b() do.
+constexpr schedule grids_one_f_one_b(stage_graph const& graph, std::vector<module_grid> const& modules,
+                                     micro_batches m, costs cost = {}) {
+  placement const where = in_grids(modules);
+  std::vector<int> replicas;
+  for (module_grid const& each : modules)
+    replicas.resize(replicas.size() + static_cast<std::size_t>(each.length.value), each.replicas);
+  return k_f_k_b(graph, where, m, replicas, std::move(cost));
 }
 
 }  // namespace ashlar::catalog

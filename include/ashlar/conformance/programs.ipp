@@ -3,12 +3,14 @@
 
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/graphs.hpp>
 #include <ashlar/catalog/input_shards.hpp>
 #include <ashlar/catalog/vocabulary_entries.hpp>
 #include <ashlar/conformance/programs.hpp>
 #include <ashlar/conformance/random_schedule.hpp>
 #include <ashlar/conformance/random_work.hpp>
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/residency_rules.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -70,6 +72,20 @@ ASHLAR_INLINE std::vector<sample_program> sample_programs() {
     add("seq1f1b, split, q=" + std::to_string(q), split_backward(chunks) | repeat(m) | squeeze());
     add("seq1f1b, recompute, q=" + std::to_string(q), recompute(chunks) | repeat(m) | squeeze());
   }
+  for (std::vector<module_grid> const& grids : {std::vector<module_grid>{{stages{1}, 2}, {stages{2}}},
+                                                {{stages{1}}, {stages{1}, 3}},
+                                                {{stages{2}}, {stages{1}, 2}},
+                                                {{stages{1}, 2}, {stages{1}, 3}}})
+    for (int size : {1, 2, 4}) {
+      placement const where = in_grids(grids);
+      std::vector<int> sizes(static_cast<std::size_t>(where.stage_count()), 1);
+      for (int stage = 0; stage < grids[0].length.value; ++stage) nth(sizes, stage) = size;
+      add("modules of " + std::to_string(grids[0].replicas) + " and " + std::to_string(grids[1].replicas)
+              + " replicas on " + std::to_string(where.device_count()) + " devices, "
+              + std::to_string(size) + " at once",
+          catalog::grids_one_f_one_b(in_micro_batches(chain(stages{where.stage_count()}), sizes), grids,
+                                     micro_batches{2 * size * where.route_count()}));
+    }
   block const chain = catalog::one_f_one_b(devices{4});
   add("fork and join", chain | with_graph(stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}))
                            | repeat(micro_batches{4}) | squeeze());
