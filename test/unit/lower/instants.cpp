@@ -6,6 +6,7 @@
 #include "violations.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/simulate/simulate.hpp>
 
