@@ -197,9 +197,9 @@ def _must_fit(schedule: Schedule, parallelism: Any, training: Any, degree: int) 
     size = parallelism.pipeline_parallel_microbatch_size
     if training.local_batch_size != schedule.micro_batches * size:
         raise ValueError(
-            f"the schedule has {schedule.micro_batches} micro-batches: "
-            "--training.local_batch_size must be so many times "
-            f"--parallelism.pipeline_parallel_microbatch_size, which is {size}, not "
+            "--training.local_batch_size must be the schedule's "
+            f"{schedule.micro_batches} micro-batches times "
+            f"--parallelism.pipeline_parallel_microbatch_size, which is {size}, and is "
             f"{training.local_batch_size}"
         )
 

@@ -25,7 +25,7 @@ namespace {
 
 using ashlar::tick;
 using stage_ticks = std::tuple<tick, tick, tick>;
-using given_level = std::pair<int, tick>;       // devices, ticks between groups of so many
+using given_level = std::pair<int, tick>;       // devices of a group, ticks between groups
 using given_link = std::tuple<int, int, tick>;  // from, to, ticks
 using given_ticks = std::variant<stage_ticks, std::tuple<tick, tick, tick, tick>>;  // with a recompute
 
@@ -212,7 +212,8 @@ void bind_costs(nb::module_& m) {
           "forward and a backward together (one after the other). speeds: of the devices, in percent. "
           "sequence_chunks: where the chunks of sequences differ, how many there are; per_stage then "
           "has "
-          "so many for each stage, one after the other. micro_batches: the same where micro-batches "
+          "one tuple for each chunk of each stage, stage after stage. micro_batches: the same where "
+          "micro-batches "
           "differ. levels: beyond nodes, how many devices a group has and the latency between groups, "
           "from small to large. links: the latency from one device to another where it is not as its "
           "level says. parts: what passes consist of, instead of their ticks; pairs follow from it. "
@@ -235,8 +236,9 @@ void bind_costs(nb::module_& m) {
           "causal attention, or a pair of one each; it grows by the same amount from each chunk to the "
           "next. Raises ValueError for what is no percentage, Violation for costs that differ by chunk "
           "already.")
-      .def("with_late_link", &with_late_link, "device"_a, "other"_a, "ticks"_a,
-           "The same, but what goes from one of these devices to the other takes so many ticks longer.")
+      .def(
+          "with_late_link", &with_late_link, "device"_a, "other"_a, "ticks"_a,
+          "The same, but what goes from one of these devices to the other takes that many ticks longer.")
       .def("pair", &pair_of, "kind"_a = "backward", "forward_stage"_a = 0, "backward_stage"_a = 0,
            "Ticks of a forward and a backward, backward_input or backward_weight that run as a pair; "
            "None: one after the other.")

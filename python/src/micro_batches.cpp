@@ -79,7 +79,8 @@ void bind_micro_batches(nb::module_& m) {
       "deal_samples", &deal, "lengths"_a, "micro_batches"_a, "costs"_a, nb::kw_only(), "causal"_a = 0,
       "tokens"_a = nb::none(), "most_tokens"_a = nb::none(),
       "Packs sequences of these numbers of tokens into micro-batches that take equal time. costs: of a "
-      "sequence of so many `tokens` (the longest one's); causal: the percentage of its forward and "
+      "sequence of `tokens` tokens (those of the longest one); causal: the percentage of its forward "
+      "and "
       "input pass that is attention, or a pair of one each, which grows with the square of the length. "
       "most_tokens: that a micro-batch may have. Raises Violation where no deal is found within that.");
   nb::class_<ordered_micro_batches>(m, "OrderedMicroBatches",

@@ -30,8 +30,8 @@ NB_MODULE(_core, m) {
   m.attr("__version__") = ashlar::version;
   auto const violation = nb::exception<ashlar::violation>(m, "Violation", PyExc_ValueError);
   violation.attr("__doc__") =
-      "A rule is broken. `rule` is its sentence; `device`, `position` and `number` are where and by how "
-      "much, as far as that is known.";
+      "A rule is broken. `rule` is its sentence; `device` and `position` are where, and `number` by "
+      "how much, if known.";
   nb::register_exception_translator(
       [](std::exception_ptr const& thrown, void* type) {
         try {

@@ -95,12 +95,15 @@ void bind_residency(nb::module_& m) {
       .def_ro("makespan", &residency_choice::makespan, "The step, in ticks.")
       .def_ro("peak", &residency_choice::peak, "The most that each device holds.")
       .def_prop_ro("fits", &residency_choice::fits, "Whether no device holds more than its limit.");
-  m.def(
-      "planned_residency", &planned, "schedule"_a, "stages"_a = 3, "lookahead"_a = nb::none(),
-      "passes_ahead"_a = nb::none(),
-      "At most so many stages are whole on a device at once. By PyTorch's rule the next ones are, of "
-      "which `lookahead` (all) are gathered. With passes_ahead, a stage that is missing takes the place "
-      "of the one that is read furthest in the future, of those that were read so many passes before.");
+  m.def("planned_residency", &planned, "schedule"_a, "stages"_a = 3, "lookahead"_a = nb::none(),
+        "passes_ahead"_a = nb::none(),
+        "stages: the most that are whole on a device at once. By PyTorch's rule these are the next "
+        "ones, and "
+        "the first `lookahead` (all) of them are gathered. With passes_ahead, a stage that is missing "
+        "takes the place "
+        "of the one that is read furthest in the future, of those that were last read at least that "
+        "many passes "
+        "before.");
   m.def(
       "choose_residency", &chosen, "schedule"_a, "memory"_a, "data_ranks"_a, "stages"_a = 3,
       "limit"_a = nb::none(), "costs"_a = nb::none(),

@@ -18,14 +18,14 @@ namespace ashlar::catalog {
 // All published schedules that are given by a formula. find() looks one up by name.
 inline constexpr std::array entries{
     entry{.name = "depth-first-accumulation",
-          .summary = "one device, no pipeline: micro-batch after micro-batch, whatever p",
+          .summary = "one device, no pipeline: micro-batch after micro-batch, for any p",
           .source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, 2022",
           .block_of = [](shape const& s) { return depth_first_accumulation(s.v); },
           .check = check_chunks,
           .placed = placement_kind::given,
           .parameters = parameters_of({parameter::chunk_count})},
     entry{.name = "breadth-first-accumulation",
-          .summary = "one device, no pipeline: all micro-batches chunk by chunk, whatever p",
+          .summary = "one device, no pipeline: all micro-batches chunk by chunk, for any p",
           .source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, 2022",
           .block_of = [](shape const& s) { return breadth_first_accumulation(s.v, s.m); },
           .check = check_chunks,

@@ -251,8 +251,8 @@ constexpr residency round_pipe_residency(devices p, micro_batches m, round_pipe_
   return made;
 }
 
-// The most layers that a task has: so many buffers of gradients are enough for each to be written back
-// once in a round.
+// The most layers that a task has. With that number of buffers of gradients, each is written back once
+// in a round.
 constexpr int most_layers(round_pipe_cut const& cut) {
   int most = 1;
   for (auto const* list : {&cut.forwards, &cut.backwards})

@@ -243,7 +243,7 @@ constexpr char const* sentence(rule broken) {
     case rule::transfers_lead_to_another_device:
       return "a transfer must lead from one device to another";
     case rule::every_start_has_its_wait:
-      return "whatever is started must be waited for exactly once, after its start";
+      return "each start must be waited for exactly once, after it";
     case rule::sends_and_receives_have_the_same_order:
       return "sends and receives between two devices must come in the same order";
     case rule::no_cycle_of_waits:

@@ -1,5 +1,5 @@
 // Sorting. std::sort would do, but <algorithm> is expensive to include, and each list that it sorts is
-// expensive to instantiate. Whoever includes a header pays for both.
+// expensive to instantiate. Each file that includes a header pays for both.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>

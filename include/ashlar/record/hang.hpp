@@ -33,7 +33,7 @@ struct hang {
   }
 };
 
-// Lets all lanes of all ranks go on as far as they can, where a send waits for its receive. What the
+// Lets all lanes of all ranks run until each is stuck, where a send waits for its receive. What the
 // record calls completed has ended. Names, of what is left, the operations that differ, else a circle,
 // else a rank without a record, else the rank that has issued no more and waits for nothing, else a
 // circle through the ends of records; among several, what was issued first. O(n log n).

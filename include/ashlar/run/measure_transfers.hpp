@@ -47,7 +47,7 @@ inline program sum_over(int ranks) {
          | lower({.data_ranks = ranks});
 }
 
-// Throws violation{rule::tables_agree} unless there are times of the instructions of so many ranks, from
+// Throws violation{rule::tables_agree} unless there are times of the instructions of `ranks` ranks, from
 // `first` on.
 inline void must_be_timed(program_view const& p, std::vector<instruction_time> const& times,
                           std::size_t first, std::size_t ranks = 1) {

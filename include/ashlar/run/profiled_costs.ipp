@@ -230,7 +230,7 @@ ASHLAR_INLINE profiled_costs costs_of(std::vector<profiled_rank> ranks) {
         "transfers "
         "take longer than what was measured");
   if (clocks.least_delay < 0)
-    maker.warn("whatever clocks the ranks had, a message came " + in_us(-clocks.least_delay)
+    maker.warn("for any setting of the clocks, a message came " + in_us(-clocks.least_delay)
                + " before it was sent: clocks drift, or annotations are not those of passes");
   std::vector<double> transfers;
   for (arrival const& a : between)

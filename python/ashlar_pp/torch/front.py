@@ -390,7 +390,7 @@ class Pipeline(Trials):
         Raises:
             ValueError: on all ranks, for other shapes than the example's, and if ranks
                 have other batches or set the model otherwise; or if there is no
-                schedule for so many micro-batches.
+                schedule for that number of micro-batches.
             LostRank: if another rank fails or is lost.
         """
         if not torch.is_grad_enabled():
@@ -441,9 +441,7 @@ class Pipeline(Trials):
         with self.waits.call("trace_again()"):
             pieces, targets = self._pieces(batch, target, inputs, None, trains=False)
             self._by_mode.clear()
-            self._changed_mode(
-                self._mode, self._moved(pieces[0]), self._moved(targets[0])
-            )
+            self._changed_mode(self._mode, pieces[0], targets[0])
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """Returns this rank's parameters."""

@@ -417,8 +417,8 @@ class Steps:
         micro_batches: int | None,
         trains: bool,
     ) -> tuple[list[Any], list[Any]]:
-        """Splits a batch; returns the micro-batches and their targets. Raises
-        ValueError on all ranks if one would do otherwise.
+        """Moves a batch to the device and splits it; returns the micro-batches and
+        their targets. Raises ValueError on all ranks if one would do otherwise.
         """
         failed: Exception | None = None
         given: Any = None
@@ -430,7 +430,8 @@ class Steps:
                     "when the pipeline was made"
                 )
             args, kwargs = inputs_of(batch[0] if len(batch) == 1 else batch)
-            given, m = (args, {**kwargs, **inputs}), micro_batches or self._count
+            given = self._moved((args, {**kwargs, **inputs}))
+            target, m = self._moved(target), micro_batches or self._count
             self._plan_for(m)
             pieces = micro_batches_of(given, self._example, m, "the batch")
             targets = micro_batches_of(target, self._example_target, m, "the target")
@@ -454,7 +455,7 @@ class Steps:
         if trains:
             self._gradients.must_be_alike([of[3:] for of in everyone])
         if mode != self._mode:
-            self._changed_mode(mode, self._moved(pieces[0]), self._moved(targets[0]))
+            self._changed_mode(mode, pieces[0], targets[0])
         return pieces, targets
 
     def _run(
@@ -500,6 +501,8 @@ class Steps:
         """Takes away zeros of parameters that have no gradient without a pipeline, so
         that an optimizer leaves them alone.
         """
+        if all(self._unpiped.values()):
+            return
         for name, p in self.module.named_parameters():
             if not self._unpiped.get(plain_name(name), True) and is_zero(p.grad):
                 p.grad = None
@@ -557,10 +560,9 @@ class Steps:
     ) -> None:
         m = self.micro_batches
         self._losses: list[Any] = [None] * m
-        pieces = [self._moved(piece) for piece in pieces]
         for replay in self._replays.values():
             replay.inputs = pieces
-        self._targets = [self._moved(one) for one in targets]
+        self._targets = targets
         none = (
             torch.autocast(self._autocast[0], enabled=False)
             if self._autocast

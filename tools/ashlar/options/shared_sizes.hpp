@@ -8,7 +8,7 @@ namespace tool {
 
 // How a schedule divides the model and its micro-batches.
 struct model_division {
-  int pieces = 1;  // sizes are given for one of so many
+  int pieces = 1;  // sizes are those of one of them
   int stages = 1;
   int parts = 1;  // of a micro-batch, which have passes of their own
 };

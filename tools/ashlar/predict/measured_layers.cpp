@@ -19,7 +19,7 @@ using ashlar::cost::measured_layer;
 
 constexpr int most_layers = 1000;
 
-// One list: layers on so many tensor ranks of a kind.
+// One list: layers on a number of tensor ranks of one kind.
 std::vector<measured_layer> layers_of(json_object& list) {
   int const tensor = static_cast<int>(list.number("tensor", 1, 1024, 1));
   std::string const device = list.word("kind", "");

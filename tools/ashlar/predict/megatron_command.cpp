@@ -288,7 +288,7 @@ void megatron_command::read_arguments(std::vector<std::string> const& words) {
       value += (taken > 0 ? " " : "") + words[++i];
     }
   }
-  // The last one of a command counts; with several commands, no one knows which runs.
+  // The last one of a command counts; which of several commands runs is not known.
   for (auto const& [name, value] : before)
     if (all_.at(name) != value) twice_.insert(name);
 }

@@ -46,7 +46,7 @@ class megatron_command {
   // Arguments that change nothing here; and those that may change what is predicted.
   std::string not_read() const;
   std::string not_known();
-  // Refuses arguments that no one knows and that tell of a model, and layers that a function makes.
+  // Refuses unknown arguments that tell of a model, and layers that a function makes.
   void refuse_unknown_layers();
   [[noreturn]] void fail(std::string const& what) const;
 
@@ -71,7 +71,7 @@ class megatron_command {
   std::map<std::string, std::string> all_;
   std::set<std::string> asked_, valued_, twice_;
   std::set<std::string> unknown_;  // that Megatron-LM's parser does not have
-  std::vector<std::string> open_;  // words that stand for no one knows what
+  std::vector<std::string> open_;  // words whose meaning is not known
 };
 
 }  // namespace tool

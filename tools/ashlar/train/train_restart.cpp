@@ -40,7 +40,7 @@ std::string ended_file(train_options const& o) { return o.save + "/.ended"; }
 volatile std::sig_atomic_t child_process = 0;
 volatile std::sig_atomic_t stop_signal = 0;
 
-// The first devices that may be lost, so many.
+// The first `count` devices that may be lost.
 std::vector<int> first_lost(train_options const& o, int count) {
   std::vector<int> const& all = o.shape.lost;
   return {all.begin(),

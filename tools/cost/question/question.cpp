@@ -99,7 +99,7 @@ inline void check_kinds(question const& q) {
   must(on.between_kinds >= 0 && on.between_kinds < 1e30, requirement::machine_is_whole, 0);
 }
 
-// Measured layers were measured on so many tensor ranks, on each kind.
+// Measured layers were measured on the layout's number of tensor ranks, on each kind.
 inline void check_measured(question const& q) {
   for (layer const& l : q.model.kinds)
     for (std::size_t k = 0; !l.measured.empty() && k < q.cluster.kinds.size(); ++k)

@@ -15,7 +15,7 @@ struct schedule_traits {
   bool may_split = true;       // backwards in two passes
 };
 
-// Seconds that step_of() says at least, in whatever order the schedule of the layout runs its passes. A
+// A lower bound on the seconds of step_of(), for any order of passes of the layout's schedule. A
 // device works on all passes of its stages, and passes hide as much as they can of all that comes once.
 // Where all micro-batches are executed, the device also waits for the first forward of the stages before
 // its own, and for their last backward unless it may run weight passes meanwhile. On several routes,
