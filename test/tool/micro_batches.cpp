@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -210,6 +212,62 @@ TEST_CASE("deal: what it makes is the file of --per-micro-batch") {
   all_refused({{"deal " + lengths + " -m 7", "has 6 samples: too few for 7 micro-batches"}});
   all_refused({{"deal " + scratch_file("bad.txt", "12\n-3\n"), "line 2: a length must be"}});
   all_refused({{"deal " + scratch_file("none.txt", "# none\n"), "has no lengths"}});
+}
+
+// A pass of both stages of Llama 3 8B on sequences of this length over some of eight context ranks,
+// whose data ranks share the others.
+struct context_costs {
+  std::vector<long long> microseconds[2];  // by stage: forward, input, weight
+  long long message = 0;
+};
+
+context_costs costs_in_context(int sequence, int ranks) {
+  std::string const many = std::to_string(8 / ranks);
+  nlohmann::json const made = nlohmann::json::parse(
+      run_tool("predict --model llama3-8b --cluster 2x8xH100 --pipeline 2 --sharding optimizer "
+               "--recompute full --as costs --sequence "
+               + std::to_string(sequence) + " --batch " + std::to_string(8 / ranks * 16) + " --context "
+               + std::to_string(ranks) + " --data " + many)
+          .out)["costs"];
+  context_costs c;
+  c.message = made["message_bytes"];
+  for (std::size_t stage = 0; stage < 2; ++stage)
+    for (char const* kind : {"forward", "backward_input", "backward_weight"})
+      c.microseconds[stage].push_back(std::llround(1e6 * made["stages"][stage][kind].get<double>()));
+  return c;
+}
+
+TEST_CASE("context ranks that differ by micro-batch: their costs, exchanges among them, are simulated") {
+  // Four sequences of 32k tokens and 64 of 4k: all over eight ranks, or the short ones on one rank each,
+  // eight at once.
+  context_costs const large = costs_in_context(32'768, 8), cut = costs_in_context(4096, 8),
+                      whole = costs_in_context(4096, 1);
+  CHECK(large.message == whole.message);                             // as many tokens on a rank
+  CHECK(8 * cut.microseconds[0][0] > 2 * whole.microseconds[0][0]);  // the exchange is in it
+  auto const simulated = [](std::vector<context_costs> const& each) {
+    std::string lines;
+    long long busy[2] = {0, 0};
+    for (std::size_t stage = 0; stage < 2; ++stage)
+      for (context_costs const& c : each) {
+        for (long long const t : c.microseconds[stage]) {
+          lines += std::to_string(t) + "us,";
+          busy[stage] += t;
+        }
+        lines += std::to_string(c.message) + ",1\n";
+      }
+    nlohmann::json const made =
+        json_of("simulate 1f1b -p 2 -m " + std::to_string(each.size()) + " --bandwidth 50000 --latency 0us "
+                "--per-micro-batch " + scratch_file("contexts.csv", lines));
+    double const unit = made["ticks_per_unit"];
+    REQUIRE(made["time_unit"] == "us");
+    for (std::size_t stage = 0; stage < 2; ++stage)
+      CHECK(made["by_device"][stage]["busy"] == static_cast<double>(busy[stage]) * unit);
+    return made["makespan"].get<double>() / unit;
+  };
+  std::vector<context_costs> alike(4, large), mixed(4, large);
+  alike.resize(68, cut);
+  mixed.resize(12, whole);
+  CHECK(simulated(mixed) < 0.65 * simulated(alike));
 }
 
 }  // namespace
