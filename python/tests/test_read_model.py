@@ -161,6 +161,92 @@ def test_any_module_is_read_and_what_cannot_be_expressed_is_said():
     assert "architecture" not in made and made["no_architecture"]
 
 
+BERT = {
+    "model_type": "bert",
+    "architectures": ["BertForMaskedLM"],
+    "hidden_size": 64,
+    "intermediate_size": 256,
+    "num_hidden_layers": 6,
+    "num_attention_heads": 4,
+    "vocab_size": 8000,
+    "max_position_embeddings": 128,
+}
+
+
+def test_encoders_see_all_tokens(tmp_path):
+    pytest.importorskip("transformers")
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(BERT))
+    made = describe(read_source(str(path), 80))
+    assert made["architecture"]["kinds"][0]["mix"]["sees_all"] is True
+    assert made["parameters"]["all"] == formula(made["architecture"])
+    around = {**BERT, "model_type": "modernbert", "local_attention": 32}
+    around["pad_token_id"] = 0
+    around["architectures"] = ["ModernBertForMaskedLM"]
+    path.write_text(json.dumps(around))
+    kinds = describe(read_source(str(path), 80))["architecture"]["kinds"]
+    assert {kind["mix"].get("window", 0) for kind in kinds} == {0, 33}
+    assert all(kind["mix"]["sees_all"] for kind in kinds)
+
+
+OWN_CODE = """
+import torch
+from transformers import PretrainedConfig, PreTrainedModel
+
+class OwnConfig(PretrainedConfig):
+    model_type = "own"
+
+class OwnModel(PreTrainedModel):
+    config_class = OwnConfig
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.table = torch.nn.Embedding(config.vocab_size, 8)
+        self.post_init()
+
+    def forward(self, input_ids):
+        return self.table(input_ids) @ self.table.weight.T
+"""
+
+
+def test_code_beside_a_configuration_runs_where_it_is_trusted(tmp_path, monkeypatch):
+    pytest.importorskip("transformers")
+    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "config.json"
+    places = {"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnModel"}
+    keys = {"model_type": "own", "auto_map": places, "vocab_size": 96}
+    path.write_text(json.dumps(keys))
+    (tmp_path / "own.py").write_text(OWN_CODE)
+    with pytest.raises(Unreadable, match="--trust-code runs it"):
+        read_source(str(path), 80)
+    made = describe(read_source(str(path), 80, trusts_code=True))
+    assert made["parameters"]["all"] == 96 * 8
+    (tmp_path / "own.py").unlink()
+    with pytest.raises(Unreadable, match="is not one of transformers"):
+        read_source(str(path), 80, trusts_code=True)
+
+
+def test_an_installed_package_may_add_types(tmp_path, monkeypatch):
+    transformers = pytest.importorskip("transformers")
+    (tmp_path / "fla.py").write_text(
+        "from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig\n"
+        "from transformers import LlamaForCausalLM\n"
+        "class Gla(LlamaConfig):\n    model_type = 'gla'\n"
+        "class GlaModel(LlamaForCausalLM):\n    config_class = Gla\n"
+        "AutoConfig.register('gla', Gla)\n"
+        "AutoModelForCausalLM.register(Gla, GlaModel)\n"
+    )
+    monkeypatch.delitem(sys.modules, "fla", raising=False)
+    known = transformers.models.auto.configuration_auto.CONFIG_MAPPING
+    if "gla" in known:
+        pytest.skip("the package is installed and imported")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "gla", **SMALL}))
+    made = describe(read_source(str(path), 80))
+    assert made["parameters"]["all"] == formula(made["architecture"])
+
+
 def test_operations_are_those_of_the_flop_counter():
     model, image = encoder()
     walked = walk(model.to("meta"), (image.to("meta"),))

@@ -135,8 +135,15 @@ torchrun --nnodes 8 --nproc-per-node 8 pretrain_gpt.py {MODEL} $P"""
     assert run is None and "cuts the command" in said, said
     run, said = read_run(folder, "torchrun a.py --micro-batch-size 1 --num-layers 2\ntorchrun a.py --micro-batch-size 2 --num-layers 2")
     assert run is None and "--choose" in said, said
-    run, _ = read_run(folder, f"torchrun pretrain_bert.py {MODEL}")
+    run, _ = read_run(folder, f"torchrun pretrain_t5.py {MODEL}")
     assert "trains no decoder alone" in predicted("--run", run, "--cluster", "8xH100")
+    encoder = f"torchrun pretrain_bert.py {MODEL} --bert-no-binary-head"
+    run, _ = read_run(folder, encoder)
+    plain.write_text(encoder + "\n")
+    ways = [predicted(*way, "--cluster", "8x8xH100") for way in (("--run", run), ("--megatron", plain))]
+    decoder = predicted("--run", read_run(folder, encoder.replace("_bert", "_gpt"))[0], "--cluster", "8x8xH100")
+    assert ways[0]["step_seconds"] == ways[1]["step_seconds"] and ways[0]["parameters"] > decoder["parameters"], ways
+    assert ways[0]["terms"]["attention"] == 2 * decoder["terms"]["attention"], (ways[0]["terms"], decoder["terms"])
     run, said = read_run(folder, "touch hit", "--only-print")
     assert run is None and not Path(folder, "hit").exists() and "not run: everything else" in said
 

@@ -88,6 +88,21 @@ TEST_CASE(
     "predict --megatron: what a script leaves open is named with its line, and no branch is taken") {
   std::string const run = "torchrun pretrain_gpt.py " + script_words,
                     size = "--tensor-model-parallel-size ";
+  // transformers' MegatronBertForPreTraining has as many with its default configuration.
+  std::string const sizes =
+      " --num-layers 24 --hidden-size 1024 --num-attention-heads 16 --fp16 "
+      "--seq-length 512 --max-position-embeddings 512 --vocab-size 29056 "
+      "--micro-batch-size 4 --global-batch-size 32 ";
+  auto const parameters = [](std::string const& script) {
+    return json::parse(
+               run_tool("predict --as json --cluster 8xA100-80 --megatron " + script_file(script))
+                   .out)["parameters"]
+        .get<double>();
+  };
+  double const encoder = parameters("torchrun pretrain_bert.py" + sizes);
+  CHECK(encoder == 334'723'458);
+  CHECK(encoder - parameters("torchrun pretrain_bert.py" + sizes + "--bert-no-binary-head")
+        == 2 * 1024 + 1024 * 1024 + 1024 + 2 * 1025);
   std::vector<refused_line> lines;
   auto const refused = [&](std::string const& text, std::string const& message) {
     lines.push_back({"predict " + with_script + script_file(text), message});
@@ -184,7 +199,7 @@ TEST_CASE(
   lines.push_back({"predict " + with_script + script_file(run + "--normalization Other"),
                    "there are LayerNorm and RMSNorm"});
   for (char const* program :
-       {"pretrain_bert.py", "/x/pretrain_t5.py", "pretrain_vlm.py", "pretrain_vision_classify.py"})
+       {"pretrain_ict.py", "/x/pretrain_t5.py", "pretrain_vlm.py", "pretrain_vision_classify.py"})
     lines.push_back(
         {"predict " + with_script + script_file("python " + std::string(program) + " " + script_words),
          "trains no decoder alone"});

@@ -18,6 +18,10 @@ from .parts import (
 )
 from .walk import Walk
 
+# A product beside the layers with less than this share of all operations counts as
+# parameters alone, such as the layer of BERT's head before its logits.
+NEGLIGIBLE = 1e-2
+
 
 def architecture_of(
     model: nn.Module,
@@ -43,6 +47,7 @@ def architecture_of(
     rest = [one for one in layers.beside.weights if one is not head]
     if width != hidden:
         _take_projections(rest, hidden, width)
+    rest = [one for one in rest if one.operations > NEGLIGIBLE * walked.operations]
     if rest:
         raise Inexpressible(f"{rest[0].module} is neither a layer nor the head")
     if layers.beside.attention or layers.beside.convolutions:

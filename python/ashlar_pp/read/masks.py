@@ -13,7 +13,8 @@ LEAST_ADDED = -9_999
 @dataclass(frozen=True)
 class Seen:
     """`causal`: none after itself; None: not known. `window` and `chunk` in tokens,
-    0: none that the mask shows. `other`: a mask of another form."""
+    0: none that the mask shows; around a query if it is not causal. `other`: a mask of
+    another form."""
 
     causal: bool | None
     window: int = 0
@@ -46,9 +47,20 @@ def seen_by(
         return Seen(causal=False)
     at = torch.arange(keys)
     ahead = bool((open_ & (at[None, :] > torch.arange(queries)[:, None])).any())
-    if queries != keys or ahead:
+    if queries == keys and ahead:
+        return _seen_around(open_)
+    if queries != keys:
         return Seen(causal=False, other=True)
     return _seen_behind(open_)
+
+
+def _seen_around(open_: torch.Tensor) -> Seen:
+    """Of a square mask that is open above its diagonal, but not everywhere."""
+    at = torch.arange(open_.shape[0])
+    side = int(open_[0].sum()) - 1
+    if torch.equal(open_, (at[None, :] - at[:, None]).abs() <= side):
+        return Seen(causal=False, window=2 * side + 1)
+    return Seen(causal=False, other=True)
 
 
 def _seen_behind(open_: torch.Tensor) -> Seen:

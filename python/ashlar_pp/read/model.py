@@ -150,13 +150,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--tokens", type=int, default=176, help="length of the example text"
     )
     parser.add_argument("--head", default="", help="an auto class of transformers")
+    parser.add_argument(
+        "--trust-code",
+        action="store_true",
+        help="run Python files beside a config.json whose type nobody knows",
+    )
     parser.add_argument("-o", "--output", default="-", help="the file; default: stdout")
 
 
 def run(given: argparse.Namespace) -> int:
     """Reads a model and writes its file; returns the exit code."""
     try:
-        made = describe(read_source(given.model, given.tokens, given.head))
+        made = describe(
+            read_source(given.model, given.tokens, given.head, given.trust_code)
+        )
     except Unreadable as error:
         print(f"ashlar_pp.read: {error}", file=sys.stderr)
         return 2

@@ -101,13 +101,20 @@ def mixer_of(module: nn.Module, layer: Part, split: Split, hidden: int) -> Sizes
         raise Inexpressible(f"{layer.name} attends to other tokens than its own")
     if seen.causal is None:
         raise Inexpressible(f"{layer.name}: its mask is not known")
-    if not seen.causal or seen.other:
-        raise Inexpressible(f"{layer.name}: its attention is not causal")
+    if seen.other:
+        raise Inexpressible(f"{layer.name}: its mask has a form of its own")
     if any(one.inner != hidden for one in split.before):
         made = _compressed_of(layer, attends, split, hidden)
     else:
         made = _heads_of(layer, attends, split, hidden)
     made.keys.update(_seen_of(module, attends, split.child))
+    if not seen.causal:
+        if "window" in made.keys and not seen.window:
+            raise Inexpressible(
+                f"{layer.name}: its window is longer than the example, which --tokens "
+                "makes longer"
+            )
+        made.keys["sees_all"] = True
     return made
 
 

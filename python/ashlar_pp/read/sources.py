@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import pathlib
 import sys
@@ -42,26 +43,35 @@ class Source:
     package: str = ""  # that built it, with its version
 
 
-def read_source(name: str, tokens: int, head: str = "") -> Source:
+def read_source(
+    name: str, tokens: int, head: str = "", trusts_code: bool = False
+) -> Source:
     """Builds a model.
 
     `name` is the path of a config.json, a type of transformers with its default
     configuration, `timm:NAME`, or `module:callable` or `file.py:callable`, which
     returns a module, or a module and its example inputs. `tokens` is the length of
     text. `head` is an auto class of transformers; default: by the configuration.
+    `trusts_code` runs Python files beside a config.json of a type that nobody knows.
     Raises `Unreadable`.
     """
     path = pathlib.Path(name)
     if path.is_dir() and (path / "config.json").exists():
         path = path / "config.json"
     if path.suffix == ".json":
-        return _from_config(name, _config_of(path), tokens, head)
+        config = _config_of(path, trusts_code)
+        return _from_config(name, config, tokens, head, path.parent)
     scheme, colon, rest = name.rpartition(":")
     if colon and scheme == "timm":
         return _from_timm(rest)
     if colon:
         return _from_python(scheme, rest)
     return _from_config(name, _default_config(name), tokens, head)
+
+
+# Packages that add types to those of transformers as they are imported:
+# flash-linear-attention.
+ADD_TYPES = ("fla",)
 
 
 def _transformers() -> Any:
@@ -71,7 +81,28 @@ def _transformers() -> Any:
         raise Unreadable("needs the package transformers") from error
 
 
-def _config_of(path: pathlib.Path) -> Any:
+def _class_of_type(kind: Any) -> Any:
+    """The class of a type's configurations; None: no package here has the type."""
+    known = _transformers().models.auto.configuration_auto.CONFIG_MAPPING
+    for package in ADD_TYPES:
+        if kind not in known and importlib.util.find_spec(package) is not None:
+            importlib.import_module(package)
+    return known[kind] if kind in known else None
+
+
+def _of_own_code(keys: Mapping[str, Any], folder: pathlib.Path, name: str) -> Any:
+    """The class of this name among those that a configuration's own code has; None: its
+    code is not in its folder."""
+    reference = (keys.get("auto_map") or {}).get(name, "")
+    module = str(reference).rpartition(".")[0]
+    if not module or not (folder / f"{module}.py").is_file():
+        return None
+    _transformers()
+    dynamic = importlib.import_module("transformers.dynamic_module_utils")
+    return dynamic.get_class_from_dynamic_module(reference, str(folder))
+
+
+def _config_of(path: pathlib.Path, trusts_code: bool) -> Any:
     transformers = _transformers()
     try:
         keys = json.loads(path.read_text())
@@ -80,33 +111,38 @@ def _config_of(path: pathlib.Path) -> Any:
     if not isinstance(keys, dict):
         raise Unreadable(f"{path}: is not a JSON object")
     kind = keys.pop("model_type", None)
-    known = transformers.models.auto.configuration_auto.CONFIG_MAPPING
-    if kind not in known:
+    made = _class_of_type(kind)
+    if made is None and "auto_map" in keys and not trusts_code:
+        raise Unreadable(
+            f"{path}: model_type {kind!r} has code of its own; with it in the same "
+            "folder, --trust-code runs it"
+        )
+    made = made or _of_own_code(keys, path.parent, "AutoConfig")
+    if made is None:
         raise Unreadable(
             f"{path}: model_type {kind!r} is not one of transformers "
             f"{transformers.__version__}"
         )
     keys.pop("quantization_config", None)  # weights are those of training
     try:
-        return known[kind].from_dict(keys)
+        return made.from_dict(keys)
     except Exception as error:  # of any check of a configuration's class
         reason = str(error).strip().split("\n")[0]
         raise Unreadable(f"{path}: {type(error).__name__}: {reason}") from error
 
 
 def _default_config(kind: str) -> Any:
-    transformers = _transformers()
-    known = transformers.models.auto.configuration_auto.CONFIG_MAPPING
-    if kind not in known:
+    made = _class_of_type(kind)
+    if made is None:
         raise Unreadable(
             f"'{kind}' is no file, no module:callable and no type of transformers "
-            f"{transformers.__version__}"
+            f"{_transformers().__version__}"
         )
-    return known[kind]()
+    return made()
 
 
-def _class_of(transformers: Any, config: Any, head: str) -> Any:
-    """The class that trains such a configuration."""
+def _class_of(transformers: Any, config: Any, head: str, folder: pathlib.Path) -> Any:
+    """The class that trains such a configuration, which may stand in its folder."""
     if head:
         if not hasattr(transformers, head):
             raise Unreadable(f"transformers has no class {head}")
@@ -118,12 +154,21 @@ def _class_of(transformers: Any, config: Any, head: str) -> Any:
         auto = getattr(transformers, name)
         if type(config) in auto._model_mapping:
             return auto
+    for name in HEADS if getattr(config, "auto_map", None) else ():
+        if made := _of_own_code({"auto_map": config.auto_map}, folder, name):
+            return made
     raise Unreadable(f"no class of transformers builds a {type(config).__name__}")
 
 
-def _from_config(name: str, config: Any, tokens: int, head: str) -> Source:
+def _from_config(
+    name: str,
+    config: Any,
+    tokens: int,
+    head: str,
+    folder: pathlib.Path = pathlib.Path(),
+) -> Source:
     transformers = _transformers()
-    kind = _class_of(transformers, config, head)
+    kind = _class_of(transformers, config, head, folder)
     build = kind
     if kind.__name__.startswith("AutoModel"):
         if type(config) not in kind._model_mapping:

@@ -143,6 +143,26 @@ TEST_CASE("question: a window and a chunk are seen in part") {
   CHECK(attention_span(q.sequence, {.chunk = 8192}) == 2048);
 }
 
+TEST_CASE("question: an encoder's queries see what is behind them, too") {
+  int const sequence = 64;
+  auto const counted = [&](double window, double chunk) {
+    double seen = 0;  // between the middles of tokens, as causal attention sees half of the sequence
+    for (int i = 0; i < sequence; ++i)
+      for (int j = 0; j < sequence; ++j) {
+        double const apart = i < j ? j - i : i - j;
+        bool const is_near = window == 0 || apart <= window / 2,
+                   is_inside = chunk == 0 || i / static_cast<int>(chunk) == j / static_cast<int>(chunk);
+        bool const is_at_end = window > 0 && apart >= window / 2;
+        if (is_near && is_inside) seen += is_at_end ? 0.5 : 1;
+      }
+    return seen / sequence;
+  };
+  CHECK(attention_span(sequence, {.sees_all = true}) == counted(0, 0));
+  CHECK(attention_span(sequence, {.chunk = 16, .sees_all = true}) == counted(0, 16));
+  CHECK(attention_span(sequence, {.window = 16, .sees_all = true})
+        == doctest::Approx(counted(16, 0)).epsilon(0.01));
+}
+
 TEST_CASE("question: the table is padded for tensor ranks") {
   question q = asked(dense_model(1));
   q.model.vocabulary = 50257;

@@ -213,6 +213,8 @@ std::string obstacle_of_layout(framework const& f, question const& q, std::strin
 std::string obstacle_of_model(framework const& f, prediction const& p) {
   std::string_view const name = f.name;
   if (p.asked.model.has_measured_layers()) return "measured layers do not say what they compute";
+  if (p.asked.model.has_encoder())
+    return "its attention sees all tokens, for which nothing here writes a file";
   std::string why;
   if (name.starts_with("megatron")) megatron_model_arguments(p, why);
   if (name == "torchtitan" && torchtitan_model(p).empty()) why = "it has no configuration of this model";

@@ -2,6 +2,8 @@
 
 #include "options/number_option.hpp"
 #include "predict/hybrid_pattern.hpp"
+#include "predict/megatron_encoder.hpp"
+#include "predict/megatron_names.hpp"
 #include "predict/megatron_norms.hpp"
 
 #include <fmt/core.h>
@@ -254,6 +256,8 @@ described_model megatron_description(megatron_command& a, std::string const& pat
   described_model made = described_keys(general_keys(a, pattern), path);
   change_attention(a, made.shape);
   count_norms(a, made.shape, sequence);
+  bool const has_pairs = !a.has("bert_no_binary_head");
+  if (trains_encoder(a.program())) make_encoder(a, has_pairs, made.shape);
   return made;
 }
 
@@ -311,6 +315,7 @@ void ignore_description(megatron_command& a) {
             "moe_shared_expert_gate",
             "moe_router_enable_expert_bias",
             "max_position_embeddings",
+            "bert_no_binary_head",
             "spec"});
 }
 

@@ -20,7 +20,7 @@ struct kind_of_name {
 
 struct name_table {
   std::vector<kind_of_name> programs;
-  std::vector<std::string> parts_of_models;
+  std::vector<std::string> encoders, parts_of_models;
 };
 
 std::vector<std::string> texts_of(nlohmann::json const& list) {
@@ -29,7 +29,7 @@ std::vector<std::string> texts_of(nlohmann::json const& list) {
 
 name_table made_names() {
   nlohmann::json const table = nlohmann::json::parse(embedded_megatron_names());
-  name_table made{{}, texts_of(table["parts_of_models"])};
+  name_table made{{}, texts_of(table["encoders"]), texts_of(table["parts_of_models"])};
   for (nlohmann::json const& kind : table["programs"])
     made.programs.push_back({texts_of(kind["begins"]), texts_of(kind["is"]), texts_of(kind["unless"]),
                              kind["why"].get<std::string>(), kind.value("trains", false)});
@@ -61,10 +61,14 @@ bool begins_one(std::vector<std::string> const& beginnings, std::vector<std::str
   });
 }
 
-kind_of_name const* kind_of(std::string_view program) {
+std::vector<std::string> words_of_program(std::string_view program) {
   program = program.substr(program.rfind('/') + 1);  // all of it, if there is no slash
   if (program.ends_with(".py")) program.remove_suffix(3);
-  std::vector<std::string> const words = words_of_name(program);
+  return words_of_name(program);
+}
+
+kind_of_name const* kind_of(std::string_view program) {
+  std::vector<std::string> const words = words_of_program(program);
   for (kind_of_name const& kind : names().programs) {
     bool const is_one =
         begins_one(kind.begins, words)
@@ -84,6 +88,10 @@ std::string why_other_program(std::string_view program) {
 bool may_train(std::string_view program) {
   kind_of_name const* const kind = kind_of(program);
   return kind == nullptr || kind->trains;
+}
+
+bool trains_encoder(std::string_view program) {
+  return begins_one(names().encoders, words_of_program(program));
 }
 
 bool tells_of_model(std::string_view argument) {

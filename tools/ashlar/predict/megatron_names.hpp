@@ -10,8 +10,9 @@ namespace tool {
 // empty: it is of no such kind. `program`: a file.
 std::string why_other_program(std::string_view program);
 
-// Whether it trains at all.
+// Whether it trains at all; and whether it trains an encoder.
 bool may_train(std::string_view program);
+bool trains_encoder(std::string_view program);
 
 // Whether the name of an argument that nobody knows tells of a size or a part of a model. It has
 // underscores.

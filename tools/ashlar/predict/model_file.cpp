@@ -38,7 +38,8 @@ constexpr std::array mixer_sizes{
     std::pair{"inner", &mixer::inner},     std::pair{"keys", &mixer::keys},
     std::pair{"steps", &mixer::steps},     std::pair{"rank", &mixer::rank},
     std::pair{"beside", &mixer::beside}};
-constexpr std::array mixer_flags{std::pair{"has_gate", &mixer::has_gate}};
+constexpr std::array mixer_flags{std::pair{"has_gate", &mixer::has_gate},
+                                 std::pair{"sees_all", &mixer::sees_all}};
 constexpr std::array mixer_kinds{
     std::pair{"none", mixer_kind::none}, std::pair{"attention", mixer_kind::attention},
     std::pair{"compressed", mixer_kind::compressed}, std::pair{"state_space", mixer_kind::state_space}};

@@ -38,6 +38,12 @@ bool architecture::has_state_space() const {
   return false;
 }
 
+bool architecture::has_encoder() const {
+  for (layer const& l : kinds)
+    if (l.mix.sees_all) return true;
+  return false;
+}
+
 bool architecture::has_measured_layers() const {
   for (layer const& l : kinds)
     if (!l.measured.empty()) return true;

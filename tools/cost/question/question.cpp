@@ -204,9 +204,9 @@ int stage_ranks_in_domain(cluster const& on, layout const& l) {
 }
 
 double attention_span(int sequence, mixer const& m) {
-  double const s = sequence, window = m.window;
-  if (m.chunk > 0 && m.chunk < s) return m.chunk / 2;
-  return window > 0 && window < s ? window * (1 - window / (2 * s)) : s / 2;
+  double const s = sequence, window = m.window, sides = m.sees_all ? 2 : 1;
+  if (m.chunk > 0 && m.chunk < s) return sides * m.chunk / 2;
+  return window > 0 && window < s ? window * (1 - window / (2 * sides * s)) : sides * s / 2;
 }
 
 namespace question_detail {

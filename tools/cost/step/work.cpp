@@ -109,7 +109,8 @@ class worker {
 
   // Without balance, the rank with a sequence's end has all scores of its tokens but half of the last.
   double longest_share(mixer const& m) const {
-    bool const is_even = stack_.facts.has(fact::context_balance) || m.window > 0 || m.chunk > 0;
+    bool const is_even =
+        stack_.facts.has(fact::context_balance) || m.window > 0 || m.chunk > 0 || m.sees_all;
     return is_even ? 1 : 2 - 1.0 / q_.layout.context;
   }
 

@@ -22,6 +22,8 @@ struct mixer {
   double window = 0;                       // tokens that a query sees; 0: all before it
   double chunk = 0;                        // tokens that see each other; 0: no chunks
   bool has_gate = false;                   // another matrix as large as that of the queries
+  bool sees_all =
+      false;  // tokens behind a query, too: an encoder, with as much of a window on each side
 
   double q_rank = 0;  // compressed; 0: queries are not compressed
   double kv_rank = 0, nope = 0, rope = 0, value_head = 0;
@@ -142,6 +144,7 @@ struct architecture {
 
   bool has_experts() const;
   bool has_state_space() const;
+  bool has_encoder() const;
 };
 
 // The measurements of a layer on this number of tensor ranks of this kind of device; or null.

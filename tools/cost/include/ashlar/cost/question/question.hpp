@@ -57,7 +57,7 @@ double padded_vocabulary(architecture const& model, int tensor);
 // tensor and context ranks for every data rank that fits there.
 int stage_ranks_in_domain(cluster const& on, layout const& l);
 
-// Mean number of keys per query under a causal mask.
+// Mean number of keys per query, under a causal mask or for an encoder.
 double attention_span(int sequence, mixer const& m);
 
 // Operations of the model's own arithmetic in a step: 6 per parameter that a token meets, without the
