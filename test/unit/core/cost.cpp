@@ -78,6 +78,13 @@ TEST_CASE("costs of schedules that are joined") {
   CHECK_BREAKS(parts_are_alike, joined(told, 2, costs(stage_cost{}, 1), 1));
 }
 
+TEST_CASE("joined costs are of no more passes than there may be, and messages have no bytes at first") {
+  costs const own(pass_costs::by_stage_and_micro_batch({{1}, {2}}, 2), machine{});
+  CHECK_BREAKS(parameter_is_at_most, joined(own, most_passes, own, 1));
+  CHECK_BREAKS(parameter_is_at_least, joined(own, -1, own, 1));
+  CHECK(costs{}.message == 0);
+}
+
 TEST_CASE("transfers are stretched, or refused") {
   costs c(stage_cost{}, 7);
   c.on.host.speed = {.latency = 1, .bandwidth = 3};

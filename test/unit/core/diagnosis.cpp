@@ -21,6 +21,20 @@ TEST_CASE("a diagnosis is plain data") {
   CHECK(diagnosis{.broken = rule::ticks_fit, .number = 1} != diagnosis{.broken = rule::ticks_fit});
 }
 
+TEST_CASE("a violation names its places in parentheses, and closes them") {
+  auto const what = [](site first, site second) {
+    return std::string(violation({.broken = rule::ticks_fit, .first = first, .second = second}).what());
+  };
+  std::string const rule_alone = what({}, {});
+  CHECK(rule_alone == sentence(rule::ticks_fit));
+  for (std::string const& text :
+       {what({.device = 0}, {}), what({}, {.device = 0}), what({.device = 0}, {.device = 1})}) {
+    CHECK(text.starts_with(rule_alone + " ("));
+    CHECK(text.ends_with(")"));
+  }
+  CHECK(what({.device = 0}, {.device = 1}).find("; ") != std::string::npos);
+}
+
 TEST_CASE("every rule has a sentence of its own") {
   std::set<std::string> sentences;
   int const count = rule_count;

@@ -11,6 +11,7 @@ namespace {
 TEST_CASE("pairs of no cost, of one, and of one for each pair of stages") {
   pair_costs const none, one(7);
   CHECK((!none.are_given() && one.are_given() && one.stages() == 0));
+  CHECK(pair_costs(0).are_given());
   CHECK(pair_costs(-2).are_given());  // given, and for a check to refuse
   CHECK((one.of(3, pass_kind::backward_weight, 5) == 7 && one.longest() == 7 && one.shortest() == 7));
   pair_costs const each = pair_costs::by_stage({9, 4, 5, 1, 8, 7, 6, 20, 3, 2, 11, 10}, 2);

@@ -70,6 +70,9 @@ TEST_CASE("parts that are none are refused") {
   CHECK(check(part_costs{}, 4) == wrong_size(table::stage_costs, 0, 4));
   CHECK(check(part_costs{.stages = std::vector<stage_parts>(3)}, 4)
         == wrong_size(table::stage_costs, 3, 4));
+  stage_parts instant = small_dense();
+  instant.forward[0].duration = 0;
+  CHECK(check(part_costs{.stages = {instant}}).ok());
   stage_parts wrong = small_dense();
   wrong.backward[1].duration = -1;
   try {

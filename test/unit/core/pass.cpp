@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <initializer_list>
+
 using namespace ashlar;
 
 namespace {
@@ -25,6 +27,14 @@ TEST_CASE("which passes give gradients") {
     CHECK(gives_weight_gradient(kind)
           == (kind == pass_kind::backward || kind == pass_kind::backward_weight));
   }
+}
+
+TEST_CASE("a backward is the fused one, or one of its two passes") {
+  for (pass_kind const kind :
+       {pass_kind::backward, pass_kind::backward_input, pass_kind::backward_weight})
+    CHECK(is_backward(kind));
+  for (pass_kind const kind : {pass_kind::forward, pass_kind::recompute, pass_kind::work})
+    CHECK_FALSE(is_backward(kind));
 }
 
 TEST_CASE("a part of work stands among passes, which are none") {
