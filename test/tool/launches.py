@@ -186,6 +186,11 @@ def check_trainer(folder):
     assert run is None and "a pattern says where adapters are" in said, said
     run, said = read_run(folder, words + " --finetuning_type lora --load_in_4bit True")
     assert run is None and "load_in_4bit" in said, said
+    alone = words.replace("deepspeed --num_gpus=8", "torchrun --nproc-per-node 8").replace(" --deepspeed zero.json", "")
+    for more, size in (("", 25), (" --ddp_bucket_cap_mb 100", 100)):
+        run, said = read_run(folder, alone + more)
+        found = predicted("--run", run, "--model", "llama3-8b", "--cluster", "8xH100")["options"]
+        assert f"--fact data-overlap=on,bucket={size * 2**18}" in found, found
     run, said = read_run(folder, words.replace(" zero.json", ""))
     assert run is None and "names no file" in said, said
     run, said = read_run(folder, words + " --optim adafactor")

@@ -34,11 +34,11 @@ TEST_CASE("grounds: a format that the devices lack is refused by name") {
     }
   };
   refuse("V100", "bf16 fp8 mxfp8 nvfp4", "fp16, fp32");
-  refuse("A100-80", "fp8 mxfp8 nvfp4", "bf16, fp16, fp32");
-  refuse("MI250X", "fp8 mxfp8 nvfp4", "bf16, fp16, fp32");
-  refuse("H100", "mxfp8 nvfp4", "bf16, fp16, fp32, fp8");
-  refuse("L40S", "mxfp8 nvfp4", "bf16, fp16, fp32, fp8");
-  refuse("MI300X", "mxfp8 nvfp4", "bf16, fp16, fp32, fp8");
+  for (char const* kind : {"A100-40", "A100-80", "MI250X"})
+    refuse(kind, "fp8 mxfp8 nvfp4", "bf16, fp16, fp32");
+  for (char const* kind : {"H100", "H100-PCIe", "H100-NVL", "H100-96", "GH200", "H200", "H800", "H20",
+                           "L40S", "MI300X", "MI325X"})
+    refuse(kind, "mxfp8 nvfp4", "bf16, fp16, fp32, fp8");
   refuse("MI355X", "nvfp4", "bf16, fp16, fp32, fp8, mxfp8");
   wrong.push_back({"predict" + a_run + "8xV100", "precision bf16: V100 has no products"});
   wrong.push_back({"plan" + a_run + "8xV100", "precision bf16: V100 has no products"});
@@ -47,7 +47,8 @@ TEST_CASE("grounds: a format that the devices lack is refused by name") {
       {"plan --model 8B --batch 64 --cluster 8xV100+8xA100", "precision bf16: V100 has no products"});
   all_refused(wrong);
   for (char const* each :
-       {"8xB200 --precision nvfp4", "8xMI355X --precision mxfp8", "8xV100 --precision fp16"})
+       {"8xB200 --precision nvfp4", "8xB300 --precision nvfp4", "4xGB200 --precision nvfp4",
+        "4xGB300 --precision nvfp4", "8xMI355X --precision mxfp8", "8xV100 --precision fp16"})
     CHECK(predicted_run(a_run + each)["step_seconds"] > 0);
 }
 
@@ -73,7 +74,7 @@ TEST_CASE("grounds: an interval is of machines and sizes that were measured") {
     CHECK(has_interval(each));
   }
   for (char const* each : {"8xV100 --precision fp16", "8xMI250X", "8xMI300X", "8xMI325X", "8xMI355X",
-                           "8xL40S", "8xH800", "8xH20", "8xH100-PCIe"}) {
+                           "8xL40S", "8xH800", "8xH20", "8xH100-PCIe", "8xH100-NVL"}) {
     CAPTURE(each);
     CHECK(!has_interval(each));
   }

@@ -121,6 +121,29 @@ TEST_CASE("predict --torchtitan: peaks of its paper (arXiv 2410.06511, tables 1 
         == doctest::Approx(90.1).epsilon(0.03));
 }
 
+TEST_CASE("predict: buckets, dispatch and the optimizer's formats, as jobs and DeepSpeed say them") {
+  auto const titan = [](char const* parallelism, char const* more = "") {
+    return options_on("8xH200", titan_job(parallelism, more));
+  };
+  char const* const copies = "data_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 1";
+  CHECK(contains(titan(copies), "--fact data-overlap=on,bucket=26214400"));
+  CHECK(contains(titan("data_parallel_shard_degree = -1", "dtype = \"bfloat16\""),
+                 "--fact main-weights=16-bit,first-moment=16-bit,second-moment=16-bit"));
+  for (char const* each : {"deepep", "hybridep"})
+    CHECK(contains(titan((std::string("expert_parallel_comm_backend = \"") + each + "\"").c_str()),
+                   "--fact expert-dispatch=once"));
+  auto const zero = [](std::string const& keys) {
+    return options_on("8xH200", zero_job(R"("train_batch_size":64,"bf16":{"enabled":true},)"
+                                         R"("zero_optimization":{)"
+                                         + keys + "}"));
+  };
+  CHECK(contains(zero(R"("stage":1)"), "--fact data-overlap=off,bucket=500000000"));
+  CHECK(contains(zero(R"("stage":1,"overlap_comm":true,"reduce_bucket_size":2e8)"),
+                 "--fact data-overlap=on,bucket=200000000"));
+  CHECK(contains(zero(R"("stage":2,"reduce_bucket_size":"auto")"), "bucket=500000000"));
+  CHECK(!contains(zero(R"("stage":3)"), "--fact"));
+}
+
 TEST_CASE("predict --torchtitan: what it compiles, and what it runs again") {
   std::string const on = "data_parallel_shard_degree = -1\n";
   auto const options = [&](std::string const& more) {
@@ -193,7 +216,8 @@ TEST_CASE("predict --torchtitan: its schedules and stages") {
        {go + titan_job("", "[activation_checkpoint]\nselective_ac_option = \"2\""),
         "selective_ac_option '2'"},
        {go + titan_job("", "enable_cpu_offload = true"), "enable_cpu_offload"},
-       {go + titan_job("", "dtype = \"bfloat16\""), "training.dtype 'bfloat16'"},
+       {go + titan_job("", "dtype = \"float16\""),
+        "training.dtype is float32 or bfloat16, not 'float16'"},
        {go + titan_job("", "[optimizer]\nname = \"Muon\""), "not of 'Muon'"}});
   auto const unsure = predicted_run("--cluster 8xH200 " + titan_job("new_parallel_degree = 4"));
   CHECK(unsure["interval"].is_null());

@@ -181,11 +181,10 @@ TEST_CASE(
                                                + name.substr(0, name.find(' '))));
   }
   std::vector<refused_line> lines;
-  for (char const* flag :
-       {"--lora-rank 16", "--freeze-LM", "--yaml-cfg a.yaml", "--skip-train", "--task x",
-        "--heterogeneous-layers-config-path x", "--encoder-num-layers 3",
-        "--experimental-attention-variant dsa", "--deepspeed", "--peft lora", "--num-classes 7",
-        "--moe-pad-expert-input-to-capacity", "--use-kitchen", "--linear-attention-freq 4"})
+  for (char const* flag : {"--lora-rank 16", "--freeze-LM", "--yaml-cfg a.yaml", "--skip-train",
+                           "--task x", "--heterogeneous-layers-config-path x", "--encoder-num-layers 3",
+                           "--experimental-attention-variant dsa", "--deepspeed", "--peft lora",
+                           "--num-classes 7", "--use-kitchen", "--linear-attention-freq 4"})
     lines.push_back(
         {"predict " + with_script + script_file(run + flag),
          "has " + std::string(flag).substr(0, std::string(flag).find(' ')) + " in line 1: "});

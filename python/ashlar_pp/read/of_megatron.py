@@ -52,7 +52,9 @@ class Lacking(Unreadable):
 _SAID = frozenset(
     "normalization add_bias_linear tokenizer_type share_embeddings_and_output_weights "
     "grad_reduce_in_fp32 apply_rope_fusion bias_activation_fusion bias_swiglu_fusion "
-    "bias_gelu_fusion overlap_grad_reduce overlap_param_gather tp_comm_overlap".split()
+    "bias_gelu_fusion overlap_grad_reduce overlap_param_gather tp_comm_overlap "
+    "bucket_size fp8_recipe moe_grouped_gemm moe_permute_fusion "
+    "moe_token_dispatcher_type".split()
 )
 
 # Tokens of a sample: all; or of its prompt and of its answer, at most.

@@ -19,7 +19,9 @@ _OF_STRATEGY = """
     num_layers_in_last_pipeline_stage account_for_embedding_in_pipeline_split
     account_for_loss_in_pipeline_split pipeline_model_parallel_layout
 """.split()
-_OF_DDP = "grad_reduce_in_fp32 overlap_grad_reduce overlap_param_gather".split()
+_OF_DDP = (
+    "grad_reduce_in_fp32 overlap_grad_reduce overlap_param_gather bucket_size".split()
+)
 
 
 def is_recipe(made: Any) -> bool:

@@ -50,9 +50,19 @@ def read_sharing(
         _with_fsdp(v, accelerate, run)
     else:
         run.layout["sharding"] = "none"
+        _with_buckets(v, run)
     for key in v.section("fsdp_config"):
         v.get("fsdp_config." + key)
     v.asked.update(("fsdp_config", "fsdp_version", "base_model"))
+
+
+def _with_buckets(v: Values, run: Run) -> None:
+    """DistributedDataParallel sums gradients in 32 bits during the last backward,
+    25 MiB at once (torch/nn/parallel/distributed.py)."""
+    size = v.number("ddp_bucket_cap_mb", default=25)
+    run.program["fact"] = "data-overlap=on"
+    if size > 0:
+        run.program["fact"] += f",bucket={size * 2**20 // 4}"
 
 
 def _with_deepspeed(tree: Any, run: Run) -> None:

@@ -49,7 +49,9 @@ TEST_CASE("kernels: casts read 16 bits, and write both ways round with scales") 
   w.quantised_forward = 1e9;
   w.quantised_backward = 2e9;
   auto const bytes = [&](number_format format) {
-    seconds_each_way const s = bytes_seconds(hopper(), format, w, c);
+    question q = asked(dense_model(1));
+    q.program.format = format;
+    seconds_each_way const s = bytes_seconds(q, w, c);
     CHECK(s.backward == doctest::Approx(2 * s.forward));
     return s.forward * memory_rate(hopper(), c) / 1e9;
   };

@@ -45,6 +45,18 @@ void learn(ashlar::cost::spread& known, std::vector<double> const& alone) {
   known.between = 0;
 }
 
+// Whether all steps of both lists are predicted to take as long.
+bool are_predicted_alike(std::vector<ashlar::cost::question> const& some,
+                         std::vector<ashlar::cost::question> const& others,
+                         ashlar::cost::constants const& c) {
+  auto const seconds = [&](ashlar::cost::question const& q) {
+    return step_of(q, stages_of(q), c).seconds;
+  };
+  for (std::size_t i = 0; i < some.size(); ++i)
+    if (std::abs(seconds(some[i]) - seconds(others[i])) > 0) return false;
+  return true;
+}
+
 // Assumed facts that the runs contradict: with another value, errors and the changes of constants that
 // they take are less likely to be noise, by two standard deviations.
 std::string contradictions(std::vector<ashlar::cost::question> const& asked,
@@ -63,7 +75,7 @@ std::string contradictions(std::vector<ashlar::cost::question> const& asked,
         is_new = is_new && is_assumed && stack_of(q).facts.of[i] != value;
         q.program.facts.of[i] = static_cast<unsigned char>(value);
       }
-      if (!is_new) continue;
+      if (!is_new || are_predicted_alike(asked, others, start.values)) continue;
       calibration const other = calibrate(others, measured, start.values, start.spread);
       if (other.misfit < misfit - much)
         text += fmt::format("These runs look as if --fact {}={} ({}): mean error {} % fitted\n",

@@ -49,10 +49,8 @@ constexpr std::array silent_root_keys{"gradient_clipping",
                                       "nebula"};
 constexpr std::array silent_zero_keys{"contiguous_gradients",
                                       "reduce_scatter",
-                                      "reduce_bucket_size",
                                       "allgather_partitions",
                                       "allgather_bucket_size",
-                                      "overlap_comm",
                                       "load_from_fp32_weights",
                                       "elastic_checkpoint",
                                       "sub_group_size",
@@ -148,13 +146,15 @@ class deepspeed_reader : json_reader {
       read_away(*zero);
       read_shards(*zero, stage);
       for (auto const& [key, value] : zero->items()) {
-        constexpr std::array read_keys{"stage",       "offload_optimizer",       "offload_param",
-                                       "cpu_offload", "zero_hpz_partition_size", "mics_shard_size"};
+        constexpr std::array read_keys{"stage",        "offload_optimizer",       "offload_param",
+                                       "cpu_offload",  "zero_hpz_partition_size", "mics_shard_size",
+                                       "overlap_comm", "reduce_bucket_size"};
         bool const is_silent = is_among(silent_zero_keys, key) || key.starts_with("stage3_")
                                || key.starts_with("cpu_offload_");
         if (!is_among(read_keys, key) && !says_off(value)) note("zero_optimization." + key, is_silent);
       }
     }
+    if (zero != nullptr && stage > 0 && stage < 3) read_sums(*zero);
     stage_ = stage;
     run_.options["sharding"] = word_for(sharding_choices, static_cast<ashlar::cost::sharding>(stage));
   }
@@ -175,6 +175,17 @@ class deepspeed_reader : json_reader {
         fail(*share, "\"ratio\": nothing here says what a part of the optimizer on the host takes");
       run_.options["offload-optimizer"] = "true";
     }
+  }
+  // Defaults of deepspeed/runtime/zero/config.py: sums come after the backward, 500 million gradients at
+  // once.
+  void read_sums(json const& zero) {
+    bool const is_open = zero.contains("reduce_bucket_size") && is_auto(zero["reduce_bucket_size"]);
+    long long const bucket = is_open || find(zero, "reduce_bucket_size") == nullptr
+                                 ? 500'000'000
+                                 : static_cast<long long>(ashlar::json_reader::number(
+                                     zero["reduce_bucket_size"], "reduce_bucket_size", 1, 1e15));
+    bool const overlaps = find(zero, "overlap_comm") != nullptr && zero["overlap_comm"] == true;
+    run_.options["fact"] = fmt::format("data-overlap={},bucket={}", overlaps ? "on" : "off", bucket);
   }
   // Reads MiCS: shards over some ranks, and copies of these. ZeRO++'s hpZ: shards over all, and weights
   // once more over some.

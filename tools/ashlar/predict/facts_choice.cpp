@@ -1,6 +1,7 @@
 #include "predict/facts_choice.hpp"
 
 #include "command.hpp"
+#include "options/number_option.hpp"
 #include "predict/choices.hpp"
 #include "predict/names.hpp"
 #include "report/table.hpp"
@@ -16,6 +17,8 @@ namespace tool {
 namespace {
 
 using ashlar::cost::described_fact;
+using ashlar::cost::described_number;
+using ashlar::cost::fact_number_table;
 using ashlar::cost::fact_table;
 using ashlar::cost::given_facts;
 
@@ -35,6 +38,7 @@ std::string values_of(described_fact const& fact) {
 std::vector<std::string> fact_names() {
   std::vector<std::string> names;
   for (described_fact const& each : fact_table) names.emplace_back(each.name);
+  for (described_number const& each : fact_number_table) names.emplace_back(each.name);
   return names;
 }
 
@@ -49,6 +53,12 @@ void say_one(std::string_view text, given_facts& given) {
       throw usage_error(fmt::format("--fact {}: '{}' is none of its values: {}", name,
                                     value.substr(0, 64), values_of(fact_table[i])));
     given.of[i] = *found;
+    return;
+  }
+  for (std::size_t i = 0; i < fact_number_table.size(); ++i) {
+    described_number const& fact = fact_number_table[i];
+    if (name != fact.name) continue;
+    given.numbers[i] = number_within<double>("--fact " + name, value, fact.least, fact.most);
     return;
   }
   std::string all;
@@ -76,6 +86,9 @@ std::string facts_word(given_facts const& given) {
     if (given.of[i] != given_facts::not_said)
       all += fmt::format("{}{}={}", all.empty() ? "" : ",", fact_table[i].name,
                          fact_table[i].values[given.of[i]]);
+  for (std::size_t i = 0; i < fact_number_table.size(); ++i)
+    if (given.numbers[i] > 0)
+      all += fmt::format("{}{}={}", all.empty() ? "" : ",", fact_number_table[i].name, given.numbers[i]);
   return all;
 }
 
@@ -86,6 +99,12 @@ std::string facts_table(prediction const& p) {
     rows.push_back({fact_table[i].name, fact_table[i].values[does.facts.of[i]],
                     p.asked.program.facts.of[i] == given_facts::not_said ? "assumed" : "given",
                     fact_table[i].meaning});
+  for (std::size_t i = 0; i < fact_number_table.size(); ++i) {
+    double const given = p.asked.program.facts.numbers[i];
+    described_number const& fact = fact_number_table[i];
+    rows.push_back({fact.name, given > 0 ? fmt::format("{}", given) : fact.unsaid,
+                    given > 0 ? "given" : "assumed", fact.meaning});
+  }
   return table(rows, 4)
          + fmt::format("assumed facts are those of {}\n", ashlar::cost::defaults_source(does.program));
 }
@@ -95,12 +114,14 @@ std::vector<decisive_fact> decisive_facts(prediction const& p) {
   if (!p.answer.has_interval()) return all;
   std::vector<ashlar::cost::stage> const stages = stages_of(p.asked);
   ashlar::cost::stack const does = stack_of(p.asked);
+  std::size_t const usual = unmeasured_facts(p.asked).size();
   for (std::size_t i = 0; i < fact_table.size(); ++i) {
     if (p.asked.program.facts.of[i] != given_facts::not_said) continue;
     for (std::size_t value = 0; value < fact_table[i].values.size(); ++value) {
       if (fact_table[i].values[value] == nullptr || value == does.facts.of[i]) continue;
       ashlar::cost::question other = p.asked;
       other.program.facts.of[i] = static_cast<unsigned char>(value);
+      if (unmeasured_facts(other).size() > usual) continue;
       double const seconds = step_of(other, stages, p.constants.values).seconds;
       if (seconds < p.answer.low || seconds > p.answer.high)
         all.push_back({fmt::format("{}={}", fact_table[i].name, fact_table[i].values[value]), seconds});

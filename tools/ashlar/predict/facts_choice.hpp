@@ -19,7 +19,7 @@ std::string facts_word(ashlar::cost::given_facts const& given);
 // A table of all facts: values, and whether they were given or assumed.
 std::string facts_table(prediction const& p);
 
-// All facts that decide the step; none without an interval.
+// All facts that decide the step by values that published runs have; none without an interval.
 std::vector<decisive_fact> decisive_facts(prediction const& p);
 
 }  // namespace tool

@@ -1,28 +1,73 @@
 #include "predict/megatron_facts.hpp"
 
 #include <ashlar/cost/question/stack.hpp>
+#include <ashlar/interop/numbers.hpp>
 
 #include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
 
 namespace tool {
 
 namespace {
 
 using ashlar::cost::captured;
+using ashlar::cost::expert_exchange;
+using ashlar::cost::expert_kernels;
 using ashlar::cost::fact;
+using ashlar::cost::fact_number;
+using ashlar::cost::message;
+using ashlar::cost::moment_held;
 using ashlar::cost::question;
 using ashlar::cost::sharding;
 using ashlar::cost::token_dispatch;
+using ashlar::cost::weights_held;
 
-std::string dispatch_of(megatron_command& a, std::vector<std::string>& notes) {
+std::string dispatch_of(megatron_command& a) {
   std::string const type = a.word("moe_token_dispatcher_type", "allgather");
   if (a.has("moe_enable_deepep") || type == "flex") return "once";
-  if (type == "allgather")
-    notes.push_back(
-        "all ranks gather the tokens of experts (--moe-token-dispatcher-type allgather, the default of "
-        "Megatron-LM): predicted as alltoall, which moves less");
-  return "all-to-all";
+  return type == "allgather" ? "all-gather" : "all-to-all";
 }
+
+// Collects facts, and knows which a file says: absent fields say nothing.
+class facts_reader {
+ public:
+  facts_reader(megatron_command& a, facts_of_run const& run, std::vector<std::string>& notes)
+      : a_(a), run_(run), notes_(notes) {}
+
+  std::string facts() {
+    read_overlap();
+    read_fusions();
+    if (run_.has_fp8) read_scales();
+    if (run_.has_experts) read_experts();
+    read_optimizer();
+    return all_;
+  }
+
+ private:
+  void say(char const* name, std::string const& value) {
+    all_ += fmt::format("{}{}={}", all_.empty() ? "" : ",", name, value);
+  }
+  // Where the file says one of these, or its program has defaults of its own.
+  template <class... Names>
+  bool says(Names... names) {
+    bool const is_said = (a_.says(names) || ...);
+    return is_said || !a_.has_fields();
+  }
+  static char const* of_switch(bool is_on) { return is_on ? "on" : "off"; }
+
+  void read_overlap();
+  void read_fusions();
+  void read_scales();
+  void read_experts();
+  void read_optimizer();
+
+  megatron_command& a_;
+  facts_of_run const& run_;
+  std::vector<std::string>& notes_;
+  std::string all_;
+};
 
 // Scopes that are not the whole iteration are parts of layers.
 std::string graphs_of(megatron_command& a) {
@@ -42,6 +87,74 @@ bool overlaps_data(megatron_command& a, std::vector<std::string>& notes) {
   return sums && gathers;
 }
 
+void facts_reader::read_overlap() {
+  if (says("tp_comm_overlap")) say("tensor-overlap", of_switch(a_.has("tp_comm_overlap")));
+  bool const overlaps = overlaps_data(a_, notes_);
+  if (says("overlap_grad_reduce", "overlap_param_gather")) say("data-overlap", of_switch(overlaps));
+  // Not given, it is as in the fitted runs. Without overlap there is one bucket
+  // (core/distributed/distributed_data_parallel.py).
+  long long const bucket = a_.number("bucket_size", a_.number("ddp_bucket_size", 0));
+  if (overlaps && bucket > 0) say("bucket", fmt::format("{}", bucket));
+  bool const waits = a_.has("no_overlap_p2p_communication");
+  if (waits && run_.has_chunks) say("transfers", "batched");
+}
+
+void facts_reader::read_fusions() {
+  bool const has_gates_apart = a_.has("no_bias_swiglu_fusion") || a_.has("no_bias_gelu_fusion"),
+             has_rotations_apart = a_.has("no_rope_fusion");
+  if (says("cuda_graph_impl", "enable_cuda_graph")) say("graphs", graphs_of(a_));
+  if (has_gates_apart || !a_.has_fields()) say("fused-activation", of_switch(!has_gates_apart));
+  if (has_rotations_apart || !a_.has_fields()) say("fused-rotation", of_switch(!has_rotations_apart));
+}
+
+void facts_reader::read_scales() {
+  std::string const recipe = a_.word("fp8_recipe", "delayed"), mixed = a_.word("mixed_precision");
+  auto const mixes = [&](char const* part) { return mixed.find(part) != std::string::npos; };
+  if (recipe == "blockwise" || mixes("subchannel"))
+    say("scales", "blocks");
+  else if (recipe == "tensorwise" || mixes("current"))
+    say("scales", "current");
+  else if (says("fp8_recipe") || mixes("delayed"))
+    say("scales", "delayed");
+}
+
+void facts_reader::read_experts() {
+  if (run_.dispatches && says("moe_token_dispatcher_type", "moe_enable_deepep"))
+    say("expert-dispatch", dispatch_of(a_));
+  if (run_.dispatches && a_.has("moe_shared_expert_overlap")) say("expert-overlap", "shared");
+  if (says("moe_grouped_gemm")) say("expert-products", a_.has("moe_grouped_gemm") ? "grouped" : "loop");
+  if (says("moe_permute_fusion")) say("fused-permutation", of_switch(a_.has("moe_permute_fusion")));
+  std::string const factor = a_.word("moe_expert_capacity_factor");
+  bool const is_padded = a_.has("moe_pad_expert_input_to_capacity");
+  double capacity = 0;
+  if (factor.empty()) return;
+  if (!ashlar::read_number(factor, capacity))
+    a_.fail(
+        fmt::format("has --moe-expert-capacity-factor {}, which is no number", factor.substr(0, 64)));
+  if (!(capacity > 0)) return;  // Megatron-Core then drops nothing
+  say("capacity", fmt::format("{}", capacity));
+  if (is_padded) say("imbalance", fmt::format("{}", std::max(1.0, capacity)));
+}
+
+// "fp32", "fp16", "bf16", "fp8", or as PyTorch writes them.
+std::string bits_word(std::string const& type) {
+  auto const has = [&](char const* part) { return type.find(part) != std::string::npos; };
+  if (has("fp8") || has("float8") || has("uint8")) return "8-bit";
+  return has("16") ? "16-bit" : "32-bit";
+}
+
+void facts_reader::read_optimizer() {
+  std::string const weights = bits_word(a_.word("main_params_dtype", "fp32")),
+                    mean = bits_word(a_.word("exp_avg_dtype", "fp32")),
+                    square = bits_word(a_.word("exp_avg_sq_dtype", "fp32"));
+  if (!a_.has("use_precision_aware_optimizer")) return;
+  // store_param_remainders of core/optimizer/optimizer_config.py, which is on for weights in bf16.
+  bool const keeps_rest = weights == "32-bit" && !a_.has("fp16");
+  say("main-weights", keeps_rest ? "rest" : weights);
+  say("first-moment", mean);
+  say("second-moment", square);
+}
+
 bool sums_in_16_bits(prediction const& p) {
   return stack_of(p.asked).program == ashlar::cost::program_kind::recipe;
 }
@@ -49,7 +162,46 @@ bool sums_in_16_bits(prediction const& p) {
 bool dispatches(question const& q) { return q.model.has_experts() && q.layout.expert > 1; }
 
 char const* word_for_dispatch(ashlar::cost::fact_values const& facts) {
-  return facts.dispatch() == token_dispatch::once ? "flex" : "alltoall";
+  switch (facts.dispatch()) {
+    case token_dispatch::once:
+      return "flex";
+    case token_dispatch::all_gather:
+      return "allgather";
+    default:
+      return "alltoall";
+  }
+}
+
+char const* type_word(moment_held held) {
+  constexpr char const* words[] = {"fp32", "fp16", "fp8"};
+  return words[static_cast<int>(held)];
+}
+
+// Names are those of arguments, with underscores those of fields. A flag has no value.
+std::vector<named_value> values_of_both(prediction const& p) {
+  question const& q = p.asked;
+  ashlar::cost::fact_values const facts = stack_of(q).facts;
+  std::vector<named_value> all;
+  auto const add = [&](bool is_there, char const* section, char const* name, std::string value = "") {
+    if (is_there) all.push_back({section, name, std::move(value)});
+  };
+  bool const has_experts = q.model.has_experts();
+  double const capacity = facts.number(fact_number::capacity);
+  add(has_experts && facts.experts() != expert_kernels::loop, "model", "moe-grouped-gemm");
+  add(has_experts && facts.has(fact::fused_permutation), "model", "moe-permute-fusion");
+  add(dispatches(q) && facts.exchange() == expert_exchange::beside_shared, "model",
+      "moe-shared-expert-overlap");
+  add(has_experts && capacity > 0, "model", "moe-expert-capacity-factor", fmt::format("{}", capacity));
+  bool const has_low_moments = facts.moment_bytes() < 8,
+             is_aware = has_low_moments || facts.main_weights() != weights_held::bits_32;
+  add(is_aware, "optimizer", "use-precision-aware-optimizer");
+  add(is_aware && facts.main_weights() == weights_held::bits_16, "optimizer", "main-params-dtype",
+      "fp16");
+  add(has_low_moments, "optimizer", "exp-avg-dtype",
+      type_word(static_cast<moment_held>(facts.at(fact::first_moment))));
+  add(has_low_moments, "optimizer", "exp-avg-sq-dtype",
+      type_word(static_cast<moment_held>(facts.at(fact::second_moment))));
+  return all;
 }
 
 }  // namespace
@@ -58,24 +210,9 @@ std::string program_of_megatron(megatron_command& a) {
   return a.has("grad_reduce_in_bf16") || a.has_fields() ? "megatron-bridge" : "megatron-core";
 }
 
-std::string megatron_facts(megatron_command& a, bool dispatches, std::vector<std::string>& notes) {
-  std::string all;
-  auto const say = [&](char const* name, bool is_said, std::string const& value) {
-    if (is_said || !a.has_fields()) all += fmt::format("{}{}={}", all.empty() ? "" : ",", name, value);
-  };
-  auto const of_switch = [](bool is_on) { return is_on ? "on" : "off"; };
-  bool const has_gates_apart = a.has("no_bias_swiglu_fusion") || a.has("no_bias_gelu_fusion"),
-             has_rotations_apart = a.has("no_rope_fusion");
-  say("tensor-overlap", a.says("tp_comm_overlap"), of_switch(a.has("tp_comm_overlap")));
-  say("data-overlap", a.says("overlap_grad_reduce") || a.says("overlap_param_gather"),
-      of_switch(overlaps_data(a, notes)));
-  say("graphs", a.says("cuda_graph_impl") || a.says("enable_cuda_graph"), graphs_of(a));
-  say("fused-activation", has_gates_apart, of_switch(!has_gates_apart));
-  say("fused-rotation", has_rotations_apart, of_switch(!has_rotations_apart));
-  bool const says_dispatch = a.says("moe_token_dispatcher_type") || a.says("moe_enable_deepep");
-  if (dispatches && (says_dispatch || !a.has_fields()))
-    say("expert-dispatch", true, dispatch_of(a, notes));
-  return all;
+std::string megatron_facts(megatron_command& a, facts_of_run const& run,
+                           std::vector<std::string>& notes) {
+  return facts_reader(a, run, notes).facts();
 }
 
 std::vector<named_value> arguments_of_facts(prediction const& p) {
@@ -97,6 +234,10 @@ std::vector<named_value> arguments_of_facts(prediction const& p) {
   add(is_whole, "cuda-graph-scope", "full_iteration");
   add(!facts.has(fact::fused_activation), "no-bias-swiglu-fusion");
   add(!facts.has(fact::fused_rotation), "no-rope-fusion");
+  for (named_value const& each : values_of_both(p)) all.push_back({"", each.name, each.value});
+  if (double const bucket = facts.number(fact_number::bucket); bucket > 0)
+    all.push_back({"", "ddp-bucket-size", fmt::format("{:.0f}", bucket)});
+  add(q.layout.chunks > 1 && facts.transfers() == message::batched, "no-overlap-p2p-communication");
   return all;
 }
 
@@ -116,6 +257,11 @@ std::vector<named_value> fields_of_facts(prediction const& p) {
   constexpr char const* graphs[] = {"none", "transformer_engine", "local"};
   all.push_back({"model", "cuda_graph_impl", graphs[static_cast<int>(facts.graphs())]});
   if (facts.graphs() == captured::step) all.push_back({"model", "cuda_graph_scope", "full_iteration"});
+  for (named_value const& each : values_of_both(p)) {
+    std::string field = each.name;
+    std::replace(field.begin(), field.end(), '-', '_');
+    all.push_back({each.section, field, each.value.empty() ? "true" : each.value});
+  }
   return all;
 }
 

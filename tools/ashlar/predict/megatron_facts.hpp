@@ -13,10 +13,15 @@ namespace tool {
 // summed in 16 bits, as in its recipes.
 std::string program_of_megatron(megatron_command& arguments);
 
+// Facts depend on these parts of a run.
+struct facts_of_run {
+  bool has_experts = false, dispatches = false;  // dispatches: tokens go to other ranks
+  bool has_chunks = false, has_fp8 = false;
+};
+
 // Reads facts as --fact has them. Absent arguments of Megatron-LM say the defaults of megatron-core
-// 0.16.1, absent fields say nothing. Facts about experts are read if tokens go to other ranks. Adds a
-// note where the program does what no fact says.
-std::string megatron_facts(megatron_command& arguments, bool dispatches,
+// 0.16.1, absent fields say nothing. Adds a note where the program does what no fact says.
+std::string megatron_facts(megatron_command& arguments, facts_of_run const& run,
                            std::vector<std::string>& notes);
 
 struct named_value {

@@ -214,12 +214,40 @@ framework_run read_command(megatron_command& a, std::string const& path, beside_
   if (!is_of_2021) {
     std::string const program = program_of_megatron(a);
     if (!is_fsdp) o["stack"] = program;
-    std::string const facts = megatron_facts(a, model.has_experts() && o["expert"] != "1", run.notes);
+    bool const has_experts = model.has_experts();
+    std::string const facts = megatron_facts(a,
+                                             {.has_experts = has_experts,
+                                              .dispatches = has_experts && o["expert"] != "1",
+                                              .has_chunks = o.count("chunks") > 0 && o["chunks"] != "1",
+                                              .has_fp8 = o["precision"] == "fp8"},
+                                             run.notes);
     if (!facts.empty()) o["fact"] = facts;
   }
-  a.ignore({"use_flash_attn", "use_custom_fsdp", "torch_fsdp2_no_reshard_after_forward", "geglu",
-            "fp8_recipe", "train_iters", "lr", "min_lr", "overlap_grad_reduce", "overlap_param_gather",
-            "moe_token_dispatcher_type", "use_precision_aware_optimizer", "cpu_offloading",
+  a.ignore({"use_flash_attn",
+            "use_custom_fsdp",
+            "torch_fsdp2_no_reshard_after_forward",
+            "geglu",
+            "fp8_recipe",
+            "train_iters",
+            "lr",
+            "min_lr",
+            "overlap_grad_reduce",
+            "overlap_param_gather",
+            "moe_token_dispatcher_type",
+            "use_precision_aware_optimizer",
+            "main_params_dtype",
+            "exp_avg_dtype",
+            "exp_avg_sq_dtype",
+            "moe_expert_capacity_factor",
+            "bucket_size",
+            "ddp_bucket_size",
+            "moe_pad_expert_input_to_capacity",
+            "no_overlap_p2p_communication",
+            "moe_grouped_gemm",
+            "moe_permute_fusion",
+            "moe_shared_expert_overlap",
+            "moe_enable_deepep",
+            "cpu_offloading",
             "use_mcore_models"});
   if (with.model == nullptr) a.refuse_unknown_layers();
   run.not_read = a.not_read();

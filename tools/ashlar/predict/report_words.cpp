@@ -77,6 +77,9 @@ std::vector<std::string> beyond_words(prediction const& p) {
       case unmeasured::shards:
         all.emplace_back("such shards");
         break;
+      case unmeasured::program:
+        all.push_back(fmt::format("such {}", fmt::join(unmeasured_facts(p.asked), ", ")));
+        break;
     }
   return all;
 }

@@ -283,6 +283,14 @@ class torchtitan_reader {
     else if (compiles && parts.find("loss") != parts.npos)
       facts.emplace_back("loss=fused");
     if (!is_balanced) facts.emplace_back("context-balance=off");
+    std::string const backend = job_.word({"parallelism.expert_parallel_comm_backend"}, "standard");
+    if (backend == "deepep" || backend == "hybridep") facts.emplace_back("expert-dispatch=once");
+    // Copies sum gradients in buckets of 100 MiB in 32 bits (torchtitan, models/llama3/parallelize.py).
+    if (run_.options["sharding"] == "none")
+      facts.insert(facts.end(), {"data-overlap=on", "bucket=26214400"});
+    // States have the format of the weights.
+    if (job_.word({"training.dtype"}, "float32") == "bfloat16")
+      facts.insert(facts.end(), {"main-weights=16-bit", "first-moment=16-bit", "second-moment=16-bit"});
     set("stack", "torchtitan");
     if (!facts.empty()) set("fact", fmt::format("{}", fmt::join(facts, ",")));
   }
@@ -295,9 +303,8 @@ class torchtitan_reader {
     bool const is_mx = converters.find("mx") != std::string::npos;
     std::string const values = job_.word({"training.mixed_precision_param"}, "bfloat16"),
                       stored = job_.word({"training.dtype"}, "float32");
-    if (stored != "float32")
-      job_.fail(fmt::format("training.dtype '{}': only weights and states in 32 bits are counted here",
-                            stored.substr(0, 64)));
+    if (stored != "float32" && stored != "bfloat16")
+      job_.fail(fmt::format("training.dtype is float32 or bfloat16, not '{}'", stored.substr(0, 64)));
     if (values != "bfloat16" && values != "float32")
       job_.fail(
           fmt::format("mixed_precision_param is bfloat16 or float32, not '{}'", values.substr(0, 64)));

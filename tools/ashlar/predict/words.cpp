@@ -45,6 +45,11 @@ std::string sentence_of(ashlar::cost::unpredictable const& e, ashlar::cost::ques
     case requirement::layers_are_measured:
       return fmt::format("the model's layers were not measured on {} tensor ranks of {}", e.number,
                          q.cluster.kinds[static_cast<std::size_t>(e.limit)].name);
+    case requirement::fact_is_in_range: {
+      ashlar::cost::described_number const& fact =
+          ashlar::cost::fact_number_table[static_cast<std::size_t>(e.number)];
+      return fmt::format("--fact {} lies from {} to {}", fact.name, fact.least, fact.most);
+    }
     case requirement::batch_divides:
       return fmt::format("--batch {} must be a multiple of --micro-batch {} x --data {} = {}", e.number,
                          q.layout.micro_batch, q.layout.data, e.limit);

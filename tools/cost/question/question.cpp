@@ -131,6 +131,15 @@ inline void check_kernels(question const& q) {
   }
 }
 
+inline void check_facts(given_facts const& facts) {
+  for (std::size_t i = 0; i < fact_number_count; ++i) {
+    double const value = facts.numbers[i];
+    bool const is_said = value < 0 || value > 0 || std::isnan(value);
+    must(!is_said || (value >= fact_number_table[i].least && value <= fact_number_table[i].most),
+         requirement::fact_is_in_range, static_cast<long long>(i));
+  }
+}
+
 }  // namespace question_detail
 
 void check(question const& q) {
@@ -187,6 +196,7 @@ void check(question const& q) {
        requirement::weights_divide_the_shards, l.weight_ranks,
        l.sharding == sharding::full ? shards : 0);
   question_detail::check_kernels(q);
+  question_detail::check_facts(q.program.facts);
   question_detail::check_measured(q);
 }
 

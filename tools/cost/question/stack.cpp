@@ -64,12 +64,13 @@ struct program_defaults {
   char const* source;
 };
 
-// These switches are on, and the loss is taken so; a copy of a token goes to each expert, and no graphs
-// launch anything.
+// These switches are on, and the loss is taken so. Norms and permutations are one kernel each; other
+// facts have their first value.
 constexpr fact_values switched_on(std::initializer_list<fact> switches, logits_held loss) {
   fact_values made;
-  for (fact each : switches) made.of[static_cast<std::size_t>(each)] = is_on;
-  made.of[static_cast<std::size_t>(fact::loss)] = static_cast<unsigned char>(loss);
+  for (fact each : {fact::fused_norm, fact::fused_permutation}) made.set(each, is_on);
+  for (fact each : switches) made.set(each, is_on);
+  made.set(fact::loss, static_cast<unsigned char>(loss));
   return made;
 }
 
@@ -82,7 +83,8 @@ inline constexpr program_defaults all_defaults[] = {
     {program_kind::tuned,
      switched_on({fact::fused_activation, fact::fused_rotation, fact::context_balance},
                  logits_held::whole),
-     "megatron/training/arguments.py of megatron-core 0.16.1, but for its dispatcher, allgather"},
+     "megatron/training/arguments.py of megatron-core 0.16.1, but for experts: all-to-all, grouped and "
+     "permuted in one kernel"},
     {program_kind::plain, switched_on({fact::context_balance}, logits_held::whole),
      "src/nanotron of nanotron: no kernel for either, sums after the last backward"},
     {program_kind::classic,
@@ -107,11 +109,15 @@ inline program_defaults const& defaults(program_kind program) {
 
 fact_values defaults_of(program_kind program, machine const& device) {
   fact_values made = stack_detail::defaults(program).facts;
+  // Tokens are sorted by operators of PyTorch, and torch._grouped_mm computes all experts.
+  if (program == program_kind::torchtitan) {
+    made.set(fact::expert_products, static_cast<unsigned char>(expert_kernels::single));
+    made.set(fact::fused_permutation, is_off);
+  }
   // The recipes for Blackwell launch attention and routing from graphs, and send a token once.
   if (program == program_kind::recipe && is_blackwell(device)) {
-    made.of[static_cast<std::size_t>(fact::graphs)] = static_cast<unsigned char>(captured::layers);
-    made.of[static_cast<std::size_t>(fact::expert_dispatch)] =
-        static_cast<unsigned char>(token_dispatch::once);
+    made.set(fact::graphs, static_cast<unsigned char>(captured::layers));
+    made.set(fact::expert_dispatch, static_cast<unsigned char>(token_dispatch::once));
   }
   return made;
 }
@@ -135,8 +141,12 @@ stack stack_of(question const& q) {
   s.is_tuned = is_megatron || (!is_said && is_blackwell(newest_of(q.cluster)));
   s.facts = defaults_of(s.program, newest_of(q.cluster));
   // Compiled programs fuse the activation: those in 8 bits, and Transformer Engine's.
-  if (s.is_tuned || is_low(q.program.format))
-    s.facts.of[static_cast<std::size_t>(fact::fused_activation)] = is_on;
+  if (s.is_tuned || is_low(q.program.format)) s.facts.set(fact::fused_activation, is_on);
+  // Virtual stages and executed schedules send beside passes, 1F1B with what comes back.
+  bool const sends_beside = q.layout.chunks > 1 || q.layout.is_executed();
+  s.facts.set(fact::transfers,
+              static_cast<unsigned char>(sends_beside ? message::beside : message::batched));
+  s.facts.numbers = q.program.facts.numbers;
   for (std::size_t i = 0; i < fact_count; ++i)
     if (q.program.facts.of[i] != given_facts::not_said) s.facts.of[i] = q.program.facts.of[i];
   // Fused kernels take 16 bits or fewer.

@@ -35,7 +35,56 @@ inline bool has_measured_kernels(question const& q, std::vector<measured_kernels
   return all.empty();
 }
 
+// Values of facts that no measured run is known to have, and the runs that they concern.
+struct unmeasured_value {
+  fact which;
+  unsigned char value;
+  bool (*concerns)(question const&);
+};
+
+inline bool is_any(question const& /*unused*/) { return true; }
+inline bool has_pipeline(question const& q) { return q.layout.pipeline > 1; }
+inline bool has_experts(question const& q) { return q.model.has_experts(); }
+inline bool exchanges_tokens(question const& q) { return has_experts(q) && q.layout.expert > 1; }
+inline bool has_scales(question const& q) { return q.program.format == number_format::fp8; }
+
+template <class Value>
+constexpr unmeasured_value value_of(fact which, Value value, bool (*concerns)(question const&)) {
+  return {which, static_cast<unsigned char>(value), concerns};
+}
+
+inline constexpr unmeasured_value unmeasured_values[] = {
+    value_of(fact::transfers, message::single, has_pipeline),
+    value_of(fact::expert_overlap, expert_exchange::beside_shared, exchanges_tokens),
+    value_of(fact::expert_dispatch, token_dispatch::all_gather, exchanges_tokens),
+    value_of(fact::expert_products, expert_kernels::loop, has_experts),
+    value_of(fact::expert_products, expert_kernels::single, has_experts),
+    value_of(fact::fused_permutation, is_off, has_experts),
+    value_of(fact::fused_norm, is_off, is_any),
+    value_of(fact::scales, scaling::delayed, has_scales),
+    value_of(fact::scales, scaling::blocks, has_scales),
+    value_of(fact::main_weights, weights_held::rest, is_any),
+    value_of(fact::main_weights, weights_held::bits_16, is_any),
+    value_of(fact::first_moment, moment_held::bits_16, is_any),
+    value_of(fact::first_moment, moment_held::bits_8, is_any),
+    value_of(fact::second_moment, moment_held::bits_16, is_any),
+    value_of(fact::second_moment, moment_held::bits_8, is_any),
+};
+
 }  // namespace answer_detail
+
+std::vector<char const*> unmeasured_facts(question const& q) {
+  fact_values const facts = stack_of(q).facts;
+  std::vector<char const*> names;
+  for (auto const& each : answer_detail::unmeasured_values)
+    if (facts.at(each.which) == each.value && each.concerns(q))
+      names.push_back(fact_table[static_cast<std::size_t>(each.which)].name);
+  if (answer_detail::has_experts(q))
+    for (fact_number each : {fact_number::imbalance, fact_number::capacity})
+      if (facts.number(each) > 0)
+        names.push_back(fact_number_table[static_cast<std::size_t>(each)].name);
+  return names;
+}
 
 std::vector<unmeasured> unmeasured_in(question const& q, spreads const& s) {
   std::vector<unmeasured> found;
@@ -58,6 +107,7 @@ std::vector<unmeasured> unmeasured_in(question const& q, spreads const& s) {
   unless(!q.layout.is_executed(), unmeasured::schedule);
   unless(q.layout.shard_ranks == 0 && q.layout.weight_ranks == 0 && !does.sums_in_shards,
          unmeasured::shards);
+  unless(unmeasured_facts(q).empty(), unmeasured::program);
   return found;
 }
 

@@ -75,14 +75,22 @@ double tokens_to_domain(feed_forward const& f, double domains) {
 double expert_seconds(question const& q, layer_work const& w, feed_forward const& f,
                       constants const& c) {
   double s = 0;
-  if (w.expert_bytes > 0) {
+  fact_values const facts = stack_of(q).facts;
+  bool const gathers = facts.dispatch() == token_dispatch::all_gather;
+  if (w.expert_bytes > 0 && gathers) {
+    double const ranks = q.layout.expert, from = ranks - 1,
+                 tokens = w.expert_bytes / f.chosen / facts.expert_load();
+    s += 2
+         * (from * tokens / group_rate(q.cluster, q.layout, ranks, q.layout.expert_tensor, c)
+            + latency_seconds(ranks, c));
+  } else if (w.expert_bytes > 0) {
     double const here =
         max_of(1.0, min_of<double>(q.layout.expert, std::floor(stage_ranks_in_domain(q.cluster, q.layout)
                                                                / q.layout.expert_tensor)));
     double const domains = q.layout.expert / here;
     double const away = (domains - 1) * tokens_to_domain(f, domains) / f.chosen;
     // A token that goes to a rank once goes to as many as have one of its experts.
-    bool const goes_once = stack_of(q).facts.dispatch() == token_dispatch::once;
+    bool const goes_once = facts.dispatch() == token_dispatch::once;
     double const sent = goes_once ? here * (1 - std::pow(1 - 1 / here, f.chosen)) / f.chosen : 1;
     double const inside = w.expert_bytes * sent * (here - 1) / here / inside_rate(q.cluster.device(), c);
     double const outside = w.expert_bytes * away / (q.cluster.device().outside * c.link_outside);

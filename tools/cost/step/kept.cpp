@@ -114,7 +114,9 @@ class keeper {
     return !trains || has(again, recomputation::norms) ? 0 : input_ * q_.model.hidden / split();
   }
   double norm(recomputation again, bool trains) const {
-    return norm_input() + norm_result(again, trains);
+    // Not fused, a norm keeps its input and its quotients in 32 and 16 bits in place of the input.
+    bool const keeps_more = !stack_.facts.has(fact::fused_norm) && !has(again, recomputation::norms);
+    return norm_input() + norm_result(again, trains) + (keeps_more ? 4 * q_.model.hidden / split() : 0);
   }
 
   // The result of each A, in 16 bits.
@@ -126,7 +128,9 @@ class keeper {
   static double made_by_projections(mixer const& m) { return 2 * (m.nope + m.rope) + m.value_head; }
 
   // Routed copies of a token.
-  double copies(feed_forward const& f) const { return f.chosen / tensor_ * q_.layout.expert_tensor; }
+  double copies(feed_forward const& f) const {
+    return f.chosen / tensor_ * q_.layout.expert_tensor * stack_.facts.expert_load();
+  }
   double routed_input(feed_forward const& f) const {
     return input_ * (f.latent > 0 ? f.latent : q_.model.hidden);
   }

@@ -79,11 +79,13 @@ inline number_format wide_format(number_format format) {
 
 // Bytes that casts move for each element of an operand. They read 16 bits and write both orientations,
 // with a scale of 8 bits for each block. One scale a tensor, and NVFP4's second one, need the largest
-// element first.
-inline double cast_bytes(number_format f) {
+// element first, unless it is that of earlier steps. DeepSeek's blocks have scales of 32 bits.
+inline double cast_bytes(number_format f, scaling scales) {
   switch (f) {
     case number_format::fp8:
-      return 2 + 2 + 2 * 1;
+      return scales == scaling::delayed  ? 2 + 2 * 1
+             : scales == scaling::blocks ? 2 + 2 * (1 + 4.0 / 128)
+                                         : 2 + 2 + 2 * 1;
     case number_format::mxfp8:
       return 2 + 2 * (1 + 1.0 / 32);
     case number_format::nvfp4:
@@ -107,7 +109,8 @@ double product_rate(machine const& m, number_format f, constants const& c) {
 double product_seconds(machine const& m, double rate, product const& p, double out_bytes,
                        constants const& c) {
   constexpr double tile = 128.0 * 256.0;
-  double const elements = p.m * p.n + (p.count > 1 ? 64 * p.n : 0) + c.wave * tile * m.units;
+  double const waves = p.is_one_kernel ? c.wave / p.count : c.wave;
+  double const elements = p.m * p.n + (p.count > 1 ? 64 * p.n : 0) + waves * tile * m.units;
   double const moved = out_bytes * p.m * p.n + 2 * p.k * (p.m + p.n);
   return p.count * (2 * p.k * elements / rate + c.traffic * moved / memory_rate(m, c));
 }
@@ -121,8 +124,12 @@ seconds_each_way products_seconds(question const& q, std::vector<product> const&
   seconds_each_way s;
   for (product const& p : all) {
     double const rate = p.is_low ? low : high;
-    product const inputs{.m = p.m, .n = p.k, .k = p.n, .count = p.count};
-    product const weights{.m = p.n, .n = p.k, .k = p.m, .count = p.count};
+    product inputs = p, weights = p;
+    inputs.n = p.k;
+    inputs.k = p.n;
+    weights.m = p.n;
+    weights.n = p.k;
+    weights.k = p.m;
     s.forward += product_seconds(m, rate, p, 2, c);
     s.backward += product_seconds(m, rate, inputs, 2, c);
     double const of_weights = product_seconds(m, rate, weights, gradient, c);
@@ -148,10 +155,9 @@ seconds_each_way attention_seconds(question const& q, layer_work const& w, const
   return {scores * 4 * w.head / rate + exponentials, scores * 10 * w.head / rate + exponentials};
 }
 
-seconds_each_way bytes_seconds(machine const& device, number_format format, layer_work const& w,
-                               constants const& c) {
-  double const each = kernels_detail::cast_bytes(format);
-  double const rate = memory_rate(device, c);
+seconds_each_way bytes_seconds(question const& q, layer_work const& w, constants const& c) {
+  double const each = kernels_detail::cast_bytes(q.program.format, stack_of(q).facts.scales());
+  double const rate = memory_rate(q.cluster.device(), c);
   return {(w.forward_bytes + each * w.quantised_forward) / rate,
           (w.backward_bytes + each * w.quantised_backward) / rate};
 }

@@ -44,7 +44,9 @@ inline double logit_bytes(stack const& s, constants const& c) {
 }
 
 // Bytes of a parameter that the host updates: its 32-bit weight, two moments and the gradient.
-inline constexpr double host_bytes = 16;
+inline double host_bytes(fact_values const& facts) {
+  return facts.main_bytes() + facts.moment_bytes() + 4;
+}
 
 // The `copies` of a stage are on different devices of a pipeline, and shard the state together with data
 // ranks. If gradients are sharded beside a pipeline, those of one stage are summed while those of
@@ -57,7 +59,8 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
                expert_ranks = q.layout.expert_sharing_ranks() * copies;
   if (!s.is_sharded) {
     bool const splits = q.layout.sharding != sharding::none;
-    double const moments = value < 4 ? 12 : 8;  // with 32-bit weights unless values have 32 bits
+    // With the optimizer's own weights unless values have 32 bits.
+    double const moments = s.facts.moment_bytes() + (value < 4 ? s.facts.main_bytes() : 0);
     part.parameters = parameter_bytes(q, s, value) * held.all.both();
     part.gradients = gradient_bytes(q, s, value) * held.trained.both();
     if (s.sums_in_shards) {
@@ -67,18 +70,21 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
     double const updated =
         held.trained.dense / (splits ? ranks : 1) + held.trained.expert / (splits ? expert_ranks : 1);
     part.optimizer = leaves ? 0 : moments * updated;
-    part.host = leaves ? host_bytes * updated : 0;
+    part.host = leaves ? host_bytes(s.facts) * updated : 0;
     return;
   }
-  double const updated = held.trained.both() / ranks;
-  part.parameters = 4 * held.all.both() / ranks;
-  part.gradients = 4 * updated;
-  part.optimizer = 8 * updated;
+  // Shards are the optimizer's weights; sums come in their format. The rest of 32 bits is held
+  // beside 16.
+  double const updated = held.trained.both() / ranks,
+               own = s.facts.main_weights() == weights_held::bits_16 ? value : 4;
+  part.parameters = own * held.all.both() / ranks;
+  part.gradients = own * updated;
+  part.optimizer = s.facts.moment_bytes() * updated;
   if (q.layout.weight_ranks > 0) part.parameters += 2 * held.all.both() / q.layout.weight_ranks;
   if (leaves) {
-    part.parameters -= (4 - value) * updated;
+    part.parameters -= (own - value) * updated;
     part.optimizer = 0;
-    part.host = host_bytes * updated;
+    part.host = host_bytes(s.facts) * updated;
   }
   double largest = 0;  // largest layer
   for (layer const& l : q.model.kinds)

@@ -5,6 +5,8 @@
 #include <ashlar/cost/step/kernels.hpp>
 #include <ashlar/cost/step/once_a_step.hpp>
 
+#include <cmath>
+
 namespace ashlar::cost {
 
 namespace once_detail {
@@ -35,10 +37,17 @@ inline double data_seconds(question const& q, parameter_counts const& held, devi
   int const m = q.micro_batches(),
             groups_before = s.sums_in_shards && q.layout.chunks > 1 ? (m - 1) / q.layout.pipeline : 0;
   double const before = groups_before * reduced;
-  if (!s.facts.has(fact::data_overlap)) return before + reduced + gathered;
+  // Each bucket but the first, which counts anyway, has its latency; and the last bucket's sum comes
+  // after the backward, as the first one's gather comes before the forward.
+  double const bucket = s.facts.number(fact_number::bucket),
+               buckets = bucket > 0 ? std::ceil(max_of(1.0, held.both() / bucket)) : 1,
+               later = (buckets - 1) * latency_seconds(ranks, c),
+               exposed = bucket > 0 ? max_of(c.data_exposed, 1 / buckets) : c.data_exposed;
+  double const sums = reduced + later, gathers = gathered > 0 ? gathered + later : 0;
+  if (!s.facts.has(fact::data_overlap)) return before + sums + gathers;
   return max_of(c.contention * before, before - m * beside.backward)
-         + max_of(c.data_exposed * reduced, reduced - beside.backward)
-         + max_of(c.data_exposed * gathered, gathered - beside.forward);
+         + max_of(exposed * reduced, sums - beside.backward)
+         + max_of(exposed * gathered, gathers - beside.forward);
 }
 
 }  // namespace once_detail
@@ -56,8 +65,11 @@ once_a_step once_on(question const& q, parameter_counts const& held, device_seco
       q.layout.sharding == sharding::none
           ? held.both()
           : held.dense / sharing + held.expert / (q.layout.expert_sharing_ranks() * copies);
-  // Adam reads the gradient, the 32-bit weight and two moments; it writes those three and the weight.
-  constexpr double moved = 30;
+  // Adam reads the gradient, the 32-bit weight and two moments; it writes those three and the weight,
+  // which has the upper half of 32 bits if only the rest is held beside it.
+  fact_values const facts = stack_of(q).facts;
+  double const moved = 4 + 2 * (facts.main_bytes() + facts.moment_bytes()) + 2
+                       + (facts.main_weights() == weights_held::rest ? 2 : 0);
   once.optimizer = moved * updated / memory_rate(q.cluster.device(), c);
   if (q.layout.offload.optimizer) {  // gradients in 32 bits go to the host, and weights in 16 come back
     host_side const& host = q.cluster.device().host;

@@ -3,6 +3,7 @@
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/step/exchanges.hpp>
+#include <ashlar/cost/step/expert_passes.hpp>
 #include <ashlar/cost/step/held_parameters.hpp>
 #include <ashlar/cost/step/kept.hpp>
 #include <ashlar/cost/step/kernels.hpp>
@@ -26,14 +27,6 @@ void pass_terms::add(pass_terms const& other, double times) {
 }
 
 namespace passes_detail {
-
-// Exchanges of experts that run during passes of another micro-batch occupy some multiprocessors, and
-// take longer than a pass where they do.
-inline double exposed_beside(question const& q, double exchange, pass_terms const& pass) {
-  if (!stack_of(q).facts.has(fact::expert_overlap)) return exchange;
-  constexpr double occupied = 20;  // multiprocessors, as DeepEP takes
-  return max_of(exchange - pass.on_device(), exchange * occupied / q.cluster.device().units);
-}
 
 // The share of launches that the host does itself.
 inline double launched_share(question const& q, constants const& c) {
@@ -60,15 +53,13 @@ inline stage_passes passes_of_work(question const& q, layer const& l, layer_work
   b.weights = products.weights;
   set(&pass_terms::attention, attention_seconds(q, w, c));
   set(&pass_terms::scan, scan_seconds(q.cluster.device(), w, c));
-  set(&pass_terms::bytes, bytes_seconds(q.cluster.device(), q.program.format, w, c));
+  set(&pass_terms::bytes, bytes_seconds(q, w, c));
   f.tensor = b.tensor = tensor_seconds(q, w, c);
-  double const expert = expert_seconds(q, w, l.feed, c);
-  f.expert = exposed_beside(q, expert, f);
-  b.expert = exposed_beside(q, expert, b);
+  exchange_with_experts(q, w, l.feed, s, c);
   f.context = context_seconds(q.cluster, q.layout, w, f.attention, c);
   b.context = context_seconds(q.cluster, q.layout, w, b.attention, c);
   f.host = w.parts * (c.host + (q.layout.tensor > 1 && stack_of(q).is_plain ? c.host_tensor : 0));
-  if (w.experts > 0) f.host += c.host_expert + c.host_each_expert * w.experts;
+  if (w.experts > 0) f.host += c.host_expert + launch_of_expert_seconds(q, c) * w.experts;
   f.host *= launched_share(q, c);
   b.host = f.host;
   return s;
@@ -250,7 +241,7 @@ inline std::vector<stage_passes> passes_on_one_kind(question const& q, std::vect
 }
 
 // Adds the messages to the next stage, and of gradients to the one before. Each end sends as its other
-// message does.
+// message does. In a batch, what comes back goes at the same time; alone, it goes before or after.
 inline void add_transfers(question const& q, rank_questions& on, std::vector<stage> const& stages,
                           std::vector<stage_passes>& all, constants const& c) {
   bool const one_kind = !q.cluster.has_several_kinds();
@@ -260,8 +251,9 @@ inline void add_transfers(question const& q, rank_questions& on, std::vector<sta
     stage_passes& each = all[static_cast<std::size_t>(s)];
     question const& ahead = one_kind ? q : on.between(s, s < last ? s + 1 : s - 1);
     question const& behind = one_kind ? q : on.between(s, s > 0 ? s - 1 : s + 1);
-    each.forward.transfer = transfer_seconds(ahead, bytes_after(q, has), c);
-    each.backward.transfer = transfer_seconds(behind, bytes_before(q, has), c);
+    double const times = stack_of(q).facts.transfers() == message::single ? 2 : 1;
+    each.forward.transfer = times * transfer_seconds(ahead, bytes_after(q, has), c);
+    each.backward.transfer = times * transfer_seconds(behind, bytes_before(q, has), c);
   }
 }
 
@@ -287,9 +279,8 @@ std::vector<stage_passes> passes_of(question const& q, std::vector<stage> const&
         }
     }
   }
-  bool const sends_beside =
-      q.layout.chunks > 1 || q.layout.is_executed();  // passes, as virtual stages do
-  if (q.layout.pipeline > 1 && !sends_beside) passes_detail::add_transfers(q, on, stages, all, c);
+  bool const is_in_the_way = stack_of(q).facts.transfers() != message::beside;
+  if (q.layout.pipeline > 1 && is_in_the_way) passes_detail::add_transfers(q, on, stages, all, c);
   return all;
 }
 

@@ -110,7 +110,7 @@ step_terms step_of(question const& q, std::vector<stage> const& stages, constant
       trained += q.model.frozen.has_layer(i) && !q.model.lora.are_any() ? 0 : 1;
     double const layers = 1.0 * trained / q.layout.pipeline;
     r.update = max_of(0.0, c.host_update * layers - step_detail::queued(r));
-    if (q.layout.sharding == sharding::optimizer)
+    if (q.layout.sharding == sharding::optimizer && !(s.facts.number(fact_number::bucket) > 0))
       r.data +=
           step_detail::exchanges_of_a_layer * layers
           * ring_seconds(on.of(r.device).cluster, q.layout, q.layout.sharing_ranks(), q.layout.tensor);

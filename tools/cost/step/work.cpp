@@ -65,10 +65,18 @@ class worker {
       ++w_.parts;
     } else {
       if (has(parts, recomputation::activation))
-        add_activation(f, tokens_ / tensor_ * f.chosen * q_.layout.expert_tensor,
-                       f.expert_width / q_.layout.expert_tensor);
+        add_activation(f, received(f), f.expert_width / q_.layout.expert_tensor);
       if (has(parts, recomputation::shared_expert) && f.shared_width > 0) add_split(f, f.shared_width);
     }
+  }
+
+  // Splits a dense part over tensor ranks.
+  void add_split(feed_forward const& f, double whole_width) {
+    double const width = whole_width / tensor_;
+    add_product(tokens_, (f.is_gated ? 2 : 1) * width, hidden_);
+    add_product(tokens_, hidden_, width);
+    add_activation(f, tokens_, width);
+    w_.tensor_count += 2;
   }
 
   // Selective recomputation: products that are not kept, and all between them. Exchanges are kept.
@@ -164,11 +172,20 @@ class worker {
     move(moved, 2 * moved);
   }
 
-  // A norm and a sum: 5 reads and writes of a token's values forward, 6 backward.
-  void add_residual() { move(5 * rows() * hidden_, 6 * rows() * hidden_); }
+  // Reads and writes of each element of a norm: one kernel each way. Not fused, each step has a kernel,
+  // in 32 bits. Forward: cast (3), square (4), mean (2), product (4), cast back (3), weights (2).
+  // Backward: gradients of weights (4) and through them (2), cast (3), product both ways (12), mean (2),
+  // square (10), sum (6), cast back (3).
+  double norm_moves() const { return stack_.facts.has(fact::fused_norm) ? 2 : 18; }
+  double norm_moves_back() const { return stack_.facts.has(fact::fused_norm) ? 3 : 42; }
+
+  // A norm and a sum: 3 reads and writes more of a token's values, each way.
+  void add_residual() {
+    move((norm_moves() + 3) * rows() * hidden_, (norm_moves_back() + 3) * rows() * hidden_);
+  }
 
   // A norm alone, forward.
-  void add_norm() { move(2 * rows() * hidden_, 0); }
+  void add_norm() { move(norm_moves() * rows() * hidden_, 0); }
 
   // Counts reads and writes of each element of the hidden layer. One kernel runs each way; unfused,
   // SiLU, the product and the gradients of both halves are separate kernels. Clamped gates with biases
@@ -185,32 +202,39 @@ class worker {
       move(5 * elements, 12 * elements);
   }
 
-  // Splits a dense part over tensor ranks.
-  void add_split(feed_forward const& f, double whole_width) {
-    double const width = whole_width / tensor_;
-    add_product(tokens_, (f.is_gated ? 2 : 1) * width, hidden_);
-    add_product(tokens_, hidden_, width);
-    add_activation(f, tokens_, width);
-    w_.tensor_count += 2;
+  // Copies of tokens that the busiest rank sends: those that experts accept.
+  double sent(feed_forward const& f) const {
+    double const load = stack_.facts.expert_load();
+    return tokens_ / tensor_ * f.chosen * (load < 1 ? load : 1);
+  }
+  // Copies that it computes, with those gathered from the expert-tensor ranks.
+  double received(feed_forward const& f) const {
+    return tokens_ / tensor_ * f.chosen * stack_.facts.expert_load() * q_.layout.expert_tensor;
   }
 
-  // Routing is balanced: a device receives as many copies of tokens as it sends.
+  // All ranks wait for the busiest one. Without an imbalance, a device receives as many copies of tokens
+  // as it sends.
   void add_experts(feed_forward const& f) {
     double const in = f.latent > 0 ? f.latent : hidden_;
     double const here = tokens_ / tensor_;  // tokens that this rank routes
-    double const copies = here * f.chosen;
-    double const received = copies * q_.layout.expert_tensor;  // gathered from the expert-tensor ranks
+    double const copies = here * f.chosen * stack_.facts.expert_load();
     w_.experts = f.experts / q_.layout.expert;
-    double const width = f.expert_width / q_.layout.expert_tensor, rows = received / w_.experts;
+    double const width = f.expert_width / q_.layout.expert_tensor, rows = received(f) / w_.experts;
+    bool const is_one_kernel = stack_.facts.experts() == expert_kernels::single;
     add_product(here, f.experts, hidden_, 1, false);  // the router
     if (f.latent > 0) {
       add_product(here, in, hidden_);
       add_product(here, hidden_, in);
     }
     add_product(rows, (f.is_gated ? 2 : 1) * width, in, w_.experts);
+    w_.products.back().is_one_kernel = is_one_kernel;
     add_product(rows, in, width, w_.experts);
-    add_activation(f, received, width);
-    double const permuted = 4 * in * (copies + received);  // before and after the exchange, and back
+    w_.products.back().is_one_kernel = is_one_kernel;
+    add_activation(f, received(f), width);
+    // Before and after the exchange, and back. Not fused, the sums of a token's copies, and of their
+    // gradients, are read and written for each copy.
+    double const apart = stack_.facts.has(fact::fused_permutation) ? 0 : 1,
+                 permuted = in * (4 * received(f) + (4 + apart) * sent(f));
     move(permuted, permuted);
     if (f.shared_width > 0) add_split(f, f.shared_width);
     if (q_.layout.expert > 1) w_.expert_bytes = value_ * copies * in;
@@ -246,6 +270,12 @@ layer_work work_again(question const& q, layer const& l, recomputation parts) {
   }
   worker.add_again(l.mix, parts);
   worker.add_again(l.feed, parts);
+  return w;
+}
+
+layer_work shared_expert_work(question const& q, feed_forward const& f) {
+  layer_work w;
+  if (f.shared_width > 0) work_detail::worker(q, w).add_split(f, f.shared_width);
   return w;
 }
 

@@ -55,6 +55,7 @@ enum class requirement : unsigned char {
   schedule_trains_alone,           // it has no backward, runs forwards again, or does other work
   kernel_is_for_the_machine,       // FlashAttention 3 is Hopper's
   machine_has_the_format,          // the device has no products in this format
+  fact_is_in_range,                // number: the fact that is a number
   layers_are_measured,             // number: tensor ranks; limit: the kind that was not measured
 };
 inline constexpr std::size_t requirement_count =

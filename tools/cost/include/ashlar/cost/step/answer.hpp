@@ -64,7 +64,8 @@ enum class unmeasured : unsigned char {
   attention,      // a kernel that the program does not take by itself
   dispatch,       // in 8 bits
   schedule,       // that is executed
-  shards          // over some ranks, with copies, or beside a pipeline
+  shards,         // over some ranks, with copies, or beside a pipeline
+  program         // with facts of unmeasured_facts()
 };
 
 // Why a step has no interval: the property that no measured run comes near.
@@ -122,6 +123,9 @@ struct answer {
 
 // Properties of the run that no measured run has.
 std::vector<unmeasured> unmeasured_in(question const& q, spreads const& s);
+
+// The names of the facts whose values here no measured run is known to have.
+std::vector<char const*> unmeasured_facts(question const& q);
 
 // `none` if such a device was measured, no size exceeds twice the largest measured, nothing is frozen
 // and the optimizer is not offloaded; else the first reason against an interval.

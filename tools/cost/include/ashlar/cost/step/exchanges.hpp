@@ -41,7 +41,8 @@ double tokens_to_domain(feed_forward const& f, double domains);
 
 // expert: dispatch and combine. A token goes once to each other domain that has one of its k experts,
 // over the ports: (D - 1) tokens_to_domain / k of its copies. Inside the domain each copy moves. Then
-// come the gathers between expert-tensor ranks. An 8-bit dispatch has a 32-bit scale per 128 values.
+// come the gathers between expert-tensor ranks. An 8-bit dispatch has a 32-bit scale per 128 values. If
+// all ranks gather all tokens, each has those of E - 1 others, in 16 bits, and sends back as many sums.
 double expert_seconds(question const& q, layer_work const& w, feed_forward const& f, constants const& c);
 
 // context: a ring of keys and values during attention. Exposed are the time beyond attention and each

@@ -24,7 +24,8 @@ inline double memory_rate(machine const& m, constants const& c) { return m.memor
 
 // products: count x (2 k (m n + 64 n [experts] + wave x 128 x 256 x units) / rate
 //                    + traffic x (out_bytes m n + 2 k (m + n)) / memory)
-// A wave of tiles does not fill the device, and each expert's last tile of 128 rows is half empty.
+// A wave of tiles does not fill the device, once for products that are one kernel, and each expert's
+// last tile of 128 rows is half empty.
 double product_seconds(machine const& m, double rate, product const& p, double out_bytes,
                        constants const& c);
 
@@ -38,10 +39,10 @@ seconds_each_way products_seconds(question const& q, std::vector<product> const&
 // each is moved 5.5 and 7 times (softmax, mask, dropout).
 seconds_each_way attention_seconds(question const& q, layer_work const& w, constants const& c);
 
-// bytes: moved / memory, with 6 bytes (MXFP8: 4.06, NVFP4: 5.13) per element cast to a low format: read
-// for the cast, for the maximum unless each block has its own, and written both ways round with scales.
-seconds_each_way bytes_seconds(machine const& device, number_format format, layer_work const& w,
-                               constants const& c);
+// bytes: moved / memory, with 6 bytes (delayed scales: 4, MXFP8 and blocks: 4.06, NVFP4: 5.13) per
+// element cast to a low format: read for the cast, for the maximum unless each block has its own or it
+// is that of earlier steps, and written both ways round with scales.
+seconds_each_way bytes_seconds(question const& q, layer_work const& w, constants const& c);
 
 // scan: scan_bytes x channels x tokens / memory, a third of it forward.
 seconds_each_way scan_seconds(machine const& device, layer_work const& w, constants const& c);

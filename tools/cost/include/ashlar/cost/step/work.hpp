@@ -11,7 +11,8 @@ namespace ashlar::cost {
 struct product {
   double m = 0, n = 0, k = 0;
   double count = 1;
-  bool is_low = true;  // in the low format where the run has one
+  bool is_low = true;          // in the low format where the run has one
+  bool is_one_kernel = false;  // all at once
 };
 
 // The arithmetic and the traffic of one layer.
@@ -41,6 +42,9 @@ layer_work work_again(question const& q, layer const& l, recomputation parts);
 // The work of its adapters. Their products are in 16 bits; their results are added to those of the
 // frozen matrices.
 layer_work adapter_work(question const& q, layer const& l);
+
+// The pass of the shared expert alone.
+layer_work shared_expert_work(question const& q, feed_forward const& f);
 
 // The head's product: the logits of one predicted token.
 product head_product(question const& q);
