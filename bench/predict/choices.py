@@ -10,7 +10,7 @@ a layout as its answer. A question needs two layouts; a rank correlation four.
 
 --sweep: trials of layouts on A100s, as their authors publish them (Hagemann et al. 2023): sweep, model, seq, gpus, act_ckpt, kernel, micro_batch,
 tp, pp, seq_parallel, status and step_s of LLaMA's shapes with a vocabulary of 128,000, and 4 million tokens a batch. Only trials with
-FlashAttention 2 are used. Their program overlaps no sums, so it counts as `plain`. Trials with and without fused norms, or with and without
+FlashAttention 2 are used. Their program overlaps no sums, so it counts as `plain`, and predictions are told whether norms are fused. Trials with and without fused norms, or with and without
 sequences split over tensor ranks, are different programs, and so different questions.
 """
 import argparse
@@ -45,7 +45,8 @@ def sweep_rows(path, models):
             yield row | {"source": "layouts", "release": " ".join(trial[key] for key in ("sweep", "kernel", "seq_parallel")), "model": f"llama-{trial['model']}", "accelerator": "A100-80", "gpus": gpus,
                          "gpus_per_node": 8, "precision": "bf16", "sequence": sequence, "global_batch": 2 ** 22 // sequence,
                          "micro_batch": int(trial["micro_batch"]), "tensor": tensor, "pipeline": pipeline, "data": gpus // tensor // pipeline,
-                         "sharding": "optimizer", "recompute": "full" if trial["act_ckpt"] == "every_layer" else "none", "stack": "plain", "sequence_parallel": "yes" if trial["seq_parallel"] == "True" else "no",
+                         "sharding": "optimizer", "recompute": "full" if trial["act_ckpt"] == "every_layer" else "none", "stack": "plain",
+                         "fact": "" if "RMS kernel" in trial["kernel"] else "fused-norm=off", "sequence_parallel": "yes" if trial["seq_parallel"] == "True" else "no",
                          "use": ["step"], "status": "ok", "step_s": float(trial["step_s"])}
 
 

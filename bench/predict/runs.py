@@ -36,6 +36,8 @@ def stack(row):
 def facts(row):
     """Facts of the program that the row tells."""
     note = row.get("note") or ""
+    if row.get("fact"):
+        return row["fact"]
     if row["source"] in SHARDED_PROGRAMS:
         return COMPILED if "compiled" in note else "context-balance=off" if "table 2" in note else ""
     if "recipe v" not in note:
