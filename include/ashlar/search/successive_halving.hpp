@@ -75,10 +75,15 @@ struct halving_result {
   std::int64_t passes = 0;  // dispatched by all
 };
 
-// A short search comes first, and a beam search with an eighth of the budget if that is no narrow beam;
-// if they reach the goal, there is no other. Divides half of the rest equally among search_count()
-// searches. Four rounds follow: the best n / 2^k survive round k and are cloned to n again, and all
-// resume with an eighth. The result does not depend on `for_each_task`. Throws as justifier does.
+// Whether no device has room for a forward more than it needs to run one micro-batch at a time. Requires
+// a limit for the schedule. O(stages * devices).
+bool has_least_memory(schedule const& s, memory_limit const& limit);
+
+// A short search comes first, and a beam search with an eighth of the budget if that is no narrow beam,
+// or with half of it at the least memory; if they reach the goal, there is no other. Divides half of the
+// rest equally among search_count() searches. Four rounds follow: the best n / 2^k survive round k and
+// are cloned to n again, and all resume with an eighth. The result does not depend on `for_each_task`.
+// Throws as justifier does.
 halving_result successive_halving(schedule const& s, std::vector<schedule> const& seeds,
                                   memory_limit const& limit, search_budget budget, search_watch watch,
                                   task_runner for_each_task);

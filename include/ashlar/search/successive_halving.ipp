@@ -70,11 +70,25 @@ ASHLAR_INLINE std::uint64_t seed_of(std::uint64_t seed, std::uint64_t which) {
   return mixed(seed + which * splitmix_step);
 }
 
+ASHLAR_INLINE bool has_least_memory(schedule const& s, memory_limit const& limit) {
+  for (int d = 0; d < s.device_count(); ++d) {
+    byte_count one_more = max_tick;
+    for (int stage = 0; stage < s.stage_count(); ++stage)
+      if (s.where.has(0, stage, d))
+        one_more = min_of(one_more, limit.memory.of(stage).kept_by_forward());
+    byte_count const least = smallest_budget(s.where, limit.memory, d, s.graph.sequence_chunks());
+    if (limit.budget_of(d) >= saturating_sum(least, one_more)) return false;
+  }
+  return true;
+}
+
 ASHLAR_INLINE halving_result successive_halving(schedule const& s, std::vector<schedule> const& seeds,
                                                 memory_limit const& limit, search_budget budget,
                                                 search_watch watch, task_runner for_each_task) {
   constexpr std::size_t rounds = 4, narrowest_beam = 16;
   constexpr std::int64_t part = 8;  // of the budget, or of a share, for what comes first
+  // Few orders keep to the least memory, and no small change leads from one to another.
+  std::int64_t const beam_share = budget.passes / (has_least_memory(s, limit) ? 2 : part);
   std::int64_t const size = 1 + static_cast<std::int64_t>(pass_count(s));
   std::size_t const count = search_count(budget.passes, size, is_long(s));
   auto const started = [&](std::int64_t passes, std::uint64_t seed) {
@@ -83,8 +97,7 @@ ASHLAR_INLINE halving_result successive_halving(schedule const& s, std::vector<s
     own.seed = seed;
     return seeded_search(s, limit, own, watch);
   };
-  std::int64_t const beam_part =
-      beam_width(budget.passes / part, s) < narrowest_beam ? 0 : budget.passes / part;
+  std::int64_t const beam_part = beam_width(beam_share, s) < narrowest_beam ? 0 : beam_share;
   std::int64_t share = budget.passes / static_cast<std::int64_t>(2 * count);
   seeded_search first = started(count == 1 ? budget.passes - beam_part : share / part, budget.seed);
   first.start(seeds);

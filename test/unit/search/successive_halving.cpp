@@ -77,6 +77,18 @@ TEST_CASE("successive halving: the result does not depend on the order of tasks;
   CHECK(other > 0);  // the seed counts
 }
 
+TEST_CASE("the least memory: no device has room for a forward more") {
+  schedule const s = uneven_v(3, 5, 3);  // two stages a device
+  CHECK(has_least_memory(s, chunk_activations(2)));
+  CHECK(!has_least_memory(s, chunk_activations(3)));
+  CHECK(!has_least_memory(s, chunk_activations({2, 2, 3})));
+  memory_limit sized = chunk_activations({20, 21, 22});
+  sized.memory.stages.assign(6, {.stash = 10});
+  CHECK(has_least_memory(s, sized));
+  sized.memory.stages[2].stash = sized.memory.stages[3].stash = 1;  // both on the last device
+  CHECK(!has_least_memory(s, sized));
+}
+
 TEST_CASE("a problem that the first search solves needs no others") {
   schedule const s = uneven_v(3, 5, 3);
   search_budget e{.passes = 1'000'000, .aim = objective::span};
