@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+using nlohmann::json;
+
 namespace {
 
 std::string const with_script = "--cluster 4x8xH100 --megatron ";
