@@ -10,8 +10,6 @@
 #include <string>
 #include <vector>
 
-using nlohmann::json;
-
 namespace {
 
 std::string const with_script = "--cluster 4x8xH100 --megatron ";
@@ -96,7 +94,7 @@ TEST_CASE(
       "--seq-length 512 --max-position-embeddings 512 --vocab-size 29056 "
       "--micro-batch-size 4 --global-batch-size 32 ";
   auto const parameters = [](std::string const& script) {
-    return json::parse(
+    return nlohmann::json::parse(
                run_tool("predict --as json --cluster 8xA100-80 --megatron " + script_file(script))
                    .out)["parameters"]
         .get<double>();

@@ -148,8 +148,9 @@ void facts_reader::read_optimizer() {
                     mean = bits_word(a_.word("exp_avg_dtype", "fp32")),
                     square = bits_word(a_.word("exp_avg_sq_dtype", "fp32"));
   if (!a_.has("use_precision_aware_optimizer")) return;
-  // store_param_remainders of core/optimizer/optimizer_config.py, which is on for weights in bf16.
-  bool const keeps_rest = weights == "32-bit" && !a_.has("fp16");
+  // store_param_remainders of core/optimizer/optimizer_config.py, which is on for weights in bf16. An
+  // optimizer on the host has whole weights (core/optimizer/cpu_offloading/hybrid_optimizer.py).
+  bool const keeps_rest = weights == "32-bit" && !a_.has("fp16") && !a_.has("optimizer_cpu_offload");
   say("main-weights", keeps_rest ? "rest" : weights);
   say("first-moment", mean);
   say("second-moment", square);
