@@ -73,7 +73,8 @@ def value_and_grad(
         )
         return mapped(*placed)
 
-    return jax.jit(step)
+    compiled: Callable[..., Any] = jax.jit(step)
+    return compiled
 
 
 class _Loop:
