@@ -43,11 +43,11 @@ TEST_CASE("grids of modules: routes in turns deal micro-batches evenly to the re
 }
 
 TEST_CASE("grids of modules that there are not") {
-  constexpr int enormous = std::numeric_limits<int>::max();
+  constexpr int most = std::numeric_limits<int>::max();
   CHECK_BREAKS(counts_are_positive, in_grids({}));
   CHECK_BREAKS(counts_are_positive, in_grids({{stages{0}}}));
   CHECK_BREAKS(counts_are_positive, in_grids({{stages{1}, 0}}));
-  CHECK_BREAKS(parameter_is_at_most, in_grids({{stages{enormous}}}));
-  CHECK_BREAKS(parameter_is_at_most, in_grids({{stages{4}, enormous}}));
+  CHECK_BREAKS(parameter_is_at_most, in_grids({{stages{most}}}));
+  CHECK_BREAKS(parameter_is_at_most, in_grids({{stages{4}, most}}));
   CHECK_BREAKS(parameter_is_at_most, in_grids({{stages{1}, 521}, {stages{1}, 523}}));  // routes
 }
