@@ -40,10 +40,13 @@ constexpr diagnosis check_slot(schedule const& s, std::size_t device, std::size_
   return {};
 }
 
-// Checks that there are as many stages on devices as in the graph, and each slot. O(passes).
+// Checks that there are as many stages on devices as in the graph, that micro-batches that belong
+// together are all there, and each slot: then the inputs of each pass exist. O(passes).
 constexpr diagnosis check_slots(schedule const& s) {
   if (s.graph.count() != s.stage_count())
     return wrong_size(table::stages_of_graph, s.graph.count(), s.stage_count());
+  if (s.micro_batch_count() % s.graph.together() != 0)
+    return {.broken = rule::micro_batches_fill_blocks, .number = s.graph.together()};
   for (std::size_t device = 0; device < s.order.size(); ++device)
     for (std::size_t i = 0; i < s.order[device].size(); ++i)
       if (diagnosis const d = check_slot(s, device, i); !d.ok()) return d;

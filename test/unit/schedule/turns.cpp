@@ -2,6 +2,8 @@
 // The header above comes first: it needs nothing before it.
 
 #include "shapes.hpp"
+#include <ashlar/catalog/seq1f1b.hpp>
+#include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
 #include <doctest/doctest.h>
@@ -43,6 +45,16 @@ TEST_CASE("turns: inputs that no pass gives count as present") {
   int count = 0;
   CHECK(take_turns(s, [&](std::size_t, std::size_t) { ++count; }).ok());
   CHECK(count == 2);
+}
+
+TEST_CASE("turns: a sequence without its last chunk is refused, since a backward waits for that") {
+  schedule s = catalog::seq1f1b(devices{2}, 2) | repeat(micro_batches{4});
+  s.route.pop_back();
+  for (auto& order : s.order)
+    std::erase_if(order, [](time_slot const& t) { return t.what.micro_batch == 3; });
+  int count = 0;
+  diagnosis const d = take_turns(s, [&](std::size_t, std::size_t) { ++count; });
+  CHECK((d.broken == rule::micro_batches_fill_blocks && d.number == 2 && count == 0));
 }
 
 }  // namespace
