@@ -215,3 +215,45 @@ TEST_CASE("facts: what no published run is known to do makes the interval wider,
   CHECK(predicted_run(this_run + "--fact imbalance=2")["interval"]
         == predicted_run(this_run)["interval"]);
 }
+
+// --emit refuses a fact that the framework has no argument for, and says what is done in its place.
+TEST_CASE("facts: each that a plan says is read back from its file, or has no argument") {
+  std::string const on = "--cluster 4x8xH100 ", run = (scratch() / "facts.run.json").string(),
+                    plan = (scratch() / "facts.plan.json").string();
+  int written = 0, refused = 0;
+  for (char const* framework : {"megatron", "megatron-bridge"})
+    for (char const* fact :
+         {"bucket=1000000", "bucket=1000000,data-overlap=on", "capacity=1.5",
+          "expert-dispatch=all-gather", "expert-overlap=shared", "expert-products=loop",
+          "expert-products=single", "first-moment=16-bit", "fused-norm=off", "fused-permutation=off",
+          "main-weights=16-bit", "main-weights=rest", "main-weights=rest,first-moment=8-bit",
+          "scales=blocks", "scales=current", "scales=delayed", "transfers=batched", "transfers=beside",
+          "transfers=single"}) {
+      CAPTURE(framework);
+      CAPTURE(fact);
+      std::string const file = (scratch() / (std::string("facts.") + framework)).string(),
+                        fixed = "tensor=1,pipeline=2,chunks=1,expert=8,sharding=optimizer",
+                        words = std::string("--stack ")
+                                + (std::string(framework) == "megatron" ? "megatron-core "
+                                                                        : "megatron-bridge ");
+      REQUIRE(run_tool(
+                  "predict --model qwen3-30b-a3b --sequence 4096 --batch 128 --precision fp8 --tensor 1 "
+                  "--pipeline 2 --expert 8 --data 16 --sharding optimizer "
+                  + on + words + "--as run --output " + run + " --fact " + fact)
+                  .code
+              == 0);
+      tool_result const said =
+          run_tool("plan --run " + run + " --top 1 --schedules 1f1b --fix " + fixed
+                   + " --as json --output " + plan + " --emit " + framework + ":" + file);
+      if (said.code != 0) {
+        ++refused;
+        CHECK(contains(said.err, "does not run the first plan: "));
+        continue;
+      }
+      ++written;
+      nlohmann::json const first = nlohmann::json::parse(content(plan))["plans"][0];
+      CHECK(predicted_run(on + words + "--megatron " + file)["step_seconds"].get<double>()
+            == doctest::Approx(first["seconds"].get<double>()).epsilon(1e-9));
+    }
+  CHECK((written > 20 && refused > 7));
+}

@@ -132,8 +132,9 @@ std::vector<argument> megatron_run_arguments(prediction const& p) {
   if (q.program.format == number_format::fp16) flag("fp16");
   if (q.program.format != number_format::fp16 && q.program.format != number_format::fp32) flag("bf16");
   if (q.program.format == number_format::fp8) {
+    constexpr char const* recipes[] = {"tensorwise", "delayed", "blockwise"};
     add("fp8-format", "hybrid");
-    add("fp8-recipe", "tensorwise");
+    add("fp8-recipe", recipes[static_cast<int>(stack_of(q).facts.scales())]);
   }
   if (q.program.format == number_format::mxfp8) {
     add("fp8-format", "e4m3");

@@ -2,6 +2,7 @@
 
 #include "predict/framework_files.hpp"
 #include "predict/layout_words.hpp"
+#include "predict/megatron_facts.hpp"
 #include "predict/models.hpp"
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
@@ -216,7 +217,10 @@ std::string obstacle_of_model(framework const& f, prediction const& p) {
   if (p.asked.model.has_encoder())
     return "its attention sees all tokens, for which nothing here writes a file";
   std::string why;
-  if (name.starts_with("megatron")) megatron_model_arguments(p, why);
+  if (name.starts_with("megatron")) {
+    megatron_model_arguments(p, why);
+    if (why.empty()) why = done_in_place_of_facts(p, name == "megatron-bridge");
+  }
   if (name == "torchtitan" && torchtitan_model(p).empty()) why = "it has no configuration of this model";
   if (name == "torchtitan" && why.empty() && p.asked.model.predictions > 0)
     why = "its configuration of this model has no layers that predict further tokens";

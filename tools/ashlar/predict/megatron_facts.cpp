@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace tool {
@@ -178,6 +179,15 @@ char const* type_word(moment_held held) {
   return words[static_cast<int>(held)];
 }
 
+bool groups_products(ashlar::cost::fact_values const& facts) {
+  return facts.experts() != expert_kernels::loop;
+}
+
+// Whether the optimizer holds anything in fewer than 32 bits.
+bool is_aware(ashlar::cost::fact_values const& facts) {
+  return facts.moment_bytes() < 8 || facts.main_weights() != weights_held::bits_32;
+}
+
 // Names are those of arguments, with underscores those of fields. A flag has no value.
 std::vector<named_value> values_of_both(prediction const& p) {
   question const& q = p.asked;
@@ -188,16 +198,12 @@ std::vector<named_value> values_of_both(prediction const& p) {
   };
   bool const has_experts = q.model.has_experts();
   double const capacity = facts.number(fact_number::capacity);
-  add(has_experts && facts.experts() != expert_kernels::loop, "model", "moe-grouped-gemm");
-  add(has_experts && facts.has(fact::fused_permutation), "model", "moe-permute-fusion");
   add(dispatches(q) && facts.exchange() == expert_exchange::beside_shared, "model",
       "moe-shared-expert-overlap");
   add(has_experts && capacity > 0, "model", "moe-expert-capacity-factor", fmt::format("{}", capacity));
-  bool const has_low_moments = facts.moment_bytes() < 8,
-             is_aware = has_low_moments || facts.main_weights() != weights_held::bits_32;
-  add(is_aware, "optimizer", "use-precision-aware-optimizer");
-  add(is_aware && facts.main_weights() == weights_held::bits_16, "optimizer", "main-params-dtype",
-      "fp16");
+  bool const has_low_moments = facts.moment_bytes() < 8;
+  add(is_aware(facts), "optimizer", "use-precision-aware-optimizer");
+  add(facts.main_weights() == weights_held::bits_16, "optimizer", "main-params-dtype", "fp16");
   add(has_low_moments, "optimizer", "exp-avg-dtype",
       type_word(static_cast<moment_held>(facts.at(fact::first_moment))));
   add(has_low_moments, "optimizer", "exp-avg-sq-dtype",
@@ -235,6 +241,8 @@ std::vector<named_value> arguments_of_facts(prediction const& p) {
   add(is_whole, "cuda-graph-scope", "full_iteration");
   add(!facts.has(fact::fused_activation), "no-bias-swiglu-fusion");
   add(!facts.has(fact::fused_rotation), "no-rope-fusion");
+  add(q.model.has_experts() && groups_products(facts), "moe-grouped-gemm");
+  add(q.model.has_experts() && facts.has(fact::fused_permutation), "moe-permute-fusion");
   for (named_value const& each : values_of_both(p)) all.push_back({"", each.name, each.value});
   if (double const bucket = facts.number(fact_number::bucket); bucket > 0)
     all.push_back({"", "ddp-bucket-size", fmt::format("{:.0f}", bucket)});
@@ -255,15 +263,44 @@ std::vector<named_value> fields_of_facts(prediction const& p) {
       {"model", "bias_activation_fusion", word(facts.has(fact::fused_activation))},
       {"model", "apply_rope_fusion", word(facts.has(fact::fused_rotation))}};
   if (dispatches(q)) all.push_back({"model", "moe_token_dispatcher_type", word_for_dispatch(facts)});
+  if (q.model.has_experts()) {
+    all.push_back({"model", "moe_grouped_gemm", word(groups_products(facts))});
+    all.push_back({"model", "moe_permute_fusion", word(facts.has(fact::fused_permutation))});
+  }
   constexpr char const* graphs[] = {"none", "transformer_engine", "local"};
   all.push_back({"model", "cuda_graph_impl", graphs[static_cast<int>(facts.graphs())]});
   if (facts.graphs() == captured::step) all.push_back({"model", "cuda_graph_scope", "full_iteration"});
+  if (double const bucket = facts.number(fact_number::bucket); bucket > 0)
+    all.push_back({"ddp", "bucket_size", fmt::format("{:.0f}", bucket)});
   for (named_value const& each : values_of_both(p)) {
     std::string field = each.name;
     std::replace(field.begin(), field.end(), '-', '_');
     all.push_back({each.section, field, each.value.empty() ? "true" : each.value});
   }
   return all;
+}
+
+std::string done_in_place_of_facts(prediction const& p, bool as_fields) {
+  question const& q = p.asked;
+  question usual = q;
+  usual.program.facts = {};
+  ashlar::cost::fact_values const facts = stack_of(q).facts;
+  if (!facts.has(fact::fused_norm)) return "its norms are one kernel each";
+  bool const waits = q.layout.chunks > 1 && facts.transfers() == message::batched && !as_fields;
+  if (q.layout.pipeline > 1 && facts.transfers() != stack_of(usual).facts.transfers() && !waits)
+    return "messages between its stages go at other times";
+  if (facts.number(fact_number::bucket) > 0 && !facts.has(fact::data_overlap))
+    return "without overlap it sums all gradients at once";
+  unsigned char const products = q.program.facts.of[static_cast<std::size_t>(fact::expert_products)];
+  if (q.model.has_experts() && products == static_cast<unsigned char>(expert_kernels::single))
+    return "it groups the products of experts";
+  bool const keeps_rest =
+      q.program.format != ashlar::cost::number_format::fp16 && !q.layout.offload.optimizer;
+  weights_held const held = facts.main_weights();
+  if (is_aware(facts) && held != weights_held::bits_16 && (held == weights_held::rest) != keeps_rest)
+    return keeps_rest ? "beside moments in fewer bits it holds half of its 32-bit weights"
+                      : "it holds all of its 32-bit weights";
+  return {};
 }
 
 }  // namespace tool

@@ -34,4 +34,7 @@ std::vector<named_value> arguments_of_facts(prediction const& p);
 // Fields of Megatron-Bridge's ConfigContainer for all facts of a run.
 std::vector<named_value> fields_of_facts(prediction const& p);
 
+// What Megatron-Core does in place of a fact of the run, if neither of these says that fact; else empty.
+std::string done_in_place_of_facts(prediction const& p, bool as_fields);
+
 }  // namespace tool

@@ -6,9 +6,9 @@
 
 namespace ashlar::cost {
 
-// The same passes in the same orders; each starts when it does in the simulated program of the schedule,
-// with rendezvous, on these lanes, as `ashlar simulate` runs it. Linear. Throws violation where the
-// program gets stuck.
+// Keeps the orders of passes, and starts each when it starts in the schedule's program, simulated with
+// rendezvous on these lanes, as `ashlar simulate` runs it. Linear. Throws violation where the program
+// gets stuck.
 schedule on_lanes(schedule s, transfer_lanes lanes);
 
 }  // namespace ashlar::cost
