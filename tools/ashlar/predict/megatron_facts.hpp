@@ -34,7 +34,8 @@ std::vector<named_value> arguments_of_facts(prediction const& p);
 // Fields of Megatron-Bridge's ConfigContainer for all facts of a run.
 std::vector<named_value> fields_of_facts(prediction const& p);
 
-// What Megatron-Core does in place of a fact of the run, if neither of these says that fact; else empty.
+// Says how Megatron-Core differs from a fact of the run that neither of these says; empty if it does
+// not.
 std::string done_in_place_of_facts(prediction const& p, bool as_fields);
 
 }  // namespace tool
