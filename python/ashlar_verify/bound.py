@@ -35,10 +35,11 @@ import collections
 import copy
 import graphlib
 import heapq
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
-from .schedule import Schedule, Unread, need, whole
+from .schedule import Pass, Schedule, Unread, need, whole
 
 ROUNDS = 8
 """Rounds in which bounds rise. They hold after each; more rounds may raise them."""
@@ -59,9 +60,16 @@ class Flow:
         taken = collections.Counter(s.route)
         if not s.is_chain or (len(taken) > 1 and "micro_batches" in s.costs):
             raise Unread("its stages form no chain, or its micro-batches no one route")
-        stages = [
-            (route, stage) for route in sorted(taken) for stage in range(s.stages)
-        ]
+        stages = list(itertools.product(sorted(taken), range(s.stages)))
+
+        def ticks(kind: str, route: int, stage: int) -> list[int]:
+            d, runs = s.routes[route][stage], kind != "R" or stage in again
+            return [runs * s.length(kind, stage, d, k) for k in range(s.period)]
+
+        def hop(way: int, route: int, stage: int) -> int:
+            pair = s.routes[route][stage - 1 : stage + 1]
+            return s.link(*pair[:: way or 1]) if stage else 0
+
         self.ways = [{"F": 1, "I": -1, "B": -1}.get(kind, 0) for kind in kinds]
         """By step: +1 if it goes from stage to stage, -1 if back, 0 if neither."""
         self.device = [s.routes[route][stage] for route, stage in stages]
@@ -69,27 +77,11 @@ class Flow:
         """Micro-batches by stage."""
         self.size, self.chunks, self.limits = s.stages, s.chunks, limits
         self.period = s.period
-        each = [
-            [
-                [
-                    s.length(kind, stage, d, k) if kind != "R" or stage in again else 0
-                    for k in range(s.period)
-                ]
-                for (_, stage), d in zip(stages, self.device)
-            ]
-            for kind in kinds
-        ]
+        each = [[ticks(kind, *one) for one in stages] for kind in kinds]
         self.lengths = [[min(of) for of in step] for step in each]
         self.more = [[[one - min(of) for one in of] for of in step] for step in each]
         """What micro-batches take beyond the length, by their number."""
-        self.hops = [
-            [
-                s.link(*pair[:: way or 1]) if stage else 0
-                for (route, stage) in stages
-                for pair in [s.routes[route][stage - 1 : stage + 1]]
-            ]
-            for way in self.ways
-        ]
+        self.hops = [[hop(way, *one) for one in stages] for way in self.ways]
         """Of a message between a stage and the one before."""
         self.takes, self.gives = 0, len(kinds) - 1
         self.on = [
@@ -125,23 +117,22 @@ class Starts:
         self.at = [[[NEVER] * count for count in f.counts] for _ in f.ways]
         self.places: list[list[list[int]]] = [[[] for _ in f.ways] for _ in f.limits]
         """By device and step."""
-        for _ in range(ROUNDS):
-            if not self._raise():
-                break
-            for d, stages in enumerate(f.on):
-                if stages:
-                    self._find_places(d)
-
-    def _raise(self) -> bool:
-        f, changed = self.f, False
-        for j in range(max(f.counts)):
-            for k, way in enumerate(f.ways):
+        changed, left = True, ROUNDS
+        while changed and left > 0:
+            changed, left = False, left - 1
+            for j, (k, way) in itertools.product(
+                range(max(f.counts)), enumerate(f.ways)
+            ):
                 for stage in range(len(f.device))[:: way or 1]:
-                    if j < f.counts[stage]:
-                        found = self._start(k, stage, j)
-                        changed = changed or found > self.at[k][stage][j]
-                        self.at[k][stage][j] = max(found, self.at[k][stage][j])
-        return changed
+                    known = self.at[k][stage]
+                    if (
+                        j < len(known)
+                        and (found := self._start(k, stage, j)) > known[j]
+                    ):
+                        known[j], changed = found, True
+            for d, stages in enumerate(f.on):
+                if stages and changed:
+                    self._find_places(d)
 
     def _end(self, k: int, stage: int, j: int) -> int:
         return self.at[k][stage][j] + self.f.lengths[k][stage]
@@ -271,30 +262,26 @@ def area(f: Flow, d: int) -> int:
 
 def along_paths(s: Schedule, d: int, origin: Any = None) -> int:
     """The time of a device's passes between longest paths, perhaps from one pass."""
-    done = {(one.kind, one.stage, one.micro_batch): one for one in s.passes()}
-    lags: dict[str, dict[str, int]] = {str(one): {} for one in s.passes()}
-    for one in s.passes():
-        for letters, stage, k in s.needs(one.kind, one.stage, one.micro_batch):
-            kind = next(kind for kind in letters if (kind, stage, k) in done)
-            before = str(done[kind, stage, k])
-            lags[str(one)][before] = s.hop(stage, one.stage, k)
-    lengths = {
-        str(one): s.length(one.kind, one.stage, one.device, one.micro_batch)
+    size = {
+        one: s.length(one.kind, one.stage, one.device, one.micro_batch)
         for one in s.passes()
     }
+    lags: dict[Pass, dict[Pass, int]] = {one: {} for one in size}
+    for one, before, hop in s.waits():
+        lags[one][before] = size[before] + hop
     order = list(graphlib.TopologicalSorter(lags).static_order())
-    need(origin is None or origin in lags, "there is no pass {}", origin)
-    heads = dict.fromkeys(order, 0 if origin is None else NEVER)
-    for token in order:
-        heads[token] = 0 if token == origin else heads[token]
-        for before, lag in lags[token].items():
-            heads[token] = max(heads[token], heads[before] + lengths[before] + lag)
-    tails = dict.fromkeys(order, 0)
-    for token in reversed(order) if origin is None else ():
-        for before, lag in lags[token].items():
-            tails[before] = max(tails[before], lag + lengths[token] + tails[token])
-    own = [token for token in map(str, s.lines[d]) if heads[token] > NEVER // 2]
-    return preemptive((heads[token], lengths[token], tails[token]) for token in own)
+    heads = {one: 0 if origin in (None, str(one)) else NEVER for one in order}
+    need(0 in heads.values(), "there is no pass {}", origin)
+    for one in order:
+        for before, lag in lags[one].items():
+            heads[one] = max(heads[one], heads[before] + lag)
+    rest = dict(size)
+    """From the start of a pass to the end of what must follow."""
+    for one in reversed(order) if origin is None else ():
+        for before, lag in lags[one].items():
+            rest[before] = max(rest[before], lag + rest[one])
+    own = [one for one in s.lines[d] if heads[one] > NEVER // 2]
+    return preemptive((heads[one], size[one], rest[one] - size[one]) for one in own)
 
 
 def preemptive(jobs: Iterable[Job]) -> int:

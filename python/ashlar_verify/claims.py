@@ -8,7 +8,18 @@ from typing import Any
 
 from .bound import bound
 from .program import Program
-from .schedule import Schedule, Unread, Wrong, faults, need, peaks, read, times, whole
+from .schedule import (
+    Schedule,
+    Unread,
+    Wrong,
+    must_be_valid,
+    need,
+    peaks,
+    read,
+    times,
+    whole,
+    wholes,
+)
 
 _OF_A_PROGRAM = (
     "every pass runs once, after its inputs",
@@ -50,12 +61,11 @@ def claims_of(document: Any) -> list[Claim]:
     claims: list[Claim] = []
     try:
         claims += _claims(document)
-    except Unread as error:
-        claims.append(Claim("valid", "open", str(error)))
-    except KeyError as error:
-        claims.append(Claim("valid", "refuted", f"{error.args[0]!r} is missing"))
     except (ValueError, *_UNREADABLE) as error:
-        claims.append(Claim("valid", "refuted", str(error)))
+        state = "open" if isinstance(error, Unread) else "refuted"
+        is_missing = isinstance(error, KeyError)
+        why = f"{error.args[0]!r} is missing" if is_missing else str(error)
+        claims.append(Claim("valid", state, why))
     return claims or [Claim("certificates", "open", "there are none")]
 
 
@@ -71,41 +81,37 @@ def _claims(document: Any) -> Iterator[Claim]:
             yield Claim(f"{name} (program of {document.get('schedule')})", "shown")
     else:
         s = read(document)
-        for fault in faults(s):
-            raise Wrong(fault)
+        must_be_valid(s)
         yield Claim("valid", "shown")
         for name, value in _figures(s, document).items():
             if name in document:
-                said = document[name]
-                is_right = type(said) in (int, float, list) and (
-                    abs(said - value) < 1e-9
-                    if isinstance(value, float)
-                    else said == value
-                )
+                is_right = _is_same(document[name], value)
                 state = "shown" if is_right else "refuted"
                 yield Claim(name, state, "" if is_right else f"it is {value}")
-        yield from _bounds(s, document)
+        for of in ("makespan", "span"):
+            if f"{of}_bound" in document:
+                why = "`ashlar check FILE --certificate OUT` writes the argument"
+                name = f"no schedule has a {of} below {document[f'{of}_bound']}"
+                yield Claim(name, "open", why)
+        for one in document.get("bounds", []):
+            yield from _judged(s, one)
+
+
+def _is_same(said: Any, value: Any) -> bool:
+    if type(said) not in (int, float, list):
+        return False
+    return bool(abs(said - value) < 1e-9 if type(value) is float else said == value)
 
 
 def _figures(s: Schedule, document: dict[str, Any]) -> dict[str, Any]:
     ends, longest = times(s)
+    alone = [[one for one in line if not one.beside] for line in s.lines]
     busy, own = (
-        [
-            sum(
-                one.end - one.start
-                for one in line
-                if not one.beside and one.kind not in but
-            )
-            for line in s.lines
-        ]
+        [sum(one.end - one.start for one in line if one.kind != but) for line in alone]
         for but in ("", "R")
     )
-    found: dict[str, Any] = {
-        "makespan": ends,
-        "span": longest,
-        "busy": busy,
-        "peak_activations": peaks(s),
-    }
+    found: dict[str, Any] = {"makespan": ends, "span": longest}
+    found |= {"busy": busy, "peak_activations": peaks(s)}
     for name, work in (("bubble_rate", busy), ("overhead", own)):
         found[name] = 1 - max(work) / ends if ends else 0.0
         found[f"{name}_span"] = 1 - max(work) / longest if longest else 0.0
@@ -114,16 +120,6 @@ def _figures(s: Schedule, document: dict[str, Any]) -> dict[str, Any]:
         if type(least) is int and least > 0:
             found[f"{of}_gap"] = (found[of] - least) / least
     return found
-
-
-def _bounds(s: Schedule, document: dict[str, Any]) -> Iterator[Claim]:
-    for of in ("makespan", "span"):
-        if f"{of}_bound" in document:
-            why = "`ashlar check FILE --certificate OUT` writes the argument"
-            name = f"no schedule has a {of} below {document[f'{of}_bound']}"
-            yield Claim(name, "open", why)
-    for one in document.get("bounds", []):
-        yield from _judged(s, one)
 
 
 def _judged(s: Schedule, one: dict[str, Any]) -> Iterator[Claim]:
@@ -136,19 +132,18 @@ def _judged(s: Schedule, one: dict[str, Any]) -> Iterator[Claim]:
         need(whole(least) == least, "it is no time")
         fits = True
         if limits is not None:
-            is_of_each = len(limits) == len(s.lines) and min(map(whole, limits)) > 0
+            is_of_each = len(wholes(limits, 1)) == len(s.lines)
             need(is_of_each, "it needs a limit of each device")
             fits = all(own <= most for own, most in zip(peaks(s), limits))
         need(not s.splits or one.get("splits", True), "this one splits backwards")
-        reached = dict(zip(("makespan", "span"), times(s)))[of]
+        reached = times(s)[of == "span"]
         need(not fits or least <= reached, "that of this one is {}", reached)
         known = bound(s, one)
         need(least <= known, "the argument says {}", known)
-    except Unread as error:
-        yield Claim(name, "open", str(error))
-        return
-    except Wrong as error:
-        yield Claim(name, "refuted", str(error))
+    except (Unread, Wrong) as error:
+        yield Claim(
+            name, "open" if isinstance(error, Unread) else "refuted", str(error)
+        )
         return
     yield Claim(name, "shown")
     if fits and least == reached:

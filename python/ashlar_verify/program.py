@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from .schedule import Graph, is_complete, know, need, whole
+from .schedule import Graph, Wrong, know, need, whole, wholes
 
 _KEYS = set(
     "certificate schedule placement route training stage_edges sequence_chunks shards "
@@ -40,6 +40,8 @@ _PASSES = {kind + more: kind for kind in "FBIWR" for more in ("", "+") if kind !
 
 Value = tuple[str, int, int, int]
 """Its kind, the stage that made it, the micro-batch, and the stage that it is for."""
+Message = tuple[Value, int, int]
+"""What is sent, its turn, its lane."""
 Use = tuple[Value, str]
 """A value, and "read", "write" or "add"."""
 
@@ -78,10 +80,8 @@ class Program(Graph):
         """By device and stage: what happens to the gradient, see `_GRADIENTS`."""
         self.turns: dict[tuple[int, int], int] = {}
         """By device and stage: of what happens last to the gradient, its sum."""
-        self.messages: dict[tuple[str, int, int], list[tuple[Value, int, int]]] = (
-            defaultdict(list)
-        )
-        """By half and devices, in order: the value, the turn, the lane."""
+        self.messages: dict[tuple[str, int, int], list[Message]] = defaultdict(list)
+        """By half and devices, in order."""
 
         is_even = len(document["slots"]) == len(self.streams)
         need(is_even, "slots and streams are of different numbers of devices")
@@ -96,8 +96,7 @@ class Program(Graph):
     def _note_passes(self) -> None:
         for device, stream in enumerate(self.streams):
             for one in stream:
-                for number in (one[0], *one[2:]):
-                    whole(number)
+                wholes([one[0], *one[2:]])
                 if one[1] in _PASSES:
                     kind, stage, k = _PASSES[one[1]], *one[2:4]
                     is_known = stage < self.stages and k < self.micro_batches
@@ -110,12 +109,13 @@ class Program(Graph):
         """What a pass does with its slots, in their order."""
         first, last = k % self.chunks == 0, k % self.chunks == self.chunks - 1
         again, goes_back = "R" in self.ran[s, k], kind in "BI"
+        is_early = s in self.early
+        gradients = [(("gradient", s, k, one), "write") for one in self.before[s]]
         if kind == "F":
             yield from ((("activation", one, k, -1), "read") for one in self.before[s])
             if self.after[s] or s in self.shards:
                 yield ("activation", s, k, -1), "write"
-            if self.gives_early(s):
-                yield from self._gives(s, k)
+            yield from gradients if is_early else ()
             if again:
                 yield ("checkpoint", s, k, -1), "write"
             # Nobody may read what it leaves there if it runs again.
@@ -124,14 +124,12 @@ class Program(Graph):
             yield ("checkpoint", s, k, -1), "read"
             yield ("stash", s, k, -1), "write"
         else:
-            if goes_back:
-                yield from ((("gradient", one, k, s), "read") for one in self.after[s])
+            ahead = self.after[s] if goes_back else ()
+            yield from ((("gradient", one, k, s), "read") for one in ahead)
             yield ("stash", s, k, -1), "read"
-            if goes_back:
-                for one in self.shards.get(s, ()):
-                    yield ("activation", one, k, -1), "read"
-                if not self.gives_early(s):
-                    yield from self._gives(s, k)
+            met = self.shards.get(s, ()) if goes_back else ()
+            yield from ((("activation", one, k, -1), "read") for one in met)
+            yield from gradients if goes_back and not is_early else ()
             yield ("weight_stash", s, k, -1), "write" if goes_back else "read"
             if kind != "I":
                 yield ("weight_gradient", s, -1, -1), "add"
@@ -145,9 +143,6 @@ class Program(Graph):
             yield ("sequence_gradient", s, k + 1, -1), "read"
         if goes_back and not first:
             yield ("sequence_gradient", s, k, -1), "write"
-
-    def _gives(self, s: int, k: int) -> Iterator[Use]:
-        return ((("gradient", s, k, one), "write") for one in self.before[s])
 
     def _act(self, device: int, one: list[Any]) -> tuple[int, list[Use], list[int]]:
         """The lane of an instruction, what it does with slots, and these."""
@@ -174,12 +169,8 @@ class Program(Graph):
         need(is_known, "there is no such instruction: {}", one)
         ends = self.device_of(s, k), self.device_of(to, k)
         is_here = ends == ((device, peer) if what == "send" else (peer, device))
-        need(
-            is_here and peer != device,
-            "device {} has no such transfer: {}",
-            device,
-            one,
-        )
+        is_here = is_here and peer != device
+        need(is_here, "device {} has no such transfer: {}", device, one)
         value = ("activation", s, k, -1) if to in ahead else ("gradient", s, k, to)
         self.messages[(what, *ends)].append((value, turn, lane))
         return lane, [(value, "read" if what == "send" else "write")], [slot]
@@ -228,11 +219,7 @@ class Program(Graph):
         return {kind: [max(of), of.index(max(of))] for kind, of in sorted(held.items())}
 
     def _must_be_complete(self) -> None:
-        for s in range(self.stages):
-            for k in range(self.micro_batches):
-                has = self.ran[s, k]
-                is_right = is_complete(has, self.trains)
-                need(is_right, "stage {} has {} of micro-batch {}", s, sorted(has), k)
+        self.must_have(self.ran, self.trains)
         holders = {(route[s], s) for route in self.routes for s in range(self.stages)}
         is_right = self.history.keys() == (holders if self.trains else set())
         need(is_right, "gradients are not those of the stages of each device")
@@ -245,20 +232,14 @@ class Program(Graph):
 
     def _must_meet(self) -> None:
         """Pairs the k-th send to a device with its k-th receive, on matching lanes."""
-        for ends in sorted({(a, b) for _, a, b in self.messages}):
-            sent, received = (self.messages[(h, *ends)] for h in ("send", "receive"))
+        for a, b in sorted({(a, b) for _, a, b in self.messages}):
+            sent, received = (self.messages[(h, a, b)] for h in ("send", "receive"))
             partner: dict[tuple[str, int], int] = {}
             for one, other in itertools.zip_longest(sent, received):
-                meet = one is not None and other is not None and one[:2] == other[:2]
-                need(
-                    meet,
-                    "from device {1} to {2}, {0} is sent, not {3}",
-                    one,
-                    *ends,
-                    other,
-                )
+                if one is None or other is None or one[:2] != other[:2]:
+                    raise Wrong(f"from device {a} to {b}, {one} is sent, not {other}")
                 for way in (("from", one[2], other[2]), ("to", other[2], one[2])):
                     is_same = partner.setdefault(way[:2], way[2]) == way[2]
-                    need(is_same, "from device {} to {}, lanes are mixed", *ends)
+                    need(is_same, "from device {} to {}, lanes are mixed", a, b)
             is_once = len({value for value, *_ in sent}) == len(sent)
-            need(is_once, "from device {} to {}, a value goes twice", *ends)
+            need(is_once, "from device {} to {}, a value goes twice", a, b)

@@ -6,17 +6,12 @@ import collections
 import dataclasses
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 _TOKEN = re.compile(r"(0|[1-9]\d*)([FBIWR])(0|[1-9]\d*)")
-_PARTS = {
-    "F": ("forward",),
-    "R": ("recompute",),
-    "B": ("backward_input", "backward_weight"),
-    "I": ("backward_input",),
-    "W": ("backward_weight",),
-}
+_COST_OF = dict(F="forward", R="recompute", I="backward_input", W="backward_weight")
+"""A backward B is an I and a W."""
 _KEYS = set(
     "certificate schedule devices stages micro_batches placement route costs orders "
     "starts stage_edges sequence_chunks shards shard_gradients makespan span busy "
@@ -56,11 +51,8 @@ def whole(value: Any, least: int = 0) -> int:
     return int(value)
 
 
-def is_complete(kinds: set[str], trains: bool) -> bool:
-    """Whether a stage has these passes, and no others, of a micro-batch."""
-    if not trains:
-        return kinds == {"F"}
-    return kinds - {"R"} in ({"F", "B"}, {"F", "I", "W"})
+def wholes(values: Iterable[Any], least: int = 0) -> list[int]:
+    return [whole(value, least) for value in values]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,9 +74,9 @@ class Graph:
     """Stages on devices, and which feed which."""
 
     def __init__(self, document: dict[str, Any]) -> None:
-        self.routes = [[whole(d) for d in route] for route in document["placement"]]
+        self.routes = [wholes(route) for route in document["placement"]]
         """Device by route and stage."""
-        self.route = [whole(r) for r in document["route"]]
+        self.route = wholes(document["route"])
         """Route by micro-batch."""
         self.stages, self.micro_batches = len(self.routes[0]), len(self.route)
         self.chunks = whole(document.get("sequence_chunks", 1), 1)
@@ -93,12 +85,8 @@ class Graph:
         need(is_even, "the routes have different numbers of stages")
         is_known = max(self.route, default=0) < len(self.routes)
         need(is_known, "a micro-batch takes a route that there is not")
-        sequences = [
-            self.route[k : k + self.chunks]
-            for k in range(0, self.micro_batches, self.chunks)
-        ]
-        is_whole = all(
-            len({*one}) == 1 and len(one) == self.chunks for one in sequences
+        is_whole = self.micro_batches % self.chunks == 0 and all(
+            own == self.route[k - k % self.chunks] for k, own in enumerate(self.route)
         )
         need(is_whole, "a sequence is not whole, or not on one route")
         chain = [[stage, stage + 1] for stage in range(self.stages - 1)]
@@ -110,56 +98,49 @@ class Graph:
             need(whole(one) < whole(other) < self.stages, "an edge leads back")
             self.before[other].append(one)
             self.after[one].append(other)
-        self.shards: dict[int, list[int]] = {}
+        layers = document.get("shards", [])
+        self.shards = {whole(shard): layer for layer in layers for shard in layer}
         """Those whose forwards come before a shard's backwards."""
-        for group in document.get("shards", []):
-            self.shards |= {whole(shard): group for shard in group}
-        self.is_early = document.get("shard_gradients") == "of_forward"
-
-    def gives_early(self, stage: int) -> bool:
-        """Whether the forward of a shard gives the gradient of its input."""
-        return self.is_early and stage in self.shards
+        is_early = document.get("shard_gradients") == "of_forward"
+        self.early = set(self.shards) if is_early else set()
+        """Shards whose forwards give the gradients of their inputs."""
 
     def device_of(self, stage: int, micro_batch: int) -> int:
         return self.routes[self.route[micro_batch]][stage]
+
+    def must_have(self, ran: Mapping[tuple[int, int], set[str]], trains: bool) -> None:
+        """Raises Wrong unless all stages have their passes of each micro-batch."""
+        every = ({"F", "B"}, {"F", "I", "W"}) if trains else ({"F"},)
+        for s, k in itertools.product(range(self.stages), range(self.micro_batches)):
+            has = ran.get((s, k), set())
+            is_right = has - {"R"} in every and (trains or "R" not in has)
+            need(is_right, "stage {} has {} of micro-batch {}", s, sorted(has), k)
 
 
 class Schedule(Graph):
     def __init__(self, document: dict[str, Any]) -> None:
         super().__init__(document)
-        self.costs = document["costs"]
-        know(self.costs, _COSTS, "its cost")
+        self.costs = costs = document["costs"]
+        know(costs, _COSTS, "its cost")
         devices = len(document["orders"])
-        self.period = self.costs.get("sequence_chunks", 1)
-        self.period = whole(self.costs.get("micro_batches", self.period), 1)
+        self.period = costs.get("micro_batches", costs.get("sequence_chunks", 1))
         """Micro-batches after which costs repeat."""
-        rows = len(self.costs["per_stage"])
-        if rows != self.stages * self.period or self.micro_batches % self.period:
+        is_even = self.micro_batches % whole(self.period, 1) == 0
+        if not is_even or len(costs["per_stage"]) != self.stages * self.period:
             raise Unread("its costs are of another number of stages")
-        for row in self.costs["per_stage"]:
-            for names in _PARTS.values():
-                for name in names:
-                    whole(row[name])
-        self.speeds = self.costs.get("speeds", [100] * devices)
+        for row in costs["per_stage"]:
+            wholes(row[name] for name in _COST_OF.values())
+        self.speeds = wholes(costs.get("speeds", [100] * devices), 1)
         """In percent, by device."""
         need(len(self.speeds) == devices, "speeds are of another number of devices")
-        for speed in self.speeds:
-            whole(speed, 1)
-        self.lines: list[list[Pass]] = []
-        """Passes by device, in order."""
-        for key, count in (
-            ("stages", self.stages),
-            ("micro_batches", self.micro_batches),
-            ("devices", devices),
-        ):
-            is_right = document.get(key, count) == count
-            need(is_right, "{} is {}, and there are {}", key, document.get(key), count)
+        sizes = {"stages": self.stages, "micro_batches": self.micro_batches}
+        for key, count in {**sizes, "devices": devices}.items():
+            said = document.get(key, count)
+            need(said == count, "{} is {}, and there are {}", key, said, count)
         need(len(document["starts"]) == devices, "not every device has starts")
-        for device, tokens in enumerate(document["orders"]):
-            starts = document["starts"][device]
-            is_right = len(tokens) == len(starts)
-            need(is_right, "device {} has {} starts", device, len(starts))
-            self.lines.append(self._line(device, tokens, starts))
+        each = enumerate(zip(document["orders"], document["starts"]))
+        self.lines = [self._line(d, tokens, starts) for d, (tokens, starts) in each]
+        """Passes by device, in order."""
         self.trains = any(one.kind in "BIW" for one in self.passes())
         self.splits = any(one.kind == "W" for one in self.passes())
 
@@ -170,7 +151,8 @@ class Schedule(Graph):
         """Ticks of a pass, each part rounded up."""
         at = stage * self.period + micro_batch % self.period
         row, speed = self.costs["per_stage"][at], self.speeds[device]
-        return sum(-(-row[name] * 100 // speed) for name in _PARTS[kind])
+        parts = "IW" if kind == "B" else kind
+        return sum(-(-row[_COST_OF[part]] * 100 // speed) for part in parts)
 
     def link(self, a: int, b: int) -> int:
         """Ticks of a message from one device to another."""
@@ -187,12 +169,6 @@ class Schedule(Graph):
             key = "transfer_between_nodes"
         return whole(costs.get(key, costs["transfer"]))
 
-    def hop(self, stage: int, to: int, micro_batch: int) -> int:
-        """Ticks of a message from one stage to another."""
-        return self.link(
-            self.device_of(stage, micro_batch), self.device_of(to, micro_batch)
-        )
-
     def needs(self, kind: str, s: int, k: int) -> Iterator[tuple[str, int, int]]:
         """What a pass waits for: letters, of which the first that exists counts; stage;
         micro-batch."""
@@ -207,11 +183,22 @@ class Schedule(Graph):
             yield "RF", s, k
             yield from (("F", one, k) for one in self.shards.get(s, ()))
             for one in self.after[s]:
-                yield "F" if self.gives_early(one) else "BI", one, k
+                yield "F" if one in self.early else "BI", one, k
             if k % q < q - 1:
                 yield "BI", s, k + 1
 
+    def waits(self) -> Iterator[tuple[Pass, Pass, int]]:
+        """Each pass with each that it waits for, and the message's ticks between."""
+        done = {(one.kind, one.stage, one.micro_batch): one for one in self.passes()}
+        for one in self.passes():
+            for letters, stage, k in self.needs(one.kind, one.stage, one.micro_batch):
+                kind = next(kind for kind in letters if (kind, stage, k) in done)
+                before = done[kind, stage, k]
+                yield one, before, self.link(before.device, one.device)
+
     def _line(self, device: int, tokens: list[Any], starts: list[Any]) -> list[Pass]:
+        is_right = len(tokens) == len(starts)
+        need(is_right, "device {} has {} starts", device, len(starts))
         line = []
         for token, start in zip(tokens, starts):
             found = _TOKEN.fullmatch(token) if isinstance(token, str) else None
@@ -236,12 +223,12 @@ class Schedule(Graph):
         if ticks is None:
             return one.end - one.start + other.end - other.start
         if isinstance(ticks, dict):
-            rows = ticks["backward" if other.kind == "B" else _PARTS[other.kind][0]]
+            rows = ticks["backward" if other.kind == "B" else _COST_OF[other.kind]]
             is_even = all(len(row) == len(rows) for row in rows)
             is_known = is_even and len(rows) in (1, self.stages)
             need(is_known, "pairs are of another number of stages")
             ticks = rows[one.stage % len(rows)][other.stage % len(rows)]
-        return -(-whole(ticks) * 100 // whole(self.speeds[one.device]))
+        return -(-whole(ticks) * 100 // self.speeds[one.device])
 
 
 def read(document: Any) -> Schedule:
@@ -252,31 +239,23 @@ def read(document: Any) -> Schedule:
     return Schedule(document)
 
 
-def faults(s: Schedule) -> Iterator[str]:
-    """Yields reasons why the schedule is invalid. O(n) for n passes."""
-    done: dict[tuple[str, int, int], Pass] = {}
-    kinds: dict[tuple[int, int], set[str]] = collections.defaultdict(set)
+def must_be_valid(s: Schedule) -> None:
+    """Raises Wrong for an invalid schedule. O(n) for n passes."""
+    ran: dict[tuple[int, int], set[str]] = collections.defaultdict(set)
     for one in s.passes():
-        key = (one.kind, one.stage, one.micro_batch)
-        if key in done:
-            yield f"{one} is there twice"
-        done[key] = one
-        kinds[key[1:]].add(one.kind)
-        if one.device != (its := s.device_of(one.stage, one.micro_batch)):
-            yield f"{one} is on device {one.device}, and its stage on {its}"
-    for line in s.lines:
-        for before, after in itertools.pairwise(line):
-            if after.start < before.end and not after.beside:
-                yield f"{after} starts at {after.start}, before {before} ends"
-    for stage, k in itertools.product(range(s.stages), range(s.micro_batches)):
-        if not is_complete(kinds[stage, k], s.trains):
-            yield f"stage {stage} has {sorted(kinds[stage, k])} of micro-batch {k}"
-    for one in s.passes():
-        for letters, stage, k in s.needs(one.kind, one.stage, one.micro_batch):
-            before = next(done[of, stage, k] for of in letters if of in kinds[stage, k])
-            there = before.end + s.hop(stage, one.stage, k)
-            if one.start < there:
-                yield f"{one} starts at {one.start}, input {before} comes at {there}"
+        kinds = ran[one.stage, one.micro_batch]
+        need(one.kind not in kinds, "{} is there twice", one)
+        kinds.add(one.kind)
+        its = s.device_of(one.stage, one.micro_batch)
+        is_here = one.device == its
+        need(is_here, "{} is on device {}, and its stage on {}", one, one.device, its)
+    for before, after in itertools.chain(*map(itertools.pairwise, s.lines)):
+        if after.start < before.end and not after.beside:
+            raise Wrong(f"{after} starts at {after.start}, before {before} ends")
+    s.must_have(ran, s.trains)
+    for one, before, hop in s.waits():
+        if one.start < (at := before.end + hop):
+            raise Wrong(f"{one} starts at {one.start}, input {before} comes at {at}")
 
 
 def times(s: Schedule) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Wrong certificates: none is accepted that running the program refutes.
 
-usage: certificates.py ASHLAR PYTHON_FOLDER [CASES]
+usage: certificates.py ASHLAR PYTHON_FOLDER [CASES [SEED]]
 
 * Each schedule of `ashlar list`, with its bounds and its program, has certificates that hold, in several sizes, costs and lanes, or the
   tool says that it has none. So have schedules that are searched for.
@@ -640,8 +640,9 @@ def must_refute_swaps(found, dice):
 
 
 def main():
-    dice = random.Random(11)
     cases = int(sys.argv[3]) if len(sys.argv) > 3 else 2000
+    seed = int(sys.argv[4]) if len(sys.argv) > 4 else 11
+    dice = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
         found = list(certified(folder, dice))
     kinds = {kind: [(name, one) for name, all_of in found for one in all_of if one["certificate"] == kind] for kind in ("program", "schedule")}

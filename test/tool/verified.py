@@ -175,7 +175,7 @@ def best(s, limits):
                     }[kind]
                     if any(one not in ends for one in needs):
                         break
-                    start = max([free[d], *(ends[one] + s.hop(one[1], stage, 0) for one in needs)])
+                    start = max([free[d], *(ends[one] + s.link(devices[one[1]], devices[stage]) for one in needs)])
                     given, taken = held[d]
                     if kind == "F" and taken >= limits[d]:
                         if len(given) <= taken - limits[d]:
@@ -246,7 +246,7 @@ def needs_of(s, kinds, one):
         return [("F", before, k) for before in s.before[stage]] + [("F", stage, k - 1)] * (k % s.chunks > 0)
     needs = [(kinds[stage, k][kinds[stage, k].index(kind) - 1], stage, k)]
     if kind in "BI":
-        needs += [("F" if after in s.shards and s.is_early else kind, after, k) for after in s.after[stage]]
+        needs += [("F" if after in s.early else kind, after, k) for after in s.after[stage]]
         needs += [("F", shard, k) for shard in s.shards.get(stage, []) if shard != stage]
         needs += [(kind, stage, k + 1)] * (k % s.chunks < s.chunks - 1)
     return needs
@@ -262,7 +262,7 @@ def times_of(s, kinds, lines):
         def end(one):
             if one not in ends:
                 ends[one] = None  # on the way
-                needs = [(other, s.hop(other[1], one[1], one[2])) for other in needs_of(s, kinds, one)]
+                needs = [(other, s.link(*(s.device_of(of[1], one[2]) for of in (other, one)))) for other in needs_of(s, kinds, one)]
                 needs += [(before[one], 0)] if before[one] else []
                 known = [(end(other), hop) for other, hop in needs]
                 start = max([0 if origin in (None, one) else -1000, *(at + hop for at, hop in known)])
