@@ -11,7 +11,8 @@ FILE: the JSON of `ashlar emit --as json`, or of `--certificate`. Each claim in 
 * open: these arguments do not decide it, and the words say why.
 
 `schedule.py` has validity, times and memory; `bound.py` has lower bounds; `program.py`
-has instructions and slots.
+has instructions and slots; `division.py` has stages of a model's parts; `deal.py` has
+samples in micro-batches.
 """
 
 from .claims import Claim, claims_of

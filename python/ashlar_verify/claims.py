@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from .bound import bound
+from .deal import deal
+from .division import division
 from .program import Program
 from .schedule import (
     Schedule,
@@ -21,13 +23,25 @@ from .schedule import (
     wholes,
 )
 
-_OF_A_PROGRAM = (
-    "every pass runs once, after its inputs",
-    "all instructions run, though sends wait for receives",
-    "each read finds its value, and nothing is overwritten before its last read",
-    "each gradient is added once, in the order given",
-    "peaks of slots",
-)
+_JUDGES = {"program": Program, "division": division, "deal": deal}
+"""By kind of certificate: what raises an error if it does not hold."""
+_CLAIMS = {
+    "program": [
+        "every pass runs once, after its inputs",
+        "all instructions run, though sends wait for receives",
+        "each read finds its value, and nothing is overwritten before its last read",
+        "each gradient is added once, in the order given",
+        "peaks of slots",
+    ],
+    "division": [
+        "its stages fit, and a step takes {nanoseconds} ns",
+        "no division that fits takes less than {least} ns",
+    ],
+    "deal": [
+        "each sample is in one micro-batch, and none takes more than {longest} ticks",
+        "in every deal, one takes no less than {least} ticks",
+    ],
+}
 _UNREADABLE = (KeyError, TypeError, IndexError, AttributeError, ArithmeticError)
 
 
@@ -75,10 +89,12 @@ def _claims(document: Any) -> Iterator[Claim]:
             raise Unread("the certificates are of a version that is not known here")
         for one in document["certificates"]:
             yield from claims_of(one)
-    elif isinstance(document, dict) and document.get("certificate") == "program":
-        Program(document)
-        for name in _OF_A_PROGRAM:
-            yield Claim(f"{name} (program of {document.get('schedule')})", "shown")
+    elif isinstance(document, dict) and document.get("certificate") in _JUDGES:
+        kind = document["certificate"]
+        _JUDGES[kind](document)
+        for claim in _CLAIMS[kind]:
+            name = claim.format(**document)
+            yield Claim(f"{name} ({kind} of {document.get('schedule')})", "shown")
     else:
         s = read(document)
         must_be_valid(s)

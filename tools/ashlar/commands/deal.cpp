@@ -5,6 +5,7 @@
 #include "options/limits.hpp"
 #include "options/number_option.hpp"
 #include "options/output_options.hpp"
+#include "report/certificates.hpp"
 #include "report/counted.hpp"
 #include "report/printed.hpp"
 #include "report/proved_gap.hpp"
@@ -17,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -41,6 +43,7 @@ struct deal_options {
   std::vector<int> causal = {};
   std::string format = "text";
   std::string output = "-";
+  std::string certificate;
 };
 
 // A length in each line; empty lines and lines that begin with # do not count.
@@ -149,18 +152,39 @@ std::string json_of(deal const& d) {
   return dumped(out) + "\n";
 }
 
+// Times of micro-batches are in whole ticks of the certificate, rounded away from each other.
+std::string certificate_of(deal const& d, deal_options const& o) {
+  constexpr double rounding = 1e-12;
+  nlohmann::ordered_json made{
+      {"certificate", "deal"},
+      {"schedule", o.path},
+      {"lengths", d.tokens},
+      {"tokens", d.cost.tokens},
+      {"passes",
+       {{d.cost.whole.forward, d.cost.attention.forward},
+        {d.cost.whole.backward_input, d.cost.attention.backward_input},
+        {d.cost.whole.backward_weight, 0}}},
+      {"micro_batches", d.found.micro_batches},
+      {"longest", static_cast<std::int64_t>(std::ceil(d.found.longest * (1 + rounding)))},
+      {"least", static_cast<std::int64_t>(d.found.least * (1 - rounding))}};
+  if (o.most_tokens > 0) made["most_tokens"] = o.most_tokens;
+  return made.dump();
+}
+
 int print_deal(deal_options const& o) {
   output const to(o.output);
+  certificates proofs(o.certificate);
   try {
     deal const d = deal_of(o);
     to.write(o.format == "json" ? json_of(d) : o.format == "csv" ? csv_of(d) : text_of(d));
+    if (!o.certificate.empty()) proofs.add(certificate_of(d, o));
   } catch (ashlar::violation const& e) {
     if (e.why.broken != ashlar::rule::memory_is_within_budget) throw;
     fmt::print(stderr, "ashlar: no deal found of at most {} each: sample {} finds no room\n",
                counted(o.most_tokens, "token"), e.why.first.index);
     return invalid;
   }
-  return done;
+  return proofs.write();
 }
 
 }  // namespace
@@ -192,6 +216,7 @@ void add_deal(CLI::App& app, action& chosen) {
   add_format_option(*command, o->format, {"text", "csv", "json"},
                     "text; csv: the file of --per-micro-batch; json");
   add_output_option(*command, o->output);
+  add_certificate_option(*command, o->certificate);
   command->callback([&chosen, o] { chosen = [o] { return print_deal(*o); }; });
 }
 

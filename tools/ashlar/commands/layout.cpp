@@ -7,6 +7,7 @@
 #include "predict/question_options.hpp"
 #include "predict/run_files.hpp"
 #include "predict/words.hpp"
+#include "report/certificates.hpp"
 #include "report/printed.hpp"
 #include <ashlar/cost/question/stage_layout.hpp>
 
@@ -22,13 +23,14 @@ struct layout_command_options {
   run_files files;
   std::string against;
   bool spreads = false, explains = false;
-  std::string format = "text", output = "-";
+  std::string format = "text", output = "-", certificate;
 };
 
 int deal_layout_of(CLI::App const& command, layout_command_options const& o) {
   must_have_effect(command, {{"--layout", false, "here: it is what is sought; --against compares one"},
                              {"--explain", o.format == "text", "with --as: it is for text"}});
   output const to(o.output);
+  certificates proofs(o.certificate);
   fitted_constants const c = constants_of(o.files);
   prediction run = read_given_run(command, o.files, o.run.cluster, c).run;
   if (!o.against.empty()) {
@@ -45,7 +47,12 @@ int deal_layout_of(CLI::App const& command, layout_command_options const& o) {
   to.write(o.format == "text"   ? printable_lines(text_of(made, o.explains))
            : o.format == "json" ? json_of(made)
                                 : stages_for(o.format, made.run));
-  return made.is_within ? done : invalid;
+  if (std::string const why = certificate_obstacle(made); !why.empty())
+    proofs.refuse("the bound of " + made.run.layout, why);
+  else if (!o.certificate.empty())
+    proofs.add(certificate_of(made));
+  int const code = proofs.write();
+  return made.is_within ? code : invalid;
 }
 
 }  // namespace
@@ -70,6 +77,7 @@ void add_layout(CLI::App& app, action& chosen) {
                     "text; json; or the stages alone: Megatron-LM's argument, Megatron-Bridge's "
                     "overrides, torchtitan's module_fqns_per_model_part, DeepSpeed's parts");
   add_output_option(*command, o->output);
+  add_certificate_option(*command, o->certificate);
   command->footer("docs/layouts.md compares public recipes with what this finds.");
   command->callback(
       [&chosen, command, o] { chosen = [command, o] { return deal_layout_of(*command, *o); }; });

@@ -143,6 +143,9 @@ int certify(certificates& proofs, std::vector<ashlar::searched_layout> const& al
   }
   for (infeasible_layout const& i : infeasible)
     proofs.refuse(layout_name(i.choice), "that no schedule is within the limit has no argument");
+  if (!o.layers.path.empty() && has_all_divisions(all, infeasible))
+    proofs.refuse("the best of all divisions of the layers",
+                  "each that was searched has its own, and none says which others there are");
   return proofs.write();
 }
 

@@ -28,9 +28,6 @@
 
 namespace tool {
 
-namespace {
-
-// Whether every division of the layers was searched for each placement, in every variant of it.
 bool has_all_divisions(std::vector<ashlar::searched_layout> const& all,
                        std::vector<infeasible_layout> const& infeasible) {
   std::map<std::pair<std::vector<int>, int>, std::set<std::vector<int>>> of_placement;
@@ -51,6 +48,8 @@ bool has_all_divisions(std::vector<ashlar::searched_layout> const& all,
   }
   return true;
 }
+
+namespace {
 
 // Other choices that the question leaves open, and nobody looked at.
 std::vector<std::string> not_searched(std::vector<ashlar::searched_layout> const& all,

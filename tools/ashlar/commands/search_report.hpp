@@ -50,6 +50,11 @@ std::string text_of(offloaded_layout const& best, search_options const& o);
 // The schedule as `ashlar emit --as json` writes it, the values that leave, and figures.
 std::string json_of(offloaded_layout const& best, search_options const& o);
 
+// Whether every division of the layers was searched for each placement, in every variant of it. Requires
+// layers.
+bool has_all_divisions(std::vector<ashlar::searched_layout> const& all,
+                       std::vector<infeasible_layout> const& infeasible);
+
 // A table of the layouts, the proof of the best, and its picture where that is not too long.
 std::string text_of(std::vector<ashlar::searched_layout> const& all,
                     std::vector<infeasible_layout> const& infeasible, search_options const& o);

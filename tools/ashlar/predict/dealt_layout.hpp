@@ -27,6 +27,14 @@ dealt_layout deal_layout(prediction run, std::string const& of_typed);
 // usage_error where it has no such stages.
 std::string stages_for(std::string const& framework, prediction const& p);
 
+// Why no certificate has the claim that no division takes less than `bound`, or nothing.
+std::string certificate_obstacle(dealt_layout const& d);
+
+// The pieces of the model with the division that was found, so that another program can check the
+// claim. Times are whole nanoseconds, rounded down: other divisions may be faster by one for each stage
+// and one more. Requires no obstacle. Throws unpredictable.
+std::string certificate_of(dealt_layout const& d);
+
 std::string text_of(dealt_layout const& d, bool explains);
 std::string json_of(dealt_layout const& d);
 

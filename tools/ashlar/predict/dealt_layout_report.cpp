@@ -2,13 +2,17 @@
 #include "predict/dealt_layout.hpp"
 #include "predict/layout_words.hpp"
 #include "report/table.hpp"
+#include <ashlar/cost/choose/dealing.hpp>
 #include <ashlar/cost/step/memory.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tool {
@@ -120,6 +124,38 @@ std::string json_of(dealt_layout const& d) {
   for (stage const& s : d.run.asked.layout.stages) root["torchtitan"].push_back(torchtitan_modules(s));
   root["notes"] = remarks_on(d.run);
   return root.dump(1) + "\n";
+}
+
+std::string certificate_obstacle(dealt_layout const& d) {
+  ashlar::cost::question const& q = d.run.asked;
+  if (q.layout.chunks > 1) return "its bound is of virtual stages";
+  if (q.cluster.has_several_kinds()) return "its devices are of several kinds";
+  if (!d.is_within) return "no division fits";
+  return {};
+}
+
+std::string certificate_of(dealt_layout const& d) {
+  auto const whole = [](double value, double unit = 1) {
+    return static_cast<std::int64_t>(value / unit);
+  };
+  constexpr double nanosecond = 1e-9;
+  ashlar::cost::dealt_pieces const found = ashlar::cost::pieces_of(d.run.asked, d.run.constants.values);
+  nlohmann::ordered_json pieces = nlohmann::ordered_json::array();
+  std::int64_t longest = 0, sum = 0;
+  for (ashlar::cost::dealt_piece const& p : found.all) {
+    std::int64_t const pace = whole(p.pace, nanosecond), through = whole(p.through, nanosecond);
+    pieces.push_back({p.first, p.end, pace, through, whole(p.resident), whole(p.kept)});
+    auto const at = std::find(found.ends.begin(), found.ends.end(), p.end);
+    if (at == found.ends.end() || (at == found.ends.begin() ? 0 : *(at - 1)) != p.first) continue;
+    longest = std::max(longest, pace);
+    sum += through;
+  }
+  std::int64_t const rounding = static_cast<std::int64_t>(found.ends.size()) + 1;
+  return nlohmann::ordered_json{
+      {"certificate", "division"},   {"schedule", d.run.layout},     {"parts", found.parts},
+      {"pieces", std::move(pieces)}, {"in_flight", found.in_flight}, {"room", whole(found.room)},
+      {"ends", found.ends},          {"nanoseconds", longest + sum}, {"least", longest + sum - rounding}}
+      .dump();
 }
 
 }  // namespace tool

@@ -23,6 +23,7 @@ certificates::certificates(std::string const& path) {
 }
 
 void certificates::add(std::string const& certificate) {
+  if (!to_) return;
   all_ += (all_.empty() ? "\n" : ",\n") + certificate;
 }
 

@@ -37,6 +37,8 @@ class certificates {
   void add(ashlar::comparison const& c, std::string const& name, time_scale const& model);
   // The schedule that was found for a layout, with the bound of the objective within its limit.
   void add(ashlar::searched_layout const& s, time_scale const& model);
+  // A certificate in JSON.
+  void add(std::string const& certificate);
   // A claim that has none.
   void refuse(std::string const& what, std::string const& why);
 
@@ -44,8 +46,6 @@ class certificates {
   int write() const;
 
  private:
-  void add(std::string const& certificate);
-
   std::optional<output> to_;
   std::string all_;
   std::string missing_;

@@ -133,7 +133,8 @@ std::vector<command_help> const& help_of_commands() {
         "8 --pipeline 16 --sharding optimizer --explain",
         "ashlar layout --model llama3-70b --cluster 8x8xH100 --sequence 8192 --batch 128 --tensor 8 "
         "--pipeline 4 --chunks 5 --sharding full --as torchtitan"},
-       {{invalid, "no division fits; what is shown holds no more than the one it is compared with"}}},
+       {{invalid, "no division fits; what is shown holds no more than the one it is compared with"},
+        {uncertified, lacks_certificate}}},
       {"partition",
        {"ashlar partition operators.json -p 2",
         "ashlar partition operators.json -p 2 --memory 16GiB --bandwidth 4 --as json -o plan.json",

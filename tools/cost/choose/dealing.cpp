@@ -73,6 +73,18 @@ class dealer {
     return best;
   }
 
+  dealt_pieces pieces() const {
+    dealt_pieces made{.parts = known(0).parts(),
+                      .all = {},
+                      .in_flight = {},
+                      .room = capacity(0) - c_.outside_bytes,
+                      .ends = ends_of(q_.layout.stages)};
+    for (segment const& s : known(0).all())
+      made.all.push_back({s.first, s.end, share_of(s, 0), lost_ * s.seconds, s.bytes, s.needs.kept});
+    for (std::vector<int> const& each : in_flight_) made.in_flight.push_back(each[0]);
+    return made;
+  }
+
   // Moves one part from a stage to another, which shifts all between: first by the closed form, then,
   // with even rounds and `own` stages as further starts, by the executed time of uneven ones.
   dealing with_chunks(std::vector<stage> const& own) {
@@ -319,6 +331,10 @@ dealing deal_layers(question const& asked, constants const& c) {
   made.bound = min_of(q.layout.chunks == 1 ? step.seconds : made.bound + step.update, step.seconds);
   made.seconds = step.seconds;
   return made;
+}
+
+dealt_pieces pieces_of(question const& q, constants const& c) {
+  return dealing_detail::dealer(q, c, dealing_detail::nothing).pieces();
 }
 
 }  // namespace ashlar::cost

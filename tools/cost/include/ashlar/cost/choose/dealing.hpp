@@ -24,4 +24,25 @@ struct dealing {
 // and as much for each move. Throws unpredictable.
 dealing deal_layers(question const& q, constants const& c);
 
+// Parts `first` to `end` of the chain, as a stage.
+struct dealt_piece {
+  int first = 0, end = 0;
+  double pace = 0, through = 0;   // seconds
+  double resident = 0, kept = 0;  // bytes: always, and for each micro-batch in flight
+};
+
+// Makes up divisions without virtual stages, on devices of one kind. A step takes the longest
+// `pace` of its stages and the sum of all that goes `through`.
+struct dealt_pieces {
+  int parts = 0;
+  std::vector<dealt_piece> all;  // every piece, one after the other by `first`
+  std::vector<int> in_flight;    // micro-batches, by stage
+  double room = 0;               // bytes of a device
+  std::vector<int> ends;         // of these stages
+};
+
+// The pieces of the question's model, and where its own stages end. Requires a closed form, stages, no
+// virtual stages and one kind of devices. Throws unpredictable.
+dealt_pieces pieces_of(question const& q, constants const& c);
+
 }  // namespace ashlar::cost
