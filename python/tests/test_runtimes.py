@@ -20,7 +20,7 @@ IN_ANOTHER_ORDER = SEQUENCES_IN_CHUNKS | {
     "dualpipe",
 }
 # Weight gradients are added in another order than micro-batches come.
-WEIGHTS_IN_ANOTHER_ORDER = {"stp"}
+WEIGHTS_IN_ANOTHER_ORDER = {"stp", "looped-bfs"}
 # PyTorch's runtime cannot run several routes, recomputes, chunks of sequences, no
 # backwards, or one device.
 OURS_ALONE = IN_ANOTHER_ORDER | {

@@ -1,5 +1,6 @@
 """`step` and `eval` take the arguments that PyTorch's do."""
 
+import collections
 import contextlib
 
 import pytest
@@ -9,6 +10,8 @@ from torch import nn
 
 import ashlar_pp
 import ashlar_pp.torch
+from ashlar_pp.torch.messages import key_of
+from ashlar_pp.torch.stream import action_of, with_early_receives
 
 
 class Scaled(nn.Module):
@@ -259,3 +262,23 @@ def test_a_batch_of_another_size_is_told():
     pipe.step(x, target=y)
     with pytest.raises(ValueError, match="micro-batch 0 is .1, 4."):
         pipe.step(x[:4], target=y[:4])
+
+
+@pytest.mark.parametrize("name", ["1f1b", "zbv", "looped-bfs", "chimera"])
+def test_receives_are_posted_two_passes_before_they_are_needed(name):
+    schedule = ashlar_pp.catalog.find(name)(4, 8)
+    program = schedule | ashlar_pp.lower(lanes="one_a_peer")
+    for device in range(4):
+        stream = [action_of(i, program.stages - 1) for i in program.stream(device)]
+        early = with_early_receives(stream)
+        others = [[i for i in of if i.code != "receive"] for of in (stream, early)]
+        assert others[0] == others[1]
+        place = {i: at for at, i in enumerate(early)}
+        taken = {i.needs: place[i] for i in early}
+        by_peer = collections.defaultdict(list)
+        for i in stream:
+            if i.code == "receive":
+                by_peer[i.peer, key_of(i)[0]].append(i)
+        for of in by_peer.values():
+            assert all(place[i] < taken[key_of(i)] for i in of)
+            assert all(place[b] < taken[key_of(a)] for a, b in zip(of, of[2:]))

@@ -29,7 +29,7 @@ from .replicas import out_of_ddp
 from .shapes import Signature, signature_of, trace, words_of
 from .split import compiling, keeps_saved_tensors
 from .step import Step
-from .stream import action_of
+from .stream import action_of, with_early_receives
 from .sums import CopySums
 from .waits import Waits
 
@@ -37,10 +37,11 @@ from .waits import Waits
 class ProgramRuntime:
     """Runs one rank's stream: passes in its order, transfers and sums beside them.
 
-    A receive is posted at its place in the stream, and the pass that needs it waits for
-    it; a send goes on while passes run. With backends without tags (NCCL) messages
-    between two ranks match by their order. The program is proved for that: it has one
-    lane for each peer.
+    The pass that needs a received value waits for it; a send goes on while passes run.
+    With backends without tags (NCCL) messages between two ranks match by their order.
+    The program is proved for that: it has one lane for each peer, and a receive is
+    posted at its place in the stream. On CPUs, receives are posted up to two passes
+    earlier.
 
     Args:
         modules (mapping of int to nn.Module): This rank's stages.
@@ -122,6 +123,8 @@ class ProgramRuntime:
             action_of(i, self.last)
             for i in (self.program.stream(self.rank) if in_pipeline else [])
         ]
+        if self.device.type == "cpu":  # whose transports have tags
+            self.stream = with_early_receives(self.stream)
         self.forwards = [i for i in self.stream if i.is_forward]
         self.first = FirstStep(self.modules, unpiped=unpiped)
         self.passes = {

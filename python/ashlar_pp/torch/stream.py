@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._core import Instruction
-from .messages import Key
+from .messages import Key, key_of
+
+_AHEAD = 2
+"""Values of one kind from one peer that are posted before a pass has taken them. With
+gloo, a send whose receive is posted leaves at once. Otherwise a thread of the sender
+sends it later, and waits for a processor that passes use.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +54,25 @@ def action_of(i: Instruction, last: int) -> Action:
         str(i), i.code, i.letter, i.stage, i.micro_batch, i.to, i.peer, i.group,
         needs, gives,
     )  # fmt: skip
+
+
+def with_early_receives(stream: list[Action]) -> list[Action]:
+    """Moves each receive up to the pass that takes the value `_AHEAD` before it from
+    the same peer. Its message then travels while passes run.
+
+    For transports that match messages by tags: they need no order, and a receive that
+    is posted earlier lets its send end earlier.
+    """
+    taken_at = {i.needs: at for at, i in enumerate(stream)}
+    keys_of: dict[tuple[int, str], list[Key]] = {}  # by peer and F or B
+    places = []
+    for at, i in enumerate(stream):
+        place = at
+        if i.code == "receive":
+            key = key_of(i)
+            keys = keys_of.setdefault((i.peer, key[0]), [])
+            before = taken_at[keys[-_AHEAD]] if len(keys) >= _AHEAD else 0
+            place = min(at, before)
+            keys.append(key)
+        places.append((place, i.code != "receive", at))
+    return [stream[at] for *_, at in sorted(places)]
