@@ -226,6 +226,20 @@ def test_code_beside_a_configuration_runs_where_it_is_trusted(tmp_path, monkeypa
         read_source(str(path), 80, trusts_code=True)
 
 
+def test_an_unknown_type_is_read_by_the_class_that_the_file_names(tmp_path):
+    pytest.importorskip("transformers")
+    path = tmp_path / "config.json"
+    keys = {"model_type": "renamed", "architectures": ["Qwen3ForCausalLM"], **SMALL}
+    path.write_text(json.dumps(keys))
+    made = describe(read_source(str(path), 80))
+    assert made["class"] == "Qwen3ForCausalLM"
+    path.write_text(json.dumps({**keys, "model_type": "qwen3"}))
+    assert describe(read_source(str(path), 80))["parameters"] == made["parameters"]
+    path.write_text(json.dumps({**keys, "auto_map": {"AutoConfig": "own.Own"}}))
+    with pytest.raises(Unreadable, match="has code of its own"):
+        read_source(str(path), 80)
+
+
 def test_an_installed_package_may_add_types(tmp_path, monkeypatch):
     transformers = pytest.importorskip("transformers")
     (tmp_path / "fla.py").write_text(

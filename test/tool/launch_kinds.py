@@ -83,6 +83,11 @@ WRITTEN = {
         "layout.recompute": None, "program.precision": "bf16"},
     "python3 -m openrlhf.cli.train_ppo_ray --actor.num_nodes 1 --actor.num_gpus_per_node 4 --ds.ring_attn_size 2 --data.max_len 8192 "
     "--train.batch_size 64 --train.dynamic_batch_enable --train.max_tokens_per_gpu 16384 --ds.zero_stage 3": {"batch.micro_batch": 4},
+    f"torchrun sft.py {LLAMA} --optim paged_adamw_8bit": {
+        "program.fact": "data-overlap=on,bucket=6553600,first-moment=8-bit,second-moment=8-bit"},
+    f"torchrun sft.py {LLAMA} --optim paged_adamw_32bit": {"program.fact": "data-overlap=on,bucket=6553600"},
+    f"torchrun scripts/dpo.py {LLAMA} --beta 0.1": {"batch.micro_batch": 4, "batch.micro_batches": 4},
+    f"torchrun train.py {LLAMA} --stage dpo --pref_loss simpo": {"batch.micro_batch": 4, "unknown": None},
     f"torchrun pretrain_gpt.py {GPT} --own-heads 4 --ignore-me": None,
 }
 # A script: a part of the error.
@@ -106,10 +111,12 @@ REFUSED = {
     f"python train_tokenizer.py {GPT}": "it makes files",
     "python -m verl.trainer.main_generation data.path=a": "it generates",
     f"python tasks/main.py --task RETRIEVER-EVAL {GPT}": "it evaluates",
-    f"torchrun dpo.py {LLAMA}": "a second model",
+    f"torchrun grpo.py {LLAMA}": "a second model",
+    f"torchrun dpo.py {LLAMA} --reward_model a/b": "reward_model",
+    f"torchrun sft.py {LLAMA} --stage dpo --pref_loss kto_pair --num_generations 4": "num_generations",
     f"torchrun sft.py {LLAMA} --vision_tower clip": "tower of images",
     f"torchrun sft.py {LLAMA} --lora_r 8": "which matrices",
-    f"torchrun sft.py {LLAMA} --optim adamw_bnb_8bit": "--set optim=adamw_torch",
+    f"torchrun sft.py {LLAMA} --optim adamw_torch_4bit": "--set optim=adamw_torch",
     f"torchrun sft.py {LLAMA} --lora_r 8 --lora_target_modules q_proj --load_in_4bit True": "line 1: load_in_4bit: weights in fewer bits",
     f"torchrun sft.py {LLAMA} --use_lora True": "--set lora_r=RANK --set lora_target_modules=NAMES",
     "swift sft --model a/b --tuner_type reft": "not counted",
@@ -141,7 +148,9 @@ RECIPES = [
      "transformer of apps/main"),
     ({"base_model": "a/b", "micro_batch_size": 2, "gradient_accumulation_steps": 1, "sequence_len": 2048, "bf16": True,
       "fsdp_version": 2, "fsdp_config": {"activation_checkpointing": True}}, {"layout.sharding": "full", "layout.recompute": "full"}),
-    ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "rl": "dpo"}, "second model"),
+    ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "rl": "dpo", "bf16": True},
+     {"batch.micro_batch": 4, "unknown.0": "dpo: the forward of the reference, and its weights"}),
+    ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "rl": "kto"}, "second model"),
     ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "gptq": True, "adapter": "lora"}, "products of another kind"),
     ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "bf16": False, "float16": True}, {"program.precision": "fp16"}),
     ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "max_length": 2048, "bf16": True},
@@ -186,7 +195,7 @@ def check_scripts(folder):
         assert run is None and expected in said, (script, said)
     run, said = of_script(folder, f"torchrun pretrain_gpt.py {GPT} --spec own.layers get", "--model", "llama3-8b")
     assert run is not None and run["model"] == "llama3-8b", said
-    run, said = of_script(folder, f"torchrun sft.py {LLAMA} --optim adamw_bnb_8bit", "--set", "optim=adamw_torch")
+    run, said = of_script(folder, f"torchrun sft.py {LLAMA} --optim adafactor", "--set", "optim=adamw_torch")
     assert run is not None, said
     run, said = of_script(folder, f"torchrun sft.py {LLAMA} --use_lora True", "--set", "lora_r=64", "--set", "lora_target_modules=q_proj,v_proj")
     assert run is not None and run["program"]["lora"] == "64,q_proj,v_proj" and "unknown" not in run, (run, said)

@@ -46,6 +46,30 @@ TEST_CASE("layout: predict has the same step and memory for what it finds and wh
   CHECK(found["stages"].size() == 32);
 }
 
+TEST_CASE("layout: schedules that are executed have their layers dealt, too") {
+  std::string const run =
+      "--model llama3-70b --cluster 4x8xH100 --sequence 4096 --batch 64 --tensor 8 "
+      "--sharding optimizer --pipeline 4 ";
+  for (std::string const of : {"--schedule zb-h1 ", "--schedule v-zb ", "--lanes one "}) {
+    CAPTURE(of);
+    auto const found = dealt(run + of);
+    auto const again = predicted_run(run + of + "--layout '" + found["layout"].get<std::string>() + "'");
+    CHECK(again["step_seconds"] == found["step_seconds"]);
+    CHECK(again["peak_bytes"] == found["peak_bytes"]);
+    CHECK(found["step_seconds"] < found["against"]["step_seconds"]);
+    CHECK(found["bound_seconds"] > 0);
+    CHECK(found["bound_seconds"] <= found["step_seconds"]);
+  }
+  tool_result const unproved = run_tool("layout " + run + "--schedule zb-h1 --certificate "
+                                        + (scratch() / "executed.json").string());
+  CHECK(unproved.code == 4);
+  CHECK(contains(unproved.err, "a schedule without a closed form"));
+  auto const vee = dealt(run + "--schedule v-zb");
+  CHECK(vee["stages"].size() == 8);
+  CHECK(vee["stages"][7]["device"] == 0);
+  CHECK(vee["stages"][7]["kept_bytes"] > 0);
+}
+
 TEST_CASE("layout: 40 layers on 8 ranks with 2 virtual stages") {
   std::string const model = scratch_file(
       "forty.json",
@@ -102,8 +126,10 @@ TEST_CASE("layout: the layout of a file is compared, and wrong use is refused") 
   CHECK(found["against"]["percent_slower"] > 0);
   all_refused({{"layout " + dense_llama + "--pipeline 4 --layout 20x4", "--against compares one"}});
   all_refused({{"layout " + dense_llama, "--pipeline 1 is one stage"}});
-  all_refused({{"layout " + dense_llama + "--pipeline 4 --chunks 40", "160 stages for the 82 parts"}});
-  all_refused({{"layout " + dense_llama + "--pipeline 4 --schedule zb-h1", "1F1B"}});
+  all_refused({{"layout " + dense_llama + "--pipeline 4 --chunks 40",
+                "160 stages on --pipeline 4 for the 82 parts"}});
+  all_refused({{"layout " + dense_llama + "--pipeline 4 --schedule v-zb --chunks 40", "chunks"}});
+  all_refused({{"layout " + dense_llama + "--pipeline 4 --schedule zb-h1 --as megatron", "1F1B"}});
   all_refused({{"layout " + dense_llama + "--pipeline 4 --as json --explain", "it is for text"}});
 }
 

@@ -14,6 +14,7 @@ from pathlib import Path
 try:
     import torch
     from peft import LoraConfig, get_peft_model
+    from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils.flop_counter import FlopCounterMode
     from transformers import AutoConfig, AutoModelForCausalLM
 except ImportError:
@@ -83,11 +84,54 @@ def check(kind: str, modules: list, words, rank: int, folder: str) -> None:
     assert abs(steps - 3 * more) < 1e-6 * steps, (kind, modules, steps, 3 * more)
 
 
+def kept_by_selection(model) -> int:
+    """Elements that torchtitan's policy keeps of products in one forward: the first of a layer, and each second one."""
+    total = 0
+
+    class Selection(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            nonlocal total
+            made = function(*args, **(kwargs or {}))
+            if function == torch.ops.aten.mm.default:
+                self.count += 1
+                total += made.numel() if self.count % 2 == 1 else 0
+            return made
+
+    chosen = Selection()
+    layers = next(module for module in model.modules() if isinstance(module, torch.nn.ModuleList))
+    for layer in layers:
+        layer.register_forward_pre_hook(lambda *_: setattr(chosen, "count", 0))
+    layers[-1].register_forward_hook(lambda *_: setattr(chosen, "count", 1 << 40 | 1))  # the head is none of them
+    with torch.no_grad(), chosen:
+        mask = torch.zeros((1, 1, TOKENS, TOKENS))
+        model.get_base_model().model(input_ids=torch.zeros((1, TOKENS), dtype=torch.long), attention_mask=mask, use_cache=False)
+    return total
+
+
+def check_selective(kind: str, modules: list, folder: str) -> None:
+    """Adapters move the places of products under --recompute op; what is kept is what a module's own run has."""
+    config = AutoConfig.for_model(kind, **SMALL)
+    file = Path(folder) / "config.json"
+    file.write_text(json.dumps(config.to_dict(), default=str))
+    held = []
+    for rank in (8, 24):
+        model = get_peft_model(AutoModelForCausalLM.from_config(config, attn_implementation="eager"), LoraConfig(r=rank, target_modules=modules))
+        answer = predicted(file, "--recompute", "op", "--sharding", "full", "--lora", f"{rank}," + ",".join(modules))
+        held.append((answer["memory"][0]["activations"], kept_by_selection(model)))
+    (less, few), (more, many) = held
+    layers = SMALL["num_hidden_layers"]
+    # One layer at a time holds all that a layer without recomputation does, with the result of each adapter's first product.
+    expected = 2 * (many - few) * (layers - 1) / layers + 2 * TOKENS * 16 * len(modules)
+    assert abs(more - less - expected) < 1, (kind, modules, held, expected)
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for kind, modules, words in CASES:
             for rank in (8, 24):
                 check(kind, modules, words, rank, folder)
+        for modules in (SEPARATE, ["q_proj", "v_proj"], ["o_proj", "down_proj"], ["k_proj"]):
+            check_selective("llama", modules, folder)
     print(f"{len(CASES)} cases, {len({kind for kind, _, _ in CASES})} types")
 
 

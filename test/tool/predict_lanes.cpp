@@ -99,14 +99,13 @@ TEST_CASE("predict --lanes: very many micro-batches are simulated in part") {
   CHECK(many == doctest::Approx(few + (more - few) * (65536 - 64) / 64).epsilon(0.002));
 }
 
-TEST_CASE("predict --lanes: a run keeps them, and formulas refuse them") {
+TEST_CASE("predict --lanes: a run keeps them, and a choice of layouts refuses them") {
   std::string const
       run = "--model 8B --sequence 2048 --batch 16 --pipeline 8 --cluster 8xH100 --lanes one",
       file = (scratch() / "lane_run.json").string();
   REQUIRE(run_tool("predict " + run + " --as run -o " + file).code == 0);
   CHECK(predicted_run("--run " + file) == predicted_run(run));
   all_refused({{"predict " + run + " --best 2", "--lanes has no effect with --best"},
-               {"layout " + run, "--lanes: layers are dealt by formulas"},
                {"predict " + run + "s", "--lanes"}});
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -118,4 +119,80 @@ TEST_CASE("predict: a module's file counts as its architecture, or is refused wi
                   R"("is_tied":true,"kinds":[],"layers":[0]})")),
        "layers"},
   });
+}
+
+TEST_CASE("predict: types whose code comes with their weights have the published parameters") {
+  // Half of the bytes in the index of their weights; those of DeepSeekMoE and MiniCPM are published as
+  // counts.
+  struct published {
+    char const* config;
+    double parameters;
+  };
+  for (published const& each :
+       {published{
+            R"({"model_type":"qwen","hidden_size":4096,"intermediate_size":22016,"kv_channels":128,)"
+            R"("no_bias":true,"num_attention_heads":32,"num_hidden_layers":32,"vocab_size":151936})",
+            7721324544},
+        published{R"({"model_type":"qwen","n_embd":8192,"ffn_hidden_size":49152,"kv_channels":128,)"
+                  R"("n_head":64,"n_layer":80,"vocab_size":152064,"padded_vocab_size":152064})",
+                  72287920128},
+        published{R"({"model_type":"baichuan","hidden_size":5120,"intermediate_size":13696,)"
+                  R"("num_attention_heads":40,"num_hidden_layers":40,"vocab_size":125696})",
+                  13896668160},
+        published{
+            R"({"model_type":"internlm2","bias":false,"hidden_size":4096,"intermediate_size":14336,)"
+            R"("num_attention_heads":32,"num_key_value_heads":8,"num_hidden_layers":32,)"
+            R"("vocab_size":92544})",
+            7737708544},
+        published{R"({"model_type":"chatglm","add_qkv_bias":true,"ffn_hidden_size":13696,)"
+                  R"("hidden_size":4096,"kv_channels":128,"multi_query_attention":true,)"
+                  R"("multi_query_group_num":2,"num_attention_heads":32,"num_layers":28,)"
+                  R"("padded_vocab_size":65024,"vocab_size":1})",
+                  6243584000},
+        published{R"({"model_type":"deepseek","hidden_size":2048,"intermediate_size":10944,)"
+                  R"("moe_intermediate_size":1408,"n_routed_experts":64,"n_shared_experts":2,)"
+                  R"("num_experts_per_tok":6,"first_k_dense_replace":1,"num_attention_heads":16,)"
+                  R"("num_key_value_heads":16,"num_hidden_layers":28,"vocab_size":102400})",
+                  16375728128},
+        published{R"({"model_type":"minicpm","hidden_size":2304,"intermediate_size":5760,)"
+                  R"("num_attention_heads":36,"num_key_value_heads":36,"num_hidden_layers":40,)"
+                  R"("vocab_size":122753,"scale_emb":12})",
+                  2724880896}}) {
+    CAPTURE(each.config);
+    auto const found = counted(each.config);
+    CHECK(found["parameters"] == each.parameters);
+    CHECK(contains(found["notes"].dump(), "is no type of transformers"));
+  }
+}
+
+TEST_CASE("predict: layers of nemotron-nas say their own sizes") {
+  std::string const begin =
+      R"({"model_type":"nemotron-nas","hidden_size":512,"num_attention_heads":8,"num_hidden_layers":3,)"
+      R"("vocab_size":1000,"num_key_value_heads":null,"block_configs":[)";
+  std::string const attends = R"({"attention":{"n_heads_in_group":4,"window_length":null},)",
+                    rests = R"({"attention":{"no_op":true,"n_heads_in_group":null},)";
+  std::string const blocks = attends + R"("ffn":{"ffn_mult":2.625}},)" + rests
+                             + R"("ffn":{"ffn_mult":0.5}},)" + attends + R"("ffn":{"no_op":true}}]})";
+  // 2 heads of keys, of 64; 2 x 2.625 x 512 / 3 = 896 is 1024, 170 is 256.
+  double const attention = 2 * 512 * 512 + 2 * 512 * 128 + 512;
+  CHECK(counted(begin + blocks)["parameters"]
+        == 2 * attention + 3 * 512 * 1024 + 512 + 3 * 512 * 256 + 512 + 2 * 1000 * 512 + 512);
+  std::string const replaced = attends + R"("ffn":{"replace_with_linear":true,"ffn_mult":1}}]})";
+  for (auto const& [text, why] :
+       {std::pair{begin + replaced, "replace_with_linear"}, std::pair{begin + "]}", "block_configs"}})
+    all_refused({{"predict --model " + scratch_file("nas.json", text) + some_run, why}});
+}
+
+TEST_CASE("predict: keys that a type's own code does not have are refused if they may change it") {
+  std::string const begin = R"({"hidden_size":64,"intermediate_size":96,"num_attention_heads":4,)"
+                            R"("num_hidden_layers":2,"vocab_size":1000,"model_type":)";
+  auto const run = [&](std::string const& more) {
+    return "predict --model " + scratch_file("own.json", begin + more + "}") + some_run;
+  };
+  CHECK(run_tool(run(R"("baichuan","length_penalty":1.0,"model_max_length":4096)")).code != 2);
+  all_refused({{run(R"("baichuan","num_key_value_heads":2)"), "num_key_value_heads"}});
+  all_refused({{run(R"("minicpm","num_experts":8)"), "num_experts"}});
+  all_refused({{run(R"("mimo","attention_bias":false)"), "attention_bias"}});
+  all_refused({{run(R"("bailing_moe","num_experts":4)"), "lacks \"use_bias\""}});
+  all_refused({{run(R"("qwen","kv_channels":16,"padded_vocab_size":1024)"), "padded_vocab_size"}});
 }

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .of_megatron import add_vocabulary
+from .optimizers import add_optimizer
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 
@@ -81,7 +82,7 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     if not (named or is_fp16 or is_bf16):
         run.unknown.append("the format of products, which nothing says: fp32")
     if v.flag("use_bnb_optimizer"):
-        raise Unreadable(f"{path}: use_bnb_optimizer: only Adam in 32 bits is counted")
+        add_optimizer("adamw_bnb_8bit", run)
     run.arguments = fields
     run.not_read, unknown = sorted_out(v.rest(), _QUIET)
     run.unknown.extend(unknown)

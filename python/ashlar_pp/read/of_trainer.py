@@ -10,6 +10,8 @@ from typing import Any
 
 from .adapters import lora_words
 from .launchers import Training
+from .optimizers import add_optimizer
+from .preferences import add_pairs, preference_of
 from .run_file import Run, Unreadable
 from .trainer_sharing import read_sharing
 from .values import Values, found, read_file, sorted_out
@@ -74,7 +76,11 @@ def read(training: Training) -> Run:
     """Raises Unreadable."""
     file = _config_file(training)
     given = words_by_name(training.arguments)
-    _refuse_second_model({}, training.name)
+    kind = preference_of(given, training.name)
+    if kind:
+        given["rl"] = kind
+    else:
+        _refuse_second_model({}, training.name)
     if file is not None:
         from .recipes import run_of_recipe  # which comes back here for some files
 
@@ -138,14 +144,24 @@ def _accelerate(training: Training) -> dict[str, Any]:
 
 
 # Keys of training by preferences and by rewards: TRL, Axolotl, LLaMA-Factory.
+_OF_PREFERENCES = (
+    "rl beta loss_type dpo_beta pref_beta pref_loss pref_ftx kto_beta simpo_gamma "
+    "ref_model cpo_alpha orpo_alpha max_prompt_length rpo_alpha dpo_alpha"
+).split()
 _SECOND = (
-    "beta num_generations reward_funcs reward_model reward_model_path ref_model "
-    "max_completion_length rl dpo_beta pref_beta kto_beta simpo_gamma rlhf_type"
+    "num_generations reward_funcs reward_model reward_model_path "
+    "max_completion_length rlhf_type"
 ).split()
 
 
-def _refuse_second_model(given: Mapping[str, Any], name: str) -> None:
-    keys = [key for key in _SECOND if given.get(key) not in (None, "", False)]
+def _refuse_second_model(given: Mapping[str, Any], name: str, kind: str = "") -> None:
+    wrong = _SECOND if kind else (*_SECOND, *_OF_PREFERENCES)
+    harmless = ("loss_type", "max_prompt_length")
+    keys = [
+        key
+        for key in wrong
+        if key not in harmless and given.get(key) not in (None, "", False)
+    ]
     found = re.search(
         r"(?:^|[_/-])(dpo|grpo|ppo|kto|orpo|rlhf|rloo|reward)(?![a-z])", name
     )
@@ -167,7 +183,8 @@ def of_arguments(
     around it says how ranks share the state. Raises Unreadable."""
     v = Values(given, "the Trainer's arguments")
     run = Run()
-    _refuse_second_model(given, "")
+    kind = preference_of(given, "")
+    _refuse_second_model(given, "", kind)
     for key in ("qat", "use_kt", "gptq", "quantization_bit", "quantization"):
         if v.get(key) or v.section(key):
             raise Unreadable(
@@ -202,7 +219,10 @@ def of_arguments(
     _read_ranks(v, run)
     _read_precision(v, accelerate, run)
     read_sharing(v, accelerate, folder, run)
-    _read_optimizer(v)
+    _read_optimizer(v, run)
+    if kind:
+        add_pairs(run, kind)
+        v.asked.update((*_OF_PREFERENCES, "stage"))
     run.not_read, unknown = sorted_out(v.rest(), _QUIET)
     run.unknown.extend(unknown)
     said = [v.get(key) for key in _FORMATS]
@@ -252,7 +272,7 @@ def _read_adapters(v: Values, run: Run) -> None:
                 flag=key,
             )
     stage = v.word("stage", default="sft")
-    if not stage.isdigit() and stage not in ("sft", "pt"):
+    if not stage.isdigit() and stage not in ("sft", "pt", "dpo"):
         raise Unreadable(
             f"stage {stage}: a second model runs beside the one that trains"
         )
@@ -314,12 +334,11 @@ def _read_precision(v: Values, accelerate: Mapping[str, Any], run: Run) -> None:
     )
 
 
-def _read_optimizer(v: Values) -> None:
+def _read_optimizer(v: Values, run: Run) -> None:
     name = v.word("optim", "optimizer", default="adamw_torch")
-    if not re.fullmatch(
-        r"adamw?(_(torch|hf|apex|fused|torch_fused|anyprecision))*", name
-    ):
+    if not add_optimizer(name, run):
         raise Unreadable(
-            f"optim {name}: only the state of Adam in 32 bits is counted here; --set "
-            "optim=adamw_torch (Axolotl: optimizer=adamw_torch) predicts with that"
+            f"optim {name}: only the state of Adam in 32 or 8 bits is counted here; "
+            "--set optim=adamw_torch (Axolotl: optimizer=adamw_torch) predicts with "
+            "that"
         )

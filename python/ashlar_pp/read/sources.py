@@ -102,6 +102,18 @@ def _of_own_code(keys: Mapping[str, Any], folder: pathlib.Path, name: str) -> An
     return dynamic.get_class_from_dynamic_module(reference, str(folder))
 
 
+def _class_of_architecture(keys: Mapping[str, Any]) -> Any:
+    """The class of configurations of the model's class, where a file of an unknown type
+    names one of transformers and has no code of its own; else None."""
+    if "auto_map" in keys:
+        return None
+    for name in keys.get("architectures") or ():
+        found = getattr(_transformers(), str(name), None)
+        if made := getattr(found, "config_class", None):
+            return made
+    return None
+
+
 def _config_of(path: pathlib.Path, trusts_code: bool) -> Any:
     transformers = _transformers()
     try:
@@ -118,10 +130,11 @@ def _config_of(path: pathlib.Path, trusts_code: bool) -> Any:
             "folder, --trust-code runs it"
         )
     made = made or _of_own_code(keys, path.parent, "AutoConfig")
+    made = made or _class_of_architecture(keys)
     if made is None:
         raise Unreadable(
             f"{path}: model_type {kind!r} is not one of transformers "
-            f"{transformers.__version__}"
+            f"{transformers.__version__}; ashlar predict --model may know it"
         )
     keys.pop("quantization_config", None)  # weights are those of training
     try:

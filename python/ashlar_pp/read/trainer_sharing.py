@@ -7,6 +7,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+from .optimizers import add_fact
 from .run_file import Run, Unreadable
 from .values import Values, found, read_file
 
@@ -60,9 +61,9 @@ def _with_buckets(v: Values, run: Run) -> None:
     """DistributedDataParallel sums gradients in 32 bits during the last backward,
     25 MiB at once (torch/nn/parallel/distributed.py)."""
     size = v.number("ddp_bucket_cap_mb", default=25)
-    run.program["fact"] = "data-overlap=on"
+    add_fact(run, "data-overlap=on")
     if size > 0:
-        run.program["fact"] += f",bucket={size * 2**20 // 4}"
+        add_fact(run, f"bucket={size * 2**20 // 4}")
 
 
 def _with_deepspeed(tree: Any, run: Run) -> None:

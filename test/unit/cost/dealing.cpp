@@ -2,6 +2,7 @@
 // The header above comes first: it needs nothing before it.
 
 #include "predicted_runs.hpp"
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/cost/question/even_divisions.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
 #include <ashlar/cost/step/answer.hpp>
@@ -84,6 +85,33 @@ question chained(random_case::dice& roll) {
 }
 
 }  // namespace
+
+TEST_CASE("dealing: under schedules that are executed, moves find the best division of small models") {
+  random_case::dice roll(17);
+  constants const c = round_constants();
+  int exact = 0, all = 0;
+  for (int k = 0; k < 24; ++k) {
+    question q = chained(roll);
+    bool const is_vee = k % 2 == 1;
+    q.layout.order = catalog::find(is_vee ? "v-zb" : "zb-h1");
+    q.layout.chunks = is_vee ? 2 : 1;
+    q.batch = q.layout.data * q.layout.pipeline * 2;
+    if (q.layout.pipeline * q.layout.chunks > q.model.layer_count() + 2) continue;
+    dealing const found = deal_layers(q, c);
+    std::optional<double> const least = least_of_all(q, c);
+    REQUIRE(least);
+    REQUIRE_FALSE(found.stages.empty());
+    ++all;
+    exact += found.seconds <= *least * (1 + 1e-9) ? 1 : 0;
+    CHECK(found.seconds <= *least * 1.03);
+    CHECK(found.seconds >= *least * (1 - 1e-9));
+    CHECK(found.bound <= *least);
+    q.layout.stages = found.stages;
+    CHECK(predict_run(q, c, {}).step.seconds == found.seconds);
+  }
+  CHECK(all >= 10);
+  CHECK(10 * exact >= 8 * all);
+}
 
 TEST_CASE("dealing: without virtual stages, no division that fits is faster") {
   random_case::dice roll(11);

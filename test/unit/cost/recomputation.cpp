@@ -169,6 +169,26 @@ TEST_CASE("recomputation: selective, every second product is kept, by hand") {
         == 2 * (512 + 512 + 256 + 512 + 2048 + 1024 + 2 * 512) + 4 * 8);
 }
 
+TEST_CASE("recomputation: selective, an adapter's products count like others, by hand") {
+  question q = asked(dense_model(4));
+  q.layout.sharding = sharding::full;
+  q.model.lora = {.rank = 8, .of = adapted::queries | adapted::values | adapted::down};
+  // The products: queries and their adapter's two, keys, values and theirs, output, gate, up, down and
+  // its adapter's: the 1st, 3rd, ...
+  CHECK(kept(q, recomputation::operators)
+        == 2 * (1024 + (1024 + 1024 + 512 + 512 + 4096 + 1024 + 1024) + 1024) + 4 * 16);
+  layer_work const again = work_again(q, q.model.kinds[0], recomputation::operators);
+  double products = 0;
+  for (product const& each : again.products) products += each.m * each.n * each.k * each.count;
+  CHECK(products
+        == q.micro_batch_tokens()
+               * (1024 * 8 + 1024 * 512 + 1024 * 8 + 1024 * 1024 + 1024 * 4096 + 4096 * 8));
+  q.model.lora.of = adapted::result;
+  // Queries, values, and the first of the output's adapter, 8 wide; gate and down.
+  CHECK(kept(q, recomputation::operators)
+        == 2 * (1024 + (1024 + 512 + 8 + 4096 + 1024) + 1024) + 4 * 16);
+}
+
 TEST_CASE("recomputation: selective, compressed attention with compressed queries has five products") {
   question const q = asked_of_experts();
   // Input, queries down, keys and values down, output, scores' results; experts run again.

@@ -6,6 +6,7 @@
 #include "predict/words.hpp"
 #include <ashlar/cost/choose/dealing.hpp>
 #include <ashlar/cost/question/even_divisions.hpp>
+#include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
 
 #include <fmt/format.h>
@@ -20,6 +21,14 @@ using ashlar::cost::dealing;
 using ashlar::cost::question;
 using ashlar::cost::stage;
 
+int stages_in(question const& q) {
+  try {
+    return ashlar::cost::stage_count(q);
+  } catch (ashlar::cost::unpredictable const& e) {
+    throw usage_error(sentence_of(e, q));
+  }
+}
+
 dealing dealt(question const& q, fitted_constants const& c) {
   try {
     return deal_layers(q, c.values);
@@ -29,19 +38,14 @@ dealing dealt(question const& q, fitted_constants const& c) {
 }
 
 void must_be_dealt(question const& q) {
-  if (q.layout.lanes)
-    throw usage_error("--lanes: layers are dealt by formulas, in which no transfer is in another's way");
-  if (q.layout.is_executed())
-    throw usage_error("--schedule: layers are dealt for 1F1B and its interleaved form alone");
   if (!q.measured.stages.empty())
     throw usage_error("--costs: times of stages are those of the division that they were measured on");
-  int const stages = q.layout.pipeline * q.layout.chunks,
-            parts = ashlar::cost::part_chain(q.model, q.layout).count();
   if (q.layout.pipeline == 1) throw usage_error("--pipeline 1 is one stage: there is nothing to divide");
+  int const stages = stages_in(q), parts = ashlar::cost::part_chain(q.model, q.layout).count();
   if (stages > parts)
-    throw usage_error(fmt::format(
-        "--pipeline {} x --chunks {} = {} stages for the {} parts of this model: some would be empty",
-        q.layout.pipeline, q.layout.chunks, stages, parts));
+    throw usage_error(
+        fmt::format("{} stages on --pipeline {} for the {} parts of this model: some would be empty",
+                    stages, q.layout.pipeline, parts));
 }
 
 std::string megatron_argument(std::vector<stage> const& stages) {
@@ -107,6 +111,10 @@ std::string stages_for(std::string const& framework, prediction const& p) {
   if (!takes_predictions && q.model.predictions > 0)
     throw usage_error(
         fmt::format("--as {}: it has no layers that predict further tokens in a list", framework));
+  bool const is_usual = q.layout.is_usual();
+  if (!is_usual && framework != "torchtitan")
+    throw usage_error(fmt::format("--as {}: it runs no other schedule than 1F1B{}", framework,
+                                  takes_predictions ? " and its interleaved form" : ""));
   if (framework == "deepspeed" && q.layout.chunks > 1)
     throw usage_error("--as deepspeed: its pipelines have no virtual stages");
   return framework == "megatron"          ? megatron_argument(stages)

@@ -11,7 +11,7 @@ struct dealt_layout {
   prediction run;         // with the stages that were found, and its answer
   prediction typed;       // the same run with the division that it is compared with
   std::string of_typed;   // what that is: "this layout", "the even division"
-  double bound = 0;       // seconds: no division that fits takes less
+  double bound = 0;       // seconds: no division that fits takes less; 0: none is known
   bool is_within = true;  // false: nothing fits, and the typed division's peak was the limit
 
   // Seconds that the typed division takes longer, as a share.
@@ -19,8 +19,8 @@ struct dealt_layout {
 };
 
 // Deals the layers of the run to its pipeline ranks and virtual stages; where `run` has a layout, the
-// search also begins there. Throws usage_error for runs whose step has no closed form, for more stages
-// than parts of the model, and if nothing fits.
+// search also begins there. Throws usage_error for measured stages, for more stages than parts of the
+// model, and if nothing fits.
 dealt_layout deal_layout(prediction run, std::string const& of_typed);
 
 // Writes the stages for a framework: megatron, megatron-bridge, torchtitan, deepspeed. Throws

@@ -3,6 +3,8 @@
 #include "predict/layout_words.hpp"
 #include "report/table.hpp"
 #include <ashlar/cost/choose/dealing.hpp>
+#include <ashlar/cost/question/stage_devices.hpp>
+#include <ashlar/cost/step/execution.hpp>
 #include <ashlar/cost/step/memory.hpp>
 
 #include <fmt/format.h>
@@ -34,15 +36,27 @@ struct stage_figures {
   double logits = 0;
 };
 
+// The most bytes that the stage's micro-batches hold at once on this device.
+double kept_on(prediction const& p, std::vector<stage_needs> const& needs, std::size_t s, int device) {
+  question const& q = p.asked;
+  ashlar::cost::execution const& run = p.answer.step.run;
+  auto const d = static_cast<std::size_t>(device);
+  if (run.is_empty())
+    return needs[s].kept * in_flight(q, device)[s / static_cast<std::size_t>(q.layout.pipeline)];
+  std::vector<double> of_this(needs.size());
+  of_this[s] = needs[s].kept;
+  return run.held(of_this)[d];
+}
+
 std::vector<stage_figures> figures_of(prediction const& p) {
   question const& q = p.asked;
   std::vector<stage> const stages = stages_of(q);
   std::vector<stage_needs> const needs = needs_of(q, stages, false, p.constants.values);
+  ashlar::placement const where = placement_of(q);
   std::vector<stage_figures> all;
   for (std::size_t s = 0; s < stages.size(); ++s) {
-    int const device = static_cast<int>(s) % q.layout.pipeline;
-    std::vector<int> const held = in_flight(q, device);
-    double const kept = needs[s].kept * held[s / static_cast<std::size_t>(q.layout.pipeline)];
+    int const device = where.device_of(0, static_cast<int>(s));
+    double const kept = kept_on(p, needs, s, device);
     memory_parts const bytes = memory_of_device(q, needs[s], kept, 1, p.constants.values);
     ashlar::cost::stage_passes const& passes = p.answer.step.of_stages[s];
     all.push_back({.has = stages[s],
@@ -80,9 +94,10 @@ std::string text_of(dealt_layout const& d, bool explains) {
   auto const& a = d.run.answer;
   double const seconds = a.step.seconds, gap = 1 - d.bound / seconds;
   std::string text = fmt::format("{}\n{} a step; ", d.run.layout, seconds_words(seconds));
-  text += gap < 1e-9 ? "no division is faster\n"
-                     : fmt::format("no division takes less than {}, {} % less\n", seconds_words(d.bound),
-                                   percent(gap, 1));
+  text += gap < 1e-9     ? "no division is faster\n"
+          : d.bound <= 0 ? "the best that was tried\n"
+                         : fmt::format("no division takes less than {}, {} % less\n",
+                                       seconds_words(d.bound), percent(gap, 1));
   text +=
       fmt::format("{} GiB of {} GiB on the fullest device\n", gibibytes(a.peak), gibibytes(a.capacity));
   if (!d.is_within)
@@ -128,6 +143,7 @@ std::string json_of(dealt_layout const& d) {
 
 std::string certificate_obstacle(dealt_layout const& d) {
   ashlar::cost::question const& q = d.run.asked;
+  if (q.layout.is_executed()) return "its bound is of a schedule without a closed form";
   if (q.layout.chunks > 1) return "its bound is of virtual stages";
   if (q.cluster.has_several_kinds()) return "its devices are of several kinds";
   if (!d.is_within) return "no division fits";

@@ -59,6 +59,16 @@ class decoder {
   void llama4();
   void deepseek();
 
+  // Their code comes with their weights.
+  void bailing_moe();
+  void chatglm();
+  void deepseek_v1();
+  void grok();
+  void nemotron_nas();
+  void orion();
+  void qwen();
+  void telechat();
+
   // These have state-space layers or linear attention.
   void qwen3_next();
   void nemotron_h();

@@ -17,6 +17,7 @@ char const* embedded_constants();
 char const* embedded_defaults();
 char const* embedded_text();  // the licence
 char const* embedded_keys_of_types();
+char const* embedded_types_of_own_code();
 char const* embedded_megatron_flags();
 char const* embedded_megatron_names();  // what names of programs and arguments tell
 

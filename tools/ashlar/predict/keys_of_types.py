@@ -2,7 +2,7 @@
 
 usage: keys_of_types.py ASHLAR > keys_of_types.json
 
-ASHLAR is the tool; the types are those that it knows. A key is one that the class or its model names: a field, another name of one, or
+ASHLAR is the tool; the types are those that it knows and transformers has. A key is one that the class or its model names: a field, another name of one, or
 a word that the code takes from what is left or asks the configuration for. All others transformers ignores for that type.
 """
 import ast
@@ -61,7 +61,7 @@ def main():
     print("{")
     print(f' "transformers": {json.dumps(transformers.__version__)},')
     print(' "types": {')
-    rows = [f"  {json.dumps(each)}: {json.dumps(keys_of(CONFIG_MAPPING[each], base))}" for each in types]
+    rows = [f"  {json.dumps(each)}: {json.dumps(keys_of(CONFIG_MAPPING[each], base))}" for each in types if each in CONFIG_MAPPING]
     print(",\n".join(rows))
     print(" }\n}")
 

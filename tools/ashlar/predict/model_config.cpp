@@ -39,9 +39,6 @@ constexpr std::array silent_keys{"architectures",
                                  "max_window_layers",
                                  "cache_implementation",
                                  "rotary",
-                                 "rotary_dim",
-                                 "rotary_pct",
-                                 "rotary_emb_base",
                                  "partial_rotary_factor",
                                  "sliding_window_size",
                                  "alibi",
@@ -109,14 +106,35 @@ constexpr std::array silent_keys{"architectures",
                                  "family"};
 
 // Keys with these parts are silent, too.
-constexpr std::array silent_parts{
-    "dropout",       "pdrop",           "token_id",    "token_index",
-    "initializer",   "init_std",        "_eps",        "epsilon",
-    "rope_",         "output_",         "id2label",    "label2id",
-    "aux_loss",      "z_loss",          "jitter",      "summary_",
-    "softcapping",   "_multiplier",     "_scaling",    "scaling_factor",
-    "_alpha_factor", "_beta_factor",    "time_step_",  "original_max_position",
-    "classifier_",   "attention_probs", "embed_scale", "mtp_loss"};
+constexpr std::array silent_parts{"dropout",
+                                  "pdrop",
+                                  "token_id",
+                                  "token_index",
+                                  "initializer",
+                                  "init_std",
+                                  "_eps",
+                                  "epsilon",
+                                  "rope_",
+                                  "rotary_",
+                                  "output_",
+                                  "id2label",
+                                  "label2id",
+                                  "aux_loss",
+                                  "z_loss",
+                                  "jitter",
+                                  "summary_",
+                                  "softcapping",
+                                  "_multiplier",
+                                  "_scaling",
+                                  "scaling_factor",
+                                  "_alpha_factor",
+                                  "_beta_factor",
+                                  "time_step_",
+                                  "original_max_position",
+                                  "classifier_",
+                                  "attention_probs",
+                                  "embed_scale",
+                                  "mtp_loss"};
 
 // Keys of other kinds of models. Where a type's own code ignores them, code beside the file may not.
 constexpr std::array foreign_keys{"add_cross_attention",
@@ -178,11 +196,22 @@ nlohmann::json const& one_of_all(nlohmann::json const& value) {
 
 }  // namespace
 
+char const* model_config::own_name(char const* key) const {
+  if (own_ == nullptr) return key;
+  nlohmann::json const& names = own_->at("names");
+  auto const at = names.find(key);
+  auto const known = known_->find(at == names.end() ? key : at->get_ref<std::string const&>());
+  return known == known_->end() ? nullptr : known.key().c_str();
+}
+
 nlohmann::json const* model_config::find(keys any, char const** found) const {
-  for (char const* key : any) asked_.emplace_back(key);
+  std::vector<char const*> names;
+  for (char const* key : any)
+    if (char const* const name = own_name(key); name != nullptr) names.push_back(name);
+  for (char const* key : names) asked_.emplace_back(key);
   for (nlohmann::json const* from : {&object_, defaults_}) {
     if (from == nullptr) continue;
-    for (char const* key : any)
+    for (char const* key : names)
       if (auto const at = from->find(key); at != from->end()) {
         *found = key;
         return at->is_null() ? nullptr : &*at;  // null takes a default back
@@ -200,8 +229,14 @@ double model_config::size_or(keys any, double otherwise) const {
 
 double model_config::size(keys any) const {
   double const found = size_or(any, 0);
-  if (!(found > 0)) fail(fmt::format("lacks \"{}\"", *any.begin()));
+  if (!(found > 0)) fail_for_lack_of(*any.begin());
   return found;
+}
+
+double model_config::real(char const* key) const {
+  nlohmann::json const* const value = find({key}, &key);
+  if (value == nullptr || !value->is_number()) fail(fmt::format("lacks the number \"{}\"", key));
+  return value->get<double>();
 }
 
 long long model_config::whole_or(char const* key, long long otherwise) const {
@@ -220,6 +255,12 @@ bool model_config::flag(keys any, bool otherwise) const {
   if (value == nullptr) return otherwise;
   if (!value->is_boolean()) read_.fail(*value, fmt::format("\"{}\" must be true or false", key));
   return value->get<bool>();
+}
+
+bool model_config::flag(keys any) const {
+  char const* key = "";
+  if (find(any, &key) == nullptr) fail_for_lack_of(*any.begin());
+  return flag(any, false);
 }
 
 std::string model_config::word(keys any, std::string const& otherwise) const {
@@ -259,7 +300,48 @@ bool model_config::gives(char const* key) const {
   return at != object_.end() && !is_off(*at);
 }
 
+model_config model_config::part(char const* key) const {
+  nlohmann::json const* const value = find({key}, &key);
+  if (value == nullptr || !value->is_object()) fail(fmt::format("lacks the object \"{}\"", key));
+  return model_config(read_, *value);
+}
+
+std::vector<model_config> model_config::parts(char const* key) const {
+  nlohmann::json const* const value = find({key}, &key);
+  if (value == nullptr) fail_for_lack_of(key);
+  std::vector<model_config> all;
+  for (nlohmann::json const& each : read_.list(*value, key)) all.push_back(model_config(read_, each));
+  return all;
+}
+
+void model_config::fail_for_lack_of(char const* key) const {
+  char const* const name = own_name(key);
+  fail(fmt::format("lacks \"{}\"", name == nullptr ? key : name));
+}
+
+void model_config::must_be_understood_by_own_code(std::string const& type) const {
+  auto const is_quiet = [](nlohmann::json const& list, std::string const& key) {
+    return std::find(list.begin(), list.end(), key) != list.end();
+  };
+  for (auto const& [key, value] : object_.items()) {
+    if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
+    auto const at = known_->find(key);
+    bool const is_default = at != known_->end() && (value == *at || value.is_null());
+    bool const is_silent = at == known_->end()
+                           && (is_off(value) || says_nothing(key) || is_quiet(*quiet_, key)
+                               || is_quiet(own_->at("quiet"), key));
+    if (!is_default && !is_silent)
+      read_.fail(value, fmt::format("\"{}\" is not understood for models of type '{}', whose code comes "
+                                    "with its weights, and may change them; null it to leave it out",
+                                    key.substr(0, 64), type));
+  }
+}
+
 std::vector<std::string> model_config::must_be_understood(std::string const& type) const {
+  if (own_ != nullptr) {
+    must_be_understood_by_own_code(type);
+    return {};
+  }
   std::vector<std::string> const asked(asked_.begin(), asked_.end());
   std::vector<std::string> lacking;
   for (std::string const& each : asked)

@@ -128,6 +128,12 @@ nlohmann::json const& keys_of_types() {
   return all;
 }
 
+// Types whose code comes with their weights: their keys, and where that code was read.
+nlohmann::json const& types_of_own_code() {
+  static nlohmann::json const all = nlohmann::json::parse(embedded_types_of_own_code());
+  return all;
+}
+
 nlohmann::json const* find_type(nlohmann::json const& types, std::string const& type) {
   auto const at = types.find(type);
   return at == types.end() ? nullptr : &*at;
@@ -205,8 +211,12 @@ described_model described(json_text const& text, std::string const& name) {
     config.must_be_understood("without a model_type");
     return made;
   }
-  model_config const config(text, decoder, find_type(defaults_of_types(), made.type),
-                            find_type(keys_of_types()["types"], made.type));
+  nlohmann::json const& of_own_code = types_of_own_code();
+  nlohmann::json const* const own = find_type(of_own_code["types"], made.type);
+  model_config const config =
+      own != nullptr ? model_config(text, decoder, *own, of_own_code["quiet"])
+                     : model_config(text, decoder, find_type(defaults_of_types(), made.type),
+                                    find_type(keys_of_types()["types"], made.type));
   if (!read_decoder(made.type, config, made.shape)) {
     std::string all;
     for (std::string const& each : known_model_types()) all += " " + each;
@@ -219,6 +229,10 @@ described_model described(json_text const& text, std::string const& name) {
   read_frozen(config, made.shape);
   if (std::vector<std::string> const ignored = config.must_be_understood(made.type); !ignored.empty())
     made.notes.push_back(ignored_words(ignored));
+  if (own != nullptr)
+    made.notes.push_back(fmt::format("'{}' is no type of transformers {}: its parts are those of {}",
+                                     made.type, keys_of_types()["transformers"].get<std::string>(),
+                                     (*own)["source"].get<std::string>()));
   if (static_cast<double>(made.shape.layers.size()) > most_described_layers)
     config.fail("has too many layers");
   return made;

@@ -3,6 +3,7 @@
 #include <ashlar/cost/choose/dealing.hpp>
 #include <ashlar/cost/choose/dealing_bound.hpp>
 #include <ashlar/cost/choose/dealing_by_speed.hpp>
+#include <ashlar/cost/choose/dealing_executed.hpp>
 #include <ashlar/cost/choose/dealing_segments.hpp>
 #include <ashlar/cost/question/even_divisions.hpp>
 #include <ashlar/cost/question/rank_questions.hpp>
@@ -318,6 +319,7 @@ class dealer {
 }  // namespace dealing_detail
 
 dealing deal_layers(question const& asked, constants const& c) {
+  if (asked.layout.is_executed()) return dealing_detail::deal_executed(asked, c);
   question q = asked;
   q.layout.stages = deal_evenly(q.model, q.layout);
   check(q);

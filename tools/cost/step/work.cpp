@@ -81,8 +81,10 @@ class worker {
 
   // Selective recomputation: products that are not kept, and all between them. Exchanges are kept.
   void add_operators_again(layer const& l) {
-    for (operator_product const& each : operator_products(q_, l))
+    for (operator_product const& each : operator_products(q_, l)) {
       if (!each.is_kept) add_product(tokens_, each.out, each.in);
+      move(3 * tokens_ * each.added, 0);
+    }
     mixer const& m = l.mix;
     add_norm();
     if (m.kind == mixer_kind::attention)
