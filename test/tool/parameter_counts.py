@@ -260,7 +260,7 @@ def known_types(tool, folder):
     path = os.path.join(folder, "none.json")
     with open(path, "w") as file:
         json.dump({"model_type": "none"}, file)
-    return re.search(r"there are: (.*?)\. Without", asked(tool, path))[1].split()
+    return re.search(r"there are: ([^;]*);", asked(tool, path))[1].split()
 
 
 def main():

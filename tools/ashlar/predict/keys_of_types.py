@@ -56,7 +56,7 @@ def main():
 
     told = subprocess.run([sys.argv[1], "predict", "--model", "/dev/stdin", "--cluster", "8xH100"], input='{"model_type": "?"}',
                           capture_output=True, text=True).stderr
-    types = re.search(r"there are: (.*)", told).group(1).split()
+    types = re.search(r"there are: ([^;]*);", told).group(1).split()
     base = transformers.PretrainedConfig
     print("{")
     print(f' "transformers": {json.dumps(transformers.__version__)},')
