@@ -22,9 +22,13 @@ set(ASHLAR_CUDA_FLAGS
     CACHE STRING "What nvcc compiles kernels with")
 mark_as_advanced(ASHLAR_CUDA_FLAGS)
 
-# Adds a static library of kernels, compiled by nvcc.
+# Adds a static library of kernels, compiled by nvcc. So that the same sources give the same bytes in each folder, files get a seed from
+# their names, and have no anonymous namespaces: nvcc names these by the file's whole path.
 function(ashlar_add_kernels target)
   set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
+  foreach(file IN LISTS ARGN)
+    set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS -frandom-seed=${target}/${file})
+  endforeach()
   add_library(${target} STATIC ${ARGN})
   set_target_properties(${target} PROPERTIES UNITY_BUILD OFF CUDA_ARCHITECTURES OFF POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE ${ASHLAR_CUDA_FLAGS} -O3 -Xcompiler=-Wall,-Wextra -Xptxas=-v)

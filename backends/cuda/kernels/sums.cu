@@ -7,7 +7,7 @@
 
 namespace ashlar::cuda {
 
-namespace {
+inline namespace sums_cu {
 
 template <class T>
 struct terms_of_a_sum {
@@ -46,7 +46,7 @@ void start(std::byte* out, std::span<std::byte const* const> terms, std::size_t 
          reinterpret_cast<T*>(out), all, n);
 }
 
-}  // namespace
+}  // namespace sums_cu
 
 void check_summable(element_type element) {
   if (element != element_type::f32 && element != element_type::f64 && element != element_type::bf16)

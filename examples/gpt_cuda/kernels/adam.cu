@@ -9,7 +9,7 @@
 
 namespace gpt_cuda {
 
-namespace {
+inline namespace adam_cu {
 
 template <int N>
 ASHLAR_KERNEL adam_kernel(long long count, adam_numbers const* numbers, double const* squares,
@@ -54,7 +54,7 @@ bool is_aligned(void const* p, std::uintptr_t to) {
   return reinterpret_cast<std::uintptr_t>(p) % to == 0;
 }
 
-}  // namespace
+}  // namespace adam_cu
 
 void adam_step(std::size_t count, adam_numbers const* numbers, double const* squares,
                float const* gradient, float* weights, float* first, float* second, __nv_bfloat16* shadow,

@@ -4,7 +4,7 @@
 
 namespace gpt_cuda {
 
-namespace {
+inline namespace attention_cu {
 
 using namespace ashlar::cuda;
 
@@ -62,7 +62,7 @@ ASHLAR_KERNEL attention_kernel(attention_shape shape, float scale, float const* 
   }
 }
 
-}  // namespace
+}  // namespace attention_cu
 
 template <>
 void causal_attention(attention_shape const& shape, float const* qkv, float* merged, float* exponent,

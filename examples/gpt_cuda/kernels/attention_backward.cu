@@ -4,7 +4,7 @@
 
 namespace gpt_cuda {
 
-namespace {
+inline namespace attention_backward_cu {
 
 using namespace ashlar::cuda;
 
@@ -100,7 +100,7 @@ attention_backward_kernel(attention_shape shape, float scale, float const* qkv, 
   }
 }
 
-}  // namespace
+}  // namespace attention_backward_cu
 
 template <>
 void causal_attention_backward(attention_shape const& shape, float const* qkv, float const* merged,

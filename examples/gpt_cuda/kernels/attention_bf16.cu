@@ -4,7 +4,7 @@
 
 namespace gpt_cuda {
 
-namespace {
+inline namespace attention_bf16_cu {
 
 using namespace ashlar::cuda;
 
@@ -67,7 +67,7 @@ attention_kernel(attention_shape shape, float scale, bf16 const* qkv, bf16* merg
   write_own<D>(at.rows(merged, 1, 0), mine, sums, shares);
 }
 
-}  // namespace
+}  // namespace attention_bf16_cu
 
 template <>
 void causal_attention(attention_shape const& shape, bf16 const* qkv, bf16* merged, float* exponent,

@@ -4,7 +4,7 @@
 
 namespace gpt_cuda {
 
-namespace {
+inline namespace attention_bf16_backward_cu {
 
 using namespace ashlar::cuda;
 
@@ -101,7 +101,7 @@ attention_backward_kernel(attention_shape shape, float scale, bf16 const* qkv, b
   if constexpr (of_keys) write_own<D>(at.rows(dqkv, 3, 2), mine, value_sums, {1, 1});
 }
 
-}  // namespace
+}  // namespace attention_bf16_backward_cu
 
 template <>
 void causal_attention_backward(attention_shape const& shape, bf16 const* qkv, bf16 const* merged,

@@ -7,7 +7,7 @@
 
 namespace gpt_cuda {
 
-namespace {
+inline namespace column_sums_cu {
 
 using ashlar::cuda::warp_size;
 
@@ -111,7 +111,7 @@ void add_column_sums(int rows, int cols, Term term, float* partial, float* first
                        cols, pieces, partial, first, second);
 }
 
-}  // namespace
+}  // namespace column_sums_cu
 
 std::size_t column_sum_scratch(int rows, int cols, int sums) {
   return static_cast<std::size_t>(sums) * static_cast<std::size_t>(pieces_of(rows))

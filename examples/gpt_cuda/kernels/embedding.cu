@@ -7,7 +7,7 @@
 
 namespace gpt_cuda {
 
-namespace {
+inline namespace embedding_cu {
 
 constexpr int vocabulary = 256;
 
@@ -70,7 +70,7 @@ ASHLAR_KERNEL embed_positions_backward(int rows, int width, int context, T const
   positions[static_cast<long long>(position) * width + column] += sum;
 }
 
-}  // namespace
+}  // namespace embedding_cu
 
 template <class T>
 void embed(int rows, int width, int context, std::uint8_t const* input, T const* tokens,

@@ -8,7 +8,7 @@
 
 namespace gpt_cuda {
 
-namespace {
+inline namespace gelu_cu {
 
 constexpr float a = 0.7978845608028654F;  // sqrt(2 / pi)
 constexpr float b = 0.044715F;
@@ -40,7 +40,7 @@ ASHLAR_KERNEL gelu_backward_kernel(long long count, T const* x, T* gradient) {
   }
 }
 
-}  // namespace
+}  // namespace gelu_cu
 
 template <class T>
 void gelu(std::size_t count, T const* x, T* y, cudaStream_t stream) {

@@ -8,7 +8,7 @@
 
 namespace gpt_cuda {
 
-namespace {
+inline namespace layer_norm_cu {
 
 // The row is read three times; all but the first time it is in the cache.
 template <class T, int N>
@@ -83,7 +83,7 @@ ASHLAR_KERNEL layer_norm_backward_kernel(int rows, int width, T const* x, float 
   }
 }
 
-}  // namespace
+}  // namespace layer_norm_cu
 
 template <class T>
 void layer_norm(int rows, int width, T const* x, T const* gain, T const* bias, T* output, float* mean,

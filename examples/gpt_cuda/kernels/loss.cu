@@ -10,7 +10,7 @@
 
 namespace gpt_cuda {
 
-namespace {
+inline namespace loss_cu {
 
 using ashlar::cuda::warp_size;
 
@@ -75,7 +75,7 @@ ASHLAR_KERNEL mean_kernel(int count, float const* values, double* mean) {
   if (ashlar::cuda::thread() == 0) *mean = all[0] / count;
 }
 
-}  // namespace
+}  // namespace loss_cu
 
 template <class T>
 void cross_entropy(int rows, int cols, float const* logits, T const* bias, std::uint8_t const* targets,

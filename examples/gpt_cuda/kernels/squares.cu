@@ -6,7 +6,7 @@
 
 namespace gpt_cuda {
 
-namespace {
+inline namespace squares_cu {
 
 constexpr int threads = 256;
 constexpr int neighbours = 16;
@@ -55,7 +55,7 @@ ASHLAR_KERNEL sum_kernel(int count, double const* pieces, double* sum) {
   if (ashlar::cuda::thread() == 0) *sum = own;
 }
 
-}  // namespace
+}  // namespace squares_cu
 
 void set_squares(std::size_t count, float const* values, double* pieces, cudaStream_t stream) {
   bool const whole = count % 4 == 0 && reinterpret_cast<std::uintptr_t>(values) % 16 == 0;
