@@ -1,11 +1,14 @@
 // Lowered programs of random schedules.
 #include "live_values.hpp"
+#include "mutate.hpp"
 #include "random.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/conformance/programs.hpp>
 #include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/prove/deadlock_free.hpp>
 #include <ashlar/prove/wait_cycle.hpp>
+#include <ashlar/prove/well_formed.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
@@ -48,6 +51,34 @@ TEST_CASE("the program of a valid schedule is proved and keeps every device's or
       CHECK(next == s.order[static_cast<std::size_t>(device)].end());
     }
   }
+}
+
+// Instructions that change places may be stuck in the order of the stream, and in that of the lanes.
+TEST_CASE("devices that end in the order of their streams end with lanes, too") {
+  int in_order = 0, with_lanes_only = 0, stuck = 0;
+  FOR_SEEDS(400) {
+    block const b = training_or_not(d);
+    CAPTURE(seed);
+    INFO(words(b));
+    bool const is_late = d.percent(30);
+    program p = lower(random_schedule(d, b),
+                      {.lanes = random_lanes(d),
+                       .receives = is_late ? receive_time::when_needed : receive_time::when_sent});
+    for (int moves = d.between(0, 4); moves > 0; --moves) {
+      int const device = d.between(0, p.device_count() - 1), count = mutate::length(p, device);
+      if (count > 0) mutate::exchange(p, device, d.between(0, count - 1), d.between(0, count - 1));
+    }
+    message_index index(p);
+    if (!check_well_formed(p).ok() || !check_complete(p, index).ok()) continue;
+    bool const ends = ends_in_order(p, index);
+    rendezvous_machine one_lane(p.view(), index.partners(), 1),
+        lanes(p.view(), index.partners(), p.view().lane_count);
+    CHECK(ends == one_lane.run());
+    bool const ends_with_lanes = lanes.run();
+    CHECK((!ends || ends_with_lanes));
+    ++(ends ? in_order : ends_with_lanes ? with_lanes_only : stuck);
+  }
+  CHECK((in_order > 50 && with_lanes_only > 5 && stuck > 5));
 }
 
 TEST_CASE("a program has as few slots as its values can share") {
