@@ -93,37 +93,38 @@ class pass_register {
   result_table<entry> entries_;
 };
 
-// Whether the inputs of a pass have arrived when it starts on a device. `device_of(stage, result)` is
-// the device of the pass with a result, on the pass's route.
-template <class DeviceOf>
-constexpr bool are_inputs_in_time(stage_graph const& graph, costs const& cost, pass const& what,
-                                  int device, tick start, pass_register const& ends,
-                                  DeviceOf device_of) {
+// Whether the inputs of a pass have arrived when it starts. `transfer_from(stage, result)` is the time
+// of a message from the device of the pass with a result, on the pass's route.
+template <class TransferFrom>
+constexpr bool are_inputs_in_time(stage_graph const& graph, pass const& what, tick start,
+                                  pass_register const& ends, TransferFrom transfer_from) {
   bool in_time = true;
   for_each_input(graph, what, [&](result r, int stage, int micro_batch) {
     auto const& input = ends(micro_batch, stage, r);
-    if (input.present && input.end + cost.transfer(device_of(stage, r), device) > start) in_time = false;
+    if (input.present && input.end + transfer_from(stage, r) > start) in_time = false;
   });
   return in_time;
 }
 
-// The diagnosis of the first input that is late.
+// The diagnosis of the first input that is late. `device_of(stage, result)` is the device of the pass
+// with a result, on the pass's route.
 template <class DeviceOf>
 constexpr diagnosis check_inputs(stage_graph const& graph, costs const& cost, site const& where,
                                  tick start, pass_register const& ends, DeviceOf device_of) {
-  if (are_inputs_in_time(graph, cost, where.what, where.device, start, ends, device_of)) return {};
-  auto const arrival = [&](pass_register::entry const& input, int stage, result r) {
-    return input.end + cost.transfer(device_of(stage, r), where.device);
+  auto const transfer_from = [&](int stage, result r) {
+    return cost.transfer(device_of(stage, r), where.device);
   };
+  if (are_inputs_in_time(graph, where.what, start, ends, transfer_from)) return {};
   diagnosis found;  // the first; a walk of its own, because few come so far
   for_each_input(graph, where.what, [&](result r, int stage, int micro_batch) {
     auto const& input = ends(micro_batch, stage, r);
-    if (!input.present || arrival(input, stage, r) <= start || !found.ok()) return;
+    tick const arrival = input.end + transfer_from(stage, r);
+    if (!input.present || arrival <= start || !found.ok()) return;
     site const producer{.device = device_of(stage, r), .what = {input.kind(r), stage, micro_batch}};
     found = {.broken = rule::no_pass_starts_before_its_input,
              .first = where,
              .second = producer,
-             .number = arrival(input, stage, r) - start};
+             .number = arrival - start};
   });
   return found;
 }

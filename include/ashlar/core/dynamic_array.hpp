@@ -59,6 +59,8 @@ class dynamic_array {
   }
   constexpr void pop_back() { --size_; }
   constexpr void clear() { size_ = 0; }
+  // Leaves out all from this element on.
+  constexpr void cut(T const* end) { size_ = static_cast<std::size_t>(end - data_); }
   constexpr void reserve(std::size_t room) {
     if (room <= room_) return;
     T* const more = new T[room];

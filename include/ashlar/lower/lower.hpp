@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/list_view.hpp>
 #include <ashlar/core/lists.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
@@ -21,6 +22,7 @@
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -46,7 +48,8 @@ class lowering {
                       others = 2 * static_cast<std::size_t>(s.stage_count());
     out_.reserve(passes + transfers + others, 5 * passes + transfers + others);
     for (auto const& order : s.order)
-      for (timed_pass const t : each_pass(order)) out_.shape().add(t.what);
+      for (time_slot const& t : view_of(order))
+        for (pass const* what = &t.what; what != nullptr; what = t.after(what)) out_.shape().add(*what);
     for (pass const& forward : options.offload.forwards) out_.shape().add_offload(forward);
   }
 
@@ -158,7 +161,8 @@ class lowering {
     };
     auto const write_events = [&](int position, tick until) {
       for (; next < mine.size(); ++next) {
-        if (next + ahead < mine.size()) prefetch(&nth(events_, mine[next + ahead].event));
+        if (!std::is_constant_evaluated() && next + ahead < mine.size())
+          prefetch(&nth(events_, mine[next + ahead].event));
         event const& e = nth(events_, mine[next].event);
         tick const received = late_ ? nth(receive_times_, mine[next].event) : e.time;
         tick const time = e.target == device ? received : e.time;
@@ -177,7 +181,7 @@ class lowering {
       sharing_.write_ahead_of(position);
     };
     int position = 0;  // of a pass
-    for (time_slot const& t : nth(s_.order, device))
+    for (time_slot const& t : view_of(nth(s_.order, device)))
       for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
         write_events(position, t.start);
         out_.advance(t.start);

@@ -47,7 +47,7 @@ class slot_pool {
       } else {
         nth(free_, nth(slots_, gone->slot)).push_back(gone->slot);
       }
-    while (leaving_.end() != kept) leaving_.pop_back();
+    leaving_.cut(kept);
   }
 
   // A free slot of this kind, or a new one.

@@ -61,15 +61,15 @@ class stream_writer {
   constexpr void advance(tick now) { pool_.advance(now); }
 
   // Writes an instruction that ends at `end`, and finds where its operands lie.
-  constexpr void write(instruction const& i, tick end) {
-    instruction written = i;
-    written.lane = made_.lane_of(i);
-    written.first_operand = static_cast<int>(made_.operands.size());
+  constexpr void write(instruction i, tick end) {
+    i.lane = made_.lane_of(i);
+    i.first_operand = static_cast<int>(made_.operands.size());
     for_each_operand(shape_, device_, i, [&](value_key const& v, access how, int reads) {
       operand const used{slot_of(v, how, reads, end), how};  // one that moves is pushed in more steps
       made_.operands.push_back(used);
-      ++written.operand_count;
     });
+    i.operand_count = static_cast<int>(made_.operands.size()) - i.first_operand;
+    instruction const& written = i;  // one that moves is pushed in more steps
     made_.instructions.push_back(written);
   }
 

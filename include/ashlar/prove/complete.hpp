@@ -25,6 +25,7 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
   pass_register passes(p.stage_count(), p.micro_batch_count());
   work_register work(p.work.view());
   instruction const* const all = p.instructions.data();
+  int const* const route = p.route.data();
   int const m = p.micro_batch_count();
   for (int here = 0; here < p.device_count(); ++here)
     for (int i = stream_begin(p, here), end = stream_end(p, here); i < end; ++i) {
@@ -38,8 +39,7 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
         continue;
       }
       if (!p.graph.has(what, m)) return {.broken = rule::every_pass_is_known, .first = index.at(i)};
-      int const device =
-          p.where.device_of(nth(p.route, what.micro_batch), what.stage, result_of(what.kind));
+      int const device = p.where.device_of(route[what.micro_batch], what.stage, result_of(what.kind));
       if (device != here)
         return {.broken = rule::pass_is_on_its_device,
                 .first = index.at(i),
@@ -93,6 +93,7 @@ constexpr diagnosis kept_values_are_sent(program const& p, message_index const& 
 // nothing else carries any.
 constexpr diagnosis transfers_are_complete(program const& p, message_index& index) {
   instruction const* const all = p.instructions.data();
+  int const* const route_of = p.route.data();
   for (int here = 0; here < p.device_count(); ++here)
     for (int i = stream_begin(p, here), end = stream_end(p, here); i < end; ++i) {
       instruction const& self = all[i];
@@ -101,7 +102,7 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
       int const message = index.number(self);
       if (message == message_index::nowhere)
         return {.broken = rule::every_pass_is_known, .first = index.at(i)};
-      int const route = nth(p.route, self.what.micro_batch);
+      int const route = route_of[self.what.micro_batch];
       result const made = result_of(self.what.kind);
       bool const is_kept = made == result::activation && self.to == self.what.stage;
       int const source = p.where.device_of(route, self.what.stage, made),

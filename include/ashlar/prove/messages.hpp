@@ -38,7 +38,7 @@ class message_index {
   // Notes that an instruction is a half of the message. Returns the same half found before, if any.
   constexpr int enter(int message, int index) {
     ends& e = nth(found_, message);
-    bool const sends = nth(p_.instructions, index).code == opcode::send;
+    bool const sends = p_.instructions.data()[index].code == opcode::send;
     int& mine = sends ? e.send : e.receive;
     if (mine != nowhere) return mine;
     mine = index;

@@ -125,10 +125,10 @@ constexpr diagnosis check(schedule const& s, pass_ends& ends) {
                 .number = free - t.start};
       free = ends.of(t.what);
       auto const is_in_time = [&](pass const& what) {
-        int const route = nth(s.route, what.micro_batch);
-        return are_inputs_in_time(
-            s.graph, s.cost, what, here, t.start, ends.passes,
-            [&](int stage, result r) { return are_free ? here : s.where.device_of(route, stage, r); });
+        return are_inputs_in_time(s.graph, what, t.start, ends.passes, [&](int stage, result r) {
+          if (are_free) return tick{0};
+          return s.cost.transfer(s.where.device_of(nth(s.route, what.micro_batch), stage, r), here);
+        });
       };
       if (has_work || !is_in_time(t.what))
         if (diagnosis const d =

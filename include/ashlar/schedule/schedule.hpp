@@ -108,7 +108,7 @@ struct schedule {
   }
   // The device of a pass of the pipeline, by the route of its micro-batch. Both exist.
   constexpr int device_of(pass const& what) const {
-    int const taken = nth(route, what.micro_batch);
+    int const taken = route.data()[what.micro_batch];
     return what.kind == pass_kind::forward || !where.moves()
                ? where.device_of(taken, what.stage)
                : where.backward_device_of(taken, what.stage);
@@ -140,7 +140,7 @@ constexpr std::vector<time_slot> without_pairs(std::vector<time_slot> const& ord
 // The number of passes that the devices run, both of each pair. Linear in the slots.
 constexpr std::size_t pass_count(std::vector<time_slot> const& order) {
   std::size_t count = order.size();
-  for (time_slot const& t : order) count += t.is_pair() ? 1u : 0u;
+  for (time_slot const& t : view_of(order)) count += t.is_pair() ? 1u : 0u;
   return count;
 }
 constexpr std::size_t pass_count(schedule const& s) {
