@@ -5,11 +5,11 @@
 #include <ashlar/core/moved_times.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
-#include <ashlar/model/work_lists.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/turns.hpp>
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace ashlar {
@@ -40,11 +40,7 @@ constexpr schedule without_instants(schedule s) {
   s.cost.passes.overlapped.change_each(finer);
   for_each_link(s.cost.on.links,
                 [&](link_speed& l) { l = {.latency = stretched(l.time_of(s.cost.message), unit)}; });
-  if (s.work.empty()) return s;
-  std::vector<work_job> jobs = jobs_of(s.work);
-  for (work_job& job : jobs)
-    for (work_part& part : job.parts) part.duration = stretched(part.duration, unit);
-  s.work = work_graph(static_cast<std::vector<work_job>&&>(jobs), edges_of(s.work));
+  s.work = stretched(std::move(s.work), unit);
   return s;
 }
 

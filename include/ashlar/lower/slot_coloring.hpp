@@ -23,14 +23,14 @@ enum class slot_reuse : unsigned char {
 // colouring of intervals).
 class slot_pool {
  public:
-  constexpr slot_pool() = default;
   // A pool without slots.
-  explicit constexpr slot_pool(slot_reuse reuse) : reuse_(reuse) {}
+  explicit constexpr slot_pool(slot_reuse reuse = slot_reuse::when_free) : reuse_(reuse) { clear(); }
 
   // Makes the pool as new. (Assigning a new pool leaks in the constant evaluation of nvcc's front end.)
   constexpr void clear() {
     slots_.clear();
-    for (dynamic_array<int>& free : free_) free.clear();
+    next_free_.clear();
+    for (int& first : free_) first = none;
     leaving_.clear();
     soonest_ = max_tick;
   }
@@ -45,20 +45,23 @@ class slot_pool {
         if (gone->time < soonest_) soonest_ = gone->time;
         *kept++ = *gone;
       } else {
-        nth(free_, nth(slots_, gone->slot)).push_back(gone->slot);
+        int& first = free_[static_cast<std::size_t>(nth(slots_, gone->slot))];
+        nth(next_free_, gone->slot) = first;
+        first = gone->slot;
       }
     leaving_.cut(kept);
   }
 
   // A free slot of this kind, or a new one.
   constexpr int acquire(slot_kind kind) {
-    dynamic_array<int>& free = nth(free_, kind);
-    if (free.empty()) {
+    int& first = free_[static_cast<std::size_t>(kind)];
+    if (first == none) {
       slots_.push_back(kind);
+      next_free_.push_back(none);
       return static_cast<int>(slots_.size()) - 1;
     }
-    int const slot = free.back();
-    free.pop_back();
+    int const slot = first;
+    first = nth(next_free_, slot);
     return slot;
   }
 
@@ -72,6 +75,8 @@ class slot_pool {
   constexpr std::vector<slot_kind> const& slots() const { return slots_; }
 
  private:
+  static constexpr int none = -1;
+
   struct departure {
     tick time = 0;
     int slot = 0;
@@ -79,9 +84,8 @@ class slot_pool {
 
   slot_reuse reuse_ = slot_reuse::when_free;
   std::vector<slot_kind> slots_;
-  // Slots by kind. Not a std::array: nvcc's front end does not destroy its elements in constant
-  // evaluation.
-  std::vector<dynamic_array<int>> free_ = std::vector<dynamic_array<int>>(slot_kinds);
+  int free_[slot_kinds];              // by kind: the first free slot of a list
+  dynamic_array<int> next_free_;      // by slot: the next one of its list
   tick soonest_ = max_tick;           // of those that leave
   dynamic_array<departure> leaving_;  // few: what has ended or is being sent, not what is held
 };

@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/moved_times.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/model/work_view.hpp>
@@ -65,6 +66,14 @@ class work_graph {
       if (!is_part(e.to)) e.to = new_name(e.to, false);
     }
     work.set_edges(static_cast<dynamic_array<work_edge>&&>(edges));
+    return work;
+  }
+
+  // Makes every part take `factor` times as long. Throws violation as stretched() of a time does, and
+  // rule::ticks_fit for durations too long to be added up.
+  friend constexpr work_graph stretched(work_graph work, tick factor) {
+    for (work_part& p : work.parts_) p.duration = ashlar::stretched(p.duration, factor);
+    work.check_jobs();
     return work;
   }
 

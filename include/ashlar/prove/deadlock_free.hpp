@@ -23,14 +23,14 @@ class rendezvous_machine : public lane_machine<rendezvous_machine> {
 // of every transfer. Linear in instructions.
 constexpr bool ends_in_order(program const& p, message_index const& index) {
   constexpr int none = -1;
-  auto const devices = static_cast<std::size_t>(p.device_count());
+  auto const device_count = static_cast<std::size_t>(p.device_count());
   auto const groups = static_cast<std::size_t>(all_reduce_count(p));
   instruction const* const all = p.instructions.data();
   int const *const partner = index.partners().data(), *const begin = p.stream_begin.data();
-  dynamic_array<int> next_of(begin, begin + devices), awake;
-  dynamic_array<bool> asleep(devices, false);
-  dynamic_array<std::size_t> met(groups);                  // by group: how many have come
-  dynamic_array<int> waits(groups, none), after(devices);  // and these, linked by `after`
+  dynamic_array<int> next_of(begin, begin + device_count), awake;
+  dynamic_array<bool> asleep(device_count, false);
+  dynamic_array<std::size_t> met(groups);                       // by group: how many have come
+  dynamic_array<int> waits(groups, none), after(device_count);  // and these, linked by `after`
   int* const next = next_of.data();
   auto const pass_on = [&](int device) {
     ++next[device];
@@ -38,7 +38,7 @@ constexpr bool ends_in_order(program const& p, message_index const& index) {
     nth(asleep, device) = false;
     awake.push_back(device);
   };
-  for (std::size_t d = 0; d < devices; ++d) awake.push_back(static_cast<int>(d));
+  for (std::size_t d = 0; d < device_count; ++d) awake.push_back(static_cast<int>(d));
   while (!awake.empty()) {
     int const device = awake.back(), end = begin[device + 1];
     awake.pop_back();
@@ -61,7 +61,7 @@ constexpr bool ends_in_order(program const& p, message_index const& index) {
     }
     nth(asleep, device) = true;
   }
-  for (std::size_t d = 0; d < devices; ++d)
+  for (std::size_t d = 0; d < device_count; ++d)
     if (next[d] != begin[d + 1]) return false;
   return true;
 }
