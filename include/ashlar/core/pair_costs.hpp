@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pass.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/ticks.hpp>
@@ -31,7 +32,7 @@ class pair_costs {
     std::int64_t const needed = saturating_product(std::int64_t{3} * stage_count, stage_count);
     if (size != needed) refuse(wrong_size(table::pair_costs, size, needed));
     pair_costs made(0);
-    made.by_stage_ = static_cast<std::vector<tick>&&>(each);
+    made.by_stage_ = {each.data(), each.data() + each.size()};
     made.stage_count_ = stage_count;
     return made;
   }
@@ -71,7 +72,7 @@ class pair_costs {
 
  private:
   tick each_ = one_after_the_other;
-  std::vector<tick> by_stage_ = {};  // by forward's stage, then backward's stage, then kind
+  dynamic_array<tick> by_stage_ = {};  // by forward's stage, then backward's stage, then kind
   int stage_count_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pair_costs.hpp>
 #include <ashlar/core/pass.hpp>
 #include <ashlar/core/refuse.hpp>
@@ -71,41 +72,37 @@ class pass_costs {
   constexpr pass_costs(stage_cost alike) : each_(1, alike) {}
   // Takes one for each stage; a single one is of all stages. Throws violation{rule::tables_agree} for
   // none.
-  constexpr pass_costs(std::vector<stage_cost> by_stage)
-      : pass_costs(static_cast<std::vector<stage_cost>&&>(by_stage), 1, table::stage_costs) {}
+  constexpr pass_costs(std::vector<stage_cost> const& by_stage)
+      : pass_costs(copied(by_stage), 1, table::stage_costs) {}
 
-  static constexpr pass_costs by_stage(std::vector<stage_cost> each) {
-    return static_cast<std::vector<stage_cost>&&>(each);
-  }
+  static constexpr pass_costs by_stage(std::vector<stage_cost> const& each) { return each; }
 
   // Sequence chunks differ: with causal attention, later ones take longer. The entries of the q sequence
   // chunks of a stage follow each other; if there are only q entries, they hold for all stages.
   // Throws violation: rule::counts_are_positive, rule::tables_agree.
-  static constexpr pass_costs by_stage_and_sequence_chunk(std::vector<stage_cost> each, int q) {
-    return {static_cast<std::vector<stage_cost>&&>(each), q, table::sequence_chunk_costs_of_stages};
+  static constexpr pass_costs by_stage_and_sequence_chunk(std::vector<stage_cost> const& each, int q) {
+    return {copied(each), q, table::sequence_chunk_costs_of_stages};
   }
   // Micro-batches differ, as sequences of different lengths do. The entries of the m micro-batches of a
   // stage follow each other; only m entries are of all stages. Throws as by_stage_and_sequence_chunk().
-  static constexpr pass_costs by_stage_and_micro_batch(std::vector<stage_cost> each, int m) {
-    pass_costs made(static_cast<std::vector<stage_cost>&&>(each), m, table::micro_batch_costs);
-    made.by_micro_batch_ = true;
-    return made;
+  static constexpr pass_costs by_stage_and_micro_batch(std::vector<stage_cost> const& each, int m) {
+    return of_micro_batches(copied(each), m);
   }
   // Makes costs for micro-batches of a few classes; a stage has an entry for each class, and class_of[k]
   // is the class of micro-batch k. Throws as by_stage_and_sequence_chunk(), and rule::tables_agree for a
   // class without entries.
   static constexpr pass_costs by_class(std::vector<stage_cost> const& each, int class_count,
                                        std::vector<int> const& class_of) {
-    static_cast<void>(pass_costs(each, class_count, table::micro_batch_costs));
-    std::vector<stage_cost> all;
+    static_cast<void>(pass_costs(copied(each), class_count, table::micro_batch_costs));
+    dynamic_array<stage_cost> all;
     for (std::size_t first = 0; first < each.size(); first += static_cast<std::size_t>(class_count))
       for (int const own : class_of) {
         if (own < 0 || own >= class_count)
           refuse(wrong_size(table::micro_batch_costs, own, class_count));
         all.push_back(each[first + static_cast<std::size_t>(own)]);
       }
-    return by_stage_and_micro_batch(static_cast<std::vector<stage_cost>&&>(all),
-                                    static_cast<int>(class_of.size()));
+    return of_micro_batches(static_cast<dynamic_array<stage_cost>&&>(all),
+                            static_cast<int>(class_of.size()));
   }
 
   // The costs of the first m micro-batches, if micro-batches differ; after the last one comes the first
@@ -119,12 +116,12 @@ class pass_costs {
   friend constexpr pass_costs joined(pass_costs const& a, int of_a, pass_costs const& b, int of_b) {
     if (!a.by_micro_batch_ && !b.by_micro_batch_) return a;
     int const rows = a.stages() > b.stages() ? a.stages() : b.stages();
-    std::vector<stage_cost> all;
+    dynamic_array<stage_cost> all;
     for (int stage = 0; stage == 0 || stage < rows; ++stage) {
       for (int k = 0; k < of_a; ++k) all.push_back(a.of(stage, k));
       for (int k = 0; k < of_b; ++k) all.push_back(b.of(stage, k));
     }
-    pass_costs made = by_stage_and_micro_batch(static_cast<std::vector<stage_cost>&&>(all), of_a + of_b);
+    pass_costs made = of_micro_batches(static_cast<dynamic_array<stage_cost>&&>(all), of_a + of_b);
     made.overlapped = a.overlapped;
     return made;
   }
@@ -175,16 +172,25 @@ class pass_costs {
   friend constexpr bool operator==(pass_costs const&, pass_costs const&) = default;
 
  private:
-  constexpr pass_costs(std::vector<stage_cost> each, int period, table of)
-      : each_(static_cast<std::vector<stage_cost>&&>(each)), period_(period) {
+  static constexpr dynamic_array<stage_cost> copied(std::vector<stage_cost> const& each) {
+    return {each.data(), each.data() + each.size()};
+  }
+  static constexpr pass_costs of_micro_batches(dynamic_array<stage_cost> each, int m) {
+    pass_costs made(static_cast<dynamic_array<stage_cost>&&>(each), m, table::micro_batch_costs);
+    made.by_micro_batch_ = true;
+    return made;
+  }
+
+  constexpr pass_costs(dynamic_array<stage_cost> each, int period, table of)
+      : each_(static_cast<dynamic_array<stage_cost>&&>(each)), period_(period) {
     if (period < 1) refuse({.broken = rule::counts_are_positive, .number = period});
     auto const size = static_cast<std::int64_t>(each_.size());
     if (size == 0 || size % period != 0) refuse(wrong_size(of, size, period));
     if (size != period) stride_ = period;
   }
 
-  std::vector<stage_cost> each_;  // rows of `period_` micro-batches, one for each stage or one for all
-  int stride_ = 0;                // from one stage to the next
+  dynamic_array<stage_cost> each_;  // rows of `period_` micro-batches, one for each stage or one for all
+  int stride_ = 0;                  // from one stage to the next
   int period_ = 1;
   bool by_micro_batch_ = false;  // a row is of all micro-batches, not of sequence chunks
 };

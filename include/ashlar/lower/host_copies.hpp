@@ -120,7 +120,7 @@ class host_copies {
   constexpr host_copies(schedule const& s, pass_ends const& ends, offload_options const& o) {
     if (o.forwards.empty()) return;
     absent_ = std::vector<dynamic_array<absence>>(static_cast<std::size_t>(s.device_count()));
-    std::vector<char> leaves(static_cast<std::size_t>(s.stage_count()) * s.route.size(), 0);
+    dynamic_array<char> leaves(static_cast<std::size_t>(s.stage_count()) * s.route.size(), 0);
     auto const number = [&](pass const& what) {
       return static_cast<std::size_t>(what.stage) * s.route.size()
              + static_cast<std::size_t>(what.micro_batch);
