@@ -22,7 +22,6 @@
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -161,7 +160,7 @@ class lowering {
     };
     auto const write_events = [&](int position, tick until) {
       for (; next < mine.size(); ++next) {
-        if (!std::is_constant_evaluated() && next + ahead < mine.size())
+        if (can_prefetch() && next + ahead < mine.size())
           prefetch(&nth(events_, mine[next + ahead].event));
         event const& e = nth(events_, mine[next].event);
         tick const received = late_ ? nth(receive_times_, mine[next].event) : e.time;

@@ -28,14 +28,14 @@ constexpr bool ends_in_order(program const& p, message_index const& index) {
   instruction const* const all = p.instructions.data();
   int const *const partner = index.partners().data(), *const begin = p.stream_begin.data();
   dynamic_array<int> next_of(begin, begin + device_count), awake;
-  dynamic_array<bool> asleep(device_count, false);
+  dynamic_array<char> asleep(device_count, 0);
   dynamic_array<std::size_t> met(groups);                       // by group: how many have come
   dynamic_array<int> waits(groups, none), after(device_count);  // and these, linked by `after`
   int* const next = next_of.data();
   auto const pass_on = [&](int device) {
     ++next[device];
-    if (!nth(asleep, device)) return;
-    nth(asleep, device) = false;
+    if (nth(asleep, device) == 0) return;
+    nth(asleep, device) = 0;
     awake.push_back(device);
   };
   for (std::size_t d = 0; d < device_count; ++d) awake.push_back(static_cast<int>(d));
@@ -59,7 +59,7 @@ constexpr bool ends_in_order(program const& p, message_index const& index) {
         nth(met, self.group) = 0;
       }
     }
-    nth(asleep, device) = true;
+    nth(asleep, device) = 1;
   }
   for (std::size_t d = 0; d < device_count; ++d)
     if (next[d] != begin[d + 1]) return false;
