@@ -46,7 +46,7 @@ class Layout:
     Args:
         letters (str): As Megatron-LM writes it.
         step_seconds (float): The predicted step.
-        bound_seconds (float): No division that fits takes less.
+        bound_seconds (float): No division that fits takes less; 0: none is known.
         peak_bytes (float): Of the fullest device.
         fits (bool): False if no division fits; then this one holds no more than the
             one that it is compared with.
@@ -120,7 +120,7 @@ def layout(
         spread_losses (bool): Losses may be on several stages. Default: False.
         tool (str): The command-line tool. Default: ``ashlar``, on the path.
         **options (object): Others of ``ashlar layout``: ``tensor=8``,
-            ``sharding="optimizer"``; a flag is True.
+            ``sharding="optimizer"``, ``schedule="v-zb"``; a flag is True.
 
     Returns:
         Layout: The division, with its figures.
