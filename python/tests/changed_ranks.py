@@ -2,10 +2,12 @@
 group.
 """
 
+import random
 import sys
 import tempfile
 
 import front_ranks
+import numpy as np
 import ranks
 import torch
 import torch.distributed as dist
@@ -39,6 +41,17 @@ class Tied(nn.Module):
         if self.extra > 0:
             x = x + self.extra * first
         return nn.functional.cross_entropy(self.head(x).flatten(0, 1), tokens.flatten())
+
+
+LATER = []
+"""What the next model does before its layers, once it is a pipeline."""
+
+
+class Late(Tied):
+    def forward(self, tokens):
+        for act in LATER:
+            act(tokens)
+        return super().forward(tokens)
 
 
 def tokens(rows, seed=3):
@@ -132,6 +145,26 @@ def batches(_):
     found["one row"] = words_of(lambda: small.step(tokens=tokens(1)))
     found["trains on"] = float(pipe.step(tokens=batch)) > 0
     return found
+
+
+def later(name):
+    """Trains a model whose own forward does something new once it is a pipeline."""
+    pipe, batch = piped(made(Late)), tokens(8)
+    pipe.step(tokens=batch)
+    before = [p.grad.clone() for p in pipe.parameters()]
+    LATER.append(
+        {
+            "writes": lambda given: given.clamp_(0),
+            "python": lambda _: random.random(),
+            "numpy": lambda _: np.random.rand(),
+        }[name]
+    )
+    return {
+        "words": words_of(lambda: pipe.step(tokens=batch)),
+        "undone": all(
+            torch.equal(p.grad, g) for p, g in zip(pipe.parameters(), before)
+        ),
+    }
 
 
 class Fused(torch.autograd.Function):

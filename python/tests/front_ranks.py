@@ -24,6 +24,7 @@ from torch.distributed.tensor.parallel import (
 
 import ashlar_pp
 import ashlar_pp.torch
+from ashlar_pp.torch.meeting import Meeting
 
 STEPS = 5
 RATE = 0.05
@@ -155,6 +156,32 @@ def with_options(_):
         "frozen, a V, PyTorch's runtime": beside(
             frozen, batch_of, schedule="v-zb", runtime="pytorch"
         ),
+        "1F1B in order, computed again": beside(
+            make, batch_of, schedule="1f1b-recompute", runtime="ashlar"
+        ),
+        "the last micro-batch first": beside(
+            make, batch_of, schedule=_last_first(), runtime="ashlar"
+        ),
+    }
+
+
+def _last_first():
+    """1F1B with the micro-batches turned round."""
+    made = ashlar_pp.catalog.one_f_one_b(2, 4)
+    orders = [
+        [f"{one.stage}{one.kind[0].upper()}{3 - one.micro_batch}" for one in line]
+        for line in made.order
+    ]
+    return ashlar_pp.schedule(made.placement, orders)
+
+
+def meets(_):
+    meeting, rank = Meeting(None), dist.get_rank()
+    coming = meeting.expect(2)
+    return {
+        "gathered": meeting.gather([rank, -(2**62) + rank], coming),
+        "again": meeting.gather([rank]),
+        "sum": meeting.add([rank, 1]),
     }
 
 
@@ -574,6 +601,27 @@ def refused(_):
         "loss": words_of(lambda: pipeline_of(Stack().double(), loss_fn=None)),
         "devices": words_of(lambda: pipeline_of(Stack().double(), devices=3)),
         "schedule": words_of(lambda: pipeline_of(Stack().double(), schedule="1f1c")),
+        **{
+            name: words_of(
+                lambda given=given: pipeline_of(
+                    Stack().double(), schedule=given, runtime="ashlar"
+                )
+            )
+            for name, given in {
+                "chimera": "chimera",
+                "inference": "inference",
+                "chunks": ashlar_pp.catalog.find("seq1f1b")(2, 2),
+            }.items()
+        },
+        "counts": words_of(
+            lambda: pipeline_of(
+                nn.Sequential(
+                    *(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Linear(8, 8))
+                ).double(),
+                schedule="1f1b-recompute",
+                runtime="ashlar",
+            )
+        ),
         "routers": words_of(
             lambda: pipeline_of(mixtral(), tokens(1, 3), target=None, loss_fn=None)
         ),

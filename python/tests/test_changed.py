@@ -2,11 +2,12 @@
 every rank.
 """
 
+import pytest
 from launching import on_ranks
 
 
-def from_changed(function):
-    return on_ranks(function, 2, script="changed_ranks.py")
+def from_changed(function, arguments=None, world=2):
+    return on_ranks(function, world, arguments, script="changed_ranks.py")
 
 
 def test_ties_that_are_trained_later_and_hooks_of_parts_of_gradients():
@@ -42,6 +43,19 @@ def test_ranks_agree_in_every_step():
         assert said in rank["short on one rank"]
         assert "has 1 rows, as the example, which is one micro-batch" in rank["one row"]
         assert rank["trains on"]
+
+
+@pytest.mark.parametrize(
+    "what, words, world",
+    [
+        ("writes", "changes the batch in place", 1),
+        ("python", "draws from Python's or NumPy's generator", 2),
+        ("numpy", "draws from Python's or NumPy's generator", 2),
+    ],
+)
+def test_what_a_model_does_first_after_it_was_traced_is_refused(what, words, world):
+    for rank in from_changed("later", what, world):
+        assert words in rank["words"] and rank["undone"]
 
 
 def test_sequences_of_other_lengths_are_traced_once_each():

@@ -92,6 +92,14 @@ def test_checkpoints_autocast_compiled_and_frozen_layers():
         must_train(ranks, name, exact="in order" in name)
 
 
+@pytest.mark.parametrize("world", [3, 4])
+def test_ranks_meet_in_any_number(world):
+    for rank in from_front("meets", world):
+        assert rank["gathered"] == [[k, -(2**62) + k] for k in range(world)]
+        assert rank["again"] == [[k] for k in range(world)]
+        assert rank["sum"] == [world * (world - 1) // 2, world]
+
+
 def test_copies_have_the_mean_gradient():
     for rank in from_front("copies", 4):
         assert max(rank.values()) <= 1e-15, rank
@@ -193,6 +201,10 @@ def test_what_cannot_be_is_refused_by_name():
         "loss": "must have a `loss`",
         "devices": "the group has 2 ranks",
         "schedule": "did you mean '1f1b'",
+        "chimera": "Pipeline cannot run the schedule: stage 0 is on devices 0 and 1",
+        "inference": "it has no backwards",
+        "chunks": "its sequences come in chunks",
+        "counts": "in its forward, which the schedule computes again",
         "routers": "collects router_logits from inside its layers",
         "short": "4 micro-batches of the example's (4, 8) are (16, 8)",
         "autocast": "and was None when the pipeline was made",

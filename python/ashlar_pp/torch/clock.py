@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -31,11 +32,12 @@ class Clock:
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        self._taken: dict[tuple[str, int], list[tuple[Any, Any]]] = {}
+        self._mark: Callable[[], Any] = (
+            self._event if device.type == "cuda" else time.perf_counter
+        )
+        self._taken: dict[tuple[str, int], list[tuple[Any, Any]]] = defaultdict(list)
 
-    def _mark(self) -> Any:
-        if self.device.type != "cuda":
-            return now(self.device)
+    def _event(self) -> Any:
         event = torch.cuda.Event(enable_timing=True)
         event.record()
         return event
@@ -43,7 +45,7 @@ class Clock:
     def run(self, letter: str, stage: int, call: Callable[[], Any]) -> Any:
         started = self._mark()
         result = call()
-        self._taken.setdefault((letter, stage), []).append((started, self._mark()))
+        self._taken[letter, stage].append((started, self._mark()))
         return result
 
     def seconds(self) -> Times:

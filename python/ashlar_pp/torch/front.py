@@ -13,14 +13,14 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.fsdp import FSDPModule
-from torch.utils._pytree import tree_map_only
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from .. import _core, catalog
 from .._core import Schedule
 from ..certificates import must_be_certified
 from . import guards
 from .agreement import agree, make_equal, transfer_seconds
-from .batches import inputs_of, rows_of
+from .batches import Example, inputs_of
 from .costs import dealt_as_taken
 from .explanation import explained
 from .first_step import some
@@ -28,7 +28,8 @@ from .generators import RandomState, Streams, kept_generators
 from .gradients import StepGradients
 from .layers import Skeleton, all_visiting, find_layers, whole_name
 from .layout import must_be_laid_out, parameters_of
-from .modes import DIFFERENT_EXAMPLE, Meeting, Modes, sum_of
+from .meeting import Meeting
+from .modes import DIFFERENT_EXAMPLE, Modes, sum_of
 from .optimizers import OptimizerState, StateGuard, gathered_state, must_decide_together
 from .partition import deal, deal_on
 from .pipelines import must_be_runtime
@@ -146,7 +147,8 @@ class Pipeline(Trials):
         target = self._moved(target)
         self._meeting = Meeting(group)
         self._meeting.must_agree({DIFFERENT_EXAMPLE: sum_of((args, kwargs, target))})
-        self._example, self._example_target = rows_of((args, kwargs)), rows_of(target)
+        self._example = Example((args, kwargs), "the batch")
+        self._example_target = Example(target, "the target")
         for ranks in (group, data_group) if data_group is not None else (group,):
             make_equal(model, ranks, self.device)
         given = torch.initial_seed() if seed is None else seed
@@ -163,7 +165,7 @@ class Pipeline(Trials):
             expected = self._example_losses(model, opened, found, args, kwargs, target)
             self.skeleton = Skeleton(model, opened, found, self.device)
             self._modes = Modes(self.skeleton)
-            self._mode = self._modes.now((args, kwargs))
+            self._mode = self._modes.now(tree_leaves((args, kwargs)))
             before = self._state_of_layers()
             with self._context():
                 tracer = Tracer(self.skeleton.layers, self._streams, measured(repeats))
@@ -233,6 +235,8 @@ class Pipeline(Trials):
                 "(compiled, or checkpoints with use_reentrant)"
             )
         plan = Plan(name, dealt, _core.retime(made, dealt.costs))
+        if self._wrapped["sharding"] == "none":  # a wrapper may yet shard nothing
+            self._must_run(plan)
         if self.memory is not None and max(plan.peak_memory()) > self.memory:
             raise ValueError(
                 f"the schedule {name} takes {max(plan.peak_memory())} bytes, more than "
@@ -439,9 +443,9 @@ class Pipeline(Trials):
             ValueError: if layers would be called in other stages than their own.
         """
         with self.waits.call("trace_again()"):
-            pieces, targets = self._pieces(batch, target, inputs, None, trains=False)
+            given, aim = self._agreed(batch, target, inputs, None, trains=False)
             self._by_mode.clear()
-            self._changed_mode(self._mode, pieces[0], targets[0])
+            self._changed_mode(self._mode, given.pieces[0], aim.pieces[0])
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """Returns this rank's parameters."""

@@ -9,6 +9,7 @@ call, so it does not matter which rank runs what, or when.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import random
 import struct
@@ -28,7 +29,10 @@ def _itself(hook: Any) -> Any:
 
 Restore = Callable[[], None]
 
-_PATH = struct.Struct("<6q")
+_PATH = struct.Struct("<4q")
+
+_POSITION = 4 * 624
+"""Place of the position in NumPy's Mersenne Twister, after its words."""
 
 
 def kept_states(device: torch.device | None = None) -> Restore:
@@ -56,6 +60,16 @@ def torch_states(device: torch.device) -> tuple[bytes, ...]:
 
 
 @contextlib.contextmanager
+def kept_of_torch(device: torch.device) -> Iterator[None]:
+    """Restores PyTorch's global generators at its end."""
+    restore = kept_states(device)
+    try:
+        yield
+    finally:
+        restore()
+
+
+@contextlib.contextmanager
 def kept_generators(device: torch.device) -> Iterator[None]:
     """Restores the global generators of PyTorch, Python and NumPy at its end."""
     restore, python = kept_states(device), random.getstate()
@@ -70,11 +84,22 @@ def kept_generators(device: torch.device) -> Iterator[None]:
             numpy.random.set_state(of_numpy)
 
 
-def python_positions() -> tuple[int, ...]:
+def python_positions() -> tuple[Any, ...]:
     """Positions of Python's and NumPy's generators, which every draw moves."""
-    numpy = sys.modules.get("numpy")
-    of_numpy: Any = {} if numpy is None else numpy.random.get_state(legacy=False)
-    return random.getstate()[1][-1], of_numpy.get("state", {}).get("pos", 0)
+    return random.getstate()[1][-1], _position_of_numpy()
+
+
+def _position_of_numpy() -> Any:
+    """None without NumPy. Read in NumPy's memory, as its C interface lays it out: its
+    own functions copy all of the state, word by word.
+    """
+    numpy: Any = sys.modules.get("numpy")
+    if numpy is None:
+        return None
+    bits: Any = getattr(numpy.random, "get_bit_generator", lambda: None)()
+    if type(bits) is not numpy.random.MT19937:
+        return repr(numpy.random.get_state(legacy=False))
+    return ctypes.c_int.from_address(bits.ctypes.state_address + _POSITION).value
 
 
 class Streams:
@@ -91,15 +116,17 @@ class Streams:
         """Whether Python's and NumPy's generators are seeded, too, which takes longer
         than all else here.
         """
-        self._positions: tuple[int, ...] | None = None
+        self._positions: tuple[Any, ...] | None = None
         self._draws_python = False
+        self._path: tuple[int, ...] = ()
+        self._base = 0  # the hash of this path
 
-    def _draw_from(self, kind: int, call: int) -> None:
-        path = _PATH.pack(
-            self.seed, self._copy, self.step, self.micro_batch, kind, call
-        )
-        number = int.from_bytes(hashlib.blake2b(path, digest_size=8).digest(), "little")
-        number >>= 1
+    def _draw_from(self, stream: int) -> None:
+        path = self.seed, self._copy, self.step, self.micro_batch
+        if path != self._path:
+            digest = hashlib.blake2b(_PATH.pack(*path), digest_size=8).digest()
+            self._path, self._base = path, int.from_bytes(digest, "little") >> 1
+        number = self._base + stream
         torch.default_generator.manual_seed(number)
         if self._device.type == "cuda":
             place = self._device.index or 0
@@ -134,11 +161,11 @@ class Streams:
             self._positions = None
 
     def of_layer(self, call: int) -> None:
-        self._draw_from(0, call)
+        self._draw_from(2 * call)
 
     def after_call(self, call: int) -> None:
         """Seeds for the model's own draws after a call; -1 is before the first."""
-        self._draw_from(1, call)
+        self._draw_from(2 * call + 3)
 
     @contextlib.contextmanager
     def in_whole_model(self, layers: Mapping[str, nn.Module]) -> Iterator[None]:

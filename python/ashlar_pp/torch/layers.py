@@ -334,18 +334,18 @@ class Skeleton:
         self.layers = list(made.values())
         self.containers = {name: modules[name] for name in sorted(opened)}
 
-    @contextlib.contextmanager
-    def calling(self, run: Run) -> Iterator[None]:
-        """Inside, a call of a layer is a call of `run`."""
+    def calling(
+        self, run: Run, function: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        """Calls a function, in which a call of a layer is a call of `run`."""
         self.run = run
         try:
-            yield
+            return function(*args, **kwargs)
         finally:
             self.run = _itself
 
     def __call__(self, run: Run, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        with self.calling(run):
-            return self.model(*args, **kwargs)
+        return self.calling(run, self.model, *args, **kwargs)
 
     def buffers(self) -> list[torch.Tensor]:
         return list(

@@ -57,7 +57,9 @@ class Messages:
         waits: Waits,
         shapes_of: Callable[[int, int], Signature],
     ) -> None:
-        self._stages, self._group, self._device = program.stages, group, device
+        self._stages, self._device = program.stages, device
+        self._group: Any = group or dist.group.WORLD
+        self._ranks = dist.get_process_group_ranks(self._group)
         self._waits, self._shapes_of = waits, shapes_of
         self._values: dict[Key, list[torch.Tensor | None]] = {}
         self._arriving: dict[Key, tuple[list[Any], int]] = {}  # and the sender's rank
@@ -81,7 +83,10 @@ class Messages:
         return self._values.pop(key)
 
     def receive(self, i: Transfer) -> None:
-        key, peer = key_of(i), self._rank_of(i.peer)
+        key, peer = key_of(i), self._ranks[i.peer]
+        awaited = partial(
+            awaited_of_sender, *key[:3], peer, f"{key[3]}RECV_{key[0]}{key[2]}"
+        )
         buffers: list[torch.Tensor | None] = []
         works = []
         for j, (shape, dtype) in enumerate(self.signature(key)):
@@ -91,17 +96,11 @@ class Messages:
             buffer = torch.empty(shape, dtype=dtype, device=self._device)
             works.append(
                 self._waits.start(
-                    dist.irecv,
-                    buffer,
-                    src=peer,
-                    group=self._group,
-                    tag=self._tag(key) + j,
-                    awaited=partial(
-                        awaited_of_sender,
-                        *key[:3],
-                        peer,
-                        f"{key[3]}RECV_{key[0]}{key[2]}",
-                    ),
+                    self._group.recv,
+                    [_as_real(buffer)],
+                    i.peer,
+                    self._tag(key) + j,
+                    awaited=awaited,
                 )
             )
             buffers.append(buffer)
@@ -109,7 +108,7 @@ class Messages:
         self._values[key] = buffers
 
     def send(self, i: Transfer) -> None:
-        key, peer = key_of(i), self._rank_of(i.peer)
+        key, peer = key_of(i), self._ranks[i.peer]
         awaited = partial(awaited_of_receiver, *key, peer)
         self._leaving = [one for one in self._leaving if not one[0].is_completed()]
         for j, value in enumerate(self._values.pop(key)):
@@ -117,11 +116,10 @@ class Messages:
                 continue
             value = value.contiguous()
             work = self._waits.start(
-                dist.isend,
-                value,
-                dst=peer,
-                group=self._group,
-                tag=self._tag(key) + j,
+                self._group.send,
+                [_as_real(value)],
+                i.peer,
+                self._tag(key) + j,
                 awaited=awaited,
             )
             self._leaving.append((work, value, awaited))
@@ -135,7 +133,7 @@ class Messages:
     def _tag(self, key: Key) -> int:
         return ((key[2] * self._stages + key[1]) * 2 + (key[0] == "B")) * MOST_TENSORS
 
-    def _rank_of(self, device: int) -> int:
-        return (
-            device if self._group is None else dist.get_global_rank(self._group, device)
-        )
+
+def _as_real(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor's numbers, as backends send them."""
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor

@@ -4,22 +4,24 @@ step.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import struct
-from collections.abc import Iterable
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import nn
-from torch.utils._pytree import tree_flatten, tree_leaves
 
-from .agreement import made_groups
 from .layers import Skeleton
+from .meeting import must_agree
+from .unseen import tensors_in
 
 Mode = tuple[Any, ...]
 
 _PLAIN = (bool, int, float, complex, str, type(None))
+
+_OF_MODULES = {k for k, v in vars(nn.Module()).items() if not isinstance(v, _PLAIN)}
+"""Tables of parameters, hooks and the like that every module has."""
 
 
 def _told(value: Any) -> Any:
@@ -45,7 +47,7 @@ def _attributes(of: nn.Module, *, exact: bool = False) -> tuple[Any, ...]:
     """A module's attributes that are words, flags or numbers, also those of its
     configuration.
     """
-    own = vars(of)
+    own = {key: value for key, value in vars(of).items() if key not in _OF_MODULES}
     below = (
         (key, _plain(vars(value), exact=exact))
         for key, value in own.items()
@@ -64,25 +66,25 @@ class Modes:
         below = (one for layer in skeleton.layers for one in layer.module.modules())
         self._modules = [*skeleton.containers.values(), *below]
 
-    def now(self, inputs: Any) -> Mode:
+    def now(self, inputs: list[Any]) -> Mode:
         """The mode: which modules train, flags that the model's own forward may read,
         shapes of one micro-batch's inputs, and inputs that are no tensors.
+
+        inputs: the leaves of a micro-batch.
         """
-        leaves, spec = tree_flatten(inputs)
         given = [
             tuple(x.shape)
             if isinstance(x, torch.Tensor)
             else _told(x)
             if isinstance(x, _PLAIN)
             else type(x).__name__
-            for x in leaves
+            for x in inputs
         ]
         attributes = tuple(_attributes(of) for of in self._containers.values())
         return (
             tuple(one.training for one in self._modules),
             attributes,
             tuple(given),
-            repr(spec),
         )
 
     def own_attributes(self) -> dict[str, tuple[Any, ...]]:
@@ -109,18 +111,25 @@ def number_from(bits: int) -> float:
     return float(struct.unpack("<d", struct.pack("<q", bits))[0])
 
 
+@functools.lru_cache(maxsize=2)  # of a batch and its target
+def _places(count: int) -> torch.Tensor:
+    return torch.arange(1, 2 * count, 2)
+
+
+def _weighted_sum(words: torch.Tensor) -> int:
+    """The sum of whole numbers by odd weights, modulo 2**64."""
+    if words.device.type == "cpu":
+        return int(torch.dot(words, _places(len(words))))
+    return int((words * torch.arange(1, 2 * len(words), 2, device=words.device)).sum())
+
+
 def sum_of(tree: Any) -> int:
     """A checksum of tensors that depends on positions. Skips distributed, sparse and
     meta tensors.
     """
     total = 0
-    for x in tree_leaves(tree):
-        if (
-            not isinstance(x, torch.Tensor)
-            or hasattr(x, "to_local")
-            or x.is_sparse
-            or x.is_meta
-        ):
+    for x in tensors_in(tree):
+        if hasattr(x, "to_local") or x.is_sparse or x.is_meta:
             continue
         flat = x.detach().contiguous().reshape(-1).view(torch.uint8)
         whole = flat[: flat.numel() // 8 * 8]
@@ -129,60 +138,10 @@ def sum_of(tree: Any) -> int:
             if whole.data_ptr() % 8 == 0
             else whole.clone().view(torch.int64)
         )
-        places = torch.arange(1, 2 * len(words), 2, device=x.device)
         rest = int.from_bytes(bytes(flat[len(whole) :].tolist()), "little")
-        found = (int((words * places).sum()), rest, tuple(x.shape), str(x.dtype), total)
+        found = (_weighted_sum(words), rest, tuple(x.shape), str(x.dtype), total)
         total = number_of(repr(found))
     return total
-
-
-class Meeting:
-    """Exchanges numbers between the ranks of a pipeline, in host memory, before and
-    after each step.
-    """
-
-    def __init__(self, group: dist.ProcessGroup | None) -> None:
-        ranks = dist.get_process_group_ranks(
-            group if group is not None else dist.group.WORLD
-        )
-        self.group, self._ranks = (
-            made_groups([tuple(ranks)], backend="gloo")[tuple(ranks)],
-            ranks,
-        )
-
-    def gather(self, mine: Iterable[int]) -> list[list[int]]:
-        """Gathers the numbers of all ranks."""
-        sent = torch.tensor(list(mine), dtype=torch.long)
-        got = [torch.empty_like(sent) for _ in self._ranks]
-        dist.all_gather(got, sent, group=self.group)
-        return [one.tolist() for one in got]
-
-    def add(self, mine: list[int]) -> list[int]:
-        """Sums the numbers over all ranks."""
-        sent = torch.tensor(mine, dtype=torch.long)
-        dist.all_reduce(sent, group=self.group)
-        found: list[int] = sent.tolist()
-        return found
-
-    def must_agree(self, mine: dict[str, int]) -> None:
-        """Raises ValueError, with the key as its words, on all ranks if a number
-        differs from that of rank 0.
-        """
-        _must_agree(list(mine), self.gather(mine.values()))
-
-
-def _must_agree(words: list[str], everyone: list[list[int]]) -> None:
-    for k, what in enumerate(words):
-        other = next(
-            (
-                rank
-                for rank, theirs in enumerate(everyone)
-                if theirs[k] != everyone[0][k]
-            ),
-            None,
-        )
-        if other is not None:
-            raise ValueError(what.format(other=other))
 
 
 _OTHER = (
@@ -210,4 +169,4 @@ def must_be_alike(everyone: list[list[int]]) -> None:
     """Raises ValueError on all ranks if modes or batches differ. Called in every
     step.
     """
-    _must_agree([DIFFERENT_MODE, DIFFERENT_BATCH], everyone)
+    must_agree([DIFFERENT_MODE, DIFFERENT_BATCH], everyone)

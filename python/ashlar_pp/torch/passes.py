@@ -93,6 +93,8 @@ class StagePasses:
         )
         self.stage, self.name, self.first = stage, f"stage {stage}", first
         self._is_checked = False
+        self.share = 1.0
+        """The part of the gradient that a loss is given."""
         self.losses: dict[int, torch.Tensor] = {}
         self.clear()
 
@@ -238,7 +240,9 @@ class StagePasses:
         for a loss.
         """
         given: list[torch.Tensor | None] = (
-            [torch.ones_like(kept.roots[0])] if gradients is None else list(gradients)
+            [torch.full_like(kept.roots[0], self.share)]
+            if gradients is None
+            else list(gradients)
         )
         if len(kept.roots) > len(given):
             given.append(self._state_gradients.pop(k + 1))

@@ -4,8 +4,7 @@ stage are called.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -16,7 +15,7 @@ from .clock import Clock
 from .generators import Streams, torch_states
 from .layers import Layer, Skeleton
 from .tracer import Trace
-from .unseen import Between, Unseen, UnseenValue, tensors_in
+from .unseen import Between, Unseen, UnseenValue
 
 
 class _StageEnds(BaseException):
@@ -64,6 +63,8 @@ class Replay:
         self.loss_of, self.context, self.streams = loss_of, context, streams
         self.inputs: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
         """Inputs of each micro-batch."""
+        self.batch: list[torch.Tensor] = []
+        """Tensors of the first, whose versions are those of the whole batch."""
         self.micro_batch = 0
         self.numbers: dict[int, tuple[int, int]] = {}
         """Checksums, by micro-batch, of numbers given to operations between layers: up
@@ -72,6 +73,13 @@ class Replay:
         self._position = 0
         self._values: dict[int, torch.Tensor] = {}
         self._between = Between()
+        self._changed = {
+            at
+            for at, call in enumerate(trace.calls)
+            for number, _ in call.leaves
+            if number is not None and trace.values[number].is_changed
+        }
+        """Numbers of the calls whose outputs are changed in place later."""
 
     def layers(self) -> list[Layer]:
         calls = self.trace.calls[self.first : self.end]
@@ -93,8 +101,10 @@ class Replay:
 
     def __call__(self, *received: torch.Tensor) -> Any:
         self._values, self._position = dict(zip(self.incoming, received)), 0
-        self._between, self._at_first = Between(), 0
+        self._between.begin()
+        self._at_first = 0
         args, kwargs = self.inputs[self.micro_batch]
+        versions = [x._version for x in self.batch]
         if self.trace.changes_inputs:
             args, kwargs = tree_map_only(torch.Tensor, torch.clone, (args, kwargs))
         try:
@@ -103,7 +113,7 @@ class Replay:
                     self.streams.micro_batch = self.micro_batch
                     self.streams.seeds_python = self.trace.draws_python
                     self.streams.after_call(-1)
-                    with self._unchanged(args, kwargs), self._between:
+                    with self._between:
                         output = self.skeleton(self._call, args, kwargs)
                     if self._position != self.end:
                         raise self._other_way("its end")
@@ -119,26 +129,13 @@ class Replay:
         finally:
             self.numbers[self.micro_batch] = (self._at_first, self._between.numbers)
             self._values = {}
-
-    @contextlib.contextmanager
-    def _unchanged(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Iterator[None]:
-        """Raises UnseenValue if the batch is changed, unless it was when traced: other
-        stages read the same tensors.
-        """
-        given = list(tensors_in((args, kwargs)))
-        versions = [x._version for x in given]
-        try:
-            yield
-        finally:
             if (
                 not self.trace.changes_inputs
-                and [x._version for x in given] != versions
+                and [x._version for x in self.batch] != versions
             ):
                 raise UnseenValue(
-                    "the model's own forward changes the batch in place, and did not "
-                    "when it was traced"
+                    "the model's own forward changes the batch in place, which other "
+                    "stages read, and did not when it was traced"
                 )
 
     def again(self, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -227,10 +224,7 @@ class Replay:
                     "example: only tensors go to other stages, "
                     "and all else is as it was, so return a tensor"
                 )
-        if any(
-            number is not None and self.trace.values[number].is_changed
-            for number, _ in call.leaves
-        ):
+        if at in self._changed:
             return call.output(self._received)
         return output
 
@@ -293,13 +287,18 @@ class TimedReplay:
         self.replay.micro_batch = micro_batch
         return self._clock.run("F", self._stage, run) if trains else run()
 
+    def recompute(self, micro_batch: int, run: Callable[[], Any]) -> None:
+        self.replay.micro_batch = micro_batch
+        self._clock.run("R", self._stage, run)
+
     def backward(self, letter: str, micro_batch: int, run: Callable[[], Any]) -> Any:
         """letter: B for a whole backward, I and W for its parts."""
         streams, skeleton = self.replay.streams, self.replay.skeleton
         streams.micro_batch = micro_batch
         before = torch_states(skeleton.device)
-        with skeleton.calling(self.replay.again):
-            result = self._clock.run(letter, self._stage, run)
+        result = skeleton.calling(
+            self.replay.again, self._clock.run, letter, self._stage, run
+        )
         if torch_states(skeleton.device) != before:
             raise UnseenValue(
                 f"a backward of stage {self._stage} draws random numbers, which "

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from .._core import Schedule
+from .._core import Program, Schedule
 from .awaited import awaited_first_step
 from .clock import Clock
 from .guards import must_know_parameters
@@ -23,6 +23,23 @@ from .split import compiling
 from .waits import Waits
 
 
+def obstacle_of(program: Program) -> str:
+    """The reason why replays cannot run a program, or empty."""
+    if program.sequence_chunks > 1:
+        return "its sequences come in chunks, and a model takes whole ones"
+    if not program.is_chain:
+        return "its stages are not a chain, and the layers of a model are"
+    if not program.trains:
+        return "it has no backwards"
+    for stage in range(program.stages):
+        if len(holders := program.holders(stage)) > 1:
+            return (
+                f"stage {stage} is on devices {holders[0]} and {holders[1]}, and each "
+                "layer is on one"
+            )
+    return ""
+
+
 class ReplayPasses(StagePasses):
     """The passes of a stage whose forward is a replay."""
 
@@ -32,9 +49,10 @@ class ReplayPasses(StagePasses):
         stage: int,
         first: Any,
         timed: TimedReplay,
+        micro_batches: int,
     ) -> None:
         super().__init__(module, stage, stage == 0, None, 1, first)
-        self._timed = timed
+        self._timed, self.share = timed, 1 / micro_batches
 
     def forward(
         self,
@@ -47,6 +65,9 @@ class ReplayPasses(StagePasses):
     ) -> Any:
         run = partial(super().forward, k, inputs, given, trains=trains, again=again)
         return self._timed.forward(k, run, trains=trains)
+
+    def recompute(self, k: int) -> None:
+        self._timed.recompute(k, partial(super().recompute, k))
 
     def backward(self, k: int, gradients: Tensors | None) -> list[torch.Tensor | None]:
         run = partial(super().backward, k, gradients)
@@ -105,7 +126,9 @@ class ReplayRuntime(ProgramRuntime):
         self._batch = Batch([()] * m, [{}] * m, None, False)
 
     def _passes_of(self, stage: int, module: nn.Module) -> StagePasses:
-        return ReplayPasses(module, stage, self.first, self._timed[stage])
+        return ReplayPasses(
+            module, stage, self.first, self._timed[stage], self.program.micro_batches
+        )
 
     def _make_copies_equal(self) -> None:
         """They are: the pipeline has made whole models equal."""

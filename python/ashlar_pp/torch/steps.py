@@ -21,15 +21,15 @@ from .. import _core
 from .._core import Program
 from . import guards
 from .awaited import awaited_loss, awaited_of_group
-from .batches import inputs_of, micro_batches_of
+from .batches import Cut, Example, inputs_of
 from .clock import Clock
 from .first_step import is_zero
-from .generators import Streams, kept_generators, python_positions
+from .generators import Streams, kept_generators, kept_of_torch, python_positions
 from .gradients import StepGradients
 from .layers import Skeleton
 from .layout import plain_name
+from .meeting import Coming, Meeting
 from .modes import (
-    Meeting,
     Mode,
     Modes,
     bits_of,
@@ -44,11 +44,11 @@ from .plans import Plan
 from .pytorch_runtime import installed_lanes, prepare
 from .replay import Replay
 from .replay_pytorch import PytorchReplays
-from .replay_runtime import ReplayRuntime
+from .replay_runtime import ReplayRuntime, obstacle_of
 from .shapes import signature_of
 from .state import State
 from .tracer import Trace, Tracer, shared, traced
-from .unseen import UnseenValue
+from .unseen import UnseenValue, tensors_in
 from .waits import Waits
 
 _MODES = 8
@@ -67,6 +67,22 @@ class Running:
     """Modules of this rank whose calls change buffers or attributes, by name: an error
     puts these back.
     """
+
+
+_NOTHING = contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _without_fastpath() -> Iterator[None]:
+    """Switches off the fast path by which PyTorch's encoder hands layers nested tensors
+    in evaluations.
+    """
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
 
 
 class Steps:
@@ -92,8 +108,8 @@ class Steps:
     _modes: Modes
     _mode: Mode
     _by_mode: dict[Mode, Running]
-    _example: Any
-    _example_target: Any
+    _example: Example
+    _example_target: Example
     _gradients: StepGradients
     _certified: bool
     """Whether only certified programs may run."""
@@ -156,7 +172,7 @@ class Steps:
                 cuts[s],
                 cuts[s + 1],
                 self._stage_loss,
-                self._context,
+                self._autocasting,
                 self._streams,
             )
             for s in stages_of(self.plan.schedule, dist.get_rank(self.group))
@@ -164,9 +180,11 @@ class Steps:
 
     def _must_keep_order(self, trace: Trace, plan: Plan) -> None:
         """Raises ValueError if a layer that changes state in its forward would be
-        called in several stages, or not in the order of micro-batches.
+        called in several stages, not in the order of micro-batches, or twice.
         """
         written = {id(call.layer): call for call in trace.calls if call.layer.written}
+        order = plan.schedule.order
+        again = {one.stage for line in order for one in line if one.kind == "recompute"}
         for key, call in written.items():
             name = f"{call.layer.name} changes {min(call.layer.written)}"
             if len(set(self._stages_of[key])) > 1:
@@ -174,7 +192,11 @@ class Steps:
                     f"{name} in its forward and is called in several stages, each of "
                     "which would have its own"
                 )
-        for line in plan.schedule.order if written else []:
+            if again.intersection(self._stages_of[key]):
+                raise ValueError(
+                    f"{name} in its forward, which the schedule computes again"
+                )
+        for line in order if written else []:
             last: dict[int, int] = {}
             for one in line:
                 if one.kind == "forward" and one.micro_batch < last.get(one.stage, 0):
@@ -200,18 +222,25 @@ class Steps:
         return _core.lower(plan.schedule, lanes=lanes, **self._wrapped)
 
     def _obstacle(self, plan: Plan) -> str:
-        """The reason why PyTorch cannot run the plan, or empty. It reduces the
+        """The reason why the runtime cannot run the plan, or empty. PyTorch reduces the
         gradients of a sharded stage once, for example.
         """
-        program = _core.lower(plan.schedule, lanes=installed_lanes(), **self._wrapped)
-        return program.pytorch_obstacle()
+        program = self._lowered(plan)
+        return (
+            obstacle_of(program) if self._runs_itself() else program.pytorch_obstacle()
+        )
+
+    def _must_run(self, plan: Plan) -> None:
+        """Raises ValueError if the runtime cannot run the plan."""
+        if obstacle := self._obstacle(plan):
+            runtime = "Pipeline" if self._runs_itself() else "PyTorch"
+            raise ValueError(f"{runtime} cannot run the schedule: {obstacle}")
 
     def _start(self, trace: Trace, plan: Plan) -> Running:
         """Makes the runtime of the plan's schedule."""
         self._clock = Clock(self.device)
         replays = self._replays_of(trace, plan.dealt.cuts)
-        if obstacle := self._obstacle(plan):
-            raise ValueError(f"PyTorch cannot run the schedule: {obstacle}")
+        self._must_run(plan)
         parts = dict(self._parts)
         guards.must_fit(parts, self._wrapped["sharding"])
         prepare(parts, plan.schedule)
@@ -350,21 +379,15 @@ class Steps:
 
     @contextlib.contextmanager
     def _context(self) -> Iterator[None]:
-        """Sets autocast, and switches off the fast path by which PyTorch's encoder
-        hands layers nested tensors in evaluations.
-        """
-        before = torch.backends.mha.get_fastpath_enabled()
-        torch.backends.mha.set_fastpath_enabled(False)
-        kind = self._autocast
-        try:
-            with (
-                contextlib.nullcontext()
-                if kind is None
-                else torch.autocast(kind[0], dtype=kind[1])
-            ):
-                yield
-        finally:
-            torch.backends.mha.set_fastpath_enabled(before)
+        """The settings in which the model's own forward runs."""
+        with self._autocasting(), _without_fastpath():
+            yield
+
+    def _autocasting(self) -> contextlib.AbstractContextManager[Any]:
+        if self._autocast is None:
+            return _NOTHING
+        kind, dtype = self._autocast
+        return torch.autocast(kind, dtype=dtype)
 
     def _loss(self, output: Any, target: Any) -> torch.Tensor:
         if self._loss_fn is not None:
@@ -385,6 +408,8 @@ class Steps:
     def _stage_loss(self, output: Any, micro_batch: int) -> torch.Tensor:
         loss = self._loss(output, self._targets[micro_batch])
         self._losses[micro_batch] = loss.detach()
+        if isinstance(self._runtime, ReplayRuntime):  # which divides the gradient
+            return loss
         return torch.stack([loss.reshape(()) / self.micro_batches])
 
     def _counting(self) -> list[tuple[str, nn.Module]]:
@@ -409,19 +434,21 @@ class Steps:
             before.restore()
             raise
 
-    def _pieces(
+    def _agreed(
         self,
         batch: Any,
         target: Any,
         inputs: dict[str, Any],
         micro_batches: int | None,
         trains: bool,
-    ) -> tuple[list[Any], list[Any]]:
-        """Moves a batch to the device and splits it; returns the micro-batches and
-        their targets. Raises ValueError on all ranks if one would do otherwise.
+    ) -> tuple[Cut, Cut]:
+        """Moves a batch to the device and splits it; returns it and its target.
+        Raises ValueError on all ranks if one would do otherwise.
         """
+        shared = self._gradients.flags()
+        coming = self._meeting.expect(3 + len(shared))
         failed: Exception | None = None
-        given: Any = None
+        given = aim = Cut([], [], [])
         mode: Mode = ()
         try:
             if self._autocast_now() != self._autocast:
@@ -430,17 +457,16 @@ class Steps:
                     "when the pipeline was made"
                 )
             args, kwargs = inputs_of(batch[0] if len(batch) == 1 else batch)
-            given = self._moved((args, {**kwargs, **inputs}))
-            target, m = self._moved(target), micro_batches or self._count
+            m = micro_batches or self._count
             self._plan_for(m)
-            pieces = micro_batches_of(given, self._example, m, "the batch")
-            targets = micro_batches_of(target, self._example_target, m, "the target")
-            mode = (*self._modes.now(pieces[0]), m)
+            given = self._example.cut((args, {**kwargs, **inputs}), m, self.device)
+            aim = self._example_target.cut(target, m, self.device)
+            mode = (*self._modes.now(given.first), m)
         except Exception as error:
             failed = error
-        mine = numbers_of(mode, trains, None if failed is not None else (given, target))
+        mine = numbers_of(mode, trains, (given.tensors, aim.tensors))
         everyone = self._meeting.gather(
-            [int(failed is not None), *mine, *self._gradients.flags()]
+            [int(failed is not None), *mine, *shared], coming
         )
         if failed is not None:
             raise failed
@@ -455,8 +481,8 @@ class Steps:
         if trains:
             self._gradients.must_be_alike([of[3:] for of in everyone])
         if mode != self._mode:
-            self._changed_mode(mode, pieces[0], targets[0])
-        return pieces, targets
+            self._changed_mode(mode, given.pieces[0], aim.pieces[0])
+        return given, aim
 
     def _run(
         self,
@@ -466,15 +492,19 @@ class Steps:
         micro_batches: int | None,
         trains: bool,
     ) -> torch.Tensor:
-        pieces, targets = self._pieces(batch, target, inputs, micro_batches, trains)
+        given, aim = self._agreed(batch, target, inputs, micro_batches, trains)
         own = self._modes.own_attributes()
         self._streams.step = self._streams.trained
         # from here on, because another mode may count in other layers
         with self._undone():
             fault = ""
-            with kept_generators(self.device):
+            coming = self._meeting.expect(
+                2 * self.plan.schedule.stages + len(self._gradients.present()) + 2
+            )
+            kept = kept_generators if self.trace.draws_python else kept_of_torch
+            with kept(self.device):
                 before = python_positions()
-                self._run_pieces(pieces, targets, trains=trains)
+                self._run_pieces(given.pieces, aim.pieces, trains=trains)
                 if not self.trace.draws_python and python_positions() != before:
                     fault = (
                         "the model draws from Python's or NumPy's generator, and did "
@@ -493,7 +523,7 @@ class Steps:
                     f"the model's own forward changes attributes of '{changed}', and "
                     "every stage runs it: let a layer change them"
                 )
-            loss = self._finished_alike(fault)
+            loss = self._finished_alike(fault, coming)
         self._streams.trained += trains
         return loss
 
@@ -507,7 +537,7 @@ class Steps:
             if not self._unpiped.get(plain_name(name), True) and is_zero(p.grad):
                 p.grad = None
 
-    def _finished_alike(self, fault: str) -> torch.Tensor:
+    def _finished_alike(self, fault: str, coming: Coming) -> torch.Tensor:
         """Returns the step's loss. Raises UnseenValue on all ranks if the model's own
         forward computed other numbers on a stage, or if there is a fault on any.
         """
@@ -526,6 +556,7 @@ class Steps:
         found = self.waits.start(
             self._meeting.add,
             [*sums, *present, loss, int(bool(fault))],
+            coming,
             awaited=functools.partial(
                 awaited_of_group, source, self.waits.ranks, "the end of the step"
             )
@@ -552,23 +583,25 @@ class Steps:
         )
 
     def _mean_loss(self) -> float:
-        each = torch.stack([one.reshape(()) for one in self._losses])
-        return float(each.double().mean().item())
+        each = torch.tensor([one.item() for one in self._losses], dtype=torch.double)
+        return float(each.mean().item())
 
     def _run_pieces(
         self, pieces: list[Any], targets: list[Any], *, trains: bool
     ) -> None:
         m = self.micro_batches
         self._losses: list[Any] = [None] * m
+        batch = list(tensors_in(pieces[0]))
         for replay in self._replays.values():
-            replay.inputs = pieces
+            replay.inputs, replay.batch = pieces, batch
         self._targets = targets
         none = (
             torch.autocast(self._autocast[0], enabled=False)
             if self._autocast
-            else contextlib.nullcontext()
+            else _NOTHING
         )
-        with none:  # backwards run outside of autocast, as in a loop without a pipeline
+        # backwards run outside of autocast, as in a loop without a pipeline
+        with none, _without_fastpath():
             self._runtime.run(trains=trains)
 
     def _moved(self, tree: Any) -> Any:

@@ -17,6 +17,7 @@ _BESIDE = ("contextlib.py", "threading.py", "runpy.py")
 _WAITING = (
     os.path.join(_TORCH, "distributed") + os.sep,
     os.path.join(_OWN, "waits.py"),
+    os.path.join(_OWN, "meeting.py"),
 )
 
 

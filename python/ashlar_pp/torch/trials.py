@@ -164,8 +164,7 @@ class Trials(Steps):
                 f"the schedule {name} of {micro_batches} micro-batches takes "
                 f"{max(plan.peak_memory())} bytes, more than memory={self.memory}"
             )
-        if obstacle := self._obstacle(plan):
-            raise ValueError(f"PyTorch cannot run the schedule: {obstacle}")
+        self._must_run(plan)
         if self._certified:
             must_be_certified(self._lowered(plan))
         return plan
@@ -176,7 +175,7 @@ class Trials(Steps):
         )
 
     def _runnable(self) -> Plan:
-        """The shortest plan that PyTorch runs, else the shortest published schedule
+        """The shortest plan that the runtime runs, else the shortest published schedule
         that it runs on the same stages.
         """
         if found := [plan for plan in self.plans if not self._obstacle(plan)]:

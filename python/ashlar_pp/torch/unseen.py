@@ -73,6 +73,9 @@ def tensors_in(tree: Any) -> Iterator[torch.Tensor]:
         yield from (x for x in tree_leaves(tree) if isinstance(x, torch.Tensor))
 
 
+_TENSORS = {torch.Tensor}
+
+
 class Ledger:
     """Records the memory that unseen values were written to, in one forward."""
 
@@ -99,11 +102,7 @@ class Ledger:
         self, args: tuple[Any, ...], kwargs: dict[str, Any], reader: str
     ) -> None:
         """Raises UnseenValue if anything in them is unseen."""
-        if (
-            not self.stained
-            and not kwargs
-            and all(type(x) is torch.Tensor for x in args)
-        ):
+        if not self.stained and not kwargs and _TENSORS.issuperset(map(type, args)):
             return  # by far the most calls
         for one in tensors_in((args, kwargs)):
             if (by := self.stain_of(one)) is not None:
@@ -300,6 +299,10 @@ class Between(TorchFunctionMode):
 
     def __init__(self) -> None:
         super().__init__()
+        self.begin()
+
+    def begin(self) -> None:
+        """Forgets what was seen in an earlier forward."""
         self.ledger = Ledger()
         self.numbers = 0
 
