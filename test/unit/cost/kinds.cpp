@@ -2,6 +2,7 @@
 #include <ashlar/cost/choose/dealing.hpp>
 // The header above comes first: it needs nothing before it.
 #include "predicted_runs.hpp"
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/cost/choose/layouts.hpp>
 #include <ashlar/cost/choose/shared_batch.hpp>
 #include <ashlar/cost/question/rank_questions.hpp>
@@ -10,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <string_view>
 
 namespace ashlar::cost::testing {
 
@@ -51,6 +53,23 @@ TEST_CASE("kinds: two alike are as one, to the last digit") {
   CHECK(a.memory == b.memory);
   CHECK(a.operations == b.operations);
   CHECK(!b.has_interval());
+}
+
+TEST_CASE("kinds: two alike are as one where ranks have several stages, on one route or two") {
+  question q = piped_question();
+  q.model = dense_model(16, 2048);
+  constants const c = round_constants();
+  for (char const* name : {"", "depth-first", "v-half", "chimera"}) {
+    CAPTURE(name);
+    q.layout.chunks = name == std::string_view("chimera") ? 1 : 2;
+    if (*name != 0) q.layout.order = catalog::find(name);
+    for (message how : {message::single, message::batched, message::beside}) {
+      q.program.facts.say(fact::transfers, static_cast<unsigned char>(how));
+      answer const a = predict_run(q, c, {}), b = predict_run(in_two_kinds(q), c, {});
+      CHECK(a.step.seconds == b.step.seconds);
+      CHECK(a.memory == b.memory);
+    }
+  }
 }
 
 TEST_CASE("kinds: a slower half makes the step longer, and dealing takes layers from it") {

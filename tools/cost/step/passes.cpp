@@ -10,6 +10,7 @@
 #include <ashlar/cost/step/passes.hpp>
 
 #include <cstddef>
+#include <optional>
 
 namespace ashlar::cost {
 
@@ -244,16 +245,25 @@ inline std::vector<stage_passes> passes_on_one_kind(question const& q, std::vect
 // message does. In a batch, what comes back goes at the same time; alone, it goes before or after.
 inline void add_transfers(question const& q, rank_questions& on, std::vector<stage> const& stages,
                           std::vector<stage_passes>& all, constants const& c) {
-  bool const one_kind = !q.cluster.has_several_kinds();
   int const last = static_cast<int>(all.size()) - 1;
+  // With several routes, the slowest message counts, as the slowest device does.
+  std::optional<placement> where;
+  if (q.cluster.has_several_kinds()) where = placement_of(q);
+  auto const seconds = [&](int s, int other, double bytes) {
+    if (!where) return transfer_seconds(q, bytes, c);
+    double most = 0;
+    for (int route = 0; route < where->route_count(); ++route) {
+      question const& link = on.between(where->device_of(route, s), where->device_of(route, other));
+      most = max_of(most, transfer_seconds(link, bytes, c));
+    }
+    return most;
+  };
+  double const times = stack_of(q).facts.transfers() == message::single ? 2 : 1;
   for (int s = 0; s <= last; ++s) {
     stage const& has = stages[static_cast<std::size_t>(s)];
     stage_passes& each = all[static_cast<std::size_t>(s)];
-    question const& ahead = one_kind ? q : on.between(s, s < last ? s + 1 : s - 1);
-    question const& behind = one_kind ? q : on.between(s, s > 0 ? s - 1 : s + 1);
-    double const times = stack_of(q).facts.transfers() == message::single ? 2 : 1;
-    each.forward.transfer = times * transfer_seconds(ahead, bytes_after(q, has), c);
-    each.backward.transfer = times * transfer_seconds(behind, bytes_before(q, has), c);
+    each.forward.transfer = times * seconds(s, s < last ? s + 1 : s - 1, bytes_after(q, has));
+    each.backward.transfer = times * seconds(s, s > 0 ? s - 1 : s + 1, bytes_before(q, has));
   }
 }
 
