@@ -8,7 +8,7 @@ evaluation sees it too, under the address and undefined-behaviour sanitizers, as
 anew.
 
 A room is a folder of include/ashlar that has unit tests, or `cost`, the library in tools/cost. Its tests are those in test/unit/ROOM
-and those of its laws in test/property; --also adds other files of test/.
+and those of its laws in test/property; --also adds other files of test/, and --only takes no others.
 
 Those that no test can tell from the original are named in equivalent.txt, each with the reason; blocks are separated by blank lines:
 
@@ -66,10 +66,10 @@ def equivalent():
 class Room:
     """A room's tests and files, compiled with changes."""
 
-    def __init__(self, name, also, work):
+    def __init__(self, name, only, also, work):
         self.name, self.work, self.files = name, work, files_of(name)
         self.tests = sorted((TEST / "unit" / name).rglob("*.cpp")) + [TEST / "property" / f"{file}.cpp" for file in PROPERTIES.get(name, [])]
-        self.tests += [TEST / file for file in also]
+        self.tests = [TEST / file for file in [*only, *also]] if only else self.tests + [TEST / file for file in also]
 
     def write(self, folder, texts):
         """Writes changed files and a program of the tests; returns its sources, and where each file of `texts` lies."""
@@ -207,6 +207,7 @@ def main():
     parser.add_argument("--file", help="only this one: schedule/squeeze.hpp")
     parser.add_argument("--sample", type=int, default=60, help="how many changes of a room are drawn; 0: all")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", nargs="*", default=[], help="these files of tests alone: unit/core/sort.cpp")
     parser.add_argument("--also", nargs="*", default=[], help="further files of tests: property/offload.cpp")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=int, default=120, help="after which a test does not end")
@@ -216,7 +217,7 @@ def main():
     below = False
     for name in args.rooms:
         with tempfile.TemporaryDirectory() as folder:
-            room = Room(name, args.also, Path(folder))
+            room = Room(name, args.only, args.also, Path(folder))
             if args.file:
                 room.files = {args.file: room.files[args.file]}
             found = judge_room(room, args.sample, args.seed, args.seconds, args.jobs, equivalent(), args.alone)
