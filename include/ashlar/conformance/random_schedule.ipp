@@ -50,9 +50,11 @@ ASHLAR_INLINE schedule in_random_order(dice& d, stage_graph graph, int p, int m)
     nth(orders, nth(device_of, what.stage)).push_back(what);
     waiting.erase(which);
   }
-  schedule s = schedule_from_orders(
-      placement(devices{p}, {device_of}), std::vector<int>(static_cast<std::size_t>(m), 0),
-      costs(stage_cost{1 + d.below(3), 1 + d.below(3), 1 + d.below(3)}, d.below(3)), orders);
+  tick const transfer = d.below(3);
+  stage_cost const each{1 + d.below(3), 1 + d.below(3), 1 + d.below(3)};
+  schedule s = schedule_from_orders(placement(devices{p}, {device_of}),
+                                    std::vector<int>(static_cast<std::size_t>(m), 0),
+                                    costs(each, transfer), orders);
   s.graph = std::move(graph);
   return squeeze(std::move(s));
 }

@@ -91,13 +91,18 @@ class receive_times {
     tick needed = max_tick;
     int const k = e.what.micro_batch;
     if (e.what.kind == pass_kind::forward && e.to == e.what.stage) return e.time;  // what it keeps
+    // The first of smaller micro-batches that reads it counts.
+    auto const find = [&](dynamic_array<tick> const& starts, int to) {
+      for_each_matching(s_.graph.size_of(e.what.stage), s_.graph.size_of(to), k, [&](int reader) {
+        needed = min_of(needed, nth(starts, row_of({e.what.kind, to, reader})));
+      });
+    };
     if (e.what.kind == pass_kind::forward) {
-      auto const& readers = s_.graph.shards_with(e.what.stage).empty() ? forwards_ : backwards_;
+      auto const& starts = s_.graph.shards_with(e.what.stage).empty() ? forwards_ : backwards_;
       for (int to : s_.graph.readers(e.what.stage))
-        if (s_.where.device_of(nth(s_.route, k), to) == e.target)
-          needed = min_of(needed, nth(readers, row_of({pass_kind::forward, to, k})));
+        if (s_.where.device_of(nth(s_.route, k), to) == e.target) find(starts, to);
     } else {
-      needed = nth(backwards_, row_of({pass_kind::backward, e.to, k}));
+      find(backwards_, e.to);
     }
     if (needed == max_tick) return e.time;
     tick const at = needed - s_.cost.transfer(e.source, e.target);

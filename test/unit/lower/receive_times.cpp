@@ -2,6 +2,7 @@
 // The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/conformance/random_schedule.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/progress.hpp>
 #include <ashlar/prove/prove.hpp>
@@ -10,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 using namespace shapes;
@@ -46,6 +48,18 @@ TEST_CASE("receives come nearer to their passes the fewer transfers share a lane
   int const each = distance_of(transfer_lanes::one_a_direction, receive_time::when_needed);
   CHECK(early == distance_of(transfer_lanes::one_a_direction, receive_time::when_sent));
   CHECK((each < one && one < early));
+}
+
+TEST_CASE("late receives come before the first pass that reads them, where stages take other sizes") {
+  int sized = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    CAPTURE(seed);
+    schedule const s = conformance::random_graph_schedule(seed);
+    sized += s.graph.has_sizes() ? 1 : 0;
+    for (transfer_lanes lanes : all_lanes)
+      CHECK(check(lower(s, {.lanes = lanes, .receives = receive_time::when_needed})).ok());
+  }
+  CHECK(sized > 100);
 }
 
 TEST_CASE("late receives are proved on every lane, for any progress, and take no longer") {
