@@ -129,8 +129,8 @@ class slot_walk {
   int slot_count_ = 0;             // of these
   dynamic_array<content> contents_;
   content* slot_contents_ = nullptr;  // of these, which takes fewer steps of constant evaluation
-  dynamic_array<int> state_slots_;                   // by job
-  int self_ = 0;                                     // the instruction looked at, in the device's stream
+  dynamic_array<int> state_slots_;    // by job
+  int self_ = 0;                      // the instruction looked at, in the device's stream
   operand const *next_ = nullptr, *last_ = nullptr;  // of its operands
   bool is_right_ = true;                             // so far
   diagnosis found_;
