@@ -83,6 +83,8 @@ TEST_CASE("parts that are none are refused") {
     CHECK(v.why.first.what == first_of(pass_kind::backward, 1));
     CHECK(v.why.number == -1);
   }
+  CHECK(check(part_costs{.stages = {wrong, small_dense()}}).first.what
+        == first_of(pass_kind::backward, 0));
 }
 
 TEST_CASE("layers of a stage, and all times together") {

@@ -13,6 +13,8 @@
 #include <ashlar/schedule/reorder.hpp>
 #include <ashlar/simulate/simulate.hpp>
 
+#include <vector>
+
 using namespace shapes;
 using namespace mutate;
 
@@ -51,6 +53,16 @@ TEST_CASE("where stages move, passes are on the devices of their kind, and input
   CHECK_BREAKS(tables_agree, placement(devices{2}, {{0, 1}}, {{0, 1}, {1, 0}}));
   CHECK_BREAKS(tables_agree, placement(devices{2}, {{0, 1}}, {{0}}));
   CHECK_BREAKS(every_stage_has_a_device, placement(devices{2}, {{0, 1}}, {{0, 2}}));
+}
+
+TEST_CASE("in inference stages that move send nothing that a forward keeps") {
+  schedule s = moving();
+  s.mode = execution_mode::inference;
+  for (auto& order : s.order) std::erase_if(order, [](time_slot const& t) { return t.what.kind == B; });
+  program const p = lower(squeeze(s));
+  CHECK(check(p).ok());
+  for (instruction const& i : p.instructions)
+    if (i.code == opcode::send || i.code == opcode::receive) CHECK(i.to != i.what.stage);
 }
 
 TEST_CASE("a program sends what its forwards keep, once, to where the backwards are") {
