@@ -104,6 +104,11 @@ TEST_CASE("order of micro-batches: memory that differs is counted") {
   CHECK(!is_within(s, limit));
   search_problem problem{
       .where = linear(devices{2}), .m = micro_batches{4}, .cost = s.cost, .limit = limit};
+  search_problem simulated = problem;
+  simulated.machine = simulation_options{.cost = s.cost, .memory = limit.memory};
+  simulated = in_order(simulated, found.order);
+  CHECK(simulated.machine->memory == placed.memory);
+  CHECK(simulated.machine->cost.passes == found.best.cost.passes);
   problem = in_order(problem, found.order);
   CHECK(problem.limit == placed);
   CHECK(problem.cost.passes == found.best.cost.passes);
