@@ -27,7 +27,6 @@ class slot_walk {
       slots_ = view_.slots_of(d);
       slot_count_ = static_cast<int>(slots_.size());
       contents_ = dynamic_array<content>(slots_.size());
-      slot_contents_ = contents_.data();
       state_slots_ = dynamic_array<int>(static_cast<std::size_t>(p_.work.job_count()), -1);
       device_ = d;
       stream_ = view_.stream(d);
@@ -56,7 +55,7 @@ class slot_walk {
     operand const& o = *next_++;
     if (o.slot < 0 || o.slot >= slot_count_ || o.how != how || slots_.first[o.slot] != v.kind)
       return complain(rule::slot_holds_what_is_read, o.slot);
-    content& c = slot_contents_[o.slot];
+    content& c = contents_.data()[o.slot];  // nth() takes more steps of constant evaluation
     if (is_of_the_step(v.kind)) return use_of_the_step(v, how, c, o.slot);
     if (how == access::accumulate) {  // a sum of work takes over the slot that only it reads
       if (c.holds != summed_value(view_.work, part_of(v)))
@@ -128,9 +127,8 @@ class slot_walk {
   list_view<slot_kind> slots_;     // of the device
   int slot_count_ = 0;             // of these
   dynamic_array<content> contents_;
-  content* slot_contents_ = nullptr;  // of these, which takes fewer steps of constant evaluation
-  dynamic_array<int> state_slots_;    // by job
-  int self_ = 0;                      // the instruction looked at, in the device's stream
+  dynamic_array<int> state_slots_;                   // by job
+  int self_ = 0;                                     // the instruction looked at, in the device's stream
   operand const *next_ = nullptr, *last_ = nullptr;  // of its operands
   bool is_right_ = true;                             // so far
   diagnosis found_;

@@ -33,6 +33,8 @@ TEST_CASE("grows") {
   int const* const place = roomy.data();
   for (int i = 3; i < 100; ++i) roomy.push_back(i);
   CHECK((roomy.data() == place && roomy == count_to(100)));
+  roomy.cut(roomy.data() + 7);
+  CHECK(roomy == count_to(7));
   roomy.clear();
   CHECK((roomy.empty() && roomy == dynamic_array<int>{}));
 }

@@ -2,32 +2,18 @@
 // right; these notice what changes.
 #include "random.hpp"
 #include "random_cases.hpp"
+#include "random_programs.hpp"
 #include "recorded_rows.hpp"
-#include <ashlar/conformance/random_schedule.hpp>
-#include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
-#include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/residency_rules.hpp>
-#include <ashlar/schedule/squeeze.hpp>
 
 #include <doctest/doctest.h>
-
-#include <cstdint>
 
 namespace lower_as_before {
 
 namespace {
 
 using namespace random_case;
-
-schedule schedule_to_lower(dice& d) {
-  auto const number = static_cast<std::uint64_t>(d.between(0, 1 << 30));
-  if (d.percent(15)) return conformance::random_graph_schedule(number);
-  if (d.percent(25)) return conformance::random_schedule(number, d.between(1, 3));
-  block const b = random_block(d);
-  schedule const s = squeeze(repeat(b, random_count(d, b, 3)));
-  return d.percent(30) ? conformance::with_random_work(s, number, d.between(1, 4)) : s;
-}
 
 lower_options options_to_lower(dice& d, schedule const& s) {
   lower_options o;
@@ -44,12 +30,7 @@ lower_options options_to_lower(dice& d, schedule const& s) {
     o.prefetch = d.between(0, 3);
   }
   if (d.percent(20) && s.stage_count() > 1) o.shared_parameters = {{0, s.stage_count() - 1}};
-  if (d.percent(30)) {
-    for (auto const& order : s.order)
-      for (timed_pass const t : each_pass(order))
-        if (t.what.kind == pass_kind::forward && d.percent(50)) o.offload.forwards.push_back(t.what);
-    o.offload.copy = {d.between(0, 6)};
-  }
+  if (d.percent(30)) o.offload = random_offload(d, s);
   return o;
 }
 
@@ -71,7 +52,7 @@ recorded_rows::row numbers_of_program(program const& p) {
 TEST_CASE("as before: programs of random schedules") {
   recorded_rows::table rows;
   FOR_SEEDS(random_cases(1000)) {
-    schedule const s = schedule_to_lower(d);
+    schedule const s = random_schedule_to_lower(d, 25);
     lower_options o = options_to_lower(d, s);
     try {
       if (o.sharding >= sharding_level::weights && d.percent(40)) o.weights = planned_residency(s, {});

@@ -2,13 +2,10 @@
 // is right; these notice what changes.
 #include "random.hpp"
 #include "random_cases.hpp"
+#include "random_programs.hpp"
 #include "recorded_rows.hpp"
-#include <ashlar/conformance/random_schedule.hpp>
-#include <ashlar/conformance/random_work.hpp>
 #include <ashlar/core/part_costs.hpp>
 #include <ashlar/lower/lower.hpp>
-#include <ashlar/schedule/repeat.hpp>
-#include <ashlar/schedule/squeeze.hpp>
 #include <ashlar/simulate/part_timeline.hpp>
 #include <ashlar/simulate/simulate.hpp>
 #include <ashlar/simulate/slack.hpp>
@@ -26,15 +23,6 @@ namespace simulate_as_before {
 namespace {
 
 using namespace random_case;
-
-schedule schedule_to_simulate(dice& d) {
-  auto const number = static_cast<std::uint64_t>(d.between(0, 1 << 30));
-  if (d.percent(15)) return conformance::random_graph_schedule(number);
-  if (d.percent(20)) return conformance::random_schedule(number, d.between(1, 3));
-  block const b = random_block(d);
-  schedule const s = squeeze(repeat(b, random_count(d, b, 3)));
-  return d.percent(30) ? conformance::with_random_work(s, number, d.between(1, 4)) : s;
-}
 
 stage_memory memory_to_simulate(dice& d) {
   int const stash = d.between(0, 9);
@@ -93,12 +81,7 @@ lower_options lowering_to_simulate(dice& d, schedule const& s) {
     o.sharding = static_cast<sharding_level>(d.between(0, 4));
     o.weight_buffers = d.between(1, 3);
   }
-  if (d.percent(30)) {
-    for (auto const& order : s.order)
-      for (timed_pass const t : each_pass(order))
-        if (t.what.kind == pass_kind::forward && d.percent(50)) o.offload.forwards.push_back(t.what);
-    o.offload.copy = {d.between(0, 6)};
-  }
+  if (d.percent(30)) o.offload = random_offload(d, s);
   return o;
 }
 
@@ -120,7 +103,7 @@ recorded_rows::row numbers_of_simulation(simulation const& s) {
 TEST_CASE("as before: simulations of random programs") {
   recorded_rows::table rows;
   FOR_SEEDS(random_cases(400)) {
-    schedule const s = schedule_to_simulate(d);
+    schedule const s = random_schedule_to_lower(d, 20);
     lower_options const lowered = lowering_to_simulate(d, s);
     simulation_options const o = machine_to_simulate(d, s);
     try {

@@ -208,16 +208,6 @@ class dealer {
     int const first = s == 0 ? 0 : ends[at(s) - 1];
     return first < ends[at(s)] ? known(s % q_.layout.pipeline).find(first, ends[at(s)]) : nullptr;
   }
-  // Empty if a stage would be left without a part.
-  std::vector<int> moved_part(std::vector<int> const& ends, int from, int to) const {
-    std::vector<int> made = ends;
-    for (int s = from; s < to; ++s) --made[at(s)];
-    for (int s = to; s < from; ++s) ++made[at(s)];
-    for (int s = 0; s < stages_; ++s)
-      if (made[at(s)] <= (s == 0 ? 0 : made[at(s) - 1])) return {};
-    return from == to ? std::vector<int>() : made;
-  }
-
   struct outcome {
     double over = nothing;  // bytes beyond what devices have
     double seconds = nothing;
@@ -235,7 +225,7 @@ class dealer {
     bool const tries_all = stages_ <= 64;
     auto const improves = [&](int from) {
       for (int to = 0; to < stages_ && executed_ < most_executed; ++to) {
-        std::vector<int> const other = moved_part(ends, from, to);
+        std::vector<int> const other = with_part_moved(ends, from, to);
         if (other.empty()) continue;
         outcome const then = weigh(other);
         if (!(then < now)) continue;

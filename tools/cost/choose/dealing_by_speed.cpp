@@ -10,8 +10,7 @@ namespace ashlar::cost {
 std::vector<stage> deal_by_speed(question const& q, placement const& where, constants const& c) {
   rank_questions const on(q);
   part_chain const chain(q.model, q.layout);
-  std::vector<stage> single;
-  for (int i = 0; i < chain.count(); ++i) single.push_back(chain.stage_of(i, i + 1));
+  std::vector<stage> const single = chain.single_parts();
   std::vector<double> seconds(single.size(), 0.0), speeds;
   question const* last = nullptr;
   double sum = 0;

@@ -47,7 +47,7 @@ class executed_dealer {
       least = found;
     }
     if (best.empty() || least.over > 0) return {.stages = {}, .seconds = nothing};
-    return {.stages = stages_to(best), .seconds = least.seconds, .bound = bound()};
+    return {.stages = chain_.stages_of(best), .seconds = least.seconds, .bound = bound()};
   }
 
  private:
@@ -64,18 +64,8 @@ class executed_dealer {
     }
   };
 
-  std::vector<stage> stages_to(std::vector<int> const& ends) const {
-    std::vector<stage> made;
-    int first = 0;
-    for (int end : ends) {
-      made.push_back(chain_.stage_of(first, end));
-      first = end;
-    }
-    return made;
-  }
-
   outcome weigh(std::vector<int> const& ends) {
-    std::vector<stage> const stages = stages_to(ends);
+    std::vector<stage> const stages = chain_.stages_of(ends);
     for (int s = 0; s + q_.layout.pipeline < count_; ++s)
       if (stages[static_cast<std::size_t>(s)].predictions > 0) return {};
     --left_;
@@ -98,18 +88,6 @@ class executed_dealer {
     return made;
   }
 
-  // The division with one part moved, which shifts all between; empty if a stage is left without one.
-  std::vector<int> moved_part(std::vector<int> ends, int from, int to) const {
-    for (int s = from; s < to; ++s) --ends[static_cast<std::size_t>(s)];
-    for (int s = to; s < from; ++s) ++ends[static_cast<std::size_t>(s)];
-    int last = 0;
-    for (int end : ends) {
-      if (end <= last) return {};
-      last = end;
-    }
-    return ends;
-  }
-
   bool is_on(int stage, int device) const {
     for (int s : here_[static_cast<std::size_t>(device)])
       if (s == stage) return true;
@@ -123,8 +101,8 @@ class executed_dealer {
       for (bool const of_busiest : {true, false})
         for (int from = 0; from < count_ && !moved; ++from)
           for (int to = 0; to < count_ && !moved && left_ > 0; ++to) {
-            if (from == to || is_on(from, now.device) != of_busiest) continue;
-            std::vector<int> const other = moved_part(ends, from, to);
+            if (is_on(from, now.device) != of_busiest) continue;
+            std::vector<int> const other = with_part_moved(ends, from, to);
             if (other.empty()) continue;
             outcome const then = weigh(other);
             if (!(then < now)) continue;
@@ -139,8 +117,7 @@ class executed_dealer {
   // On average, a device works on its share of all parts.
   double bound() const {
     double least = 0;
-    std::vector<stage> single;
-    for (int i = 0; i < chain_.count(); ++i) single.push_back(chain_.stage_of(i, i + 1));
+    std::vector<stage> const single = chain_.single_parts();
     rank_questions const on(q_);
     std::vector<double> fastest(single.size(), nothing);
     for (int d = 0; d < q_.layout.pipeline; ++d) {

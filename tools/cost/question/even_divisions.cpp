@@ -61,6 +61,12 @@ stage part_chain::stage_of(int first, int end) const {
           .streams = 1 + predicted * of_each - lost};
 }
 
+std::vector<stage> part_chain::single_parts() const {
+  std::vector<stage> all;
+  for (int i = 0; i < count(); ++i) all.push_back(stage_of(i, i + 1));
+  return all;
+}
+
 std::vector<int> part_chain::ends_of(std::vector<stage> const& all) const {
   std::vector<int> ends;
   int end = 0;
@@ -69,6 +75,28 @@ std::vector<int> part_chain::ends_of(std::vector<stage> const& all) const {
     int const predicted = is_spread ? s.predictions : s.predictions > 0 ? 1 : 0;
     end += s.count + predicted + tables * ((s.has_embedding ? 1 : 0) + losses);
     ends.push_back(end);
+  }
+  return ends;
+}
+
+std::vector<stage> part_chain::stages_of(std::vector<int> const& ends) const {
+  std::vector<stage> all;
+  int first = 0;
+  for (int end : ends) {
+    all.push_back(stage_of(first, end));
+    first = end;
+  }
+  return all;
+}
+
+std::vector<int> with_part_moved(std::vector<int> ends, int from, int to) {
+  if (from == to) return {};
+  for (int s = from; s < to; ++s) --ends[static_cast<std::size_t>(s)];
+  for (int s = to; s < from; ++s) ++ends[static_cast<std::size_t>(s)];
+  int last = 0;
+  for (int end : ends) {
+    if (end <= last) return {};
+    last = end;
   }
   return ends;
 }

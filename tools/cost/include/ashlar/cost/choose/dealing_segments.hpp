@@ -30,9 +30,7 @@ class segments {
  public:
   // Throws unpredictable.
   segments(question const& q, constants const& c, double enough) : chain_(q.model, q.layout) {
-    std::vector<stage> single;
-    for (int i = 0; i < parts(); ++i) single.push_back(chain_.stage_of(i, i + 1));
-    for (stage_passes const& each : passes_of(q, single, c))
+    for (stage_passes const& each : passes_of(q, chain_.single_parts(), c))
       least_.push_back(each.forward.on_device() + each.backward.on_device());
     double const n = q.micro_batches();
     std::vector<stage> all;

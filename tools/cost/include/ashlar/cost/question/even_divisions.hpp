@@ -26,13 +26,20 @@ struct part_chain {
   int count() const { return tables + layers + prediction_parts() + tables * loss_parts(); }
   // Parts `first` to `end` as a stage.
   stage stage_of(int first, int end) const;
-  // Where each stage ends. `all` have the chain in order.
+  // Each part as a stage.
+  std::vector<stage> single_parts() const;
+  // Where each stage ends, and the stages that end there. `all` have the chain in order.
   std::vector<int> ends_of(std::vector<stage> const& all) const;
+  std::vector<stage> stages_of(std::vector<int> const& ends) const;
 
  private:
   int prediction_parts() const { return is_spread ? predictions : predictions > 0 ? 1 : 0; }
   int loss_parts() const { return is_spread ? 1 + predictions : 1; }
 };
+
+// Where stages end if one part moves from a stage to another, which shifts all between. Empty if nothing
+// moves, or a stage is left without a part.
+std::vector<int> with_part_moved(std::vector<int> ends, int from, int to);
 
 // Divides the chain, whose parts take `seconds` each, so that each stage's sum is as near as possible to
 // its share, and every stage has a part.
