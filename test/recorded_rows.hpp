@@ -38,6 +38,35 @@ class tag {
   std::int64_t sum_ = 1;
 };
 
+// Sums of the numbers of many cases, each with a weight of its own and on a scale that keeps small ones
+// in sight: a change of one number of one case changes a sum. A case has tables of numbers, the same
+// ones in each, with rows of one length in a table.
+class sums {
+ public:
+  void add(std::vector<table> const& of_case) {
+    weight_ += 0.001;
+    all_.resize(of_case.size());
+    for (std::size_t t = 0; t < of_case.size(); ++t)
+      for (std::size_t r = 0; r < of_case[t].size(); ++r) {
+        row const& numbers = of_case[t][r];
+        all_[t].resize(numbers.size());
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+          all_[t][i] += weight_ * static_cast<double>(r + 1) * std::asinh(1e9 * numbers[i]);
+      }
+  }
+  // One row.
+  row take() {
+    row made;
+    for (row const& each : all_) made.insert(made.end(), each.begin(), each.end());
+    all_.clear();
+    return made;
+  }
+
+ private:
+  table all_;
+  double weight_ = 1;
+};
+
 template <class... Numbers>
 void put(row& r, Numbers... each) {
   (r.push_back(static_cast<double>(each)), ...);
