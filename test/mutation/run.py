@@ -7,8 +7,8 @@ notices by a verdict, a crash, or by not ending in time. With --alone, what surv
 evaluation sees it too, under the address and undefined-behaviour sanitizers, as the gate does it. Changes that do not compile are drawn
 anew.
 
-A room is a folder of include/ashlar that has unit tests, or `cost`, the library in tools/cost. Its tests are those in test/unit/ROOM
-and those of its laws in test/property; --also adds other files of test/, and --only takes no others.
+A room is a folder of include/ashlar that has unit tests, or `cost`, the library in tools/cost. Its tests are those in test/unit/ROOM,
+and those of its laws and readers in other folders of test/; --also adds further files of test/, and --only takes no others.
 
 Those that no test can tell from the original are named in equivalent.txt, each with the reason; blocks are separated by blank lines:
 
@@ -39,8 +39,8 @@ FLAGS = ["clang++", "-std=c++20", "-w", "-fconstexpr-steps=33554432", "-ftemplat
 FOLDERS = [f"-I{folder}" for folder in (ROOT / "include", ROOT / "tools/cost/include", ROOT / "tools/plan/include",
                                         ROOT / "backends/host/include", ROOT / "examples", TEST, ROOT / "tools")]
 SANITIZE = ["-O1", "-g1", "-D_GLIBCXX_ASSERTIONS", "-DASHLAR_SANITIZED", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-PROPERTIES = {"lower": ["programs", "offload"], "simulate": ["simulations", "part_timelines"], "search": ["requests", "offload_searches"],
-              "cost": ["predicted_steps"]}
+ELSEWHERE = {"lower": ["property/programs", "property/offload"], "simulate": ["property/simulations", "property/part_timelines"],
+             "search": ["property/requests", "property/offload_searches"], "cost": ["property/predicted_steps", "interop/json_machine"]}
 IN_CONSTANTS_ONLY = {"core/refuse.hpp"}  # what it says to compilers; test/fail reads it
 FIRST_LINE = "#include <switch.hpp>\n"
 
@@ -68,7 +68,7 @@ class Room:
 
     def __init__(self, name, only, also, work):
         self.name, self.work, self.files = name, work, files_of(name)
-        self.tests = sorted((TEST / "unit" / name).rglob("*.cpp")) + [TEST / "property" / f"{file}.cpp" for file in PROPERTIES.get(name, [])]
+        self.tests = sorted((TEST / "unit" / name).rglob("*.cpp")) + [TEST / f"{file}.cpp" for file in ELSEWHERE.get(name, [])]
         self.tests = [TEST / file for file in [*only, *also]] if only else self.tests + [TEST / file for file in also]
 
     def write(self, folder, texts):

@@ -40,7 +40,7 @@ double tag_of(question const& q) {
 }
 
 // The layouts that were found, in numbers.
-row numbers_of(layouts_found const& found) {
+row layouts_in_numbers(layouts_found const& found) {
   row made{static_cast<double>(found.tried), found.is_whole ? 1.0 : 0.0};
   for (long long const each : found.counts) made.push_back(static_cast<double>(each));
   long long refused = 0;
@@ -130,7 +130,7 @@ TEST_CASE("as before: layouts that are chosen") {
     int calls = roll.percent(20) ? roll.between(0, 2) : 1'000'000;
     auto const watch = [&](layouts_found const&) { return calls-- > 0; };
     try {
-      rows.push_back(numbers_of(best_layouts(q, open, c, most, watch)));
+      rows.push_back(layouts_in_numbers(best_layouts(q, open, c, most, watch)));
       shared_batch const shared = share_batch(q, open, c, watch);
       rows.push_back({shared.sum, shared.shares.empty() ? -1 : shared.seconds()});
       for (ranked_layout const& each : shared.shares) rows.back().push_back(tag_of(each.asked));
