@@ -1,5 +1,5 @@
-// What cannot be predicted has the reason that it had, for random runs and runs with a size that is
-// none; and the first values of public types are those that they were.
+// Runs that cannot be predicted have the reason that they had: random ones, and those with a size that
+// is none. The first values of public types are what they were.
 #include "any_run.hpp"
 #include "predicted_numbers.hpp"
 #include "random_cases.hpp"
