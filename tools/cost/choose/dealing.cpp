@@ -4,7 +4,7 @@
 #include <ashlar/cost/choose/dealing_bound.hpp>
 #include <ashlar/cost/choose/dealing_by_speed.hpp>
 #include <ashlar/cost/choose/dealing_executed.hpp>
-#include <ashlar/cost/choose/dealing_segments.hpp>
+#include <ashlar/cost/choose/dealing_moves.hpp>
 #include <ashlar/cost/question/even_divisions.hpp>
 #include <ashlar/cost/question/rank_questions.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
@@ -90,7 +90,7 @@ class dealer {
   // with even rounds and `own` stages as further starts, by the executed time of uneven ones.
   dealing with_chunks(std::vector<stage> const& own) {
     std::vector<int> ends = ends_of(q_.layout.stages), others = ends;
-    improve(ends, weigh(ends));
+    improve(ends);
     executes_ = true;
     outcome best_of_even = weigh(others);
     for (std::vector<stage> const& stages : deals_in_even_rounds(q_.model, q_.layout)) {
@@ -100,9 +100,9 @@ class dealer {
       others = even;
       best_of_even = then;
     }
-    outcome now = improve(ends, weigh(ends));
+    outcome now = improve(ends);
     auto const also_from = [&](std::vector<int> start) {
-      outcome const then = improve(start, weigh(start));
+      outcome const then = improve(start);
       if (!(then < now)) return;
       ends = start;
       now = then;
@@ -208,41 +208,12 @@ class dealer {
     int const first = s == 0 ? 0 : ends[at(s) - 1];
     return first < ends[at(s)] ? known(s % q_.layout.pipeline).find(first, ends[at(s)]) : nullptr;
   }
-  struct outcome {
-    double over = nothing;  // bytes beyond what devices have
-    double seconds = nothing;
-    double squares = 0;  // of the devices' loads: among equal steps, the more even one
-    int device = 0;      // the one that takes longest, or holds too much
-
-    friend bool operator<(outcome const& a, outcome const& b) {
-      if (a.over != b.over) return a.over < b.over;
-      if (std::fabs(a.seconds - b.seconds) > 1e-12 * b.seconds) return a.seconds < b.seconds;
-      return a.squares < b.squares * (1 - 1e-9);
-    }
-  };
-  outcome improve(std::vector<int>& ends, outcome now) {
-    // Tries stages of the slowest device first; with few stages, then all.
-    bool const tries_all = stages_ <= 64;
-    auto const improves = [&](int from) {
-      for (int to = 0; to < stages_ && executed_ < most_executed; ++to) {
-        std::vector<int> const other = with_part_moved(ends, from, to);
-        if (other.empty()) continue;
-        outcome const then = weigh(other);
-        if (!(then < now)) continue;
-        ends = other;
-        now = then;
-        return true;
-      }
-      return false;
-    };
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (bool const of_busiest : {true, false})
-        for (int from = 0; from < stages_ && !moved; ++from)
-          if ((from % q_.layout.pipeline == now.device) == of_busiest && (of_busiest || tries_all))
-            moved = improves(from);
-    }
-    return now;
+  // With few stages, takes parts from all of them.
+  outcome improve(std::vector<int>& ends) {
+    return improved(
+        ends, weigh(ends), stages_ <= 64, [&](std::vector<int> const& other) { return weigh(other); },
+        [&](int stage, int device) { return stage % q_.layout.pipeline == device; },
+        [&] { return executed_ < most_executed; });
   }
   outcome weigh(std::vector<int> const& ends) {
     double const n = q_.micro_batches();

@@ -1,7 +1,7 @@
 #include <ashlar/catalog/entry.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/cost/choose/dealing_executed.hpp>
-#include <ashlar/cost/choose/dealing_segments.hpp>
+#include <ashlar/cost/choose/dealing_moves.hpp>
 #include <ashlar/cost/question/even_divisions.hpp>
 #include <ashlar/cost/question/rank_questions.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
@@ -41,7 +41,7 @@ class executed_dealer {
     outcome least;
     for (std::vector<stage> const& start : starts) {
       std::vector<int> ends = chain_.ends_of(start);
-      outcome const found = improved(ends, weigh(ends));
+      outcome const found = improve(ends);
       if (!best.empty() && !(found < least)) continue;
       best = ends;
       least = found;
@@ -51,26 +51,13 @@ class executed_dealer {
   }
 
  private:
-  struct outcome {
-    double over = nothing;  // bytes beyond what devices have
-    double seconds = nothing;
-    double squares = 0;  // of the devices' work: among equal steps, the more even one
-    int device = 0;      // the busiest
-
-    friend bool operator<(outcome const& a, outcome const& b) {
-      if (a.over != b.over) return a.over < b.over;
-      if (std::fabs(a.seconds - b.seconds) > 1e-9 * b.seconds) return a.seconds < b.seconds;
-      return a.squares < b.squares * (1 - 1e-9);
-    }
-  };
-
   outcome weigh(std::vector<int> const& ends) {
     std::vector<stage> const stages = chain_.stages_of(ends);
     for (int s = 0; s + q_.layout.pipeline < count_; ++s)
       if (stages[static_cast<std::size_t>(s)].predictions > 0) return {};
     --left_;
     step_terms const step = step_of(q_, stages, c_);
-    outcome made{.over = 0, .seconds = step.seconds};
+    outcome made{.over = 0, .seconds = step.seconds, .rounding = 1e-9};
     double busiest = -1;
     for (std::size_t d = 0; d < here_.size(); ++d) {
       double work = 0;
@@ -94,24 +81,10 @@ class executed_dealer {
     return false;
   }
 
-  // Takes parts from the busiest device's stages first.
-  outcome improved(std::vector<int>& ends, outcome now) {
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (bool const of_busiest : {true, false})
-        for (int from = 0; from < count_ && !moved; ++from)
-          for (int to = 0; to < count_ && !moved && left_ > 0; ++to) {
-            if (is_on(from, now.device) != of_busiest) continue;
-            std::vector<int> const other = with_part_moved(ends, from, to);
-            if (other.empty()) continue;
-            outcome const then = weigh(other);
-            if (!(then < now)) continue;
-            ends = other;
-            now = then;
-            moved = true;
-          }
-    }
-    return now;
+  outcome improve(std::vector<int>& ends) {
+    return improved(
+        ends, weigh(ends), true, [&](std::vector<int> const& other) { return weigh(other); },
+        [&](int stage, int device) { return is_on(stage, device); }, [&] { return left_ > 0; });
   }
 
   // On average, a device works on its share of all parts.
