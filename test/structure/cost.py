@@ -26,7 +26,7 @@ BUDGETS = {
     "lower.hpp": 1118,  # with a timeline without passes that take no time, and times of late receives
     "model.hpp": 650,  # memory by micro-batch, changes of devices
     "optimize.hpp": 865,  # stages that move; with tabu search and beam search, and a schedule behind another
-    "program.hpp": 908,  # with copies to the host
+    "program.hpp": 909,  # with copies to the host; whether there is work is asked once
     "prove.hpp": 1083,  # devices in the order of their streams, before lanes; with the comparison of two programs; copies to the host; views are checked before they are read; ends of passes for lowering; what sums take is of the machine
     "record.hpp": 1531,
     "render.hpp": 1925,  # pictures of schedules, graphs, curves and studies
@@ -35,7 +35,7 @@ BUDGETS = {
     "search.hpp": 1980,  # plans of residency; the order of a braid; orders of micro-batches; what leaves for hosts; begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
     "simulate.hpp": 1575,  # parts on two resources; timelines are checked against their programs; slots of time
     "study.hpp": 1490,  # with bounds; the order of a braid
-    "values.hpp": 690,  # clipping and balancing job by job, each in a function of its own
+    "values.hpp": 691,  # clipping and balancing job by job, each in a function of its own; pointers to neighbours
 }
 EACH_OF_THE_CATALOG = 785  # every header of catalog/
 WITH_SEARCH = {"catalog/searched.hpp": 822, "catalog/searched_entries.hpp": 899}  # the optimizer

@@ -17,7 +17,7 @@ namespace ashlar {
 class pass_register {
  public:
   // Empty, for that many stages and micro-batches. O(stages · micro-batches).
-  constexpr pass_register(int stage_count, int m) : entries_(stage_count, m) {}
+  constexpr pass_register(int stage_count, int m) : entries_(stage_count, m, entry{}) {}
 
   // Enters a pass whose stage and micro-batch exist, unless there is one with its result.
   constexpr bool enter(pass const& what, tick end) {
@@ -32,11 +32,12 @@ class pass_register {
             .first = where};
   }
 
-  // The end of a pass that has been entered, in ticks.
+  // The end of a pass that has been entered, in ticks. (Without initializers: a table is filled in fewer
+  // steps of constant evaluation than its elements are constructed.)
   struct entry {
-    bool present = false;
-    bool fused = false;
-    tick end = 0;
+    bool present;
+    bool fused;
+    tick end;
 
     // The kind of the pass that gave this result.
     constexpr pass_kind kind(result r) const {

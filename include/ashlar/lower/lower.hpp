@@ -150,7 +150,9 @@ class lowering {
     for (int job : nth(states_, device))
       out_.put(slot_kind::work_state, job, out_.acquire(slot_kind::work_state));
     dynamic_array<host_copy> const copies = copies_.of(device);
-    std::size_t next = 0, next_copy = 0;
+    bool prefetches = can_prefetch();  // a const one would be evaluated by the compiler, and false
+    turn const* next = mine.first;
+    std::size_t next_copy = 0;
     auto const write_copies = [&](tick until) {
       for (; next_copy < copies.size() && copies[next_copy].start <= until; ++next_copy) {
         host_copy const& c = copies[next_copy];
@@ -158,12 +160,13 @@ class lowering {
         out_.write({.code = c.code, .what = c.what}, c.end);
       }
     };
+    // Pointers: calls of operators take more steps of constant evaluation.
+    event const* const events = events_.data();
     auto const write_events = [&](int position, tick until) {
-      for (; next < mine.size(); ++next) {
-        if (can_prefetch() && next + ahead < mine.size())
-          prefetch(&nth(events_, mine[next + ahead].event));
-        event const& e = nth(events_, mine[next].event);
-        tick const received = late_ ? nth(receive_times_, mine[next].event) : e.time;
+      for (; next != mine.last; ++next) {
+        if (prefetches && mine.last - next > ahead) prefetch(events + next[ahead].event);
+        event const& e = events[next->event];
+        tick const received = late_ ? nth(receive_times_, next->event) : e.time;
         tick const time = e.target == device ? received : e.time;
         if (time > until) break;
         if (!copies.empty()) write_copies(time);
@@ -172,7 +175,7 @@ class lowering {
         if (!e.is_reduction())
           write_transfer(e, device, received);
         else if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0)
-          write_collective({job, mine[next].part}, e.time);
+          write_collective({job, next->part}, e.time);
         else
           sharing_.reduce(e.group);
       }
@@ -181,11 +184,11 @@ class lowering {
     };
     int position = 0;  // of a pass
     for (time_slot const& t : view_of(nth(s_.order, device)))
-      for (pass const* what = &t.what; what != nullptr; what = t.after(what)) {
+      for (pass const *what = &t.what, *other = nullptr; what != nullptr; what = other) {
+        other = t.after(what);
         write_events(position, t.start);
         out_.advance(t.start);
-        bool const overlaps =
-            t.after(what) != nullptr && !sharing_.is_split(static_cast<std::size_t>(position));
+        bool const overlaps = other != nullptr && !sharing_.is_split(static_cast<std::size_t>(position));
         out_.write({.code = opcode::compute, .overlaps_next = overlaps, .what = *what}, ends_.of(*what));
         ++position;
       }
@@ -220,7 +223,7 @@ class lowering {
 
   // How many turns ahead an event is prefetched: the events of one device lie far apart among those of
   // all.
-  static constexpr std::size_t ahead = 8;
+  static constexpr std::ptrdiff_t ahead = 8;
 
   schedule const& s_;
   pass_ends const& ends_;

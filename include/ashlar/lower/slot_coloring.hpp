@@ -7,7 +7,6 @@
 #include <ashlar/program/instruction.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace ashlar {
 
@@ -72,7 +71,7 @@ class slot_pool {
     leaving_.push_back({time, slot});
   }
 
-  constexpr std::vector<slot_kind> const& slots() const { return slots_; }
+  constexpr dynamic_array<slot_kind> const& slots() const { return slots_; }
 
  private:
   static constexpr int none = -1;
@@ -83,7 +82,7 @@ class slot_pool {
   };
 
   slot_reuse reuse_ = slot_reuse::when_free;
-  std::vector<slot_kind> slots_;
+  dynamic_array<slot_kind> slots_;
   int free_[slot_kinds];              // by kind: the first free slot of a list
   dynamic_array<int> next_free_;      // by slot: the next one of its list
   tick soonest_ = max_tick;           // of those that leave

@@ -60,17 +60,41 @@ class stream_writer {
   // Moves the time on to `now`: slots whose values are not read again are free.
   constexpr void advance(tick now) { pool_.advance(now); }
 
-  // Writes an instruction that ends at `end`, and finds where its operands lie.
+  // Writes an instruction that ends at `end`, and finds where its operands lie. A value holds its slot
+  // from the start of its writer to the end of its last reader; one without readers is scratch space of
+  // its writer.
   constexpr void write(instruction i, tick end) {
     i.lane = made_.lane_of(i);
-    i.first_operand = static_cast<int>(made_.operands.size());
-    for_each_operand(shape_, device_, i, [&](value_key const& v, access how, int reads) {
-      operand const used{slot_of(v, how, reads, end), how};  // one that moves is pushed in more steps
-      made_.operands.push_back(used);
-    });
-    i.operand_count = static_cast<int>(made_.operands.size()) - i.first_operand;
+    i.first_operand = operand_count_;
+    end_ = end;
+    for_each_operand(shape_, device_, i, *this);
+    i.operand_count = operand_count_ - i.first_operand;
     instruction const& written = i;  // one that moves is pushed in more steps
     made_.instructions.push_back(written);
+  }
+
+  // Writes the next operand of the instruction that write() is at.
+  constexpr void operator()(value_key const& key, access how, int reads) {
+    int slot = 0;
+    if (is_of_the_step(key.kind)) {
+      slot = of_the_step(key.kind, key.of);
+    } else if (how == access::read) {
+      value& v = of_micro_batch(key);
+      slot = v.slot;
+      if (v.until < end_) v.until = end_;
+      if (--v.reads_left == 0) pool_.release(slot, v.until);
+    } else {
+      bool const takes_over = how == access::accumulate;  // a sum of work
+      slot = takes_over ? of_micro_batch(summed_value(made_.work.view(), part_of(key))).slot
+                        : pool_.acquire(key.kind);
+      if (reads == 0)
+        pool_.release(slot, end_);
+      else
+        of_micro_batch(key) = {slot, reads, end_};
+    }
+    operand const used{slot, how};  // one that moves is pushed in more steps
+    made_.operands.push_back(used);
+    ++operand_count_;
   }
 
  private:
@@ -116,26 +140,6 @@ class stream_writer {
                             : static_cast<std::size_t>(made_.work.view().number(part_of(v)))];
   }
 
-  // A value holds its slot from the start of its writer to the end of its last reader; one without
-  // readers is scratch space of its writer.
-  constexpr int slot_of(value_key const& key, access how, int reads, tick end) {
-    if (is_of_the_step(key.kind)) return of_the_step(key.kind, key.of);
-    if (how == access::read) {
-      value& v = of_micro_batch(key);
-      if (v.until < end) v.until = end;
-      if (--v.reads_left == 0) pool_.release(v.slot, v.until);
-      return v.slot;
-    }
-    bool const takes_over = how == access::accumulate;  // a sum of work
-    int const slot = takes_over ? of_micro_batch(summed_value(made_.work.view(), part_of(key))).slot
-                                : pool_.acquire(key.kind);
-    if (reads == 0)
-      pool_.release(slot, end);
-    else
-      of_micro_batch(key) = {slot, reads, end};
-    return slot;
-  }
-
   program made_;
   program_shape shape_;
   std::size_t micro_batches_;
@@ -150,6 +154,8 @@ class stream_writer {
   dynamic_array<value> host_values_;  // by kind, stage, micro-batch; none if nothing leaves
   slot_pool pool_;
   int device_ = 0;
+  tick end_ = 0;           // of the instruction that is written
+  int operand_count_ = 0;  // so far; a vector's size() takes more steps of constant evaluation
 };
 
 }  // namespace ashlar

@@ -17,13 +17,15 @@ namespace ashlar {
 // exist.
 template <class Visit>
 constexpr void for_each_input(stage_graph const& graph, pass const& what, Visit&& visit) {
+  // Plain pointers: begin() and end() of a view take more steps of constant evaluation.
   if (what.kind == pass_kind::forward) {
-    for (int before : graph.predecessors(what.stage))
+    list_view<int> const all = graph.predecessors(what.stage);
+    for (int const* before = all.first; before != all.last; ++before)
       if (graph.has_sizes())
-        for_each_matching(graph.size_of(what.stage), graph.size_of(before), what.micro_batch,
-                          [&](int k) { visit(result::activation, before, k); });
+        for_each_matching(graph.size_of(what.stage), graph.size_of(*before), what.micro_batch,
+                          [&](int k) { visit(result::activation, *before, k); });
       else
-        visit(result::activation, before, what.micro_batch);
+        visit(result::activation, *before, what.micro_batch);
     if (int const q = graph.sequence_chunks(); q > 1 && what.micro_batch % q != 0)
       visit(result::activation, what.stage, what.micro_batch - 1);
   } else if (what.kind == pass_kind::backward_weight) {
@@ -36,12 +38,13 @@ constexpr void for_each_input(stage_graph const& graph, pass const& what, Visit&
     if (graph.has_shards())
       for (int shard : graph.shards_with(what.stage))
         if (shard != what.stage) visit(result::activation, shard, what.micro_batch);
-    for (int after : graph.successors(what.stage))
+    list_view<int> const all = graph.successors(what.stage);
+    for (int const* after = all.first; after != all.last; ++after)
       if (graph.has_sizes())
-        for_each_matching(graph.size_of(what.stage), graph.size_of(after), what.micro_batch,
-                          [&](int k) { visit(result::input_gradient, after, k); });
+        for_each_matching(graph.size_of(what.stage), graph.size_of(*after), what.micro_batch,
+                          [&](int k) { visit(result::input_gradient, *after, k); });
       else
-        visit(graph.gives_gradient_early(after) ? result::activation : result::input_gradient, after,
+        visit(graph.gives_gradient_early(*after) ? result::activation : result::input_gradient, *after,
               what.micro_batch);
     if (int const q = graph.sequence_chunks(); q > 1 && what.micro_batch % q != q - 1)
       visit(result::input_gradient, what.stage, what.micro_batch + 1);

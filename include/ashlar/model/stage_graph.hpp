@@ -55,10 +55,10 @@ struct graph_view {
   // These functions work as those of stage_graph.
   constexpr bool has_sizes() const { return sizes.size() > 0; }
   constexpr int size_of(int stage) const { return has_sizes() ? nth(sizes, stage) : 1; }
-  constexpr list_view<int> predecessors(int stage) const { return slice(before, stage); }
-  constexpr list_view<int> successors(int stage) const { return slice(after, stage); }
+  constexpr list_view<int> predecessors(int stage) const { return slice(before.first, stage); }
+  constexpr list_view<int> successors(int stage) const { return slice(after.first, stage); }
   constexpr list_view<int> shards_with(int stage) const {
-    return has_shards ? slice(shards, stage) : shards;
+    return has_shards ? slice(shards.first, stage) : shards;
   }
   constexpr list_view<int> readers(int stage) const {
     if (!has_shards) return successors(stage);
@@ -70,8 +70,8 @@ struct graph_view {
   }
 
  private:
-  static constexpr list_view<int> slice(list_view<int> t, int stage) {
-    return {t.first + t.first[stage], t.first + t.first[stage + 1]};
+  static constexpr list_view<int> slice(int const* t, int stage) {
+    return {t + t[stage], t + t[stage + 1]};
   }
 };
 
@@ -121,7 +121,8 @@ class stage_graph {
   // Whether a pass of the pipeline names a stage, and one of `micro_batch_count` that the stage runs.
   constexpr bool has(pass const& what, int micro_batch_count) const {
     return what.kind < pass_kind::work && what.stage >= 0 && what.stage < count_ && what.micro_batch >= 0
-           && what.micro_batch < micro_batch_count && runs(what.stage, what.micro_batch);
+           && what.micro_batch < micro_batch_count
+           && (largest_ == 1 || runs(what.stage, what.micro_batch));
   }
   // The number of micro-batches that belong together, counted from a multiple of this number: the chunks
   // of a sequence, or the largest size.
@@ -231,12 +232,10 @@ class stage_graph {
   }
   // The number of an edge that exists. Linear in the successors of `from`.
   constexpr int edge(int from, int to) const {
-    int number = first_edge(from);
-    for (int after : successors(from)) {
-      if (after == to) break;
-      ++number;
-    }
-    return number;
+    int const* const base = after_.data();  // a view takes more steps of constant evaluation
+    int at = base[from];
+    while (at < base[from + 1] && base[at] != to) ++at;
+    return at - count_ - 1;
   }
 
   // Valid while the graph is.

@@ -33,7 +33,7 @@ class slot_walk {
       int const count = static_cast<int>(stream_.size());
       for (self_ = 0; self_ < count; ++self_) {
         instruction const& self = nth(stream_, self_);
-        next_ = view_.operands.data() + self.first_operand;
+        next_ = view_.operands.first + self.first_operand;
         last_ = next_ + self.operand_count;
         for_each_operand(shape_, d, self, *this);
         if (next_ != last_) complain(rule::slot_holds_what_is_read, -1);

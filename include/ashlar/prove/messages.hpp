@@ -17,16 +17,17 @@ class message_index {
 
   // The two halves of a transfer.
   struct ends {
-    int send = nowhere;  // index into the program's instructions
-    int receive = nowhere;
+    int send;  // index into the program's instructions
+    int receive;
   };
 
   // Refers to the program.
   constexpr explicit message_index(program const& p)
       : p_(p),
         found_(p.route.size()
-               * (static_cast<std::size_t>(p.graph.link_count()) * 2
-                  + (p.where.moves() ? static_cast<std::size_t>(p.stage_count()) : 0))),
+                   * (static_cast<std::size_t>(p.graph.link_count()) * 2
+                      + (p.where.moves() ? static_cast<std::size_t>(p.stage_count()) : 0)),
+               {nowhere, nowhere}),
         partners_(p.instructions.size(), nowhere),
         stages_(p.stage_count()),
         micro_batches_(p.micro_batch_count()) {}
@@ -79,11 +80,11 @@ class message_index {
     if (forward && i.to == i.what.stage) return p_.where.moves() ? number_of_kept(i.to, k) : nowhere;
     int const from = forward ? i.what.stage : i.to, to = forward ? i.to : i.what.stage;
     int link = forward ? p_.graph.first_link(from) : p_.graph.first_edge(from);
-    for (int after : forward ? p_.graph.readers(from) : p_.graph.successors(from)) {
-      if (after == to) return (link * micro_batches_ + k) * 2 + (forward ? 0 : 1);
+    list_view<int> const after = forward ? p_.graph.readers(from) : p_.graph.successors(from);
+    for (int const* other = after.first; other != after.last; ++other, ++link) {
+      if (*other == to) return number(link, k) + (forward ? 0 : 1);
       int const route = nth(p_.route, k);
-      if (forward && p_.where.device_of(route, after) == p_.where.device_of(route, to)) return nowhere;
-      ++link;
+      if (forward && p_.where.device_of(route, *other) == p_.where.device_of(route, to)) return nowhere;
     }
     return nowhere;
   }

@@ -66,7 +66,8 @@ constexpr diagnosis check_passes(schedule const& s, pass_ends& ends) {
         return {.broken = rule::every_pass_is_known, .first = at(t.what)};
       if (t.start <= -max_tick || t.start >= max_tick)
         return {.broken = rule::ticks_fit, .first = at(t.what), .number = t.start};
-      if (t.is_pair()) {
+      bool const pair = t.is_pair();
+      if (pair) {
         if (!t.is_right()) return {.broken = rule::overlapped_passes_are_a_pair, .first = at(t.what)};
         if (!s.graph.has(t.beside, m))
           return {.broken = rule::every_pass_is_known, .first = at(t.beside)};
@@ -80,7 +81,7 @@ constexpr diagnosis check_passes(schedule const& s, pass_ends& ends) {
         return s.device_of(what) == here && ends.passes.enter(what, end);
       };
       if (!enter(t.what)) return why_not_entered(s, ends, at(t.what));
-      if (t.is_pair() && !enter(t.beside)) return why_not_entered(s, ends, at(t.beside));
+      if (pair && !enter(t.beside)) return why_not_entered(s, ends, at(t.beside));
     }
   }
   diagnosis d = ends.passes.complete(s.graph, m, s.mode);

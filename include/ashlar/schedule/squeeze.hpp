@@ -23,7 +23,7 @@ class order_walk {
       : s_(s),
         p_(static_cast<std::size_t>(s.device_count())),
         work_(s.work.view()),
-        ends_(s.stage_count(), s.micro_batch_count(), work_),
+        ends_(s.stage_count(), s.micro_batch_count(), work_, {absent, nobody}),
         next_(p_, 0),
         free_(p_, 0),
         next_waiter_(p_, nobody) {}
@@ -77,8 +77,8 @@ class order_walk {
   static constexpr int nobody = -1;
 
   struct entry {
-    tick end = absent;
-    int waiter = nobody;  // first of a list through next_waiter_
+    tick end;    // absent, pending, or when it ends
+    int waiter;  // first of a list through next_waiter_
   };
 
   template <class Index>
