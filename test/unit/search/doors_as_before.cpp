@@ -1,12 +1,11 @@
-// What functions of the room refuse, and what they say of problems over graphs, of schedules on several
-// routes, and of one that does not belong: all as before.
+// Functions of the room refuse what they refused, and find what they found in problems over graphs and
+// with schedules on several routes.
 #include "random.hpp"
 #include "random_cases.hpp"
 #include "random_problems.hpp"
 #include "recorded_rows.hpp"
 #include "violations.hpp"
 #include <ashlar/catalog/entries.hpp>
-#include <ashlar/core/nth.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 #include <ashlar/search/braid.hpp>

@@ -3,7 +3,6 @@
 #include "random.hpp"
 #include "random_cases.hpp"
 #include "recorded_rows.hpp"
-#include <ashlar/core/nth.hpp>
 #include <ashlar/search/layouts.hpp>
 
 #include <doctest/doctest.h>
@@ -16,6 +15,8 @@ namespace {
 
 using namespace random_case;
 using recorded_rows::put;
+
+__extension__ using whole_product = __int128;
 
 // A layout that is as long as this many of its ticks, with this bound.
 searched_layout layout_of(tick unit, tick reached, tick least) {
@@ -32,8 +33,7 @@ tick any_time(dice& d) {
 }
 
 bool is_less(searched_layout const& a, tick x, searched_layout const& b, tick y) {
-  using wide = __int128;
-  return wide{x} * b.choice.unit < wide{y} * a.choice.unit;
+  return whole_product{x} * b.choice.unit < whole_product{y} * a.choice.unit;
 }
 
 TEST_CASE("rounds of layouts: the best and the lowest bound, compared as fractions") {
@@ -56,7 +56,7 @@ TEST_CASE("rounds of layouts: the best and the lowest bound, compared as fractio
     CHECK(found.is_optimal
           == !is_less(all[lowest], all[lowest].least(), all[best], all[best].result.reached));
     auto const exact =
-        static_cast<__int128>(all[lowest].least()) * all[best].choice.unit / all[lowest].choice.unit;
+        whole_product{all[lowest].least()} * all[best].choice.unit / all[lowest].choice.unit;
     if (exact < max_tick) CHECK(found.least == static_cast<tick>(exact));
     double const least = all[lowest].in_ticks(all[lowest].least()),
                  gap = all[best].in_ticks(all[best].result.reached) / least - 1;
@@ -83,10 +83,10 @@ TEST_CASE("rounds of layouts: shares make a whole, each keeps its best, and as b
     auto const search_one = [&](layout_choice const& c, double share, int round) {
       whole += share;
       largest = share;
-      int const which = static_cast<int>(c.memory_unit);
+      auto const which = static_cast<std::size_t>(c.memory_unit);
       tick const reached = d.between(60, 99) * c.unit;
-      nth(least, which) = std::min(nth(least, which), reached);
-      ++nth(calls, which);
+      least[which] = std::min(least[which], reached);
+      ++calls[which];
       order.add(which, round, static_cast<int>(share * 1e6));
       search_result r{.reached = reached, .passes = 7, .evaluations = 3};
       tick const bound = has_bounds ? d.between(40, 70) * c.unit : 1;
